@@ -1,0 +1,74 @@
+# The two commands of the README are `make table` and `make test`; see CONTRIBUTING.md for the rest.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+OUTPUT ?= table_output
+
+CORE     := $(wildcard csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py pyproject.toml setup.py
+KERNELS  := $(wildcard csrc/*.c)
+DRIVER   := $(wildcard tests/c/*.c)
+FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Werror
+
+.PHONY: table test lint format types cwarnings sanitize docs bench-check bench clean
+
+table: $(VENV)/table.stamp
+	$(BIN)/pyengine table -o $(OUTPUT)
+
+test: $(VENV)/test.stamp
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# One stamp per extra.  All depend on the core: an editable install builds the extension in place,
+# so it has to be repeated when C sources or metadata change, and only then.
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/core.stamp: $(CORE) | $(BIN)/python
+	$(PIP) install --quiet -e .
+	touch $@
+
+$(VENV)/%.stamp: $(VENV)/core.stamp pyproject.toml
+	$(PIP) install --quiet -e '.[$*]'
+	touch $@
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+types: $(VENV)/dev.stamp
+	$(BIN)/mypy --strict pyengine
+
+# With optimisation, because some warnings need the data flow.
+cwarnings:
+	@set -e; for source in $(KERNELS) $(DRIVER); do \
+	    echo "cc $$source"; \
+	    $(CC) $(FLAGS) -O3 $(WARNINGS) -c $$source -o /dev/null; \
+	    $(CC) $(FLAGS) -O0 $(WARNINGS) -fsyntax-only $$source; \
+	done
+
+sanitize:
+	mkdir -p build/sanitize
+	$(CC) $(FLAGS) -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+	    -fno-sanitize-recover=all $(KERNELS) $(DRIVER) -o build/sanitize/driver -lm
+	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 build/sanitize/driver
+
+docs: $(VENV)/docs.stamp
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+bench-check: $(VENV)/dev.stamp
+	cd asv_bench && ../$(BIN)/asv machine --yes >/dev/null && ../$(BIN)/asv check --python=same
+
+bench: bench-check
+	cd asv_bench && ../$(BIN)/asv run --python=same --quick --show-stderr \
+	    --set-commit-hash $$(git rev-parse HEAD)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info $(OUTPUT) docs/_build docs/api/generated \
+	    asv_bench/results asv_bench/env asv_bench/html .pytest_cache .mypy_cache .ruff_cache \
+	    .hypothesis pyengine/_core.c pyengine/_core*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
