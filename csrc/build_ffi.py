@@ -1,0 +1,49 @@
+"""Build of the extension module ``pyengine._core``: sources, flags and declarations.
+
+``setup.py`` names ``ffibuilder`` below.  The declarations are read from ``pyengine.cdef``; the
+compiler checks them against the prototypes of ``pyengine.h``.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from cffi import FFI
+
+# setuptools wants paths relative to the root of the project, which is where builds run.
+SOURCES = [
+    "csrc/normal.c",
+]
+HEADERS = [
+    "csrc/pyengine.h",
+    "csrc/pyengine.cdef",
+    "csrc/simd.h",
+]
+
+# No -ffast-math: the kernels rely on the order of operations.  No -march=native: a wheel runs on
+# machines other than the one that built it.  No contraction: the same bits on every machine.
+FLAGS = [
+    "-O3",
+    "-std=c11",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+]
+
+if sys.platform == "win32":
+    compile_args, libraries = ["/O2", "/std:c11", "/fp:precise"], []
+else:
+    # PYENGINE_CFLAGS is for the sanitizer and warning builds of the developers.
+    compile_args, libraries = FLAGS + os.environ.get("PYENGINE_CFLAGS", "").split(), ["m"]
+
+ffibuilder = FFI()
+ffibuilder.cdef((Path(__file__).parent / "pyengine.cdef").read_text(encoding="utf-8"))
+ffibuilder.set_source(
+    "pyengine._core",
+    '#include "pyengine.h"',
+    sources=SOURCES,
+    depends=HEADERS,
+    include_dirs=["csrc"],
+    libraries=libraries,
+    extra_compile_args=compile_args,
+)

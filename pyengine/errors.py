@@ -1,0 +1,11 @@
+"""Exceptions of the package."""
+
+__all__ = ["AccuracyError"]
+
+
+class AccuracyError(ArithmeticError):
+    """No method can return this number with an error that it can stand behind.
+
+    Raised instead of a doubtful value.  The message names the question, the limit that was met
+    and what would help, for example another ``method=``.
+    """
