@@ -161,7 +161,8 @@ static double tail_quantile(double y)
     const double square = x * x;
     const double rest = excess(x);
     const double hazard = x + rest;
-    const double f = ((-0.5 * square - y) - 0.5 * square_low(x, square)) + log(INV_SQRT_2PI / hazard);
+    const double quadratic = (-0.5 * square - y) - 0.5 * square_low(x, square);
+    const double f = quadratic + log(INV_SQRT_2PI / hazard);
     const double newton = f / hazard;
     return x + newton / (1.0 + 0.5 * newton * rest);
 }

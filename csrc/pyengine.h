@@ -19,7 +19,7 @@
  * Domain          all x
  * Method          x^2 as an exact sum of two doubles, so that rounding the exponent costs nothing;
  *                 scaled by a power of e below the normal range, so that it is rounded once
- * Observed error  2.5 ulp
+ * Observed error  2.6 ulp
  * Source          T. J. Dekker, Numer. Math. 18 (1971) 224, for the exact square
  */
 double pe_normal_pdf(double x);
@@ -29,10 +29,11 @@ void pe_normal_pdf_array(const double *x, double *out, size_t n);
  *
  * Definition      Phi(x) = integral of phi from -infinity to x
  * Domain          all x
- * Method          |x| < 0.7: 1/2 + x R(x^2); else phi-like factor times Phi(-x) exp(x^2/2), which
- *                 is a rational function of x below 6 and of 1/x^2 above; right tail by reflection
+ * Method          |x| < 0.7: 1/2 + x R(x^2); left of it phi(x)/(|x| + e(|x|)), where the excess e of
+ *                 the hazard rate over its argument is a rational function of |x| below 6 and of
+ *                 1/x^2 above; right tail by reflection
  * Observed error  3.3 ulp, also where the result is subnormal
- * Source          scheme of W. J. Cody, Math. Comp. 23 (1969) 631; coefficients by
+ * Source          intervals as W. J. Cody, Math. Comp. 23 (1969) 631; coefficients by
  *                 tools/normal_coefficients.py
  */
 double pe_ndtr(double x);
@@ -42,9 +43,9 @@ void pe_ndtr_array(const double *x, double *out, size_t n);
  *
  * Definition      log Phi(x)
  * Domain          all x
- * Method          x < -0.7: -x^2/2 + log(Phi(x) exp(x^2/2)); |x| < 0.7: log Phi; else
+ * Method          x < -0.7: -x^2/2 - log(sqrt(2 pi) (|x| + e(|x|))); |x| < 0.7: log Phi; else
  *                 log1p(-Phi(-x))
- * Observed error  3.5 ulp
+ * Observed error  3.6 ulp
  * Source          as pe_ndtr
  */
 double pe_log_ndtr(double x);
@@ -56,7 +57,7 @@ void pe_log_ndtr_array(const double *x, double *out, size_t n);
  * Domain          0 <= p <= 1; -infinity and infinity at the ends
  * Method          |p - 1/2| <= 0.425: rational function; else one Halley step on log Phi from a
  *                 rational starting value, with a residual accurate beyond double precision
- * Observed error  1.9 ulp
+ * Observed error  2.2 ulp
  * Source          variables of M. J. Wichura, Appl. Statist. 37 (1988) 477; coefficients by
  *                 tools/normal_coefficients.py
  */
@@ -69,7 +70,7 @@ void pe_ndtri_array(const double *p, double *out, size_t n);
  * Domain          y <= 0; -infinity at y = -infinity, infinity at y = 0
  * Method          as pe_ndtri; the centre from expm1(y + log 2), the right tail from expm1(y), so
  *                 that no digit of y is lost; below -1e20 the leading term -sqrt(-2 y) is exact
- * Observed error  3.5 ulp
+ * Observed error  3.9 ulp
  * Source          as pe_ndtri
  */
 double pe_ndtri_exp(double y);

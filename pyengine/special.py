@@ -19,11 +19,13 @@ __all__ = ["log_ndtr", "ndtr", "ndtri", "ndtri_exp", "normal_pdf"]
 FloatArray = npt.NDArray[np.float64]
 
 
-def _elementwise(kernel: Callable[[Any, Any, int], None], x: npt.ArrayLike) -> FloatArray | float:
+def _elementwise(
+    kernel: Callable[[Any, Any, int], None], name: str, x: npt.ArrayLike
+) -> FloatArray | float:
     values = np.asarray(x)
     if values.dtype.kind not in "fiub":
-        raise ValueError(f"argument must be real numbers, got dtype {values.dtype}")
-    values = np.ascontiguousarray(values, dtype=np.float64).reshape(values.shape)
+        raise ValueError(f"{name} must be real numbers, got an array of dtype {values.dtype}")
+    values = np.asarray(values, dtype=np.float64, order="C")
     out = np.empty_like(values)
     kernel(
         ffi.from_buffer("double[]", values),
@@ -36,8 +38,8 @@ def _elementwise(kernel: Callable[[Any, Any, int], None], x: npt.ArrayLike) -> F
 @overload
 def normal_pdf(x: float) -> float: ...
 @overload
-def normal_pdf(x: npt.ArrayLike) -> FloatArray | float: ...
-def normal_pdf(x: npt.ArrayLike) -> FloatArray | float:
+def normal_pdf(x: float | npt.ArrayLike) -> FloatArray | float: ...
+def normal_pdf(x: float | npt.ArrayLike) -> FloatArray | float:
     """Density of the standard normal distribution.
 
     Parameters
@@ -55,16 +57,16 @@ def normal_pdf(x: npt.ArrayLike) -> FloatArray | float:
     >>> normal_pdf(0.0)
     0.3989422804014327
     """
-    if isinstance(x, float):
+    if isinstance(x, (float, int)):
         return lib.pe_normal_pdf(x)
-    return _elementwise(lib.pe_normal_pdf_array, x)
+    return _elementwise(lib.pe_normal_pdf_array, "x", x)
 
 
 @overload
 def ndtr(x: float) -> float: ...
 @overload
-def ndtr(x: npt.ArrayLike) -> FloatArray | float: ...
-def ndtr(x: npt.ArrayLike) -> FloatArray | float:
+def ndtr(x: float | npt.ArrayLike) -> FloatArray | float: ...
+def ndtr(x: float | npt.ArrayLike) -> FloatArray | float:
     """Distribution function of the standard normal distribution.
 
     Parameters
@@ -90,16 +92,16 @@ def ndtr(x: npt.ArrayLike) -> FloatArray | float:
     >>> ndtr(-38.0)
     2.88542835e-316
     """
-    if isinstance(x, float):
+    if isinstance(x, (float, int)):
         return lib.pe_ndtr(x)
-    return _elementwise(lib.pe_ndtr_array, x)
+    return _elementwise(lib.pe_ndtr_array, "x", x)
 
 
 @overload
 def log_ndtr(x: float) -> float: ...
 @overload
-def log_ndtr(x: npt.ArrayLike) -> FloatArray | float: ...
-def log_ndtr(x: npt.ArrayLike) -> FloatArray | float:
+def log_ndtr(x: float | npt.ArrayLike) -> FloatArray | float: ...
+def log_ndtr(x: float | npt.ArrayLike) -> FloatArray | float:
     """Logarithm of the distribution function of the standard normal distribution.
 
     Parameters
@@ -121,16 +123,16 @@ def log_ndtr(x: npt.ArrayLike) -> FloatArray | float:
     >>> log_ndtr(0.0)
     -0.6931471805599453
     """
-    if isinstance(x, float):
+    if isinstance(x, (float, int)):
         return lib.pe_log_ndtr(x)
-    return _elementwise(lib.pe_log_ndtr_array, x)
+    return _elementwise(lib.pe_log_ndtr_array, "x", x)
 
 
 @overload
 def ndtri(p: float) -> float: ...
 @overload
-def ndtri(p: npt.ArrayLike) -> FloatArray | float: ...
-def ndtri(p: npt.ArrayLike) -> FloatArray | float:
+def ndtri(p: float | npt.ArrayLike) -> FloatArray | float: ...
+def ndtri(p: float | npt.ArrayLike) -> FloatArray | float:
     """Quantile of the standard normal distribution.
 
     Parameters
@@ -154,16 +156,16 @@ def ndtri(p: npt.ArrayLike) -> FloatArray | float:
     >>> ndtri(0.0)
     -inf
     """
-    if isinstance(p, float):
+    if isinstance(p, (float, int)):
         return lib.pe_ndtri(p)
-    return _elementwise(lib.pe_ndtri_array, p)
+    return _elementwise(lib.pe_ndtri_array, "p", p)
 
 
 @overload
 def ndtri_exp(y: float) -> float: ...
 @overload
-def ndtri_exp(y: npt.ArrayLike) -> FloatArray | float: ...
-def ndtri_exp(y: npt.ArrayLike) -> FloatArray | float:
+def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float: ...
+def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float:
     """Quantile of the standard normal distribution from the logarithm of the probability.
 
     Parameters
@@ -186,6 +188,6 @@ def ndtri_exp(y: npt.ArrayLike) -> FloatArray | float:
     >>> ndtri_exp(-1e300)
     -1.4142135623730951e+150
     """
-    if isinstance(y, float):
+    if isinstance(y, (float, int)):
         return lib.pe_ndtri_exp(y)
-    return _elementwise(lib.pe_ndtri_exp_array, y)
+    return _elementwise(lib.pe_ndtri_exp_array, "y", y)

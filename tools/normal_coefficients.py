@@ -43,7 +43,7 @@ def excess(x: Real) -> Real:
 
 
 def far_excess(z: Real) -> Real:
-    """x (phi(x)/Phi(-x) - x) as a function of z = 1/x^2."""
+    """Excess times x as a function of z = 1/x^2."""
     if z == 0:
         return Real(1)
     x = 1 / mp.sqrt(z)
@@ -62,16 +62,14 @@ def central_quantile(r: Real) -> Real:
 
 
 def tail_quantile(t: Real) -> Real:
-    """The x > 0 with log Phi(-x) = -s^2/2, as a function of t = s - 9/4."""
+    """Upper quantile x, log Phi(-x) = -s^2/2, as a function of t = s - 9/4."""
     s = t + TAIL_EDGE
     y = -s * s / 2
     start = mp.sqrt(s * s - mp.log(2 * mp.pi * s * s)) if s > 3 else s - 1
     return mp.findroot(lambda x: log_ndtr_upper(x) - y, start)
 
 
-def fit(
-    name: str, f: Callable[[Real], Real], a: float, b: float, n: int, d: int
-) -> None:
+def fit(name: str, f: Callable[[Real], Real], a: float, b: float, n: int, d: int) -> None:
     """Interpolate f on [a, b] by a rational of degrees n over d and print the table."""
     a_, b_ = mp.mpf(a), mp.mpf(b)
     count = n + d + 1

@@ -1,0 +1,109 @@
+/* Runs the kernels on extremes, for the sanitizers (make sanitize).
+ *
+ * A new elementwise kernel is one line in UNARY; any other kernel gets a function that returns the
+ * number of failures, and one line in CASES.  Accuracy is judged by the Python tests; here arrays
+ * have exactly the size that is passed, so that a read or write beyond them is caught, and the
+ * array form must give the bits of the scalar form.
+ */
+#include "pyengine.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+static const double EXTREMES[] = {
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 0.7, -0.7, 6.0, -6.0, 38.0, -38.0, 40.0, -40.0, 0.075, 0.925,
+    4.9406564584124654e-324, -4.9406564584124654e-324, DBL_MIN, -DBL_MIN, DBL_EPSILON, -DBL_EPSILON,
+    1.0 - DBL_EPSILON / 2, 1.0 + DBL_EPSILON, 1e-300, -1e-300, 1e20, -1e20, 1e154, -1e154, 1e300,
+    -1e300, DBL_MAX, -DBL_MAX, INFINITY, -INFINITY, NAN,
+};
+
+static double *allocate(size_t n)
+{
+    double *block = malloc(n * sizeof(double) + (n == 0));
+    if (block == NULL) {
+        fprintf(stderr, "out of memory\n");
+        exit(EXIT_FAILURE);
+    }
+    return block;
+}
+
+static int differ(double a, double b)
+{
+    return isnan(a) ? !isnan(b) : memcmp(&a, &b, sizeof a) != 0;
+}
+
+typedef double (*scalar_form)(double);
+typedef void (*array_form)(const double *, double *, size_t);
+
+static const struct {
+    const char *name;
+    scalar_form scalar;
+    array_form array;
+} UNARY[] = {
+    {"normal_pdf", pe_normal_pdf, pe_normal_pdf_array},
+    {"ndtr", pe_ndtr, pe_ndtr_array},
+    {"log_ndtr", pe_log_ndtr, pe_log_ndtr_array},
+    {"ndtri", pe_ndtri, pe_ndtri_array},
+    {"ndtri_exp", pe_ndtri_exp, pe_ndtri_exp_array},
+};
+
+static int compare(const char *name, scalar_form scalar, array_form array, const double *x, size_t n)
+{
+    int failures = 0;
+    double *in = allocate(n), *out = allocate(n);
+    memcpy(in, x, n * sizeof(double));
+    array(in, out, n);
+    array(in, in, n); /* in place */
+    for (size_t i = 0; i < n; ++i)
+        if (differ(out[i], scalar(x[i])) || differ(in[i], out[i])) {
+            fprintf(stderr, "%s(%a): scalar %a, array %a, in place %a\n", name, x[i], scalar(x[i]),
+                    out[i], in[i]);
+            ++failures;
+        }
+    free(in);
+    free(out);
+    return failures;
+}
+
+static int run_unary(void)
+{
+    int failures = 0;
+    /* Doubles at equal steps of their bit pattern: every binade, both signs, infinities, NaNs. */
+    enum { COUNT = 60000 };
+    double *sweep = allocate(COUNT);
+    for (size_t i = 0; i < COUNT; ++i) {
+        const uint64_t bits = (uint64_t)i * (UINT64_MAX / COUNT);
+        memcpy(&sweep[i], &bits, sizeof bits);
+    }
+    for (size_t k = 0; k < LENGTH(UNARY); ++k) {
+        for (size_t n = 0; n <= LENGTH(EXTREMES); ++n)
+            failures += compare(UNARY[k].name, UNARY[k].scalar, UNARY[k].array, EXTREMES, n);
+        failures += compare(UNARY[k].name, UNARY[k].scalar, UNARY[k].array, sweep, COUNT);
+    }
+    free(sweep);
+    return failures;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} CASES[] = {
+    {"elementwise kernels", run_unary},
+};
+
+int main(void)
+{
+    int failures = 0;
+    for (size_t k = 0; k < LENGTH(CASES); ++k) {
+        const int failed = CASES[k].run();
+        printf("%-40s %s\n", CASES[k].name, failed ? "FAILED" : "ok");
+        failures += failed;
+    }
+    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}

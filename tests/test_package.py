@@ -1,0 +1,151 @@
+"""The shape of the package: which module may import which, and what importing it costs."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import importlib.resources
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import pyengine
+
+PACKAGE = Path(pyengine.__file__).parent
+
+# Imports go down only: a module may import from its own floor and from those below it.  The longest
+# prefix counts.
+FLOORS = {
+    "pyengine._core": 0,
+    "pyengine._version": 0,
+    "pyengine.errors": 0,
+    "pyengine.special": 1,
+    "pyengine.mechanisms": 2,
+    "pyengine.pairs": 2,
+    "pyengine.threat_models": 2,
+    "pyengine.engines": 3,
+    "pyengine.curves": 3,
+    "pyengine.reference": 3,
+    "pyengine.api": 4,
+    "pyengine.calibration": 4,
+    "pyengine.targets": 4,
+    "pyengine.baselines": 4,
+    "pyengine.audit": 4,
+    "pyengine.interop": 4,
+    "pyengine.tables": 5,
+    "pyengine.plots": 5,
+    "pyengine.cli": 5,
+    "pyengine.papers": 5,
+    "pyengine.__main__": 5,
+}
+# The ground truth shares nothing with what it judges.
+REFERENCE_MAY_IMPORT = ("pyengine.reference", "pyengine.mechanisms", "pyengine.errors")
+HEAVY = {"flint", "matplotlib", "mpmath", "numba", "scipy"}
+
+
+def module_name(path: Path) -> str:
+    parts = ["pyengine", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+INSIDE = {name: path for name, path in MODULES.items() if name != "pyengine"}
+
+
+def floor(module: str) -> int:
+    parts = module.split(".")
+    for length in range(len(parts), 1, -1):
+        prefix = ".".join(parts[:length])
+        if prefix in FLOORS:
+            return FLOORS[prefix]
+    raise AssertionError(f"{module} has no floor: add it to FLOORS in {Path(__file__).name}")
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def imports(module: str, *, at_import_time: bool = False) -> set[str]:
+    """Names of the modules that a module imports, its type-checking imports left out."""
+    path = MODULES[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found: set[str] = set()
+    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        if is_type_checking(node):
+            continue
+        if at_import_time and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                anchor = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*anchor, *([base] if base else [])])
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                found.add(inner if inner in MODULES or inner in FLOORS else base)
+        pending.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def own(module: str) -> set[str]:
+    return {name for name in imports(module) if name.split(".")[0] == "pyengine"}
+
+
+@pytest.mark.parametrize("module", INSIDE)
+def test_imports_go_down(module: str) -> None:
+    upward = {name for name in own(module) if name == "pyengine" or floor(name) > floor(module)}
+    assert not upward, f"{module} (floor {floor(module)}) imports upwards: {sorted(upward)}"
+
+
+def test_no_import_cycles() -> None:
+    graph = {name: own(name) - {name} for name in INSIDE}
+    assert set(TopologicalSorter(graph).static_order()) >= set(INSIDE)
+
+
+@pytest.mark.parametrize("module", [m for m in INSIDE if m.startswith("pyengine.reference")])
+def test_reference_stands_apart(module: str) -> None:
+    foreign = {name for name in own(module) if not name.startswith(REFERENCE_MAY_IMPORT)}
+    assert not foreign, f"{module} shares code with what it judges: {sorted(foreign)}"
+
+
+@pytest.mark.parametrize("module", [m for m in INSIDE if not m.startswith("pyengine.reference")])
+def test_heavy_imports_are_lazy(module: str) -> None:
+    heavy = {name.split(".")[0] for name in imports(module, at_import_time=True)} & HEAVY
+    assert not heavy, f"{module} imports {sorted(heavy)} when it is imported"
+
+
+def test_root_holds_names_only() -> None:
+    tree = ast.parse(MODULES["pyengine"].read_text(encoding="utf-8"))
+    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert not defined
+    assert sorted(pyengine.__all__) == sorted(set(pyengine.__all__))
+    for name in pyengine.__all__:
+        assert hasattr(pyengine, name)
+
+
+def test_import_is_light() -> None:
+    code = "import sys, pyengine; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not HEAVY & set(run.stdout.split())
+
+
+def test_typed() -> None:
+    assert importlib.resources.files("pyengine").joinpath("py.typed").is_file()
+    stub = importlib.resources.files("pyengine").joinpath("_core.pyi").read_text(encoding="utf-8")
+    from pyengine._core import lib
+
+    for name in dir(lib):
+        assert name in stub, f"{name} is missing in _core.pyi"
+
+
+def test_version() -> None:
+    assert pyengine.__version__ == importlib.metadata.version("pyengine")
