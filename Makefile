@@ -64,7 +64,7 @@ bench-check: $(VENV)/dev.stamp
 	cd asv_bench && ../$(BIN)/asv machine --yes >/dev/null && ../$(BIN)/asv check --python=same
 
 bench: bench-check
-	cd asv_bench && ../$(BIN)/asv run --python=same --quick --show-stderr \
+	cd asv_bench && ../$(BIN)/asv run --python=same --quick --strict --show-stderr \
 	    --set-commit-hash $$(git rev-parse HEAD)
 
 clean:

@@ -1,0 +1,75 @@
+"""Sphinx configuration."""
+
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+import pyengine
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+project = "pyengine"
+author = "The pyengine developers"
+copyright = "the pyengine developers"
+release = version = pyengine.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+]
+exclude_patterns = ["_build"]
+nitpicky = True
+nitpick_ignore_regex = [
+    # Shorthands of numpydoc and types of other packages: the build reads no network, so there is no
+    # inventory to link them to.
+    ("py:class", r"array_like|optional|numpy\..*|np\..*|npt\..*|ndarray"),
+    ("py:.*", r"mpmath\..*|matplotlib\..*"),
+]
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"  # the docstrings say more than the types do
+autosummary_generate = True
+numpydoc_show_class_members = False
+numpydoc_validation_checks = {"GL03", "GL05", "GL07", "PR01", "PR02", "PR03", "RT03", "SS03"}
+
+html_theme = "furo"
+html_title = f"pyengine {release}"
+
+
+class ErrorBudget(Directive):
+    """Table of entries of tests/data/error_budget.toml, so that no figure is copied by hand."""
+
+    required_arguments = 1  # the section
+    has_content = True  # one key a line; none for the whole section
+
+    def run(self):
+        path = Path(__file__).parents[1] / "tests" / "data" / "error_budget.toml"
+        env = self.state.document.settings.env
+        env.note_dependency(str(path))
+        section = tomllib.loads(path.read_text(encoding="utf-8"))[self.arguments[0]]
+        keys = [line.strip() for line in self.content if line.strip()] or sorted(section)
+        group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in (3, 1)), cols=2)
+        body = nodes.tbody("", *(self._row(nodes.literal(k, k), f"{section[k]:g}") for k in keys))
+        head = nodes.thead("", self._row(nodes.Text("test"), "largest error"))
+        group += [head, body]
+        return [nodes.table("", group)]
+
+    @staticmethod
+    def _row(first, second):
+        cells = (nodes.paragraph("", "", first), nodes.paragraph("", second))
+        return nodes.row("", *(nodes.entry("", cell) for cell in cells))
+
+
+def setup(app):
+    app.add_directive("error-budget", ErrorBudget)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,47 @@
+"""Every example in the documentation and in the docstrings runs and prints what it says."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import pyengine
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(pyengine.__path__, "pyengine.")
+    if not module.name.endswith(("._core", ".__main__"))
+]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages(page: Path) -> None:
+    """Blocks with a prompt are compared with their output; a page is one session."""
+    source = "\n".join(block for block in blocks(page) if ">>>" in block)
+    test = doctest.DocTestParser().get_doctest(source, {}, page.name, str(page), 0)
+    result = doctest.DocTestRunner(optionflags=OPTIONS).run(test)
+    assert result.failed == 0
+
+
+def test_readme_blocks_run() -> None:
+    session: dict[str, object] = {}
+    for block in blocks(ROOT / "README.md"):
+        if ">>>" not in block:
+            exec(compile(block, "README.md", "exec"), session)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name), optionflags=OPTIONS).failed == 0
