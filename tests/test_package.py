@@ -130,10 +130,14 @@ def test_root_holds_names_only() -> None:
         assert hasattr(pyengine, name)
 
 
-def test_import_is_light() -> None:
+def test_import_is_light(tmp_path: Path) -> None:
     code = "import sys, pyengine; print(*sorted({m.split('.')[0] for m in sys.modules}))"
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,  # not the checkout, where the sources would hide an installed package
     )
     assert not HEAVY & set(run.stdout.split())
 
