@@ -11,16 +11,17 @@ DRIVER   := $(wildcard tests/c/*.c)
 FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Werror
 
+.NOTPARALLEL: # one pip at a time
 .PHONY: table test lint format types cwarnings sanitize docs bench-check bench clean
 
-table: $(VENV)/table.stamp
+table: $(VENV)/core.stamp $(VENV)/table.stamp
 	$(BIN)/pyengine table -o $(OUTPUT)
 
-test: $(VENV)/test.stamp
+test: $(VENV)/core.stamp $(VENV)/test.stamp
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-# One stamp per extra.  All depend on the core: an editable install builds the extension in place,
-# so it has to be repeated when C sources or metadata change, and only then.
+# Stamps keep the second run quick.  The editable install builds the extension in place, so the core
+# is repeated when C sources or metadata change; the extras only when pyproject.toml does.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -28,7 +29,7 @@ $(VENV)/core.stamp: $(CORE) | $(BIN)/python
 	$(PIP) install --quiet -e .
 	touch $@
 
-$(VENV)/%.stamp: $(VENV)/core.stamp pyproject.toml
+$(VENV)/%.stamp: pyproject.toml | $(VENV)/core.stamp
 	$(PIP) install --quiet -e '.[$*]'
 	touch $@
 
@@ -40,7 +41,7 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-types: $(VENV)/dev.stamp
+types: $(VENV)/core.stamp $(VENV)/dev.stamp
 	$(BIN)/mypy --strict pyengine
 
 # With optimisation, because some warnings need the data flow.
@@ -57,10 +58,10 @@ sanitize:
 	    -fno-sanitize-recover=all $(KERNELS) $(DRIVER) -o build/sanitize/driver -lm
 	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 build/sanitize/driver
 
-docs: $(VENV)/docs.stamp
+docs: $(VENV)/core.stamp $(VENV)/docs.stamp
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-bench-check: $(VENV)/dev.stamp
+bench-check: $(VENV)/core.stamp $(VENV)/dev.stamp $(VENV)/test.stamp
 	cd asv_bench && ../$(BIN)/asv machine --yes >/dev/null && ../$(BIN)/asv check --python=same
 
 # A benchmark that fails makes asv exit with 2.
