@@ -13,11 +13,20 @@ from cffi import FFI
 # setuptools wants paths relative to the root of the project, which is where builds run.
 SOURCES = [
     "csrc/normal.c",
+    "csrc/closed_form.c",
+    "csrc/mixture.c",
+    "csrc/transform.c",
+    "csrc/ladder.c",
+    "csrc/convolve.c",
 ]
 HEADERS = [
     "csrc/pyengine.h",
     "csrc/pyengine.cdef",
     "csrc/simd.h",
+    "csrc/vecmath.h",
+    "csrc/normal.h",
+    "csrc/mixture.h",
+    "csrc/ladder.h",
 ]
 
 # No -ffast-math: the kernels rely on the order of operations.  No -march=native: a wheel runs on

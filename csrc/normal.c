@@ -1,6 +1,7 @@
 /* The standard normal distribution: density, distribution function, quantiles, and their
  * logarithmic forms.  Definitions, methods and observed errors are in pyengine.h.
  */
+#include "normal.h"
 #include "pyengine.h"
 
 #include <math.h>
@@ -225,3 +226,15 @@ ARRAY_FORM(pe_ndtr)
 ARRAY_FORM(pe_log_ndtr)
 ARRAY_FORM(pe_ndtri)
 ARRAY_FORM(pe_ndtri_exp)
+
+double pe_mills_difference(double t, double step)
+{
+    double end = t + step;
+    if (t >= 0.0) {
+        double e0 = excess(t), e1 = excess(end);
+        return (step + (e1 - e0)) / ((t + e0) * (end + e1));
+    }
+    double density = pe_normal_pdf(t);
+    double above = end >= 0.0 ? 1.0 / (end + excess(end)) : pe_ndtr(-end) / pe_normal_pdf(end);
+    return pe_ndtr(-t) / density - above;
+}

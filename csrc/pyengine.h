@@ -1,7 +1,6 @@
 /* C interface of the numerical core.
  *
- * Every function is pure: no globals, no allocation, no printing, no Python.  Array forms are
- * serial and elementwise: out[i] has the same bits as the scalar form at x[i], whatever n is, and
+ * No globals, no printing, no Python.  Array forms are serial and elementwise: out[i] has the same bits as the scalar form at x[i], whatever n is, and
  * out may be equal to x.  NaN in gives NaN out; an argument outside the domain gives NaN.
  *
  * "Observed error" is the largest error measured against 60-digit arithmetic, in units of the last
@@ -76,9 +75,9 @@ void pe_ndtri_array(const double *p, double *out, size_t n);
 double pe_ndtri_exp(double y);
 void pe_ndtri_exp_array(const double *y, double *out, size_t n);
 
-/* ---- composed privacy loss of subsampled Gaussian steps: transform.c -------------------------
+/* ---- composed privacy loss of subsampled Gaussian steps: mixture.c, transform.c, ladder.c -----
  *
- * S is the sum of the privacy losses log dQ/dP of all steps, P without the record, Q with it.
+ * An ordered pair (A, B) of laws; S is the sum of the losses log dB/dA of all steps.
  */
 enum pe_status {
     PE_OK = 0,
@@ -86,40 +85,85 @@ enum pe_status {
     PE_TOO_COSTLY = 2, /* the transform decays too slowly for the given limit of work */
 };
 
-/* The six functionals of a threshold c. */
+/* Functionals of a threshold c. */
 enum pe_functional {
-    PE_P_ABOVE = 0,    /* P(S > c) */
-    PE_P_BELOW = 1,    /* P(S <= c) */
-    PE_Q_ABOVE = 2,    /* Q(S > c) */
-    PE_Q_BELOW = 3,    /* Q(S <= c) */
-    PE_PROFILE_QP = 4, /* E_Q max(0, 1 - e^{c-S}), the profile H(Q||P) at epsilon = c */
-    PE_PROFILE_PQ = 5, /* E_P max(0, 1 - e^{S-c}), the profile H(P||Q) at epsilon = -c */
+    PE_A_ABOVE = 0, /* A(S > c) */
+    PE_A_BELOW = 1, /* A(S <= c) */
+    PE_B_ABOVE = 2, /* B(S > c) */
+    PE_B_BELOW = 3, /* B(S <= c) */
+    PE_PROFILE = 4, /* E_A max(0, 1 - e^{S-c}): the hockey-stick divergence H(A||B) at epsilon = -c */
 };
 
-enum { PE_ROW = 14 }; /* c, log density of S under P, 6 log values, 6 relative errors */
+enum {
+    PE_FUNCTIONALS = 5,
+    PE_ROW = 12, /* c, log of the density of S under A, 5 log values, 5 relative errors */
+};
 
-typedef struct pe_mixture pe_mixture;
+typedef struct pe_pair pe_pair;
 
-/* A composition of n kinds of steps: noise multiplier, sampling probability in (0, 1], number of
- * steps >= 1 of each.  cost_limit bounds the node evaluations spent on one line.  Returns a status;
- * *out must be freed in any case.  Not safe for concurrent use: lines are built when first needed.
+/* A composition of n kinds of steps, each with its noise multiplier, sampling probability in (0, 1]
+ * and number of steps >= 1.  A is the law without the record and B with it; the other way round
+ * where reversed.  cost_limit bounds the node evaluations spent on one contour.  Returns a status;
+ * *out must be freed in any case.  Not safe for concurrent use: contours are built when first
+ * needed and kept.
  */
-int pe_mixture_new(size_t n, const double *noise, const double *p, const double *steps,
-                   double cost_limit, pe_mixture **out);
-void pe_mixture_free(pe_mixture *mix);
+int pe_pair_new(size_t n, const double *noise, const double *p, const double *steps, int reversed,
+                double cost_limit, pe_pair **out);
+void pe_pair_free(pe_pair *pair);
 
-/* K(lambda) = log E_P e^{lambda S} and its first two derivatives, to about 6 digits. */
-void pe_mixture_cumulants(const pe_mixture *mix, double lambda, double *out);
-
-/* Rows of PE_ROW values at each c, for the functional that is wanted accurately; or at the c that
- * solves log functional = log_target.
+/* Rows of PE_ROW values at each c, on contours that suit the named functional, or at the c that
+ * solves log functional = log_target (for PE_A_ABOVE, PE_A_BELOW and PE_PROFILE).
  *
+ * Domain          c finite; log_target < 0, not below -760
  * Method          trapezoidal rule on a vertical line near the saddle point (docs/theory/spectral)
- * Errors          relative, per functional; infinite where a line does not give it.  Aliases and
- *                 quadrature are bounded, truncation and rounding are estimates.
+ * Errors          relative, per functional; infinite where the contour does not give it.  Aliases
+ *                 are bounded; quadrature, truncation and rounding are estimates.
+ * Returns         the worst status; a row that failed is NaN
  */
-int pe_mixture_at(pe_mixture *mix, int functional, size_t n, const double *c, double *rows);
-int pe_mixture_solve(pe_mixture *mix, int functional, size_t n, const double *log_target,
-                     double *rows);
+int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
+int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows);
+
+/* ---- one step in closed form: closed_form.c ----------------------------------------------------
+ *
+ * N(0,1) against (1-p) N(0,1) + p N(mu,1), in this order or reversed; with p = 1 also any
+ * composition of Gaussians, mu^2 being the sum of their squares.
+ */
+typedef struct {
+    double mu, p; /* mu > 0; 0 < p <= 1 */
+    int reversed;
+} pe_step;
+
+/* Rows as pe_pair_at and pe_pair_solve give them (without the density).
+ *
+ * Errors          estimates: a few units of 2^-52 (1 + |log value| + 1/mu)
+ */
+void pe_step_at(const pe_step *step, size_t n, const double *c, double *rows);
+void pe_step_solve(const pe_step *step, int functional, size_t n, const double *log_target,
+                   double *rows);
+
+/* ---- composed privacy loss by direct convolution: convolve.c ---------------------------------
+ *
+ * For few steps, or rare large ones: what the spectral engine resolves slowly or not at all.
+ */
+typedef struct pe_law pe_law;
+
+/* The law under A (without the record) of the loss of one subsampled Gaussian step, 0 < p < 1, and
+ * of the sum of two independent losses.  floor + floor_low is log(1 - p), the smallest loss, to twice
+ * double precision.  Immutable once made; *out must be freed in any case.
+ *
+ * Method          log density over log(S - smallest S), piecewise polynomials of degree 15; sums as
+ *                 Gauss-Legendre integrals of positive terms (docs/theory/convolution)
+ * Returns         a status: PE_TOO_COSTLY where max_panels do not suffice
+ */
+int pe_law_step(double noise, double p, double floor, double floor_low, size_t max_panels,
+                pe_law **out);
+int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law **out);
+void pe_law_free(pe_law *a);
+size_t pe_law_panels(const pe_law *a);
+
+/* Rows as pe_pair_at and pe_pair_solve give them; all functionals at once.  Errors are estimates. */
+void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double *rows);
+void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n,
+                  const double *log_target, double *rows);
 
 #endif

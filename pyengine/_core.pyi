@@ -12,5 +12,46 @@ class _Lib:
     def pe_ndtri_exp(self, y: float, /) -> float: ...
     def pe_ndtri_exp_array(self, y: Any, out: Any, n: int, /) -> None: ...
 
+    PE_A_ABOVE: int
+    PE_A_BELOW: int
+    PE_B_ABOVE: int
+    PE_B_BELOW: int
+    PE_FUNCTIONALS: int
+    PE_NO_MEMORY: int
+    PE_OK: int
+    PE_PROFILE: int
+    PE_ROW: int
+    PE_TOO_COSTLY: int
+    def pe_step_at(self, step: Any, n: int, c: Any, rows: Any, /) -> None: ...
+    def pe_step_solve(
+        self, step: Any, functional: int, n: int, log_target: Any, rows: Any, /
+    ) -> None: ...
+    def pe_pair_new(
+        self,
+        n: int,
+        noise: Any,
+        p: Any,
+        steps: Any,
+        reversed: bool,
+        cost_limit: float,
+        out: Any,
+        /,
+    ) -> int: ...
+    def pe_pair_free(self, pair: Any, /) -> None: ...
+    def pe_pair_at(self, pair: Any, functional: int, n: int, c: Any, rows: Any, /) -> int: ...
+    def pe_pair_solve(
+        self, pair: Any, functional: int, n: int, log_target: Any, rows: Any, /
+    ) -> int: ...
+    def pe_law_step(
+        self, noise: float, p: float, floor: float, floor_low: float, max_panels: int, out: Any, /
+    ) -> int: ...
+    def pe_law_convolve(self, a: Any, b: Any, max_panels: int, out: Any, /) -> int: ...
+    def pe_law_free(self, law: Any, /) -> None: ...
+    def pe_law_panels(self, law: Any, /) -> int: ...
+    def pe_law_at(self, law: Any, reversed: bool, n: int, c: Any, rows: Any, /) -> None: ...
+    def pe_law_solve(
+        self, law: Any, reversed: bool, functional: int, n: int, log_target: Any, rows: Any, /
+    ) -> None: ...
+
 lib: _Lib
 ffi: Any

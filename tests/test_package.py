@@ -21,6 +21,7 @@ PACKAGE = Path(pyengine.__file__).parent
 FLOORS = {
     "pyengine._core": 0,
     "pyengine._version": 0,
+    "pyengine._checks": 0,
     "pyengine.errors": 0,
     "pyengine.special": 1,
     "pyengine.mechanisms": 2,

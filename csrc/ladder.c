@@ -1,0 +1,393 @@
+#include "ladder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which contour serves which question: rungs at fixed steps of the signed root of the loss's
+ * saddle-point exponent, so that a result depends on the pair and the argument alone, never on what
+ * was asked before. */
+
+static const double REACH = 40.0;      /* a normal tail is below 1e-348 there */
+static const double COARSE_H = 0.2;    /* node spacing of the coarse grids */
+static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed root */
+
+/* Level 0 keeps the whole law.  The others serve values down to a log-probability and remove the
+ * z that carry less than e^-41 of it: where one large step is likelier than many small ones, the
+ * exponential tilt would otherwise meet a mode far out that has no probability. */
+static const double LEVELS[] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0};
+enum { N_LEVELS = sizeof LEVELS / sizeof *LEVELS };
+static const double CUT = 41.0;
+static const double GOOD = 2e-13;        /* relative error that needs no second attempt */
+static const double FIRST_COST = 0.05;   /* share of the cost limit spent on the whole law */
+
+struct pe_pair {
+    size_t n;
+    double *noise, *p, *steps;
+    int reversed;
+    double cost_limit;
+    pe_ladder *levels[N_LEVELS];
+};
+
+int pe_pair_new(size_t n, const double *noise, const double *p, const double *steps, int reversed,
+                double cost_limit, pe_pair **out) {
+    pe_pair *pair = calloc(1, sizeof *pair);
+    *out = pair;
+    if (!pair) return PE_NO_MEMORY;
+    pair->noise = malloc((3 * n + 1) * sizeof(double));
+    if (!pair->noise) return PE_NO_MEMORY;
+    pair->n = n;
+    pair->p = pair->noise + n;
+    pair->steps = pair->p + n;
+    memcpy(pair->noise, noise, n * sizeof(double));
+    memcpy(pair->p, p, n * sizeof(double));
+    memcpy(pair->steps, steps, n * sizeof(double));
+    pair->reversed = reversed;
+    pair->cost_limit = cost_limit;
+    return PE_OK;
+}
+
+static void ladder_free(pe_ladder *ladder) {
+    if (!ladder) return;
+    for (size_t i = 0; i < ladder->n_groups; i++) pe_nodes_free(&ladder->groups[i].grid);
+    free(ladder->groups);
+    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++)
+        free(ladder->edges[i]);
+    for (int s = 0; s < 3; s++)
+        for (int i = 0; i <= 2 * PE_RUNGS; i++) pe_line_free(ladder->lines[s][i]);
+    free(ladder);
+}
+
+void pe_pair_free(pe_pair *pair) {
+    if (!pair) return;
+    for (int i = 0; i < N_LEVELS; i++) ladder_free(pair->levels[i]);
+    free(pair->noise);
+    free(pair);
+}
+
+/* The x with Phi(-x) <= exp(log_mass), from Phi(-x) <= exp(-x^2/2)/2. */
+static double normal_reach(double log_mass) {
+    return sqrt(fmax(0.0, -2.0 * (log_mass + 0.69)));
+}
+
+static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
+    pe_ladder *ladder = calloc(1, sizeof *ladder);
+    *out = ladder;
+    if (!ladder) return PE_NO_MEMORY;
+    ladder->groups = calloc(pair->n + 1, sizeof *ladder->groups);
+    if (!ladder->groups) return PE_NO_MEMORY;
+    int whole = level == 0;
+    ladder->cost_limit = pair->cost_limit * (whole ? FIRST_COST : 1.0);
+    ladder->reversed = pair->reversed;
+    double total = 1.0, log_mass = LEVELS[level] - CUT;
+    for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
+    ladder->cut_mass = exp(log_mass);
+    for (size_t i = 0; i < pair->n; i++) {
+        double mu = 1.0 / pair->noise[i];
+        if (pair->p[i] == 1.0) {
+            ladder->gaussian_variance += pair->steps[i] * mu * mu;
+            continue;
+        }
+        pe_group *g = &ladder->groups[ladder->n_groups];
+        g->mu = mu;
+        g->p = pair->p[i];
+        g->n = pair->steps[i];
+        g->reversed = pair->reversed;
+        /* narrow enough that the tilt e^{lambda l} does not outgrow the taper before its end */
+        double s = fmin(0.5, 0.05 / mu), wider = sqrt(1.0 + 0.5 * s * s);
+        double each = log_mass - log(total);
+        double cut = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
+        g->taper_s = s;
+        g->taper_z = whole ? INFINITY : cut;
+        double top = whole ? REACH + mu : cut + 8.0 * s, h = whole ? COARSE_H : fmin(COARSE_H, 0.5 * s);
+        size_t m = (size_t)((REACH + top) / h) + 1;
+        if (pe_nodes_new(&g->grid, g, top - h * (double)(m - 1), h, m)) return PE_NO_MEMORY;
+        ladder->n_groups++;
+    }
+    return PE_OK;
+}
+
+static int get_ladder(pe_pair *pair, int level, pe_ladder **out) {
+    if (!pair->levels[level]) {
+        pe_ladder *fresh;
+        int status = ladder_new(pair, level, &fresh);
+        if (status) {
+            ladder_free(fresh);
+            return status;
+        }
+        pair->levels[level] = fresh;
+    }
+    *out = pair->levels[level];
+    return PE_OK;
+}
+
+pe_cumulants pe_ladder_cumulants(const pe_ladder *ladder, double lambda) {
+    double v = ladder->gaussian_variance;
+    pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
+    for (size_t i = 0; i < ladder->n_groups; i++)
+        pe_nodes_cumulants(&ladder->groups[i].grid, ladder->groups[i].n, lambda, &k);
+    return k;
+}
+
+/* w(lambda) = sign(lambda) sqrt(2 (lambda K' - K)), increasing; A(S > K') is about Phi(-w). */
+static double signed_root(double lambda, const pe_cumulants *k) {
+    double kl = lambda * k->k1 - k->k0;
+    return copysign(sqrt(2.0 * (kl > 0.0 ? kl : 0.0)), lambda);
+}
+
+/* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are rungs. */
+static const pe_edge *edge(pe_ladder *ladder, int i) {
+    pe_edge **slot = &ladder->edges[i + 2 * PE_RUNGS + 1];
+    if (*slot) return *slot;
+    pe_edge *e = malloc(sizeof *e);
+    if (!e) return NULL;
+    double target = fabs(HALF_PITCH * i), sign = i < 0 ? -1.0 : 1.0, lo = 0.0, hi = INFINITY;
+    pe_cumulants k = pe_ladder_cumulants(ladder, 0.0);
+    double a = target / sqrt(k.k2);
+    const pe_edge *inner = i ? ladder->edges[i - (int)sign + 2 * PE_RUNGS + 1] : NULL;
+    if (inner) a = fabs(inner->lambda) + HALF_PITCH / inner->sd;
+    for (int it = 0; i && it < 200; it++) {
+        k = pe_ladder_cumulants(ladder, sign * a);
+        double w = fabs(signed_root(sign * a, &k));
+        if (fabs(w - target) <= 0.02) break;
+        if (w < target) lo = a;
+        else hi = a;
+        if (hi <= lo * (1.0 + 1e-12)) break; /* the window ends the range of w */
+        double next = fmin(a + (target - w) * w / (a * k.k2), 4.0 * a);
+        if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi)
+                                                           : 2.0 * a;
+        a = next;
+    }
+    e->lambda = sign * a;
+    e->k = k;
+    e->sd = sqrt(k.k2);
+    *slot = e;
+    return e;
+}
+
+/* exp(x^2/2) Phi(-x): the factor that turns a Chernoff bound into an approximation. */
+static double mills(double x) {
+    if (x < 25.0) return exp(0.5 * x * x) * 0.5 * erfc(x * 0.70710678118654752440);
+    double y = 1.0 / (x * x);
+    return 0.39894228040143267794 / x * (1.0 - y * (1.0 - 3.0 * y * (1.0 - 5.0 * y)));
+}
+
+/* Saddle-point approximation of the log of a functional at c = K'(lambda); it places the first
+ * contour and enters no result. */
+static double approximation(const pe_edge *e, int functional) {
+    double l = e->lambda, s = e->sd, base = e->k.k0 - l * e->k.k1;
+    double small = base + log(mills(fabs(l) * s));
+    if (functional == PE_A_ABOVE) return l >= 0 ? small : log1p(-exp(small));
+    if (functional == PE_A_BELOW) return l <= 0 ? small : log1p(-exp(small));
+    double a = fmax(-l, 0.05 / s);
+    return fmin(base + log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
+}
+
+static int increasing(int functional) {
+    return functional != PE_A_ABOVE;
+}
+
+/* The abscissa of a rung, moved at least 1/sd away from the poles 0 and 1, to the side on which
+ * the functional is the small one. */
+static double clear_of_poles(double lambda, double sd, int to_right, int *moved) {
+    double gap = 1.0 / sd;
+    int inner = gap < 0.4; /* is there room between the poles? */
+    *moved = 0;
+    if (lambda <= -gap || lambda >= 1.0 + gap || (inner && lambda >= gap && lambda <= 1.0 - gap))
+        return lambda;
+    *moved = 1;
+    if (!inner) return to_right ? 1.0 + gap : -gap;
+    if (lambda < gap) return to_right ? gap : -gap;
+    return to_right ? 1.0 + gap : 1.0 - gap;
+}
+
+static int rung_line(pe_ladder *ladder, int rung, int functional, const pe_line **out) {
+    const pe_edge *e = edge(ladder, 2 * rung);
+    if (!e) return PE_NO_MEMORY;
+    int right = functional == PE_A_ABOVE, moved;
+    double lambda = clear_of_poles(e->lambda, e->sd, right, &moved);
+    pe_line **slot = &ladder->lines[moved ? 2 * right : 1][rung + PE_RUNGS];
+    if (!*slot) {
+        pe_line *ln = calloc(1, sizeof *ln);
+        if (!ln) return PE_NO_MEMORY;
+        ln->lambda = lambda;
+        int status = pe_line_build(ladder, ln);
+        if (status) {
+            pe_line_free(ln);
+            return status;
+        }
+        *slot = ln;
+    }
+    *out = *slot;
+    return PE_OK;
+}
+
+/* The rung whose saddle point is nearest to c; rung 0 is the start. */
+static int rung_of_c(pe_ladder *ladder, double c, int rung) {
+    const pe_edge *e;
+    while (rung < PE_RUNGS && (e = edge(ladder, 2 * rung + 1)) && c > e->k.k1) rung++;
+    while (rung > -PE_RUNGS && (e = edge(ladder, 2 * rung - 1)) && c < e->k.k1) rung--;
+    return rung;
+}
+
+static int rung_of_value(pe_ladder *ladder, int functional, double log_target) {
+    int up = increasing(functional) ? 1 : -1, rung = 0;
+    const pe_edge *e;
+    while (rung < PE_RUNGS && (e = edge(ladder, 2 * rung + 1)) &&
+           up * (approximation(e, functional) - log_target) < 0.0)
+        rung++;
+    while (rung > -PE_RUNGS && (e = edge(ladder, 2 * rung - 1)) &&
+           up * (approximation(e, functional) - log_target) > 0.0)
+        rung--;
+    return rung;
+}
+
+/* d log(functional) / dc at c, from the same sums. */
+static double log_slope(const pe_row *row, int functional, double c) {
+    double v = row->log_value[functional];
+    if (functional == PE_PROFILE) return exp(row->log_value[PE_B_BELOW] - c - v);
+    double slope = exp(row->density_log - v);
+    return functional == PE_A_ABOVE ? -slope : slope;
+}
+
+/* Newton's method on the log of the functional along one line, safeguarded by a bracket; stops
+ * where c leaves the neighbourhood that the line serves. */
+static double newton(const pe_ladder *ladder, const pe_line *ln, int functional,
+                     double log_target, double c) {
+    double lo = -INFINITY, hi = INFINITY, up = increasing(functional) ? 1.0 : -1.0;
+    double reach = 5.0 * ln->sd, start = c;
+    pe_row row;
+    for (int it = 0; it < 80; it++) {
+        pe_line_evaluate(ln, c, ladder->reversed, ladder->cut_mass, &row);
+        double miss = log_target - row.log_value[functional];
+        if (miss * up > 0.0) lo = c;
+        else hi = c;
+        double step = miss / log_slope(&row, functional, c);
+        if (fabs(step) <= 1e-9 * ln->sd || fabs(step) <= 4e-16 * fabs(c))
+            return c + step; /* quadratic convergence: a further step is lost in rounding */
+        double next = c + step;
+        if (!isfinite(step) || !(next > lo && next < hi))
+            next = lo > -INFINITY && hi < INFINITY ? 0.5 * (lo + hi)
+                                                   : c + copysign(0.5 * ln->sd, miss * up);
+        if (fabs(next - start) > reach) return start + copysign(reach, next - start);
+        c = next;
+    }
+    return c;
+}
+
+static void put_row(const pe_row *row, double c, double *out) {
+    out[0] = c;
+    out[1] = row->density_log;
+    memcpy(out + 2, row->log_value, sizeof row->log_value);
+    memcpy(out + 2 + PE_FUNCTIONALS, row->error, sizeof row->error);
+}
+
+/* The error that matters to whoever asked for a functional: its own, and for a tail also that of
+ * the small one of the two tails under B. */
+static double row_error(const pe_row *row, int functional) {
+    double own = row->error[functional];
+    if (functional == PE_PROFILE) return own;
+    return fmax(own, fmin(row->error[PE_B_ABOVE], row->error[PE_B_BELOW]));
+}
+
+static int at_level(pe_pair *pair, int level, int functional, double c, pe_row *row) {
+    pe_ladder *ladder;
+    const pe_line *ln;
+    int status = get_ladder(pair, level, &ladder);
+    if (!status) status = rung_line(ladder, rung_of_c(ladder, c, 0), functional, &ln);
+    if (!status) pe_line_evaluate(ln, c, ladder->reversed, ladder->cut_mass, row);
+    return status;
+}
+
+static int solve_at_level(pe_pair *pair, int level, int functional, double log_target, double *c,
+                          pe_row *row) {
+    pe_ladder *ladder;
+    const pe_line *ln;
+    int status = get_ladder(pair, level, &ladder);
+    if (status) return status;
+    int rung = rung_of_value(ladder, functional, log_target);
+    status = rung_line(ladder, rung, functional, &ln);
+    if (status) return status;
+    *c = ln->c_ref;
+    for (int attempt = 0; attempt < 12; attempt++) {
+        *c = newton(ladder, ln, functional, log_target, *c);
+        int nearest = rung_of_c(ladder, *c, rung);
+        if (nearest == rung) break;
+        rung = nearest;
+        status = rung_line(ladder, rung, functional, &ln);
+        if (status) return status;
+    }
+    pe_line_evaluate(ln, *c, ladder->reversed, ladder->cut_mass, row);
+    /* a root that was not reached is an error of the functional like any other */
+    row->error[functional] += fabs(row->log_value[functional] - log_target);
+    return PE_OK;
+}
+
+/* Only the upper end of z is cut.  What is small there: the lower tail and the profile of a
+ * reversed pair, the upper tail of the other. */
+static int guard(const pe_pair *pair, int functional) {
+    if (functional == PE_PROFILE) return pair->reversed ? PE_PROFILE : -1;
+    return pair->reversed ? PE_A_BELOW : PE_A_ABOVE;
+}
+
+static int at_one(pe_pair *pair, int functional, double c, double *out) {
+    pe_row best, row;
+    int status = at_level(pair, 0, functional, c, &best), g = guard(pair, functional);
+    double error = status ? INFINITY : row_error(&best, functional);
+    for (int level = 1; level < N_LEVELS && error > GOOD && status != PE_NO_MEMORY; level++) {
+        int other = at_level(pair, level, functional, c, &row);
+        if (other) continue;
+        double next = row_error(&row, functional);
+        if (next < error) {
+            best = row;
+            error = next;
+            status = PE_OK;
+        }
+        if (g < 0 || row.log_value[g] >= LEVELS[level]) break;
+    }
+    if (!status) put_row(&best, c, out);
+    return status;
+}
+
+static int solve_one(pe_pair *pair, int functional, double log_target, double *out) {
+    pe_row best, row;
+    double c, other_c;
+    int status = solve_at_level(pair, 0, functional, log_target, &c, &best);
+    double error = status ? INFINITY : row_error(&best, functional);
+    if (error > GOOD && status != PE_NO_MEMORY) {
+        int level = 1;
+        if (guard(pair, functional) == functional)
+            while (level < N_LEVELS - 1 && log_target < LEVELS[level]) level++;
+        int other = solve_at_level(pair, level, functional, log_target, &other_c, &row);
+        if (!other && row_error(&row, functional) < error) {
+            best = row;
+            c = other_c;
+            status = PE_OK;
+        }
+    }
+    if (!status) put_row(&best, c, out);
+    return status;
+}
+
+typedef int (*one)(pe_pair *, int, double, double *);
+
+static int for_each(one f, pe_pair *pair, int functional, size_t n, const double *x,
+                    double *rows) {
+    int worst = PE_OK;
+    for (size_t i = 0; i < n; i++) {
+        int status = f(pair, functional, x[i], rows + PE_ROW * i);
+        if (!status) continue;
+        worst = status;
+        for (int q = 0; q < PE_ROW; q++) rows[PE_ROW * i + (size_t)q] = NAN;
+    }
+    return worst;
+}
+
+int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
+    return for_each(at_one, pair, functional, n, c, rows);
+}
+
+int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target,
+                  double *rows) {
+    return for_each(solve_one, pair, functional, n, log_target, rows);
+}

@@ -1,0 +1,52 @@
+/* Inside of the spectral engine: the contours of one pair at one level of truncation. */
+#ifndef PE_LADDER_H
+#define PE_LADDER_H
+
+#include "mixture.h"
+#include "pyengine.h"
+
+typedef struct {
+    double lambda, sd;
+    pe_cumulants k;
+} pe_edge;
+
+/* A vertical line Re lambda = const with everything that does not depend on c. */
+typedef struct {
+    double lambda;
+    double k0, c_ref, sd; /* K, K', sqrt(K'') at lambda */
+    double ht;            /* spacing in t; the period is 2 pi / ht */
+    size_t nt;
+    double *weights;      /* per node 4 complex numbers: transform times each pole factor */
+    double mass[4];       /* sums of their moduli */
+    double theta[2], theta_k[2]; /* Chernoff exponents of the aliases and K there */
+    double truncation;    /* estimate of the omitted range of t, in units of the integrand */
+    double rounding;      /* estimate of the error of the exponent */
+} pe_line;
+
+enum { PE_RUNGS = 48 }; /* rungs -48..48: signed roots to 120, log-probabilities to -7200 */
+
+typedef struct {
+    size_t n_groups;
+    pe_group *groups;
+    double gaussian_variance; /* sum of n mu^2 over the steps with p = 1 */
+    double cost_limit;
+    int reversed;
+    double cut_mass; /* bound on the probability removed at the upper end of z */
+    pe_edge *edges[4 * PE_RUNGS + 3]; /* at half steps of the rungs */
+    pe_line *lines[3][2 * PE_RUNGS + 1];
+} pe_ladder;
+
+pe_cumulants pe_ladder_cumulants(const pe_ladder *ladder, double lambda);
+
+/* Builds the line at ln->lambda; ln is otherwise zero.  Returns a status. */
+int pe_line_build(const pe_ladder *ladder, pe_line *ln);
+void pe_line_free(pe_line *ln);
+
+/* One row of results at c. */
+typedef struct {
+    double density_log;
+    double log_value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
+} pe_row;
+void pe_line_evaluate(const pe_line *ln, double c, int reversed, double cut_mass, pe_row *row);
+
+#endif

@@ -1,0 +1,152 @@
+#include "mixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "pyengine.h"
+#include "simd.h"
+#include "vecmath.h"
+
+static const double HALF_LOG_2PI = 0.91893853320467274178;
+
+/* r - log1p(r) without cancellation. */
+static double ratio_defect(double r, double l) {
+    if (fabs(r) > 0.1) return r - l;
+    double sum = 0.0;
+    for (int k = 17; k >= 2; k--) sum = (k % 2 ? -1.0 : 1.0) / k + r * sum;
+    return r * r * sum;
+}
+
+int pe_nodes_new(pe_nodes *nodes, const pe_group *g, double z0, double h, size_t m) {
+    size_t padded = (m + PE_LANES - 1) / PE_LANES * PE_LANES;
+    double *block = malloc(5 * padded * sizeof(double));
+    if (!block) return -1;
+    nodes->m = padded;
+    nodes->z0 = z0;
+    nodes->h = h;
+    nodes->l = block;
+    nodes->r = block + padded;
+    nodes->d = block + 2 * padded;
+    nodes->w = block + 3 * padded;
+    nodes->logw = block + 4 * padded;
+    double log_h = log(h);
+    for (size_t j = 0; j < padded; j++) {
+        double z = z0 + (double)j * h;
+        double s = g->mu * (z - 0.5 * g->mu);
+        double r = g->p * expm1(s);
+        /* 1 - p is exact for p >= 1/2, so the logarithm keeps its relative accuracy at p -> 1 */
+        double l = r < -0.5 ? log((1.0 - g->p) + g->p * exp(s)) : log1p(r);
+        double logw = log_h - HALF_LOG_2PI - 0.5 * z * z;
+        double x = (z - g->taper_z) / g->taper_s;
+        if (x > -7.0) logw += pe_log_ndtr(-1.41421356237309504880 * x);
+        if (g->reversed) {
+            logw += l;
+            l = -l;
+            r = expm1(l);
+        }
+        nodes->l[j] = l;
+        nodes->r[j] = r;
+        nodes->d[j] = ratio_defect(r, l);
+        nodes->logw[j] = j < m ? logw : -1e9;
+        nodes->w[j] = j < m ? exp(logw) : 0.0;
+    }
+    return 0;
+}
+
+void pe_nodes_free(pe_nodes *nodes) {
+    free(nodes->l);
+    nodes->l = NULL;
+}
+
+/* exp(x) - 1 - x given e = exp(x). */
+static inline double expm1_minus_x(double x, double e) {
+    double s = 1.0 / 6227020800.0;
+    s = s * x + 1.0 / 479001600.0;
+    s = s * x + 1.0 / 39916800.0;
+    s = s * x + 1.0 / 3628800.0;
+    s = s * x + 1.0 / 362880.0;
+    s = s * x + 1.0 / 40320.0;
+    s = s * x + 1.0 / 5040.0;
+    s = s * x + 1.0 / 720.0;
+    s = s * x + 1.0 / 120.0;
+    s = s * x + 1.0 / 24.0;
+    s = s * x + 1.0 / 6.0;
+    s = s * x + 0.5;
+    double near = x * x * s, far = (e - 1.0) - x;
+    return (x < 0.5 && x > -0.5) ? near : far;
+}
+
+typedef struct {
+    double m, l1, l2; /* sums of the (1+r)^lambda - 1 - lambda r, of l e^x - r and of l^2 e^x */
+} sums;
+
+PE_CLONES static void centred_sums(const pe_nodes *nodes, double lambda, int by_log, sums *out) {
+    double m[PE_LANES] = {0}, l1[PE_LANES] = {0}, l2[PE_LANES] = {0};
+    const double *L = nodes->l, *R = nodes->r, *D = nodes->d, *W = nodes->w, *LW = nodes->logw;
+    for (size_t j = 0; j < nodes->m; j += PE_LANES) {
+        for (int u = 0; u < PE_LANES; u++) {
+            double l = L[j + u], d = D[j + u], w = W[j + u], x = lambda * l;
+            double e = pe_vexp(by_log ? x + LW[j + u] : x);
+            double we = by_log ? e : w * e;
+            double g = expm1_minus_x(x, by_log ? 0.0 : e);
+            int near = x < 0.5 && x > -0.5;
+            double h_near = w * (g - lambda * d);
+            double h_far = (we - w) - w * (lambda * R[j + u]);
+            m[u] += near ? h_near : h_far;
+            l1[u] += near ? w * (l * (g + x) - d) : l * we - w * R[j + u];
+            l2[u] += l * l * (near ? w * (g + x + 1.0) : we);
+        }
+    }
+    out->m = pe_lane_sum(m);
+    out->l1 = pe_lane_sum(l1);
+    out->l2 = pe_lane_sum(l2);
+}
+
+PE_CLONES static void scaled_sums(const pe_nodes *nodes, double lambda, double shift, sums *out) {
+    double m[PE_LANES] = {0}, l1[PE_LANES] = {0}, l2[PE_LANES] = {0};
+    for (size_t j = 0; j < nodes->m; j += PE_LANES) {
+        for (int u = 0; u < PE_LANES; u++) {
+            double l = nodes->l[j + u];
+            double e = pe_vexp(nodes->logw[j + u] + lambda * l - shift);
+            m[u] += e;
+            l1[u] += l * e;
+            l2[u] += l * l * e;
+        }
+    }
+    out->m = pe_lane_sum(m);
+    out->l1 = pe_lane_sum(l1);
+    out->l2 = pe_lane_sum(l2);
+}
+
+void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumulants *sum) {
+    double top_x = -1e300, top_e = -1e300;
+    for (size_t j = 0; j < nodes->m; j++) {
+        double x = lambda * nodes->l[j], e = x + nodes->logw[j];
+        if (x > top_x) top_x = x;
+        if (e > top_e) top_e = e;
+    }
+    sums s;
+    double k0, k1, k2;
+    if (top_e > 600.0) { /* M itself leaves the range of a double; M - 1 is then M */
+        scaled_sums(nodes, lambda, top_e, &s);
+        k0 = top_e + log(s.m);
+        k1 = s.l1 / s.m;
+        k2 = s.l2 / s.m - k1 * k1;
+    } else {
+        centred_sums(nodes, lambda, top_x > 600.0, &s);
+        double m = 1.0 + s.m;
+        k0 = log1p(s.m);
+        k1 = s.l1 / m;
+        k2 = s.l2 / m - k1 * k1;
+    }
+    sum->k0 += n * k0;
+    sum->k1 += n * k1;
+    sum->k2 += n * k2;
+}
+
+PE_CLONES void pe_nodes_tilt(const pe_nodes *nodes, double lambda, double log_norm,
+                             double *tilted) {
+    for (size_t j = 0; j < nodes->m; j += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++)
+            tilted[j + u] = pe_vexp(nodes->logw[j + u] + lambda * nodes->l[j + u] - log_norm);
+}

@@ -1,0 +1,338 @@
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ladder.h"
+#include "simd.h"
+#include "vecmath.h"
+
+/* One contour of the spectral engine; docs/theory/spectral.md derives every bound used here. */
+
+static const double PI = 3.14159265358979323846;
+static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the aliases */
+static const double QUADRATURE_TOL = 2e-16; /* absolute error allowed in n log M */
+static const double DECAY = 41.0;           /* the t sum stops where its terms are below e^-41 */
+static const size_t MAX_NODES_T = 4000000;
+static const double MAX_NODES_Z = 1e6;
+
+/* Range of z in which a group's terms matter on this line, from the coarse grid. */
+static void z_window(const pe_group *g, double lambda, double log_m, double *tilted, double *z_lo,
+                     double *z_hi) {
+    const pe_nodes *s = &g->grid;
+    pe_nodes_tilt(s, lambda, log_m, tilted);
+    double small = 1e-19 / g->n, scale = exp(-fmax(log_m, 0.0));
+    size_t lo = s->m, hi = 0;
+    for (size_t j = 0; j < s->m; j++) {
+        double own = s->w[j] * (1.0 + fabs(lambda) * fabs(s->r[j])) * scale;
+        if (tilted[j] + own > small) {
+            if (lo == s->m) lo = j;
+            hi = j;
+        }
+    }
+    *z_lo = s->z0 + (double)lo * s->h - (lo ? s->h : 0.0);
+    *z_hi = s->z0 + (double)hi * s->h; /* a further node may lie beyond the cut of the window */
+}
+
+/* log of a bound on |erfc(x + iy)/erfc(x)|. */
+static double taper_growth(double x, double y) {
+    if (x >= 0.0) return y * y;
+    double d = y * y - x * x;
+    return d > 30.0 ? d : log1p(0.5 * exp(d));
+}
+
+/* Node spacing for arguments lambda + i t, |t| <= t_top: the trapezoidal rule errs by at most
+ * 2 exp(-2 pi a/h) times the integral of |integrand| on Im z = +-a, which is summed on the coarse
+ * grid for several a inside the strip of analyticity |Im z| < pi/mu; the best a is kept. */
+static double z_spacing(const pe_group *g, double lambda, double t_top, const double *tilted) {
+    double log_target = log(2.0 * g->n / QUADRATURE_TOL);
+    double a_top = fmin(0.95 * PI / g->mu, sqrt(2.0 * log_target)), best = 0.0;
+    double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p;
+    const pe_nodes *s = &g->grid;
+    for (int i = 1; i <= 5; i++) {
+        double a = a_top * i / 5.0, co = cos(g->mu * a), si = sin(g->mu * a), sum = 0.0;
+        for (size_t j = 0; j < s->m; j += 2) {
+            if (tilted[j] < 1e-60) continue;
+            double ratio = exp(g->reversed ? -s->l[j] : s->l[j]), u = fmax(ratio - rest, 0.0);
+            double re = rest + u * co, im = u * si;
+            double growth = 0.5 * power * log((re * re + im * im) / (ratio * ratio));
+            growth += taper_growth((s->z0 + (double)j * s->h - g->taper_z) / g->taper_s,
+                                   a / g->taper_s);
+            sum += tilted[j] * exp(fmin(growth + t_top * atan2(im, re), 700.0));
+        }
+        double bound = log(2.0 * sum + 1e-300) + 0.5 * a * a;
+        double h = 2.0 * PI * a / fmax(bound + log_target, 1.0);
+        if (h > best) best = h;
+    }
+    return best;
+}
+
+/* Sums of w_j (cos t l_j - 1) and w_j (sin t l_j - t l_j), or of w_j sin t l_j where plain. */
+PE_CLONES static void oscillating_sums(const double *l, const double *w, size_t m, double t,
+                                       int plain, double *re, double *im) {
+    double c[PE_LANES] = {0}, s[PE_LANES] = {0};
+    double keep = plain ? 1.0 : 0.0;
+    for (size_t j = 0; j < m; j += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            double b = t * l[j + u], cm1, smx;
+            pe_vcosm1_sinmx(b, &cm1, &smx);
+            c[u] += w[j + u] * cm1;
+            s[u] += w[j + u] * (smx + keep * b);
+        }
+    *re = pe_lane_sum(c);
+    *im = pe_lane_sum(s);
+}
+
+/* Chernoff's bound on the aliases of one side.  The trapezoidal sum at c is
+ * sum_k e^{lambda k T} F(c + k T) with F >= 0; for theta beyond lambda, in the same interval between
+ * poles, the terms k > 0 (k < 0 on the other side) stay below
+ * exp(K(theta) - theta c - |theta - lambda| k T).  Returns the T that makes them small enough. */
+static double side_period(const pe_ladder *ladder, pe_line *ln, int side, double value_log) {
+    double lam = ln->lambda, sign = side ? 1.0 : -1.0, limit = INFINITY;
+    if (side == 0 && lam > 0.0) limit = lam > 1.0 ? lam - 1.0 : lam;
+    if (side == 1 && lam < 1.0) limit = lam < 0.0 ? -lam : 1.0 - lam;
+    double shift = sqrt(-2.0 * log(ALIAS_TOL)) / ln->sd, best = INFINITY, factor = 1.0;
+    int growing = 0;
+    for (int it = 0; it < 60; it++) {
+        double delta = fmin(shift * factor, limit), theta = lam + sign * delta;
+        pe_cumulants k = pe_ladder_cumulants(ladder, theta);
+        double t = (k.k0 - theta * ln->c_ref - value_log - log(ALIAS_TOL)) / delta;
+        if (t < best) {
+            best = t;
+            ln->theta[side] = theta;
+            ln->theta_k[side] = k.k0;
+            if (growing && delta == limit) break;
+            factor *= growing ? 2.0 : 0.5;
+        } else if (!growing && it == 1) { /* smaller is worse: try larger */
+            growing = 1;
+            factor = 2.0;
+        } else {
+            break;
+        }
+    }
+    return best;
+}
+
+static double period(const pe_ladder *ladder, pe_line *ln) {
+    double lam = ln->lambda;
+    double value_log = ln->k0 - lam * ln->c_ref - log(3.0 * ln->sd * (fabs(lam) + 1.0));
+    double left = side_period(ladder, ln, 0, value_log);
+    double right = side_period(ladder, ln, 1, value_log);
+    return fmax(left, right) + 3.0 * ln->sd; /* the line serves c within 3 sd of c_ref */
+}
+
+/* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group for t_k = k ht,
+ * first <= k < last. */
+static int group_exponents(const pe_group *g, double lambda, const double *tilted,
+                           const double *z_range, double ht, size_t first, size_t last,
+                           double *e_re, double *e_im, double *budget) {
+    double h = z_spacing(g, lambda, (double)(last - 1) * ht, tilted);
+    double count = (z_range[1] - z_range[0]) / h;
+    if (!(count < MAX_NODES_Z)) return PE_TOO_COSTLY;
+    *budget -= (count + 1.0) * (double)(last - first);
+    if (*budget < 0.0) return PE_TOO_COSTLY;
+    pe_nodes nodes;
+    if (pe_nodes_new(&nodes, g, z_range[0], h, (size_t)count + 1)) return PE_NO_MEMORY;
+    pe_cumulants k = {0, 0, 0};
+    pe_nodes_cumulants(&nodes, 1.0, lambda, &k);
+    double *w = nodes.d; /* the defects are no longer needed */
+    pe_nodes_tilt(&nodes, lambda, k.k0, w);
+    int plain = g->n < 1000.0; /* many steps: the mean must not be recomputed from the sines */
+    for (size_t i = first; i < last; i++) {
+        double t = (double)i * ht, a, b;
+        oscillating_sums(nodes.l, w, nodes.m, t, plain, &a, &b);
+        double im = plain ? b : b + t * k.k1;
+        e_re[i] += g->n * 0.5 * log1p(2.0 * a + (a * a + im * im));
+        e_im[i] += g->n * (atan2(im, 1.0 + a) - t * k.k1);
+    }
+    pe_nodes_free(&nodes);
+    return PE_OK;
+}
+
+/* The transform times 1, 1/lambda, 1/(lambda-1), 1/(lambda(lambda-1)); half weight at t = 0. */
+static int set_weights(pe_line *ln, const double *e_re, const double *e_im) {
+    ln->weights = malloc(8 * ln->nt * sizeof(double));
+    if (!ln->weights) return PE_NO_MEMORY;
+    double l = ln->lambda;
+    for (size_t k = 0; k < ln->nt; k++) {
+        double t = (double)k * ln->ht, a = exp(e_re[k]) * (k ? 1.0 : 0.5);
+        double x = a * cos(e_im[k]), y = a * sin(e_im[k]);
+        double n0 = l * l + t * t, n1 = (l - 1) * (l - 1) + t * t;
+        double *w = ln->weights + 8 * k;
+        w[0] = x;
+        w[1] = y;
+        w[2] = (x * l + y * t) / n0;
+        w[3] = (y * l - x * t) / n0;
+        w[4] = (x * (l - 1) + y * t) / n1;
+        w[5] = (y * (l - 1) - x * t) / n1;
+        w[6] = (w[4] * l + w[5] * t) / n0;
+        w[7] = (w[5] * l - w[4] * t) / n0;
+        for (int q = 0; q < 4; q++) ln->mass[q] += hypot(w[2 * q], w[2 * q + 1]);
+    }
+    return PE_OK;
+}
+
+/* Cumulants on nodes fine enough for full accuracy, and each group's tilted weights and window. */
+static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, size_t longest, double *tilted,
+                          double *z_range) {
+    double lambda = ln->lambda, v = ladder->gaussian_variance, scale = 0.0;
+    pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
+    for (size_t i = 0; i < ladder->n_groups; i++) {
+        const pe_group *g = &ladder->groups[i];
+        pe_cumulants coarse = {0, 0, 0};
+        pe_nodes_cumulants(&g->grid, 1.0, lambda, &coarse);
+        double *w = tilted + i * longest, *z = z_range + 2 * i;
+        z_window(g, lambda, coarse.k0, w, &z[0], &z[1]);
+        double h = z_spacing(g, lambda, 0.0, w);
+        if (!((z[1] - z[0]) / h < MAX_NODES_Z)) return PE_TOO_COSTLY;
+        pe_nodes nodes;
+        if (pe_nodes_new(&nodes, g, z[0], h, (size_t)((z[1] - z[0]) / h) + 1)) return PE_NO_MEMORY;
+        pe_nodes_cumulants(&nodes, g->n, lambda, &k);
+        pe_nodes_free(&nodes);
+        scale += fabs(g->n * coarse.k0);
+    }
+    ln->k0 = k.k0;
+    ln->c_ref = k.k1;
+    ln->sd = sqrt(k.k2);
+    ln->rounding = DBL_EPSILON * (2.0 * scale + fabs(lambda * ln->c_ref) + 4.0);
+    return PE_OK;
+}
+
+/* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
+static int transform_values(const pe_ladder *ladder, pe_line *ln, size_t longest,
+                            const double *tilted, const double *z_range, double **e_re,
+                            double **e_im) {
+    double budget = ladder->cost_limit, v = ladder->gaussian_variance;
+    size_t done = 0, cap = (size_t)(9.0 / (ln->sd * ln->ht)) + 16;
+    for (;; done = cap, cap += cap / 2) {
+        if (cap > MAX_NODES_T) return PE_TOO_COSTLY;
+        double *re = realloc(*e_re, cap * sizeof(double));
+        if (!re) return PE_NO_MEMORY;
+        *e_re = re;
+        double *im = realloc(*e_im, cap * sizeof(double));
+        if (!im) return PE_NO_MEMORY;
+        *e_im = im;
+        for (size_t i = done; i < cap; i++) {
+            double t = (double)i * ln->ht;
+            re[i] = -0.5 * v * t * t;
+            im[i] = 0.0;
+        }
+        for (size_t i = 0; i < ladder->n_groups; i++) {
+            int status = group_exponents(&ladder->groups[i], ln->lambda, tilted + i * longest,
+                                         z_range + 2 * i, ln->ht, done, cap, re, im, &budget);
+            if (status) return status;
+        }
+        size_t run = 0;
+        for (size_t i = done ? done - 8 : 1; i < cap; i++) {
+            run = re[i] < -DECAY ? run + 1 : 0;
+            if (run < 8) continue;
+            /* what is left out, if it goes on to decay as over the last 8 terms */
+            double slope = fmin((re[i] - re[i - 7]) / 7.0, -1e-3);
+            ln->truncation = exp(re[i]) / -expm1(slope);
+            ln->nt = i + 1;
+            return PE_OK;
+        }
+    }
+}
+
+int pe_line_build(const pe_ladder *ladder, pe_line *ln) {
+    size_t ng = ladder->n_groups, longest = 0;
+    for (size_t i = 0; i < ng; i++)
+        if (ladder->groups[i].grid.m > longest) longest = ladder->groups[i].grid.m;
+    double *scratch = malloc((ng * (longest + 2) + 1) * sizeof(double));
+    if (!scratch) return PE_NO_MEMORY;
+    double *z_range = scratch + ng * longest, *e_re = NULL, *e_im = NULL;
+    int status = fine_cumulants(ladder, ln, longest, scratch, z_range);
+    if (!status) {
+        ln->ht = 2.0 * PI / period(ladder, ln);
+        status = transform_values(ladder, ln, longest, scratch, z_range, &e_re, &e_im);
+    }
+    if (!status) status = set_weights(ln, e_re, e_im);
+    free(scratch);
+    free(e_re);
+    free(e_im);
+    return status;
+}
+
+void pe_line_free(pe_line *ln) {
+    if (ln) free(ln->weights);
+    free(ln);
+}
+
+/* The four sums at one c, by a rotation that is re-anchored every 16 terms. */
+static void line_sums(const pe_line *ln, double c, double *sum) {
+    double x = -ln->ht * (c - ln->c_ref), cr = cos(x), ci = sin(x);
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (size_t k0 = 0; k0 < ln->nt; k0 += 16) {
+        double ur = cos((double)k0 * x), ui = sin((double)k0 * x);
+        size_t end = k0 + 16 < ln->nt ? k0 + 16 : ln->nt;
+        for (size_t k = k0; k < end; k++) {
+            const double *w = ln->weights + 8 * k;
+            s0 += w[0] * ur - w[1] * ui;
+            s1 += w[2] * ur - w[3] * ui;
+            s2 += w[4] * ur - w[5] * ui;
+            s3 += w[6] * ur - w[7] * ui;
+            double nr = ur * cr - ui * ci;
+            ui = ur * ci + ui * cr;
+            ur = nr;
+        }
+    }
+    double f = ln->ht / PI;
+    sum[0] = f * s0;
+    sum[1] = f * s1;
+    sum[2] = f * s2;
+    sum[3] = f * s3;
+}
+
+/* A functional and its complement to 1. */
+static void set_pair(pe_row *row, int natural, int other, double log_value, double error) {
+    row->log_value[natural] = log_value;
+    row->error[natural] = error;
+    double rest = -expm1(log_value);
+    row->log_value[other] = rest > 0.0 ? log(rest) : -INFINITY;
+    if (log_value < -0.5) row->log_value[other] = log1p(-exp(log_value));
+    row->error[other] = rest > 0.0 ? error * exp(log_value) / rest + DBL_EPSILON : INFINITY;
+}
+
+void pe_line_evaluate(const pe_line *ln, double c, int reversed, double cut_mass, pe_row *row) {
+    double s[4], error[4], l = ln->lambda;
+    line_sums(ln, c, s);
+    double base = ln->k0 - l * c;
+    double alias = 0.0, last_t = ln->ht * (double)ln->nt;
+    for (int side = 0; side < 2; side++) {
+        double step = exp(-fabs(ln->theta[side] - l) * 2.0 * PI / ln->ht);
+        alias += exp(ln->theta_k[side] - ln->theta[side] * c - base) * step / (1.0 - step);
+    }
+    double exponent = ln->rounding + DBL_EPSILON * fabs(l * (c - ln->c_ref));
+    double sign[4] = {1.0, l, l - 1.0, l * (l - 1.0)};
+    double decay[4] = {1.0, last_t, last_t, last_t * last_t};
+    for (int q = 0; q < 4; q++) {
+        double omitted = ln->truncation * ln->ht / PI / decay[q];
+        double rounding = 4.0 * DBL_EPSILON * ln->mass[q] * ln->ht / PI;
+        error[q] = (alias + omitted + rounding) / fabs(s[q]) + exponent;
+        if (!(s[q] * sign[q] > 0.0)) error[q] = INFINITY;
+    }
+    double log_a = base + log(fabs(s[1])), log_b = base + c + log(fabs(s[2]));
+    double log_h = base + log(fabs(s[3]));
+    /* removing large z takes at most cut_mass from the tail on their side, and at most that share
+     * of the other tail and of a profile that falls as z grows */
+    error[1] += (l > 0.0) != reversed ? cut_mass * exp(-log_a) : cut_mass;
+    error[2] += (l > 1.0) != reversed ? cut_mass * exp(-log_b) : cut_mass;
+    error[3] += reversed ? cut_mass * exp(-log_h) : cut_mass;
+    row->density_log = base + log(fabs(s[0]));
+    set_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_a,
+             error[1]);
+    set_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_b,
+             error[2]);
+    row->log_value[PE_PROFILE] = log_h;
+    row->error[PE_PROFILE] = error[3];
+    if (l > 1.0) { /* the sum is E max(0, e^{S-c} - 1) = e^{-c} - 1 + E max(0, 1 - e^{S-c}) */
+        row->log_value[PE_PROFILE] = NAN;
+        row->error[PE_PROFILE] = INFINITY;
+    } else if (l > 0.0) { /* the sum is E min(1, e^{S-c}) */
+        pe_row side;
+        set_pair(&side, 0, 1, log_h, error[3]);
+        row->log_value[PE_PROFILE] = side.log_value[1];
+        row->error[PE_PROFILE] = side.error[1];
+    }
+}

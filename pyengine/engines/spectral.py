@@ -1,0 +1,49 @@
+"""Spectral engine: inversion of the moment generating function of the composed loss.
+
+The contours are vertical lines near the saddle point; period, node spacings and windows follow
+from bounds (docs/theory/spectral).  All work is done in C; this file holds the handle.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from pyengine._core import ffi, lib
+from pyengine.engines.rows import FloatArray, call_kernel
+from pyengine.pairs import GaussianPair
+
+__all__ = ["Spectral"]
+
+COST_LIMIT = 3e7  # node evaluations of one contour: about 0.1 s
+
+
+class Spectral:
+    """Spectral engine on one pair; its contours are kept for later questions."""
+
+    name = "spectral"
+
+    def __init__(self, pair: GaussianPair) -> None:
+        out = ffi.new("pe_pair **")
+        status = lib.pe_pair_new(
+            len(pair.steps),
+            list(pair.noise),
+            list(pair.probability),
+            [float(n) for n in pair.steps],
+            pair.reversed,
+            COST_LIMIT,
+            out,
+        )
+        self._pair = ffi.gc(out[0], lib.pe_pair_free)
+        if status:
+            raise MemoryError("spectral engine")
+        self._lock = threading.Lock()
+
+    def at(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows at thresholds of the loss."""
+        with self._lock:
+            return call_kernel(lib.pe_pair_at, self._pair, functional, c)
+
+    def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Rows at the thresholds where the log of a functional has given values."""
+        with self._lock:
+            return call_kernel(lib.pe_pair_solve, self._pair, functional, log_target)
