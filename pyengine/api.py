@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,32 +35,91 @@ class Bounds(NamedTuple):
     upper: Any
 
 
-def _mechanism(value: Any) -> Mechanism:
-    if not isinstance(value, Mechanism):
-        raise ValueError(f"mechanism must be a Mechanism, got {value!r}")
-    return value
-
-
-def _result(
-    answer: Answer, shape: tuple[int, ...], low: Any, high: float, bounds: bool
-) -> FloatArray | float | Bounds:
-    """Give flat values their shape; a scalar becomes a float."""
-    if not shape and not bounds:
-        return float(answer.value[0])
-    if not bounds:
-        return answer.value.reshape(shape)
-    lower = np.clip(answer.value - answer.error, low, high)
-    upper = np.clip(answer.value + answer.error, low, high)
-    parts = (lower, answer.value, upper)
-    if not shape:
-        return Bounds(*(float(part[0]) for part in parts))
-    return Bounds(*(part.reshape(shape) for part in parts))
-
-
-def _check_words(adjacency: str, method: str, threat_model: str) -> None:
+def _check(mechanism: Any, adjacency: str, method: str, threat_model: str) -> None:
+    if not isinstance(mechanism, Mechanism):
+        raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
     _checks.choice("adjacency", adjacency, ADJACENCIES)
     _checks.choice("method", method, METHODS)
     _checks.choice("threat_model", threat_model, THREAT_MODELS)
+
+
+class Question(NamedTuple):
+    """What a public function asks: its argument's name and domain, and where the answer lies."""
+
+    argument: str
+    upper: float  # the argument lies in [0, upper]
+    ask: Callable[[Mechanism, FloatArray, str, str], Answer]  # flat argument, adjacency, method
+    ceiling: float  # the answer lies in [0, ceiling]; γ also above its argument
+
+
+QUESTIONS = {
+    "trade_off": Question("alpha", 1.0, lambda *q: trade_off_curve(*q)[0], 1.0),
+    "gamma_bound": Question("kappa", 1.0, lambda *q: trade_off_curve(*q)[1], 1.0),
+    "delta": Question("epsilon", math.inf, profile, 1.0),
+    "epsilon": Question("delta", 1.0, epsilon_of_delta, math.inf),
+}
+
+
+def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
+    """Flat values between their bounds."""
+    low: Any = flat if name == "gamma_bound" else 0.0
+    high = QUESTIONS[name].ceiling
+    lower = np.clip(answer.value - answer.error, low, high)
+    upper = np.clip(answer.value + answer.error, low, high)
+    return Bounds(lower, answer.value, upper)
+
+
+def _answer(
+    name: str,
+    mechanism: Mechanism,
+    argument: Real,
+    adjacency: str,
+    method: str,
+    threat_model: str,
+    bounds: bool,
+) -> Any:
+    """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
+    _check(mechanism, adjacency, method, threat_model)
+    question = QUESTIONS[name]
+    array = _checks.real_array(question.argument, argument, 0.0, question.upper)
+    shape, flat = array.shape, array.ravel()
+    answer = question.ask(mechanism, flat, adjacency, method)
+    if bounds:
+        parts = _bounds(name, flat, answer)
+        return Bounds(*(part.reshape(shape) if shape else float(part[0]) for part in parts))
+    return answer.value.reshape(shape) if shape else float(answer.value[0])
+
+
+def answers(
+    name: str,
+    mechanism: Mechanism,
+    argument: npt.ArrayLike,
+    *,
+    adjacency: str,
+    method: str = "auto",
+    threat_model: str = "dp",
+) -> tuple[Bounds, list[str]]:
+    """Values of one public function with bounds and the engine behind each, as tables print them.
+
+    Parameters
+    ----------
+    name : {"trade_off", "gamma_bound", "delta", "epsilon"}
+        The function.
+    mechanism, adjacency, method, threat_model
+        As for that function.
+    argument : array_like, one-dimensional
+        The function's second argument.
+
+    Returns
+    -------
+    Bounds, list of str
+        The same numbers that the function returns, and one engine for each.
+    """
+    _check(mechanism, adjacency, method, threat_model)
+    question = QUESTIONS[name]
+    flat = _checks.real_array(question.argument, argument, 0.0, question.upper).ravel()
+    answer = question.ask(mechanism, flat, adjacency, method)
+    return _bounds(name, flat, answer), [str(engine) for engine in answer.engine]
 
 
 def trade_off(
@@ -108,7 +168,8 @@ def trade_off(
 
     References
     ----------
-    J. Dong, A. Roth, W. Su, Gaussian Differential Privacy, JRSS B 84 (2022), Definition 2.1 and F.1.
+    J. Dong, A. Roth, W. Su, Gaussian Differential Privacy, JRSS B 84 (2022), Definitions 2.1 and
+    F.1.
 
     Examples
     --------
@@ -117,12 +178,7 @@ def trade_off(
     >>> round(pe.trade_off(mechanism, 0.1, adjacency="add"), 12)
     0.805798868372
     """
-    _mechanism(mechanism)
-    _check_words(adjacency, method, threat_model)
-    level = _checks.real_array("alpha", alpha, 0.0, 1.0)
-    flat = level.ravel()
-    beta, _ = trade_off_curve(mechanism, flat, adjacency, method)
-    return _result(beta, level.shape, 0.0, 1.0, bounds)
+    return _answer("trade_off", mechanism, alpha, adjacency, method, threat_model, bounds)
 
 
 def gamma_bound(
@@ -177,12 +233,7 @@ def gamma_bound(
     >>> round(pe.gamma_bound(mechanism, 1e-3), 12)
     0.004068447881
     """
-    _mechanism(mechanism)
-    _check_words(adjacency, method, threat_model)
-    prior = _checks.real_array("kappa", kappa, 0.0, 1.0)
-    flat = prior.ravel()
-    _, gamma = trade_off_curve(mechanism, flat, adjacency, method)
-    return _result(gamma, prior.shape, flat, 1.0, bounds)
+    return _answer("gamma_bound", mechanism, kappa, adjacency, method, threat_model, bounds)
 
 
 def delta(
@@ -232,11 +283,7 @@ def delta(
     >>> print(f"{pe.delta(mechanism, 1.0):.10e}")
     5.3195913780e-07
     """
-    _mechanism(mechanism)
-    _check_words(adjacency, method, threat_model)
-    eps = _checks.real_array("epsilon", epsilon, 0.0, math.inf)
-    answer = profile(mechanism, eps.ravel(), adjacency, method)
-    return _result(answer, eps.shape, 0.0, 1.0, bounds)
+    return _answer("delta", mechanism, epsilon, adjacency, method, threat_model, bounds)
 
 
 def epsilon(
@@ -281,8 +328,4 @@ def epsilon(
     >>> round(pe.epsilon(mechanism, 1e-7), 10)
     1.1707628432
     """
-    _mechanism(mechanism)
-    _check_words(adjacency, method, threat_model)
-    target = _checks.real_array("delta", delta, 0.0, 1.0)
-    answer = epsilon_of_delta(mechanism, target.ravel(), adjacency, method)
-    return _result(answer, target.shape, 0.0, math.inf, bounds)
+    return _answer("epsilon", mechanism, delta, adjacency, method, threat_model, bounds)

@@ -100,7 +100,7 @@ def _pair_curve(pair: GaussianPair, alpha: FloatArray, method: str) -> Curve:
 def _pair_profile(pair: GaussianPair, epsilon: FloatArray, method: str) -> Answer:
     """H_{e^ε}(A‖B) for one ordered pair at ε >= 0."""
     answer = Answer.exact(np.zeros(epsilon.size))
-    chosen = np.isfinite(epsilon)
+    chosen = epsilon < largest_epsilon(pair)
     if pair.is_trivial or not chosen.any():
         return answer
     table, names = solver(pair).at(PROFILE, -epsilon[chosen], method)
