@@ -1,0 +1,124 @@
+"""Pictures; matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+__all__ = ["Curve", "gamma_png"]
+
+# Okabe and Ito's colours, told apart in any kind of colour vision, without the faint yellow; line
+# styles and markers tell them apart in grey.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
+STYLES = ("-", (0, (6, 2)), (0, (1.2, 1.4)), (0, (6, 2, 1.2, 2)), (0, (10, 3)), (0, (3, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "h", "X")
+SIZE, DPI = (11.0, 4.6), 150  # inches and pixels per inch
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A labelled γ(κ): a smooth line and the points of it that are in a table.
+
+    Parameters
+    ----------
+    label : str
+        Name in the legend.
+    line, points : sequence of (float, float)
+        Pairs (κ, γ), both positive.
+    """
+
+    label: str
+    line: Sequence[tuple[float, float]]
+    points: Sequence[tuple[float, float]]
+
+
+def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
+    """Picture of γ(κ) and of γ/κ, as a PNG file of 1650 x 690 pixels.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        What to draw.
+    title : str
+        What holds for all curves.
+
+    Returns
+    -------
+    bytes
+        The content of the file.
+    """
+    # no pyplot: it would choose a backend and keep the figure for the whole process
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    ends = [kappa for curve in curves for kappa, _ in (*curve.line, *curve.points)]
+    ends = [min(ends), max(ends)]
+    for axes, relative in ((left, False), (right, True)):
+        axes.set(xscale="log", yscale="log", xlabel="prior success κ")
+        axes.grid(visible=True, which="major", color="0.9", linewidth=0.7)
+        axes.spines[["top", "right"]].set_visible(False)
+        handles = [
+            _draw(axes, index, curve, relative=relative) for index, curve in enumerate(curves)
+        ]
+        bottom = [1.0, 1.0] if relative else ends
+        (equal,) = axes.plot(ends, bottom, color="0.4", linewidth=1.0)
+    left.set_title("Success of any reconstruction attack, γ at most", loc="left", fontsize=10)
+    left.set_ylabel("γ")
+    right.set_title("Gain over the prior", loc="left", fontsize=10)
+    right.set_ylabel("γ / κ")
+    figure.suptitle(title, fontsize=11)
+    # in the order of the lines, from the top
+    order = sorted(range(len(curves)), key=lambda index: _height(curves[index]), reverse=True)
+    legend = figure.legend(
+        [*(handles[index] for index in order), equal],
+        ["label"] * (len(curves) + 1),
+        loc="outside right center",
+        frameon=False,
+        fontsize=8.5,
+        handlelength=3.2,
+        labelspacing=1.1,
+    )
+    # set afterwards: a legend leaves out what starts with "_" and takes "$" for a formula
+    labels = [*(curves[index].label for index in order), "γ = κ\nthe release is no help"]
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set(text=label, parse_math=False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+def _height(curve: Curve) -> float:
+    """Where a curve starts, for sorting."""
+    return min(curve.line or curve.points, default=(0.0, 0.0))[1]
+
+
+def _draw(axes: Axes, index: int, curve: Curve, *, relative: bool) -> Line2D:
+    """Draw a curve and return its entry for the legend."""
+
+    def scaled(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+        return [k for k, _ in pairs], [g / k if relative else g for k, g in pairs]
+
+    style: dict[str, Any] = {
+        "color": COLOURS[index % len(COLOURS)],
+        "linestyle": STYLES[index % len(STYLES)],
+        "linewidth": 1.5,
+    }
+    mark: dict[str, Any] = {
+        "marker": MARKERS[index % len(MARKERS)],
+        "markersize": 5.5,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.4,
+    }
+    axes.plot(*scaled(curve.line), **style)
+    axes.plot(*scaled(curve.points), **mark, color=style["color"], linestyle="none", zorder=3)
+    (handle,) = axes.plot([], [], **style, **mark)  # line with marker
+    return handle

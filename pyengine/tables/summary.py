@@ -1,0 +1,114 @@
+"""A table as text for people: aligned columns, few digits, the first adjacency of each question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from pyengine.tables.rows import Row
+from pyengine.tables.spec import Grid, Specification
+
+__all__ = ["summary"]
+
+COLUMNS = 5  # what fits a line of 80 characters beside a name
+SYMBOLS = {"kappa": "κ", "alpha": "α", "epsilon": "ε", "delta": "δ"}
+TITLES = {
+    "gamma_bound": "γ(κ): the most that a reconstruction attack can reach with the release,\n"
+    "if it succeeds with probability κ without it",
+    "trade_off": "β(α): the least rate at which a test for a record with false positive rate α\n"
+    "misses the record",
+    "epsilon": "ε(δ): the smallest ε for which the run is (ε, δ)-differentially private",
+    "delta": "δ(ε): the smallest δ for which the run is (ε, δ)-differentially private",
+}
+ADJACENCY = {
+    "add": "H0 is the data without the record",
+    "remove": "H0 is the data with the record",
+    "add_remove": "the record is added or removed, whichever is worse",
+}
+
+
+def summary(specification: Specification, rows: Sequence[Row]) -> str:
+    """Text for a terminal.
+
+    Parameters
+    ----------
+    specification : Specification
+        What was computed.
+    rows : sequence of Row
+        The whole table.
+
+    Returns
+    -------
+    str
+        Several aligned tables, without a final newline.
+    """
+    blocks = [_workflows(specification)]
+    blocks += [_question(specification, grid, rows) for grid in specification.grids]
+    blocks.append(_accuracy(rows))
+    return "\n\n".join(blocks)
+
+
+def _workflows(specification: Specification) -> str:
+    lines = [("workflow", "noise multiplier", "sampling probability", "steps")]
+    for run in specification.workflows:
+        noise, probability = f"{run.noise_multiplier:g}", f"{run.sampling_probability:.6g}"
+        lines.append((run.name, noise, probability, f"{run.steps:,}"))
+    return _aligned(lines)
+
+
+def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> str:
+    adjacency = grid.adjacencies[0]
+    values = {
+        (row.workflow, row.at): row.value
+        for row in rows
+        if (row.question, row.adjacency) == (grid.question, adjacency)
+    }
+    chosen = _spread(grid.values)
+    symbol = SYMBOLS[grid.argument]
+    lines = [(f"{symbol} =", *(f"{at:g}" for at in chosen))]
+    for run in specification.workflows:
+        lines.append((run.name, *(_short(values[run.name, at], grid.question) for at in chosen)))
+    title = f"{TITLES[grid.question]}\n(adjacency {adjacency}: {ADJACENCY[adjacency]})"
+    return f"{title}\n{_aligned(lines)}"
+
+
+def _spread(values: Sequence[float]) -> list[float]:
+    """At most COLUMNS values, evenly spread, the first and the last one among them."""
+    last = len(values) - 1
+    stride = max(1, math.ceil(last / (COLUMNS - 1)))
+    return [values[index] for index in sorted({*range(0, last, stride), last})]
+
+
+def _short(value: float | None, question: str) -> str:
+    if value is None:
+        return "refused"
+    if value == 0.0:
+        return "0"
+    if question == "epsilon":
+        return f"{value:.4f}" if value < 1e6 else f"{value:.4g}"
+    if 0.99 < value < 1.0:  # what matters is the distance from 1
+        decimals = 1 - math.floor(math.log10(1.0 - value))
+        return f"{value:.{decimals}f}"
+    return f"{value:#.4g}"
+
+
+def _accuracy(rows: Iterable[Row]) -> str:
+    relative = [
+        max(row.upper - row.value, row.value - row.lower) / row.value
+        for row in rows
+        if row.value and row.lower is not None and row.upper is not None and row.value < math.inf
+    ]
+    largest = max(relative, default=0.0)
+    return f"Largest error bound of a value, relative to it: {largest:.1e}"
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    """A head, a rule and lines in columns, the first one left-aligned, the others right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = []
+    for line in lines:
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        texts.append("  ".join(cells).rstrip())
+    rule = "-" * max(map(len, texts))
+    return "\n".join([texts[0], rule, *texts[1:]])

@@ -1,0 +1,247 @@
+"""The command line: what it writes, says and returns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyengine as pe
+from pyengine import api
+from pyengine.cli import main
+from pyengine.tables import rows as table_rows
+from pyengine.tables import run as table_run
+from pyengine.tables.progress import Progress
+
+pytest.importorskip("matplotlib")
+
+SPEC = """
+[gamma_bound]
+kappa = ["1/1000"]
+adjacency = ["add", "remove"]
+
+[epsilon]
+delta = [1e-5]
+adjacency = ["add_remove"]
+
+[[workflow]]
+name = "my run"
+noise_multiplier = 1.0
+sampling_probability = "256/25600"
+steps = 1000
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC, encoding="utf-8")
+    return path
+
+
+def test_table(spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "deep" / "down"
+    assert main(["table", str(spec), "-o", str(output)]) == 0
+    printed = capsys.readouterr()
+    run = pe.dp_sgd(1.0, 0.01, 1000)
+    expected = [
+        pe.gamma_bound(run, 1e-3, bounds=True),
+        pe.gamma_bound(run, 1e-3, adjacency="remove", bounds=True),
+        pe.epsilon(run, 1e-5, bounds=True),
+    ]
+    with (output / "table.csv").open(encoding="utf-8", newline="") as file:
+        cells = [[float(row[key]) for key in pe.Bounds._fields] for row in csv.DictReader(file)]
+    assert cells == [list(bounds) for bounds in expected]
+    table = json.loads((output / "table.json").read_text(encoding="utf-8"))
+    assert [[row[key] for key in pe.Bounds._fields] for row in table["rows"]] == cells
+    assert {row["engine"] for row in table["rows"]} == {"spectral"}
+    assert table["pyengine"] == pe.__version__
+    assert table["python"] == platform.python_version()
+    assert table["numpy"] == np.__version__
+    assert table["platform"] == platform.platform()
+    assert table["machine"] == platform.machine()
+    assert table["specification"]["text"] == SPEC
+    assert table["time"].endswith("+00:00")
+    assert sorted(path.name for path in output.iterdir()) == [
+        "gamma.png",
+        "table.csv",
+        "table.json",
+    ]
+    assert f"{expected[0].value:.4g}" in printed.out
+    assert f"{expected[2].value:.4f}" in printed.out
+    assert str(output / "table.csv") in printed.out
+    assert printed.err.startswith("3/3 values in ")
+    assert printed.err.count("\n") == 1
+
+
+def test_no_picture_without_gamma(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC.replace('["1/1000"]', "[0]"), encoding="utf-8")
+    assert main(["table", str(path), "-o", str(tmp_path / "out")]) == 0
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["table.csv", "table.json"]
+
+
+def test_refused_values(
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def answers(name: str, *question: Any, **keywords: Any) -> Any:
+        if name == "epsilon":
+            raise pe.AccuracyError("no answer, try more noise")
+        return api.answers(name, *question, **keywords)
+
+    monkeypatch.setattr(table_rows, "answers", answers)
+    assert main(["table", str(spec), "-o", str(tmp_path / "out")]) == 1
+    printed = capsys.readouterr().out
+    assert "Refused: 1 of 3" in printed
+    assert "my run  refused" in printed
+    assert "no answer, try more noise" in (tmp_path / "out" / "table.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("steps = 1000", "steps = 1.5"), "steps must be a non-negative integer, got 1.5"),
+        (("[epsilon]", "[epsilons]"), "unknown key 'epsilons'"),
+        (("[epsilon]", "[epsilon"), "spec.toml"),
+    ],
+)
+def test_wrong_specification_touches_nothing(
+    spec: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: tuple[str, str],
+    message: str,
+) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "table.csv").write_text("old")
+    spec.write_text(SPEC.replace(*change), encoding="utf-8")
+    assert main(["table", str(spec), "-o", str(output)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("pyengine: error: ")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+    assert [path.read_text() for path in output.iterdir()] == ["old"]
+    assert main(["table", str(spec), "-o", str(tmp_path / "new")]) == 2
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "message"),
+    [
+        ("missing.toml", "out", "missing.toml: No such file or directory"),
+        (".", "out", "Is a directory"),
+        ("spec.toml", "spec.toml", "spec.toml: Not a directory"),
+        ("spec.toml", "spec.toml/out", "Not a directory"),
+    ],
+)
+def test_wrong_paths(
+    spec: Path,
+    capsys: pytest.CaptureFixture[str],
+    source: str,
+    output: str,
+    message: str,
+) -> None:
+    folder = spec.parent
+    assert main(["table", str(folder / source), "-o", str(folder / output)]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == ["spec.toml"]
+
+
+def test_without_matplotlib(
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main(["table", str(spec), "-o", str(tmp_path / "out")]) == 2
+    assert "pip install 'pyengine[table]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_interrupt(
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table_run, "compute", interrupted)
+    assert main(["table", str(spec), "-o", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "pyengine: interrupted\n"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["tables"], ["table"], ["table", "a", "b", "-o", "c"]])
+def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: pyengine" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["table", "--help"], ["--version"]])
+def test_information(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 0
+    assert "pyengine" in capsys.readouterr().out
+
+
+def test_module_and_ascii_terminal(tmp_path: Path) -> None:
+    """``python -m pyengine`` from elsewhere, where Greek letters cannot be printed."""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-X", "utf8=0", "-m", "pyengine", "table", "-o", "out"],
+        capture_output=True,
+        check=True,
+        cwd=tmp_path,
+        env={"PYTHONIOENCODING": "ascii", "PATH": "", "MPLCONFIGDIR": str(tmp_path / "mpl")},
+    )
+    assert b"Lebeda et al. 2024   1.1708   0.9472   0.7824   0.6286" in run.stdout
+    assert run.stderr.endswith(b" s\n")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "gamma.png",
+        "table.csv",
+        "table.json",
+    }
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_bar() -> None:
+    stream = Terminal()
+    with Progress(4, "values", stream) as progress:
+        for _ in range(4):
+            progress.advance(1)
+    last = stream.getvalue().rsplit("\r", 1)[1]
+    assert last.startswith(f"[{'#' * 28}] 4/4 values in ")
+    assert last.endswith(" s\n")
+
+
+def test_progress_is_quiet_elsewhere() -> None:
+    stream = io.StringIO()
+    with Progress(4, "values", stream) as progress:
+        progress.advance(4)
+        assert stream.getvalue() == ""
+    assert stream.getvalue().startswith("4/4 values in ")
