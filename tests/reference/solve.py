@@ -1,0 +1,140 @@
+"""Two runs of a point, and the digits on which they agree."""
+
+from __future__ import annotations
+
+import math
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from flint import arb, ctx
+
+from . import closed_form, hyperbola, line
+from .line import NotFeasibleError
+from .model import QUANTITIES, Point
+from .saddle import Cumulants
+
+LINES, REST = ["L0", "L1"], ["H0", "H1", "H2", "T2", "T3", "H3", "H4", "H5", "T4", "T5"]
+BOTH_METHODS_SHARE = 4
+SMALLEST = 1e-305
+MOST_DIGITS = 30
+ENOUGH_DIGITS = 15
+GOOD_DIGITS = 17
+PATIENCE, MOST_SECONDS = 3.0, 25.0
+Run = Callable[[], dict[str, arb]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Values and digits by quantity, how they were found, and the seconds it took."""
+
+    values: dict[str, str]
+    digits: dict[str, int]
+    method: str
+    seconds: float
+
+
+class UnresolvedError(Exception):
+    """No two runs agreed on enough digits."""
+
+
+def solve(point: Point) -> Answer:
+    """Return the reference values of a point.
+
+    Raises
+    ------
+    UnresolvedError
+        If no two runs agree on 15 digits of every quantity above 1e-305.
+    """
+    start = time.process_time()
+    if closed_form.applies(point):
+        values, digits = _enclosed(point)
+        return Answer(values, digits, "closed_form", time.process_time() - start)
+    done: list[tuple[str, dict[str, arb]]] = []
+    reasons: list[str] = []
+    best: Answer | None = None
+    for name, run in _runs(point, Cumulants(point.phases)):
+        spent = time.process_time() - start
+        if spent > MOST_SECONDS or (best is not None and spent > PATIENCE):
+            break
+        try:
+            done.append((name, run()))
+        except NotFeasibleError as error:
+            reasons.append(str(error))
+            continue
+        for other, values in done[:-1]:
+            digits = agreed_digits(values, done[-1][1])
+            fewest = min(digits.values())
+            if fewest < ENOUGH_DIGITS:
+                reasons.append(f"{other} and {name} agree on {fewest} digits")
+            elif best is None or fewest > min(best.digits.values()):
+                seconds = time.process_time() - start
+                strings = _strings(done[-1][1], digits)
+                best = Answer(strings, digits, f"{other}+{name}", seconds)
+        if best is not None and min(best.digits.values()) >= GOOD_DIGITS:
+            break
+    if best is None:
+        raise UnresolvedError("; ".join(reasons))
+    return best
+
+
+def _runs(point: Point, cumulants: Cumulants) -> Iterator[tuple[str, Run]]:
+    """Yield runs in the order of preference; for one point in four, both methods first."""
+    sequence = LINES + REST
+    if len(point.phases) > 10:
+        sequence = LINES
+    elif zlib.crc32(repr(point.threshold).encode()) % BOTH_METHODS_SHARE == 0:
+        sequence = ["L0", "H0", "L1", *REST[1:]]
+    for name in sequence:
+        module = hyperbola if name[0] == "H" else line
+        variant = module.VARIANTS[int(name[1])]
+
+        def run(module=module, variant=variant) -> dict[str, arb]:  # type: ignore[no-untyped-def]
+            return module.evaluate(point, module.plan(point, cumulants, variant))
+
+        yield name, run
+
+
+def agreed_digits(one: dict[str, arb], other: dict[str, arb]) -> dict[str, int]:
+    """Return the digits on which two runs agree, radii included, for all that is not tiny."""
+    result = {}
+    before, ctx.prec = ctx.prec, 200
+    try:
+        for name in QUANTITIES:
+            a, b = one[name], other[name]
+            if abs(b.mid()) < SMALLEST:
+                continue
+            gap = (abs(a.mid() - b.mid()) + a.rad() + b.rad()) / abs(b.mid())
+            size = min(max(float(gap.mid()), 10.0**-MOST_DIGITS), 1.0)
+            result[name] = int(-math.log10(size))
+    finally:
+        ctx.prec = before
+    return result
+
+
+def _strings(values: dict[str, arb], digits: dict[str, int]) -> dict[str, str]:
+    return {
+        name: values[name].mid().str(min(21, digits[name] + 2), radius=False) for name in digits
+    }
+
+
+def _enclosed(point: Point) -> tuple[dict[str, str], dict[str, int]]:
+    """Return closed-form values with the digits that their enclosures prove."""
+    before, ctx.prec = ctx.prec, 256
+    try:
+        while True:
+            balls = closed_form.evaluate(point)
+            kept = {k: v for k, v in balls.items() if not abs(v) < SMALLEST}
+            bits = min(v.rel_accuracy_bits() for v in kept.values())
+            if bits >= 100 or ctx.prec > 20000:
+                break
+            ctx.prec *= 2
+        digits = {
+            k: min(MOST_DIGITS, int(v.rel_accuracy_bits() * math.log10(2))) for k, v in kept.items()
+        }
+        if min(digits.values()) < ENOUGH_DIGITS:
+            raise UnresolvedError(f"closed form: {digits}")
+        return _strings(kept, digits), digits
+    finally:
+        ctx.prec = before
