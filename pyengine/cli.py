@@ -27,7 +27,7 @@ Compute tables of DP-SGD runs and write them to a directory:
 
   table.csv   one row per value: parameters, value, lower and upper bound, engine
   table.json  the same rows, with versions, machine, time and specification
-  gamma.png   reconstruction robustness γ(κ) of all runs
+  gamma.png   reconstruction robustness γ(κ) of the runs
 
 Without a specification it takes the real workflows that come with the package."""
 TABLE_EPILOG = """\

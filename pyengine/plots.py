@@ -85,7 +85,7 @@ def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
         frameon=False,
         fontsize=8.5,
         handlelength=3.2,
-        labelspacing=1.1,
+        labelspacing=1.0,
     )
     # set afterwards: a legend leaves out what starts with "_" and takes "$" for a formula
     labels = [*(curves[index].label for index in order), "γ = κ\nthe release is no help"]

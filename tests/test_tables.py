@@ -271,3 +271,14 @@ def test_summary_is_aligned(rows: list[Row]) -> None:
     table = lines[header : header + 2 + len(specification.workflows)]
     assert len({len(line) for line in table}) == 1
     assert "Lebeda et al. 2024   1.1708   0.9472   0.7824   0.6286" in lines
+
+
+def test_many_runs_stay_readable() -> None:
+    names = "".join(ONE_RUN.replace('"run"', f'"run {index}"') for index in range(30))
+    specification = parse(GAMMA + names, "test")
+    everything = [row for group in compute(specification) for row in group]
+    assert len(everything) == 30
+    text = summary(specification, everything)
+    assert "run 19 " in text
+    assert "run 20 " not in text
+    assert text.endswith("... and 10 more workflows in the files")

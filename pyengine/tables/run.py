@@ -19,6 +19,7 @@ from pyengine.tables.summary import summary
 __all__ = ["draws", "run"]
 
 POINTS = 121  # of a drawn curve
+CURVES = 9  # that a picture can hold and an eye tell apart
 
 
 def run(specification: Specification, directory: Path) -> int:
@@ -78,21 +79,23 @@ def _gamma(specification: Specification) -> Iterator[Grid]:
 def _picture(specification: Specification, rows: Sequence[Row]) -> bytes:
     grid = next(_gamma(specification))
     adjacency = grid.adjacencies[0]
+    drawn = specification.workflows[:CURVES]
+    points: dict[str, list[Row]] = {workflow.name: [] for workflow in drawn}
+    for row in rows:
+        if row.workflow in points and (row.question, row.adjacency) == (grid.question, adjacency):
+            points[row.workflow].append(row)
     curves = []
-    for workflow in specification.workflows:
-        own = [
-            row
-            for row in rows
-            if (row.workflow, row.question, row.adjacency)
-            == (workflow.name, grid.question, adjacency)
-        ]
+    for workflow in drawn:
         line = curve(workflow, grid, adjacency, POINTS)
         label = (
             f"{workflow.name}\np = {workflow.sampling_probability:.4g}, "
             f"noise {workflow.noise_multiplier:g}, {workflow.steps:,} steps"
         )
-        curves.append(Curve(label, _pairs(line), _pairs(own)))
-    return gamma_png(curves, f"Reconstruction robustness of DP-SGD (adjacency {adjacency})")
+        curves.append(Curve(label, _pairs(line), _pairs(points[workflow.name])))
+    title = f"Reconstruction robustness of DP-SGD (adjacency {adjacency})"
+    if len(drawn) < len(specification.workflows):
+        title += f", the first {len(drawn)} of {len(specification.workflows)} runs"
+    return gamma_png(curves, title)
 
 
 def _pairs(rows: Sequence[Row]) -> list[tuple[float, float]]:

@@ -153,10 +153,11 @@ def _workflows(content: Mapping[str, Any]) -> tuple[Workflow, ...]:
     if not isinstance(tables, list) or not tables:
         raise ValueError("no workflow: add one with [[workflow]]")
     workflows = tuple(_workflow(index, table) for index, table in enumerate(tables, start=1))
-    names = [workflow.name for workflow in workflows]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two workflows are named {name!r}")
+    seen: set[str] = set()
+    for workflow in workflows:
+        if workflow.name in seen:
+            raise ValueError(f"two workflows are named {workflow.name!r}")
+        seen.add(workflow.name)
     return workflows
 
 

@@ -10,6 +10,7 @@ from pyengine.tables.spec import Grid, Specification
 
 __all__ = ["summary"]
 
+RUNS = 20  # lines of a table that one reads
 COLUMNS = 5  # what fits a line of 80 characters beside a name
 SYMBOLS = {"kappa": "κ", "alpha": "α", "epsilon": "ε", "delta": "δ"}
 TITLES = {
@@ -45,12 +46,15 @@ def summary(specification: Specification, rows: Sequence[Row]) -> str:
     blocks = [_workflows(specification)]
     blocks += [_question(specification, grid, rows) for grid in specification.grids]
     blocks.append(_accuracy(rows))
+    hidden = len(specification.workflows) - RUNS
+    if hidden > 0:
+        blocks.append(f"... and {hidden} more workflows in the files")
     return "\n\n".join(blocks)
 
 
 def _workflows(specification: Specification) -> str:
     lines = [("workflow", "noise multiplier", "sampling probability", "steps")]
-    for run in specification.workflows:
+    for run in specification.workflows[:RUNS]:
         noise, probability = f"{run.noise_multiplier:g}", f"{run.sampling_probability:.6g}"
         lines.append((run.name, noise, probability, f"{run.steps:,}"))
     return _aligned(lines)
@@ -66,7 +70,7 @@ def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> 
     chosen = _spread(grid.values)
     symbol = SYMBOLS[grid.argument]
     lines = [(f"{symbol} =", *(f"{at:g}" for at in chosen))]
-    for run in specification.workflows:
+    for run in specification.workflows[:RUNS]:
         lines.append((run.name, *(_short(values[run.name, at], grid.question) for at in chosen)))
     title = f"{TITLES[grid.question]}\n(adjacency {adjacency}: {ADJACENCY[adjacency]})"
     return f"{title}\n{_aligned(lines)}"
