@@ -245,8 +245,8 @@ def report(results: list[Result], points: int) -> str:
             ["steps", "asked", "refused", "noise multiplier", "probability"], refused_rows(results)
         ),
         "Processor time of one answer from nothing, in milliseconds; an answer by convolution\n"
-        "includes the attempt of the spectral engine before it, and the questions of a point share\n"
-        "its law.\n",
+        "includes the attempt of the spectral engine before it, and the questions of a point\n"
+        "share its law.\n",
         table(["engine", "answers", "median", "90 %", "largest"], timing_rows(results)),
     ]
     return "\n".join(parts)
