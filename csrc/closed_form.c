@@ -23,19 +23,20 @@ static double gaussian_profile(double x, double mu) {
         if (t < -38.0) t = -38.0;
         return -0.5 * x * x - HALF_LOG_2PI + log(pe_mills_difference(t, mu));
     }
-    double s = mu * x - 0.5 * mu * mu;
+    double s = mu * (x - 0.5 * mu);
     if (mu <= x) return log(-expm1(-s) + (exp(-s) * pe_ndtr(mu - x) - pe_ndtr(-x)));
-    return log1p(-pe_ndtr(-x) - exp(pe_log_ndtr(x - mu) - s));
+    return log1p(-pe_ndtr(-x) - pe_normal_pdf(x) * pe_mills(mu - x));
 }
 
 /* Threshold of z at which the loss of the unreversed pair is c. */
 static double z_of_loss(const pe_step *q, double c) {
     double s; /* log-likelihood ratio of the two Gaussians */
-    if (q->p == 1.0) s = c;
+    if (q->p == 1.0) return ((c + q->half_sq) + q->half_sq_low) / q->mu;
+    double y = (c - q->floor) - q->floor_low; /* above the smallest loss */
+    if (c < 0.0) s = y > 0.0 ? log(expm1(y)) + log1p(-q->p) - log(q->p) : -INFINITY;
     else if (c > 1.0) s = c - log(q->p) + log1p(-(1.0 - q->p) * exp(-c));
     else s = log1p(expm1(c) / q->p);
-    if (isnan(s)) s = -INFINITY; /* below the smallest loss */
-    return s / q->mu + 0.5 * q->mu;
+    return ((s + q->half_sq) + q->half_sq_low) / q->mu;
 }
 
 static double loss_of_z(const pe_step *q, double z) {
@@ -59,12 +60,13 @@ static void values(const pe_step *q, double x, double c, double *v) {
         v[PE_B_BELOW] = p_above;
         v[PE_PROFILE] = go + gaussian_profile(q->mu - x, q->mu);
     } else {
-        double s = q->mu * (x - 0.5 * q->mu);
+        /* the Gaussian part's share of e^c at the threshold, 1 - (1-p) e^{-c} */
+        double part = log(-expm1(-((c - q->floor) - q->floor_low)));
         v[PE_A_ABOVE] = p_above;
         v[PE_A_BELOW] = p_below;
         v[PE_B_ABOVE] = q_above;
         v[PE_B_BELOW] = q_below;
-        v[PE_PROFILE] = x == -INFINITY ? -INFINITY : go + s - c + gaussian_profile(x, q->mu);
+        v[PE_PROFILE] = x == -INFINITY ? -INFINITY : fmin(part + gaussian_profile(x, q->mu), 0.0);
     }
 }
 
@@ -75,7 +77,7 @@ static void put(const pe_step *q, double x, double c, double *row) {
     for (int k = 0; k < PE_FUNCTIONALS; k++) {
         double v = row[2 + k];
         row[2 + PE_FUNCTIONALS + k] =
-            isfinite(v) ? 2.0 * DBL_EPSILON * (4.0 + fabs(v) + 1.0 / q->mu) : DBL_EPSILON;
+            isfinite(v) ? 4.0 * DBL_EPSILON * (4.0 + 2.0 * fabs(v) + 1.0 / q->mu) : DBL_EPSILON;
     }
 }
 
@@ -93,7 +95,10 @@ static double solve_x(const pe_step *q, int functional, double target) {
         if (functional == PE_A_BELOW) return q->reversed ? q->mu - pe_ndtri_exp(target)
                                                          : pe_ndtri_exp(target);
     }
-    double lo = -41.0 - q->mu, hi = 41.0 + 2.0 * q->mu, v[PE_FUNCTIONALS];
+    /* beyond these thresholds every functional that is solved for is 0 or 1 to e^-800 */
+    double lo = -41.0, hi = 41.0 + q->mu, v[PE_FUNCTIONALS];
+    if (functional == PE_PROFILE && q->reversed) lo += q->mu;
+    if (functional == PE_PROFILE && !q->reversed) hi = 41.0;
     double f_lo = NAN, f_hi = NAN;
     int rising = q->reversed == (functional == PE_A_ABOVE), last = 0;
     for (int it = 0; it < 200 && hi - lo > 2e-16 * (fabs(lo) + fabs(hi)); it++) {

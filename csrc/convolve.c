@@ -15,19 +15,20 @@
 enum { N = 16 }; /* nodes of a panel, and of the Gauss-Legendre rule */
 static const double LOG2 = 0.69314718055994530942;
 static const double HALF_LOG_2PI = 0.91893853320467274178;
-static const double REACH = 39.5;     /* normal density below e^-780 */
-static const double DEEPEST = -780.0; /* log densities below it are left out */
 static const double MAX_WIDTH = 2.0, MIN_WIDTH = 1e-6;
+static const double KINK = 40.0;        /* relative size of an edge that no sum feels, as a log */
 static const double MAX_CHANGE = 25.0; /* of log g over one panel */
-static const double PIECE_CHANGE = 5.0; /* of the log integrand over one application of the rule */
+static const double PIECE_CHANGE = 12.0; /* of the log integrand over one application of the rule */
 
 struct pe_law {
     size_t n, room;
     double *edge;   /* n + 1 */
     double *coef;   /* n * N Chebyshev coefficients */
+    double *peak;   /* n bounds of log g on the panels */
     double floor, floor_low; /* smallest S, as a sum of two doubles */
     double defect;  /* estimate of the relative error of g in its bulk */
     int depth;      /* convolutions that led here */
+    double deepest; /* log densities below it are left out */
 };
 
 typedef struct {
@@ -92,18 +93,22 @@ static size_t find_panel(const pe_law *a, double w) {
 
 typedef double (*log_density)(const void *context, double w);
 
-static int add_panel(pe_law *a, double lo, double hi, const double *coef) {
+static int add_panel(pe_law *a, double lo, double hi, const double *coef, double peak) {
     if (a->n == a->room) {
         size_t room = a->room ? 2 * a->room : 64;
         double *edge = realloc(a->edge, (room + 1) * sizeof(double));
         if (!edge) return PE_NO_MEMORY;
         a->edge = edge;
-        double *coef = realloc(a->coef, room * N * sizeof(double));
-        if (!coef) return PE_NO_MEMORY;
-        a->coef = coef;
+        double *grown = realloc(a->coef, room * N * sizeof(double));
+        if (!grown) return PE_NO_MEMORY;
+        a->coef = grown;
+        double *peaks = realloc(a->peak, room * sizeof(double));
+        if (!peaks) return PE_NO_MEMORY;
+        a->peak = peaks;
         a->room = room;
     }
     memcpy(a->coef + N * a->n, coef, N * sizeof(double));
+    a->peak[a->n] = peak;
     a->edge[a->n] = lo;
     a->edge[++a->n] = hi;
     return PE_OK;
@@ -118,23 +123,25 @@ static int fill(pe_law *a, log_density f, const void *context, double lo, double
     parent[depth++] = INFINITY;
     while (depth) {
         double right = stack[depth - 1], values[N], top = -INFINITY, low = INFINITY;
-        int usable = 1;
-        for (int i = 0; i < N && usable; i++) {
-            values[i] = f(context, 0.5 * (left + right) + 0.5 * (right - left) * r->node[i]);
-            if (!isfinite(values[i])) usable = 0;
-            top = fmax(top, values[i]);
-            low = fmin(low, values[i]);
+        int usable = 1, wide = right - left > MAX_WIDTH;
+        for (int i = 0; i < N && usable && !wide; i++) {
+            int q = i % 2 ? N - 1 - i / 2 : i / 2; /* from the ends inwards: most splits show early */
+            values[q] = f(context, 0.5 * (left + right) + 0.5 * (right - left) * r->node[q]);
+            if (!isfinite(values[q])) usable = 0;
+            top = fmax(top, values[q]);
+            low = fmin(low, values[q]);
+            wide = top - low > MAX_CHANGE;
         }
         /* what rounding of the values and of w itself leaves in the coefficients, in 5e-15 */
         double reach_w = fmax(fabs(left), fabs(right)), slope = (top - low) / (right - left);
         double size = 1.0 + 0.1 * fmax(fabs(top), fabs(low)) + 0.2 * reach_w * slope, tail = 0.0;
         double coef[N];
-        for (int k = 0; k < N && usable; k++) {
+        for (int k = 0; k < N && usable && !wide; k++) {
             coef[k] = 0.0;
             for (int i = 0; i < N; i++) coef[k] += r->to_cheb[k][i] * values[i];
             if (k >= N - 3) tail = fmax(tail, fabs(coef[k]));
         }
-        int wide = !usable || top - low > MAX_CHANGE || right - left > MAX_WIDTH;
+        wide = wide || !usable;
         /* coefficients that halving does not shrink are rounding errors of the values */
         int noise = tail < 5e-15 * size || (tail < 1e-12 * size && tail > 0.5 * parent[depth - 1]);
         if (right - left > MIN_WIDTH && depth < 62 && (wide || !noise)) {
@@ -143,8 +150,9 @@ static int fill(pe_law *a, log_density f, const void *context, double lo, double
             depth++;
             continue;
         }
-        if (!usable || a->n >= max_panels) return PE_TOO_COSTLY;
-        int status = add_panel(a, left, right, coef);
+        if (wide || a->n >= max_panels) return PE_TOO_COSTLY;
+        /* between the Chebyshev points a panel of this variation rises little above them */
+        int status = add_panel(a, left, right, coef, top + 0.05 * (top - low) + 1e-3);
         if (status) return status;
         left = right;
         depth--;
@@ -156,10 +164,13 @@ void pe_law_free(pe_law *a) {
     if (!a) return;
     free(a->edge);
     free(a->coef);
+    free(a->peak);
     free(a);
 }
 
 size_t pe_law_panels(const pe_law *a) { return a->n; }
+
+static void normalise(pe_law *a, const rules *r);
 
 /* ---- one step ----------------------------------------------------------------------------- */
 
@@ -177,22 +188,26 @@ static double step_density(const void *context, double w) {
     return -HALF_LOG_2PI - 0.5 * z * z + log_slope;
 }
 
-int pe_law_step(double noise, double p, double floor, double floor_low, size_t max_panels,
-                pe_law **out) {
+int pe_law_step(double noise, double p, double floor, double floor_low, double deepest,
+                size_t max_panels, pe_law **out) {
     pe_law *a = calloc(1, sizeof *a);
     *out = a;
     if (!a) return PE_NO_MEMORY;
     step_law s = {1.0 / noise, log(p) - log1p(-p)};
     a->floor = floor;
     a->floor_low = floor_low;
-    double low = s.log_rho + s.mu * (-REACH - 0.5 * s.mu);
-    double high = s.log_rho + s.mu * (REACH + 0.5 * s.mu);
+    a->deepest = deepest;
+    double reach = sqrt(-2.0 * deepest);
+    double low = s.log_rho + s.mu * (-reach - 0.5 * s.mu);
+    double high = s.log_rho + s.mu * (reach + 0.5 * s.mu);
     rules r;
     make_rules(&r);
     /* log log1p(e^x), in both cases to a fraction of the reach */
     low = low < -30.0 ? low : log(log1p(exp(low)));
     high = high < 700.0 ? log(log1p(exp(high))) : log(high);
-    return fill(a, step_density, &s, low, high, &r, max_panels);
+    int status = fill(a, step_density, &s, low, high, &r, max_panels);
+    if (!status) normalise(a, &r);
+    return status;
 }
 
 /* ---- convolution --------------------------------------------------------------------------- */
@@ -200,9 +215,10 @@ int pe_law_step(double noise, double p, double floor, double floor_low, size_t m
 typedef struct {
     const pe_law *a, *b;
     const rules *r;
-    double *cut;   /* breakpoints and the log integrand there */
+    double *cut;   /* per segment: both ends, both panels, bound of the log integrand */
     size_t room;
     int failed;
+    double floor; /* of the sum */
 } pair_of_laws;
 
 /* Accumulates sum = e^{top} * total with terms e^{value} * weight. */
@@ -255,6 +271,13 @@ PE_CLONES static void half_piece(const double *ca, double a_lo, double a_hi, con
     *total = s * half;
 }
 
+/* Log of the integrand of half_piece at one u. */
+static double log_integrand(const pe_law *a, const pe_law *b, size_t ia, size_t ib, double w,
+                            double u) {
+    double l = u - w < -37.0 ? 0.0 : log1p(-exp(u - w));
+    return panel_value(a, ia, u) + panel_value(b, ib, w + l) - l;
+}
+
 /* Contribution of x = e^u <= y/2 drawn from a, y - x from b. */
 static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w,
                           log_sum *sum) {
@@ -271,10 +294,10 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
     }
     if (!(u1 > u0)) return;
     size_t ia = find_panel(a, u0), ib = find_panel(b, w + log1p(-exp(u0 - w)));
-    /* pass 1: breakpoints, panel numbers, log integrand at both ends and in the middle */
+    /* pass 1: breakpoints, panel numbers, bound of the log integrand */
     size_t n = 0, most = a->n + b->n + 2;
     if (pair->room < most) {
-        double *grown = realloc(pair->cut, 6 * most * sizeof(double));
+        double *grown = realloc(pair->cut, 5 * most * sizeof(double));
         if (!grown) {
             pair->failed = 1;
             return;
@@ -282,7 +305,7 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
         pair->cut = grown;
         pair->room = most;
     }
-    double best = -INFINITY, u = u0;
+    double top_bound = -INFINITY, u = u0;
     while (u < u1 && n < most) {
         double next = fmin(u1, a->edge[ia + 1]);
         int step_a = a->edge[ia + 1] <= u1, step_b = 0;
@@ -296,22 +319,13 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
             }
         }
         if (next > u) {
-            double *c = pair->cut + 6 * n++;
+            double *c = pair->cut + 5 * n++;
             c[0] = u;
             c[1] = next;
             c[2] = (double)ia;
             c[3] = (double)ib;
-            double level = -INFINITY, first = 0.0, change = 0.0;
-            for (int q = 0; q < 3; q++) {
-                double at = u + 0.5 * q * (next - u), l = log1p(-exp(at - w));
-                double e = panel_value(a, ia, at) + panel_value(b, ib, w + l) - l;
-                if (q) change = fmax(change, fabs(e - first));
-                first = e;
-                level = fmax(level, e);
-            }
-            c[4] = level;
-            c[5] = change;
-            best = fmax(best, level + log(next - u));
+            c[4] = a->peak[ia] + b->peak[ib] + LOG2; /* bound of the log integrand */
+            top_bound = fmax(top_bound, c[4]);
         }
         u = next;
         if (step_a && ia + 1 < a->n) ia++;
@@ -321,12 +335,22 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
             ib--;
         }
     }
-    double floor = fmax(best, sum->total > 0.0 ? sum->top : -INFINITY) - 45.0 - 2.0 * MAX_CHANGE;
+    /* pass 2: the best of the promising middles; pass 3: all that can matter beside it */
+    double best = sum->total > 0.0 ? sum->top : -INFINITY;
     for (size_t i = 0; i < n; i++) {
-        const double *c = pair->cut + 6 * i;
-        if (c[4] < floor) continue;
+        double *c = pair->cut + 5 * i;
+        if (c[4] < fmax(top_bound - 40.0, best)) continue;
+        double middle = log_integrand(a, b, (size_t)c[2], (size_t)c[3], w, 0.5 * (c[0] + c[1]));
+        best = fmax(best, middle + log(c[1] - c[0]) - 6.0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double *c = pair->cut + 5 * i;
+        if (c[4] + log(c[1] - c[0]) < best - 42.0) continue;
         size_t pa = (size_t)c[2], pb = (size_t)c[3];
-        int pieces = 1 + (int)fmin(2.0 * c[5] / PIECE_CHANGE, 64.0);
+        double middle = log_integrand(a, b, pa, pb, w, 0.5 * (c[0] + c[1]));
+        double change = fmax(fabs(log_integrand(a, b, pa, pb, w, c[0]) - middle),
+                             fabs(log_integrand(a, b, pa, pb, w, c[1]) - middle));
+        int pieces = 1 + (int)fmin(2.0 * change / PIECE_CHANGE, 64.0);
         for (int k = 0; k < pieces; k++) {
             double lo = c[0] + (c[1] - c[0]) * k / pieces;
             double hi = c[0] + (c[1] - c[0]) * (k + 1) / pieces, top, total;
@@ -394,14 +418,15 @@ static double integral(const pe_law *a, const rules *r, double from, double to, 
 /* Cut the ends where the density is negligible under A and under B. */
 static void trim(pe_law *a) {
     size_t first = 0, last = a->n;
-    while (first + 1 < last && panel_value(a, first, a->edge[first + 1]) < DEEPEST) first++;
+    while (first + 1 < last && panel_value(a, first, a->edge[first + 1]) < a->deepest) first++;
     while (last > first + 1) {
         double w = a->edge[last - 1], s = exp(w) + a->floor;
-        if (panel_value(a, last - 1, w) + fmax(s, 0.0) > DEEPEST) break;
+        if (panel_value(a, last - 1, w) + fmax(s, 0.0) > a->deepest) break;
         last--;
     }
     memmove(a->edge, a->edge + first, (last - first + 1) * sizeof(double));
     memmove(a->coef, a->coef + N * first, (last - first) * N * sizeof(double));
+    memmove(a->peak, a->peak + first, (last - first) * sizeof(double));
     a->n = last - first;
 }
 
@@ -409,9 +434,32 @@ static void trim(pe_law *a) {
  * estimate: all errors of the halves have gone into these two numbers. */
 static void normalise(pe_law *a, const rules *r) {
     double under_a = integral(a, r, -INFINITY, INFINITY, UNDER_A, 0.0);
-    for (size_t i = 0; i < a->n; i++) a->coef[N * i] -= under_a;
+    for (size_t i = 0; i < a->n; i++) {
+        a->coef[N * i] -= under_a;
+        a->peak[i] -= under_a;
+    }
     double under_b = integral(a, r, -INFINITY, INFINITY, UNDER_B, 0.0);
     a->defect = 4.0 * (fabs(under_a) + fabs(under_b));
+}
+
+/* Where the density under A (side 0) or under B (side 1) is largest, to within a panel. */
+static double mode(const pe_law *a, int side) {
+    double best = -INFINITY, at = a->edge[0];
+    for (size_t i = 0; i < a->n; i++) {
+        double w = 0.5 * (a->edge[i] + a->edge[i + 1]);
+        double v = side ? panel_value(a, i, w) + exp(w) : a->peak[i];
+        if (v > best) {
+            best = v;
+            at = w;
+        }
+    }
+    return at;
+}
+
+/* Log density of the sum under A, and on the right side under the law where it is larger. */
+static double side_density(pair_of_laws **context, int side, double w) {
+    double v = sum_density(context, w);
+    return side ? v + fmax(0.0, exp(w) + (*context)->floor) : v;
 }
 
 int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law **out) {
@@ -420,44 +468,32 @@ int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law 
     if (!c) return PE_NO_MEMORY;
     rules r;
     make_rules(&r);
+    c->deepest = fmax(a->deepest, b->deepest);
     double sum = a->floor + b->floor, back = sum - a->floor;
     double lost = (a->floor - (sum - back)) + (b->floor - back); /* exact, Knuth */
     double low_part = lost + (a->floor_low + b->floor_low);
     c->floor = sum + low_part;
     c->floor_low = low_part - (c->floor - sum);
-    pair_of_laws pair = {a, b, &r, NULL, 0, 0}, *context = &pair;
+    pair_of_laws pair = {a, b, &r, NULL, 0, 0, c->floor}, *context = &pair;
     double low = fmax(a->edge[0], b->edge[0]) + 1e-9, a1 = a->edge[a->n], b1 = b->edge[b->n];
     double high = fmax(a1, b1) + log1p(exp(-fabs(a1 - b1))) - 1e-9;
-    double scan = fmin(0.25, (high - low) / 64.0);
-    /* move the ends in to where the density is worth keeping */
+    /* move the ends in, from what is possible to what is worth keeping */
     for (int side = 0; side < 2; side++) {
-        double in = side ? fmax(a1, b1) - 0.5 : low, out_ = side ? high : low, *end = side ? &high : &low;
-        if (!side) {
-            double top = -INFINITY;
-            for (double w = low; w < high; w += scan) {
-                double v = sum_density(&context, w);
-                if (v > top) top = v;
-                if (v > -300.0) {
-                    in = w;
-                    break;
-                }
-            }
-        } else {
-            for (double w = high; w > low; w -= 0.25 * scan) {
-                double v = sum_density(&context, w) + fmax(0.0, exp(w) + c->floor);
-                if (v > -300.0) {
-                    in = w;
-                    break;
-                }
-            }
-        }
-        for (int it = 0; it < 40 && fabs(in - out_) > 1e-3; it++) {
-            double mid = 0.5 * (in + out_), v = sum_density(&context, mid);
-            if (side) v += fmax(0.0, exp(mid) + c->floor);
-            if (v > DEEPEST) in = mid;
+        double in = log(exp(mode(a, side)) + exp(mode(b, side))), out_ = side ? high : low;
+        if (!(side_density(&context, side, in) > c->deepest)) in = fmin(fmax(a1, b1), high);
+        for (int it = 0; it < 60 && fabs(in - out_) > 1e-4 * (1.0 + fabs(in)); it++) {
+            double mid = 0.5 * (in + out_);
+            if (side_density(&context, side, mid) > c->deepest) in = mid;
             else out_ = mid;
         }
-        *end = in;
+        if (side) high = in;
+        else low = in;
+    }
+    /* the cut ends of a and b show in the sum as kinks; stop there unless they are below rounding */
+    for (int which = 0; which < 2; which++) {
+        double at = which ? b1 : a1;
+        if (at >= high || at <= low) continue;
+        if (side_density(&context, 1, at - 1e-9) < c->deepest + KINK) high = at - 1e-9;
     }
     int status = high > low ? fill(c, sum_density, &context, low, high, &r, max_panels)
                             : PE_TOO_COSTLY;
@@ -506,8 +542,15 @@ static void law_row(const pe_law *a, const rules *r, int reversed, double w, dou
     row[1] = inside ? panel_value(a, find_panel(a, w), w) - w + (reversed ? -c : 0.0) : -INFINITY;
     for (int q = 0; q < PE_FUNCTIONALS; q++) {
         row[2 + q] = fmin(functional_at(a, r, reversed, q, w), 0.0);
+        double size = fabs(row[2 + q]), steep = 0.0;
+        /* a threshold is known to the rounding of w, and each convolution has added some */
+        if (size < INFINITY && inside)
+            steep = fabs(log_slope(a, r, reversed, q, w, row[2 + q])) * (1.0 + fabs(w));
+        /* beyond the ends of the law there is nothing of the size that it keeps */
         row[2 + PE_FUNCTIONALS + q] =
-            a->defect + 1e-14 * (1.0 + a->depth) * (1.0 + 0.5 * fabs(row[2 + q]));
+            size < INFINITY
+                ? a->defect + (1.0 + a->depth) * (1e-14 + 5e-15 * size + 1e-16 * steep)
+                : 0.0;
     }
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vecmath.h"
+
 /* Which contour serves which question: rungs at fixed steps of the signed root of the loss's
  * saddle-point exponent, so that a result depends on the pair and the argument alone, never on what
  * was asked before. */
@@ -18,8 +20,9 @@ static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed
 static const double LEVELS[] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0};
 enum { N_LEVELS = sizeof LEVELS / sizeof *LEVELS };
 static const double CUT = 41.0;
-static const double GOOD = 2e-13;        /* relative error that needs no second attempt */
-static const double FIRST_COST = 0.05;   /* share of the cost limit spent on the whole law */
+static const double GOOD = 3e-12;       /* relative error that needs no second attempt, */
+static const double GOOD_TINY = 3e-10;  /* the same where the value is below e^-69 */
+static const double FIRST_COST = 0.05;  /* share of the cost limit spent on the whole law */
 
 struct pe_pair {
     size_t n;
@@ -77,11 +80,11 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
     ladder->groups = calloc(pair->n + 1, sizeof *ladder->groups);
     if (!ladder->groups) return PE_NO_MEMORY;
     int whole = level == 0;
-    ladder->cost_limit = pair->cost_limit * (whole ? FIRST_COST : 1.0);
+    ladder->cost_limit = pair->cost_limit * (double)pair->n * (whole ? FIRST_COST : 1.0);
     ladder->reversed = pair->reversed;
     double total = 1.0, log_mass = LEVELS[level] - CUT;
     for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
-    ladder->cut_mass = exp(log_mass);
+    ladder->log_cut = log_mass;
     for (size_t i = 0; i < pair->n; i++) {
         double mu = 1.0 / pair->noise[i];
         if (pair->p[i] == 1.0) {
@@ -135,6 +138,24 @@ static double signed_root(double lambda, const pe_cumulants *k) {
     return copysign(sqrt(2.0 * (kl > 0.0 ? kl : 0.0)), lambda);
 }
 
+/* exp(x^2/2) Phi(-x): the factor that turns a Chernoff bound into an approximation. */
+static double mills(double x) {
+    if (x < 25.0) return exp(0.5 * x * x) * 0.5 * erfc(x * 0.70710678118654752440);
+    double y = 1.0 / (x * x);
+    return 0.39894228040143267794 / x * (1.0 - y * (1.0 - 3.0 * y * (1.0 - 5.0 * y)));
+}
+
+/* Saddle-point approximation of the log of a functional at c = K'(lambda); it places the first
+ * contour and enters no result. */
+static double approximation(const pe_edge *e, int functional) {
+    double l = e->lambda, s = e->sd, base = e->k.k0 - l * e->k.k1;
+    double small = base + log(mills(fabs(l) * s));
+    if (functional == PE_A_ABOVE) return l >= 0 ? small : log1p(-exp(small));
+    if (functional == PE_A_BELOW) return l <= 0 ? small : log1p(-exp(small));
+    double a = fmax(-l, 0.05 / s);
+    return fmin(base + log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
+}
+
 /* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are rungs. */
 static const pe_edge *edge(pe_ladder *ladder, int i) {
     pe_edge **slot = &ladder->edges[i + 2 * PE_RUNGS + 1];
@@ -161,26 +182,9 @@ static const pe_edge *edge(pe_ladder *ladder, int i) {
     e->lambda = sign * a;
     e->k = k;
     e->sd = sqrt(k.k2);
+    for (int f = 0; f < PE_FUNCTIONALS; f++) e->approximation[f] = approximation(e, f);
     *slot = e;
     return e;
-}
-
-/* exp(x^2/2) Phi(-x): the factor that turns a Chernoff bound into an approximation. */
-static double mills(double x) {
-    if (x < 25.0) return exp(0.5 * x * x) * 0.5 * erfc(x * 0.70710678118654752440);
-    double y = 1.0 / (x * x);
-    return 0.39894228040143267794 / x * (1.0 - y * (1.0 - 3.0 * y * (1.0 - 5.0 * y)));
-}
-
-/* Saddle-point approximation of the log of a functional at c = K'(lambda); it places the first
- * contour and enters no result. */
-static double approximation(const pe_edge *e, int functional) {
-    double l = e->lambda, s = e->sd, base = e->k.k0 - l * e->k.k1;
-    double small = base + log(mills(fabs(l) * s));
-    if (functional == PE_A_ABOVE) return l >= 0 ? small : log1p(-exp(small));
-    if (functional == PE_A_BELOW) return l <= 0 ? small : log1p(-exp(small));
-    double a = fmax(-l, 0.05 / s);
-    return fmin(base + log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
 }
 
 static int increasing(int functional) {
@@ -201,7 +205,7 @@ static double clear_of_poles(double lambda, double sd, int to_right, int *moved)
     return to_right ? 1.0 + gap : 1.0 - gap;
 }
 
-static int rung_line(pe_ladder *ladder, int rung, int functional, const pe_line **out) {
+static int rung_line(pe_ladder *ladder, int rung, int functional, pe_line **out) {
     const pe_edge *e = edge(ladder, 2 * rung);
     if (!e) return PE_NO_MEMORY;
     int right = functional == PE_A_ABOVE, moved;
@@ -211,18 +215,18 @@ static int rung_line(pe_ladder *ladder, int rung, int functional, const pe_line 
         pe_line *ln = calloc(1, sizeof *ln);
         if (!ln) return PE_NO_MEMORY;
         ln->lambda = lambda;
-        int status = pe_line_build(ladder, ln);
-        if (status) {
+        ln->status = pe_line_build(ladder, ln);
+        if (ln->status == PE_NO_MEMORY) {
             pe_line_free(ln);
-            return status;
+            return PE_NO_MEMORY;
         }
         *slot = ln;
     }
     *out = *slot;
-    return PE_OK;
+    return (*slot)->status;
 }
 
-/* The rung whose saddle point is nearest to c; rung 0 is the start. */
+/* The rung whose saddle point is nearest to c. */
 static int rung_of_c(pe_ladder *ladder, double c, int rung) {
     const pe_edge *e;
     while (rung < PE_RUNGS && (e = edge(ladder, 2 * rung + 1)) && c > e->k.k1) rung++;
@@ -231,23 +235,57 @@ static int rung_of_c(pe_ladder *ladder, double c, int rung) {
 }
 
 static int rung_of_value(pe_ladder *ladder, int functional, double log_target) {
-    int up = increasing(functional) ? 1 : -1, rung = 0;
+    double up = increasing(functional) ? 1.0 : -1.0;
+    int rung = 0;
     const pe_edge *e;
     while (rung < PE_RUNGS && (e = edge(ladder, 2 * rung + 1)) &&
-           up * (approximation(e, functional) - log_target) < 0.0)
+           up * (e->approximation[functional] - log_target) < 0.0)
         rung++;
     while (rung > -PE_RUNGS && (e = edge(ladder, 2 * rung - 1)) &&
-           up * (approximation(e, functional) - log_target) > 0.0)
+           up * (e->approximation[functional] - log_target) > 0.0)
         rung--;
     return rung;
 }
 
-/* d log(functional) / dc at c, from the same sums. */
-static double log_slope(const pe_row *row, int functional, double c) {
-    double v = row->log_value[functional];
-    if (functional == PE_PROFILE) return exp(row->log_value[PE_B_BELOW] - c - v);
-    double slope = exp(row->density_log - v);
-    return functional == PE_A_ABOVE ? -slope : slope;
+/* Log values and slopes on PE_TABLE points around a rung. */
+static int fill_table(pe_ladder *ladder, int rung, pe_line *ln) {
+    const pe_edge *left = edge(ladder, 2 * rung - 1), *right = edge(ladder, 2 * rung + 1);
+    if (!left || !right) return PE_NO_MEMORY;
+    double width = right->k.k1 - left->k.k1;
+    ln->table_c = left->k.k1 - 0.4 * width;
+    ln->table_step = 1.8 * width / (PE_TABLE - 1);
+    for (size_t i = 0; i < PE_TABLE; i += PE_LANES) {
+        size_t n = PE_TABLE - i < PE_LANES ? PE_TABLE - i : PE_LANES;
+        double c[PE_LANES];
+        pe_row rows[PE_LANES];
+        for (size_t u = 0; u < n; u++) c[u] = ln->table_c + (double)(i + u) * ln->table_step;
+        pe_line_evaluate(ladder, ln, n, c, rows);
+        for (size_t u = 0; u < n; u++)
+            for (int f = 0; f < PE_FUNCTIONALS; f++) {
+                int usable = rows[u].error[f] < 0.1;
+                ln->table[f][i + u] = usable ? rows[u].log_value[f] : NAN;
+                ln->slope[f][i + u] = pe_row_slope(&rows[u], f, c[u]);
+            }
+    }
+    ln->has_table = 1;
+    return PE_OK;
+}
+
+/* c from the table by inverse cubic Hermite interpolation; NaN where the table has no bracket. */
+static double table_guess(const pe_line *ln, int functional, double log_target) {
+    const double *v = ln->table[functional], *d = ln->slope[functional];
+    double up = increasing(functional) ? 1.0 : -1.0;
+    int lo = 0, hi = PE_TABLE - 1;
+    if (!(up * (log_target - v[lo]) >= 0.0 && up * (v[hi] - log_target) >= 0.0)) return NAN;
+    while (hi - lo > 1) {
+        int mid = (lo + hi) / 2;
+        if (!(up * (v[mid] - log_target) > 0.0)) lo = mid;
+        else hi = mid;
+    }
+    double gap = v[hi] - v[lo], t = (log_target - v[lo]) / gap, h = ln->table_step;
+    double d0 = gap / d[lo], d1 = gap / d[hi], r = 1.0 - t;
+    double c = t * t * (3.0 - 2.0 * t) * h + r * r * t * d0 - t * t * r * d1;
+    return ln->table_c + lo * h + c;
 }
 
 /* Newton's method on the log of the functional along one line, safeguarded by a bracket; stops
@@ -258,11 +296,11 @@ static double newton(const pe_ladder *ladder, const pe_line *ln, int functional,
     double reach = 5.0 * ln->sd, start = c;
     pe_row row;
     for (int it = 0; it < 80; it++) {
-        pe_line_evaluate(ln, c, ladder->reversed, ladder->cut_mass, &row);
+        pe_line_evaluate(ladder, ln, 1, &c, &row);
         double miss = log_target - row.log_value[functional];
         if (miss * up > 0.0) lo = c;
         else hi = c;
-        double step = miss / log_slope(&row, functional, c);
+        double step = miss / pe_row_slope(&row, functional, c);
         if (fabs(step) <= 1e-9 * ln->sd || fabs(step) <= 4e-16 * fabs(c))
             return c + step; /* quadratic convergence: a further step is lost in rounding */
         double next = c + step;
@@ -275,6 +313,31 @@ static double newton(const pe_ladder *ladder, const pe_line *ln, int functional,
     return c;
 }
 
+/* Thresholds for n <= PE_LANES targets on one line: from the table two steps together; one by one
+ * where the table does not help. */
+static void roots_on_line(const pe_ladder *ladder, const pe_line *ln, int functional, size_t n,
+                          const double *log_target, double *c) {
+    pe_row rows[PE_LANES];
+    int rough[PE_LANES];
+    for (size_t u = 0; u < n; u++) {
+        c[u] = table_guess(ln, functional, log_target[u]);
+        rough[u] = !isfinite(c[u]);
+        if (rough[u]) c[u] = ln->c_ref;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        pe_line_evaluate(ladder, ln, n, c, rows);
+        for (size_t u = 0; u < n; u++) {
+            double miss = log_target[u] - rows[u].log_value[functional];
+            double step = miss / pe_row_slope(&rows[u], functional, c[u]);
+            /* after two steps the rest is below rounding only if the last one was small */
+            if (!(fabs(step) <= (pass ? 1e-8 : 1e-2) * ln->sd)) rough[u] = 1;
+            if (!rough[u]) c[u] += step;
+        }
+    }
+    for (size_t u = 0; u < n; u++)
+        if (rough[u]) c[u] = newton(ladder, ln, functional, log_target[u], ln->c_ref);
+}
+
 static void put_row(const pe_row *row, double c, double *out) {
     out[0] = c;
     out[1] = row->density_log;
@@ -282,45 +345,78 @@ static void put_row(const pe_row *row, double c, double *out) {
     memcpy(out + 2 + PE_FUNCTIONALS, row->error, sizeof row->error);
 }
 
-/* The error that matters to whoever asked for a functional: its own, and for a tail also that of
- * the small one of the two tails under B. */
-static double row_error(const pe_row *row, int functional) {
-    double own = row->error[functional];
-    if (functional == PE_PROFILE) return own;
-    return fmax(own, fmin(row->error[PE_B_ABOVE], row->error[PE_B_BELOW]));
+static void fail_row(double *out) {
+    for (int q = 0; q < PE_ROW; q++) out[q] = NAN;
 }
 
-static int at_level(pe_pair *pair, int level, int functional, double c, pe_row *row) {
-    pe_ladder *ladder;
-    const pe_line *ln;
-    int status = get_ladder(pair, level, &ladder);
-    if (!status) status = rung_line(ladder, rung_of_c(ladder, c, 0), functional, &ln);
-    if (!status) pe_line_evaluate(ln, c, ladder->reversed, ladder->cut_mass, row);
-    return status;
-}
-
-static int solve_at_level(pe_pair *pair, int level, int functional, double log_target, double *c,
-                          pe_row *row) {
-    pe_ladder *ladder;
-    const pe_line *ln;
-    int status = get_ladder(pair, level, &ladder);
-    if (status) return status;
-    int rung = rung_of_value(ladder, functional, log_target);
-    status = rung_line(ladder, rung, functional, &ln);
-    if (status) return status;
-    *c = ln->c_ref;
-    for (int attempt = 0; attempt < 12; attempt++) {
-        *c = newton(ladder, ln, functional, log_target, *c);
-        int nearest = rung_of_c(ladder, *c, rung);
-        if (nearest == rung) break;
-        rung = nearest;
-        status = rung_line(ladder, rung, functional, &ln);
-        if (status) return status;
+/* The error that matters to whoever asked for a functional, relative to what is good enough: its
+ * own, and for a tail also that of the small one of the two tails under B.  Above 1: try again. */
+static double shortfall(const double *row, int functional) {
+    const double *value = row + 2, *error = value + PE_FUNCTIONALS;
+    double own = error[functional], small = value[functional];
+    if (functional != PE_PROFILE) {
+        own = own > error[PE_B_ABOVE] || own > error[PE_B_BELOW]
+                  ? own
+                  : fmin(error[PE_B_ABOVE], error[PE_B_BELOW]);
+        small = fmin(small, fmin(value[PE_B_ABOVE], value[PE_B_BELOW]));
     }
-    pe_line_evaluate(ln, *c, ladder->reversed, ladder->cut_mass, row);
-    /* a root that was not reached is an error of the functional like any other */
-    row->error[functional] += fabs(row->log_value[functional] - log_target);
-    return PE_OK;
+    own /= small < -69.0 ? GOOD_TINY : GOOD;
+    return own >= 0.0 ? own : INFINITY; /* NaN */
+}
+
+/* What is asked at n arguments of one ladder: rows and, where asked by value, thresholds.  The
+ * arguments are taken rung by rung, in batches; one whose threshold turns out to belong to another
+ * rung is taken there, unless its row is accurate as it is. */
+static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, size_t n,
+                      const double *x, double *rows) {
+    pe_ladder *ladder;
+    int status = get_ladder(pair, level, &ladder);
+    int *rung = malloc((n + 1) * sizeof(int));
+    if (status || !rung) {
+        free(rung);
+        return PE_NO_MEMORY;
+    }
+    enum { DONE = PE_RUNGS + 1 };
+    for (size_t i = 0; i < n; i++) {
+        fail_row(rows + PE_ROW * i);
+        rung[i] = by_value ? rung_of_value(ladder, functional, x[i]) : rung_of_c(ladder, x[i], 0);
+        if (isnan(x[i])) rung[i] = DONE;
+    }
+    for (int round = 0; round < 12 && !status; round++)
+        for (int r = -PE_RUNGS; r <= PE_RUNGS && !status; r++) {
+            size_t i = 0;
+            while (i < n && rung[i] != r) i++;
+            if (i == n) continue;
+            pe_line *ln;
+            int built = rung_line(ladder, r, functional, &ln);
+            if (built == PE_NO_MEMORY) status = built;
+            if (!built && by_value && !ln->has_table) status = fill_table(ladder, r, ln);
+            while (i < n && !status) {
+                size_t index[PE_LANES], m = 0;
+                double target[PE_LANES], c[PE_LANES];
+                pe_row out[PE_LANES];
+                for (; i < n && m < PE_LANES; i++)
+                    if (rung[i] == r) {
+                        target[m] = c[m] = x[i];
+                        index[m++] = i;
+                        rung[i] = DONE;
+                    }
+                if (built || !m) continue;
+                if (by_value) roots_on_line(ladder, ln, functional, m, target, c);
+                pe_line_evaluate(ladder, ln, m, c, out);
+                for (size_t u = 0; u < m; u++) {
+                    /* a root that was not reached is an error of the functional like any other */
+                    if (by_value)
+                        out[u].error[functional] += fabs(out[u].log_value[functional] - target[u]);
+                    put_row(&out[u], c[u], rows + PE_ROW * index[u]);
+                    if (!by_value || shortfall(rows + PE_ROW * index[u], functional) <= 0.2) continue;
+                    int nearest = rung_of_c(ladder, c[u], r);
+                    if (nearest != r && round < 11) rung[index[u]] = nearest;
+                }
+            }
+        }
+    free(rung);
+    return status;
 }
 
 /* Only the upper end of z is cut.  What is small there: the lower tail and the profile of a
@@ -330,64 +426,60 @@ static int guard(const pe_pair *pair, int functional) {
     return pair->reversed ? PE_A_BELOW : PE_A_ABOVE;
 }
 
-static int at_one(pe_pair *pair, int functional, double c, double *out) {
-    pe_row best, row;
-    int status = at_level(pair, 0, functional, c, &best), g = guard(pair, functional);
-    double error = status ? INFINITY : row_error(&best, functional);
-    for (int level = 1; level < N_LEVELS && error > GOOD && status != PE_NO_MEMORY; level++) {
-        int other = at_level(pair, level, functional, c, &row);
-        if (other) continue;
-        double next = row_error(&row, functional);
-        if (next < error) {
-            best = row;
-            error = next;
-            status = PE_OK;
-        }
-        if (g < 0 || row.log_value[g] >= LEVELS[level]) break;
+/* Beyond the ladder's end the answer is known to the last bit: K(lambda) - lambda c bounds the log
+ * of what lies there. */
+static int beyond_ladder(pe_pair *pair, double c, double *row) {
+    pe_ladder *ladder;
+    if (get_ladder(pair, 0, &ladder)) return 0;
+    int rung = rung_of_c(ladder, c, 0);
+    if (rung != -PE_RUNGS && rung != PE_RUNGS) return 0;
+    const pe_edge *e = edge(ladder, 2 * rung);
+    if (!e || !(e->k.k0 - e->lambda * c < -800.0)) return 0;
+    int low = rung < 0;
+    if (!low && e->lambda > 1.0 && !(e->k.k0 - (e->lambda - 1.0) * c < -800.0)) return 0;
+    if (!low && e->lambda <= 1.0) return 0;
+    row[0] = c;
+    row[1] = -INFINITY;
+    for (int f = 0; f < PE_FUNCTIONALS; f++) {
+        int vanishes = low == (f == PE_A_BELOW || f == PE_B_BELOW || f == PE_PROFILE);
+        row[2 + f] = vanishes ? -INFINITY : 0.0;
+        row[2 + PE_FUNCTIONALS + f] = 0.0;
     }
-    if (!status) put_row(&best, c, out);
-    return status;
+    if (!low) row[2 + PE_FUNCTIONALS + PE_PROFILE] = INFINITY;
+    return 1;
 }
 
-static int solve_one(pe_pair *pair, int functional, double log_target, double *out) {
-    pe_row best, row;
-    double c, other_c;
-    int status = solve_at_level(pair, 0, functional, log_target, &c, &best);
-    double error = status ? INFINITY : row_error(&best, functional);
-    if (error > GOOD && status != PE_NO_MEMORY) {
+static int ask(pe_pair *pair, int functional, int by_value, size_t n, const double *x,
+               double *rows) {
+    int status = ask_ladder(pair, 0, functional, by_value, n, x, rows);
+    int g = guard(pair, functional), worst = status;
+    for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
+        double *row = rows + PE_ROW * i, other[PE_ROW], best = shortfall(row, functional);
+        if (best <= 1.0 || isnan(x[i])) continue;
+        if (!by_value && beyond_ladder(pair, x[i], row)) continue;
         int level = 1;
-        if (guard(pair, functional) == functional)
-            while (level < N_LEVELS - 1 && log_target < LEVELS[level]) level++;
-        int other = solve_at_level(pair, level, functional, log_target, &other_c, &row);
-        if (!other && row_error(&row, functional) < error) {
-            best = row;
-            c = other_c;
-            status = PE_OK;
+        if (by_value && g == functional)
+            while (level < N_LEVELS - 1 && x[i] < LEVELS[level]) level++;
+        for (; level < N_LEVELS; level++) {
+            status = ask_ladder(pair, level, functional, by_value, 1, &x[i], other);
+            if (status == PE_NO_MEMORY) break;
+            double next = shortfall(other, functional);
+            if (next < best) {
+                memcpy(row, other, sizeof other);
+                best = next;
+            }
+            if (by_value || g < 0 || other[2 + g] >= LEVELS[level]) break;
         }
+        if (!(row[0] == row[0])) worst = PE_TOO_COSTLY;
     }
-    if (!status) put_row(&best, c, out);
-    return status;
-}
-
-typedef int (*one)(pe_pair *, int, double, double *);
-
-static int for_each(one f, pe_pair *pair, int functional, size_t n, const double *x,
-                    double *rows) {
-    int worst = PE_OK;
-    for (size_t i = 0; i < n; i++) {
-        int status = f(pair, functional, x[i], rows + PE_ROW * i);
-        if (!status) continue;
-        worst = status;
-        for (int q = 0; q < PE_ROW; q++) rows[PE_ROW * i + (size_t)q] = NAN;
-    }
-    return worst;
+    return status == PE_NO_MEMORY ? status : worst;
 }
 
 int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    return for_each(at_one, pair, functional, n, c, rows);
+    return ask(pair, functional, 0, n, c, rows);
 }
 
 int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target,
                   double *rows) {
-    return for_each(solve_one, pair, functional, n, log_target, rows);
+    return ask(pair, functional, 1, n, log_target, rows);
 }

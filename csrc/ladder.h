@@ -8,10 +8,17 @@
 typedef struct {
     double lambda, sd;
     pe_cumulants k;
+    double approximation[PE_FUNCTIONALS]; /* log values at c = K', to a few per cent */
 } pe_edge;
+
+enum {
+    PE_RUNGS = 48, /* rungs -48..48: signed roots to 120, log-probabilities to -7200 */
+    PE_TABLE = 25, /* points of a line's table */
+};
 
 /* A vertical line Re lambda = const with everything that does not depend on c. */
 typedef struct {
+    int status;           /* of its making; a line that failed is kept, not tried again */
     double lambda;
     double k0, c_ref, sd; /* K, K', sqrt(K'') at lambda */
     double ht;            /* spacing in t; the period is 2 pi / ht */
@@ -20,10 +27,13 @@ typedef struct {
     double mass[4];       /* sums of their moduli */
     double theta[2], theta_k[2]; /* Chernoff exponents of the aliases and K there */
     double truncation;    /* estimate of the omitted range of t, in units of the integrand */
-    double rounding;      /* estimate of the error of the exponent */
+    double rounding;      /* estimate of the error of the exponent K - lambda c */
+    double term_rounding; /* estimate of the relative error of one term of the sums */
+    /* log values and slopes on a grid of c around the rung: where Newton's method starts */
+    int has_table;
+    double table_c, table_step;
+    double table[PE_FUNCTIONALS][PE_TABLE], slope[PE_FUNCTIONALS][PE_TABLE];
 } pe_line;
-
-enum { PE_RUNGS = 48 }; /* rungs -48..48: signed roots to 120, log-probabilities to -7200 */
 
 typedef struct {
     size_t n_groups;
@@ -31,7 +41,7 @@ typedef struct {
     double gaussian_variance; /* sum of n mu^2 over the steps with p = 1 */
     double cost_limit;
     int reversed;
-    double cut_mass; /* bound on the probability removed at the upper end of z */
+    double log_cut; /* log of a bound on the probability removed at the upper end of z */
     pe_edge *edges[4 * PE_RUNGS + 3]; /* at half steps of the rungs */
     pe_line *lines[3][2 * PE_RUNGS + 1];
 } pe_ladder;
@@ -47,6 +57,12 @@ typedef struct {
     double density_log;
     double log_value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
 } pe_row;
-void pe_line_evaluate(const pe_line *ln, double c, int reversed, double cut_mass, pe_row *row);
+
+/* Rows at c[0..n-1], n <= PE_LANES.  A row's bits do not depend on its neighbours. */
+void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c,
+                      pe_row *rows);
+
+/* d log(functional) / dc at c */
+double pe_row_slope(const pe_row *row, int functional, double c);
 
 #endif

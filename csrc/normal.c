@@ -227,6 +227,11 @@ ARRAY_FORM(pe_log_ndtr)
 ARRAY_FORM(pe_ndtri)
 ARRAY_FORM(pe_ndtri_exp)
 
+double pe_mills(double t)
+{
+    return t >= 0.0 ? 1.0 / (t + excess(t)) : pe_ndtr(-t) / pe_normal_pdf(t);
+}
+
 double pe_mills_difference(double t, double step)
 {
     double end = t + step;
@@ -234,7 +239,5 @@ double pe_mills_difference(double t, double step)
         double e0 = excess(t), e1 = excess(end);
         return (step + (e1 - e0)) / ((t + e0) * (end + e1));
     }
-    double density = pe_normal_pdf(t);
-    double above = end >= 0.0 ? 1.0 / (end + excess(end)) : pe_ndtr(-end) / pe_normal_pdf(end);
-    return pe_ndtr(-t) / density - above;
+    return pe_mills(t) - pe_mills(end);
 }

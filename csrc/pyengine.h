@@ -129,7 +129,9 @@ int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_tar
  * composition of Gaussians, mu^2 being the sum of their squares.
  */
 typedef struct {
-    double mu, p; /* mu > 0; 0 < p <= 1 */
+    double mu, p;                /* mu > 0; 0 < p <= 1 */
+    double half_sq, half_sq_low; /* mu^2/2 as a sum of two doubles: it may cancel against c */
+    double floor, floor_low;     /* log(1-p) likewise: the smallest loss */
     int reversed;
 } pe_step;
 
@@ -149,14 +151,15 @@ typedef struct pe_law pe_law;
 
 /* The law under A (without the record) of the loss of one subsampled Gaussian step, 0 < p < 1, and
  * of the sum of two independent losses.  floor + floor_low is log(1 - p), the smallest loss, to twice
- * double precision.  Immutable once made; *out must be freed in any case.
+ * double precision; densities are kept down to a log of deepest, for log values down to half of it.
+ * Immutable once made; *out must be freed in any case.
  *
  * Method          log density over log(S - smallest S), piecewise polynomials of degree 15; sums as
  *                 Gauss-Legendre integrals of positive terms (docs/theory/convolution)
  * Returns         a status: PE_TOO_COSTLY where max_panels do not suffice
  */
-int pe_law_step(double noise, double p, double floor, double floor_low, size_t max_panels,
-                pe_law **out);
+int pe_law_step(double noise, double p, double floor, double floor_low, double deepest,
+                size_t max_panels, pe_law **out);
 int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law **out);
 void pe_law_free(pe_law *a);
 size_t pe_law_panels(const pe_law *a);

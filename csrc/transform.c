@@ -13,12 +13,14 @@ static const double PI = 3.14159265358979323846;
 static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the aliases */
 static const double QUADRATURE_TOL = 2e-16; /* absolute error allowed in n log M */
 static const double DECAY = 41.0;           /* the t sum stops where its terms are below e^-41 */
+static const double FEW_STEPS = 64.0;
+static const double MARGIN = 4.0;           /* of the error terms that are estimates */
 static const size_t MAX_NODES_T = 4000000;
 static const double MAX_NODES_Z = 1e6;
 
 /* Range of z in which a group's terms matter on this line, from the coarse grid. */
-static void z_window(const pe_group *g, double lambda, double log_m, double *tilted, double *z_lo,
-                     double *z_hi) {
+static int z_window(const pe_group *g, double lambda, double log_m, double *tilted, double *z_lo,
+                    double *z_hi) {
     const pe_nodes *s = &g->grid;
     pe_nodes_tilt(s, lambda, log_m, tilted);
     double small = 1e-19 / g->n, scale = exp(-fmax(log_m, 0.0));
@@ -30,8 +32,13 @@ static void z_window(const pe_group *g, double lambda, double log_m, double *til
             hi = j;
         }
     }
+    if (lo == s->m) return PE_TOO_COSTLY; /* nothing of the law is left within the window */
+    size_t end = s->m - 1;
+    while (s->w[end] == 0.0 && s->logw[end] < -1e8) end--; /* padding */
+    if (tilted[end] * g->n > 1e-18) return PE_TOO_COSTLY; /* the tilt goes on beyond the window */
     *z_lo = s->z0 + (double)lo * s->h - (lo ? s->h : 0.0);
     *z_hi = s->z0 + (double)hi * s->h; /* a further node may lie beyond the cut of the window */
+    return PE_OK;
 }
 
 /* log of a bound on |erfc(x + iy)/erfc(x)|. */
@@ -49,18 +56,27 @@ static double z_spacing(const pe_group *g, double lambda, double t_top, const do
     double a_top = fmin(0.95 * PI / g->mu, sqrt(2.0 * log_target)), best = 0.0;
     double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p;
     const pe_nodes *s = &g->grid;
-    for (int i = 1; i <= 5; i++) {
-        double a = a_top * i / 5.0, co = cos(g->mu * a), si = sin(g->mu * a), sum = 0.0;
-        for (size_t j = 0; j < s->m; j += 2) {
-            if (tilted[j] < 1e-60) continue;
+    size_t from = 0, to = s->m;
+    while (from < to && tilted[from] < 1e-60) from++;
+    while (to > from && tilted[to - 1] < 1e-60) to--;
+    size_t stride = s->h > 0.1 ? 2 : 1;
+    for (int i = 1; i <= 4; i++) {
+        double a = a_top * i / 4.0, co = cos(g->mu * a), si = sin(g->mu * a), sum = 0.0;
+        double top = 0.0; /* the sum is scaled by e^-top */
+        for (size_t j = from; j < to; j += stride) {
             double ratio = exp(g->reversed ? -s->l[j] : s->l[j]), u = fmax(ratio - rest, 0.0);
             double re = rest + u * co, im = u * si;
-            double growth = 0.5 * power * log((re * re + im * im) / (ratio * ratio));
-            growth += taper_growth((s->z0 + (double)j * s->h - g->taper_z) / g->taper_s,
-                                   a / g->taper_s);
-            sum += tilted[j] * exp(fmin(growth + t_top * atan2(im, re), 700.0));
+            double growth = t_top > 0.0 ? t_top * atan2(im, re) : 0.0;
+            if (power != 0.0) growth += 0.5 * power * log((re * re + im * im) / (ratio * ratio));
+            double x = (s->z0 + (double)j * s->h - g->taper_z) / g->taper_s;
+            if (x > -INFINITY) growth += taper_growth(x, a / g->taper_s);
+            if (growth > top) {
+                sum *= exp(top - growth);
+                top = growth;
+            }
+            sum += tilted[j] * exp(growth - top);
         }
-        double bound = log(2.0 * sum + 1e-300) + 0.5 * a * a;
+        double bound = top + log(2.0 * (double)stride * sum + 1e-300) + 0.5 * a * a;
         double h = 2.0 * PI * a / fmax(bound + log_target, 1.0);
         if (h > best) best = h;
     }
@@ -137,7 +153,7 @@ static int group_exponents(const pe_group *g, double lambda, const double *tilte
     pe_nodes_cumulants(&nodes, 1.0, lambda, &k);
     double *w = nodes.d; /* the defects are no longer needed */
     pe_nodes_tilt(&nodes, lambda, k.k0, w);
-    int plain = g->n < 1000.0; /* many steps: the mean must not be recomputed from the sines */
+    int plain = g->n < FEW_STEPS; /* beyond: the mean must not be recomputed from the sines */
     for (size_t i = first; i < last; i++) {
         double t = (double)i * ht, a, b;
         oscillating_sums(nodes.l, w, nodes.m, t, plain, &a, &b);
@@ -182,7 +198,7 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, size_t longest, 
         pe_cumulants coarse = {0, 0, 0};
         pe_nodes_cumulants(&g->grid, 1.0, lambda, &coarse);
         double *w = tilted + i * longest, *z = z_range + 2 * i;
-        z_window(g, lambda, coarse.k0, w, &z[0], &z[1]);
+        if (z_window(g, lambda, coarse.k0, w, &z[0], &z[1])) return PE_TOO_COSTLY;
         double h = z_spacing(g, lambda, 0.0, w);
         if (!((z[1] - z[0]) / h < MAX_NODES_Z)) return PE_TOO_COSTLY;
         pe_nodes nodes;
@@ -190,11 +206,14 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, size_t longest, 
         pe_nodes_cumulants(&nodes, g->n, lambda, &k);
         pe_nodes_free(&nodes);
         scale += fabs(g->n * coarse.k0);
+        /* R carries the rounding of its sum, which the power n multiplies */
+        ln->term_rounding += fmin(0.5 * g->n, 16.0);
     }
+    ln->term_rounding = DBL_EPSILON * (2.0 + ln->term_rounding);
     ln->k0 = k.k0;
     ln->c_ref = k.k1;
     ln->sd = sqrt(k.k2);
-    ln->rounding = DBL_EPSILON * (2.0 * scale + fabs(lambda * ln->c_ref) + 4.0);
+    ln->rounding = DBL_EPSILON * (1.5 * scale + 2.0 * fabs(lambda * ln->c_ref) + 4.0);
     return PE_OK;
 }
 
@@ -203,7 +222,9 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, size_t longest
                             const double *tilted, const double *z_range, double **e_re,
                             double **e_im) {
     double budget = ladder->cost_limit, v = ladder->gaussian_variance;
-    size_t done = 0, cap = (size_t)(9.0 / (ln->sd * ln->ht)) + 16;
+    double first = 9.0 / (ln->sd * ln->ht);
+    if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
+    size_t done = 0, cap = (size_t)first + 16;
     for (;; done = cap, cap += cap / 2) {
         if (cap > MAX_NODES_T) return PE_TOO_COSTLY;
         double *re = realloc(*e_re, cap * sizeof(double));
@@ -226,9 +247,10 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, size_t longest
         for (size_t i = done ? done - 8 : 1; i < cap; i++) {
             run = re[i] < -DECAY ? run + 1 : 0;
             if (run < 8) continue;
-            /* what is left out, if it goes on to decay as over the last 8 terms */
-            double slope = fmin((re[i] - re[i - 7]) / 7.0, -1e-3);
-            ln->truncation = exp(re[i]) / -expm1(slope);
+            /* what is left out, if it goes on to decay as since half of t: at least as a power */
+            double power = (re[i / 2] - re[i]) / log(2.0);
+            if (power < 2.0) continue;
+            ln->truncation = exp(re[i]) * (double)(i + 1) / (power - 1.0);
             ln->nt = i + 1;
             return PE_OK;
         }
@@ -259,66 +281,93 @@ void pe_line_free(pe_line *ln) {
     free(ln);
 }
 
-/* The four sums at one c, by a rotation that is re-anchored every 16 terms. */
-static void line_sums(const pe_line *ln, double c, double *sum) {
-    double x = -ln->ht * (c - ln->c_ref), cr = cos(x), ci = sin(x);
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+/* The four sums at PE_LANES thresholds, by rotations that are re-anchored every 16 terms. */
+PE_CLONES static void line_sums(const pe_line *ln, const double *c, double sum[4][PE_LANES]) {
+    double x[PE_LANES], cr[PE_LANES], ci[PE_LANES], ur[PE_LANES], ui[PE_LANES];
+    double s0[PE_LANES] = {0}, s1[PE_LANES] = {0}, s2[PE_LANES] = {0}, s3[PE_LANES] = {0};
+    for (int u = 0; u < PE_LANES; u++) {
+        double cm1, smx;
+        x[u] = -ln->ht * (c[u] - ln->c_ref);
+        pe_vcosm1_sinmx(x[u], &cm1, &smx);
+        cr[u] = 1.0 + cm1;
+        ci[u] = x[u] + smx;
+    }
     for (size_t k0 = 0; k0 < ln->nt; k0 += 16) {
-        double ur = cos((double)k0 * x), ui = sin((double)k0 * x);
+        double start = (double)k0;
+        for (int u = 0; u < PE_LANES; u++) {
+            double cm1, smx, angle = start * x[u];
+            pe_vcosm1_sinmx(angle, &cm1, &smx);
+            ur[u] = 1.0 + cm1;
+            ui[u] = angle + smx;
+        }
         size_t end = k0 + 16 < ln->nt ? k0 + 16 : ln->nt;
         for (size_t k = k0; k < end; k++) {
             const double *w = ln->weights + 8 * k;
-            s0 += w[0] * ur - w[1] * ui;
-            s1 += w[2] * ur - w[3] * ui;
-            s2 += w[4] * ur - w[5] * ui;
-            s3 += w[6] * ur - w[7] * ui;
-            double nr = ur * cr - ui * ci;
-            ui = ur * ci + ui * cr;
-            ur = nr;
+            for (int u = 0; u < PE_LANES; u++) {
+                double re = ur[u], im = ui[u];
+                s0[u] += w[0] * re - w[1] * im;
+                s1[u] += w[2] * re - w[3] * im;
+                s2[u] += w[4] * re - w[5] * im;
+                s3[u] += w[6] * re - w[7] * im;
+                ur[u] = re * cr[u] - im * ci[u];
+                ui[u] = re * ci[u] + im * cr[u];
+            }
         }
     }
     double f = ln->ht / PI;
-    sum[0] = f * s0;
-    sum[1] = f * s1;
-    sum[2] = f * s2;
-    sum[3] = f * s3;
+    for (int u = 0; u < PE_LANES; u++) {
+        sum[0][u] = f * s0[u];
+        sum[1][u] = f * s1[u];
+        sum[2][u] = f * s2[u];
+        sum[3][u] = f * s3[u];
+    }
 }
 
 /* A functional and its complement to 1. */
 static void set_pair(pe_row *row, int natural, int other, double log_value, double error) {
+    double rest = -expm1(log_value);
     row->log_value[natural] = log_value;
     row->error[natural] = error;
-    double rest = -expm1(log_value);
     row->log_value[other] = rest > 0.0 ? log(rest) : -INFINITY;
     if (log_value < -0.5) row->log_value[other] = log1p(-exp(log_value));
-    row->error[other] = rest > 0.0 ? error * exp(log_value) / rest + DBL_EPSILON : INFINITY;
+    row->error[other] = INFINITY;
+    if (rest > 0.0 && error < INFINITY)
+        row->error[other] = error * exp(log_value) / rest + DBL_EPSILON;
 }
 
-void pe_line_evaluate(const pe_line *ln, double c, int reversed, double cut_mass, pe_row *row) {
-    double s[4], error[4], l = ln->lambda;
-    line_sums(ln, c, s);
-    double base = ln->k0 - l * c;
-    double alias = 0.0, last_t = ln->ht * (double)ln->nt;
+static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, const double *s,
+                         pe_row *row) {
+    double error[4], l = ln->lambda, base = ln->k0 - l * c;
+    double tail_alias = 0.0, profile_alias = 0.0, last_t = ln->ht * (double)ln->nt;
     for (int side = 0; side < 2; side++) {
-        double step = exp(-fabs(ln->theta[side] - l) * 2.0 * PI / ln->ht);
-        alias += exp(ln->theta_k[side] - ln->theta[side] * c - base) * step / (1.0 - step);
+        double theta = ln->theta[side], step = exp(-fabs(theta - l) * 2.0 * PI / ln->ht);
+        double bound = exp(ln->theta_k[side] - theta * c - base) * step / (1.0 - step);
+        tail_alias += bound;
+        /* (1 - e^x)+ <= e^{theta x}/(1 + |theta|) for theta <= 0 */
+        profile_alias += l < 0.0 ? bound / (1.0 + fabs(theta)) : bound;
     }
     double exponent = ln->rounding + DBL_EPSILON * fabs(l * (c - ln->c_ref));
     double sign[4] = {1.0, l, l - 1.0, l * (l - 1.0)};
     double decay[4] = {1.0, last_t, last_t, last_t * last_t};
     for (int q = 0; q < 4; q++) {
         double omitted = ln->truncation * ln->ht / PI / decay[q];
-        double rounding = 4.0 * DBL_EPSILON * ln->mass[q] * ln->ht / PI;
-        error[q] = (alias + omitted + rounding) / fabs(s[q]) + exponent;
-        if (!(s[q] * sign[q] > 0.0)) error[q] = INFINITY;
+        double rounding = ln->term_rounding * ln->mass[q] * ln->ht / PI;
+        double alias = q == 3 ? profile_alias : tail_alias;
+        error[q] = (alias + MARGIN * (omitted + rounding)) / fabs(s[q]) + MARGIN * exponent;
+        if (!(s[q] * sign[q] > 0.0) || !(error[q] < 1.0)) error[q] = INFINITY;
     }
     double log_a = base + log(fabs(s[1])), log_b = base + c + log(fabs(s[2]));
-    double log_h = base + log(fabs(s[3]));
-    /* removing large z takes at most cut_mass from the tail on their side, and at most that share
-     * of the other tail and of a profile that falls as z grows */
-    error[1] += (l > 0.0) != reversed ? cut_mass * exp(-log_a) : cut_mass;
-    error[2] += (l > 1.0) != reversed ? cut_mass * exp(-log_b) : cut_mass;
-    error[3] += reversed ? cut_mass * exp(-log_h) : cut_mass;
+    double log_h = base + log(fabs(s[3])), cut = ladder->log_cut;
+    if (cut > -INFINITY) {
+        /* Removing large z takes at most the mass of the cut from the tail on their side (under B,
+         * where the pair is reversed, also at most e^c of it), and at most that share of the other
+         * tail and of a profile that falls as z grows. */
+        int rev = ladder->reversed;
+        double cut_b = rev ? cut + fmin(c, 0.0) : cut;
+        error[1] += exp((l > 0.0) != rev ? cut - log_a : cut);
+        error[2] += exp((l > 1.0) != rev ? cut_b - log_b : cut);
+        error[3] += exp(rev ? cut - log_h : cut);
+    }
     row->density_log = base + log(fabs(s[0]));
     set_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_a,
              error[1]);
@@ -334,5 +383,27 @@ void pe_line_evaluate(const pe_line *ln, double c, int reversed, double cut_mass
         set_pair(&side, 0, 1, log_h, error[3]);
         row->log_value[PE_PROFILE] = side.log_value[1];
         row->error[PE_PROFILE] = side.error[1];
+    }
+}
+
+void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c,
+                      pe_row *rows) {
+    double padded[PE_LANES], sum[4][PE_LANES];
+    for (size_t u = 0; u < PE_LANES; u++) padded[u] = u < n ? c[u] : c[0];
+    line_sums(ln, padded, sum);
+    for (size_t u = 0; u < n; u++) {
+        double s[4] = {sum[0][u], sum[1][u], sum[2][u], sum[3][u]};
+        evaluate_one(ladder, ln, c[u], s, &rows[u]);
+    }
+}
+
+double pe_row_slope(const pe_row *row, int functional, double c) {
+    double v = row->log_value[functional];
+    switch (functional) {
+    case PE_A_ABOVE: return -exp(row->density_log - v);
+    case PE_A_BELOW: return exp(row->density_log - v);
+    case PE_B_ABOVE: return -exp(row->density_log + c - v);
+    case PE_B_BELOW: return exp(row->density_log + c - v);
+    default: return exp(row->log_value[PE_B_BELOW] - c - v);
     }
 }

@@ -32,7 +32,7 @@ class _Lib:
         noise: Any,
         p: Any,
         steps: Any,
-        reversed: bool,
+        is_reversed: bool,
         cost_limit: float,
         out: Any,
         /,
@@ -43,14 +43,22 @@ class _Lib:
         self, pair: Any, functional: int, n: int, log_target: Any, rows: Any, /
     ) -> int: ...
     def pe_law_step(
-        self, noise: float, p: float, floor: float, floor_low: float, max_panels: int, out: Any, /
+        self,
+        noise: float,
+        p: float,
+        floor: float,
+        floor_low: float,
+        deepest: float,
+        max_panels: int,
+        out: Any,
+        /,
     ) -> int: ...
     def pe_law_convolve(self, a: Any, b: Any, max_panels: int, out: Any, /) -> int: ...
     def pe_law_free(self, law: Any, /) -> None: ...
     def pe_law_panels(self, law: Any, /) -> int: ...
-    def pe_law_at(self, law: Any, reversed: bool, n: int, c: Any, rows: Any, /) -> None: ...
+    def pe_law_at(self, law: Any, is_reversed: bool, n: int, c: Any, rows: Any, /) -> None: ...
     def pe_law_solve(
-        self, law: Any, reversed: bool, functional: int, n: int, log_target: Any, rows: Any, /
+        self, law: Any, is_reversed: bool, functional: int, n: int, log_target: Any, rows: Any, /
     ) -> None: ...
 
 lib: _Lib

@@ -84,13 +84,14 @@ def _pair_curve(pair: GaussianPair, alpha: FloatArray, method: str) -> Curve:
                 shift = np.exp(table[:, 0]) * tail * table[:, ERRORS + functional]
                 error = value * table[:, ERRORS + side]
                 error = np.where(np.isfinite(error), error, 0.0)
-                error += np.minimum(shift, 1.0) + value * HALF_ULP
-            # B_ABOVE + B_BELOW = 1: the larger one is as certain as the smaller one
+                error += np.minimum(shift, 1.0) + 4.0 * value * HALF_ULP
             answer.put(chosen, Answer(value, np.minimum(error, 1.0), names))
+    # they add up to 1, and the smaller one is the certain one
     inside = (alpha > 0.0) & (alpha < 1.0)
     for small, large in ((beta, gamma), (gamma, beta)):
         swap = inside & (small.value < 0.5)
-        large.error[swap] = small.error[swap] + HALF_ULP
+        large.value[swap] = 1.0 - small.value[swap]
+        large.error[swap] = small.error[swap] + 4.0 * HALF_ULP
     # true of every trade-off function, and rounding must not hide it
     np.clip(gamma.value, alpha, 1.0, out=gamma.value)
     np.clip(beta.value, 0.0, 1.0 - alpha, out=beta.value)
@@ -106,7 +107,7 @@ def _pair_profile(pair: GaussianPair, epsilon: FloatArray, method: str) -> Answe
     table, names = solver(pair).at(PROFILE, -epsilon[chosen], method)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         value = np.exp(np.minimum(table[:, 2 + PROFILE], 0.0))
-        error = value * (table[:, ERRORS + PROFILE] + HALF_ULP)
+        error = value * (table[:, ERRORS + PROFILE] + 4.0 * HALF_ULP)
     answer.put(chosen, Answer(value, np.where(np.isfinite(error), error, 0.0), names))
     return answer
 

@@ -12,12 +12,15 @@ adjacency       A                       B
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
 
 from pyengine.mechanisms import Mechanism, describe
 
-__all__ = ["GaussianPair", "ordered_pair"]
+__all__ = ["GaussianPair", "log_of_rest", "ordered_pair"]
 
 
 @dataclass(frozen=True)
@@ -41,18 +44,34 @@ class GaussianPair:
     reversed: bool
 
     @property
-    def gaussian_mu(self) -> float | None:
-        """Mean shift of the equivalent single Gaussian, if every step is unsampled."""
-        if any(p != 1.0 for p in self.probability):
+    def half_square(self) -> Fraction | None:
+        """μ²/2 of the Gaussian that the composition equals, exactly; None unless there is one.
+
+        That is so without sampling, and, per step, for a single sampled step.
+        """
+        if any(p != 1.0 for p in self.probability) and self.steps != (1,):
             return None
-        # hypot of the steps' shifts; few kinds of steps, so no scaling is needed
-        total = sum(n / (s * s) for s, n in zip(self.noise, self.steps, strict=True))
-        return float(total**0.5)
+        squares = (n / Fraction(s) ** 2 for s, n in zip(self.noise, self.steps, strict=True))
+        return sum(squares, Fraction(0)) / 2
 
     @property
     def is_trivial(self) -> bool:
         """Whether the two laws are equal: nothing that depends on the record is released."""
         return not self.steps
+
+
+def log_of_rest(probability: float) -> tuple[float, float]:
+    """Return log(1 - probability) as a sum of two doubles; -inf at probability 1.
+
+    Rounded to one double it would move thresholds near the smallest loss by far more than the
+    rounding of the answer.
+    """
+    if probability == 1.0:
+        return -math.inf, 0.0
+    context = Context(prec=50)
+    exact = context.ln(context.subtract(Decimal(1), Decimal(probability)))
+    high = float(exact)
+    return high, float(context.subtract(exact, Decimal(high)))
 
 
 @lru_cache(maxsize=4096)

@@ -7,9 +7,12 @@ step is the same with the mixture in the place of the second Gaussian.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 from pyengine._core import ffi, lib
 from pyengine.engines.rows import FloatArray, call_kernel
-from pyengine.pairs import GaussianPair
+from pyengine.pairs import GaussianPair, log_of_rest
 
 __all__ = ["ClosedForm"]
 
@@ -20,19 +23,33 @@ class ClosedForm:
     name = "closed_form"
 
     def __init__(self, pair: GaussianPair) -> None:
-        mu = pair.gaussian_mu
-        if mu is None:
-            mu, probability = 1.0 / pair.noise[0], pair.probability[0]
-        else:
-            probability = 1.0
-        self._step = ffi.new("pe_step *", {"mu": mu, "p": probability, "reversed": pair.reversed})
+        exact = pair.half_square
+        if exact is None:
+            raise ValueError(
+                "method='closed_form' is available for Gaussian steps without sampling and for a "
+                f"single sampled step, got {pair}"
+            )
+        high, probability = float(exact), pair.probability[0]
+        floor, floor_low = log_of_rest(probability)
+        self._step = ffi.new(
+            "pe_step *",
+            {
+                "mu": math.sqrt(2.0 * high),
+                "p": probability,
+                "half_sq": high,
+                "half_sq_low": float(exact - Fraction(high)),
+                "floor": floor,
+                "floor_low": floor_low,
+                "reversed": pair.reversed,
+            },
+        )
 
     @staticmethod
     def available(pair: GaussianPair) -> bool:
         """Whether the pair has a closed form."""
-        return pair.gaussian_mu is not None or pair.steps == (1,)
+        return pair.half_square is not None
 
-    def at(self, functional: int, c: FloatArray) -> FloatArray:
+    def at(self, functional: int, c: FloatArray) -> FloatArray:  # noqa: ARG002 - all at once
         """Rows at thresholds of the loss."""
         return call_kernel(lib.pe_step_at, self._step, None, c)
 

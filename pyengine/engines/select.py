@@ -1,5 +1,8 @@
-"""Which engine answers: the closed form where there is one, else the spectral engine, else the
-convolution engine; an answer is given only where its error estimate is small enough."""
+"""Which engine answers.
+
+The closed form where there is one, else the spectral engine, else the convolution engine; an answer
+is given only where its error estimate is small enough.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
+import numpy.typing as npt
 
 from pyengine.engines.closed_form import ClosedForm
 from pyengine.engines.convolution import Convolution
@@ -30,18 +34,18 @@ __all__ = ["METHODS", "Solver", "solver"]
 METHODS = ("auto", "closed_form", "spectral", "convolution")
 
 TINY = -69.0  # log 1e-30
-# Relative error that an answer may have, and that makes a second engine worth asking.
+# Relative error that an answer may have; beyond it a second engine is asked.
 LIMIT, LIMIT_TINY = 1e-11, 1e-9
-GOOD, GOOD_TINY = 2e-12, 2e-10
 
 
-def _too_large(table: FloatArray, functional: int, normal: float, tiny: float) -> FloatArray:
-    """Mask of the rows whose error exceeds a limit; the larger one where a value is below 1e-30."""
+def _too_large(table: FloatArray, functional: int) -> npt.NDArray[np.bool_]:
+    """Mask of the rows whose error exceeds the limit, which is larger below 1e-30."""
     value = table[:, 2 + functional]
     if functional != PROFILE:
         value = np.minimum(value, np.fmin(table[:, 2 + B_ABOVE], table[:, 2 + B_BELOW]))
-    limit = np.where(value < TINY, tiny, normal)
-    return ~(row_error(table, functional) <= limit)
+    limit = np.where(value < TINY, LIMIT_TINY, LIMIT)
+    exceeds: npt.NDArray[np.bool_] = ~(row_error(table, functional) <= limit)
+    return exceeds
 
 
 class Solver:
@@ -59,11 +63,6 @@ class Solver:
                 "spectral": Spectral,
                 "convolution": Convolution,
             }
-            if name == "closed_form" and not ClosedForm.available(self.pair):
-                raise ValueError(
-                    "method='closed_form' is available for Gaussian steps without sampling and "
-                    f"for a single sampled step, got {self.pair}"
-                )
             engine = self._engines.setdefault(name, makers[name](self.pair))
         return engine
 
@@ -90,12 +89,12 @@ class Solver:
         table = question(self._engine(first), x)
         names = np.full(x.size, first, dtype="<U12")
         if method == "auto" and first == "spectral":
-            weak = _too_large(table, functional, GOOD, GOOD_TINY)
+            weak = _too_large(table, functional)
             if weak.any():
                 self._improve(question, functional, x, table, names, weak)
-        bad = _too_large(table, functional, LIMIT, LIMIT_TINY)
+        bad = _too_large(table, functional)
         if bad.any():
-            self._refuse(functional, x[bad], table[bad], method)
+            self._refuse(functional, table[bad], method)
         return Rows(table, names)
 
     def _improve(
@@ -104,8 +103,8 @@ class Solver:
         functional: int,
         x: FloatArray,
         table: FloatArray,
-        names: np.ndarray[tuple[int, ...], np.dtype[np.str_]],
-        weak: FloatArray,
+        names: npt.NDArray[np.str_],
+        weak: npt.NDArray[np.bool_],
     ) -> None:
         try:
             other = question(self._engine("convolution"), x[weak])
@@ -116,7 +115,7 @@ class Solver:
         table[rows[better]] = other[better]
         names[rows[better]] = "convolution"
 
-    def _refuse(self, functional: int, x: FloatArray, table: FloatArray, method: str) -> None:
+    def _refuse(self, functional: int, table: FloatArray, method: str) -> None:
         error = float(row_error(table, functional)[0])
         pair = self.pair
         advice = (
