@@ -3,7 +3,9 @@
  * A new elementwise kernel is one line in UNARY; any other kernel gets a function that returns the
  * number of failures, and one line in CASES.  Accuracy is judged by the Python tests; here arrays
  * have exactly the size that is passed, so that a read or write beyond them is caught, and the
- * array form must give the bits of the scalar form.
+ * array form must give the bits of the scalar form.  Rows of the composed loss must be consistent in
+ * themselves: a failure is a row of NaN, probabilities are at most 1 and add up to 1 within the
+ * errors that the row claims.
  */
 #include "pyengine.h"
 
@@ -90,11 +92,235 @@ static int run_unary(void)
     return failures;
 }
 
+/* ---- composed privacy loss ------------------------------------------------------------------- */
+
+static const double NOISES[] = {0.2, 1.0, 100.0};
+static const double RATES[] = {1e-7, 0.01, 0.5, 1.0 - DBL_EPSILON / 2, 1.0};
+static const double TARGETS[] = {-1e-300, -1e-16, -0.1, -0.69314718055994531, -20.0, -300.0, -760.0};
+static const int SOLVED[] = {PE_A_ABOVE, PE_A_BELOW, PE_PROFILE};
+
+/* Thresholds around the smallest loss, which the caller appends. */
+static const double THRESHOLDS[] = {
+    0.0, -0.0, 1e-300, -1e-300, 1e-8, -1e-8, 1.0, -1.0, 50.0, -50.0, 1e6, -1e6, 1e17, -1e17,
+    DBL_MAX, -DBL_MAX, INFINITY, -INFINITY, NAN,
+};
+
+static int row_is_wrong(const double *row)
+{
+    const double *value = row + 2, *error = row + 2 + PE_FUNCTIONALS;
+    int failed = 1;
+    for (size_t k = 0; k < PE_ROW; ++k)
+        if (!isnan(row[k]))
+            failed = 0;
+    if (failed || isnan(row[0]))
+        return 0; /* no answer, or no question */
+    for (size_t q = 0; q < PE_FUNCTIONALS; ++q) {
+        if (!(error[q] >= 0.0) && !isnan(value[q]))
+            return 1;
+        if (error[q] < 1e-6 && !(value[q] <= error[q]))
+            return 2;
+    }
+    for (size_t q = 0; q < PE_PROFILE; q += 2) { /* both tails under A, then under B */
+        const double above = exp(value[q]), below = exp(value[q + 1]);
+        const double allowed = above * error[q] + below * error[q + 1] + 8.0 * DBL_EPSILON;
+        if (error[q] < 1e-6 && error[q + 1] < 1e-6 && !(fabs(above + below - 1.0) <= allowed))
+            return 3;
+    }
+    return 0;
+}
+
+static const double *PRINTED; /* noise, p, steps, reversed of the pair at work */
+
+static int check_rows(const char *name, int functional, size_t n, const double *x,
+                      const double *rows)
+{
+    int failures = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const double *row = rows + PE_ROW * i;
+        const int wrong = row_is_wrong(row);
+        if (!wrong)
+            continue;
+        fprintf(stderr, "%s(noise %g, p %.17g, steps %g, reversed %g; functional %d, %.17g): rule %d:",
+                name, PRINTED[0], PRINTED[1], PRINTED[2], PRINTED[3], functional, x[i], wrong);
+        for (size_t k = 0; k < PE_ROW; ++k)
+            fprintf(stderr, " %.17g", row[k]);
+        fprintf(stderr, "\n");
+        ++failures;
+    }
+    return failures;
+}
+
+/* The thresholds and the doubles around the smallest loss; returns how many. */
+static size_t make_thresholds(double p, double steps, int reversed, double *x)
+{
+    size_t n = LENGTH(THRESHOLDS);
+    memcpy(x, THRESHOLDS, sizeof THRESHOLDS);
+    if (p < 1.0) {
+        const double floor = steps * log1p(-p) * (reversed ? -1.0 : 1.0);
+        x[n++] = floor;
+        x[n++] = nextafter(floor, INFINITY);
+        x[n++] = nextafter(floor, -INFINITY);
+        x[n++] = floor * (1.0 - 1e-9);
+    }
+    return n;
+}
+
+enum { MOST = LENGTH(THRESHOLDS) + 4 };
+
+static int run_step(void)
+{
+    int failures = 0;
+    for (size_t a = 0; a < LENGTH(NOISES); ++a)
+        for (size_t b = 0; b < LENGTH(RATES); ++b)
+            for (int reversed = 0; reversed < 2; ++reversed) {
+                const double mu = 1.0 / NOISES[a];
+                const pe_step step = {
+                    .mu = mu,
+                    .p = RATES[b],
+                    .half_sq = 0.5 * mu * mu,
+                    .half_sq_low = 0.5 * fma(mu, mu, -(mu * mu)),
+                    .reversed = reversed,
+                };
+                const double printed[4] = {NOISES[a], RATES[b], 1.0, reversed};
+                double c[MOST];
+                const size_t n = make_thresholds(RATES[b], 1.0, reversed, c);
+                double *rows = allocate(PE_ROW * n);
+                PRINTED = printed;
+                pe_step_at(&step, n, c, rows);
+                failures += check_rows("step_at", -1, n, c, rows);
+                free(rows);
+                rows = allocate(PE_ROW * LENGTH(TARGETS));
+                for (size_t q = 0; q < LENGTH(SOLVED); ++q) {
+                    pe_step_solve(&step, SOLVED[q], LENGTH(TARGETS), TARGETS, rows);
+                    failures += check_rows("step_solve", SOLVED[q], LENGTH(TARGETS), TARGETS, rows);
+                }
+                free(rows);
+            }
+    return failures;
+}
+
+/* Every question to one pair; two orders of asking must give the same bits. */
+static int ask_pair(size_t n_kinds, const double *noise, const double *p, const double *steps,
+                    int reversed, double cost_limit)
+{
+    int failures = 0;
+    const double printed[4] = {noise[0], p[0], steps[0], reversed};
+    double c[MOST];
+    const size_t n = make_thresholds(p[0], steps[0], reversed, c);
+    double *kept = allocate(PE_ROW * n), *rows = allocate(PE_ROW * n);
+    PRINTED = printed;
+    for (int order = 0; order < 2; ++order) {
+        pe_pair *pair;
+        if (pe_pair_new(n_kinds, noise, p, steps, reversed, cost_limit, &pair) == PE_OK) {
+            double *solved = allocate(PE_ROW * LENGTH(TARGETS));
+            for (size_t q = 0; order && q < LENGTH(SOLVED); ++q) {
+                pe_pair_solve(pair, SOLVED[q], LENGTH(TARGETS), TARGETS, solved);
+                failures += check_rows("pair_solve", SOLVED[q], LENGTH(TARGETS), TARGETS, solved);
+                for (size_t i = 0; i < LENGTH(TARGETS); ++i) { /* alone, the same bits */
+                    double row[PE_ROW];
+                    pe_pair_solve(pair, SOLVED[q], 1, &TARGETS[i], row);
+                    for (size_t k = 0; k < PE_ROW; ++k)
+                        if (differ(row[k], solved[PE_ROW * i + k])) {
+                            fprintf(stderr, "pair_solve(noise %g, p %.17g, steps %g; functional %d, "
+                                    "%g): column %zu alone %a, among others %a\n", noise[0], p[0],
+                                    steps[0], SOLVED[q], TARGETS[i], k, row[k],
+                                    solved[PE_ROW * i + k]);
+                            ++failures;
+                        }
+                }
+            }
+            free(solved);
+            if (order) {
+                pe_pair_at(pair, PE_A_ABOVE, n, c, rows);
+                failures += check_rows("pair_at", PE_A_ABOVE, n, c, rows);
+            }
+            pe_pair_at(pair, PE_PROFILE, n, c, order ? rows : kept);
+            failures += check_rows("pair_at", PE_PROFILE, n, c, order ? rows : kept);
+            pe_pair_at(pair, PE_PROFILE, 0, NULL, NULL);
+        }
+        pe_pair_free(pair);
+    }
+    for (size_t k = 0; k < PE_ROW * n; ++k)
+        if (differ(kept[k], rows[k])) {
+            fprintf(stderr, "pair(noise %g, p %.17g, steps %g, reversed %d): c = %g depends on the "
+                    "past: %a, %a\n", noise[0], p[0], steps[0], reversed, c[k / PE_ROW], kept[k],
+                    rows[k]);
+            ++failures;
+        }
+    free(kept);
+    free(rows);
+    return failures;
+}
+
+static int run_pair(void)
+{
+    int failures = 0;
+    const double cost_limit = 2e4; /* what exceeds it is a status, at a thousandth of the time */
+    /* the levels of truncation are slow at small noise, so not all combinations */
+    static const double PAIRS[][4] = {
+        {0.2, 1e-7, 1e8, 0}, {1.0, 0.01, 2.0, 0}, {1.0, 1.0 - DBL_EPSILON / 2, 1e8, 0},
+        {1.0, 1.0, 1e4, 1},  {100.0, 1e-7, 1.0, 1}, {100.0, 0.5, 1e8, 1},
+    };
+    for (size_t k = 0; k < LENGTH(PAIRS); ++k)
+        failures += ask_pair(1, &PAIRS[k][0], &PAIRS[k][1], &PAIRS[k][2], PAIRS[k][3] != 0.0,
+                             cost_limit);
+    const double noise[] = {0.8, 4.0, 1.5, 50.0}, p[] = {0.001, 1.0, 1e-6, 0.9};
+    const double steps[] = {1e4, 3.0, 7.0, 1.0};
+    failures += ask_pair(LENGTH(noise), noise, p, steps, 0, cost_limit);
+    return failures;
+}
+
+static int run_law(void)
+{
+    int failures = 0;
+    for (size_t a = 0; a < LENGTH(NOISES); ++a)
+        for (size_t b = 0; b < LENGTH(RATES); ++b) {
+            if (RATES[b] == 1.0)
+                continue;
+            pe_law *laws[3] = {NULL, NULL, NULL}; /* one step, two and three */
+            size_t made = 0;
+            const size_t enough = a == b ? 4000 : 200, depth = a == b ? 3 : 1;
+            const double deepest = b % 2 ? -160.0 : -780.0;
+            if (pe_law_step(NOISES[a], RATES[b], log1p(-RATES[b]), 0.0, deepest, enough, &laws[0]) ==
+                PE_OK)
+                made = 1;
+            while (made && made < depth) {
+                if (pe_law_convolve(laws[made - 1], laws[0], enough, &laws[made]) != PE_OK)
+                    break;
+                ++made;
+            }
+            for (size_t k = 0; k < made; ++k)
+                for (int reversed = 0; reversed < 2; ++reversed) {
+                    const double printed[4] = {NOISES[a], RATES[b], (double)k + 1.0, reversed};
+                    double c[MOST];
+                    const size_t n = make_thresholds(RATES[b], (double)k + 1.0, reversed, c);
+                    double *rows = allocate(PE_ROW * n);
+                    PRINTED = printed;
+                    pe_law_at(laws[k], reversed, n, c, rows);
+                    failures += check_rows("law_at", -1, n, c, rows);
+                    free(rows);
+                    rows = allocate(PE_ROW * LENGTH(TARGETS));
+                    for (size_t q = 0; q < LENGTH(SOLVED); ++q) {
+                        pe_law_solve(laws[k], reversed, SOLVED[q], LENGTH(TARGETS), TARGETS, rows);
+                        failures += check_rows("law_solve", SOLVED[q], LENGTH(TARGETS), TARGETS, rows);
+                    }
+                    free(rows);
+                    failures += pe_law_panels(laws[k]) == 0;
+                }
+            for (size_t k = 0; k < LENGTH(laws); ++k)
+                pe_law_free(laws[k]);
+        }
+    return failures;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
 } CASES[] = {
     {"elementwise kernels", run_unary},
+    {"one step in closed form", run_step},
+    {"composed loss, inversion", run_pair},
+    {"composed loss, convolution", run_law},
 };
 
 int main(void)
