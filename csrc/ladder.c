@@ -22,6 +22,7 @@ enum { N_LEVELS = sizeof LEVELS / sizeof *LEVELS };
 static const double CUT = 41.0;
 static const double GOOD = 3e-12;       /* relative error that needs no second attempt, */
 static const double GOOD_TINY = 3e-10;  /* the same where the value is below e^-69 */
+static const double NEAR_CENTRE = -7.0; /* log of a tail whose complement loses few digits */
 static const double FIRST_COST = 0.05;  /* share of the cost limit spent on the whole law */
 
 struct pe_pair {
@@ -457,6 +458,19 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
         double *row = rows + PE_ROW * i, other[PE_ROW], best = shortfall(row, functional);
         if (best <= 1.0 || isnan(x[i])) continue;
         if (!by_value && beyond_ladder(pair, x[i], row)) continue;
+        if (by_value && functional != PE_PROFILE && x[i] > NEAR_CENTRE) {
+            /* the complement is as good a question, and its contour runs on the other side */
+            double rest = log1p(-exp(x[i]));
+            status = ask_ladder(pair, 0, functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, 1, 1,
+                                &rest, other);
+            if (status == PE_NO_MEMORY) break;
+            double next = shortfall(other, functional);
+            if (next < best) {
+                memcpy(row, other, sizeof other);
+                best = next;
+            }
+            if (best <= 1.0) continue;
+        }
         int level = 1;
         if (by_value && g == functional)
             while (level < N_LEVELS - 1 && x[i] < LEVELS[level]) level++;

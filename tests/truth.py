@@ -1,0 +1,84 @@
+"""Questions and true answers from the reference files, for the tests of the engines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Context, Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyengine as pe
+
+DATA = Path(__file__).parent / "data"
+CONTEXT = Context(prec=40, Emin=-10_000_000, Emax=10_000_000)
+SMALLEST = Decimal("1e-300")
+# The rounding of an argument is corrected to first order; the second order is the square of this.
+LARGEST_SHIFT = Decimal("1e-8")
+
+
+class Question(NamedTuple):
+    """A question with its true answer."""
+
+    name: str  # "gamma", "beta" or "delta"
+    adjacency: str
+    mechanism: pe.Mechanism
+    argument: float
+    truth: Decimal
+    where: str
+
+
+def mechanism_of(point: dict[str, Any]) -> pe.Mechanism:
+    """Composition of the phases of a random point."""
+    phases = zip(point["noise"], point["p"], point["steps"], strict=True)
+    return pe.compose(*[pe.dp_sgd(noise, p, steps) for noise, p, steps in phases])
+
+
+def load(name: str) -> Any:
+    """Read a data file."""
+    return json.loads((DATA / name).read_text(encoding="utf-8"))
+
+
+def questions_of(point: dict[str, Any]) -> Iterator[Question]:
+    """Yield every question that a random point answers."""
+    mechanism, c = mechanism_of(point), Decimal(point["c"])
+    where = (
+        f"noise={point['noise'][:3]} p={point['p'][:3]} steps={point['steps'][:3]} c={point['c']}"
+    )
+    known = {key: Decimal(point[key]) for key in point if key[:2] in ("p_", "q_", "h_")}
+    for adjacency, sign, keys in (
+        ("add", 1, ("p_above", "q_above", "q_below")),
+        ("remove", -1, ("q_below", "p_below", "p_above")),
+    ):
+        level, gamma, beta = (known.get(key) for key in keys)
+        if level is None or not SMALLEST < level < 1:
+            continue
+        argument = float(level)
+        if not 0.0 < argument < 1.0:
+            continue
+        # the argument is rounded to a double; the curve's slope is e^{±c}
+        shift = CONTEXT.multiply(CONTEXT.exp(sign * c), CONTEXT.subtract(Decimal(argument), level))
+        for name, value, moved in (("gamma", gamma, shift), ("beta", beta, -shift)):
+            if value is None or value < SMALLEST or abs(moved) > LARGEST_SHIFT * value:
+                continue
+            truth = CONTEXT.add(value, moved)
+            yield Question(name, adjacency, mechanism, argument, truth, where)
+    if point["c"] >= 0 and "h_qp" in known:
+        yield Question("delta", "remove", mechanism, point["c"], known["h_qp"], where)
+    if point["c"] <= 0 and "h_pq" in known:
+        yield Question("delta", "add", mechanism, -point["c"], known["h_pq"], where)
+
+
+def ask(question: Question) -> pe.Bounds:
+    """Ask the package, with bounds."""
+    function = {"gamma": pe.gamma_bound, "beta": pe.trade_off, "delta": pe.delta}[question.name]
+    answer = function(
+        question.mechanism, question.argument, adjacency=question.adjacency, bounds=True
+    )
+    assert isinstance(answer, pe.Bounds)
+    return answer
+
+
+def relative_error(value: float, truth: Decimal) -> float:
+    """|value - truth| / truth without rounding the truth."""
+    return abs(float(CONTEXT.divide(CONTEXT.subtract(Decimal(value), truth), truth)))
