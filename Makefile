@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 OUTPUT ?= table_output
 
-CORE     := $(wildcard csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py pyproject.toml setup.py
+CORE     := $(wildcard csrc/python/*.c csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py pyproject.toml setup.py
 KERNELS  := $(wildcard csrc/*.c)
 DRIVER   := $(wildcard tests/c/*.c)
 FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
