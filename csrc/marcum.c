@@ -47,14 +47,12 @@ marcum_edge(int what, double order, double a, double b, double *out)
     }
     big = fmax(a, b);
     if (big > MAX_ROOT || order > PE_NCX2_MAX / 4) {
-        /* so far out that a tail is 0, 1/2 or 1: the position of the mean decides */
-        double mean = hypot(a, sqrt(2.0 * order));
-        if (b == mean)
-            *out = log_form ? -0.6931471805599453 : 0.5;
-        else if ((b > mean) == upper)
-            *out = log_form ? -0.5 * (b - a) * (b - a) : 0.0;
-        else
-            *out = one;
+        /* So far out that a tail is 0, 1 or, at equal a and b, nearly 1/2, and the exponent is all of
+           its logarithm: homogeneous of degree 2 in (a, b, sqrt(order)). */
+        double s = big > 0x1p500 ? ldexp(1.0, 400 - ilogb(big)) : 1.0, value;
+        value = pe_ncx2(what, fmax(b * s * (b * s), 0x1p-1022),
+                        fmax(fmin(order, 0x1p1022) * s * s * 2.0, 1e-100), a * s * (a * s));
+        *out = log_form && value < -1.0 ? value / s / s : value;
         return 1;
     }
     return 0;

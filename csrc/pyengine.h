@@ -175,7 +175,8 @@ void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n,
  *                 to 1e10, nc to 1e13
  * Method          midpoint rule on the parabola through the saddle point of the inversion integral,
  *                 exponent in double-double; short series for df < 1/2 with nc x < 1/4
- * Observed error  tails 3.4 units of 2^-52 relative down to 1e-300, logs 3.2, densities 4.6
+ * Observed error  tails 3.4 units of 2^-52 relative down to 1e-300, logs 4.0, densities 2.7; logs of
+ *                 densities 1.8 relative to max(1, |log f|) for df >= 1/2, 7.4 below
  * Source          docs/special/ncx2.md; nodes by tools/make_ncx2_nodes.py
  *
  * Strides are in bytes; out may be one of the inputs.
@@ -200,7 +201,7 @@ void pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char
  * Domain          0 <= p <= 1 (log p <= 0), df and nc as above; else NaN.  0 where x underflows
  * Method          start from r* = r + log(v/r)/r, Halley steps on the log of the smaller tail with a
  *                 double-double residual; at most 100 evaluations
- * Observed error  1.9 units of u/2 + 2^-52 max(1, |log p|)/(x f/p)
+ * Observed error  1.5 units of u/2 + 2^-52 max(1, |log p|)/(x f/p), u = 2^-52
  * Source          docs/special/ncx2.md
  */
 void pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const char *df,
@@ -212,7 +213,7 @@ void pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, c
  *                 PE_NCX2_CDF for 1 - Q, PE_NCX2_LOGSF and PE_NCX2_LOGCDF for their logarithms
  * Domain          order > 0, a >= 0, both finite, b >= 0; else NaN
  * Method          as pe_ncx2, with exact squares
- * Observed error  3.3 units of 2^-52
+ * Observed error  3.1 units of 2^-52
  * Source          docs/special/marcum.md
  */
 void pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
@@ -221,7 +222,7 @@ void pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, cons
 /* The b at which Q (bit 0 of `what` set) or 1 - Q equals p; bit 1: p is given by its logarithm.
  *
  * Method          the root of the quantile, both in double-double
- * Observed error  1.0 unit of u/2 + 2^-52 max(1, |log p|)/(b f/p)
+ * Observed error  1.5 units of u/2 + 2^-52 max(1, |log p|)/(b f/p)
  */
 void pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
                                ptrdiff_t sa, const char *p, ptrdiff_t sp, char *out, ptrdiff_t so);

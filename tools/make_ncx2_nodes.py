@@ -1,4 +1,4 @@
-"""Choose and write the quadrature nodes of ``csrc/ncx2.c`` (``csrc/ncx2_nodes.h``).
+"""Choose and write the quadrature nodes of ``csrc/ncx2_core.c`` (``csrc/ncx2_nodes.h``).
 
 The contour integral of a noncentral chi-squared tail (docs/special/ncx2.md) is a
 sum over the midpoint grid ``y_k = (k + 1/2) h``.  Its discretisation and truncation
@@ -11,7 +11,7 @@ the functions of ``sinh(y_k)`` from 50-digit values.
 
 No constant is fitted to reference values of the distribution.
 
-Run ``python tools/make_ncx2_nodes.py > csrc/ncx2_nodes.h`` (a few minutes).
+Run ``python tools/make_ncx2_nodes.py > csrc/ncx2_nodes.h`` (about ten minutes).
 """
 
 import sys
@@ -22,6 +22,7 @@ import numpy as np
 L = np.longdouble
 PI = L("3.14159265358979323846264338327950288")
 TARGET = 8e-17  # 0.36 of 2^-52
+FLAT_NODES, FLAT_STEP = 12, 0.4885  # as in csrc/ncx2_core.c
 LOW, HIGH = -1, 14  # kappa from 2^LOW to 2^HIGH, four bins an octave
 
 U = np.concatenate(
@@ -35,15 +36,15 @@ MIX = np.array([0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0])
 M, U = (a.ravel().astype(L) for a in np.meshgrid(MIX, U))
 
 
-def tail(kappa, h, n):
-    """Tail / exp(phi0) by the n-point rule with step h, for all (M, U)."""
+def tail(kappa, h, n, flat=False):
+    """Tail / exp(phi0) by the n-point rule with step h, for all (M, U); flat: s = y."""
     kappa = L(kappa)
     d = M * kappa / 2
     b = (1 - M) * kappa / 4
     a = b + d
     e = U - 1
     y = (np.arange(n, dtype=L) + L(0.5)) * h
-    s, c = np.sinh(y), np.cosh(y)
+    s, c = (y, np.ones_like(y)) if flat else (np.sinh(y), np.cosh(y))
     q = s * s
     re = (
         -np.multiply.outer(a, q)
@@ -62,25 +63,37 @@ def tail(kappa, h, n):
     series = es * es * (L(1) / 2 - es / 3 + es**2 / 4 - es**3 / 5 + es**4 / 6 - es**5 / 7)
     depth = b * e * e / U + d * np.where(small, series, e - np.log(U))
     w = np.abs(e) / (1 + np.sqrt(U))
-    eta = np.arcsin(np.minimum(w, 1))
-    slope = np.abs(a - b / U**2 - d / U) * 2 * np.sqrt(U * np.maximum(0, 1 - w * w))
+    eta = w if flat else np.arcsin(np.minimum(w, 1))
+    cosine = L(1) if flat else np.sqrt(np.maximum(0, 1 - w * w))
+    slope = np.abs(a - b / U**2 - d / U) * 2 * np.sqrt(U) * cosine
     use = (w < np.sqrt(L(0.5))) & (slope < 2 * PI / h)
     pole = np.exp(np.where(use, depth, 0)) / (1 + np.exp(np.where(use, 2 * PI * eta / h, 0)))
     return total + np.where(use, pole, 0)
 
 
-def error(kappas, truths, h, n):
+def truth(kappa):
+    """The same with a step so small that no error is left."""
+    return tail(kappa, L(0.1) / np.sqrt(L(max(kappa, 4.0))), 320)
+
+
+def error(kappas, truths, h, n, flat=False):
+    """Largest error over (M, U) relative to the tail."""
     worst = 0.0
-    for kappa, truth in zip(kappas, truths, strict=True):
-        err = float(np.max(np.abs(tail(kappa, h, n) / truth - 1)))
+    for kappa, value in zip(kappas, truths, strict=True):
+        err = float(np.max(np.abs(tail(kappa, h, n, flat) / value - 1)))
         worst = max(worst, err)
     return worst
+
+
+def flat_error(kappa):
+    """Error of the rule of csrc/ncx2_core.c for large kappa: FLAT_NODES = 12 nodes in s."""
+    return error([kappa], [truth(kappa)], L(FLAT_STEP) / np.sqrt(L(kappa)), FLAT_NODES, flat=True)
 
 
 def choose(low, high):
     """The smallest n, and the best h for it, over kappa in [low, high)."""
     kappas = (low, high)
-    truths = [tail(k, L(0.1) / np.sqrt(L(max(k, 4.0))), 320) for k in kappas]
+    truths = [truth(k) for k in kappas]
     start = 12 if low > 1000 else 14 if low > 200 else 17 if low > 50 else 22 if low > 6 else 24
     for n in range(start, 41):
         steps = [c / np.sqrt(high) for c in np.arange(0.07, 0.53, 0.025)]
@@ -98,6 +111,8 @@ def choose(low, high):
 
 def main():
     mpmath.mp.dps = 50
+    for power in (14, 17, 20):
+        print(f"flat, 2^{power}: error={flat_error(2.0**power):.1e}", file=sys.stderr, flush=True)
     bins, rows = [], []
     for octave in range(LOW, HIGH):
         for quarter in range(4):
