@@ -30,7 +30,8 @@ set_point(pe_ncx2_block *b, int i, pe_dd x, double d, pe_dd lam)
     b->d[i] = d;
 }
 
-/* `what` is one of PE_NCX2_CDF (the complement P = 1 - Q), SF (Q) and their logarithms. */
+/* Values where no integral is needed: 1, or 2 outside the domain.
+   `what` is one of PE_NCX2_CDF (the complement P = 1 - Q), SF (Q) and their logarithms. */
 static int
 marcum_edge(int what, double order, double a, double b, double *out)
 {
@@ -39,7 +40,7 @@ marcum_edge(int what, double order, double a, double b, double *out)
 
     if (!(order > 0.0 && order < INFINITY && a >= 0.0 && a < INFINITY && b >= 0.0)) {
         *out = NAN;
-        return 1;
+        return isnan(order) || isnan(a) || isnan(b) ? 1 : 2;
     }
     if (b == 0.0 || b == INFINITY) {
         *out = (b == 0.0) == upper ? one : zero;
@@ -58,19 +59,21 @@ marcum_edge(int what, double order, double a, double b, double *out)
     return 0;
 }
 
-void
+size_t
 pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a, ptrdiff_t sa,
                   const char *b, ptrdiff_t sb, char *out, ptrdiff_t so)
 {
     pe_ncx2_block block;
-    size_t at[BLOCK];
+    size_t at[BLOCK], outside = 0;
     double result[BLOCK];
 
     for (size_t i = 0; i < n;) {
         int m = 0;
         for (; i < n && m < BLOCK; i++) {
             double mu = get(order, sm, i), ai = get(a, sa, i), bi = get(b, sb, i), value;
-            if (marcum_edge(what, mu, ai, bi, &value)) {
+            int end = marcum_edge(what, mu, ai, bi, &value);
+            if (end) {
+                outside += end == 2;
                 put(out, so, i, value);
                 continue;
             }
@@ -99,24 +102,24 @@ pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const cha
         for (int j = 0; j < m; j++)
             put(out, so, at[j], result[j]);
     }
+    return outside;
 }
 
 /* The b with Q = p (bit 0 of `what` set) or P = p; bit 1: p is given by its logarithm. */
-void
+size_t
 pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
                           ptrdiff_t sa, const char *p, ptrdiff_t sp, char *out, ptrdiff_t so)
 {
     pe_ncx2_root roots[BLOCK];
-    size_t at[BLOCK];
+    size_t at[BLOCK], outside = 0;
 
     for (size_t i = 0; i < n;) {
         int m = 0;
         for (; i < n && m < BLOCK; i++) {
-            double mu = get(order, sm, i), ai = get(a, sa, i), value = NAN;
+            double mu = get(order, sm, i), ai = get(a, sa, i), pi = get(p, sp, i), value = NAN;
             int valid = mu > 0.0 && mu < PE_NCX2_MAX / 4 && ai >= 0.0 && ai < MAX_ROOT;
             pe_ncx2_root *t = roots + m;
-            int end = pe_ncx2_target(what & 1, what & 2, get(p, sp, i), &t->log_lower,
-                                     &t->log_upper);
+            int end = pe_ncx2_target(what & 1, what & 2, pi, &t->log_lower, &t->log_upper);
             if (end == 0 && valid) {
                 t->d = 2.0 * mu;
                 t->lam = pe_two_prod(ai, ai);
@@ -125,6 +128,8 @@ pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, c
             }
             if (end != 2 && valid)
                 value = end < 0 ? 0.0 : INFINITY;
+            else
+                outside += !(isnan(mu) || isnan(ai) || isnan(pi));
             put(out, so, i, value);
         }
         pe_ncx2_solve(roots, m);
@@ -132,11 +137,14 @@ pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, c
             double r = sqrt(roots[j].x.h);
             /* sqrt(h + l) = sqrt(h) + (h - r^2 + l)/(2 r) */
             pe_dd s = pe_two_prod(r, r);
-            if (r > 0x1p-400)
+            if (r == INFINITY) /* b^2 overflows, b does not */
+                r = sqrt(roots[j].lam.h) + 1.4142135623730951 * sqrt(-roots[j].log_upper.h);
+            else if (r > 0x1p-400)
                 r += ((roots[j].x.h - s.h) - s.l + roots[j].x.l) / (2.0 * r);
             put(out, so, at[j], r);
         }
     }
+    return outside;
 }
 
 /* A tail at factor * quantile: the quantile of (d, lam1) at p stays a double-double between. */
@@ -172,14 +180,14 @@ compose(pe_ncx2_root *roots, const composition *c, int m, int what, double *resu
 
 /* beta(alpha) = 1 - F_{(n-1)K}(n/(n-1) F^{-1}_{nK}(alpha)), d degrees of freedom; `what` is
    PE_NCX2_SF or PE_NCX2_LOGSF for beta, PE_NCX2_CDF or PE_NCX2_LOGCDF for 1 - beta. */
-void
+size_t
 pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp, const char *df,
                         ptrdiff_t sd, const char *n, ptrdiff_t sn, const char *k, ptrdiff_t sk,
                         char *out, ptrdiff_t so)
 {
     pe_ncx2_root roots[BLOCK];
     composition c[BLOCK];
-    size_t at[BLOCK];
+    size_t at[BLOCK], outside = 0;
     double result[BLOCK];
     int log_form = what & 2, upper = what & 1;
     double zero = log_form ? -INFINITY : 0.0, one = log_form ? 0.0 : 1.0;
@@ -188,13 +196,16 @@ pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp,
         int m = 0;
         for (; i < count && m < BLOCK; i++) {
             double d = get(df, sd, i), ni = get(n, sn, i), ki = get(k, sk, i), value = NAN;
+            double pi = get(alpha, sp, i);
             pe_ncx2_root *t = roots + m;
-            int end = pe_ncx2_target(0, 0, get(alpha, sp, i), &t->log_lower, &t->log_upper);
+            int end = pe_ncx2_target(0, 0, pi, &t->log_lower, &t->log_upper);
             int valid = d > 0.0 && d < 0x1p200 && ni > 1.0 && ni < 0x1p100 && ki >= 0.0 &&
                         ki < 0x1p100;
             if (end != 0 || !valid) {
                 if (end != 2 && valid) /* alpha = 0: beta = 1; alpha = 1: beta = 0 */
                     value = (end < 0) == upper ? one : zero;
+                else
+                    outside += !(isnan(pi) || isnan(d) || isnan(ni) || isnan(ki));
                 put(out, so, i, value);
                 continue;
             }
@@ -211,17 +222,18 @@ pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp,
         for (int j = 0; j < m; j++)
             put(out, so, at[j], result[j]);
     }
+    return outside;
 }
 
 /* j(alpha) = F_{d, mu^2}(SF^{-1}_{d, 0}(alpha)), and with `inverse` alpha from j.  `what` selects
    the value, its complement or a logarithm: bit 0 the complement, bit 1 the logarithm. */
-void
+size_t
 pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t sp, const char *df,
                    ptrdiff_t sd, const char *mu, ptrdiff_t sm, char *out, ptrdiff_t so)
 {
     pe_ncx2_root roots[BLOCK];
     composition c[BLOCK];
-    size_t at[BLOCK];
+    size_t at[BLOCK], outside = 0;
     double result[BLOCK];
     int log_form = what & 2, complement = what & 1;
     double zero = log_form ? -INFINITY : 0.0, one = log_form ? 0.0 : 1.0;
@@ -238,6 +250,8 @@ pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t
             if (end != 0 || !valid) {
                 if (end != 2 && valid) /* decreasing from 1 at 0 to 0 at 1, both ways */
                     value = (pi == 0.0) != complement ? one : zero;
+                else
+                    outside += !(isnan(pi) || isnan(d) || isnan(mi));
                 put(out, so, i, value);
                 continue;
             }
@@ -255,4 +269,5 @@ pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t
         for (int j = 0; j < m; j++)
             put(out, so, at[j], result[j]);
     }
+    return outside;
 }

@@ -6,7 +6,7 @@
 
 #define BLOCK PE_NCX2_BLOCK
 
-/* Values where no integral is needed; returns 0 where one is. */
+/* Values where no integral is needed: 1, or 2 for arguments outside the domain; 0 where one is. */
 static int
 edge(int what, double x, double df, double nc, double *out)
 {
@@ -17,7 +17,7 @@ edge(int what, double x, double df, double nc, double *out)
         return 0;
     if (!(df > 0.0 && df < INFINITY && nc >= 0.0 && nc < INFINITY) || isnan(x)) {
         *out = NAN;
-        return 1;
+        return isnan(x) || isnan(df) || isnan(nc) ? 1 : 2;
     }
     switch (what) {
     case PE_NCX2_CDF:
@@ -129,7 +129,7 @@ get(const char *p, ptrdiff_t stride, size_t i)
     return *(const double *)(const void *)(p + (ptrdiff_t)i * stride);
 }
 
-void
+size_t
 pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df, ptrdiff_t sd,
                 const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so)
 {
@@ -137,12 +137,15 @@ pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df,
     pe_ncx2_block b;
     size_t at[BLOCK];
     double result[BLOCK], scale[BLOCK];
+    size_t outside = 0;
 
     for (size_t i = 0; i < n;) {
         int m = 0, scaled = 0;
         for (; i < n && m < BLOCK; i++) {
             double xi = get(x, sx, i), di = get(df, sd, i), li = get(nc, sl, i), value;
-            if (edge(what, xi, di, li, &value)) {
+            int end = edge(what, xi, di, li, &value);
+            if (end) {
+                outside += end == 2;
                 *(double *)(void *)(out + (ptrdiff_t)i * so) = value;
                 continue;
             }
@@ -165,13 +168,14 @@ pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df,
         for (int j = 0; j < m; j++)
             *(double *)(void *)(out + (ptrdiff_t)at[j] * so) = result[j];
     }
+    return outside;
 }
 
 double
 pe_ncx2(int what, double x, double df, double nc)
 {
     double out;
-    pe_ncx2_strided(what, 1, (const char *)&x, 0, (const char *)&df, 0, (const char *)&nc, 0,
+    (void)pe_ncx2_strided(what, 1, (const char *)&x, 0, (const char *)&df, 0, (const char *)&nc, 0,
                     (char *)&out, 0);
     return out;
 }

@@ -221,20 +221,21 @@ get(const char *p, ptrdiff_t stride, size_t i)
     return *(const double *)(const void *)(p + (ptrdiff_t)i * stride);
 }
 
-void
+size_t
 pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const char *df,
                          ptrdiff_t sd, const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so)
 {
     pe_ncx2_root roots[BLOCK];
     size_t at[BLOCK];
     int upper = what & 1, logarithm = what & 2;
+    size_t outside = 0;
 
     for (size_t i = 0; i < n;) {
         int m = 0;
         for (; i < n && m < BLOCK; i++) {
-            double d = get(df, sd, i), lam = get(nc, sl, i), value = NAN;
+            double d = get(df, sd, i), lam = get(nc, sl, i), pi = get(p, sp, i), value = NAN;
             pe_ncx2_root *t = roots + m;
-            int end = pe_ncx2_target(upper, logarithm, get(p, sp, i), &t->log_lower, &t->log_upper);
+            int end = pe_ncx2_target(upper, logarithm, pi, &t->log_lower, &t->log_upper);
             if (end == 0 && d > 0.0 && d < INFINITY && lam >= 0.0 && lam < INFINITY) {
                 t->d = d;
                 t->lam = pe_dd_make(lam, 0.0);
@@ -243,10 +244,13 @@ pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const 
             }
             if (end != 2 && d > 0.0 && d < INFINITY && lam >= 0.0 && lam < INFINITY)
                 value = end < 0 ? 0.0 : INFINITY;
+            else
+                outside += !(isnan(pi) || isnan(d) || isnan(lam));
             *(double *)(void *)(out + (ptrdiff_t)i * so) = value;
         }
         pe_ncx2_solve(roots, m);
         for (int j = 0; j < m; j++)
             *(double *)(void *)(out + (ptrdiff_t)at[j] * so) = roots[j].x.h;
     }
+    return outside;
 }

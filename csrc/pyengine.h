@@ -179,6 +179,8 @@ void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n,
  *                 densities 1.8 relative to max(1, |log f|) for df >= 1/2, 7.4 below
  * Source          docs/special/ncx2.md; nodes by tools/make_ncx2_nodes.py
  *
+ * This and the functions below return the number of elements whose arguments lie outside the domain,
+ * not counting NaN arguments, for callers that turn it into an error; the ufuncs leave it at NaN.
  * Strides are in bytes; out may be one of the inputs.
  */
 enum pe_ncx2_function {
@@ -191,7 +193,7 @@ enum pe_ncx2_function {
 };
 
 double pe_ncx2(int what, double x, double df, double nc);
-void pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df, ptrdiff_t sd,
+size_t pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df, ptrdiff_t sd,
                      const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so);
 
 /* Quantiles of the noncentral chi-squared distribution.
@@ -204,7 +206,7 @@ void pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char
  * Observed error  1.5 units of u/2 + 2^-52 max(1, |log p|)/(x f/p), u = 2^-52
  * Source          docs/special/ncx2.md
  */
-void pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const char *df,
+size_t pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const char *df,
                               ptrdiff_t sd, const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so);
 
 /* Marcum's Q function.
@@ -216,7 +218,7 @@ void pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, c
  * Observed error  3.1 units of 2^-52
  * Source          docs/special/marcum.md
  */
-void pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
+size_t pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
                        ptrdiff_t sa, const char *b, ptrdiff_t sb, char *out, ptrdiff_t so);
 
 /* The b at which Q (bit 0 of `what` set) or 1 - Q equals p; bit 1: p is given by its logarithm.
@@ -224,7 +226,7 @@ void pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, cons
  * Method          the root of the quantile, both in double-double
  * Observed error  1.5 units of u/2 + 2^-52 max(1, |log p|)/(b f/p)
  */
-void pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
+size_t pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
                                ptrdiff_t sa, const char *p, ptrdiff_t sp, char *out, ptrdiff_t so);
 
 /* Trade-off function of one noisy gradient step.
@@ -236,7 +238,7 @@ void pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t 
  * Observed error  log beta: 2.5 units of 2^-52 relative
  * Source          docs/special/compositions.md
  */
-void pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp,
+size_t pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp,
                              const char *df, ptrdiff_t sd, const char *n, ptrdiff_t sn,
                              const char *k, ptrdiff_t sk, char *out, ptrdiff_t so);
 
@@ -248,7 +250,7 @@ void pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_
  * Observed error  log j: 2.9 units of 2^-52 relative
  * Source          docs/special/compositions.md
  */
-void pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t sp,
+size_t pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t sp,
                         const char *df, ptrdiff_t sd, const char *mu, ptrdiff_t sm, char *out,
                         ptrdiff_t so);
 

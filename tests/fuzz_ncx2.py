@@ -118,6 +118,10 @@ def check_others(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> 
     inverse = special.marcum_q_inv(a, b, p)
     valid = finite & small & inside
     require(np.where(valid, inverse >= 0, np.isnan(inverse)), "marcum_q_inv")
+    log_p = np.where(np.isnan(p), -1.0, -np.abs(p))
+    for function in (special.marcum_q_inv_exp, special.marcum_p_inv_exp):
+        inverse = function(a, b, log_p)
+        require(np.where(finite & small, inverse >= 0, np.isnan(inverse)), "marcum inverse, log")
     valid = inside & (a > 0) & (a < 2.0**200) & (b >= 0) & (b < 2.0**100)
     unit(special.relaxed_beta(p, a, b), valid, "relaxed_beta")
     unit(special.relaxed_alpha(p, a, b), valid, "relaxed_alpha")

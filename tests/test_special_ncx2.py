@@ -299,6 +299,9 @@ def test_marcum_edges() -> None:
     assert q(1.0, 1e200, 1e201) == 0.0
     assert q(1.0, 1e201, 1e200) == 1.0
     assert special.log_marcum_q(1.0, 0.0, 1e150) == pytest.approx(-0.5e300, rel=1e-15)
+    assert special.marcum_q_inv_exp(2.0, 3.0, -1.5e308) == pytest.approx(
+        math.sqrt(2) * math.sqrt(1.5e308), rel=1e-15
+    )
     assert special.marcum_q_inv(2.0, 3.0, 1.0) == 0.0
     assert special.marcum_q_inv(2.0, 3.0, 0.0) == math.inf
     assert math.isnan(special.marcum_q_inv(2.0, 3.0, 1.5))

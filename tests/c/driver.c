@@ -92,19 +92,19 @@ static int run_unary(void)
 
 /* Kernels of three arguments with strides: every triple of extremes and a sweep of bit patterns, in
    blocks of every length up to 70, must give the bits of single evaluations. */
-typedef void (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t,
+typedef size_t (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t,
                              const char *, ptrdiff_t, char *, ptrdiff_t);
 
-static void relaxed(int what, size_t n, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
+static size_t relaxed(int what, size_t n, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
                     const char *m, ptrdiff_t sm, char *out, ptrdiff_t so)
 {
-    pe_relaxed_strided(what & 3, what >> 2, n, p, sp, d, sd, m, sm, out, so);
+    return pe_relaxed_strided(what & 3, what >> 2, n, p, sp, d, sd, m, sm, out, so);
 }
 
-static void one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d,
+static size_t one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d,
                      ptrdiff_t sd, const char *n, ptrdiff_t sn, char *out, ptrdiff_t so)
 {
-    pe_one_step_sgd_strided(what, count, p, sp, d, sd, n, sn, d, sd, out, so);
+    return pe_one_step_sgd_strided(what, count, p, sp, d, sd, n, sn, d, sd, out, so);
 }
 
 static const struct {
@@ -144,8 +144,16 @@ static int run_ternary(void)
                         }
                     }
                 }
-                TERNARY[k].run(what, n, (char *)in[0], s, (char *)in[1], s, (char *)in[2], s,
-                               (char *)out, s);
+                const size_t outside = TERNARY[k].run(what, n, (char *)in[0], s, (char *)in[1], s,
+                                                      (char *)in[2], s, (char *)out, s);
+                size_t expected = 0;
+                for (size_t i = 0; i < n; ++i)
+                    expected += isnan(out[i]) && !(isnan(in[0][i]) || isnan(in[1][i]) || isnan(in[2][i]));
+                if (outside != expected) {
+                    fprintf(stderr, "%s %d: %zu arguments outside the domain, not %zu\n",
+                            TERNARY[k].name, what, outside, expected);
+                    ++failures;
+                }
                 for (size_t i = 0; i < n; ++i) {
                     double one;
                     TERNARY[k].run(what, 1, (char *)(in[0] + i), s, (char *)(in[1] + i), s,
