@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 OUTPUT ?= table_output
 
-CORE     := $(wildcard csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py pyproject.toml setup.py
+CORE     := $(wildcard csrc/python/*.c csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py pyproject.toml setup.py
 KERNELS  := $(wildcard csrc/*.c)
 DRIVER   := $(wildcard tests/c/*.c)
 FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
@@ -54,7 +54,7 @@ cwarnings:
 
 sanitize:
 	mkdir -p build/sanitize
-	$(CC) $(FLAGS) -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+	$(CC) $(FLAGS) -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
 	    -fno-sanitize-recover=all $(KERNELS) $(DRIVER) -o build/sanitize/driver -lm
 	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 build/sanitize/driver
 

@@ -19,15 +19,28 @@ SOURCES = [
     "csrc/ladder.c",
     "csrc/convolve.c",
 ]
+# The kernels behind pyengine._ufuncs, which setup.py builds with the same flags.
+UFUNC_SOURCES = [
+    "csrc/python/ufuncs.c",
+    "csrc/ncx2_core.c",
+    "csrc/ncx2.c",
+    "csrc/ncx2_quantile.c",
+    "csrc/marcum.c",
+    "csrc/normal.c",
+]
 HEADERS = [
     "csrc/pyengine.h",
     "csrc/pyengine.cdef",
     "csrc/simd.h",
+    "csrc/vmath.h",
+    "csrc/ncx2_core.h",
+    "csrc/ncx2_nodes.h",
     "csrc/vecmath.h",
     "csrc/normal.h",
     "csrc/mixture.h",
     "csrc/ladder.h",
 ]
+depends = HEADERS
 
 # No -ffast-math: the kernels rely on the order of operations.  No -march=native: a wheel runs on
 # machines other than the one that built it.  No contraction: the same bits on every machine.

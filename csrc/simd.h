@@ -10,6 +10,8 @@
 #ifndef PE_SIMD_H
 #define PE_SIMD_H
 
+#include <limits.h> /* any header of the C library: defines __GLIBC__ */
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
 #define PE_SANITIZED 1

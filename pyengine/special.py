@@ -1,20 +1,87 @@
 """Special functions, accurate in relative terms over the whole range of double precision.
 
-Every function broadcasts like a NumPy function and returns a Python float for a scalar.  NaN in
-gives NaN out, and so does an argument outside the domain.
+Every function broadcasts like a NumPy function and returns a float for a scalar.  NaN in gives NaN
+out, and so does an argument outside the domain.  The functions of the noncentral chi-squared
+distribution, Marcum's Q function and their compositions are NumPy ufuncs (``out=``, ``where=``);
+`threaded` spreads one over the cores for large arrays.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
+from pyengine._ufuncs import (
+    log_marcum_p,
+    log_marcum_q,
+    log_one_step_sgd_beta,
+    log_one_step_sgd_power,
+    log_relaxed_alpha,
+    log_relaxed_beta,
+    marcum_p,
+    marcum_p_inv,
+    marcum_p_inv_exp,
+    marcum_q,
+    marcum_q_inv,
+    marcum_q_inv_exp,
+    ncx2_cdf,
+    ncx2_isf,
+    ncx2_isf_exp,
+    ncx2_logcdf,
+    ncx2_logpdf,
+    ncx2_logsf,
+    ncx2_pdf,
+    ncx2_ppf,
+    ncx2_ppf_exp,
+    ncx2_sf,
+    one_step_sgd_beta,
+    one_step_sgd_power,
+    relaxed_alpha,
+    relaxed_beta,
+)
 
-__all__ = ["log_ndtr", "ndtr", "ndtri", "ndtri_exp", "normal_pdf"]
+__all__ = [
+    "log_marcum_p",
+    "log_marcum_q",
+    "log_ndtr",
+    "log_one_step_sgd_beta",
+    "log_one_step_sgd_power",
+    "log_relaxed_alpha",
+    "log_relaxed_beta",
+    "marcum_p",
+    "marcum_p_inv",
+    "marcum_p_inv_exp",
+    "marcum_q",
+    "marcum_q_inv",
+    "marcum_q_inv_exp",
+    "ncx2_cdf",
+    "ncx2_isf",
+    "ncx2_isf_exp",
+    "ncx2_logcdf",
+    "ncx2_logpdf",
+    "ncx2_logsf",
+    "ncx2_pdf",
+    "ncx2_ppf",
+    "ncx2_ppf_exp",
+    "ncx2_sf",
+    "ndtr",
+    "ndtri",
+    "ndtri_exp",
+    "normal_pdf",
+    "one_step_sgd_beta",
+    "one_step_sgd_power",
+    "relaxed_alpha",
+    "relaxed_beta",
+    "threaded",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -191,3 +258,102 @@ def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float:
     if isinstance(y, (float, int)):
         return lib.pe_ndtri_exp(y)
     return _elementwise(lib.pe_ndtri_exp_array, "y", y)
+
+
+_BLOCK = 4096  # elements below which handing work to a thread costs more than it saves
+_pool: ThreadPoolExecutor | None = None
+_pool_owner = -1  # process that made the pool: a fork inherits the object without its threads
+_pool_lock = threading.Lock()
+
+
+def _shared_pool() -> ThreadPoolExecutor:
+    global _pool, _pool_owner
+    with _pool_lock:
+        if _pool is None or _pool_owner != os.getpid():
+            _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="pyengine")
+            _pool_owner = os.getpid()
+        return _pool
+
+
+def threaded(
+    function: np.ufunc,
+    *arguments: npt.ArrayLike,
+    out: FloatArray | None = None,
+    workers: int | None = None,
+) -> FloatArray | float:
+    """A ufunc of this module applied to large arrays on several cores.
+
+    The kernels are serial and let go of the interpreter lock; this splits the broadcast arguments
+    into contiguous parts and gives them to a thread pool that all calls share.  The result has the
+    same bits as ``function(*arguments)``.
+
+    Parameters
+    ----------
+    function : ufunc
+        Any elementwise function with one result, such as `ncx2_cdf`.
+    *arguments : array_like
+        Its arguments, broadcast against each other.
+    out : ndarray, optional
+        Where to put the result; a float64 array of the broadcast shape.
+    workers : int, optional
+        Number of parts computed at the same time, at least 1; by default one per core.
+
+    Returns
+    -------
+    float or ndarray
+        What ``function(*arguments)`` returns.
+
+    Raises
+    ------
+    ValueError
+        If `workers` is below 1 or `out` has another shape or type than the result.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 100.0, 5)
+    >>> threaded(ncx2_cdf, x, 10.0, 30.0)
+    array([0.        , 0.08984814, 0.80809496, 0.99436895, 0.99995634])
+    """
+    if workers is None:
+        workers = os.cpu_count() or 1
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    arrays = np.broadcast_arrays(*arguments)
+    shape = arrays[0].shape
+    if out is not None and (out.shape != shape or out.dtype != np.float64):
+        raise ValueError(
+            f"out must be a float64 array of shape {shape}, got {out.dtype} of shape {out.shape}"
+        )
+    size = arrays[0].size
+    if workers == 1 or size < 2 * _BLOCK or not shape:
+        result: FloatArray | float = function(*arguments, out=out)
+        return result
+    target = np.empty(shape) if out is None else out
+    # Cut along the longest axis.
+    axis = int(np.argmax(shape))
+    parts = min(4 * workers, max(1, size // _BLOCK), shape[axis])
+    edges = np.linspace(0, shape[axis], parts + 1).astype(int)
+    views = [np.moveaxis(a, axis, 0) for a in (*arrays, target)]
+
+    def run(first: int, last: int) -> None:
+        *inputs, output = (v[first:last] for v in views)
+        function(*inputs, out=output)
+
+    # At most `workers` parts are under way: each worker takes the next part when it is done.
+    jobs = pairwise(edges)
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                job = next(jobs, None)
+            if job is None:
+                return
+            run(*job)
+
+    pool = _shared_pool()
+    futures = [pool.submit(work) for _ in range(min(workers, parts) - 1)]
+    work()
+    for future in futures:
+        future.result()
+    return target

@@ -20,6 +20,7 @@ PACKAGE = Path(pyengine.__file__).parent
 # prefix counts.
 FLOORS = {
     "pyengine._core": 0,
+    "pyengine._ufuncs": 0,
     "pyengine._version": 0,
     "pyengine._checks": 0,
     "pyengine.errors": 0,

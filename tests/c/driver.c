@@ -179,6 +179,7 @@ static int run_step(void)
                     .p = RATES[b],
                     .half_sq = 0.5 * mu * mu,
                     .half_sq_low = 0.5 * fma(mu, mu, -(mu * mu)),
+                    .floor = log1p(-RATES[b]),
                     .reversed = reversed,
                 };
                 const double printed[4] = {NOISES[a], RATES[b], 1.0, reversed};
@@ -313,6 +314,88 @@ static int run_law(void)
     return failures;
 }
 
+/* Kernels of three arguments with strides: every triple of extremes and a sweep of bit patterns, in
+   blocks of every length up to 70, must give the bits of single evaluations. */
+typedef size_t (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t,
+                             const char *, ptrdiff_t, char *, ptrdiff_t);
+
+static size_t relaxed(int what, size_t n, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
+                    const char *m, ptrdiff_t sm, char *out, ptrdiff_t so)
+{
+    return pe_relaxed_strided(what & 3, what >> 2, n, p, sp, d, sd, m, sm, out, so);
+}
+
+static size_t one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d,
+                     ptrdiff_t sd, const char *n, ptrdiff_t sn, char *out, ptrdiff_t so)
+{
+    return pe_one_step_sgd_strided(what, count, p, sp, d, sd, n, sn, d, sd, out, so);
+}
+
+static const struct {
+    const char *name;
+    ternary_form run;
+    int functions;
+} TERNARY[] = {
+    {"ncx2", pe_ncx2_strided, 6},
+    {"ncx2 quantile", pe_ncx2_quantile_strided, 4},
+    {"marcum", pe_marcum_strided, 4},
+    {"marcum inverse", pe_marcum_inverse_strided, 4},
+    {"relaxed", relaxed, 8},
+    {"one step", one_step, 4},
+};
+
+static int run_ternary(void)
+{
+    int failures = 0;
+    const ptrdiff_t s = sizeof(double);
+    for (size_t k = 0; k < LENGTH(TERNARY); ++k)
+        for (int what = 0; what < TERNARY[k].functions; ++what) {
+            uint64_t state = 99;
+            for (size_t n = 0; n <= 70; ++n) {
+                double *in[3], *out = allocate(n);
+                for (int j = 0; j < 3; ++j) {
+                    in[j] = allocate(n);
+                    for (size_t i = 0; i < n; ++i) {
+                        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                        if (state >> 62 == 0) {
+                            memcpy(&in[j][i], &state, sizeof state);
+                        } else if (state >> 62 == 1) {
+                            in[j][i] = EXTREMES[(state >> 20) % LENGTH(EXTREMES)];
+                        } else {
+                            in[j][i] = ldexp((double)(state >> 11) * 0x1p-53, (int)(state % 50) - 8);
+                            if (j == 0 && state >> 62 == 2)
+                                in[j][i] = (double)(state >> 11) * 0x1p-52 - 1.0;
+                        }
+                    }
+                }
+                const size_t outside = TERNARY[k].run(what, n, (char *)in[0], s, (char *)in[1], s,
+                                                      (char *)in[2], s, (char *)out, s);
+                size_t expected = 0;
+                for (size_t i = 0; i < n; ++i)
+                    expected += isnan(out[i]) && !(isnan(in[0][i]) || isnan(in[1][i]) || isnan(in[2][i]));
+                if (outside != expected) {
+                    fprintf(stderr, "%s %d: %zu arguments outside the domain, not %zu\n",
+                            TERNARY[k].name, what, outside, expected);
+                    ++failures;
+                }
+                for (size_t i = 0; i < n; ++i) {
+                    double one;
+                    TERNARY[k].run(what, 1, (char *)(in[0] + i), s, (char *)(in[1] + i), s,
+                                   (char *)(in[2] + i), s, (char *)&one, s);
+                    if (differ(one, out[i])) {
+                        fprintf(stderr, "%s %d(%a, %a, %a): alone %a, in array %a\n", TERNARY[k].name,
+                                what, in[0][i], in[1][i], in[2][i], one, out[i]);
+                        ++failures;
+                    }
+                }
+                for (int j = 0; j < 3; ++j)
+                    free(in[j]);
+                free(out);
+            }
+        }
+    return failures;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -321,6 +404,7 @@ static const struct {
     {"one step in closed form", run_step},
     {"composed loss, inversion", run_pair},
     {"composed loss, convolution", run_law},
+    {"kernels of three arguments", run_ternary},
 };
 
 int main(void)
