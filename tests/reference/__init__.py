@@ -3,10 +3,10 @@
 Nothing here imports pyengine. The package draws points from the whole domain (noise multiplier
 0.2 to 100, sampling probability 1e-7 to 1, 1 to 1e8 steps, tails down to 1e-300, several phases),
 computes six quantities of each in ball arithmetic by two runs, and keeps the digits on which the
-runs agree. It needs python-flint and numpy (and the cross-checks nothing else). From the root of
-the repository:
+runs agree. One transform serves up to three thresholds. Needed are python-flint and numpy. From
+the root of the repository:
 
-    python -m tests.reference generate --seed 2     # tests/data/dp_sgd_random.json, about 1.5 h
+    python -m tests.reference generate --seed 2     # tests/data/dp_sgd_random.json, 1 s a draw
     python -m tests.reference generate --resume     # go on after an interruption
     python -m tests.reference retry                 # try the recorded failures again
     python -m tests.reference check                 # published values, nested integration

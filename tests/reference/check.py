@@ -24,7 +24,7 @@ def run(point: Point, method: str) -> dict[str, arb]:
     module, cumulants = METHODS[method], Cumulants(point.phases)
     for variant in module.VARIANTS:
         try:
-            return module.evaluate(point, module.plan(point, cumulants, variant))
+            return module.evaluate([point], module.plan(point, cumulants, variant))[0]
         except NotFeasibleError:
             continue
     raise NotFeasibleError(method)
@@ -76,24 +76,38 @@ def _trade_off(phases: tuple[Phase, ...], row: dict[str, Any], method: str) -> t
 
 
 def nested_sample(path: Path, most: int) -> None:
-    """Print the agreement of stored points of two and three steps with nested integration."""
+    """Print the agreement of stored points of two and three steps with nested integration.
+
+    Three steps take a million nodes a point: a third as many, of moderate noise and tail.
+    """
+    ctx.prec = 200
     _, points, _ = store.read(path)
-    done = {2: 0, 3: 0}
+    done: dict[int, set[tuple[Phase, ...]]] = {2: set(), 3: set()}
     for record in points:
-        steps = sum(record["steps"])
-        if steps not in done or 1.0 in record["p"] or done[steps] >= most:
+        point = store.point(record)
+        if point.total_steps not in done or 1.0 in record["p"]:
             continue
-        if steps == 3 and not 0.4 < record["noise"][0] < 2.5:
-            continue  # would need nodes in the millions
-        done[steps] += 1
-        widest, narrowest = max(record["noise"]), min(record["noise"])
-        spacing = 0.08 if steps == 3 else min(0.025 if narrowest > 0.5 else 0.012, 0.2 / widest)
-        rule = nested.NestedRule(spacing, -72.0 if steps == 2 else -32.0, 320)
-        values = nested.evaluate(store.point(record), rule)
+        seen = done[point.total_steps]
+        easy = 0.4 < record["noise"][0] < 2.5 and float(record.get("p_above", 0)) > 1e-9
+        if point.phases in seen or (point.total_steps == 3 and not easy):
+            continue
+        if len(seen) >= (most if point.total_steps == 2 else most // 3):
+            continue
+        seen.add(point.phases)
+        values = nested.evaluate(point, _rule(point))
         kept = {k: arb(v) for k, v in record.items() if k in values}
         digits = agreed_digits({**dict.fromkeys(values, arb(0)), **kept}, values)
         shown = {k: v for k, v in digits.items() if k in kept}
-        print(f"nested {steps} steps {store.parameters(store.point(record))} {shown}", flush=True)
+        print(f"nested {store.parameters(point)} {shown}", flush=True)
+
+
+def _rule(point: Point) -> nested.NestedRule:
+    if point.total_steps == 3:
+        return nested.NestedRule(0.045, -40.0, 320)
+    noise = [float(phase.noise) for phase in point.phases]
+    return nested.NestedRule(
+        min(0.025 if min(noise) > 0.5 else 0.012, 0.2 / max(noise)), -72.0, 320
+    )
 
 
 def _phases(row: dict[str, Any]) -> tuple[Phase, ...]:

@@ -86,14 +86,16 @@ def attempt(
     if point is None:
         failures.append(_refusal(drawn, index, "no double just above the infimum of S"))
         return
+    group = [point, *sampling.neighbours(point)]
     try:
-        answer = solve(point)
+        answers = solve(group)
     except UnresolvedError as error:
         failures.append(_refusal(drawn, index, str(error), point.threshold))
         return
-    points.append(store.record(point, answer))
-    if answer.seconds > 10:
-        print(f"slow: {answer.seconds:.1f} s {store.parameters(point)}", flush=True)
+    solved = [(p, a) for p, a in zip(group, answers, strict=True) if a is not None]
+    points.extend(store.record(*pair) for pair in solved)
+    if solved[0][1].seconds > 10:
+        print(f"slow: {solved[0][1].seconds:.1f} s {store.parameters(point)}", flush=True)
 
 
 def _refusal(drawn: sampling.Draw, index: int, why: str, threshold: float | None = None) -> Record:

@@ -114,16 +114,30 @@ def plan(point: Point, cumulants: Cumulants, variant: HyperbolaVariant) -> Hyper
     return HyperbolaPlan(vertex, scale, spacing, depth, bits, variant, cumulants)
 
 
-def evaluate(point: Point, chosen: HyperbolaPlan) -> dict[str, arb]:
-    """Return the six quantities; the radii cover rounding only."""
+def evaluate(points: list[Point], chosen: HyperbolaPlan) -> list[dict[str, arb]]:
+    """Return the six quantities at every threshold; the radii cover rounding only.
+
+    Parameters
+    ----------
+    points : list of Point
+        One composition at thresholds near to each other. Plan and precision serve the first.
+    chosen : HyperbolaPlan
+        The discretisation; it is refined if the terms cancel by more than it allows for.
+
+    Raises
+    ------
+    NotFeasibleError
+        If the terms cancel too much, or too many nodes would be needed.
+    """
     before = ctx.prec
     try:
         for _ in range(4):
             ctx.prec = chosen.bits
-            three, lost = _integrate(point, chosen)
+            sums = _integrate(points, chosen)
+            lost = sums[0].cancellation()
             allowed = chosen.depth - chosen.variant.depth
             if lost < allowed + 12:
-                return six_quantities(three, chosen.vertex, point.threshold)
+                return [one.quantities(chosen) for one in sums]
             deeper = lost + 5 - allowed
             if lost > chosen.depth - 20:  # The sum itself is noise: the loss is larger.
                 deeper += chosen.depth
@@ -140,16 +154,15 @@ def evaluate(point: Point, chosen: HyperbolaPlan) -> dict[str, arb]:
         ctx.prec = before
 
 
-def _integrate(point: Point, chosen: HyperbolaPlan) -> tuple[tuple[arb, arb, arb], float]:
-    """Return the three integrals and the log of the cancellation among their terms."""
+def _integrate(points: list[Point], chosen: HyperbolaPlan) -> list[_Sums]:
+    """Sum along the contour until the terms are negligible at every threshold."""
     variant = chosen.variant
-    transforms = [_transform(point, i, chosen) for i in range(len(point.phases))]
-    threshold = point.offset_threshold()
+    phases = points[0].phases
+    transforms = [_transform(points[0], i, chosen) for i in range(len(phases))]
     angle, scale = arb(variant.angle), arb(chosen.scale)
     corner = arb(chosen.vertex) - scale * angle.sin()
-    sums, peaks = [arb(0)] * 3, [arb(0)] * 3
+    sums = [_Sums(point, math.exp(-variant.depth)) for point in points]
     quiet = 0
-    limit = arb(-variant.depth).exp()
     for first in range(0, MOST_NODES, BLOCK):
         places, slopes = [], []
         for k in range(first, first + BLOCK):
@@ -158,36 +171,55 @@ def _integrate(point: Point, chosen: HyperbolaPlan) -> tuple[tuple[arb, arb, arb
             slopes.append(acb(0, 1) * scale * turned.cos())
         moments = [transform.values(places) for transform in transforms]
         for j, (place, slope) in enumerate(zip(places, slopes, strict=True)):
-            term = (-place * threshold).exp() * slope
-            for phase, values in zip(point.phases, moments, strict=True):
+            term = slope
+            for phase, values in zip(phases, moments, strict=True):
                 term *= values[j] ** phase.steps
             if first + j == 0 and variant.offset == 0.0:
                 term /= 2
-            small = True
-            for i, kernel in enumerate((place, place - 1, place * (place - 1))):
-                part = term / kernel
-                sums[i] += part.imag
-                size = abs(part).mid()
-                if size > peaks[i]:
-                    peaks[i] = size
-                small = small and size < limit * abs(sums[i].mid())
-            quiet = quiet + 1 if small else 0
+            small = [one.add(place, term) for one in sums]
+            quiet = quiet + 1 if all(small) else 0
         if quiet >= BLOCK:
-            factor = arb(chosen.spacing) / arb.pi()
-            three = (sums[0] * factor, sums[1] * factor, sums[2] * factor)
-            return three, _cancellation(three, peaks, point.threshold)
+            return sums
     raise NotFeasibleError("hyperbola: too many nodes")
 
 
-def _cancellation(three: tuple[arb, arb, arb], peaks: list[arb], threshold: float) -> float:
-    """Return the log of the largest term over the sum, where the quantity is not tiny."""
-    scale = arb(threshold).exp()
-    losses = [0.0]
-    for value, peak, factor in zip(three, peaks, (arb(1), scale, scale), strict=True):
-        size = abs(value.mid())
-        if size * factor > 1e-305 and size > 0:
-            losses.append(float((peak / size).mid().log().mid()))
-    return max(losses)
+class _Sums:
+    """The three contour integrals at one threshold as they grow."""
+
+    def __init__(self, point: Point, limit: float) -> None:
+        self.threshold = point.threshold
+        self.offset = point.offset_threshold()
+        self.limit = arb(limit)
+        self.sums, self.peaks = [arb(0)] * 3, [arb(0)] * 3
+
+    def add(self, place: acb, power: acb) -> bool:
+        """Add a node; return whether its terms are negligible."""
+        term = power * (-place * self.offset).exp()
+        small = True
+        for i, kernel in enumerate((place, place - 1, place * (place - 1))):
+            part = term / kernel
+            self.sums[i] += part.imag
+            size = abs(part).mid()
+            if size > self.peaks[i]:
+                self.peaks[i] = size
+            small = small and bool(size < self.limit * abs(self.sums[i].mid()))
+        return small
+
+    def quantities(self, chosen: HyperbolaPlan) -> dict[str, arb]:
+        """Return the six quantities."""
+        factor = arb(chosen.spacing) / arb.pi()
+        three = (self.sums[0] * factor, self.sums[1] * factor, self.sums[2] * factor)
+        return six_quantities(three, chosen.vertex, self.threshold)
+
+    def cancellation(self) -> float:
+        """Return the log of the largest term over the sum, where the quantity is not tiny."""
+        scale = arb(self.threshold).exp()
+        losses = [0.0]
+        for value, peak, unit in zip(self.sums, self.peaks, (arb(1), scale, scale), strict=True):
+            size = abs(value.mid())
+            if size * unit > 1e-305 and size > 0:
+                losses.append(float((peak / size).mid().log().mid()))
+        return max(losses)
 
 
 def _transform(point: Point, index: int, chosen: HyperbolaPlan) -> _Rotated | _Gaussian:
@@ -221,11 +253,13 @@ class _Rotated:
         self.mu, self.log_odds = phase.mu(), phase.odds().log()
         reach = math.sqrt(2 * (depth + 10))
         low = min(window[0] - 6.0, -reach)
-        high = max(window[1] + 2.0, reach)
+        high = max(window[1] + 2.0, reach, 45.0)
         mu = 1 / float(phase.noise)
         self.start = _log_loss(phase, low)
         stop = _log_loss(phase, high)
-        spread = mu * _log_slope(phase, high)
+        # A tilt narrows the integrand, and more so off the real axis.
+        narrowing = (window[1] - window[0]) / (2 * math.sqrt(2 * (depth + 10)))
+        spread = mu * _log_slope(phase, max(window[1] + 2.0, reach)) * min(1.0, 0.75 * narrowing)
         strip = min(strip, math.sqrt(2 * depth) * spread)
         self.spacing = 2 * math.pi * strip / (depth + 6 + strip**2 / spread**2 / 2)
         self.nodes = math.ceil((stop - self.start) / self.spacing)
@@ -241,15 +275,16 @@ class _Rotated:
         self._survey()
 
     def _survey(self) -> None:
-        """Tabulate log g on a coarse grid of every line, in double precision."""
+        """Tabulate log g on a coarse grid of every line, and beyond it, in double precision."""
         self.every = max(1, min(8, self.nodes // 400))
-        w = self.start + self.spacing * self.every * np.arange(self.nodes // self.every + 1)
+        grid = self.start + self.spacing * self.every * np.arange(self.nodes // self.every + 1)
+        self.coarse_w = np.concatenate([grid, grid[-1] + np.linspace(0.1, 7.0, 60)])
+        self.inner = len(grid)
         self.coarse_y, self.coarse_log = [], []
         for psi in self.angles:
-            y = np.exp(w + 1j * psi)
-            log_g = _log_density(self.phase, y, w + 1j * psi)
-            self.coarse_y.append(y)
-            self.coarse_log.append(log_g.real)
+            w = self.coarse_w + 1j * psi
+            self.coarse_y.append(np.exp(w))
+            self.coarse_log.append(_log_density(self.phase, np.exp(w), w).real)
 
     def values(self, places: list[acb]) -> list[acb]:
         """Return the transform at each place."""
@@ -272,8 +307,9 @@ class _Rotated:
         exponent = self.coarse_log[line] + (rough * self.coarse_y[line]).real
         inside = np.nonzero(exponent > exponent.max() - self.depth - 12)[0]
         step = self.every * self.spacing
-        low = self.start + (int(inside[0]) - 1) * step
-        high = self.start + (int(inside[-1]) + 1) * step
+        if inside[-1] >= self.inner:
+            raise NotFeasibleError("hyperbola: a mode beyond the nodes")
+        low, high = self.coarse_w[inside[0]] - step, self.coarse_w[inside[-1]] + step
         stage = max(math.floor((-math.log(abs(rough)) - CALM - self.start) / STAGE), -8)
         pivot = self.start + STAGE * stage
         table = self.tables.setdefault((line, stage), {})

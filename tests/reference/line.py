@@ -96,7 +96,7 @@ def plan(point: Point, cumulants: Cumulants, variant: LineVariant) -> LinePlan:
     if cumulants.runs_off(tilt):
         raise NotFeasibleError("line: the tilted weight has a mode beyond the nodes")
     period = _period(cumulants, tilt, threshold, variant.depth + 4)
-    reach = _reach(cumulants, tilt, sd, variant.depth)
+    reach = _reach(point.total_steps, cumulants, tilt, sd, variant.depth)
     count = math.ceil(reach * period / (2 * math.pi)) + 1
     log_steps = math.log(point.total_steps)
     grids = tuple(
@@ -112,35 +112,57 @@ def plan(point: Point, cumulants: Cumulants, variant: LineVariant) -> LinePlan:
     return LinePlan(result.position, result.spacing, count, grids, bits, cut)
 
 
-def evaluate(point: Point, chosen: LinePlan) -> dict[str, arb]:
-    """Return the six quantities; the radii cover rounding only."""
+def evaluate(points: list[Point], chosen: LinePlan) -> list[dict[str, arb]]:
+    """Return the six quantities at every threshold; the radii cover rounding only.
+
+    Parameters
+    ----------
+    points : list of Point
+        One composition at thresholds near to each other. The plan is made for the first.
+    chosen : LinePlan
+        The discretisation.
+
+    Raises
+    ------
+    NotFeasibleError
+        If the density was cut off too near for the first threshold.
+    """
     before, ctx.prec = ctx.prec, chosen.bits
     try:
-        # A short position keeps every product with it exact and cheap.
-        tilt = arb(chosen.position)
-        step = arb(chosen.spacing)
+        # Short positions keep every product with them exact and cheap.
+        tilt, step = arb(chosen.position), arb(chosen.spacing)
         giant = math.isqrt(chosen.count - 1) + 1
         powers = [acb(1)] * (giant * giant)
-        for phase, grid in zip(point.phases, chosen.grids, strict=True):
+        for phase, grid in zip(points[0].phases, chosen.grids, strict=True):
             moments = _moments(phase, grid, tilt, step, giant, chosen.cut)
             powers = [a * b**phase.steps for a, b in zip(powers, moments, strict=True)]
-        threshold = point.offset_threshold()
-        sums = [arb(0)] * 3
-        for k, power in enumerate(powers):
-            place = acb(tilt, k * step)
-            term = power * (-place * threshold).exp()
-            if k == 0:
-                term /= 2
-            for i, kernel in enumerate((place, place - 1, place * (place - 1))):
-                sums[i] += (term / kernel).real
-        scale = step / arb.pi()
-        three = (sums[0] * scale, sums[1] * scale, sums[2] * scale)
-        result = six_quantities(three, chosen.position, point.threshold)
-        if chosen.cut is not None:
-            _check_cut(point, chosen.cut, result)
-        return result
+        places = [acb(tilt, k * step) for k in range(len(powers))]
+        powers[0] /= 2
+        results = []
+        for point in points:
+            result = _invert(point, chosen, places, powers)
+            if chosen.cut is None or _cut_is_far(point, chosen.cut, result):
+                results.append(result)
+            elif not results:
+                raise NotFeasibleError("line: the cut is too near")
+            else:
+                results.append({})
+        return results
     finally:
         ctx.prec = before
+
+
+def _invert(point: Point, chosen: LinePlan, places: list[acb], powers: list[acb]) -> dict[str, arb]:
+    """Sum over the nodes of the line."""
+    threshold = point.offset_threshold()
+    sums = [arb(0)] * 3
+    for place, power in zip(places, powers, strict=True):
+        term = power * (-place * threshold).exp()
+        for i, kernel in enumerate((place, place - 1, place * (place - 1))):
+            sums[i] += (term / kernel).real
+    scale = arb(chosen.spacing) / arb.pi()
+    three = (sums[0] * scale, sums[1] * scale, sums[2] * scale)
+    return six_quantities(three, chosen.position, point.threshold)
 
 
 def _moments(
@@ -187,8 +209,8 @@ def _cut(point: Point, threshold: float) -> float:
     return 1.04 * high + max(1 / float(phase.noise) for phase in point.phases)
 
 
-def _check_cut(point: Point, cut: float, values: dict[str, arb]) -> None:
-    """Refuse a result to which the mass cut off would matter."""
+def _cut_is_far(point: Point, cut: float, values: dict[str, arb]) -> bool:
+    """Whether the mass cut off is negligible in every quantity."""
     narrowed = arb(cut) / (1 + TAPER**2 / 4)
     lost = {"p": arb(0), "q": arb(0)}
     for phase in point.phases:
@@ -199,7 +221,8 @@ def _check_cut(point: Point, cut: float, values: dict[str, arb]) -> None:
     for name, value in values.items():
         part = lost["p"] if name in ("p_above", "p_below", "h_pq") else lost["q"]
         if abs(value.mid()) > 1e-305 and part > abs(value.mid()) * 1e-22:
-            raise NotFeasibleError("line: the cut is too near")
+            return False
+    return True
 
 
 def _period(cumulants: Cumulants, tilt: float, threshold: float, depth: float) -> float:
@@ -223,8 +246,13 @@ def _period(cumulants: Cumulants, tilt: float, threshold: float, depth: float) -
     return max(sides)
 
 
-def _reach(cumulants: Cumulants, tilt: float, sd: float, depth: float) -> float:
-    """Return t beyond which the transform stays below exp(-depth) as far as one looks."""
+def _reach(point_steps: int, cumulants: Cumulants, tilt: float, sd: float, depth: float) -> float:
+    """Return t beyond which the transform stays below exp(-depth) as far as one looks.
+
+    A double shows a modulus of one step down to about exp(-27) only; for one and two steps the
+    rest is extrapolated.
+    """
+    visible = min(depth, 27.0 * point_steps)
     slopes = [
         _slope(phase, cumulants.window(i, tilt, 45.0)[1])
         for i, phase in enumerate(cumulants.phases)
@@ -238,14 +266,12 @@ def _reach(cumulants: Cumulants, tilt: float, sd: float, depth: float) -> float:
             spacing = min(0.025, 1 / (block[-1] * slope))
             size += phase.steps * cumulants.log_modulus(i, tilt, block, spacing)
         for t, value in zip(block, size, strict=True):
-            if value > -depth:
+            if value > -visible:
                 below = 0.0
             elif below == 0.0:
                 below = float(t)
-            elif t > 3 * below:
-                return below
         if below and block[-1] > 1.5 * below:
-            return below
+            return below * (depth / visible) ** 1.3
         block = block * 10.0 ** (24 / 23)
     raise NotFeasibleError("line: the transform does not decay")
 

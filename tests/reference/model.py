@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from flint import arb, fmpq
@@ -66,6 +66,10 @@ class Point:
     def total_steps(self) -> int:
         """Number of steps of all phases together."""
         return sum(phase.steps for phase in self.phases)
+
+    def at(self, threshold: float) -> Point:
+        """Return the same composition at another threshold."""
+        return replace(self, threshold=threshold)
 
     def offset_threshold(self) -> arb:
         """Return c' = c - sum of n log(1 - p): the threshold of the sum of Y = L - log(1 - p)."""

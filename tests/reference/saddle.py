@@ -140,7 +140,10 @@ class Cumulants:
             imaginary = float(weight @ np.sin(t * away))
             # |M|^2 - 1, without subtracting from 1 when the modulus is near 1.
             gap = missing * (missing - 2) + imaginary**2
-            result[k] = 0.5 * math.log1p(max(gap, -1 + 1e-15))
+            if gap > -0.5:
+                result[k] = 0.5 * math.log1p(gap)
+            else:
+                result[k] = math.log(max(math.hypot(1 - missing, imaginary), 1e-16))
         return result
 
     def window(self, index: int, tilt: float, depth: float) -> tuple[float, float]:

@@ -56,6 +56,17 @@ def draw(seed: int, stratum: str, index: int) -> Draw:
     return Draw(stratum, phases, measure, log10_tail, threshold)
 
 
+def neighbours(point: Point) -> list[Point]:
+    """Return the point at one lower and one higher threshold that its transform serves too."""
+    cumulants = Cumulants(point.phases)
+    offset = float(point.offset_threshold())
+    sd = math.sqrt(cumulants.mean_variance(cumulants.saddle(offset))[1])
+    bounded = not any(phase.full_batch for phase in point.phases)
+    step = min(0.8 * sd, 0.3 * offset) if bounded else 0.8 * sd
+    near = [point.at(point.threshold + step * factor) for factor in (-1.0, 0.9)]
+    return [p for p in near if p.threshold != point.threshold]
+
+
 def place(drawn: Draw) -> Point | None:
     """Solve for the threshold and round it; None if no double is just above the infimum."""
     if drawn.threshold is not None:

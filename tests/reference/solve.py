@@ -22,7 +22,7 @@ MOST_DIGITS = 30
 ENOUGH_DIGITS = 15
 GOOD_DIGITS = 17
 PATIENCE, MOST_SECONDS = 3.0, 25.0
-Run = Callable[[], dict[str, arb]]
+Run = Callable[[], list[dict[str, arb]]]
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,27 @@ class UnresolvedError(Exception):
     """No two runs agreed on enough digits."""
 
 
-def solve(point: Point) -> Answer:
-    """Return the reference values of a point.
+def solve(points: list[Point]) -> list[Answer | None]:
+    """Return the reference values of a composition at thresholds near to each other.
+
+    The transforms are made for the first threshold; another one has None if two runs agree on
+    less than 15 digits there.
 
     Raises
     ------
     UnresolvedError
-        If no two runs agree on 15 digits of every quantity above 1e-305.
+        If no two runs agree on 15 digits of every quantity above 1e-305 of the first point.
     """
     start = time.process_time()
-    if closed_form.applies(point):
-        values, digits = _enclosed(point)
-        return Answer(values, digits, "closed_form", time.process_time() - start)
-    done: list[tuple[str, dict[str, arb]]] = []
+    if closed_form.applies(points[0]):
+        return [_enclosed(point, start) for point in points]
+    done: list[tuple[str, list[dict[str, arb]]]] = []
     reasons: list[str] = []
-    best: Answer | None = None
-    for name, run in _runs(point, Cumulants(point.phases)):
+    best: list[Answer | None] = []
+    fewest_best = 0
+    for name, run in _runs(points):
         spent = time.process_time() - start
-        if spent > MOST_SECONDS or (best is not None and spent > PATIENCE):
+        if spent > MOST_SECONDS or (best and spent > PATIENCE):
             break
         try:
             done.append((name, run()))
@@ -64,23 +67,31 @@ def solve(point: Point) -> Answer:
             reasons.append(str(error))
             continue
         for other, values in done[:-1]:
-            digits = agreed_digits(values, done[-1][1])
-            fewest = min(digits.values())
+            fewest = min(agreed_digits(values[0], done[-1][1][0]).values())
             if fewest < ENOUGH_DIGITS:
                 reasons.append(f"{other} and {name} agree on {fewest} digits")
-            elif best is None or fewest > min(best.digits.values()):
-                seconds = time.process_time() - start
-                strings = _strings(done[-1][1], digits)
-                best = Answer(strings, digits, f"{other}+{name}", seconds)
-        if best is not None and min(best.digits.values()) >= GOOD_DIGITS:
+            elif fewest > fewest_best:
+                pairs = zip(values, done[-1][1], strict=True)
+                best = [_answer(a, b, f"{other}+{name}", start) for a, b in pairs]
+                fewest_best = fewest
+        if fewest_best >= GOOD_DIGITS:
             break
-    if best is None:
+    if not best:
         raise UnresolvedError("; ".join(reasons))
     return best
 
 
-def _runs(point: Point, cumulants: Cumulants) -> Iterator[tuple[str, Run]]:
+def _answer(one: dict[str, arb], other: dict[str, arb], method: str, start: float) -> Answer | None:
+    digits = agreed_digits(one, other) if one and other else {}
+    if not digits or min(digits.values()) < ENOUGH_DIGITS:
+        return None
+    return Answer(_strings(other, digits), digits, method, time.process_time() - start)
+
+
+def _runs(points: list[Point]) -> Iterator[tuple[str, Run]]:
     """Yield runs in the order of preference; for one point in four, both methods first."""
+    point = points[0]
+    cumulants = Cumulants(point.phases)
     sequence = LINES + REST
     if len(point.phases) > 10:
         sequence = LINES
@@ -90,8 +101,8 @@ def _runs(point: Point, cumulants: Cumulants) -> Iterator[tuple[str, Run]]:
         module = hyperbola if name[0] == "H" else line
         variant = module.VARIANTS[int(name[1])]
 
-        def run(module=module, variant=variant) -> dict[str, arb]:  # type: ignore[no-untyped-def]
-            return module.evaluate(point, module.plan(point, cumulants, variant))
+        def run(module=module, variant=variant) -> list[dict[str, arb]]:
+            return module.evaluate(points, module.plan(point, cumulants, variant))
 
         yield name, run
 
@@ -119,7 +130,7 @@ def _strings(values: dict[str, arb], digits: dict[str, int]) -> dict[str, str]:
     }
 
 
-def _enclosed(point: Point) -> tuple[dict[str, str], dict[str, int]]:
+def _enclosed(point: Point, start: float) -> Answer:
     """Return closed-form values with the digits that their enclosures prove."""
     before, ctx.prec = ctx.prec, 256
     try:
@@ -135,6 +146,7 @@ def _enclosed(point: Point) -> tuple[dict[str, str], dict[str, int]]:
         }
         if min(digits.values()) < ENOUGH_DIGITS:
             raise UnresolvedError(f"closed form: {digits}")
-        return _strings(kept, digits), digits
+        seconds = time.process_time() - start
+        return Answer(_strings(kept, digits), digits, "closed_form", seconds)
     finally:
         ctx.prec = before
