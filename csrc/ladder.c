@@ -11,7 +11,7 @@
  * was asked before. */
 
 static const double REACH = 40.0;      /* a normal tail is below 1e-348 there */
-static const double COARSE_H = 0.2;    /* node spacing of the coarse grids */
+static const double COARSE_H = 0.4;    /* node spacing of the coarse grids, at most */
 static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed root */
 
 /* Level 0 keeps the whole law.  The others serve values down to a log-probability and remove the
@@ -20,8 +20,8 @@ static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed
 static const double LEVELS[] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0};
 enum { N_LEVELS = sizeof LEVELS / sizeof *LEVELS };
 static const double CUT = 41.0;
-static const double GOOD = 3e-12;       /* relative error that needs no second attempt, */
-static const double GOOD_TINY = 3e-10;  /* the same where the value is below e^-69 */
+static const double GOOD = 6e-12;       /* relative error that needs no second attempt, */
+static const double GOOD_TINY = 6e-10;  /* the same where the value is below e^-69 */
 static const double NEAR_CENTRE = -7.0; /* log of a tail whose complement loses few digits */
 static const double FIRST_COST = 0.05;  /* share of the cost limit spent on the whole law */
 
@@ -103,7 +103,9 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
         double cut = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
         g->taper_s = s;
         g->taper_z = whole ? INFINITY : cut;
-        double top = whole ? REACH + mu : cut + 8.0 * s, h = whole ? COARSE_H : fmin(COARSE_H, 0.5 * s);
+        double top = whole ? REACH + mu : cut + 8.0 * s;
+        double h = COARSE_H * fmin(fmax(pair->noise[i], 0.25), 1.0);
+        if (!whole) h = fmin(h, 0.5 * s);
         size_t m = (size_t)((REACH + top) / h) + 1;
         if (pe_nodes_new(&g->grid, g, top - h * (double)(m - 1), h, m)) return PE_NO_MEMORY;
         ladder->n_groups++;

@@ -58,8 +58,8 @@ void pe_nodes_free(pe_nodes *nodes) {
     nodes->l = NULL;
 }
 
-/* exp(x) - 1 - x given e = exp(x). */
-static inline double expm1_minus_x(double x, double e) {
+/* exp(x) - 1 - x for |x| < 1/2 */
+static inline double expm1_minus_x(double x) {
     double s = 1.0 / 6227020800.0;
     s = s * x + 1.0 / 479001600.0;
     s = s * x + 1.0 / 39916800.0;
@@ -72,29 +72,28 @@ static inline double expm1_minus_x(double x, double e) {
     s = s * x + 1.0 / 24.0;
     s = s * x + 1.0 / 6.0;
     s = s * x + 0.5;
-    double near = x * x * s, far = (e - 1.0) - x;
-    return (x < 0.5 && x > -0.5) ? near : far;
+    return x * x * s;
 }
 
 typedef struct {
     double m, l1, l2; /* sums of the (1+r)^lambda - 1 - lambda r, of l e^x - r and of l^2 e^x */
 } sums;
 
+/* With by_log the product w e^x is formed in the exponent, for x beyond the range of exp.  Written
+ * without branches: the inner loop becomes vector code. */
 PE_CLONES static void centred_sums(const pe_nodes *nodes, double lambda, int by_log, sums *out) {
     double m[PE_LANES] = {0}, l1[PE_LANES] = {0}, l2[PE_LANES] = {0};
     const double *L = nodes->l, *R = nodes->r, *D = nodes->d, *W = nodes->w, *LW = nodes->logw;
+    double in_exponent = by_log ? 1.0 : 0.0, outside = by_log ? 0.0 : 1.0;
     for (size_t j = 0; j < nodes->m; j += PE_LANES) {
         for (int u = 0; u < PE_LANES; u++) {
-            double l = L[j + u], d = D[j + u], w = W[j + u], x = lambda * l;
-            double e = pe_vexp(by_log ? x + LW[j + u] : x);
-            double we = by_log ? e : w * e;
-            double g = expm1_minus_x(x, by_log ? 0.0 : e);
-            int near = x < 0.5 && x > -0.5;
-            double h_near = w * (g - lambda * d);
-            double h_far = (we - w) - w * (lambda * R[j + u]);
-            m[u] += near ? h_near : h_far;
-            l1[u] += near ? w * (l * (g + x) - d) : l * we - w * R[j + u];
-            l2[u] += l * l * (near ? w * (g + x + 1.0) : we);
+            double l = L[j + u], d = D[j + u], w = W[j + u], wr = w * R[j + u], x = lambda * l;
+            double we = (outside * w + in_exponent) * pe_vexp(x + in_exponent * LW[j + u]);
+            double near = fabs(x) < 0.5 ? 1.0 : 0.0, far = 1.0 - near, y = near * x;
+            double g = expm1_minus_x(y), ey = g + y;
+            m[u] += near * (w * (g - lambda * d)) + far * ((we - w) - lambda * wr);
+            l1[u] += near * (w * (l * ey - d)) + far * (l * we - wr);
+            l2[u] += l * l * we;
         }
     }
     out->m = pe_lane_sum(m);
@@ -119,12 +118,11 @@ PE_CLONES static void scaled_sums(const pe_nodes *nodes, double lambda, double s
 }
 
 void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumulants *sum) {
-    double top_x = -1e300, top_e = -1e300;
-    for (size_t j = 0; j < nodes->m; j++) {
-        double x = lambda * nodes->l[j], e = x + nodes->logw[j];
-        if (x > top_x) top_x = x;
-        if (e > top_e) top_e = e;
-    }
+    /* the loss is monotone in z, so its extremes are at the ends */
+    double top_x = fmax(lambda * nodes->l[0], lambda * nodes->l[nodes->m - 1]);
+    double top_e = -1e300;
+    for (size_t j = 0; j < nodes->m && top_x > 600.0; j++)
+        top_e = fmax(top_e, lambda * nodes->l[j] + nodes->logw[j]);
     sums s;
     double k0, k1, k2;
     if (top_e > 600.0) { /* M itself leaves the range of a double; M - 1 is then M */

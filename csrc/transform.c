@@ -59,11 +59,10 @@ static double z_spacing(const pe_group *g, double lambda, double t_top, const do
     size_t from = 0, to = s->m;
     while (from < to && tilted[from] < 1e-60) from++;
     while (to > from && tilted[to - 1] < 1e-60) to--;
-    size_t stride = s->h > 0.1 ? 2 : 1;
-    for (int i = 1; i <= 4; i++) {
+    for (int i = 2; i <= 4; i++) {
         double a = a_top * i / 4.0, co = cos(g->mu * a), si = sin(g->mu * a), sum = 0.0;
         double top = 0.0; /* the sum is scaled by e^-top */
-        for (size_t j = from; j < to; j += stride) {
+        for (size_t j = from; j < to; j++) {
             double ratio = exp(g->reversed ? -s->l[j] : s->l[j]), u = fmax(ratio - rest, 0.0);
             double re = rest + u * co, im = u * si;
             double growth = t_top > 0.0 ? t_top * atan2(im, re) : 0.0;
@@ -76,27 +75,59 @@ static double z_spacing(const pe_group *g, double lambda, double t_top, const do
             }
             sum += tilted[j] * exp(growth - top);
         }
-        double bound = top + log(2.0 * (double)stride * sum + 1e-300) + 0.5 * a * a;
+        double bound = top + log(2.0 * sum + 1e-300) + 0.5 * a * a;
         double h = 2.0 * PI * a / fmax(bound + log_target, 1.0);
         if (h > best) best = h;
     }
     return best;
 }
 
-/* Sums of w_j (cos t l_j - 1) and w_j (sin t l_j - t l_j), or of w_j sin t l_j where plain. */
+/* Sums of w_j (cos t l_j - 1) and w_j (sin t l_j - t l_j), with small error relative to themselves. */
 PE_CLONES static void oscillating_sums(const double *l, const double *w, size_t m, double t,
-                                       int plain, double *re, double *im) {
+                                       double *re, double *im) {
     double c[PE_LANES] = {0}, s[PE_LANES] = {0};
-    double keep = plain ? 1.0 : 0.0;
     for (size_t j = 0; j < m; j += PE_LANES)
         for (int u = 0; u < PE_LANES; u++) {
             double b = t * l[j + u], cm1, smx;
             pe_vcosm1_sinmx(b, &cm1, &smx);
             c[u] += w[j + u] * cm1;
-            s[u] += w[j + u] * (smx + keep * b);
+            s[u] += w[j + u] * smx;
         }
     *re = pe_lane_sum(c);
     *im = pe_lane_sum(s);
+}
+
+enum { RUN = 16 }; /* values of t between two anchors of a rotation */
+
+/* Sums of w_j cos t l_j and w_j sin t l_j at t = start + k ht, k < RUN, by rotation: faster, with an
+ * error small only beside the sum of the w_j. */
+PE_CLONES static void rotating_sums(const double *l, const double *w, size_t m, double start,
+                                    double ht, double *re, double *im) {
+    double c[RUN][PE_LANES] = {{0}}, s[RUN][PE_LANES] = {{0}};
+    for (size_t j = 0; j < m; j += PE_LANES) {
+        double x[PE_LANES], y[PE_LANES], p[PE_LANES], q[PE_LANES];
+        for (int u = 0; u < PE_LANES; u++) {
+            double b = start * l[j + u], h = ht * l[j + u], cm1, smx;
+            pe_vcosm1_sinmx(b, &cm1, &smx);
+            x[u] = w[j + u] * (1.0 + cm1);
+            y[u] = w[j + u] * (smx + b);
+            pe_vcosm1_sinmx(h, &cm1, &smx);
+            p[u] = 1.0 + cm1;
+            q[u] = smx + h;
+        }
+        for (int k = 0; k < RUN; k++)
+            for (int u = 0; u < PE_LANES; u++) {
+                double a = x[u], b = y[u];
+                c[k][u] += a;
+                s[k][u] += b;
+                x[u] = a * p[u] - b * q[u];
+                y[u] = a * q[u] + b * p[u];
+            }
+    }
+    for (int k = 0; k < RUN; k++) {
+        re[k] = pe_lane_sum(c[k]);
+        im[k] = pe_lane_sum(s[k]);
+    }
 }
 
 /* Chernoff's bound on the aliases of one side.  The trapezoidal sum at c is
@@ -137,11 +168,17 @@ static double period(const pe_ladder *ladder, pe_line *ln) {
     return fmax(left, right) + 3.0 * ln->sd; /* the line serves c within 3 sd of c_ref */
 }
 
+/* Adds n (log(1 + a + ib) - i mean). */
+static void add_power(double n, double a, double b, double mean, double *e_re, double *e_im) {
+    *e_re += n * 0.5 * log1p(2.0 * a + (a * a + b * b));
+    *e_im += n * (atan2(b, 1.0 + a) - mean);
+}
+
 /* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group for t_k = k ht,
- * first <= k < last. */
+ * first <= k < last; the factor R of a single step goes into the product in singles instead. */
 static int group_exponents(const pe_group *g, double lambda, const double *tilted,
                            const double *z_range, double ht, size_t first, size_t last,
-                           double *e_re, double *e_im, double *budget) {
+                           double *e_re, double *e_im, double *singles, double *budget) {
     double h = z_spacing(g, lambda, (double)(last - 1) * ht, tilted);
     double count = (z_range[1] - z_range[0]) / h;
     if (!(count < MAX_NODES_Z)) return PE_TOO_COSTLY;
@@ -153,13 +190,31 @@ static int group_exponents(const pe_group *g, double lambda, const double *tilte
     pe_nodes_cumulants(&nodes, 1.0, lambda, &k);
     double *w = nodes.d; /* the defects are no longer needed */
     pe_nodes_tilt(&nodes, lambda, k.k0, w);
-    int plain = g->n < FEW_STEPS; /* beyond: the mean must not be recomputed from the sines */
-    for (size_t i = first; i < last; i++) {
-        double t = (double)i * ht, a, b;
-        oscillating_sums(nodes.l, w, nodes.m, t, plain, &a, &b);
-        double im = plain ? b : b + t * k.k1;
-        e_re[i] += g->n * 0.5 * log1p(2.0 * a + (a * a + im * im));
-        e_im[i] += g->n * (atan2(im, 1.0 + a) - t * k.k1);
+    if (g->n < FEW_STEPS) {
+        double total = 0.0;
+        for (size_t j = 0; j < nodes.m; j++) total += w[j];
+        for (size_t i = first; i < last; i += RUN) {
+            double re[RUN], im[RUN];
+            rotating_sums(nodes.l, w, nodes.m, (double)i * ht, ht, re, im);
+            for (size_t q = i; q < last && q < i + RUN; q++) {
+                double a = re[q - i] - total, b = im[q - i], mean = (double)q * ht * k.k1;
+                if (g->n == 1.0) { /* one logarithm for all single steps */
+                    double x = singles[2 * q], y = singles[2 * q + 1];
+                    singles[2 * q] = x * (1.0 + a) - y * b;
+                    singles[2 * q + 1] = x * b + y * (1.0 + a);
+                    e_im[q] -= mean;
+                } else {
+                    add_power(g->n, a, b, mean, &e_re[q], &e_im[q]);
+                }
+            }
+        }
+    } else {
+        for (size_t i = first; i < last; i++) {
+            double t = (double)i * ht, a, b;
+            oscillating_sums(nodes.l, w, nodes.m, t, &a, &b);
+            /* the mean comes from the cumulants: recomputed from sines it would lose digits */
+            add_power(g->n, a, b + t * k.k1, t * k.k1, &e_re[i], &e_im[i]);
+        }
     }
     pe_nodes_free(&nodes);
     return PE_OK;
@@ -191,7 +246,7 @@ static int set_weights(pe_line *ln, const double *e_re, const double *e_im) {
 /* Cumulants on nodes fine enough for full accuracy, and each group's tilted weights and window. */
 static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, size_t longest, double *tilted,
                           double *z_range) {
-    double lambda = ln->lambda, v = ladder->gaussian_variance, scale = 0.0;
+    double lambda = ln->lambda, v = ladder->gaussian_variance, scale = 0.0, steps = 0.0;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
     for (size_t i = 0; i < ladder->n_groups; i++) {
         const pe_group *g = &ladder->groups[i];
@@ -206,10 +261,10 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, size_t longest, 
         pe_nodes_cumulants(&nodes, g->n, lambda, &k);
         pe_nodes_free(&nodes);
         scale += fabs(g->n * coarse.k0);
-        /* R carries the rounding of its sum, which the power n multiplies */
-        ln->term_rounding += fmin(0.5 * g->n, 16.0);
+        steps += g->n;
     }
-    ln->term_rounding = DBL_EPSILON * (2.0 + ln->term_rounding);
+    /* R carries the rounding of its sum, which the power n multiplies */
+    ln->term_rounding = DBL_EPSILON * (2.0 + (steps < FEW_STEPS ? fmin(0.5 * steps, 8.0) : 1.0));
     ln->k0 = k.k0;
     ln->c_ref = k.k1;
     ln->sd = sqrt(k.k2);
@@ -233,16 +288,24 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, size_t longest
         double *im = realloc(*e_im, cap * sizeof(double));
         if (!im) return PE_NO_MEMORY;
         *e_im = im;
+        double *singles = malloc(2 * cap * sizeof(double));
+        if (!singles) return PE_NO_MEMORY;
         for (size_t i = done; i < cap; i++) {
             double t = (double)i * ln->ht;
             re[i] = -0.5 * v * t * t;
-            im[i] = 0.0;
+            im[i] = singles[2 * i + 1] = 0.0;
+            singles[2 * i] = 1.0;
         }
-        for (size_t i = 0; i < ladder->n_groups; i++) {
-            int status = group_exponents(&ladder->groups[i], ln->lambda, tilted + i * longest,
-                                         z_range + 2 * i, ln->ht, done, cap, re, im, &budget);
-            if (status) return status;
-        }
+        int status = PE_OK;
+        for (size_t i = 0; i < ladder->n_groups && !status; i++)
+            status = group_exponents(&ladder->groups[i], ln->lambda, tilted + i * longest,
+                                     z_range + 2 * i, ln->ht, done, cap, re, im, singles, &budget);
+        for (size_t i = done; i < cap && !status; i++)
+            add_power(1.0, singles[2 * i] - 1.0, singles[2 * i + 1], 0.0, &re[i], &im[i]);
+        free(singles);
+        if (status) return status;
+        /* blocks on different nodes see tilted weights with different rounding */
+        if (done) ln->term_rounding = fmax(ln->term_rounding, 10.0 * DBL_EPSILON);
         size_t run = 0;
         for (size_t i = done ? done - 8 : 1; i < cap; i++) {
             run = re[i] < -DECAY ? run + 1 : 0;

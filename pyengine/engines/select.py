@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.closed_form import ClosedForm
-from pyengine.engines.convolution import Convolution
+from pyengine.engines.convolution import Convolution, composed_law
 from pyengine.engines.rows import (
     B_ABOVE,
     B_BELOW,
@@ -154,6 +154,7 @@ def clear_cache() -> None:
     global _lock
     _lock = Lock()
     _solvers.clear()
+    composed_law.cache_clear()
 
 
 # A child forked while another thread held a lock would wait for it for ever.
