@@ -16,6 +16,7 @@ enum { N = 16 }; /* nodes of a panel, and of the Gauss-Legendre rule */
 static const double LOG2 = 0.69314718055994530942;
 static const double HALF_LOG_2PI = 0.91893853320467274178;
 static const double MAX_WIDTH = 2.0, MIN_WIDTH = 1e-6;
+static const double MISSING = 1e-9;    /* mass that a law may miss, as an estimate of its error */
 static const double KINK = 40.0;        /* relative size of an edge that no sum feels, as a log */
 static const double MAX_CHANGE = 25.0; /* of log g over one panel */
 static const double PIECE_CHANGE = 12.0; /* of the log integrand over one application of the rule */
@@ -489,11 +490,15 @@ int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law 
         if (side) high = in;
         else low = in;
     }
-    /* the cut ends of a and b show in the sum as kinks; stop there unless they are below rounding */
+    /* the cut ends of a and b show in the sum as kinks; go no further than there unless they are
+     * below rounding */
+    double centre = log(exp(mode(a, 0)) + exp(mode(b, 0)));
     for (int which = 0; which < 2; which++) {
         double at = which ? b1 : a1;
         if (at >= high || at <= low) continue;
-        if (side_density(&context, 1, at - 1e-9) < c->deepest + KINK) high = at - 1e-9;
+        if (side_density(&context, 1, at - 1e-9) >= c->deepest + KINK) continue;
+        if (at > centre) high = at - 1e-9;
+        else low = at + 1e-9;
     }
     int status = high > low ? fill(c, sum_density, &context, low, high, &r, max_panels)
                             : PE_TOO_COSTLY;
@@ -502,6 +507,7 @@ int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law 
     if (status) return status;
     trim(c);
     normalise(c, &r);
+    if (!(c->defect < MISSING)) return PE_TOO_COSTLY; /* the ends were cut too far in */
     c->depth = 1 + (a->depth > b->depth ? a->depth : b->depth);
     return PE_OK;
 }
@@ -550,7 +556,7 @@ static void law_row(const pe_law *a, const rules *r, int reversed, double w, dou
         row[2 + PE_FUNCTIONALS + q] =
             size < INFINITY
                 ? a->defect + (1.0 + a->depth) * (1e-14 + 5e-15 * size + 1e-16 * steep)
-                : 0.0;
+                : (a->defect < MISSING ? 0.0 : INFINITY);
     }
 }
 

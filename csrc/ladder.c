@@ -85,7 +85,7 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
     ladder->reversed = pair->reversed;
     double total = 1.0, log_mass = LEVELS[level] - CUT;
     for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
-    ladder->log_cut = log_mass;
+    ladder->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
     for (size_t i = 0; i < pair->n; i++) {
         double mu = 1.0 / pair->noise[i];
         if (pair->p[i] == 1.0) {

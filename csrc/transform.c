@@ -18,13 +18,30 @@ static const double MARGIN = 4.0;           /* of the error terms that are estim
 static const size_t MAX_NODES_T = 4000000;
 static const double MAX_NODES_Z = 1e6;
 
-/* Range of z in which a group's terms matter on this line, from the coarse grid. */
-static int z_window(const pe_group *g, double lambda, double log_m, double *tilted, double *z_lo,
-                    double *z_hi) {
+/* log of a bound on |erfc(x + iy)/erfc(x)|: e^{y^2}, and for x < 0 also 2 + e^{y^2-x^2}. */
+static double taper_growth(double x, double y) {
+    if (x >= 0.0) return y * y;
+    double d = y * y - x * x;
+    return d > 40.0 ? d : log(2.0 + exp(d));
+}
+
+enum { SHIFTS = 3 };
+
+/* One group on one line: the range of z that matters, and what the integrand does when z is moved
+ * by +-ia off the real axis, for several a inside the strip of analyticity |Im z| < pi/mu. */
+typedef struct {
+    double z_lo, z_hi;
+    double a[SHIFTS];
+    size_t m;      /* coarse nodes that carry weight, a multiple of PE_LANES */
+    double *block; /* per shift: log of the moved integrand at t = 0, and arg of the ratio */
+} strip;
+
+/* Range of z in which the group's terms matter, from the coarse grid; 0 where there is none. */
+static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted,
+                        size_t *from, size_t *to, strip *st) {
     const pe_nodes *s = &g->grid;
-    pe_nodes_tilt(s, lambda, log_m, tilted);
     double small = 1e-19 / g->n, scale = exp(-fmax(log_m, 0.0));
-    size_t lo = s->m, hi = 0;
+    size_t lo = s->m, hi = 0, end = s->m - 1;
     for (size_t j = 0; j < s->m; j++) {
         double own = s->w[j] * (1.0 + fabs(lambda) * fabs(s->r[j])) * scale;
         if (tilted[j] + own > small) {
@@ -32,50 +49,75 @@ static int z_window(const pe_group *g, double lambda, double log_m, double *tilt
             hi = j;
         }
     }
-    if (lo == s->m) return PE_TOO_COSTLY; /* nothing of the law is left within the window */
-    size_t end = s->m - 1;
+    if (lo == s->m) return 0;
     while (s->w[end] == 0.0 && s->logw[end] < -1e8) end--; /* padding */
-    if (tilted[end] * g->n > 1e-18) return PE_TOO_COSTLY; /* the tilt goes on beyond the window */
-    *z_lo = s->z0 + (double)lo * s->h - (lo ? s->h : 0.0);
-    *z_hi = s->z0 + (double)hi * s->h; /* a further node may lie beyond the cut of the window */
+    if (tilted[end] * g->n > 1e-18) return 0; /* the tilt goes on beyond the window */
+    st->z_lo = s->z0 + (double)lo * s->h - (lo ? s->h : 0.0);
+    st->z_hi = s->z0 + (double)hi * s->h; /* a further node may lie beyond the cut of the window */
+    for (*from = 0; *from < s->m && tilted[*from] < 1e-60;) ++*from;
+    for (*to = s->m; *to > *from && tilted[*to - 1] < 1e-60;) --*to;
+    return 1;
+}
+
+static int strip_new(strip *st, const pe_group *g, double lambda, double log_m) {
+    const pe_nodes *s = &g->grid;
+    double *tilted = malloc(s->m * sizeof(double));
+    if (!tilted) return PE_NO_MEMORY;
+    pe_nodes_tilt(s, lambda, log_m, tilted);
+    size_t from = 0, to = 0;
+    int found = strip_window(g, lambda, log_m, tilted, &from, &to, st);
+    free(tilted);
+    if (!found) return PE_TOO_COSTLY;
+    size_t count = to - from;
+    st->m = (count + PE_LANES - 1) / PE_LANES * PE_LANES;
+    st->block = malloc((2 * SHIFTS * st->m + 1) * sizeof(double));
+    if (!st->block) return PE_NO_MEMORY;
+    double a_top = fmin(0.95 * PI / g->mu, sqrt(2.0 * log(2.0 * g->n / QUADRATURE_TOL)));
+    double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p;
+    for (int i = 0; i < SHIFTS; i++) {
+        double a = st->a[i] = a_top * (i + 2.0) / (SHIFTS + 1.0);
+        double co = cos(g->mu * a), si = sin(g->mu * a);
+        double *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
+        for (size_t k = 0; k < st->m; k++) {
+            moved[k] = -1e9;
+            angle[k] = 0.0;
+            if (k >= count) continue;
+            size_t j = from + k;
+            double ratio = exp(g->reversed ? -s->l[j] : s->l[j]), u = fmax(ratio - rest, 0.0);
+            double re = rest + u * co, im = u * si;
+            double x = (s->z0 + (double)j * s->h - g->taper_z) / g->taper_s;
+            moved[k] = s->logw[j] + lambda * s->l[j] - log_m;
+            if (power != 0.0)
+                moved[k] += 0.5 * power * log((re * re + im * im) / (ratio * ratio));
+            if (x > -INFINITY) moved[k] += taper_growth(x, a / g->taper_s);
+            angle[k] = atan2(im, re);
+        }
+    }
     return PE_OK;
 }
 
-/* log of a bound on |erfc(x + iy)/erfc(x)|. */
-static double taper_growth(double x, double y) {
-    if (x >= 0.0) return y * y;
-    double d = y * y - x * x;
-    return d > 30.0 ? d : log1p(0.5 * exp(d));
+PE_CLONES static double strip_sum(const double *moved, const double *angle, size_t m, double t,
+                                  double shift) {
+    double sum[PE_LANES] = {0};
+    for (size_t k = 0; k < m; k += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++)
+            sum[u] += pe_vexp(moved[k + u] + t * angle[k + u] - shift);
+    return pe_lane_sum(sum);
 }
 
 /* Node spacing for arguments lambda + i t, |t| <= t_top: the trapezoidal rule errs by at most
- * 2 exp(-2 pi a/h) times the integral of |integrand| on Im z = +-a, which is summed on the coarse
- * grid for several a inside the strip of analyticity |Im z| < pi/mu; the best a is kept. */
-static double z_spacing(const pe_group *g, double lambda, double t_top, const double *tilted) {
-    double log_target = log(2.0 * g->n / QUADRATURE_TOL);
-    double a_top = fmin(0.95 * PI / g->mu, sqrt(2.0 * log_target)), best = 0.0;
-    double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p;
-    const pe_nodes *s = &g->grid;
-    size_t from = 0, to = s->m;
-    while (from < to && tilted[from] < 1e-60) from++;
-    while (to > from && tilted[to - 1] < 1e-60) to--;
-    for (int i = 2; i <= 4; i++) {
-        double a = a_top * i / 4.0, co = cos(g->mu * a), si = sin(g->mu * a), sum = 0.0;
-        double top = 0.0; /* the sum is scaled by e^-top */
-        for (size_t j = from; j < to; j++) {
-            double ratio = exp(g->reversed ? -s->l[j] : s->l[j]), u = fmax(ratio - rest, 0.0);
-            double re = rest + u * co, im = u * si;
-            double growth = t_top > 0.0 ? t_top * atan2(im, re) : 0.0;
-            if (power != 0.0) growth += 0.5 * power * log((re * re + im * im) / (ratio * ratio));
-            double x = (s->z0 + (double)j * s->h - g->taper_z) / g->taper_s;
-            if (x > -INFINITY) growth += taper_growth(x, a / g->taper_s);
-            if (growth > top) {
-                sum *= exp(top - growth);
-                top = growth;
-            }
-            sum += tilted[j] * exp(growth - top);
+ * 2 exp(-2 pi a/h) times the integral of |integrand| on Im z = +-a; the best shift a is taken. */
+static double strip_spacing(const strip *st, double n, double t_top) {
+    double log_target = log(2.0 * n / QUADRATURE_TOL), best = 0.0;
+    for (int i = 0; i < SHIFTS; i++) {
+        const double *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
+        double a = st->a[i], top = -1e9;
+        for (size_t k = 0; k < st->m; k++) {
+            double v = moved[k] + t_top * angle[k];
+            top = v > top ? v : top;
         }
-        double bound = top + log(2.0 * sum + 1e-300) + 0.5 * a * a;
+        double sum = strip_sum(moved, angle, st->m, t_top, top);
+        double bound = top + log(2.0 * sum) + 0.5 * a * a;
         double h = 2.0 * PI * a / fmax(bound + log_target, 1.0);
         if (h > best) best = h;
     }
@@ -176,16 +218,16 @@ static void add_power(double n, double a, double b, double mean, double *e_re, d
 
 /* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group for t_k = k ht,
  * first <= k < last; the factor R of a single step goes into the product in singles instead. */
-static int group_exponents(const pe_group *g, double lambda, const double *tilted,
-                           const double *z_range, double ht, size_t first, size_t last,
+static int group_exponents(const pe_group *g, double lambda, const strip *st, double ht,
+                           size_t first, size_t last,
                            double *e_re, double *e_im, double *singles, double *budget) {
-    double h = z_spacing(g, lambda, (double)(last - 1) * ht, tilted);
-    double count = (z_range[1] - z_range[0]) / h;
+    double h = strip_spacing(st, g->n, (double)(last - 1) * ht);
+    double count = (st->z_hi - st->z_lo) / h;
     if (!(count < MAX_NODES_Z)) return PE_TOO_COSTLY;
     *budget -= (count + 1.0) * (double)(last - first);
     if (*budget < 0.0) return PE_TOO_COSTLY;
     pe_nodes nodes;
-    if (pe_nodes_new(&nodes, g, z_range[0], h, (size_t)count + 1)) return PE_NO_MEMORY;
+    if (pe_nodes_new(&nodes, g, st->z_lo, h, (size_t)count + 1)) return PE_NO_MEMORY;
     pe_cumulants k = {0, 0, 0};
     pe_nodes_cumulants(&nodes, 1.0, lambda, &k);
     double *w = nodes.d; /* the defects are no longer needed */
@@ -243,21 +285,21 @@ static int set_weights(pe_line *ln, const double *e_re, const double *e_im) {
     return PE_OK;
 }
 
-/* Cumulants on nodes fine enough for full accuracy, and each group's tilted weights and window. */
-static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, size_t longest, double *tilted,
-                          double *z_range) {
+/* Cumulants on nodes fine enough for full accuracy, and each group's strip. */
+static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, strip *strips) {
     double lambda = ln->lambda, v = ladder->gaussian_variance, scale = 0.0, steps = 0.0;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
     for (size_t i = 0; i < ladder->n_groups; i++) {
         const pe_group *g = &ladder->groups[i];
         pe_cumulants coarse = {0, 0, 0};
         pe_nodes_cumulants(&g->grid, 1.0, lambda, &coarse);
-        double *w = tilted + i * longest, *z = z_range + 2 * i;
-        if (z_window(g, lambda, coarse.k0, w, &z[0], &z[1])) return PE_TOO_COSTLY;
-        double h = z_spacing(g, lambda, 0.0, w);
-        if (!((z[1] - z[0]) / h < MAX_NODES_Z)) return PE_TOO_COSTLY;
+        int status = strip_new(&strips[i], g, lambda, coarse.k0);
+        if (status) return status;
+        double h = strip_spacing(&strips[i], g->n, 0.0), z_lo = strips[i].z_lo;
+        double count = (strips[i].z_hi - z_lo) / h;
+        if (!(count < MAX_NODES_Z)) return PE_TOO_COSTLY;
         pe_nodes nodes;
-        if (pe_nodes_new(&nodes, g, z[0], h, (size_t)((z[1] - z[0]) / h) + 1)) return PE_NO_MEMORY;
+        if (pe_nodes_new(&nodes, g, z_lo, h, (size_t)count + 1)) return PE_NO_MEMORY;
         pe_nodes_cumulants(&nodes, g->n, lambda, &k);
         pe_nodes_free(&nodes);
         scale += fabs(g->n * coarse.k0);
@@ -273,9 +315,8 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, size_t longest, 
 }
 
 /* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
-static int transform_values(const pe_ladder *ladder, pe_line *ln, size_t longest,
-                            const double *tilted, const double *z_range, double **e_re,
-                            double **e_im) {
+static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *strips,
+                            double **e_re, double **e_im) {
     double budget = ladder->cost_limit, v = ladder->gaussian_variance;
     double first = 9.0 / (ln->sd * ln->ht);
     if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
@@ -298,8 +339,8 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, size_t longest
         }
         int status = PE_OK;
         for (size_t i = 0; i < ladder->n_groups && !status; i++)
-            status = group_exponents(&ladder->groups[i], ln->lambda, tilted + i * longest,
-                                     z_range + 2 * i, ln->ht, done, cap, re, im, singles, &budget);
+            status = group_exponents(&ladder->groups[i], ln->lambda, &strips[i], ln->ht, done, cap,
+                                     re, im, singles, &budget);
         for (size_t i = done; i < cap && !status; i++)
             add_power(1.0, singles[2 * i] - 1.0, singles[2 * i + 1], 0.0, &re[i], &im[i]);
         free(singles);
@@ -321,19 +362,17 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, size_t longest
 }
 
 int pe_line_build(const pe_ladder *ladder, pe_line *ln) {
-    size_t ng = ladder->n_groups, longest = 0;
-    for (size_t i = 0; i < ng; i++)
-        if (ladder->groups[i].grid.m > longest) longest = ladder->groups[i].grid.m;
-    double *scratch = malloc((ng * (longest + 2) + 1) * sizeof(double));
-    if (!scratch) return PE_NO_MEMORY;
-    double *z_range = scratch + ng * longest, *e_re = NULL, *e_im = NULL;
-    int status = fine_cumulants(ladder, ln, longest, scratch, z_range);
+    strip *strips = calloc(ladder->n_groups + 1, sizeof *strips);
+    if (!strips) return PE_NO_MEMORY;
+    double *e_re = NULL, *e_im = NULL;
+    int status = fine_cumulants(ladder, ln, strips);
     if (!status) {
         ln->ht = 2.0 * PI / period(ladder, ln);
-        status = transform_values(ladder, ln, longest, scratch, z_range, &e_re, &e_im);
+        status = transform_values(ladder, ln, strips, &e_re, &e_im);
     }
     if (!status) status = set_weights(ln, e_re, e_im);
-    free(scratch);
+    for (size_t i = 0; i < ladder->n_groups; i++) free(strips[i].block);
+    free(strips);
     free(e_re);
     free(e_im);
     return status;
