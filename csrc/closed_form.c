@@ -48,7 +48,7 @@ static double loss_of_z(const pe_step *q, double z) {
 }
 
 /* The five log values at threshold x. */
-static void values(const pe_step *q, double x, double c, double *v) {
+static void values(const pe_step *q, double x, double *v) {
     double stay = log1p(-q->p), go = log(q->p);
     double p_above = pe_log_ndtr(-x), p_below = pe_log_ndtr(x);
     double q_above = log_add(stay + p_above, go + pe_log_ndtr(q->mu - x));
@@ -60,8 +60,9 @@ static void values(const pe_step *q, double x, double c, double *v) {
         v[PE_B_BELOW] = p_above;
         v[PE_PROFILE] = go + gaussian_profile(q->mu - x, q->mu);
     } else {
-        /* the Gaussian part's share of e^c at the threshold, 1 - (1-p) e^{-c} */
-        double part = log(-expm1(-((c - q->floor) - q->floor_low)));
+        /* the Gaussian part's share of e^c at the threshold, from x: c may round to its infimum */
+        double odds = (go - stay) + q->mu * (x - 0.5 * q->mu);
+        double part = odds < 0.0 ? odds - log1p(exp(odds)) : -log1p(exp(-odds));
         v[PE_A_ABOVE] = p_above;
         v[PE_A_BELOW] = p_below;
         v[PE_B_ABOVE] = q_above;
@@ -73,7 +74,7 @@ static void values(const pe_step *q, double x, double c, double *v) {
 static void put(const pe_step *q, double x, double c, double *row) {
     row[0] = c;
     row[1] = NAN; /* the density is not asked of a closed form */
-    values(q, x, c, row + 2);
+    values(q, x, row + 2);
     for (int k = 0; k < PE_FUNCTIONALS; k++) {
         double v = row[2 + k];
         row[2 + PE_FUNCTIONALS + k] =
@@ -107,7 +108,7 @@ static double solve_x(const pe_step *q, int functional, double target) {
             double secant = lo - f_lo * (hi - lo) / (f_hi - f_lo);
             if (secant > lo && secant < hi) x = secant;
         }
-        values(q, x, loss_of_z(q, x) * (q->reversed ? -1.0 : 1.0), v);
+        values(q, x, v);
         double f = (v[functional] - target) * (rising ? 1.0 : -1.0);
         if (f == 0.0) return x;
         if (f < 0.0) {

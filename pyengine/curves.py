@@ -125,10 +125,10 @@ def _pair_epsilon(pair: GaussianPair, delta: FloatArray, method: str) -> Answer:
     if chosen.any():
         table, names = solver(pair).solve(PROFILE, np.log(delta[chosen]), method)
         epsilon = np.maximum(-table[:, 0], 0.0)
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
             # d log δ / dε = -e^{ε} B(S <= -ε) / δ
             slope = np.exp(table[:, 2 + B_BELOW] + epsilon - table[:, 2 + PROFILE])
-        error = table[:, ERRORS + PROFILE] / slope + 2.0 * HALF_ULP * (1.0 + epsilon)
+            error = table[:, ERRORS + PROFILE] / slope + 2.0 * HALF_ULP * (1.0 + epsilon)
         answer.put(chosen, Answer(epsilon, error, names))
     return answer
 
