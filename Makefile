@@ -12,13 +12,16 @@ FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Werror
 
 .NOTPARALLEL: # one pip at a time
-.PHONY: table test lint format types cwarnings sanitize docs bench-check bench clean
+.PHONY: table test accuracy lint format types cwarnings sanitize docs bench-check bench clean
 
 table: $(VENV)/core.stamp $(VENV)/table.stamp
 	$(BIN)/pyengine table -o $(OUTPUT)
 
 test: $(VENV)/core.stamp $(VENV)/test.stamp
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+accuracy: $(VENV)/core.stamp $(VENV)/test.stamp
+	PYENGINE_ALL_POINTS=1 $(BIN)/python -m pytest tests/test_dp_sgd.py $(PYTEST_ARGS)
 
 # Stamps keep the second run quick.  The editable install builds the extension in place, so the core
 # is repeated when C sources or metadata change; the extras only when pyproject.toml does.

@@ -57,7 +57,7 @@ static void ladder_free(pe_ladder *ladder) {
     free(ladder->groups);
     for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++)
         free(ladder->edges[i]);
-    for (int s = 0; s < 3; s++)
+    for (int s = 0; s < 4; s++)
         for (int i = 0; i <= 2 * PE_RUNGS; i++) pe_line_free(ladder->lines[s][i]);
     free(ladder);
 }
@@ -195,10 +195,12 @@ static int increasing(int functional) {
 }
 
 /* The abscissa of a rung, moved at least 1/sd away from the poles 0 and 1, to the side on which
- * the functional is the small one. */
-static double clear_of_poles(double lambda, double sd, int to_right, int *moved) {
+ * the functional is the small one; a profile is not to be had beyond 1. */
+static double clear_of_poles(double lambda, double sd, int functional, int *moved) {
     double gap = 1.0 / sd;
-    int inner = gap < 0.4; /* is there room between the poles? */
+    int to_right = functional == PE_A_ABOVE, inner = gap < 0.4; /* is there room between the poles? */
+    *moved = 1;
+    if (functional == PE_PROFILE && lambda > 1.0 - gap) return inner ? 1.0 - gap : -gap;
     *moved = 0;
     if (lambda <= -gap || lambda >= 1.0 + gap || (inner && lambda >= gap && lambda <= 1.0 - gap))
         return lambda;
@@ -211,9 +213,10 @@ static double clear_of_poles(double lambda, double sd, int to_right, int *moved)
 static int rung_line(pe_ladder *ladder, int rung, int functional, pe_line **out) {
     const pe_edge *e = edge(ladder, 2 * rung);
     if (!e) return PE_NO_MEMORY;
-    int right = functional == PE_A_ABOVE, moved;
-    double lambda = clear_of_poles(e->lambda, e->sd, right, &moved);
-    pe_line **slot = &ladder->lines[moved ? 2 * right : 1][rung + PE_RUNGS];
+    int moved;
+    double lambda = clear_of_poles(e->lambda, e->sd, functional, &moved);
+    int variant = !moved ? 0 : functional == PE_PROFILE ? 1 : functional == PE_A_ABOVE ? 2 : 3;
+    pe_line **slot = &ladder->lines[variant][rung + PE_RUNGS];
     if (!*slot) {
         pe_line *ln = calloc(1, sizeof *ln);
         if (!ln) return PE_NO_MEMORY;
@@ -242,7 +245,8 @@ static int rung_of_value(pe_ladder *ladder, int functional, double log_target) {
     int rung = 0;
     const pe_edge *e;
     while (rung < PE_RUNGS && (e = edge(ladder, 2 * rung + 1)) &&
-           up * (e->approximation[functional] - log_target) < 0.0)
+           up * (e->approximation[functional] - log_target) < 0.0 &&
+           !(functional == PE_PROFILE && e->k.k1 > 0.0)) /* profiles are asked at c <= 0 */
         rung++;
     while (rung > -PE_RUNGS && (e = edge(ladder, 2 * rung - 1)) &&
            up * (e->approximation[functional] - log_target) > 0.0)
@@ -429,26 +433,25 @@ static int guard(const pe_pair *pair, int functional) {
     return pair->reversed ? PE_A_BELOW : PE_A_ABOVE;
 }
 
-/* Beyond the ladder's end the answer is known to the last bit: K(lambda) - lambda c bounds the log
- * of what lies there. */
+/* Beyond the ladder's end the profile at c <= 0 is known to the last bit: K(lambda) - lambda c bounds
+ * the log of A(S <= c) where lambda < 0, and of A(S > c), B(S <= c) and 1 minus the profile where
+ * 0 <= lambda <= 1. */
 static int beyond_ladder(pe_pair *pair, double c, double *row) {
     pe_ladder *ladder;
-    if (get_ladder(pair, 0, &ladder)) return 0;
+    if (!(c <= 0.0) || get_ladder(pair, 0, &ladder)) return 0;
     int rung = rung_of_c(ladder, c, 0);
     if (rung != -PE_RUNGS && rung != PE_RUNGS) return 0;
     const pe_edge *e = edge(ladder, 2 * rung);
-    if (!e || !(e->k.k0 - e->lambda * c < -800.0)) return 0;
-    int low = rung < 0;
-    if (!low && e->lambda > 1.0 && !(e->k.k0 - (e->lambda - 1.0) * c < -800.0)) return 0;
-    if (!low && e->lambda <= 1.0) return 0;
+    if (!e || e->lambda > 1.0 || !(e->k.k0 - e->lambda * c < -800.0)) return 0;
     row[0] = c;
     row[1] = -INFINITY;
     for (int f = 0; f < PE_FUNCTIONALS; f++) {
-        int vanishes = low == (f == PE_A_BELOW || f == PE_B_BELOW || f == PE_PROFILE);
-        row[2 + f] = vanishes ? -INFINITY : 0.0;
+        int above = f == PE_A_ABOVE || f == PE_B_ABOVE;
+        row[2 + f] = f == PE_PROFILE ? 0.0 : -INFINITY;
+        if (rung < 0) row[2 + f] = above ? 0.0 : -INFINITY;
+        else if (f == PE_A_BELOW || f == PE_B_ABOVE) row[2 + f] = 0.0;
         row[2 + PE_FUNCTIONALS + f] = 0.0;
     }
-    if (!low) row[2 + PE_FUNCTIONALS + PE_PROFILE] = INFINITY;
     return 1;
 }
 

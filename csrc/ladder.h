@@ -43,7 +43,7 @@ typedef struct {
     int reversed;
     double log_cut; /* log of a bound on the probability removed at the upper end of z */
     pe_edge *edges[4 * PE_RUNGS + 3]; /* at half steps of the rungs */
-    pe_line *lines[3][2 * PE_RUNGS + 1];
+    pe_line *lines[4][2 * PE_RUNGS + 1];
 } pe_ladder;
 
 pe_cumulants pe_ladder_cumulants(const pe_ladder *ladder, double lambda);

@@ -185,7 +185,10 @@ static double side_period(const pe_ladder *ladder, pe_line *ln, int side, double
     for (int it = 0; it < 60; it++) {
         double delta = fmin(shift * factor, limit), theta = lam + sign * delta;
         pe_cumulants k = pe_ladder_cumulants(ladder, theta);
-        double t = (k.k0 - theta * ln->c_ref - value_log - log(ALIAS_TOL)) / delta;
+        double small = k.k0 - theta * ln->c_ref - value_log - log(ALIAS_TOL);
+        /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
+        if (lam < 0.0) small += fmax(0.0, log((1.0 + fabs(lam)) / (1.0 + fabs(theta))));
+        double t = small / delta;
         if (t < best) {
             best = t;
             ln->theta[side] = theta;

@@ -34,6 +34,7 @@ B_BELOW: int = lib.PE_B_BELOW
 PROFILE: int = lib.PE_PROFILE
 WIDTH: int = lib.PE_ROW
 ERRORS = 2 + lib.PE_FUNCTIONALS  # column of the first error
+UNDERFLOW = -760.0  # logs below are 0 in double precision
 
 
 class Rows(NamedTuple):
@@ -67,12 +68,15 @@ class Engine(Protocol):
 def row_error(table: FloatArray, functional: int) -> FloatArray:
     """Error that matters to whoever asked for a functional; inf where there is no row.
 
-    It is the functional's own error and, for a tail, that of the smaller of B's two tails.
+    It is the functional's own error and, for a tail, that of the smaller of B's two tails, unless
+    that one is 0 in double precision.
     """
     own = table[:, ERRORS + functional]
     if functional != PROFILE:
         other = np.fmin(table[:, ERRORS + B_ABOVE], table[:, ERRORS + B_BELOW])
-        own = np.maximum(own, other)
+        smaller = np.fmin(table[:, 2 + B_ABOVE], table[:, 2 + B_BELOW])
+        vanishes = (smaller < UNDERFLOW) & (other < 0.1)
+        own = np.maximum(own, np.where(vanishes, 0.0, other))
     return np.where(np.isnan(own), math.inf, own)
 
 
