@@ -102,9 +102,10 @@ pe_ncx2_finish(int what, const pe_ncx2_block *b, int n, double *out)
 double
 pe_ncx2_rescale(pe_ncx2_block *b, int i)
 {
-    double big = fmax(fmax(b->xh[i], b->lh[i]), b->d[i]), s;
-    if (!(big > PE_NCX2_MAX))
+    double big, s;
+    if (b->xh[i] <= PE_NCX2_MAX && b->lh[i] <= PE_NCX2_MAX && b->d[i] <= PE_NCX2_MAX)
         return 1.0;
+    big = fmax(fmax(b->xh[i], b->lh[i]), b->d[i]);
     s = ldexp(1.0, 290 - ilogb(big));
     b->xh[i] = fmax(b->xh[i] * s, 0x1p-1000);
     b->xl[i] = b->ll[i] = 0.0;

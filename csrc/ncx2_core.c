@@ -152,17 +152,15 @@ typedef struct {
     double re[ROW], im[ROW], s[ROW], q[ROW];
 } node_row;
 
-/* exp(re + i im) on the nodes of the table. */
+/* The exponent re + i pi im on the nodes of the table. */
 PE_INLINE void
-table_exponents(const pe_bin *bin, double a, double b, double dd, double *restrict re,
-                double *restrict im)
+table_exponents(const pe_bin *bin, double b, double dd, double *restrict re, double *restrict im)
 {
-    const double *q = pe_node_q + bin->first, *fb = pe_node_fb + bin->first;
-    const double *fd = pe_node_fd + bin->first, *gd = pe_node_gd + bin->first;
-    const double *gb = pe_node_gb + bin->first;
+    const double *fb = pe_node_fb + bin->first, *fd = pe_node_fd + bin->first;
+    const double *gb = pe_node_gb + bin->first, *gd = pe_node_gd + bin->first;
     int n = bin->n;
     for (int k = 0; k < n; k++) {
-        re[k] = -(a * q[k] + (b * fb[k] + dd * fd[k]));
+        re[k] = dd * fd[k] + b * fb[k];
         im[k] = dd * gd[k] + b * gb[k];
     }
 }
@@ -179,23 +177,24 @@ flat_exponents(double h, double kappa, double b, double dd, double *restrict re,
     double c7 = 8.0 * b + 0.2857142857142857 * dd, c8 = 9.0 * b + 0.25 * dd;
     double c9 = 10.0 * b + 0.2222222222222222 * dd, c10 = 11.0 * b + 0.2 * dd;
     double c11 = 12.0 * b + 0.18181818181818182 * dd;
+    double turn = h * 0.3183098861837907;
     for (int k = 0; k < FLAT_NODES; k++) {
         double sk = node[k] * h, z = sk * sk;
         s[k] = sk;
         q[k] = z;
         re[k] = z * (-kappa + z * (c4 - z * (c6 - z * (c8 - z * c10))));
-        im[k] = z * sk * (c3 - z * (c5 - z * (c7 - z * (c9 - z * c11))));
+        im[k] = z * (node[k] * turn) * (c3 - z * (c5 - z * (c7 - z * (c9 - z * c11))));
     }
 }
 
-/* re, im become the real and imaginary part of exp(re + i im). */
+/* re, im become the real and imaginary part of exp(re + i pi im). */
 PE_INLINE void
 exponentials(int n, double *restrict re, double *restrict im)
 {
     for (int k = 0; k < n; k++) {
         double sn, cs, m = pe_exp(re[k]);
         uint64_t sign;
-        pe_sincos(im[k], &sn, &cs, &sign);
+        pe_sincos_pi(im[k], &sn, &cs, &sign);
         m = pe_from_bits(pe_bits(m) ^ sign);
         re[k] = m * cs;
         im[k] = m * sn;
@@ -230,7 +229,7 @@ sums_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
                 int64_t index = (int64_t)(pe_bits(kappa) >> 50) - ((1023 + PE_NODES_LOW) << 2);
                 const pe_bin *bin = pe_bins + (index > 0 ? index : 0);
                 bins[i - start] = bin;
-                table_exponents(bin, w->a[i], w->b[i], w->dd[i], row.re + filled, row.im + filled);
+                table_exponents(bin, w->b[i], w->dd[i], row.re + filled, row.im + filled);
                 filled += bin->n;
             } else {
                 double h = FLAT_STEP / sqrt(kappa);
@@ -404,22 +403,143 @@ small_df(pe_ncx2_block *p, int i)
     p->t[i] = sum;
 }
 
+/* 1 / Gamma(1 + a) by powers of a - 1, 1/4 <= a <= 3/2: relative error below 6e-18. */
+#define RGAMMA_TERMS 17
+static const double RGAMMA[RGAMMA_TERMS] = {
+    1.0, -0.42278433509846713, -0.23309373642178677,
+    0.19109110138769067, -0.024552490005399205, -0.01764524455011201,
+    0.008023273022269043, -0.0008043297761517951, -0.0003608378166434762,
+    0.00014559614684456733, -1.7545853916297917e-05, -2.5890155488768356e-06,
+    1.338464428131859e-06, -2.0543766784298148e-07, -5.024967243961088e-11,
+    6.289508261754447e-09, -1.392490698948969e-09};
+
+/* The distribution function left of the mean for small parameters, with a = d/2, y = x/2,
+   l = lambda/2:  y^a e^(-y-l) / Gamma(1+a)  sum_m y^m / (1+a)_m  sum_(j<=m) l^j / j!.
+   All terms are positive; what follows SERIES_TERMS of them is below 3e-18 of the sum. */
+#define SERIES_PARAMETER 3.0
+#define SERIES_TERMS 27
+
+static int
+series_applies(const pe_ncx2_block *b, int i)
+{
+    double x = b->xh[i], lam = b->lh[i], d = b->d[i];
+    return (d >= 0.5) & (d <= SERIES_PARAMETER) & (lam <= SERIES_PARAMETER) & (x < d + lam) &
+           (x > 0x1p-900) & (b->xl[i] == 0.0) & (b->ll[i] == 0.0);
+}
+
+PE_CLONES static void
+series(pe_ncx2_block *restrict p, int n)
+{
+    static const double inverse[SERIES_TERMS] = {
+        0.0, 1.0, 1.0 / 2, 1.0 / 3, 1.0 / 4, 1.0 / 5, 1.0 / 6, 1.0 / 7,
+        1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13, 1.0 / 14, 1.0 / 15,
+        1.0 / 16, 1.0 / 17, 1.0 / 18, 1.0 / 19, 1.0 / 20, 1.0 / 21, 1.0 / 22, 1.0 / 23,
+        1.0 / 24, 1.0 / 25, 1.0 / 26};
+    for (int i = 0; i < n; i++) {
+        double a = 0.5 * p->d[i], y = 0.5 * p->xh[i], l = 0.5 * p->lh[i];
+        double term = 1.0, weight = 1.0, weights = 1.0, sum = 0.0, gamma = 0.0;
+        pe_dd phi = pe_dd_mul_d(pe_dd_log(pe_dd_make(y, 0.0)), a);
+        phi = pe_dd_add(phi, pe_two_sum(-y, -l));
+#pragma GCC unroll 32
+        for (int m = 1; m < SERIES_TERMS; m++) {
+            term *= y / (a + m);
+            weight *= l * inverse[m];
+            weights += weight;
+            sum += term * weights;
+        }
+#pragma GCC unroll 32
+        for (int k = RGAMMA_TERMS - 1; k >= 0; k--)
+            gamma = gamma * (a - 1.0) + RGAMMA[k];
+        p->side[i] = -1.0;
+        p->phi_h[i] = phi.h;
+        p->phi_l[i] = phi.l;
+        p->t[i] = gamma + gamma * sum;
+    }
+}
+
+static void
+contour_tail(pe_ncx2_block *b, int n, int filled)
+{
+    work w;
+    saddle_tail(b, &w, filled);
+    sums_tail(b, &w, n);
+    poles(b, &w, n);
+    for (int i = 0; i < n; i++)
+        if (b->d[i] < 0.5 && !(w.kappa[i] >= 0.5))
+            small_df(b, i);
+}
+
+#define WHOLE(n) (((n) + 3) & ~3)
+
+/* Copies n points of b to a block of their own, filled to whole vectors with the last one. */
+static void
+gather(const pe_ncx2_block *restrict b, const int *restrict at, int n, pe_ncx2_block *restrict part)
+{
+    for (int j = 0; j < WHOLE(n); j++) {
+        int i = at[j < n ? j : n - 1];
+        part->xh[j] = b->xh[i];
+        part->xl[j] = b->xl[i];
+        part->lh[j] = b->lh[i];
+        part->ll[j] = b->ll[i];
+        part->d[j] = b->d[i];
+    }
+}
+
+static void
+scatter(pe_ncx2_block *restrict b, const int *restrict at, int n,
+        const pe_ncx2_block *restrict part)
+{
+    for (int j = 0; j < n; j++) {
+        b->side[at[j]] = part->side[j];
+        b->phi_h[at[j]] = part->phi_h[j];
+        b->phi_l[at[j]] = part->phi_l[j];
+        b->t[at[j]] = part->t[j];
+    }
+}
+
+/* Tails alone: the series where it applies, the contour elsewhere. */
+static void
+tails(pe_ncx2_block *b, int n)
+{
+    pe_ncx2_block part;
+    int near[BLOCK + 1], far[BLOCK + 1], m = 0, rest = 0;
+    for (int i = 0; i < n; i++) { /* without a branch that would be hard to predict */
+        int applies = series_applies(b, i);
+        near[m] = i;
+        far[rest] = i;
+        m += applies;
+        rest += 1 - applies;
+    }
+    if (m == 0) {
+        contour_tail(b, n, n);
+        return;
+    }
+    gather(b, near, m, &part);
+    series(&part, WHOLE(m));
+    scatter(b, near, m, &part);
+    if (rest > 0) {
+        gather(b, far, rest, &part);
+        contour_tail(&part, rest, WHOLE(rest));
+        scatter(b, far, rest, &part);
+    }
+}
+
 void
 pe_ncx2_block_eval(pe_ncx2_block *b, int n, int want)
 {
     work w;
     if (want == PE_WANT_TAIL) {
-        saddle_tail(b, &w, n);
-        sums_tail(b, &w, n);
-    } else if (want == PE_WANT_DENSITY) {
+        tails(b, n);
+        return;
+    }
+    if (want == PE_WANT_DENSITY) {
         saddle_density(b, &w, n);
         sums_density(b, &w, n);
     } else {
         saddle_both(b, &w, n);
         sums_all(b, &w, n);
-    }
-    if (want & PE_WANT_TAIL)
         poles(b, &w, n);
+    }
     for (int i = 0; i < n; i++)
         if (b->d[i] < 0.5 && !(w.kappa[i] >= 0.5))
             small_df(b, i);

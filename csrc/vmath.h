@@ -82,28 +82,28 @@ pe_exp(double x)
     return m * pe_from_bits(pe_bits(k + (PE_MAGIC + 1023.0)) << 52);
 }
 
-/* sin and cos times (-1)^j where x = j pi + r, |r| <= pi/2, and that sign as a bit mask:
-   absolute error below 1.2e-16 + 1e-19 |j| for |x| < 1e6. */
+/* sin and cos of pi x times (-1)^j where x = j + r, |r| <= 1/2, and that sign as a bit mask:
+   absolute error below 4e-16 for |x| < 3e5. */
 PE_INLINE void
-pe_sincos(double x, double *s, double *c, uint64_t *sign)
+pe_sincos_pi(double x, double *s, double *c, uint64_t *sign)
 {
-    double t = x * 0.3183098861837907 + PE_MAGIC;
+    double t = x + PE_MAGIC;
     double n = t - PE_MAGIC;
-    double r = (x - n * 0x1.921fb544p+1) - n * 0x1.0b4611a626331p-33;
+    double r = x - n;
     double z = r * r;
     double z2 = z * z, z4 = z2 * z2;
-    double p0 = (-0.16666666666666666 + 0.008333333333333316 * z) +
-                z2 * (-0.00019841269841254955 + 2.755731921915843e-06 * z);
-    double p4 = (-2.5052107616384595e-08 + 1.6058977272815506e-10 * z) +
-                z2 * (-7.643969031052769e-13 + 2.731428986122616e-15 * z);
-    double q0 = (0.041666666666666664 + -0.001388888888888888 * z) +
-                z2 * (2.4801587301579844e-05 + -2.7557319221567154e-07 * z);
-    double q4 = (2.0876756602568905e-09 + -1.1470712252875163e-11 * z) +
-                z2 * (4.777877290768691e-14 + -1.521855926409455e-16 * z);
-    double p = p0 + z4 * p4; /* |error| < 1.4e-18 */
-    double q = q0 + z4 * q4; /* |error| < 1.1e-19 */
-    *s = r + r * z * p;
-    *c = 1.0 - (0.5 * z - z2 * q);
+    double p0 = (-5.167712780049969 + 2.55016403987734 * z) +
+                z2 * (-0.5992645293203425 + 0.08214588659673801 * z);
+    double p4 = (-0.007370430719454655 + 0.0004663008729636968 * z) +
+                z2 * (-2.190619802773916e-05 + 7.725698395474577e-07 * z);
+    double q0 = (4.058712126416768 + -1.3352627688545886 * z) +
+                z2 * (0.23533063035882246 + -0.02580689138774896 * z);
+    double q4 = (0.001929574273791906 + -0.00010463780074737437 * z) +
+                z2 * (4.301629034029225e-06 + -1.3522943962171573e-07 * z);
+    double p = p0 + z4 * p4;
+    double q = q0 + z4 * q4;
+    *s = r * 3.141592653589793 + r * z * p;
+    *c = 1.0 - (4.934802200544679 * z - z2 * q);
     *sign = pe_bits(t) << 63;
 }
 

@@ -64,11 +64,13 @@ def test_table() -> None:
                 assert columns["s"][i] == float(s)
                 assert columns["q"][i] == float(q)
                 assert columns["ch"][i] == float(mpmath.cosh(y))
-                # A(z-1) + B(1/z-1) - D log z with A = B + D; A is written out in the real part
-                assert columns["fb"][i] == pytest.approx(float(-(1 / z - 1).real), rel=1e-15)
-                assert columns["fd"][i] == pytest.approx(float(mpmath.log(z).real), rel=1e-15)
-                assert columns["gd"][i] == pytest.approx(float((z - mpmath.log(z)).imag), rel=1e-15)
-                assert columns["gb"][i] == pytest.approx(float((z + 1 / z).imag), rel=1e-15)
+                # A(z-1) + B(1/z-1) - D log z with A = B + D
+                assert columns["fb"][i] == pytest.approx(float((z + 1 / z - 2).real), rel=1e-15)
+                real = (z - 1 - mpmath.log(z)).real
+                assert columns["fd"][i] == pytest.approx(float(real), rel=1e-15)
+                turns = [(z - mpmath.log(z)).imag / mpmath.pi, (z + 1 / z).imag / mpmath.pi]
+                assert columns["gd"][i] == pytest.approx(float(turns[0]), rel=1e-15)
+                assert columns["gb"][i] == pytest.approx(float(turns[1]), rel=1e-15)
 
 
 @extended
@@ -87,3 +89,28 @@ def test_error_of_the_rule_without_table(power: int) -> None:
     assert f"#define FLAT_NODES {TOOL.FLAT_NODES}\n" in CORE
     assert f"#define FLAT_STEP {TOOL.FLAT_STEP}\n" in CORE
     assert TOOL.flat_error(2.0**power) <= 6e-17
+
+
+def test_series() -> None:
+    """The rest of the series for small parameters, and 1 / Gamma in front of it."""
+    defined = dict(re.findall(r"#define (SERIES_\w+) (\S+)", CORE))
+    limit, terms = float(defined["SERIES_PARAMETER"]), int(defined["SERIES_TERMS"])
+    found = re.search(r"RGAMMA\[RGAMMA_TERMS\] = \{(.*?)\};", CORE, re.S)
+    assert found is not None
+    rgamma = [mpmath.mpf(float(v)) for v in found[1].split(",")]
+    for a in np.linspace(0.25, limit / 2, 11):
+        with mpmath.workdps(40):
+            powers = [mpmath.mpf(a - 1) ** k for k in range(len(rgamma))]
+            value = mpmath.fdot(rgamma, powers) * mpmath.gamma(1 + mpmath.mpf(a))
+            assert abs(value - 1) < 6e-18
+        for half in np.linspace(0, limit / 2, 7):
+            y = a + half  # the largest for these parameters
+            term = weight = weights = total = mpmath.mpf(1)
+            for m in range(1, terms):
+                term *= y / (a + m)
+                weight *= half / m
+                weights += weight
+                total += term * weights
+            term *= y / (a + terms)
+            rest = term * mpmath.exp(half) / (1 - y / (a + terms + 1))
+            assert rest < 3e-18 * total

@@ -56,6 +56,9 @@ def questions_of(point: dict[str, Any]) -> Iterator[Question]:
         argument = float(level)
         if not 0.0 < argument < 1.0:
             continue
+        rounding = abs(CONTEXT.subtract(Decimal(argument), level))
+        if rounding > LARGEST_SHIFT * CONTEXT.subtract(Decimal(1), level):
+            continue
         # the argument is rounded to a double; the curve's slope is e^{±c}
         shift = CONTEXT.multiply(CONTEXT.exp(sign * c), CONTEXT.subtract(Decimal(argument), level))
         for name, value, moved in (("gamma", gamma, shift), ("beta", beta, -shift)):

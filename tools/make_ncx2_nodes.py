@@ -135,10 +135,10 @@ def main():
                     (
                         s,
                         q,
-                        q * (3 + q) / (1 + q) ** 2,
-                        mpmath.log1p(q),
-                        2 * (s - mpmath.atan(s)),
-                        2 * s * q * (2 + q) / (1 + q) ** 2,
+                        -(q + q * (3 + q) / (1 + q) ** 2),
+                        -(q + mpmath.log1p(q)),
+                        2 * (s - mpmath.atan(s)) / mpmath.pi,
+                        2 * s * q * (2 + q) / (1 + q) ** 2 / mpmath.pi,
                         c,
                     )
                 )
