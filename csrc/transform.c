@@ -215,7 +215,8 @@ static double period(const pe_ladder *ladder, pe_line *ln) {
 
 /* Adds n (log(1 + a + ib) - i mean). */
 static void add_power(double n, double a, double b, double mean, double *e_re, double *e_im) {
-    *e_re += n * 0.5 * log1p(2.0 * a + (a * a + b * b));
+    double x = 1.0 + a, square = x * x + b * b;
+    *e_re += n * 0.5 * (square < 0.25 ? log(square) : log1p(2.0 * a + (a * a + b * b)));
     *e_im += n * (atan2(b, 1.0 + a) - mean);
 }
 
