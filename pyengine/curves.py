@@ -29,6 +29,7 @@ from pyengine.pairs import GaussianPair, ordered_pair
 __all__ = ["Answer", "epsilon_of_delta", "profile", "trade_off_curve"]
 
 HALF_ULP = 2.0**-53
+SUBNORMAL = 1e-323  # what rounding below the normal range may take: a value of 0 is not exact
 
 
 @dataclass
@@ -84,7 +85,7 @@ def _pair_curve(pair: GaussianPair, alpha: FloatArray, method: str) -> Curve:
                 shift = np.exp(table[:, 0]) * tail * table[:, ERRORS + functional]
                 error = value * table[:, ERRORS + side]
                 error = np.where(np.isfinite(error), error, 0.0)
-                error += np.minimum(shift, 1.0) + 4.0 * value * HALF_ULP
+                error += np.minimum(shift, 1.0) + 4.0 * value * HALF_ULP + SUBNORMAL
             answer.put(chosen, Answer(value, np.minimum(error, 1.0), names))
     # they add up to 1, and the smaller one is the certain one
     inside = (alpha > 0.0) & (alpha < 1.0)
@@ -108,7 +109,7 @@ def _pair_profile(pair: GaussianPair, epsilon: FloatArray, method: str) -> Answe
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         value = np.exp(np.minimum(table[:, 2 + PROFILE], 0.0))
         error = value * (table[:, ERRORS + PROFILE] + 4.0 * HALF_ULP)
-    answer.put(chosen, Answer(value, np.where(np.isfinite(error), error, 0.0), names))
+    answer.put(chosen, Answer(value, np.where(np.isfinite(error), error, 0.0) + SUBNORMAL, names))
     return answer
 
 
