@@ -3,12 +3,52 @@
 from __future__ import annotations
 
 import math
+import re
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+Number = float | Fraction
+NumberLike = float | str | Fraction | Decimal  # strings: decimal numbers and fractions of two
+
+# Short exponents: Fraction("1e999999999") would try to write the integer down.
+DECIMAL = r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
+NUMBER = re.compile(rf"\s*({DECIMAL})\s*(?:/\s*({DECIMAL})\s*)?", re.ASCII)
+
+
+def exact(name: str, text: str) -> Fraction:
+    """Return the exact value of a decimal number or of a fraction of two."""
+    match = NUMBER.fullmatch(text)
+    if not match:
+        raise ValueError(f"{name} must be a number or a fraction of two numbers, got {text!r}")
+    numerator, denominator = match.groups()
+    try:
+        return Fraction(numerator) / Fraction(denominator or 1)
+    except ZeroDivisionError:
+        raise ValueError(f"{name} must be finite, got {text!r}") from None
+
+
+def number(name: str, value: Any) -> Number:
+    """Return a real number: a float, or a Fraction where the value was given exactly.
+
+    Decimal strings, fractions of two and values of the types Decimal and Fraction keep their exact
+    value; everything else becomes a float.
+    """
+    if isinstance(value, float):
+        return real(name, value)
+    if isinstance(value, str):
+        return exact(name, value)
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{name} must be finite, got {value!r}")
+        return Fraction(value)
+    return real(name, value)
 
 
 def real(name: str, value: Any) -> float:
@@ -27,28 +67,46 @@ def real(name: str, value: Any) -> float:
     return number
 
 
-def positive(name: str, value: Any) -> float:
-    """Return a finite number above 0."""
-    number = real(name, value)
-    if not 0.0 < number < math.inf:
+def positive(name: str, value: Any) -> Number:
+    """Return a finite number above 0 that is one as a double, too."""
+    result = number(name, value)
+    if not 0.0 < as_double(result) < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
-    return number
+    return result
 
 
-def probability(name: str, value: Any) -> float:
+def non_negative(name: str, value: Any) -> Number:
+    """Return a finite number >= 0."""
+    result = number(name, value)
+    if not (result >= 0 and as_double(result) < math.inf):
+        raise ValueError(f"{name} must be finite and >= 0, got {value!r}")
+    return result
+
+
+def probability(name: str, value: Any) -> Number:
     """Return a number in [0, 1]."""
-    number = real(name, value)
-    if not 0.0 <= number <= 1.0:
+    result = number(name, value)
+    if not 0 <= result <= 1:
         raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
-    return number
+    return result
 
 
-def count(name: str, value: Any) -> int:
-    """Return an integer >= 0; an integral float such as 1e6 is taken as the integer it is."""
-    number = real(name, value)
-    if not (number >= 0.0 and number.is_integer()):
-        raise ValueError(f"{name} must be a non-negative integer, got {value!r}")
-    return int(value)
+def as_double(value: Number) -> float:
+    """Return the nearest double; inf beyond the largest."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def count(name: str, value: Any, least: int = 0) -> int:
+    """Return an integer >= ``least``; an integral float such as 1e6 is the integer it is."""
+    size = number(name, value)
+    whole = size.denominator == 1 if isinstance(size, Fraction) else size.is_integer()
+    if not (whole and size >= least):
+        rule = "a non-negative integer" if least == 0 else f"an integer >= {least}"
+        raise ValueError(f"{name} must be {rule}, got {value!r}")
+    return int(value) if isinstance(value, int) else int(size)
 
 
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:

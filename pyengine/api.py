@@ -10,17 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.curves import Answer, epsilon_of_delta, profile, trade_off_curve
-from pyengine.engines.select import METHODS
+from pyengine.answers import Answer, Questions
+from pyengine.engines.select import ADJACENCIES, METHODS, THREAT_MODELS, questions
 from pyengine.mechanisms import Mechanism
 
 __all__ = ["Bounds", "delta", "epsilon", "gamma_bound", "trade_off"]
 
 FloatArray = npt.NDArray[np.float64]
 Real = float | npt.ArrayLike
-
-ADJACENCIES = ("add", "remove", "add_remove")
-THREAT_MODELS = ("dp",)
 
 
 class Bounds(NamedTuple):
@@ -35,12 +32,24 @@ class Bounds(NamedTuple):
     upper: Any
 
 
-def _check(mechanism: Any, adjacency: str, method: str, threat_model: str) -> None:
+def _asked(
+    mechanism: Any, adjacency: str, method: str, threat_model: str, tolerance: Any
+) -> Questions:
+    """Check the keywords and return what answers."""
     if not isinstance(mechanism, Mechanism):
         raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
     _checks.choice("adjacency", adjacency, ADJACENCIES)
     _checks.choice("method", method, METHODS)
     _checks.choice("threat_model", threat_model, THREAT_MODELS)
+    if tolerance is not None:
+        tolerance = float(_checks.positive("tolerance", tolerance))
+    return questions(
+        mechanism,
+        adjacency=adjacency,
+        method=method,
+        threat_model=threat_model,
+        tolerance=tolerance,
+    )
 
 
 class Question(NamedTuple):
@@ -48,15 +57,15 @@ class Question(NamedTuple):
 
     argument: str
     upper: float  # the argument lies in [0, upper]
-    ask: Callable[[Mechanism, FloatArray, str, str], Answer]  # flat argument, adjacency, method
+    ask: Callable[[Questions, FloatArray], Answer]
     ceiling: float  # the answer lies in [0, ceiling]; γ also above its argument
 
 
 QUESTIONS = {
-    "trade_off": Question("alpha", 1.0, lambda *q: trade_off_curve(*q)[0], 1.0),
-    "gamma_bound": Question("kappa", 1.0, lambda *q: trade_off_curve(*q)[1], 1.0),
-    "delta": Question("epsilon", math.inf, profile, 1.0),
-    "epsilon": Question("delta", 1.0, epsilon_of_delta, math.inf),
+    "trade_off": Question("alpha", 1.0, lambda asked, x: asked.trade_off(x)[0], 1.0),
+    "gamma_bound": Question("kappa", 1.0, lambda asked, x: asked.trade_off(x)[1], 1.0),
+    "delta": Question("epsilon", math.inf, lambda asked, x: asked.profile(x), 1.0),
+    "epsilon": Question("delta", 1.0, lambda asked, x: asked.epsilon(x), math.inf),
 }
 
 
@@ -64,26 +73,17 @@ def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
     """Flat values between their bounds."""
     low: Any = flat if name == "gamma_bound" else 0.0
     high = QUESTIONS[name].ceiling
-    lower = np.clip(answer.value - answer.error, low, high)
-    upper = np.clip(answer.value + answer.error, low, high)
+    lower = np.clip(answer.lower, low, high)
+    upper = np.clip(answer.upper, low, high)
     return Bounds(lower, answer.value, upper)
 
 
-def _answer(
-    name: str,
-    mechanism: Mechanism,
-    argument: Real,
-    adjacency: str,
-    method: str,
-    threat_model: str,
-    bounds: bool,
-) -> Any:
+def _answer(name: str, asked: Questions, argument: Real, bounds: bool) -> Any:
     """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
-    _check(mechanism, adjacency, method, threat_model)
     question = QUESTIONS[name]
     array = _checks.real_array(question.argument, argument, 0.0, question.upper)
     shape, flat = array.shape, array.ravel()
-    answer = question.ask(mechanism, flat, adjacency, method)
+    answer = question.ask(asked, flat)
     if bounds:
         parts = _bounds(name, flat, answer)
         return Bounds(*(part.reshape(shape) if shape else float(part[0]) for part in parts))
@@ -98,6 +98,7 @@ def answers(
     adjacency: str,
     method: str = "auto",
     threat_model: str = "dp",
+    tolerance: float | None = None,
 ) -> tuple[Bounds, list[str]]:
     """Values of one public function with bounds and the engine behind each, as tables print them.
 
@@ -105,7 +106,7 @@ def answers(
     ----------
     name : {"trade_off", "gamma_bound", "delta", "epsilon"}
         The function.
-    mechanism, adjacency, method, threat_model
+    mechanism, adjacency, method, threat_model, tolerance
         As for that function.
     argument : array_like, one-dimensional
         The function's second argument.
@@ -115,10 +116,10 @@ def answers(
     Bounds, list of str
         The same numbers that the function returns, and one engine for each.
     """
-    _check(mechanism, adjacency, method, threat_model)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance)
     question = QUESTIONS[name]
     flat = _checks.real_array(question.argument, argument, 0.0, question.upper).ravel()
-    answer = question.ask(mechanism, flat, adjacency, method)
+    answer = question.ask(asked, flat)
     return _bounds(name, flat, answer), [str(engine) for engine in answer.engine]
 
 
@@ -129,6 +130,7 @@ def trade_off(
     adjacency: str = "add_remove",
     method: str = "auto",
     threat_model: str = "dp",
+    tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
     """Smallest type-II error β(α) of a level-α test that a record took part.
@@ -146,6 +148,8 @@ def trade_off(
         Engine; ``auto`` takes the fastest one whose error estimate is small enough.
     threat_model : {"dp"}
         Adversary of differential privacy, who knows everything but the record.
+    tolerance : float, optional
+        Relative width of the bracket, > 0, for engines that certify; the others ignore it.
     bounds : bool
         Whether to return `Bounds` instead of the value.
 
@@ -178,7 +182,8 @@ def trade_off(
     >>> round(pe.trade_off(mechanism, 0.1, adjacency="add"), 12)
     0.805798868372
     """
-    return _answer("trade_off", mechanism, alpha, adjacency, method, threat_model, bounds)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance)
+    return _answer("trade_off", asked, alpha, bounds)
 
 
 def gamma_bound(
@@ -188,6 +193,7 @@ def gamma_bound(
     adjacency: str = "add",
     method: str = "auto",
     threat_model: str = "dp",
+    tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
     """Reconstruction robustness γ(κ): the largest success probability at prior success κ.
@@ -200,7 +206,7 @@ def gamma_bound(
         Success probability of the adversary without the release, in [0, 1].
     adjacency : {"add", "remove", "add_remove"}
         As in `trade_off`.  The default has H0 without the record, as in the papers.
-    method, threat_model, bounds
+    method, threat_model, tolerance, bounds
         As in `trade_off`.
 
     Returns
@@ -233,7 +239,8 @@ def gamma_bound(
     >>> round(pe.gamma_bound(mechanism, 1e-3), 12)
     0.004068447881
     """
-    return _answer("gamma_bound", mechanism, kappa, adjacency, method, threat_model, bounds)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance)
+    return _answer("gamma_bound", asked, kappa, bounds)
 
 
 def delta(
@@ -243,6 +250,7 @@ def delta(
     adjacency: str = "add_remove",
     method: str = "auto",
     threat_model: str = "dp",
+    tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
     """Privacy profile δ(ε): the smallest δ for which the mechanism is (ε, δ)-DP.
@@ -256,7 +264,7 @@ def delta(
     adjacency : {"add_remove", "add", "remove"}
         ``add``: H(without‖with) of the record; ``remove``: H(with‖without); ``add_remove``: the
         larger one.
-    method, threat_model, bounds
+    method, threat_model, tolerance, bounds
         As in `trade_off`.
 
     Returns
@@ -283,7 +291,8 @@ def delta(
     >>> print(f"{pe.delta(mechanism, 1.0):.10e}")
     5.3195913780e-07
     """
-    return _answer("delta", mechanism, epsilon, adjacency, method, threat_model, bounds)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance)
+    return _answer("delta", asked, epsilon, bounds)
 
 
 def epsilon(
@@ -293,6 +302,7 @@ def epsilon(
     adjacency: str = "add_remove",
     method: str = "auto",
     threat_model: str = "dp",
+    tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
     """Inverse of the privacy profile: the smallest ε for which the mechanism is (ε, δ)-DP.
@@ -305,7 +315,7 @@ def epsilon(
         In [0, 1].
     adjacency : {"add_remove", "add", "remove"}
         As in `delta`.
-    method, threat_model, bounds
+    method, threat_model, tolerance, bounds
         As in `trade_off`.
 
     Returns
@@ -328,4 +338,5 @@ def epsilon(
     >>> round(pe.epsilon(mechanism, 1e-7), 10)
     1.1707628432
     """
-    return _answer("epsilon", mechanism, delta, adjacency, method, threat_model, bounds)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance)
+    return _answer("epsilon", asked, delta, bounds)

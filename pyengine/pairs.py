@@ -18,7 +18,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from pyengine.mechanisms import Mechanism, describe
+from pyengine.mechanisms import GaussianMechanism, Mechanism, PoissonSampled, steps_of
 
 __all__ = ["GaussianPair", "log_of_rest", "ordered_pair"]
 
@@ -75,12 +75,19 @@ def log_of_rest(probability: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4096)
-def ordered_pair(mechanism: Mechanism, adjacency: str) -> GaussianPair:
-    """Return the pair of a mechanism for adjacency ``add`` or ``remove``."""
-    kept = [row for row in describe(mechanism) if row["sampling_probability"] > 0.0]
-    return GaussianPair(
-        noise=tuple(row["noise_multiplier"] for row in kept),
-        probability=tuple(row["sampling_probability"] for row in kept),
-        steps=tuple(row["steps"] for row in kept),
-        reversed=adjacency == "remove",
-    )
+def ordered_pair(mechanism: Mechanism, adjacency: str) -> GaussianPair | None:
+    """Return the pair of a mechanism for adjacency ``add`` or ``remove``.
+
+    None where a step is not a Gaussian, plain or on a Poisson sample.
+    """
+    rows = []
+    for step, number in steps_of(mechanism):
+        inner, probability = step, 1.0
+        if isinstance(step, PoissonSampled):
+            inner, probability = step.mechanism, float(step.probability)
+        if not isinstance(inner, GaussianMechanism):
+            return None
+        if probability > 0.0:
+            rows.append((float(inner.noise_multiplier), probability, number))
+    noise, probabilities, steps = zip(*rows, strict=True) if rows else ((), (), ())
+    return GaussianPair(noise, probabilities, steps, reversed=adjacency == "remove")

@@ -69,7 +69,8 @@ def test_wrong_words(question: Any) -> None:
         ((-1.0, 0.1, 1), "noise_multiplier"),
         ((math.nan, 0.1, 1), "noise_multiplier"),
         ((math.inf, 0.1, 1), "noise_multiplier"),
-        (("1", 0.1, 1), "noise_multiplier"),
+        (("one", 0.1, 1), "noise_multiplier"),
+        (("1/0", 0.1, 1), "noise_multiplier"),
         ((True, 0.1, 1), "noise_multiplier"),
         ((None, 0.1, 1), "noise_multiplier"),
         (([1.0], 0.1, 1), "noise_multiplier"),
@@ -80,7 +81,7 @@ def test_wrong_words(question: Any) -> None:
         ((1.0, 0.1, -1), "steps"),
         ((1.0, 0.1, 1.5), "steps"),
         ((1.0, 0.1, math.inf), "steps"),
-        ((1.0, 0.1, "3"), "steps"),
+        ((1.0, 0.1, "3.5"), "steps"),
         ((1.0, 0.1, math.nan), "steps"),
     ],
 )

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import struct
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from pyengine.tables import files
 from pyengine.tables import rows as table_rows
 from pyengine.tables.files import COLUMNS, csv_text, json_text, replace_all
 from pyengine.tables.rows import Row, compute, curve
-from pyengine.tables.spec import SpecificationError, evaluate, load, parse
+from pyengine.tables.spec import SpecificationError, load, parse
 from pyengine.tables.summary import summary
 
 ONE_RUN = """
@@ -116,29 +115,6 @@ def test_curve_stays_inside_the_grid() -> None:
     assert (line[0].at, line[-1].at) == (1e-5, 1e-2)
     nothing = parse(GAMMA.replace("[1e-3]", "[0]") + ONE_RUN, "test")
     assert curve(nothing.workflows[0], nothing.grids[0], "add", 11) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "exact"),
-    [
-        ("4096/50000", Fraction(4096, 50000)),
-        ("16384 / 1281167", Fraction(16384, 1281167)),
-        ("1e-3", Fraction(1, 1000)),
-        (" .5 ", Fraction(1, 2)),
-        ("1.5e2/3E-1", Fraction(500)),
-        ("1/3", Fraction(1, 3)),
-    ],
-)
-def test_fractions(text: str, exact: Fraction) -> None:
-    assert evaluate(text) == float(exact)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "1/0", "one", "1//2", "1/2/3", "nan", "1e9999", "1e999/1e-999", "0x1", "1_0", "²"]
-)
-def test_wrong_numbers(text: str) -> None:
-    with pytest.raises(ValueError, match="must be"):
-        evaluate(text)
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import math
-import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pyengine import _checks
-from pyengine.api import ADJACENCIES, QUESTIONS
+from pyengine.api import QUESTIONS
+from pyengine.engines.select import ADJACENCIES
 from pyengine.mechanisms import Mechanism, dp_sgd
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "Specification",
     "SpecificationError",
     "Workflow",
-    "evaluate",
     "load",
     "parse",
 ]
@@ -31,9 +29,6 @@ T = TypeVar("T")
 
 BUILT_IN = "built-in workflows"
 WORKFLOW_KEYS = ("name", "noise_multiplier", "sampling_probability", "steps")
-# Short exponents: Fraction("1e999999999") would try to write the integer down.
-DECIMAL = r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
-NUMBER = re.compile(rf"\s*({DECIMAL})\s*(?:/\s*({DECIMAL})\s*)?", re.ASCII)
 
 
 class SpecificationError(ValueError):
@@ -173,9 +168,13 @@ def _workflow(index: int, table: Any) -> Workflow:
     where = f"workflow {name!r}"
     return Workflow(
         name,
-        _number(where, _checks.positive, "noise_multiplier", table["noise_multiplier"]),
-        _number(where, _checks.probability, "sampling_probability", table["sampling_probability"]),
-        _number(where, _checks.count, "steps", table["steps"]),
+        float(_checked(where, _checks.positive, "noise_multiplier", table["noise_multiplier"])),
+        float(
+            _checked(
+                where, _checks.probability, "sampling_probability", table["sampling_probability"]
+            )
+        ),
+        _checked(where, _checks.count, "steps", table["steps"]),
     )
 
 
@@ -192,7 +191,7 @@ def _grid(question: str, table: Any) -> Grid:
         raise ValueError(f"{where}: adjacency must be a list of {words}; got {adjacencies!r}")
     grid = Grid(
         question,
-        tuple(_number(where, _argument, question, value) for value in values),
+        tuple(_checked(where, _argument, question, value) for value in values),
         tuple(_checked(where, _adjacency, "adjacency", word) for word in adjacencies),
     )
     for name, items in ((argument, grid.values), ("adjacency", grid.adjacencies)):
@@ -203,7 +202,7 @@ def _grid(question: str, table: Any) -> Grid:
 
 def _argument(question: str, value: Any) -> float:
     name, upper = QUESTIONS[question].argument, QUESTIONS[question].upper
-    number = _checks.real(name, value)
+    number = _checks.as_double(_checks.number(name, value))
     if not 0.0 <= number <= upper or number == math.inf:
         interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
         raise ValueError(f"{name} must lie in {interval}, got {value!r}")
@@ -214,39 +213,11 @@ def _adjacency(name: str, value: Any) -> str:
     return _checks.choice(name, value, ADJACENCIES)
 
 
-def _number(where: str, check: Callable[[str, Any], T], name: str, value: Any) -> T:
-    """Check a number that may be written as a string."""
-    if isinstance(value, str):
-        try:
-            value = evaluate(value)
-        except ValueError as error:
-            raise ValueError(f"{where}: {name} {error}") from None
-    return _checked(where, check, name, value)
-
-
 def _checked(where: str, check: Callable[[str, Any], T], name: str, value: Any) -> T:
     try:
         return check(name, value)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-
-
-def evaluate(text: str) -> float:
-    """Value of a decimal number or a fraction of two, exact until it is rounded once.
-
-    Examples
-    --------
-    >>> evaluate("4096/50000"), evaluate("1e-3")
-    (0.08192, 0.001)
-    """
-    match = NUMBER.fullmatch(text)
-    if not match:
-        raise ValueError(f"must be a number or a fraction of two numbers, got {text!r}")
-    numerator, denominator = match.groups()
-    try:
-        return float(Fraction(numerator) / Fraction(denominator or 1))
-    except (ZeroDivisionError, OverflowError):
-        raise ValueError(f"must be finite, got {text!r}") from None
 
 
 def _only(table: Any, allowed: Collection[str], where: str) -> None:

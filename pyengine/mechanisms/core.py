@@ -1,0 +1,200 @@
+"""What every mechanism has in common, how one step is sampled, and how steps are composed.
+
+A mechanism says what it is; how to compute on it is the business of the engines.  Mechanisms are
+frozen, hashable and comparable: equal compositions are equal values, whatever the order in which
+their steps were given.  Parameters are floats, or exact fractions where they were given as such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from pyengine import _checks
+
+__all__ = [
+    "Composition",
+    "Mechanism",
+    "PoissonSampled",
+    "SampledWithoutReplacement",
+    "Step",
+    "compose",
+    "steps_of",
+]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Base of all mechanisms; made by its subclasses only."""
+
+    def composed(self, steps: int) -> Composition:
+        """Repeat the mechanism, each time with fresh randomness.
+
+        Parameters
+        ----------
+        steps : int
+            Number of repetitions, >= 0.
+
+        Returns
+        -------
+        Composition
+            The adaptive composition of ``steps`` runs.
+        """
+        number = _checks.count("steps", steps)
+        return _collect([(step, number * times) for step, times in steps_of(self)])
+
+    def __add__(self, other: Mechanism) -> Composition:
+        """Compose with another mechanism on the same data."""
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        return compose(self, other)
+
+
+@dataclass(frozen=True)
+class Step(Mechanism):
+    """Base of the mechanisms that release one thing, once."""
+
+    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
+        """Run on a Poisson sample of the records.
+
+        Parameters
+        ----------
+        probability : float, or exact number as str, Fraction or Decimal
+            Probability with which each record takes part, independently, in [0, 1].
+
+        Returns
+        -------
+        Step
+            The sampled mechanism; the mechanism itself at probability 1.
+        """
+        value = _checks.probability("probability", probability)
+        return self if value == 1 else PoissonSampled(self, value)
+
+    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
+        """Run on a batch of fixed size, drawn uniformly without replacement.
+
+        Parameters
+        ----------
+        batch_size : int
+            Number of records in the batch, in [0, ``dataset_size``].
+        dataset_size : int
+            Number of records, >= 1.
+
+        Returns
+        -------
+        Step
+            The sampled mechanism; the mechanism itself if the batch is the whole data set.
+        """
+        sampled = SampledWithoutReplacement(self, batch_size, dataset_size)
+        return self if sampled.batch_size == sampled.dataset_size else sampled
+
+
+def _only_single(mechanism: Any) -> None:
+    sampled = isinstance(mechanism, PoissonSampled | SampledWithoutReplacement)
+    if not isinstance(mechanism, Step) or sampled:
+        raise ValueError(f"mechanism must be a single step that is not sampled, got {mechanism!r}")
+
+
+@dataclass(frozen=True)
+class PoissonSampled(Step):
+    """A mechanism on a Poisson sample; see `Step.poisson_sampled`."""
+
+    mechanism: Step
+    probability: _checks.Number
+
+    def __init__(self, mechanism: Step, probability: Any) -> None:
+        _only_single(mechanism)
+        object.__setattr__(self, "mechanism", mechanism)
+        object.__setattr__(self, "probability", _checks.probability("probability", probability))
+
+
+@dataclass(frozen=True)
+class SampledWithoutReplacement(Step):
+    """A mechanism on a batch of fixed size; see `Step.sampled_without_replacement`."""
+
+    mechanism: Step
+    batch_size: int
+    dataset_size: int
+
+    def __init__(self, mechanism: Step, batch_size: int, dataset_size: int) -> None:
+        _only_single(mechanism)
+        size = _checks.count("dataset_size", dataset_size, least=1)
+        batch = _checks.count("batch_size", batch_size)
+        if batch > size:
+            raise ValueError(
+                f"batch_size must be at most dataset_size = {size}, got {batch_size!r}"
+            )
+        object.__setattr__(self, "mechanism", mechanism)
+        object.__setattr__(self, "batch_size", batch)
+        object.__setattr__(self, "dataset_size", size)
+
+
+@dataclass(frozen=True)
+class Composition(Mechanism):
+    """Adaptive composition of steps; made by `Mechanism.composed` and `compose`.
+
+    Parameters
+    ----------
+    parts : tuple of (step, int)
+        The different steps, sorted, each with its number of repetitions >= 1.
+    """
+
+    parts: tuple[tuple[Step, int], ...]
+
+    @property
+    def steps(self) -> int:
+        """Total number of steps."""
+        return sum(number for _, number in self.parts)
+
+
+def steps_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
+    """Return the different steps of a mechanism, each with its number of repetitions."""
+    if isinstance(mechanism, Composition):
+        return list(mechanism.parts)
+    if isinstance(mechanism, Step):
+        return [(mechanism, 1)]
+    raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
+
+
+def _sort_key(value: Any) -> tuple[Any, ...]:
+    """Key of an order of steps by type and parameters; functions come in that of their identity."""
+    if isinstance(value, Step):
+        inner = (_sort_key(getattr(value, field.name)) for field in fields(value))
+        return (0, type(value).__name__, *inner)
+    if isinstance(value, tuple):
+        return (1, *map(_sort_key, value))
+    if isinstance(value, int | float | Fraction):
+        return (2, value)
+    return (3, id(value))
+
+
+def _collect(steps: list[tuple[Step, int]]) -> Composition:
+    numbers: dict[Step, int] = {}
+    for step, number in steps:
+        numbers[step] = numbers.get(step, 0) + number
+    parts = [(step, number) for step, number in numbers.items() if number]
+    return Composition(tuple(sorted(parts, key=lambda part: _sort_key(part[0]))))
+
+
+def compose(*mechanisms: Mechanism) -> Composition:
+    """Compose mechanisms that run on the same data, adaptively.
+
+    Parameters
+    ----------
+    *mechanisms : Mechanism
+        Any number of mechanisms; none gives the mechanism that releases nothing.
+
+    Returns
+    -------
+    Composition
+        Equal steps are counted together; the order does not matter.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> warm_up, main = pe.dp_sgd(2.0, 0.01, 100), pe.dp_sgd(1.0, 0.02, 900)
+    >>> pe.compose(warm_up, main).steps
+    1000
+    """
+    return _collect([part for mechanism in mechanisms for part in steps_of(mechanism)])

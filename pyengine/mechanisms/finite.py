@@ -1,0 +1,128 @@
+"""Mechanisms with finitely many outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pyengine import _checks
+from pyengine.mechanisms.core import Step
+
+__all__ = ["FinitePair", "GenericMechanism", "RandomizedResponse", "from_probabilities"]
+
+NORMALISATION = 1e-12  # what rounding may do to a sum of doubles that should be 1
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Step):
+    """Randomized response: the true category, or else any other one with equal probability.
+
+    Parameters
+    ----------
+    truth_probability : float or exact number
+        Probability of reporting the true category, in [0, 1]; each other category is reported with
+        probability ``(1 - truth_probability) / (categories - 1)``.
+    categories : int
+        Number of categories, >= 2.
+    """
+
+    truth_probability: _checks.Number
+    categories: int = 2
+
+    def __init__(self, truth_probability: Any, categories: int = 2) -> None:
+        value = _checks.probability("truth_probability", truth_probability)
+        object.__setattr__(self, "truth_probability", value)
+        object.__setattr__(self, "categories", _checks.count("categories", categories, least=2))
+
+
+@dataclass(frozen=True)
+class GenericMechanism(Step):
+    """The least private mechanism that is (ε, δ)-DP.
+
+    With probability δ it tells which data it ran on, and otherwise it is randomized response with
+    truth probability e^ε/(1 + e^ε).
+
+    Parameters
+    ----------
+    epsilon : float or exact number
+        In [0, ∞).
+    delta : float or exact number
+        In [0, 1].
+    """
+
+    epsilon: _checks.Number
+    delta: _checks.Number = 0.0
+
+    def __init__(self, epsilon: Any, delta: Any = 0.0) -> None:
+        object.__setattr__(self, "epsilon", _checks.non_negative("epsilon", epsilon))
+        object.__setattr__(self, "delta", _checks.probability("delta", delta))
+
+
+@dataclass(frozen=True)
+class FinitePair(Step):
+    """Two probability vectors on the same outcomes; made by `from_probabilities`.
+
+    Parameters
+    ----------
+    p, q : tuple of float or exact number
+        Probabilities of each outcome without and with the record.
+    """
+
+    p: tuple[_checks.Number, ...]
+    q: tuple[_checks.Number, ...]
+
+
+def from_probabilities(p: Any, q: Any) -> FinitePair:
+    """Make a mechanism of two probability vectors.
+
+    Parameters
+    ----------
+    p, q : sequence of float or exact number, of one length
+        Probability of each outcome without and with the record, each in [0, 1]; the sum of each
+        vector is 1 within 1e-12 and exactly 1 if all its entries are exact.  An outcome that is
+        possible under one law only has infinite loss.
+
+    Returns
+    -------
+    FinitePair
+        Its doubles are divided by their sum.
+
+    Raises
+    ------
+    ValueError
+        For vectors that are no probabilities or have different lengths.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> pe.from_probabilities(["1/4", "3/4"], ["3/4", "1/4"]).q
+    (Fraction(3, 4), Fraction(1, 4))
+    """
+    first, second = _vector("p", p), _vector("q", q)
+    if len(first) != len(second):
+        raise ValueError(f"q must have as many entries as p, {len(first)}, got {len(second)}")
+    return FinitePair(first, second)
+
+
+def _exactly(entry: _checks.Number) -> Fraction:
+    return Fraction(entry)
+
+
+def _vector(name: str, values: Any) -> tuple[_checks.Number, ...]:
+    if isinstance(values, str | bytes):
+        raise ValueError(f"{name} must be a sequence of probabilities, got {values!r}")
+    try:
+        entries = tuple(_checks.probability(f"{name}[{i}]", v) for i, v in enumerate(values))
+    except TypeError:
+        raise ValueError(f"{name} must be a sequence of probabilities, got {values!r}") from None
+    if not entries:
+        raise ValueError(f"{name} must have at least one entry, got {values!r}")
+    total = sum(map(_exactly, entries), Fraction(0))
+    if all(isinstance(entry, Fraction) for entry in entries):
+        if total != 1:
+            raise ValueError(f"{name} must add up to 1, got a sum of {total}")
+        return entries
+    if not abs(total - 1) <= NORMALISATION:
+        raise ValueError(f"{name} must add up to 1, got a sum of {float(total)!r}")
+    return tuple(float(_exactly(entry) / total) for entry in entries)

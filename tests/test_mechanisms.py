@@ -1,0 +1,106 @@
+"""Mechanisms as values: exact parameters, equality, wrong input."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import pyengine as pe
+from pyengine import _checks
+
+STEPS = (
+    pe.GaussianMechanism("0.7"),
+    pe.GaussianMechanism(0.7).poisson_sampled(0.1),
+    pe.LaplaceMechanism(0.7).poisson_sampled(0.1),
+    pe.GaussianMechanism(0.7).sampled_without_replacement(batch_size=10, dataset_size=100),
+    pe.DiscreteGaussianMechanism(1.5, sensitivity=2),
+    pe.DiscreteLaplaceMechanism("3/2"),
+    pe.RandomizedResponse(0.75),
+    pe.GenericMechanism(1.0, 1e-6),
+    pe.from_probabilities([0.25, 0.75], [0.5, 0.5]),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [
+        ("4096/50000", Fraction(4096, 50000)),
+        ("16384 / 1281167", Fraction(16384, 1281167)),
+        ("1e-3", Fraction(1, 1000)),
+        (" .5 ", Fraction(1, 2)),
+        ("1.5e2/3E-1", Fraction(500)),
+        ("1/3", Fraction(1, 3)),
+    ],
+)
+def test_fractions(text: str, exact: Fraction) -> None:
+    assert _checks.positive("x", text) == exact
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1/0", "one", "1//2", "1/2/3", "nan", "1e9999", "1e999/1e-999", "0x1", "1_0", "²"]
+)
+def test_wrong_numbers(text: str) -> None:
+    with pytest.raises(ValueError, match="x must be"):
+        _checks.positive("x", text)
+
+
+@pytest.mark.parametrize("given", ["0.1", Decimal("0.1"), Fraction(1, 10), " 1 / 10 "])
+def test_exact_parameters(given: Any) -> None:
+    exact = pe.dp_sgd(given, given, 10)
+    assert exact.parts[0][0].probability == Fraction(1, 10)
+    assert exact != pe.dp_sgd(0.1, 0.1, 10)  # the double is another number
+    assert pe.gamma_bound(exact, 0.1) == pe.gamma_bound(pe.dp_sgd(0.1, 0.1, 10), 0.1)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_values(step: pe.Mechanism) -> None:
+    for twin in (pickle.loads(pickle.dumps(step)), copy.deepcopy(step)):
+        assert twin == step
+        assert hash(twin) == hash(step)
+    assert step.composed(3) == pe.compose(step, step.composed(2))
+    assert step.composed(0) == pe.compose()
+
+
+def test_order_does_not_matter() -> None:
+    assert pe.compose(*STEPS) == pe.compose(*reversed(STEPS))
+    assert pe.compose(*STEPS) + STEPS[3] == STEPS[3] + pe.compose(*STEPS)
+
+
+def test_whole_samples() -> None:
+    assert STEPS[0].poisson_sampled(1) is STEPS[0]
+    whole = pe.SampledWithoutReplacement(STEPS[0], 5, 5)
+    assert STEPS[0].sampled_without_replacement(batch_size=5, dataset_size=5) is STEPS[0]
+    assert whole.batch_size == whole.dataset_size
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: STEPS[1].poisson_sampled(0.5), "must be a single step that is not sampled"),
+        (lambda: pe.PoissonSampled(pe.compose(), 0.5), "must be a single step"),
+        (lambda: pe.SampledWithoutReplacement(STEPS[0], 6, 5), "batch_size must be at most"),
+        (lambda: pe.SampledWithoutReplacement(STEPS[0], 0, 0), "dataset_size must be an integer"),
+        (lambda: pe.LaplaceMechanism(0), "noise_multiplier must be positive"),
+        (lambda: pe.LaplaceMechanism("1e-999"), "noise_multiplier must be positive"),
+        (lambda: pe.LaplaceMechanism(Decimal("inf")), "noise_multiplier must be finite"),
+        (lambda: pe.DiscreteGaussianMechanism(1.0, 0), "sensitivity must be an integer >= 1"),
+        (lambda: pe.RandomizedResponse(1.5), "truth_probability must lie in"),
+        (lambda: pe.RandomizedResponse(0.5, 1), "categories must be an integer >= 2"),
+        (lambda: pe.GenericMechanism(-1.0), "epsilon must be finite and >= 0"),
+        (lambda: pe.from_probabilities([0.5, 0.5], [1.0]), "q must have as many entries as p"),
+        (lambda: pe.from_probabilities([0.5, 0.4], [0.5, 0.5]), "p must add up to 1"),
+        (lambda: pe.from_probabilities(["1/2", "1/3"], [0.5, 0.5]), "p must add up to 1"),
+        (lambda: pe.from_probabilities([1.5, -0.5], [0.5, 0.5]), r"p\[0\] must lie in"),
+        (lambda: pe.from_probabilities([], []), "p must have at least one entry"),
+        (lambda: pe.from_probabilities("11", [0.5, 0.5]), "p must be a sequence"),
+        (lambda: pe.from_probabilities(1.0, [0.5, 0.5]), "p must be a sequence"),
+    ],
+)
+def test_wrong_input(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
