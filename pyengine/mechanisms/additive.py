@@ -40,7 +40,8 @@ class LaplaceMechanism(Step):
     Parameters
     ----------
     noise_multiplier : float or exact number
-        Scale b of the noise, of density ``exp(-|x|/b) / (2b)``, divided by the sensitivity, in (0, ∞).
+        Scale b of the noise, of density ``exp(-|x|/b) / (2b)``, divided by the sensitivity; in
+        (0, ∞).
     """
 
     noise_multiplier: _checks.Number
