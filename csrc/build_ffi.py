@@ -12,6 +12,7 @@ from cffi import FFI
 
 # setuptools wants paths relative to the root of the project, which is where builds run.
 SOURCES = [
+    "csrc/cpu.c",
     "csrc/normal.c",
     "csrc/closed_form.c",
     "csrc/mixture.c",

@@ -12,6 +12,13 @@
 
 #include <stddef.h>
 
+/* Which clone of the array kernels this machine runs.
+ *
+ * Definition      4 or 3 for the clone of x86-64-v4 or -v3, 1 for the default one, 0 where the
+ *                 compiler made no clones (csrc/simd.h)
+ */
+int pe_simd_level(void);
+
 /* Standard normal density.
  *
  * Definition      phi(x) = exp(-x^2/2)/sqrt(2 pi)
