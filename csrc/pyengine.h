@@ -12,6 +12,13 @@
 
 #include <stddef.h>
 
+/* Which clone of the array kernels this machine runs.
+ *
+ * Definition      4 or 3 for the clone of x86-64-v4 or -v3, 1 for the default one, 0 where the
+ *                 compiler made no clones (csrc/simd.h)
+ */
+int pe_simd_level(void);
+
 /* Standard normal density.
  *
  * Definition      phi(x) = exp(-x^2/2)/sqrt(2 pi)
@@ -168,6 +175,17 @@ size_t pe_law_panels(const pe_law *a);
 void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double *rows);
 void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n,
                   const double *log_target, double *rows);
+
+/* ---- lattice engine: lattice.c -----------------------------------------------------------------
+ *
+ * Logs of the N(shift, 1)-masses below z[0], between successive z[i], and above z[n-1] (n + 1 values).
+ *
+ * Domain          n >= 1 increasing finite z
+ * Method          middle and half width, Hermite series, where the cell is narrow; Mills' ratio else.
+ *                 Widths are differences of the given doubles, so narrow cells lose nothing
+ * Observed error  of log_mass, relative to the mass: 1 unit of 2^-52 (4 + |log_mass| + (|z| + |shift|)^2)
+ */
+void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass);
 
 /* Noncentral chi-squared distribution with df degrees of freedom and noncentrality nc.
  *

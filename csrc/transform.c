@@ -14,6 +14,7 @@ static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the al
 static const double QUADRATURE_TOL = 2e-16; /* absolute error allowed in n log M */
 static const double DECAY = 41.0;           /* the t sum stops where its terms are below e^-41 */
 static const double FEW_STEPS = 64.0;
+static const double ROTATION_COST = 0.25;   /* of a node by rotation, beside one by itself */
 static const double MARGIN = 4.0;           /* of the error terms that are estimates */
 static const size_t MAX_NODES_T = 4000000;
 static const double MAX_NODES_Z = 1e6;
@@ -147,24 +148,23 @@ PE_CLONES static void rotating_sums(const double *l, const double *w, size_t m, 
                                     double ht, double *re, double *im) {
     double c[RUN][PE_LANES] = {{0}}, s[RUN][PE_LANES] = {{0}};
     for (size_t j = 0; j < m; j += PE_LANES) {
-        double x[PE_LANES], y[PE_LANES], p[PE_LANES], q[PE_LANES];
         for (int u = 0; u < PE_LANES; u++) {
             double b = start * l[j + u], h = ht * l[j + u], cm1, smx;
             pe_vcosm1_sinmx(b, &cm1, &smx);
-            x[u] = w[j + u] * (1.0 + cm1);
-            y[u] = w[j + u] * (smx + b);
+            double x = w[j + u] * (1.0 + cm1), y = w[j + u] * (smx + b);
             pe_vcosm1_sinmx(h, &cm1, &smx);
-            p[u] = 1.0 + cm1;
-            q[u] = smx + h;
-        }
-        for (int k = 0; k < RUN; k++)
-            for (int u = 0; u < PE_LANES; u++) {
-                double a = x[u], b = y[u];
+            double p = 1.0 + cm1, q = smx + h;
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC unroll 16 /* with the loop over k rolled up, x and y would travel through memory */
+#endif
+            for (int k = 0; k < RUN; k++) {
+                double a = x, b0 = y;
                 c[k][u] += a;
-                s[k][u] += b;
-                x[u] = a * p[u] - b * q[u];
-                y[u] = a * q[u] + b * p[u];
+                s[k][u] += b0;
+                x = a * p - b0 * q;
+                y = a * q + b0 * p;
             }
+        }
     }
     for (int k = 0; k < RUN; k++) {
         re[k] = pe_lane_sum(c[k]);
@@ -223,12 +223,13 @@ static void add_power(double n, double a, double b, double mean, double *e_re, d
 /* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group for t_k = k ht,
  * first <= k < last; the factor R of a single step goes into the product in singles instead. */
 static int group_exponents(const pe_group *g, double lambda, const strip *st, double ht,
-                           size_t first, size_t last,
+                           size_t first, size_t last, int decayed,
                            double *e_re, double *e_im, double *singles, double *budget) {
     double h = strip_spacing(st, g->n, (double)(last - 1) * ht);
     double count = (st->z_hi - st->z_lo) / h;
+    int rotate = decayed || g->n < FEW_STEPS;
     if (!(count < MAX_NODES_Z)) return PE_TOO_COSTLY;
-    *budget -= (count + 1.0) * (double)(last - first);
+    *budget -= (count + 1.0) * (double)(last - first) * (rotate ? ROTATION_COST : 1.0);
     if (*budget < 0.0) return PE_TOO_COSTLY;
     pe_nodes nodes;
     if (pe_nodes_new(&nodes, g, st->z_lo, h, (size_t)count + 1)) return PE_NO_MEMORY;
@@ -236,7 +237,7 @@ static int group_exponents(const pe_group *g, double lambda, const strip *st, do
     pe_nodes_cumulants(&nodes, 1.0, lambda, &k);
     double *w = nodes.d; /* the defects are no longer needed */
     pe_nodes_tilt(&nodes, lambda, k.k0, w);
-    if (g->n < FEW_STEPS) {
+    if (rotate) {
         double total = 0.0;
         for (size_t j = 0; j < nodes.m; j++) total += w[j];
         for (size_t i = first; i < last; i += RUN) {
@@ -321,7 +322,8 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, strip *strips) {
 /* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
 static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *strips,
                             double **e_re, double **e_im) {
-    double budget = ladder->cost_limit, v = ladder->gaussian_variance;
+    double budget = ladder->cost_limit, v = ladder->gaussian_variance, steps = 0.0;
+    for (size_t i = 0; i < ladder->n_groups; i++) steps += ladder->groups[i].n;
     double first = 9.0 / (ln->sd * ln->ht);
     if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
     size_t done = 0, cap = (size_t)first + 16;
@@ -341,10 +343,13 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *s
             im[i] = singles[2 * i + 1] = 0.0;
             singles[2 * i] = 1.0;
         }
-        int status = PE_OK;
+        /* the power n multiplies an error of R, and |R|^n what is left of it */
+        double top = done ? -INFINITY : 0.0;
+        for (size_t i = done - done / 3; i < done; i++) top = fmax(top, re[i]);
+        int decayed = steps * exp(top) < 1.0, status = PE_OK;
         for (size_t i = 0; i < ladder->n_groups && !status; i++)
             status = group_exponents(&ladder->groups[i], ln->lambda, &strips[i], ln->ht, done, cap,
-                                     re, im, singles, &budget);
+                                     decayed, re, im, singles, &budget);
         for (size_t i = done; i < cap && !status; i++)
             add_power(1.0, singles[2 * i] - 1.0, singles[2 * i + 1], 0.0, &re[i], &im[i]);
         free(singles);
