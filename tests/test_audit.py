@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -192,6 +193,17 @@ def test_prior_aware_attack_on_orthogonal_candidates(steps: int) -> None:
     assert expected <= bound
     likelihood = audit.log_likelihood_scores(releases, candidates, noise=noise)
     assert np.array_equal(np.argmax(likelihood, axis=1), np.argmax(scores, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("count", "mu"), [(1, 2.0), (2, 0.3), (10, 1.0), (1000, 5.0), (10**6, 2.0), (10**9, 30.0)]
+)
+def test_orthogonal_success_against_arbitrary_precision(count: int, mu: float) -> None:
+    with mpmath.workdps(25):
+        exact = mpmath.quad(
+            lambda z: mpmath.npdf(z) * mpmath.ncdf(z + mu) ** (count - 1), range(-14, 22, 2)
+        )
+    assert audit.orthogonal_success(count, mu) == pytest.approx(float(exact), rel=1e-13)
 
 
 def test_sampled_attacks() -> None:

@@ -109,7 +109,7 @@ def orthogonal_success(candidates: int, mu: float) -> float:
     --------
     >>> from pyengine import audit
     >>> round(audit.orthogonal_success(10, 0.0), 12), round(audit.orthogonal_success(10, 1.0), 6)
-    (0.1, 0.354398)
+    (0.1, 0.340936)
     """
     others = _checks.count("candidates", candidates, least=1) - 1
     shift = float(_checks.non_negative("mu", mu))

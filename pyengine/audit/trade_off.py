@@ -168,7 +168,7 @@ def empirical_trade_off(
     >>> curve = audit.empirical_trade_off(rng.normal(0, 1, 10_000), rng.normal(1, 1, 10_000))
     >>> gap = curve.compare(lambda alpha: 1 - alpha)  # perfect privacy: refuted
     >>> gap.violated, round(gap.excess, 2)
-    (True, 0.34)
+    (True, 0.35)
     """
     without, with_record = scores("null", null), scores("alternative", alternative)
     error = (1.0 - probability_level("confidence", confidence)) / 2.0  # for each sample
