@@ -39,6 +39,7 @@ FLOORS = {
     "pyengine.baselines": 4,
     "pyengine.audit": 4,
     "pyengine.interop": 4,
+    "pyengine.conformance": 5,
     "pyengine.tables": 5,
     "pyengine.plots": 5,
     "pyengine.cli": 5,
