@@ -61,6 +61,7 @@ class _Lib:
     def pe_law_solve(
         self, law: Any, is_reversed: bool, functional: int, n: int, log_target: Any, rows: Any, /
     ) -> None: ...
+    def pe_normal_cells(self, n: int, z: Any, shift: float, log_mass: Any, /) -> None: ...
 
 lib: _Lib
 ffi: Any
