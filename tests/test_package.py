@@ -38,6 +38,7 @@ FLOORS = {
     "pyengine.targets": 4,
     "pyengine.baselines": 4,
     "pyengine.interop": 4,
+    "pyengine.conformance": 5,
     "pyengine.tables": 5,
     "pyengine.audit": 5,
     "pyengine.plots": 5,
