@@ -16,8 +16,7 @@ from pyengine.mechanisms import Mechanism, describe
 
 __all__ = ["in_words", "number", "paint", "print_json", "print_table"]
 
-RED, PLAIN = "\033[31m", "\033[0m"
-SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}  # as the grammar has them
+RED, BOLD, PLAIN = "\033[31m", "\033[1m", "\033[0m"
 
 
 def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -33,10 +32,10 @@ def in_words(mechanism: Mechanism) -> list[str]:
     """One line for each kind of step."""
     lines = []
     for step in describe(mechanism):
-        name = step.pop("mechanism").removesuffix("Mechanism")
+        name = step.pop("mechanism")
         steps = step.pop("steps")
-        words = [f"{SHORT.get(key, key)} {_short(value)}" for key, value in step.items()]
-        lines.append(f"{', '.join([name, *words])}, {steps:,} step{'' if steps == 1 else 's'}")
+        parameters = ", ".join(f"{key} {_short(value)}" for key, value in step.items())
+        lines.append(f"{steps:,} x {name}: {parameters}")
     return lines or ["no steps"]
 
 
