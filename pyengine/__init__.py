@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("plots", "tables")
+_LAZY = ("audit", "plots", "tables")
 
 
 def __getattr__(name: str) -> ModuleType:
