@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("audit", "plots", "tables")
+_LAZY = ("duality", "audit", "plots", "tables")
 
 
 def __getattr__(name: str) -> ModuleType:
