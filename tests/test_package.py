@@ -40,6 +40,7 @@ FLOORS = {
     "pyengine.interop": 4,
     "pyengine.conformance": 5,
     "pyengine.tables": 5,
+    "pyengine.verification": 5,
     "pyengine.audit": 5,
     "pyengine.plots": 5,
     "pyengine.cli": 5,
