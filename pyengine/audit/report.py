@@ -128,7 +128,7 @@ def picture(findings: Mapping[str, Sequence[Finding]] | Sequence[Finding]) -> by
 
 
 def _panel(axis: Any, title: str, items: Sequence[Finding]) -> None:
-    from pyengine.plots import COLOURS  # one palette for all pictures
+    from pyengine.plots.style import COLOURS  # one palette for all pictures
 
     levels = np.concatenate([np.geomspace(1e-4, 0.1, 120), np.linspace(0.1, 1.0, 180)[1:]])
     for colour, item in zip(COLOURS * (1 + len(items) // len(COLOURS)), items, strict=False):
