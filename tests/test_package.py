@@ -53,7 +53,16 @@ REFERENCE_MAY_IMPORT = (
     "pyengine.errors",
     "pyengine._checks",
 )
-HEAVY = {"flint", "matplotlib", "mpmath", "numba", "scipy", "sklearn"}
+HEAVY = {
+    "distributed",
+    "flint",
+    "matplotlib",
+    "mpmath",
+    "numba",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+}
 
 
 def module_name(path: Path) -> str:
