@@ -209,7 +209,7 @@ def test_doubles(written: Path) -> None:
         ),
         (
             HEAD.replace("steps", "argument,steps") + "1,1,kappa,1,epsilon,add,0,1\n",
-            "argument must",
+            "row 1: argument must be one of 'delta'; got 'kappa'",
         ),
     ],
 )
@@ -275,7 +275,7 @@ def test_command(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].split() == [
         "row", "workflow", "question", "adjacency", "at", "value", "truth", "error", "verdict"
     ]  # fmt: skip
-    assert [line.split("  ")[-1] for line in lines[1:-1]] == [
+    assert [line.split("  ")[-1].strip() for line in lines[1:-1]] == [
         "safe", "within tolerance", "UNSAFE", "safe", "no value"
     ]  # fmt: skip
     assert "+9.7e-03" in lines[1]

@@ -25,6 +25,7 @@ NUMBERS = ("value", "lower", "upper")
 ASKED = ("question", "adjacency", "argument", "at")
 # Columns of our own tables that say nothing about what is claimed.
 SILENT = ("error", "certainty", "engine", "message", "pyengine")
+SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}
 
 
 class ClaimsError(ValueError):
@@ -201,7 +202,9 @@ def _all_parameters() -> set[str]:
 
 
 def _in_words(made: Phase) -> str:
-    words = [f"{key}={value}" for key, value in made.parameters if isinstance(value, str)]
+    words = [
+        f"{SHORT.get(key, key)} {value}" for key, value in made.parameters if isinstance(value, str)
+    ]
     return f"{made.kind.removesuffix('Mechanism')} {', '.join(words)}"
 
 
