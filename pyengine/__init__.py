@@ -6,7 +6,7 @@ from types import ModuleType
 from pyengine import special
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
-from pyengine.errors import AccuracyError
+from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import (
     Composition,
     DiscreteGaussianMechanism,
@@ -31,6 +31,7 @@ from pyengine.mechanisms import (
 
 __all__ = [
     "AccuracyError",
+    "ApproximationWarning",
     "Bounds",
     "Composition",
     "DiscreteGaussianMechanism",
@@ -60,7 +61,7 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("duality", "audit", "plots", "tables")
+_LAZY = ("approximations", "audit", "duality", "plots", "tables")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -13,7 +13,8 @@ from pyengine.pairs import ordered_pair
 
 __all__ = ["ADJACENCIES", "METHODS", "THREAT_MODELS", "clear_cache", "questions"]
 
-METHODS = ("auto", "closed_form", "spectral", "convolution", "exact")
+APPROXIMATIONS = ("edgeworth", "clt", "monte_carlo")
+METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", *APPROXIMATIONS)
 GAUSSIAN = ("auto", "closed_form", "spectral", "convolution")
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
 THREAT_MODELS = ("dp",)
@@ -50,6 +51,10 @@ def questions(
     AccuracyError
         Where no engine can answer for the mechanism.
     """
+    if method in APPROXIMATIONS:
+        from pyengine.engines.published import published
+
+        return published(mechanism, adjacency, method)
     if adjacency == "add_remove":
         add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
         if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):
