@@ -6,34 +6,42 @@ from types import ModuleType
 from pyengine import special
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
-from pyengine.errors import AccuracyError
+from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import (
     Composition,
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
+    DistributionPair,
     FinitePair,
     GaussianMechanism,
     GenericMechanism,
     LaplaceMechanism,
+    LikelihoodRatio,
     Mechanism,
     PoissonSampled,
     RandomizedResponse,
     SampledWithoutReplacement,
     compose,
     dp_sgd,
+    from_distributions,
+    from_log_likelihood_ratio,
     from_probabilities,
+    from_profile,
 )
 
 __all__ = [
     "AccuracyError",
+    "ApproximationWarning",
     "Bounds",
     "Composition",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
+    "DistributionPair",
     "FinitePair",
     "GaussianMechanism",
     "GenericMechanism",
     "LaplaceMechanism",
+    "LikelihoodRatio",
     "Mechanism",
     "PoissonSampled",
     "RandomizedResponse",
@@ -43,14 +51,17 @@ __all__ = [
     "delta",
     "dp_sgd",
     "epsilon",
+    "from_distributions",
+    "from_log_likelihood_ratio",
     "from_probabilities",
+    "from_profile",
     "gamma_bound",
     "special",
     "trade_off",
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("plots", "tables")
+_LAZY = ("approximations", "audit", "duality", "plots", "tables")
 
 
 def __getattr__(name: str) -> ModuleType:
