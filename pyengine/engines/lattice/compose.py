@@ -26,9 +26,9 @@ SUM_ROUNDING = 64.0 * UNIT  # of NumPy's pairwise sums of at most 2^25 terms, an
 class Sum:
     """Tilted masses of the sum on the window.
 
-    The mass at index i = first + shift + j is ``mass[j] e^{log_scale - rate i}`` up to absolute errors:
-    ``noise`` on each mass, ``below`` and ``above`` for what lies outside the window (its tilted
-    mass, part of which may be counted inside), and the relative error ``scale_error``.
+    The mass at index i = first + shift + j is ``mass[j] e^{log_scale - rate i}`` up to absolute
+    errors: ``noise`` on each mass, ``below`` and ``above`` for what lies outside the window (its
+    tilted mass, part of which may be counted inside), and the relative error ``scale_error``.
     """
 
     mass: FloatArray
@@ -58,7 +58,9 @@ class Composed:
 def compose_on(parts: tuple[Part, ...], plan: Plan) -> Composed:
     """Compose on a planned lattice."""
     steps = [number for _, number in parts]
-    masses = [step_masses(law, grid, plan) for (law, _), grid in zip(parts, plan.grids, strict=True)]
+    masses = [
+        step_masses(law, grid, plan) for (law, _), grid in zip(parts, plan.grids, strict=True)
+    ]
     per = plan.place.tilt * plan.spacing
     scales_a = [grid.log_scale for grid in plan.grids]
     scales_b = [m.log_scale_b for m in masses]
@@ -99,8 +101,8 @@ def _lost(parts: tuple[Part, ...], masses: list[StepMasses]) -> tuple[float, flo
         upper += steps * math.log1p(-whole) if whole < 1.0 else -math.inf
         blur += steps * made.blur
     return (
-        -math.expm1(lower) * (1.0 - 2.0**-48),
-        min(-math.expm1(upper) * (1.0 + 2.0**-48) * math.exp(blur), 1.0),
+        0.0 - math.expm1(lower) * (1.0 - 2.0**-48),
+        min(0.0 - math.expm1(upper) * (1.0 + 2.0**-48) * math.exp(blur), 1.0),
     )
 
 

@@ -77,7 +77,7 @@ class Plan:
 
 
 def _window(found: Survey, tilt: float, log_small: float) -> tuple[float, float, float, float]:
-    """Losses beyond which the tilted law has a mass below e^log_small, and the tilts of the bounds."""
+    """Losses beyond which the tilted law has little mass, and the tilts of Chernoff's bounds."""
     total, mean, variance = found.cumulants(tilt)
     deviation = math.sqrt(max(variance, 1e-300))
     ends = []
@@ -108,12 +108,10 @@ def _range(
     log_small: float,
     log_lost: float,
 ) -> tuple[float, float, npt.NDArray[np.bool_]]:
-    """Losses of one step outside which its mass may be folded onto the ends, and the atoms inside."""
+    """Where one step's mass may be folded onto the ends of its range, and the atoms inside."""
     bare = np.logaddexp.accumulate(log_a)
-    if tilt <= 0.0:  # whatever the other steps do, it adds no more than its bare mass
-        outside = bare < log_lost
-    else:
-        outside = bare + tilt * loss - log_scale < log_small
+    # for a tilt <= 0, whatever the other steps do, a step adds no more than its bare mass
+    outside = bare < log_lost if tilt <= 0.0 else bare + tilt * loss - log_scale < log_small
     low = int(np.argmin(outside))  # the first that must be inside
     above = np.logaddexp.accumulate((log_a + tilt * loss - log_scale)[::-1])[::-1]
     bare = np.logaddexp.accumulate((log_a + loss)[::-1])[::-1]
@@ -129,9 +127,7 @@ def _range(
     )
 
 
-def _anchors(
-    parts: tuple[Part, ...], spacing: float
-) -> tuple[list[float], float, float | None]:
+def _anchors(parts: tuple[Part, ...], spacing: float) -> tuple[list[float], float, float | None]:
     """Anchors on which atoms at the ends of supports lie, a spacing and what it must divide."""
     anchors = []
     unit = None
@@ -182,9 +178,7 @@ def _sketch(
     return _Sketch(tilt, ranges, (min(s_low, place.reach[0]), s_high, tilt_low, tilt_high))
 
 
-def _best_sketch(
-    parts: tuple[Part, ...], found: Survey, place: Place, tolerance: float
-) -> _Sketch:
+def _best_sketch(parts: tuple[Part, ...], found: Survey, place: Place, tolerance: float) -> _Sketch:
     """The tilt of the narrowest window among those at which rounding does not matter.
 
     The saddle point needs the fewest digits, but where single large steps matter its tilted law is

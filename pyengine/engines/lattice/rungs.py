@@ -1,7 +1,7 @@
 """Places on which a composition is kept, and the cache of what was computed there.
 
-Places (rungs) stand at signed roots w = 0, -2, -4, ... of the tilt for lower tails and at odd w between
-the means of A and B for the middle, so that answers do not depend on what was asked before.
+Places (rungs) stand at signed roots w = 0, -2, -4, ... of the tilt for lower tails and at odd w
+between the means of A and B for the middle, so that answers do not depend on earlier questions.
 """
 
 from __future__ import annotations
@@ -50,22 +50,33 @@ class Rungs:
         self.parts = parts
         self.survey: Survey = survey(parts)
         self.steps = sum(self.survey.steps)
+        end = -self.survey.root(self.survey.last_tilt(-1.0))
+        self.lower_rungs = max(math.ceil((0.9 * end - 0.5 * STEP) / STEP) + 1, 1)
+        self._end = end
 
     def place(self, rung: int, outer: bool) -> Place:
         """Place of rung 0, 1, ..."""
         found = self.survey
         if outer:
-            root = -STEP * rung
-            ends = (root - OVERLAP, root + OVERLAP)
+            root = max(-STEP * rung, -0.9 * self._end)
             tilt = found.tilt_at(root) if rung else 0.0
-            top = math.inf if rung == 0 else self._mean(ends[1])
-            return Place(tilt, True, (self._mean(ends[0]), top))
+            top = math.inf if rung == 0 else self._mean(root + OVERLAP)
+            low = self.lowest if rung == self.lower_rungs - 1 else self._mean(root - OVERLAP)
+            return Place(tilt, True, (low, top))
         last = found.root(1.0)
         if last <= STEP:
             return Place(0.5, False, (self._mean(-OVERLAP), self._mean(last + OVERLAP)))
         root = min(1.0 + STEP * rung, last - 0.5)
         tilt = min(found.tilt_at(root), 1.0)
-        return Place(tilt, False, (self._mean(root - OVERLAP - 0.5), self._mean(root + OVERLAP + 0.5)))
+        return Place(
+            tilt, False, (self._mean(root - OVERLAP - 0.5), self._mean(root + OVERLAP + 0.5))
+        )
+
+    @property
+    def lowest(self) -> float:
+        """The smallest loss with a mass worth mentioning, roughly."""
+        survey = self.survey
+        return sum(n * float(x[0]) for n, x in zip(survey.steps, survey.loss, strict=True))
 
     def _mean(self, root: float) -> float:
         return self.survey.cumulants(self.survey.tilt_at(root))[1]
@@ -92,7 +103,9 @@ class Rungs:
         spacing = math.sqrt(0.5 * tolerance / coefficient)
         return min(spacing, 0.25 * deviation, 0.25 / (1.0 + abs(place.tilt)))
 
-    def tails(self, rung: int, outer: bool, spacing: float, tolerance: float) -> LowerTails | MiddleTails:
+    def tails(
+        self, rung: int, outer: bool, spacing: float, tolerance: float
+    ) -> LowerTails | MiddleTails:
         """What is computed on a rung with a spacing."""
         key = (self.parts, rung, outer, spacing, tolerance)
         with _lock:
@@ -101,7 +114,8 @@ class Rungs:
                 _kept.move_to_end(key)
                 return found
         composed = compose_on(
-            self.parts, make_plan(self.parts, self.survey, self.place(rung, outer), spacing, tolerance)
+            self.parts,
+            make_plan(self.parts, self.survey, self.place(rung, outer), spacing, tolerance),
         )
         found = (LowerTails if outer else MiddleTails)(composed)
         del composed
@@ -116,4 +130,3 @@ def refined(spacing: float, width: float, tolerance: float) -> float:
     """Spacing for another try, after a bracket of a given relative width."""
     wanted = math.sqrt(tolerance / width) if width < math.inf else 0.0
     return spacing * min(max(0.7 * wanted, 1.0 / 64.0), 0.7)
-

@@ -71,7 +71,7 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
     blur = 0.0
     for start in range(0, grid.last, CHUNK):
         stop = min(start + CHUNK, grid.last)
-        edges = origin + h * np.arange(start, stop + 1)
+        edges = origin + h * np.arange(start, stop + 1, dtype=np.float64)
         cells = law.cells(edges)
         shift = np.ascontiguousarray(
             cells.shift + 4.0 * UNIT * (np.abs(edges) + abs(origin) + abs(grid.anchor))
@@ -114,9 +114,9 @@ def _fold_below(
     blur = margin + 4.0 * float(shift[0])
     outer = plan.place.outer
     if log_b > -math.inf:
-        b[0] += math.exp(
-            log_b + (per - plan.spacing) * -grid.centre - lattice.log_scale_b
-        ) * (1.0 + 4.0 * margin)
+        b[0] += math.exp(log_b + (per - plan.spacing) * -grid.centre - lattice.log_scale_b) * (
+            1.0 + 4.0 * margin
+        )
     if log_a == -math.inf:
         return 0.0
     mass = math.exp(log_a + place - grid.log_scale)
@@ -139,9 +139,9 @@ def _fold_above(
     edge = float(shift[-1])
     outer = plan.place.outer
     if log_b > -math.inf:
-        b[-1] += math.exp(
-            log_b + (per - plan.spacing) * end - lattice.log_scale_b
-        ) * (1.0 + 4.0 * margin)
+        b[-1] += math.exp(log_b + (per - plan.spacing) * end - lattice.log_scale_b) * (
+            1.0 + 4.0 * margin
+        )
     if log_a == -math.inf:
         return
     mass = math.exp(log_a + place - grid.log_scale)

@@ -7,6 +7,7 @@ chosen is then certified from the fine lattice.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,6 +24,8 @@ Part = tuple[StepLaw, int]
 SMALLEST, LARGEST, PER_DECADE = 1e-12, 1e4, 40
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 LOG_TINY = -800.0
+DEEPEST = 45.0  # the largest signed root that matters: e^{-w²/2} is below all doubles
+ATOM = 1e-2  # (tilt sd)² of a tilted law that is an atom
 
 
 def scaled_tail(x: float) -> float:
@@ -49,7 +52,7 @@ class Survey:
     steps: tuple[int, ...]
 
     def cumulants(self, tilt: float) -> tuple[float, float, float]:
-        """log E_A e^{tilt S} and its first two derivatives."""
+        """Cumulant function log E_A e^{tilt S} and its first two derivatives."""
         total, first, second = 0.0, 0.0, 0.0
         for loss, log_mass, steps in zip(self.loss, self.log_mass, self.steps, strict=True):
             weight = log_mass + tilt * loss
@@ -78,35 +81,39 @@ class Survey:
         total, mean, _ = self.cumulants(tilt)
         return math.copysign(math.sqrt(max(2.0 * (tilt * mean - total), 0.0)), tilt)
 
+    def last_tilt(self, sign: float) -> float:
+        """A tilt beyond which the law is that of its last atom, or far beyond all doubles."""
+        tilt = sign * 0.25 / max(math.sqrt(self.cumulants(0.0)[2]), 1e-300)
+        for _ in range(200):
+            total, mean, variance = self.cumulants(tilt)
+            if 2.0 * (tilt * mean - total) > DEEPEST**2 or variance * tilt * tilt < ATOM:
+                break
+            tilt *= 2.0
+        return tilt
+
     def tilt_at(self, root: float) -> float:
         """The tilt with a given signed root, or the last one before the support ends."""
         return self._solve(lambda tilt: self.root(tilt) - root)
 
-    def tilt_of(self, loss: float) -> float:
-        """The tilt whose mean is a given loss, or the last one before the support ends."""
-        return self._solve(lambda tilt: self.cumulants(tilt)[1] - loss)
-
-    def _solve(self, increasing) -> float:  # type: ignore[no-untyped-def]
+    def _solve(self, increasing: Callable[[float], float]) -> float:
         """Root of an increasing function of the tilt."""
         value = increasing(0.0)
         if value == 0.0:
             return 0.0
         sign = -1.0 if value > 0.0 else 1.0
-        deviation = math.sqrt(self.cumulants(0.0)[2])
-        near, far = 0.0, sign * 0.25 / max(deviation, 1e-300)
-        limit = 600.0 * 64.0 / min(max(self.width, 1e-300), 600.0)
-        while sign * increasing(far) < 0.0:
-            near, far = far, 2.0 * far
-            if abs(far) > limit:
-                return near
-        for _ in range(60):
+        near, far = 0.0, self.last_tilt(sign)
+        if sign * increasing(far) <= 0.0:
+            return far
+        # from the far end by halves, then by bisection
+        while abs(far) > 1e-300 and sign * increasing(0.5 * far) >= 0.0:
+            far *= 0.5
+        near = 0.5 * far
+        while abs(far - near) > 1e-4 * abs(far):
             middle = 0.5 * (near + far)
             if sign * increasing(middle) < 0.0:
                 near = middle
             else:
                 far = middle
-            if abs(far - near) <= 1e-4 * abs(far):
-                break
         return 0.5 * (near + far)
 
     @property
@@ -118,16 +125,17 @@ class Survey:
 @lru_cache(maxsize=256)
 def survey(parts: tuple[Part, ...]) -> Survey:
     """Look at a composition of at least one step."""
-    positive = np.geomspace(
-        SMALLEST, LARGEST, int(PER_DECADE * math.log10(LARGEST / SMALLEST)) + 1
-    )
+    positive = np.geomspace(SMALLEST, LARGEST, int(PER_DECADE * math.log10(LARGEST / SMALLEST)) + 1)
     losses, masses, numbers = [], [], []
     for law, steps in parts:
         lowest, highest = law.support()
         edges = np.concatenate([-positive[::-1], [0.0], positive])
         edges = edges[(edges > lowest) & (edges < highest)]
-        ends = [x for x in (lowest, highest) if math.isfinite(x)]
-        edges = np.unique(np.concatenate([edges, ends])) if ends else edges
+        for end, towards in ((lowest, 1.0), (highest, -1.0)):
+            if math.isfinite(end):  # the law may crowd at an end of its support
+                near = end + towards * positive[positive < 0.2 * (1.0 + abs(end))]
+                edges = np.concatenate([edges, [end], near[(near > lowest) & (near < highest)]])
+        edges = np.unique(edges)
         cells = law.cells(edges)
         keep = (cells.log_a > LOG_TINY) & (cells.log_b > LOG_TINY)
         losses.append(cells.log_b[keep] - cells.log_a[keep])

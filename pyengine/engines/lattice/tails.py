@@ -26,11 +26,36 @@ NEAR = (-5, -3, -2, -1, 0, 1, 2, 4)  # around the best index, which is flat; any
 
 
 class Bracket(NamedTuple):
-    """Bounds, and -1, 0 or 1 where the answer lies left of, within or right of the reach."""
+    """Bounds, and -1, 0 or 1 where the answer lies left of, within or right of the reach.
+
+    ``c`` is the loss at which a bound of the trade-off function touches its curve.  For a profile,
+    ``a`` and ``b`` are those of the best test: at least A(E) and at most B(E) of one event.
+    """
 
     lower: FloatArray
     upper: FloatArray
     beyond: npt.NDArray[np.int64]
+    c: FloatArray
+    a: FloatArray
+    b: FloatArray
+
+    @classmethod
+    def empty(cls, size: int) -> Bracket:
+        """Arrays of zeros to be filled."""
+        none = [np.zeros(size) for _ in range(5)]
+        return cls(none[0], none[1], np.zeros(size, dtype=np.int64), *none[2:])
+
+    @classmethod
+    def of(
+        cls,
+        lower: FloatArray,
+        upper: FloatArray,
+        beyond: npt.NDArray[np.int64],
+        c: FloatArray,
+    ) -> Bracket:
+        """Without a test."""
+        none = np.zeros(lower.size)
+        return cls(lower, upper, beyond, c, none, none)
 
 
 class _Slice:
@@ -55,7 +80,7 @@ class _Slice:
         return (self._centre[0] + self.h * self.middle) + self._centre[1]
 
     def relative(self, c: FloatArray) -> FloatArray:
-        """c - x_mid."""
+        """Difference c - x_mid."""
         return ((c - self._centre[0]) - self.h * self.middle) - self._centre[1]
 
     @property
@@ -70,10 +95,11 @@ class _Slice:
 
     def error(self, part: Sum, log_q: float) -> float:
         """Relative error of a sum with its factor."""
-        blocks = 2.0 * lib.PE_SUM_BLOCK + part.mass.size / lib.PE_SUM_BLOCK
+        blocks = 2.0 * float(lib.PE_SUM_BLOCK) + part.mass.size / lib.PE_SUM_BLOCK
         farthest = max(abs(self.index[0]), abs(self.index[-1])) + abs(part.shift)
         exponents = abs(part.rate) * farthest + abs(part.log_scale)
-        return part.scale_error + SUM_ERROR * blocks * (1.0 + abs(log_q)) + UNIT * (32.0 + 8.0 * exponents)
+        sums = SUM_ERROR * blocks * (1.0 + abs(log_q))
+        return float(part.scale_error + sums + UNIT * (32.0 + 8.0 * exponents))
 
     def reach_of(self, part: Sum, log_q: float) -> float:
         """Total weight of the noise in a sum."""
@@ -88,7 +114,7 @@ class _Slice:
 
     def downward(self, part: Sum, log_q: float) -> FloatArray:
         """Discounted sums of what lies above each index of the slice, at that index."""
-        y = np.ascontiguousarray(part.mass[:self.first:-1])
+        y = np.ascontiguousarray(part.mass[: self.first : -1])
         sums = np.zeros(y.size + 1)
         if y.size:
             lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums[1:], True))
@@ -100,21 +126,24 @@ def _outside(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     return np.where(index < 1, -1, np.where(index >= size, 1, 0))
 
 
-def _interpolate(x: FloatArray, y: FloatArray, at: npt.NDArray[np.int64], x0: FloatArray) -> FloatArray:
-    """Chord of (x, y) between at - 1 and at, at x0."""
-    span = x[at] - x[at - 1]
+def _interpolate(
+    x: FloatArray, y: FloatArray, at: npt.NDArray[np.int64], x0: FloatArray
+) -> FloatArray:
+    """Chord of (x, y) between at - 1 and at, at x0; before index 0 there is (0, 0)."""
+    first = at == 0
+    x1, y1 = (np.where(first, 0.0, z[np.maximum(at - 1, 0)]) for z in (x, y))
+    span = x[at] - x1
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(span > 0.0, (x0 - x[at - 1]) / span, 1.0)
-    share = np.clip(share, 0.0, 1.0)
-    return y[at - 1] + share * (y[at] - y[at - 1])
+        share = np.where(span > 0.0, (x0 - x1) / span, 1.0)
+    return np.asarray(y1 + np.clip(share, 0.0, 1.0) * (y[at] - y1))
 
 
 class LowerTails:
     """Lower tails {S <= c} of both laws, and the profile H(A‖B), of an ``outer`` composition.
 
     Attributes, over the slice and relative to e^base (masses of B to e^base_b):
-    ``profile`` upper bounds of H at c = x_m, but for ``lost``; ``a`` lower bounds of A(K <= m), ``b``
-    upper bounds of B(K <= m).
+    ``profile`` upper bounds of H at c = x_m, but for ``lost``; ``a`` lower bounds of A(K <= m),
+    ``b`` upper bounds of B(K <= m).
     """
 
     def __init__(self, composed: Composed) -> None:
@@ -172,13 +201,19 @@ class LowerTails:
         )
         upper = upper * scale + self.lost[1]
         upper = np.where(inside, upper, upper + gain * np.maximum(1.0 - upper, 0.0))
-        lower = np.zeros(c.size)
+        lower, best = np.zeros(c.size), index.copy()
         for step in NEAR:
             near = np.clip(index + step, 0, self.a.size - 1)
             test = self.a[near] - self.b[near] * np.exp(np.minimum(doubt - position, 700.0))
+            best = np.where(test > lower, near, best)
             lower = np.maximum(lower, test)
         lower = lower * scale * (1.0 - 8.0 * UNIT) + self.lost[0]
-        return Bracket(lower, np.minimum(upper * (1.0 + 16.0 * UNIT), 1.0), beyond)
+        upper = np.minimum(upper * (1.0 + 16.0 * UNIT), 1.0)
+        scale_b = math.exp(min(self.base_b, 700.0))
+        error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
+        a = self.a[best] * scale * (1.0 - 8.0 * UNIT) + self.lost[0]
+        b = self.b[best] * scale_b * (1.0 + error)
+        return Bracket(lower, upper, beyond, c, a, b)
 
     def _scaled(self, mass: FloatArray, lost: float) -> FloatArray:
         with np.errstate(divide="ignore", over="ignore"):
@@ -191,11 +226,13 @@ class LowerTails:
         small = self._scaled(delta, self.lost[1]) * (1.0 - 16.0 * UNIT * (1.0 + abs(self.base)))
         index = np.searchsorted(self.profile, small, side="right") - 1
         beyond = np.where(index < 1, -1, np.where(index >= self.a.size - 1, 1, 0))
-        index = np.clip(index, 1, self.a.size - 2)
+        none = index < 0
+        index = np.clip(index, 0, self.a.size - 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = (small - self.profile[index]) / (self.profile[index + 1] - self.profile[index])
             gap = -np.log1p(np.clip(share, 0.0, 1.0) * math.expm1(-part.h))
             upper = -(part.offset[index] + gap) - part.loss + doubt
+            upper = np.where(none, math.inf, upper)
             large = self._scaled(delta, self.lost[0]) * (1.0 + 16.0 * UNIT * (1.0 + abs(self.base)))
             lower = np.full(delta.size, -math.inf)
             for step in NEAR:
@@ -204,7 +241,7 @@ class LowerTails:
                 # the test proves H > δ up to this ε
                 line = np.log(np.maximum(rest, 0.0) / self.b[near]) - part.loss - doubt
                 lower = np.maximum(lower, np.where(rest > 0.0, line, -math.inf))
-        return Bracket(lower, upper, beyond)
+        return Bracket.of(lower, upper, beyond, -upper)
 
     def second_from_first(self, mass: FloatArray) -> Bracket:
         """β = B(E) for the best E with A(E) = ``mass`` among lower sets of the loss."""
@@ -213,22 +250,21 @@ class LowerTails:
         enough = self._scaled(mass, self.lost[0]) * (1.0 + tiny)
         index = np.searchsorted(self.a, enough)
         beyond = _outside(index, self.a.size)
-        index = np.clip(index, 1, self.a.size - 1)
+        index = np.clip(index, 0, self.a.size - 1)
         upper = _interpolate(self.a, self.b, index, enough) * (1.0 + 16.0 * UNIT)
+        upper = np.where(enough > self.a[-1], math.inf, upper)
         less = self._scaled(mass, self.lost[1]) * (1.0 - tiny)
-        lower = np.zeros(mass.size)
+        lower, c = np.zeros(mass.size), np.full(mass.size, part.offset[0])
         for step in NEAR:
             near = np.clip(index + step, 0, self.a.size - 1)
             line = np.exp(part.offset[near]) * (less - self.profile[near])
+            c = np.where(line > lower, part.offset[near], c)
             lower = np.maximum(lower, line)
-        return self._of_b(lower, upper, beyond)
-
-    def _of_b(
-        self, lower: FloatArray, upper: FloatArray, beyond: npt.NDArray[np.int64]
-    ) -> Bracket:
-        error = 4.0 * self._slice.position_error + UNIT * (16.0 + 4.0 * abs(self.base_b))
+        error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
         scale = math.exp(min(self.base_b, 700.0))
-        return Bracket(lower * scale * (1.0 - error), upper * scale * (1.0 + error), beyond)
+        return Bracket.of(
+            lower * scale * (1.0 - error), upper * scale * (1.0 + error), beyond, part.loss + c
+        )
 
     def first_from_second(self, mass: FloatArray) -> Bracket:
         """γ = A(E) for the best E with B(E) = ``mass`` among lower sets of the loss."""
@@ -239,18 +275,21 @@ class LowerTails:
         less, more = scaled * (1.0 - error), scaled * (1.0 + error)
         index = np.searchsorted(self.b, less)
         beyond = _outside(index, self.a.size)
-        index = np.clip(index, 1, self.a.size - 1)
+        index = np.clip(index, 0, self.a.size - 1)
         lower = _interpolate(self.b, self.a, index, less)
-        upper = np.full(mass.size, math.inf)
+        upper, c = np.full(mass.size, math.inf), np.zeros(mass.size)
         for step in NEAR:
             near = np.clip(index + step, 0, self.a.size - 1)
-            upper = np.minimum(upper, more * np.exp(-part.offset[near]) + self.profile[near])
+            line = more * np.exp(-part.offset[near]) + self.profile[near]
+            c = np.where(line < upper, part.offset[near], c)
+            upper = np.minimum(upper, line)
         scale = math.exp(min(self.base, 700.0))
-        tiny = UNIT * (32.0 + 4.0 * abs(self.base))
-        return Bracket(
+        tiny = UNIT * (64.0 + 8.0 * abs(self.base))
+        return Bracket.of(
             lower * scale * (1.0 - tiny) + self.lost[0],
             np.minimum(upper * scale * (1.0 + tiny) + self.lost[1], 1.0),
             beyond,
+            part.loss + c,
         )
 
 
@@ -273,8 +312,14 @@ class MiddleTails:
         self.spread_a = self._tail(spread, self.base, True, False)
         rate = spread.rate - part.h
         of_b = Sum(
-            spread.mass, rate, spread.log_scale + float(composed.plan.centre), spread.scale_error,
-            spread.noise, spread.below, spread.above, spread.shift,
+            spread.mass,
+            rate,
+            spread.log_scale + float(composed.plan.centre),
+            spread.scale_error,
+            spread.noise,
+            spread.below,
+            spread.above,
+            spread.shift,
         )
         self.spread_b = self._tail(of_b, self.base_b, False, False)
 
@@ -306,12 +351,16 @@ class MiddleTails:
         index = self.a.size - np.searchsorted(falling, less, side="right")  # first with a <= less
         beyond = _outside(index, self.a.size)
         index = np.clip(index, 1, self.a.size - 1)
-        upper = _interpolate(-self.a, self.b, index, -less)
-        lower = np.zeros(alpha.size)
+        upper = _interpolate(-self.a, self.b, index, -less) * (1.0 + 16.0 * UNIT)
+        upper = np.where(less < self.a[-1], math.inf, upper)
+        lower, c = np.zeros(alpha.size), np.zeros(alpha.size)
         for step in NEAR:
             near = np.clip(index + step, 0, self.a.size - 1)
             line = np.exp(part.offset[near]) * (self.spread_a[near] - more) + self.spread_b[near]
+            c = np.where(line > lower, part.offset[near], c)
             lower = np.maximum(lower, line)
-        error = 4.0 * part.position_error + UNIT * (32.0 + 4.0 * abs(self.base_b))
+        error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
         scale = math.exp(min(self.base_b, 700.0))
-        return Bracket(lower * scale * (1.0 - error), upper * scale * (1.0 + error), beyond)
+        return Bracket.of(
+            lower * scale * (1.0 - error), upper * scale * (1.0 + error), beyond, part.loss + c
+        )
