@@ -3,9 +3,10 @@
 from importlib import import_module
 from types import ModuleType
 
-from pyengine import special
+from pyengine import special, targets
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
+from pyengine.calibration import Calibration, calibrate
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import (
     Composition,
@@ -27,6 +28,7 @@ from pyengine.mechanisms import (
 __all__ = [
     "AccuracyError",
     "Bounds",
+    "Calibration",
     "Composition",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
@@ -39,6 +41,7 @@ __all__ = [
     "RandomizedResponse",
     "SampledWithoutReplacement",
     "__version__",
+    "calibrate",
     "compose",
     "delta",
     "dp_sgd",
@@ -46,6 +49,7 @@ __all__ = [
     "from_probabilities",
     "gamma_bound",
     "special",
+    "targets",
     "trade_off",
 ]
 

@@ -38,11 +38,7 @@ def _asked(
     """Check the keywords and return what answers."""
     if not isinstance(mechanism, Mechanism):
         raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
-    _checks.choice("adjacency", adjacency, ADJACENCIES)
-    _checks.choice("method", method, METHODS)
-    _checks.choice("threat_model", threat_model, THREAT_MODELS)
-    if tolerance is not None:
-        tolerance = float(_checks.positive("tolerance", tolerance))
+    tolerance = check_words(adjacency, method, threat_model, tolerance)
     return questions(
         mechanism,
         adjacency=adjacency,
@@ -50,6 +46,14 @@ def _asked(
         threat_model=threat_model,
         tolerance=tolerance,
     )
+
+
+def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) -> float | None:
+    """Check the keywords that all questions share; return the tolerance as a float."""
+    _checks.choice("adjacency", adjacency, ADJACENCIES)
+    _checks.choice("method", method, METHODS)
+    _checks.choice("threat_model", threat_model, THREAT_MODELS)
+    return None if tolerance is None else float(_checks.positive("tolerance", tolerance))
 
 
 class Question(NamedTuple):
