@@ -134,7 +134,8 @@ class Transform:
         right = (theta * self.losses[-1]).exp() * self.step_law.beyond(self.last, positive)
         if not self.first < 0:
             return arb("inf")
-        return left + right
+        both: arb = left + right
+        return both
 
     def _bound(self, height: float, gain: float | None) -> arb:
         """Bound the integral of |f| at the last t, relative to M, on a path of `paths`."""
