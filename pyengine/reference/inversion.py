@@ -2,7 +2,7 @@
 
 With M(lambda) = E_P exp(lambda Y) of one step and F(lambda) = prod M^n exp(-lambda c'), the tails
 of S and both divergences are (1/2 pi i) times integrals of F over lambda, lambda - 1 or both
-factors along Re lambda = tilt.  The errors, that docs/theory/ground_truth.md derives:
+factors along Re lambda = tilt.  The errors (derived in docs/theory/ground_truth.md):
 
 aliases
     The trapezoidal rule in t gives the answer plus positive terms (Poisson summation), bounded by
