@@ -61,7 +61,16 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("approximations", "audit", "duality", "plots", "reference", "tables")
+_LAZY = (
+    "approximations",
+    "audit",
+    "conformance",
+    "duality",
+    "interop",
+    "plots",
+    "reference",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> ModuleType:
