@@ -107,7 +107,7 @@ def from_mpf(answer: Any, digits: int, question: str) -> Cell:
     """Text of a reference value; the error covers the rounding to ``digits`` digits."""
     from mpmath import isinf
 
-    certainty = "bound" if answer.proven else "estimate"
+    certainty = "bound" if answer.certified else "estimate"
     if isinf(answer):
         return Cell("inf", "inf", "inf", "0", certainty, "reference")
     exact = _exact(answer)
