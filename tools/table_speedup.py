@@ -1,7 +1,7 @@
 """How much faster two workers make a table of 200 cells.
 
-``python tools/table_speedup.py [ROUNDS]``; each round computes the table once with one worker and once with two, in turn, so that what else
-the machine does meets both; the files are compared, too.
+``python tools/table_speedup.py [ROUNDS]``; each round computes the table once with one worker and
+once with two, in turn, so that what else the machine does meets both.  The files are compared, too.
 """
 
 from __future__ import annotations
