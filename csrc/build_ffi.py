@@ -12,12 +12,15 @@ from cffi import FFI
 
 # setuptools wants paths relative to the root of the project, which is where builds run.
 SOURCES = [
+    "csrc/cpu.c",
     "csrc/normal.c",
     "csrc/closed_form.c",
     "csrc/mixture.c",
     "csrc/transform.c",
     "csrc/ladder.c",
     "csrc/convolve.c",
+    "csrc/sampling.c",
+    "csrc/lattice.c",
 ]
 # The kernels behind pyengine._ufuncs, which setup.py builds with the same flags.
 UFUNC_SOURCES = [

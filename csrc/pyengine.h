@@ -11,6 +11,14 @@
 #define PYENGINE_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* Which clone of the array kernels this machine runs.
+ *
+ * Definition      4 or 3 for the clone of x86-64-v4 or -v3, 1 for the default one, 0 where the
+ *                 compiler made no clones (csrc/simd.h)
+ */
+int pe_simd_level(void);
 
 /* Standard normal density.
  *
@@ -168,6 +176,41 @@ size_t pe_law_panels(const pe_law *a);
 void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double *rows);
 void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n,
                   const double *log_target, double *rows);
+
+/* A loss as a function of a standard normal variate x: cubics on cells of equal width from `low` on,
+ * in q = (x - low) per_width, held beyond the ends.  `last` is the largest q taken, below the number
+ * of cells; cell k is c[4k] + c[4k+1] d + c[4k+2] d^2 + c[4k+3] d^3, d = q - k.  The loss is drawn
+ * `steps` times, independently. */
+typedef struct {
+    uint64_t steps;
+    double low, per_width, last;
+    const double *coefficients;
+} pe_loss_table;
+
+/* One block of the counter-based generator Threefry-2x64 with 20 rounds, for tests: two words.
+ *
+ * Source          J. Salmon, M. Moraes, R. Dror, D. Shaw, Parallel random numbers: as easy as 1, 2, 3
+ *                 (SC 2011)
+ */
+void pe_threefry(uint64_t k0, uint64_t k1, uint64_t c0, uint64_t c1, uint64_t *out);
+
+/* Sums of random losses: out[i] is sample first + i, the sum over all tables and their steps.
+ *
+ * Method          standard normal variates of Box and Muller from Threefry with key (seed, table) and
+ *                 counter (sample, pair of steps): the same numbers for any split into calls
+ */
+void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables,
+                      const pe_loss_table *table, double *out);
+/* ---- lattice engine: lattice.c -----------------------------------------------------------------
+ *
+ * Logs of the N(shift, 1)-masses below z[0], between successive z[i], and above z[n-1] (n + 1 values).
+ *
+ * Domain          n >= 1 increasing finite z
+ * Method          middle and half width, Hermite series, where the cell is narrow; Mills' ratio else.
+ *                 Widths are differences of the given doubles, so narrow cells lose nothing
+ * Observed error  of log_mass, relative to the mass: 1 unit of 2^-52 (4 + |log_mass| + (|z| + |shift|)^2)
+ */
+void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass);
 
 /* Noncentral chi-squared distribution with df degrees of freedom and noncentrality nc.
  *

@@ -23,6 +23,7 @@
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) && \
     defined(__linux__) && defined(__GLIBC__) && !defined(PE_SANITIZED)
+#define PE_HAS_CLONES 1
 #define PE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define PE_CLONES

@@ -7,35 +7,43 @@ from pyengine import special, targets
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
 from pyengine.calibration import Calibration, calibrate
-from pyengine.errors import AccuracyError
+from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import (
     Composition,
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
+    DistributionPair,
     FinitePair,
     GaussianMechanism,
     GenericMechanism,
     LaplaceMechanism,
+    LikelihoodRatio,
     Mechanism,
     PoissonSampled,
     RandomizedResponse,
     SampledWithoutReplacement,
     compose,
     dp_sgd,
+    from_distributions,
+    from_log_likelihood_ratio,
     from_probabilities,
+    from_profile,
 )
 
 __all__ = [
     "AccuracyError",
+    "ApproximationWarning",
     "Bounds",
     "Calibration",
     "Composition",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
+    "DistributionPair",
     "FinitePair",
     "GaussianMechanism",
     "GenericMechanism",
     "LaplaceMechanism",
+    "LikelihoodRatio",
     "Mechanism",
     "PoissonSampled",
     "RandomizedResponse",
@@ -46,7 +54,10 @@ __all__ = [
     "delta",
     "dp_sgd",
     "epsilon",
+    "from_distributions",
+    "from_log_likelihood_ratio",
     "from_probabilities",
+    "from_profile",
     "gamma_bound",
     "special",
     "targets",
@@ -54,7 +65,16 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("plots", "tables")
+_LAZY = (
+    "approximations",
+    "audit",
+    "conformance",
+    "duality",
+    "interop",
+    "plots",
+    "reference",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -29,6 +29,7 @@ FLOORS = {
     "pyengine.answers": 2,
     "pyengine.pairs": 2,
     "pyengine.laws": 2,
+    "pyengine.duality": 2,
     "pyengine.threat_models": 2,
     "pyengine.engines": 3,
     "pyengine.curves": 3,
@@ -38,10 +39,14 @@ FLOORS = {
     "pyengine.targets": 4,
     "pyengine.search": 4,
     "pyengine.gaussian_dp": 4,
+    "pyengine.approximations": 4,
     "pyengine.baselines": 4,
-    "pyengine.audit": 4,
+    "pyengine.priors": 4,
     "pyengine.interop": 4,
+    "pyengine.conformance": 5,
     "pyengine.tables": 5,
+    "pyengine.verification": 5,
+    "pyengine.audit": 5,
     "pyengine.plots": 5,
     "pyengine.cli": 5,
     "pyengine.papers": 5,
@@ -54,7 +59,16 @@ REFERENCE_MAY_IMPORT = (
     "pyengine.errors",
     "pyengine._checks",
 )
-HEAVY = {"flint", "matplotlib", "mpmath", "numba", "scipy"}
+HEAVY = {
+    "distributed",
+    "flint",
+    "matplotlib",
+    "mpmath",
+    "numba",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+}
 
 
 def module_name(path: Path) -> str:

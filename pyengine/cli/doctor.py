@@ -1,0 +1,154 @@
+"""``pyengine doctor``: what runs here, and whether it computes what it should."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.resources
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from pyengine._version import __version__
+from pyengine.cli.output import RED, paint, print_json, print_table
+from pyengine.cli.parsers import Commands, command
+
+__all__ = ["register"]
+
+DESCRIPTION = """\
+Print versions, the vector instructions in use, threads and optional packages, and compare ten
+answers with values in arbitrary precision that come with the package."""
+EPILOG = """\
+examples:
+  pyengine doctor
+  pyengine doctor --json
+
+exit codes: 0 all ten values are right; 1 one is not"""
+
+LEVELS = {
+    4: "x86-64-v4 (AVX-512)",
+    3: "x86-64-v3 (AVX2)",
+    1: "x86-64 baseline",
+    0: "as compiled: no clones on this platform",
+}
+REQUIRED = ("numpy", "cffi")
+OPTIONAL = (
+    "matplotlib",
+    "scipy",
+    "mpmath",
+    "python-flint",
+    "numba",
+    "dp-accounting",
+    "opacus",
+    "prv-accountant",
+    "riskcal",
+)
+TOLERANCE = 1e-11  # what the engines promise
+
+
+def register(commands: Commands) -> None:
+    """Add the command to the parser."""
+    summary = "versions, processor, threads, and a self-test against ten gold values"
+    parser = command(commands, "doctor", summary, DESCRIPTION, EPILOG, run)
+    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Examine the installation; 1 if a value is wrong."""
+    facts, tests = _facts(), list(_tests())
+    wrong = sum(not test["right"] for test in tests)
+    if arguments.json:
+        print_json({**facts, "tests": tests})
+    else:
+        _print(facts, tests, wrong)
+    return 1 if wrong else 0
+
+
+def _facts() -> dict[str, Any]:
+    from pyengine._core import lib
+
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "usable_processors": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "vector_instructions": LEVELS[lib.pe_simd_level()],
+        "packages": {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _tests() -> Iterator[dict[str, Any]]:
+    """Each gold value beside what is computed here."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    text = importlib.resources.files("pyengine.cli").joinpath("gold.toml").read_text("utf-8")
+    for gold in tomllib.loads(text)["value"]:
+        value = _compute(gold)
+        truth = Decimal(gold["truth"])
+        error = float(abs(Decimal(value) / truth - 1))
+        name = {key: gold[key] for key in gold if key not in ("truth", "source")}
+        yield {
+            **name,
+            "value": value,
+            "truth": gold["truth"],
+            "relative_error": error,
+            "right": error <= TOLERANCE,
+        }
+
+
+def _compute(gold: dict[str, Any]) -> float:
+    from pyengine import api, special
+    from pyengine.mechanisms import dp_sgd
+
+    at = float(gold["at"])
+    if gold["what"] == "ncx2_logcdf":
+        return float(special.ncx2_logcdf(at, float(gold["df"]), float(gold["nc"])))
+    mechanism = dp_sgd(float(gold["noise"]), float(gold["p"]), gold["steps"])
+    return float(getattr(api, gold["what"])(mechanism, at, adjacency=gold["adjacency"]))
+
+
+def _print(facts: dict[str, Any], tests: list[dict[str, Any]], wrong: int) -> None:
+    packages = facts["packages"]
+    print(f"pyengine {__version__}, Python {facts['python']}, {facts['platform']}")
+    print(f"vector instructions: {facts['vector_instructions']}")
+    print(f"processors: {facts['processors']}, usable: {facts['usable_processors']}")
+    print("packages: " + ", ".join(f"{name} {packages[name]}" for name in REQUIRED))
+    found = [f"{name} {packages[name]}" for name in OPTIONAL if packages[name]]
+    absent = [name for name in OPTIONAL if not packages[name]]
+    print("optional: " + (", ".join(found) or "none"))
+    print("not installed: " + (", ".join(absent) or "none"))
+    print()
+    rows = [
+        [_name(test), f"{test['value']:.12g}", f"{test['relative_error']:.1e}", _verdict(test)]
+        for test in tests
+    ]
+    print_table(["question", "value", "error", ""], rows)
+    print()
+    right = len(tests) - wrong
+    print(f"{right} of {len(tests)} values are right within {TOLERANCE:g}, relative")
+
+
+def _verdict(test: dict[str, Any]) -> str:
+    return "ok" if test["right"] else paint("WRONG", RED)
+
+
+def _name(test: dict[str, Any]) -> str:
+    if test["what"] == "ncx2_logcdf":
+        return f"ncx2_logcdf({test['at']}, {test['df']}, {test['nc']})"
+    run = f"noise {test['noise']}, p {test['p']}, {test['steps']:,} steps"
+    return f"{test['what']}({test['at']}), {run}, {test['adjacency']}"

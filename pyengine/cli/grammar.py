@@ -1,0 +1,189 @@
+"""The one grammar of mechanisms: flags, ``--phase KEY=VALUE,...`` and TOML files.
+
+A phase is a step and its repetitions, written as keys and values; flags give one phase, files any
+number of them.  Numbers stay text until a mechanism is made, so that ``0.1`` is exactly that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pyengine import _checks
+from pyengine.cli.errors import CommandError
+from pyengine.mechanisms import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    GenericMechanism,
+    LaplaceMechanism,
+    Mechanism,
+    RandomizedResponse,
+    Step,
+    compose,
+)
+
+__all__ = ["HELP", "add_mechanism", "phases_of", "read_mechanism", "to_mechanism"]
+
+HELP = """\
+a mechanism:
+  --noise 1.0 --p 0.01 --steps 1000          Poisson-sampled Gaussian: DP-SGD
+  --mechanism laplace --noise 2 --steps 10   noise is the scale divided by the sensitivity
+  --noise 1.0 --batch-size 256 --dataset-size 60000 --steps 100    without replacement
+  --phase noise=2,p=0.01,steps=100 --phase noise=1,p=0.01,steps=900
+  --phase mechanism=randomized_response,truth_probability=0.75,steps=10
+  --file run.toml      tables [[phase]] with the keys of --phase
+
+numbers: decimal (1e-5) or a fraction (256/60000), taken exactly"""
+
+
+class Family(NamedTuple):
+    """How a kind of mechanism is made from keys."""
+
+    make: Callable[..., Step]
+    required: dict[str, str]  # key -> parameter of the constructor
+    optional: dict[str, str]
+
+
+NOISE = {"noise": "noise_multiplier"}
+SIZE = {"sensitivity": "sensitivity"}
+FAMILIES = {
+    "gaussian": Family(GaussianMechanism, NOISE, {}),
+    "laplace": Family(LaplaceMechanism, NOISE, {}),
+    "discrete_gaussian": Family(DiscreteGaussianMechanism, NOISE, SIZE),
+    "discrete_laplace": Family(DiscreteLaplaceMechanism, NOISE, SIZE),
+    "randomized_response": Family(
+        RandomizedResponse,
+        {"truth_probability": "truth_probability"},
+        {"categories": "categories"},
+    ),
+    "generic": Family(GenericMechanism, {"epsilon": "epsilon"}, {"delta": "delta"}),
+}
+SAMPLING = ("p", "batch_size", "dataset_size", "steps")
+LONG = {"noise_multiplier": "noise", "sampling_probability": "p"}
+FLAGS = ("mechanism", "noise", "p", "steps", "batch_size", "dataset_size")
+
+Phase = dict[str, str]
+
+
+def add_mechanism(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that describe a mechanism."""
+    group = parser.add_argument_group("mechanism")
+    group.add_argument(
+        "--mechanism", choices=sorted(FAMILIES), metavar="NAME", help=", ".join(sorted(FAMILIES))
+    )
+    group.add_argument("--noise", metavar="X", help="noise multiplier")
+    group.add_argument("--p", metavar="P", help="Poisson sampling probability (1)")
+    group.add_argument("--steps", metavar="N", help="number of steps (1)")
+    group.add_argument("--batch-size", metavar="B", help="sample without replacement: batch size")
+    group.add_argument("--dataset-size", metavar="D", help="... out of so many records")
+    group.add_argument(
+        "--phase",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE,...",
+        help="one kind of step and how often; give it again for further ones",
+    )
+    group.add_argument("--file", type=Path, metavar="FILE.toml", help="read the phases from a file")
+
+
+def phases_of(arguments: argparse.Namespace) -> list[Phase]:
+    """Phases that the flags, ``--phase`` and ``--file`` describe; they may not be mixed."""
+    flags = {key: getattr(arguments, key) for key in FLAGS}
+    flags = {key: value for key, value in flags.items() if value is not None}
+    ways = {"flags such as --noise": flags, "--phase": arguments.phase, "--file": arguments.file}
+    given = [way for way, value in ways.items() if value]
+    if len(given) > 1:
+        raise CommandError(f"give the mechanism once, by {given[0]} or by {given[1]}")
+    if arguments.file:
+        return _read(arguments.file)
+    if arguments.phase:
+        return [_parse(text) for text in arguments.phase]
+    if flags:
+        return [flags]
+    raise CommandError("no mechanism: give --noise, --phase or --file")
+
+
+def read_mechanism(arguments: argparse.Namespace) -> Mechanism:
+    """Mechanism that the arguments describe."""
+    return to_mechanism(phases_of(arguments))
+
+
+def to_mechanism(phases: list[Phase]) -> Mechanism:
+    """Composition of phases."""
+    return compose(*(_make(phase) for phase in phases))
+
+
+def _make(phase: Mapping[str, str]) -> Mechanism:
+    keys = {LONG.get(key, key): value for key, value in phase.items()}
+    name = keys.pop("mechanism", "gaussian")
+    if name not in FAMILIES:
+        raise CommandError(f"mechanism must be one of {', '.join(FAMILIES)}; got {name!r}")
+    family = FAMILIES[name]
+    allowed = {**family.required, **family.optional}
+    for key in keys:
+        if key not in allowed and key not in SAMPLING:
+            keys_allowed = ", ".join(["mechanism", *allowed, *SAMPLING])
+            raise CommandError(f"{name} takes no {key!r}; keys: {keys_allowed}")
+    for key in family.required:
+        if key not in keys:
+            raise CommandError(f"{name} needs {key}")
+    try:
+        step = family.make(**{allowed[k]: v for k, v in keys.items() if k in allowed})
+        return _sampled(step, keys).composed(_checks.count("steps", keys.get("steps", "1")))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def _sampled(step: Step, keys: Mapping[str, str]) -> Mechanism:
+    sizes = {key: keys[key] for key in ("batch_size", "dataset_size") if key in keys}
+    if sizes and "p" in keys:
+        raise CommandError("give p or batch_size and dataset_size, not both")
+    if len(sizes) == 1:
+        raise CommandError("sampling without replacement needs batch_size and dataset_size")
+    if sizes:
+        return step.sampled_without_replacement(
+            batch_size=_checks.count("batch_size", sizes["batch_size"]),
+            dataset_size=_checks.count("dataset_size", sizes["dataset_size"], least=1),
+        )
+    return step.poisson_sampled(keys["p"]) if "p" in keys else step
+
+
+def _parse(text: str) -> Phase:
+    phase: Phase = {}
+    for item in text.split(","):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not (key and equals and value):
+            raise CommandError(f"--phase {text}: expected KEY=VALUE,..., got {item!r}")
+        if key in phase:
+            raise CommandError(f"--phase {text}: {key} is given twice")
+        phase[key] = value
+    return phase
+
+
+def _read(path: Path) -> list[Phase]:
+    # imported here: only this way of saying it needs a parser
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=str)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from None
+    except ValueError as error:  # also of TOML's syntax and of UTF-8
+        raise CommandError(f"{path}: {error}") from None
+    unknown = sorted(set(content) - {"phase"})
+    phases = content.get("phase")
+    if unknown or not isinstance(phases, list) or not phases:
+        hint = f"unknown key {unknown[0]!r}" if unknown else "no phase"
+        raise CommandError(f"{path}: {hint}; a file holds tables [[phase]]")
+    for phase in phases:
+        for key, value in phase.items():
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                raise CommandError(f"{path}: {key} must be a number or a string, got {value!r}")
+    return [{key: str(value) for key, value in phase.items()} for phase in phases]

@@ -1,0 +1,62 @@
+"""Numbers on the command line: decimal or fraction, lists and ranges."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from pyengine import _checks
+from pyengine.cli.errors import CommandError
+
+__all__ = ["read_numbers"]
+
+MOST = 100_000  # values of one range
+
+
+def read_numbers(name: str, texts: list[str], *, logarithmic: bool) -> list[str]:
+    """Values of ``1e-5``, ``1/60000`` and ``FROM:TO:COUNT``, each as a decimal string or fraction.
+
+    Parameters
+    ----------
+    name : str
+        Option that holds them, for messages.
+    texts : list of str
+        As typed.
+    logarithmic : bool
+        Whether a range is evenly spaced in the logarithm.
+
+    Returns
+    -------
+    list of str
+        At least one.
+    """
+    values: list[str] = []
+    for text in texts:
+        parts = text.split(":")
+        if len(parts) == 1:
+            _number(name, text)
+            values.append(text.strip())
+        elif len(parts) == 3:
+            values += _range(name, text, parts, logarithmic)
+        else:
+            raise CommandError(f"--{name}: expected a number or FROM:TO:COUNT, got {text!r}")
+    return values
+
+
+def _range(name: str, text: str, parts: list[str], logarithmic: bool) -> list[str]:
+    import numpy as np
+
+    first, last = (float(_number(name, part)) for part in parts[:2])
+    count = _number(name, parts[2])
+    if count.denominator != 1 or not 2 <= count <= MOST:
+        raise CommandError(f"--{name} {text}: COUNT must be an integer from 2 to {MOST}")
+    if logarithmic and not (first > 0.0 and last > 0.0):
+        raise CommandError(f"--{name} {text}: a range in the logarithm needs positive ends")
+    space = np.geomspace if logarithmic else np.linspace
+    return [repr(float(value)) for value in space(first, last, int(count))]
+
+
+def _number(name: str, text: str) -> Fraction:
+    try:
+        return _checks.exact(f"--{name}", text)
+    except ValueError as error:
+        raise CommandError(str(error)) from None

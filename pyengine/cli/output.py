@@ -1,0 +1,80 @@
+"""How answers look: aligned columns for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, localcontext
+from fractions import Fraction
+from typing import Any, TextIO
+
+from pyengine._version import __version__
+from pyengine.mechanisms import Mechanism, describe
+
+__all__ = ["in_words", "number", "paint", "print_json", "print_table"]
+
+RED, PLAIN = "\033[31m", "\033[0m"
+SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}  # as the grammar has them
+
+
+def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Text with so many significant digits; bounds are rounded outwards by their ``rounding``."""
+    if not math.isfinite(value):
+        return str(value)
+    with localcontext(prec=digits, rounding=rounding) as context:
+        rounded = context.create_decimal(value)
+    return f"{float(rounded):.{digits}g}"  # 15 digits survive the way through a double
+
+
+def in_words(mechanism: Mechanism) -> list[str]:
+    """One line for each kind of step."""
+    lines = []
+    for step in describe(mechanism):
+        name = step.pop("mechanism").removesuffix("Mechanism")
+        steps = step.pop("steps")
+        words = [f"{SHORT.get(key, key)} {_short(value)}" for key, value in step.items()]
+        lines.append(f"{', '.join([name, *words])}, {steps:,} step{'' if steps == 1 else 's'}")
+    return lines or ["no steps"]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Fraction):
+        double = f"{float(value):.6g}"
+        return double if Fraction(double) == value else f"{value} = {double}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns, the last one without trailing blanks."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print an object; fractions become strings, what is not finite becomes ``"inf"`` or null."""
+    print(json.dumps({"pyengine": __version__, **_plain(content)}, indent=2, ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value
+
+
+def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
+    """Colour a text if it goes to a terminal whose user has not set NO_COLOR."""
+    stream = sys.stdout if stream is None else stream
+    if os.environ.get("NO_COLOR") or not stream.isatty():
+        return text
+    return f"{colour}{text}{PLAIN}"

@@ -1,0 +1,231 @@
+"""``pyengine gamma|tradeoff|delta|epsilon``: the four questions."""
+
+from __future__ import annotations
+
+import argparse
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+from typing import Any, NamedTuple
+
+from pyengine import _checks
+from pyengine.api import QUESTIONS, answers
+from pyengine.cli import grammar
+from pyengine.cli.errors import CommandError
+from pyengine.cli.numbers import read_numbers
+from pyengine.cli.output import in_words, number, print_json, print_table
+from pyengine.cli.parsers import Commands, command
+from pyengine.engines.select import ADJACENCIES, METHODS, THREAT_MODELS
+from pyengine.errors import AccuracyError
+from pyengine.mechanisms import Mechanism, describe
+
+__all__ = ["register"]
+
+DEFAULT_DIGITS = 10
+MOST_DIGITS = 15  # that a double holds
+
+
+class Command(NamedTuple):
+    """One question as a command."""
+
+    name: str
+    question: str  # of pyengine.api
+    adjacency: str
+    symbol: str
+    argument: str  # its symbol
+    summary: str
+    text: str
+    examples: tuple[str, ...]
+
+
+COMMANDS = (
+    Command(
+        "gamma",
+        "gamma_bound",
+        "add",
+        "γ",
+        "κ",
+        "reconstruction robustness γ(κ)",
+        "The largest success probability γ of a reconstruction attack that succeeds with\n"
+        "probability κ without the release.",
+        (
+            "pyengine gamma --noise 0.8 --p 0.001 --steps 10000 --kappa 1e-5 1e-3",
+            "pyengine gamma --noise 2.5 --p 0.0128 --steps 72000 --kappa 1e-7:0.1:7 --bounds",
+        ),
+    ),
+    Command(
+        "tradeoff",
+        "trade_off",
+        "add_remove",
+        "β",
+        "α",
+        "trade-off function β(α)",
+        "The smallest type-II error β of a level-α test that a record took part.",
+        (
+            "pyengine tradeoff --noise 1 --p 0.01 --steps 1000 --alpha 0.01 0.1",
+            "pyengine tradeoff --noise 1 --p 0.01 --steps 1000 --alpha 0.1 --adjacency add --json",
+        ),
+    ),
+    Command(
+        "delta",
+        "delta",
+        "add_remove",
+        "δ",
+        "ε",
+        "privacy profile δ(ε)",
+        "The smallest δ for which the mechanism is (ε, δ)-DP.",
+        (
+            "pyengine delta --noise 0.8 --p 0.001 --steps 10000 --epsilon 1 4 8",
+            "pyengine delta --phase noise=2,steps=9 --phase noise=1,p=0.1,steps=90 --epsilon 9",
+        ),
+    ),
+    Command(
+        "epsilon",
+        "epsilon",
+        "add_remove",
+        "ε",
+        "δ",
+        "smallest ε at a given δ",
+        "The smallest ε for which the mechanism is (ε, δ)-DP.",
+        (
+            "pyengine epsilon --noise 1 --p 0.01 --steps 1000 --delta 1e-6",
+            "pyengine epsilon --noise 1 --p 0.01 --steps 1000 --delta 1e-12:1e-5:8 --digits 6",
+        ),
+    ),
+)
+NUMBERS = """\
+values: numbers, or FROM:TO:COUNT for a range (evenly spaced in the logarithm, but for ε)"""
+
+
+def register(commands: Commands) -> None:
+    """Add the commands to the parser."""
+    for asked in COMMANDS:
+        _register(commands, asked)
+
+
+def _register(commands: Commands, asked: Command) -> None:
+    option = QUESTIONS[asked.question].argument
+    examples = "\n".join(f"  {example}" for example in asked.examples)
+    epilog = f"examples:\n{examples}\n\n{grammar.HELP}\n\n{NUMBERS}"
+    parser = command(commands, asked.name, asked.summary, asked.text, epilog, run)
+    parser.set_defaults(asked=asked)
+    parser.add_argument(
+        f"--{option}", dest="values", nargs="+", required=True, metavar="X", help=asked.argument
+    )
+    grammar.add_mechanism(parser)
+    how = parser.add_argument_group("how to answer")
+    for flag, words, default, text in (
+        ("--adjacency", ADJACENCIES, asked.adjacency, "which data set is the null hypothesis"),
+        ("--method", METHODS, "auto", "engine"),
+        ("--threat-model", THREAT_MODELS, "dp", "what the adversary knows"),
+    ):
+        listed = f"{text}: {', '.join(words)} ({default})"
+        how.add_argument(flag, choices=words, default=default, metavar="WORD", help=listed)
+    shown = parser.add_argument_group("what to print")
+    shown.add_argument("--bounds", action="store_true", help="a lower and an upper bound as well")
+    shown.add_argument(
+        "--digits",
+        metavar="N",
+        default=str(DEFAULT_DIGITS),
+        help=f"significant digits, at most {MOST_DIGITS} ({DEFAULT_DIGITS})",
+    )
+    shown.add_argument("--json", action="store_true", help="JSON instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer a question and print the answers; 1 if any was refused."""
+    asked: Command = arguments.asked
+    question = QUESTIONS[asked.question]
+    digits = _digits(arguments.digits)
+    mechanism = grammar.read_mechanism(arguments)
+    texts = read_numbers(question.argument, arguments.values, logarithmic=question.upper == 1.0)
+    values = [_in_domain(question.argument, text, question.upper) for text in texts]
+    rows = _quickly(mechanism, arguments, values)
+    if arguments.json:
+        print_json(
+            {
+                "question": asked.question,
+                "mechanism": describe(mechanism),
+                "adjacency": arguments.adjacency,
+                "threat_model": arguments.threat_model,
+                "rows": [
+                    {question.argument: value, **row}
+                    for value, row in zip(values, rows, strict=True)
+                ],
+            }
+        )
+    else:
+        _print(asked, mechanism, arguments, texts, rows, digits)
+    return 1 if any(row["value"] is None for row in rows) else 0
+
+
+def _digits(text: str) -> int:
+    try:
+        digits = _checks.count("--digits", text, least=1)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    if digits > MOST_DIGITS:
+        raise CommandError(f"--digits must be at most {MOST_DIGITS}, got {text}")
+    return digits
+
+
+def _in_domain(name: str, text: str, upper: float) -> float:
+    exact = _checks.exact(f"--{name}", text)
+    value = _checks.as_double(exact)
+    if exact < 0 or value > upper:
+        interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
+        raise CommandError(f"--{name} must lie in {interval}, got {text}")
+    return value
+
+
+def _quickly(
+    mechanism: Mechanism, arguments: argparse.Namespace, values: list[float]
+) -> list[dict[str, Any]]:
+    """Rows from the engines in double precision; a refusal costs its own row only."""
+    words = {key: getattr(arguments, key) for key in ("adjacency", "method", "threat_model")}
+
+    def ask(some: list[float]) -> list[dict[str, Any]]:
+        bounds, engines = answers(arguments.asked.question, mechanism, some, **words)
+        columns = (bounds.value.tolist(), bounds.lower.tolist(), bounds.upper.tolist(), engines)
+        keys = ("value", "lower", "upper", "engine")
+        return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    try:
+        return ask(values)
+    except AccuracyError:
+        return [row for value in values for row in _one(ask, value)]
+
+
+def _one(ask: Any, value: float) -> list[dict[str, Any]]:
+    try:
+        return list(ask([value]))
+    except AccuracyError as error:
+        return [
+            {"value": None, "lower": None, "upper": None, "engine": None, "message": str(error)}
+        ]
+
+
+def _print(
+    asked: Command,
+    mechanism: Mechanism,
+    arguments: argparse.Namespace,
+    texts: list[str],
+    rows: list[dict[str, Any]],
+    digits: int,
+) -> None:
+    for line in in_words(mechanism):
+        print(line)
+    print(f"adjacency {arguments.adjacency}")
+    print()
+    heads = [asked.argument, asked.symbol]
+    roundings = {"value": ROUND_HALF_EVEN}
+    if arguments.bounds:
+        heads += ["at least", "at most"]
+        roundings |= {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
+    table = []
+    for text, row in zip(texts, rows, strict=True):
+        if row["value"] is None:
+            cells = ["refused", *[""] * (len(roundings) - 1), row["message"]]
+        else:
+            cells = [number(row[key], digits, how) for key, how in roundings.items()]
+            cells.append(row["engine"])
+        table.append([text, *cells])
+    print_table([*heads, "engine"], table)

@@ -1,0 +1,212 @@
+"""One step of a composition as the engines see it: masses of both laws between losses.
+
+An ordered pair (A, B) of laws with the loss L = log dB/dA.  Only the masses of cells between given
+losses are asked for, because every bound of the lattice engine follows from them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.pairs import log_of_rest
+
+__all__ = ["Cells", "Law", "PoissonSampledLaw", "ReversedLaw", "StepLaw"]
+
+FloatArray = npt.NDArray[np.float64]
+
+UNIT = 2.0**-53  # unit roundoff
+LIBM = 4.0  # errors of exp, log, expm1, log1p in units of UNIT; the libraries in use stay below 2
+
+
+class Cells(NamedTuple):
+    """Masses of both laws in the cells between n + 1 increasing losses x_0 < ... < x_n.
+
+    Cell 0 is {-inf < L <= x_0}, cell i is {x_{i-1} < L <= x_i}, cell n + 1 is {x_n < L < inf}.  The
+    cells are a partition, the same one for A and for B; its edges may differ from the given ones
+    by ``shift``, and an atom on an edge may be counted on either side.
+
+    Parameters
+    ----------
+    log_a, log_b : ndarray of shape (n + 2,)
+        Logs of the masses; -inf for an empty cell.
+    error : ndarray of shape (n + 2,)
+        Bound on the relative error of each mass, both laws.
+    shift : ndarray of shape (n + 1,)
+        Bound on the distance of each true edge from the given one.
+    """
+
+    log_a: FloatArray
+    log_b: FloatArray
+    error: FloatArray
+    shift: FloatArray
+
+
+@runtime_checkable
+class StepLaw(Protocol):
+    """Ordered pair (A, B) of one step with the loss L = log dB/dA.
+
+    Implementations are immutable and hashable, so that engines can keep what they computed.
+    """
+
+    def support(self) -> tuple[float, float]:
+        """Infimum and supremum of the finite losses; infinite where unbounded."""
+
+    def infinite(self) -> tuple[float, float]:
+        """A-mass where B has none (L = -inf) and B-mass where A has none (L = inf).
+
+        Relative error at most 2^-50; 0 is exact.
+        """
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Masses between increasing finite losses."""
+
+    def spacing(self) -> tuple[float, float] | None:
+        """Offset and spacing of a lattice that holds every finite loss; None where there is none.
+
+        A hint for the choice of grids: rounding of it costs accuracy, not soundness.
+        """
+
+
+@dataclass(frozen=True)
+class Law:
+    """Base of the laws whose losses lie on no lattice."""
+
+    def spacing(self) -> tuple[float, float] | None:
+        """None: the losses lie on no lattice."""
+        return None
+
+
+@dataclass(frozen=True)
+class ReversedLaw:
+    """The pair (B, A) of a pair (A, B).
+
+    Parameters
+    ----------
+    law : StepLaw
+        The pair (A, B).
+    """
+
+    law: StepLaw
+
+    def support(self) -> tuple[float, float]:
+        """Support of -L."""
+        lowest, highest = self.law.support()
+        return -highest, -lowest
+
+    def infinite(self) -> tuple[float, float]:
+        """Masses at infinite losses, exchanged."""
+        below, above = self.law.infinite()
+        return above, below
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Cells of the pair at the edges' mirror images."""
+        cells = self.law.cells(-edges[::-1])
+        return Cells(cells.log_b[::-1], cells.log_a[::-1], cells.error[::-1], cells.shift[::-1])
+
+    def spacing(self) -> tuple[float, float] | None:
+        """Lattice of -L."""
+        found = self.law.spacing()
+        return None if found is None else (-found[0], found[1])
+
+
+@dataclass(frozen=True)
+class PoissonSampledLaw(Law):
+    """The pair (A, (1 - p) A + p B) of a pair (A, B): the mechanism on a Poisson sample.
+
+    This is the dominating pair for adjacency ``add`` when (A, B) is that of the mechanism itself;
+    its reverse is the one for ``remove``.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The pair (A, B).
+    probability : float
+        p in (0, 1).
+    """
+
+    law: StepLaw
+    probability: float
+
+    def _loss(self, inner: float) -> float:
+        """log(1 - p + p e^l)."""
+        p = self.probability
+        if inner == math.inf:
+            return math.inf
+        if inner > 0.0:
+            return inner + math.log1p((1.0 - p) * math.expm1(-inner))
+        return math.log1p(p * math.expm1(inner))
+
+    def support(self) -> tuple[float, float]:
+        """log(1 - p + p e^l) of the inner support, and log(1 - p) for the mass of A alone."""
+        lowest, highest = self.law.support()
+        if self.law.infinite()[0] > 0.0:
+            lowest = -math.inf
+        return self._loss(lowest), self._loss(highest)
+
+    def infinite(self) -> tuple[float, float]:
+        """No mass of A alone, p times that of B."""
+        return 0.0, self.probability * self.law.infinite()[1]
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Inner cells at the losses that map to the edges.
+
+        The inner edges are rounded, which moves the true edges by ``shift``: the loss moves by
+        the slope p e^l/(1 - p + p e^l) <= 1 of the map times the error of l.
+        """
+        p = self.probability
+        rest = 1.0 - p
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            # v = e^x - (1 - p): near log(1 - p) from the difference to it, which is exact there
+            floor, floor_low = log_of_rest(p)
+            above = (edges - floor) - floor_low
+            near = rest * np.expm1(above)
+            value = np.where(above < 0.5, near, np.expm1(edges) + p)
+            inner = np.where(
+                edges < 30.0,
+                np.log(np.maximum(value, 0.0) / p),
+                edges + np.log1p(-rest * np.exp(-edges)) - math.log(p),
+            )
+            slope = np.where(edges < 30.0, value / (value + rest), 1.0)
+        inside = value > 0.0
+        first = int(np.argmax(inside)) if inside.any() else edges.size
+        # e^l of relative error 16 units, and the last place of l
+        shift = UNIT * (
+            np.where(inside, slope * (16.0 * LIBM + 2.0 * np.abs(inner)), 0.0) + 4.0 * np.abs(edges)
+        )
+        # cells below the support, and between edges that share an inner loss, are empty
+        log_a = np.full(edges.size + 1, -math.inf)
+        log_b = np.full(edges.size + 1, -math.inf)
+        error = np.zeros(edges.size + 1)
+        kept = np.flatnonzero(_new(inner[first:])) + first
+        if kept.size:
+            cells = self.law.cells(inner[kept])
+            shift[kept] += slope[kept] * cells.shift
+            place = np.append(kept, edges.size)
+            log_a[place], log_b[place], error[place] = cells.log_a, cells.log_b, cells.error
+        else:
+            cells = self.law.cells(np.zeros(1))
+            log_a[-1] = np.logaddexp(*cells.log_a)
+            log_b[-1] = np.logaddexp(*cells.log_b)
+            error[-1] = cells.error.max() + 8.0 * UNIT * LIBM
+        alone = self.law.infinite()[0]
+        if alone > 0.0:  # A's mass alone now has loss log(1 - p)
+            home = first if first < edges.size else edges.size
+            log_a[home] = np.logaddexp(log_a[home], math.log(alone))
+        with np.errstate(invalid="ignore"):
+            mixed = np.logaddexp(log_a + math.log1p(-p), log_b + math.log(p))
+        finite = np.where(np.isfinite(log_a), np.abs(log_a), 0.0)
+        finite += np.where(np.isfinite(mixed), np.abs(mixed), 0.0)
+        error = error + UNIT * (8.0 * LIBM + 4.0 * (finite + abs(math.log(p))))
+        return Cells(log_a, mixed, error, shift)
+
+
+def _new(x: FloatArray) -> npt.NDArray[np.bool_]:
+    """Mask of the entries above all earlier ones: the first of each run of equal values."""
+    use = np.ones(x.size, dtype=np.bool_)
+    use[1:] = x[1:] > np.maximum.accumulate(x)[:-1]
+    return use

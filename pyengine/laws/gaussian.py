@@ -1,0 +1,62 @@
+"""One step of the Gaussian mechanism: A = N(0, 1), B = N(μ, 1), L = μ z - μ²/2."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyengine._core import ffi, lib
+from pyengine.laws.base import UNIT, Cells, FloatArray, Law
+
+__all__ = ["GaussianLaw"]
+
+
+@dataclass(frozen=True)
+class GaussianLaw(Law):
+    """The pair N(0, 1), N(μ, 1) with μ = 1/noise_multiplier.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise divided by the sensitivity, in (0, ∞).
+    """
+
+    noise_multiplier: float
+
+    def support(self) -> tuple[float, float]:
+        """All losses."""
+        return -math.inf, math.inf
+
+    def infinite(self) -> tuple[float, float]:
+        """No infinite losses."""
+        return 0.0, 0.0
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Normal masses between z = L/μ + μ/2; the rounding of z, and of μ in it, is ``shift``."""
+        mu = 1.0 / self.noise_multiplier
+        z = edges * self.noise_multiplier + 0.5 * mu
+        shift = UNIT * (4.0 * np.abs(edges) + 3.0 * mu * mu)
+        use = np.ones(z.size, dtype=np.bool_)
+        use[1:] = z[1:] > z[:-1]
+        kept = np.flatnonzero(use)
+        place = np.append(kept, z.size)  # cells between equal z are empty
+        inner = np.ascontiguousarray(z[kept])
+        logs = []
+        for mean in (0.0, mu):
+            mass = np.empty(inner.size + 1)
+            lib.pe_normal_cells(
+                inner.size,
+                ffi.from_buffer("double[]", inner),
+                mean,
+                ffi.from_buffer("double[]", mass, require_writable=True),
+            )
+            whole = np.full(z.size + 1, -math.inf)
+            whole[place] = mass
+            logs.append(whole)
+        size = np.abs(z) + mu
+        reach = np.maximum(np.append(size, 0.0), np.append(0.0, size))
+        finite = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)
+        error = UNIT * (64.0 + 4.0 * finite + 12.0 * reach * reach)
+        return Cells(logs[0], logs[1], error, shift)

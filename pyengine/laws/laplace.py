@@ -1,0 +1,64 @@
+"""One step of the Laplace mechanism: densities e^{-|z|}/2 and e^{-|z - μ|}/2, L = |z| - |z - μ|.
+
+Half of A has loss -μ, half of B has loss μ; between them L = 2 z - μ has densities under both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyengine.laws.base import UNIT, Cells, FloatArray, Law
+
+__all__ = ["LaplaceLaw"]
+
+
+@dataclass(frozen=True)
+class LaplaceLaw(Law):
+    """The pair of Laplace laws at distance μ = 1/noise_multiplier in units of their scale.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale of the noise divided by the sensitivity, in (0, ∞).
+    """
+
+    noise_multiplier: float
+
+    def support(self) -> tuple[float, float]:
+        """From -μ to μ."""
+        mu = 1.0 / self.noise_multiplier
+        return -mu, mu
+
+    def infinite(self) -> tuple[float, float]:
+        """No infinite losses."""
+        return 0.0, 0.0
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Masses in closed form; widths are differences of the given doubles.
+
+        A(x < L <= y) = e^{-(μ + x)/2} (1 - e^{-(y - x)/2})/2 in (-μ, μ), and B likewise with the
+        mirror images.
+        """
+        mu = 1.0 / self.noise_multiplier
+        inside = np.clip(edges, -mu, mu)
+        low, high = inside[:-1], inside[1:]
+        lumps = np.zeros((2, edges.size + 1))  # atoms: 1/2, e^{-μ}/2 in the other law
+        below = int(np.searchsorted(edges, -mu))  # first edge >= -μ: the atom's cell
+        above = int(np.searchsorted(edges, mu))
+        lumps[0, below] += 0.5
+        lumps[1, below] += 0.5 * math.exp(-mu)
+        lumps[0, above] += 0.5 * math.exp(-mu)
+        lumps[1, above] += 0.5
+        gap = np.append(np.append(inside[0] + mu, high - low), mu - inside[-1])
+        share = -0.5 * np.expm1(-0.5 * gap)
+        start = np.append(-mu, inside)
+        end = np.append(inside, mu)
+        a = share * np.exp(-0.5 * (mu + start)) + lumps[0]
+        b = share * np.exp(-0.5 * (mu - end)) + lumps[1]
+        with np.errstate(divide="ignore"):
+            log_a, log_b = np.log(a), np.log(b)
+        error = np.full(a.size, UNIT * (64.0 + 8.0 * mu))
+        return Cells(log_a, log_b, error, UNIT * (4.0 * np.abs(edges) + 4.0 * mu))

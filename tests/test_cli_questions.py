@@ -1,0 +1,354 @@
+"""``pyengine gamma|tradeoff|delta|epsilon``, the grammar of mechanisms, doctor and completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyengine as pe
+from pyengine import _core
+from pyengine.cli import doctor, main
+from pyengine.cli.main import make_parser
+from pyengine.cli.output import RED, number, paint
+
+RUN = ["--noise", "0.8", "--p", "0.001", "--steps", "10000"]
+MECHANISM = pe.dp_sgd("0.8", "0.001", 10_000)
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == code
+    content: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return content
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "at", "function", "keywords"),
+    [
+        ("gamma", "kappa", "1e-5", pe.gamma_bound, {}),
+        ("gamma", "kappa", "1e-5", pe.gamma_bound, {"adjacency": "remove"}),
+        ("tradeoff", "alpha", "0.1", pe.trade_off, {}),
+        ("tradeoff", "alpha", "0.1", pe.trade_off, {"adjacency": "add"}),
+        ("delta", "epsilon", "1", pe.delta, {}),
+        ("delta", "epsilon", "1", pe.delta, {"method": "convolution"}),
+        ("epsilon", "delta", "1e-5", pe.epsilon, {"threat_model": "dp"}),
+    ],
+)
+def test_questions(
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    option: str,
+    at: str,
+    function: Any,
+    keywords: dict[str, str],
+) -> None:
+    flags = [
+        text for key, word in keywords.items() for text in (f"--{key.replace('_', '-')}", word)
+    ]
+    expected = function(MECHANISM, float(at), bounds=True, **keywords)
+    content = ask(capsys, command, *RUN, f"--{option}", at, "0.5", *flags)
+    row = content["rows"][0]
+    assert (row["lower"], row["value"], row["upper"]) == expected
+    assert row[option] == float(at)
+    assert content["pyengine"] == pe.__version__
+    assert len(content["rows"]) == 2
+    assert main([command, *RUN, f"--{option}", at, "--digits", "6", *flags]) == 0
+    printed = capsys.readouterr().out
+    assert f"{at}  " in printed
+    assert number(expected.value, 6) in printed
+    assert "at least" not in printed
+
+
+def test_bounds_are_rounded_outwards(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gamma", *RUN, "--kappa", "1e-5", "--bounds", "--digits", "5"]) == 0
+    kappa, value, lower, upper, engine = capsys.readouterr().out.splitlines()[-1].split()
+    assert (kappa, value, engine) == ("1e-5", "2.6445e-05", "spectral")
+    assert (lower, upper) == ("2.6444e-05", "2.6445e-05")
+    for x in (0.1, 1 / 3, 2e-300, 12345.6789, 1e22):
+        assert float(number(x, 7, ROUND_FLOOR)) <= x <= float(number(x, 7, ROUND_CEILING))
+    assert number(float("inf"), 5) == "inf"
+
+
+def test_ranges_and_fractions(capsys: pytest.CaptureFixture[str]) -> None:
+    content = ask(capsys, "gamma", *RUN, "--kappa", "1e-6:1e-2:5", "1/8", "0", "1")
+    kappas = [row["kappa"] for row in content["rows"]]
+    assert kappas == pytest.approx([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.125, 0.0, 1.0])
+    content = ask(capsys, "delta", *RUN, "--epsilon", "0:4:5")
+    assert [row["epsilon"] for row in content["rows"]] == [0, 1, 2, 3, 4]
+
+
+def test_refusal_costs_its_own_row_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answers(name: str, mechanism: Any, values: list[float], **words: str) -> Any:
+        if 2.0 in values:
+            raise pe.AccuracyError("no answer, try more noise")
+        return pe.api.answers(name, mechanism, values, **words)
+
+    monkeypatch.setattr("pyengine.cli.questions.answers", answers)
+    content = ask(capsys, "delta", *RUN, "--epsilon", "1", "2", code=1)
+    assert content["rows"][0]["value"] == pe.delta(MECHANISM, 1.0)
+    assert content["rows"][1]["value"] is None
+    assert content["rows"][1]["message"] == "no answer, try more noise"
+    assert main(["delta", *RUN, "--epsilon", "1", "2", "--bounds"]) == 1
+    assert re.search(r"^2 +refused .*no answer, try", capsys.readouterr().out, re.M)
+
+
+FILE = """
+[[phase]]
+noise = 2
+p = 0.01
+steps = 100
+[[phase]]
+noise_multiplier = "1.0"
+sampling_probability = "1/50"
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--noise", "1.5"], pe.GaussianMechanism("1.5").composed(1)),
+        (
+            ["--noise", "1", "--p", "16384/1281167", "--steps", "9"],
+            pe.dp_sgd("1", "16384/1281167", 9),
+        ),
+        (
+            ["--phase", "noise=2,p=0.01,steps=100", "--phase", " noise = 1.0 , p = 1/50"],
+            pe.dp_sgd("2", "0.01", 100) + pe.dp_sgd("1", "0.02", 1),
+        ),
+        (["--file", "run.toml"], pe.dp_sgd("2", "0.01", 100) + pe.dp_sgd("1", "0.02", 1)),
+        (["--mechanism", "laplace", "--noise", "2"], pe.LaplaceMechanism("2").composed(1)),
+        (
+            ["--phase", "mechanism=discrete_gaussian,noise=2,sensitivity=3,p=0.5"],
+            pe.DiscreteGaussianMechanism("2", 3).poisson_sampled("0.5").composed(1),
+        ),
+        (
+            ["--phase", "mechanism=randomized_response,truth_probability=0.75,categories=4"],
+            pe.RandomizedResponse("0.75", 4).composed(1),
+        ),
+        (
+            ["--phase", "mechanism=generic,epsilon=1,delta=1e-6,steps=3"],
+            pe.GenericMechanism("1", "1e-6").composed(3),
+        ),
+        (
+            ["--noise", "1", "--batch-size", "10", "--dataset-size", "100", "--steps", "5"],
+            pe.GaussianMechanism("1")
+            .sampled_without_replacement(batch_size=10, dataset_size=100)
+            .composed(5),
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_grammar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], expected: pe.Mechanism
+) -> None:
+    from pyengine.cli.grammar import read_mechanism
+
+    (tmp_path / "run.toml").write_text(FILE)
+    monkeypatch.chdir(tmp_path)
+    parsed = make_parser().parse_args(["gamma", *arguments, "--kappa", "0.1"])
+    assert read_mechanism(parsed) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no mechanism: give --noise, --phase or --file"),
+        (["--noise", "0"], "noise_multiplier must be positive and finite, got '0'"),
+        (["--noise", "x"], "noise_multiplier must be a number or a fraction of two numbers"),
+        (["--noise", "1", "--p", "2"], "probability must lie in [0, 1], got '2'"),
+        (["--noise", "1", "--steps", "1.5"], "steps must be a non-negative integer, got '1.5'"),
+        (["--p", "0.1"], "gaussian needs noise"),
+        (["--noise", "1", "--phase", "noise=1"], "give the mechanism once"),
+        (["--noise", "1", "--batch-size", "5"], "needs batch_size and dataset_size"),
+        (
+            ["--noise", "1", "--p", "0.1", "--batch-size", "5", "--dataset-size", "10"],
+            "not both",
+        ),
+        (["--phase", "noise"], "expected KEY=VALUE,..., got 'noise'"),
+        (["--phase", "noise=1,noise=2"], "noise is given twice"),
+        (["--phase", "noise=1,sigma=2"], "gaussian takes no 'sigma'; keys: mechanism, noise"),
+        (["--phase", "mechanism=cauchy"], "mechanism must be one of gaussian, laplace"),
+        (["--file", "missing.toml"], "missing.toml: No such file or directory"),
+        (["--file", "empty.toml"], "empty.toml: no phase"),
+        (["--file", "broken.toml"], "broken.toml: "),
+        (["--file", "other.toml"], "unknown key 'run'"),
+        (["--file", "wrong.toml"], "noise must be a number or a string, got True"),
+    ],
+)
+def test_wrong_mechanisms(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    (tmp_path / "empty.toml").write_text("")
+    (tmp_path / "broken.toml").write_text("[[phase]\n")
+    (tmp_path / "other.toml").write_text("run = 1\n[[phase]]\nnoise = 1\n")
+    (tmp_path / "wrong.toml").write_text("[[phase]]\nnoise = true\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["gamma", *arguments, "--kappa", "0.1"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("pyengine: error: ")
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gamma", *RUN, "--kappa", "2"], "--kappa must lie in [0, 1], got 2"),
+        (["gamma", *RUN, "--kappa", "-1e-3"], "expected at least one argument"),
+        (["delta", *RUN, "--epsilon", "1:2"], "expected a number or FROM:TO:COUNT, got '1:2'"),
+        (["delta", *RUN, "--epsilon", "1:2:1"], "COUNT must be an integer from 2"),
+        (["gamma", *RUN, "--kappa", "0:1:5"], "needs positive ends"),
+        (["gamma", *RUN, "--kappa", "k"], "--kappa must be a number or a fraction"),
+        (["gamma", *RUN, "--kappa", "0.1", "--digits", "0"], "--digits must be an integer >= 1"),
+        (["gamma", *RUN, "--kappa", "0.1", "--adjacency", "replace"], "invalid choice: 'replace'"),
+        (["gamma", *RUN], "required: --kappa"),
+    ],
+)
+def test_wrong_values(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    try:
+        code = main(arguments)
+    except SystemExit as error:
+        code = int(error.code or 0)
+    assert code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_engine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise pe.AccuracyError("nobody can")
+
+    monkeypatch.setattr("pyengine.cli.questions._quickly", refuse)
+    assert main(["gamma", *RUN, "--kappa", "0.1"]) == 1
+    assert capsys.readouterr().err == "pyengine: refused: nobody can\n"
+
+
+def commands() -> dict[str, Any]:
+    parser = make_parser()
+    (action,) = (
+        action for action in parser._actions if action.choices and not action.option_strings
+    )
+    return dict(action.choices)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("command", sorted(commands()))
+def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    printed = capsys.readouterr().out
+    assert "examples:\n" in printed
+    examples = re.findall(rf"^  (?:source <\()?(pyengine {command}.*)$", printed, re.M)
+    assert examples
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert f"pyengine {pe.__version__}, Python " in printed
+    assert "10 of 10 values are right within 1e-11" in printed
+    assert printed.count("  ok\n") == 10
+    assert doctor.LEVELS[_core.lib.pe_simd_level()] in printed
+    content = ask(capsys, "doctor")
+    assert len(content["tests"]) == 10
+    assert all(test["right"] for test in content["tests"])
+    assert content["packages"]["numpy"]
+
+
+def test_doctor_finds_a_wrong_value(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gamma = pe.gamma_bound
+    monkeypatch.setattr(pe.api, "gamma_bound", lambda *a, **k: gamma(*a, **k) * (1 + 2e-11))
+    assert main(["doctor"]) == 1
+    printed = capsys.readouterr().out
+    assert printed.count("WRONG") == 5
+    assert "5 of 10 values are right" in printed
+
+
+def test_gold_values_stand_in_the_tests_data() -> None:
+    import tomllib
+
+    folder = Path(__file__).parent / "data"
+    known = (folder / "dp_sgd_published.json").read_text() + (
+        folder / "ncx2_known.json"
+    ).read_text()
+    gold = tomllib.loads(Path(doctor.__file__).with_name("gold.toml").read_text())["value"]
+    assert len(gold) == 10
+    for value in gold:
+        assert f'"{value["truth"]}"' in known
+
+
+def complete(*words: str) -> set[str]:
+    """What bash offers after these words, the last one unfinished."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    program = f"source <({sys.executable} -m pyengine completion) && _pyengine && "
+    program += 'printf "%s\\n" "${COMPREPLY[@]}"'
+    line = " ".join(f"'{word}'" for word in ("pyengine", *words))
+    run = subprocess.run(
+        ["bash", "-c", f"COMP_WORDS=({line}); COMP_CWORD={len(words)}; {program}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return set(run.stdout.split())
+
+
+def test_completion() -> None:
+    assert complete("ga") == {"gamma"}
+    assert complete("") >= set(commands()) | {"--help", "--version"}
+    assert complete("gamma", "--ka") == {"--kappa"}
+    assert complete("gamma", "--noise", "1", "--adjacency", "add") == {"add", "add_remove"}
+    assert complete("delta", "--mechanism", "lap") == {"laplace"}
+    assert "pyproject.toml" in complete("gamma", "--file", "pyproj")
+
+
+def test_colour_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert paint("text", RED, Terminal()) == f"{RED}text\033[0m"
+    assert paint("text", RED, io.StringIO()) == "text"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert paint("text", RED, Terminal()) == "text"
+
+
+def test_fractions_in_json_are_exact(capsys: pytest.CaptureFixture[str]) -> None:
+    content = ask(capsys, "gamma", "--noise", "1/3", "--kappa", "0.1")
+    assert Fraction(content["mechanism"][0]["noise_multiplier"]) == Fraction(1, 3)
+
+
+def test_reader_that_leaves() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    program = f"{sys.executable} -m pyengine gamma {' '.join(RUN)} --kappa 1e-9:1:5000 | head -n 1"
+    run = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {program}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert run.stderr == ""
+    assert run.stdout.startswith("Gaussian, noise 0.8, p 0.001, 10,000 steps")
