@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("approximations", "baselines", "audit", "plots", "tables")
+_LAZY = ("approximations", "audit", "baselines", "duality", "plots", "tables")
 
 
 def __getattr__(name: str) -> ModuleType:
