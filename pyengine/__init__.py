@@ -61,7 +61,16 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("approximations", "audit", "baselines", "duality", "plots", "tables")
+_LAZY = (
+    "approximations",
+    "audit",
+    "baselines",
+    "conformance",
+    "duality",
+    "interop",
+    "plots",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> ModuleType:
