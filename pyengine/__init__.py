@@ -68,6 +68,7 @@ __all__ = [
 _LAZY = (
     "approximations",
     "audit",
+    "baselines",
     "conformance",
     "duality",
     "interop",
