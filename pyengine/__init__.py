@@ -69,6 +69,7 @@ _LAZY = (
     "duality",
     "interop",
     "plots",
+    "priors",
     "reference",
     "tables",
 )
