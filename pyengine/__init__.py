@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from pyengine import special
+from pyengine import special, threat_models
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
 from pyengine.errors import AccuracyError
@@ -46,11 +46,12 @@ __all__ = [
     "from_probabilities",
     "gamma_bound",
     "special",
+    "threat_models",
     "trade_off",
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("plots", "tables")
+_LAZY = ("membership", "plots", "resilience", "tables")
 
 
 def __getattr__(name: str) -> ModuleType:

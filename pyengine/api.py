@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.answers import Answer, Questions
-from pyengine.engines.select import ADJACENCIES, METHODS, THREAT_MODELS, questions
+from pyengine.engines.select import ADJACENCIES, METHODS, questions
 from pyengine.mechanisms import Mechanism
+from pyengine.threat_models import ThreatModel, threat_model_of
 
 __all__ = ["Bounds", "delta", "epsilon", "gamma_bound", "trade_off"]
 
@@ -33,21 +34,24 @@ class Bounds(NamedTuple):
 
 
 def _asked(
-    mechanism: Any, adjacency: str, method: str, threat_model: str, tolerance: Any
+    mechanism: Any,
+    adjacency: str,
+    method: str,
+    threat_model: str | ThreatModel,
+    tolerance: Any,
 ) -> Questions:
     """Check the keywords and return what answers."""
     if not isinstance(mechanism, Mechanism):
         raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
     _checks.choice("adjacency", adjacency, ADJACENCIES)
     _checks.choice("method", method, METHODS)
-    _checks.choice("threat_model", threat_model, THREAT_MODELS)
     if tolerance is not None:
         tolerance = float(_checks.positive("tolerance", tolerance))
     return questions(
         mechanism,
         adjacency=adjacency,
         method=method,
-        threat_model=threat_model,
+        threat_model=threat_model_of(threat_model),
         tolerance=tolerance,
     )
 
@@ -97,7 +101,7 @@ def answers(
     *,
     adjacency: str,
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
 ) -> tuple[Bounds, list[str]]:
     """Values of one public function with bounds and the engine behind each, as tables print them.
@@ -129,7 +133,7 @@ def trade_off(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -146,8 +150,9 @@ def trade_off(
         ``add_remove``: lower convex hull of both functions.
     method : {"auto", "closed_form", "spectral", "convolution"}
         Engine; ``auto`` takes the fastest one whose error estimate is small enough.
-    threat_model : {"dp"}
-        Adversary of differential privacy, who knows everything but the record.
+    threat_model : {"dp", "relaxed"} or ThreatModel
+        ``dp``: the adversary of differential privacy, who knows everything but whether the record
+        took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.
     tolerance : float, optional
         Relative width of the bracket, > 0, for engines that certify; the others ignore it.
     bounds : bool
@@ -192,7 +197,7 @@ def gamma_bound(
     *,
     adjacency: str = "add",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -249,7 +254,7 @@ def delta(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -301,7 +306,7 @@ def epsilon(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:

@@ -9,12 +9,12 @@ from pyengine.engines.solver import clear_cache
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.pairs import GaussianPair, ordered_pair
+from pyengine.threat_models import THREAT_MODELS, Relaxed, ThreatModel, threat_model_of
 
 __all__ = ["ADJACENCIES", "METHODS", "THREAT_MODELS", "clear_cache", "questions"]
 
-METHODS = ("auto", "closed_form", "spectral", "convolution")
+METHODS = ("auto", "closed_form", "spectral", "convolution", "clt")
 ADJACENCIES = ("add", "remove", "add_remove")
-THREAT_MODELS = ("dp",)
 
 
 def questions(
@@ -22,7 +22,7 @@ def questions(
     *,
     adjacency: str,
     method: str,
-    threat_model: str,  # noqa: ARG001 - one word so far
+    threat_model: str | ThreatModel,
     tolerance: float | None,  # noqa: ARG001 - for engines that certify
 ) -> Questions:
     """Return what answers questions on a mechanism.
@@ -31,8 +31,10 @@ def questions(
     ----------
     mechanism : Mechanism
         What is released.
-    adjacency, method, threat_model : str
-        Words of `ADJACENCIES`, `METHODS` and `THREAT_MODELS`.
+    adjacency, method : str
+        Words of `ADJACENCIES` and `METHODS`.
+    threat_model : str or ThreatModel
+        A word of `THREAT_MODELS` or an object of `pyengine.threat_models`.
     tolerance : float or None
         Relative width of a certified bracket; None for the engine's default.
 
@@ -46,6 +48,13 @@ def questions(
     AccuracyError
         Where no engine can answer for the mechanism.
     """
+    model = threat_model_of(threat_model)
+    if isinstance(model, Relaxed):
+        from pyengine.engines.relaxed_select import relaxed_questions
+
+        return relaxed_questions(mechanism, model=model, adjacency=adjacency, method=method)
+    if method == "clt":
+        raise ValueError("method='clt' answers for threat_model='relaxed' only")
     if adjacency == "add_remove":
         return GaussianQuestions(
             _gaussian(mechanism, "add"), _gaussian(mechanism, "remove"), method
