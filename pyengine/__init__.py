@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("membership", "plots", "resilience", "tables")
+_LAZY = ("audit", "membership", "plots", "resilience", "tables")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -252,7 +252,7 @@ def _least(
         seen = (beta > 0.0) & (1.0 - beta > 1e-8)
         scale = np.where(seen, np.minimum(beta, 1.0 - beta), 1.0)
         slack = first(alpha) - beta
-        slack = np.where(np.abs(slack) <= 2.0**-51, 0.0, slack)
+        slack = np.where((beta > 0.5) & (np.abs(slack) <= 2.0**-51), 0.0, slack)
         difference = np.where(seen, slack / scale, math.inf)
         best = int(np.argmin(difference))
         result = float(difference[best]), float(alpha[best])

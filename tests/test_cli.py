@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import platform
@@ -17,7 +18,7 @@ import pytest
 import pyengine as pe
 from pyengine import api
 from pyengine.cli import main
-from pyengine.tables import rows as table_rows
+from pyengine.tables import cells as table_cells
 from pyengine.tables import run as table_run
 from pyengine.tables.progress import Progress
 
@@ -60,20 +61,28 @@ def test_table(spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     with (output / "table.csv").open(encoding="utf-8", newline="") as file:
         cells = [[float(row[key]) for key in pe.Bounds._fields] for row in csv.DictReader(file)]
     assert cells == [list(bounds) for bounds in expected]
-    table = json.loads((output / "table.json").read_text(encoding="utf-8"))
-    assert [[row[key] for key in pe.Bounds._fields] for row in table["rows"]] == cells
-    assert {row["engine"] for row in table["rows"]} == {"spectral"}
-    assert table["pyengine"] == pe.__version__
-    assert table["python"] == platform.python_version()
-    assert table["numpy"] == np.__version__
-    assert table["platform"] == platform.platform()
-    assert table["machine"] == platform.machine()
-    assert table["specification"]["text"] == SPEC
-    assert table["time"].endswith("+00:00")
+    lines = (output / "table.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [[row[key] for key in pe.Bounds._fields] for row in rows] == cells
+    assert {row["engine"] for row in rows} == {"spectral"}
+    assert {row["pyengine"] for row in rows} == {pe.__version__}
+    metadata = json.loads((output / "metadata.json").read_text(encoding="utf-8"))
+    assert metadata["pyengine"] == pe.__version__
+    assert metadata["python"] == platform.python_version()
+    assert metadata["packages"]["numpy"] == np.__version__
+    assert metadata["platform"] == platform.platform()
+    assert metadata["machine"] == platform.machine()
+    assert metadata["specification"]["text"] == SPEC
+    assert metadata["time"].endswith("+00:00")
+    assert [unit["cells"] for unit in metadata["units"]] == [1, 1, 1]
+    for name in ("table.csv", "table.jsonl", "gamma.png"):
+        found = hashlib.sha256((output / name).read_bytes()).hexdigest()
+        assert metadata["sha256"][name] == found
     assert sorted(path.name for path in output.iterdir()) == [
         "gamma.png",
+        "metadata.json",
         "table.csv",
-        "table.json",
+        "table.jsonl",
     ]
     assert f"{expected[0].value:.4g}" in printed.out
     assert f"{expected[2].value:.4f}" in printed.out
@@ -87,7 +96,7 @@ def test_no_picture_without_gamma(tmp_path: Path) -> None:
     path.write_text(SPEC.replace('["1/1000"]', "[0]"), encoding="utf-8")
     assert main(["table", str(path), "-o", str(tmp_path / "out")]) == 0
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["table.csv", "table.json"]
+    assert names == ["metadata.json", "table.csv", "table.jsonl"]
 
 
 def test_refused_values(
@@ -101,7 +110,7 @@ def test_refused_values(
             raise pe.AccuracyError("no answer, try more noise")
         return api.answers(name, *question, **keywords)
 
-    monkeypatch.setattr(table_rows, "answers", answers)
+    monkeypatch.setattr(table_cells, "answers", answers)
     assert main(["table", str(spec), "-o", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr().out
     assert "Refused: 1 of 3" in printed
@@ -112,7 +121,7 @@ def test_refused_values(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("steps = 1000", "steps = 1.5"), "steps must be a non-negative integer, got 1.5"),
+        (("steps = 1000", "steps = 1.5"), "steps must be a non-negative integer, got '1.5'"),
         (("[epsilon]", "[epsilons]"), "unknown key 'epsilons'"),
         (("[epsilon]", "[epsilon"), "spec.toml"),
     ],
@@ -181,10 +190,10 @@ def test_interrupt(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def interrupted(_: object) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(table_run, "compute", interrupted)
+    monkeypatch.setattr(table_run, "_spread", interrupted)
     assert main(["table", str(spec), "-o", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "pyengine: interrupted\n"
     assert list((tmp_path / "out").iterdir()) == []
@@ -219,8 +228,9 @@ def test_module_and_ascii_terminal(tmp_path: Path) -> None:
     assert run.stderr.endswith(b" s\n")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "gamma.png",
+        "metadata.json",
         "table.csv",
-        "table.json",
+        "table.jsonl",
     }
 
 
@@ -236,7 +246,39 @@ def test_progress_bar() -> None:
             progress.advance(1)
     last = stream.getvalue().rsplit("\r", 1)[1]
     assert last.startswith(f"[{'#' * 28}] 4/4 values in ")
-    assert last.endswith(" s\n")
+    assert last.endswith(" s\x1b[K\n")
+
+
+def test_progress_tells_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("pyengine.tables.progress.time.monotonic", lambda: now[0])
+    stream = Terminal()
+    with Progress(8000, "values", stream, done=2000) as progress:
+        now[0] = 10.0
+        progress.advance(1000)
+        assert stream.getvalue().endswith(
+            "] 3000/8000 values in 10.0 s (2000 from an earlier run), 100/s, 0:50 left\x1b[K"
+        )
+        now[0] = 1000.0
+        progress.advance(1000)
+        assert "2/s, 33:20 left" in stream.getvalue()
+        now[0] = 3e4
+        progress.advance(1)
+        assert "16:39:15 left" in stream.getvalue()
+
+
+def test_progress_reports_to_a_log_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("pyengine.tables.progress.time.monotonic", lambda: now[0])
+    stream = io.StringIO()
+    with Progress(100, "values", stream) as progress:
+        for _ in range(100):
+            now[0] += 1.0
+            progress.advance(1)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 4
+    assert lines[0] == "31/100 values in 31.0 s, 1/s, 1:09 left"
+    assert lines[-1].startswith("100/100 values in 100.0 s")
 
 
 def test_progress_is_quiet_elsewhere() -> None:

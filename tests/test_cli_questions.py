@@ -351,4 +351,4 @@ def test_reader_that_leaves() -> None:
         env=environment,
     )
     assert run.stderr == ""
-    assert run.stdout.startswith("10,000 x GaussianMechanism")
+    assert run.stdout.startswith("Gaussian, noise 0.8, p 0.001, 10,000 steps")

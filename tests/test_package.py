@@ -38,11 +38,12 @@ FLOORS = {
     "pyengine.calibration": 4,
     "pyengine.targets": 4,
     "pyengine.baselines": 4,
-    "pyengine.audit": 4,
     "pyengine.membership": 4,
     "pyengine.resilience": 5,
     "pyengine.interop": 4,
+    "pyengine.conformance": 5,
     "pyengine.tables": 5,
+    "pyengine.audit": 5,
     "pyengine.plots": 5,
     "pyengine.cli": 5,
     "pyengine.papers": 5,
@@ -55,7 +56,16 @@ REFERENCE_MAY_IMPORT = (
     "pyengine.errors",
     "pyengine._checks",
 )
-HEAVY = {"flint", "matplotlib", "mpmath", "numba", "scipy"}
+HEAVY = {
+    "distributed",
+    "flint",
+    "matplotlib",
+    "mpmath",
+    "numba",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+}
 
 
 def module_name(path: Path) -> str:

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import struct
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,18 @@ import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine import api
+from pyengine import api, mechanisms
 from pyengine.plots import Curve, gamma_png
+from pyengine.tables import cells as table_cells
 from pyengine.tables import files
-from pyengine.tables import rows as table_rows
-from pyengine.tables.files import COLUMNS, csv_text, json_text, replace_all
-from pyengine.tables.rows import Row, compute, curve
-from pyengine.tables.spec import SpecificationError, load, parse
+from pyengine.tables.files import csv_text, jsonl_text, parquet_bytes, replace_all
+from pyengine.tables.numbers import fraction
+from pyengine.tables.picture import draws, line
+from pyengine.tables.rows import INTEGERS, Row, columns, numeric, record, rows
+from pyengine.tables.spec import Specification, SpecificationError, load, parse
 from pyengine.tables.summary import summary
+from pyengine.tables.units import cells_of, solve, units
+from pyengine.tables.workflows import KINDS
 
 ONE_RUN = """
 [[workflow]]
@@ -33,51 +39,72 @@ steps = 1000
 GAMMA = '[gamma_bound]\nkappa = [1e-3]\nadjacency = ["add"]\n'
 
 
+def table_of(specification: Specification) -> list[Row]:
+    work = units(specification)
+    cells = {found["unit"]: cells_of(found) for found in solve(work)}
+    return list(rows(specification, work, cells))
+
+
+def records_of(specification: Specification) -> list[list[str | None]]:
+    return [record(row, specification) for row in table_of(specification)]
+
+
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
-    return [row for group in compute(load(None)) for row in group]
+def built_in() -> list[Row]:
+    return table_of(load(None))
 
 
 def test_built_in_settings() -> None:
     specification = load(None)
-    runs = {
-        (run.noise_multiplier, run.sampling_probability, run.steps)
-        for run in specification.workflows
-    }
+    runs = {workflow.mechanism for workflow in specification.workflows}
     assert runs == {
-        (10.5, 4096 / 50000, 1000),
-        (1.15, 4096 / 549361, 405),
-        (2.5, 16384 / 1281167, 72_000),
-        (0.8, 0.001, 10_000),
-        (0.6, 1e-4, 1_000_000),
-        (4.0, 1.0, 100),
+        pe.dp_sgd("10.5", "4096/50000", 1000),
+        pe.dp_sgd("1.15", "4096/549361", 405),
+        pe.dp_sgd("2.5", "16384/1281167", 72_000),
+        pe.dp_sgd("0.8", "0.001", 10_000),
+        pe.dp_sgd("0.6", "1e-4", 1_000_000),
+        pe.dp_sgd("4", 1.0, 100),
     }
-    grids = {grid.question: grid.values for grid in specification.grids}
+    grids = {grid.question: list(map(fraction, grid.values)) for grid in specification.grids}
     assert grids["gamma_bound"] == grids["trade_off"]
-    assert (min(grids["gamma_bound"]), max(grids["gamma_bound"])) == (1e-7, 1e-1)
-    assert (min(grids["epsilon"]), max(grids["epsilon"])) == (1e-7, 1e-4)
-    assert (min(grids["delta"]), max(grids["delta"])) == (0.5, 8.0)
+    assert grids["gamma_bound"] == [Fraction(1, 10**n) for n in range(7, 0, -1)]
+    assert (min(grids["epsilon"]), max(grids["epsilon"])) == (
+        Fraction(1, 10**7),
+        Fraction(1, 10**4),
+    )
+    assert (min(grids["delta"]), max(grids["delta"])) == (Fraction(1, 2), 8)
 
 
-def test_rows_are_the_answers_of_the_package(rows: list[Row]) -> None:
-    assert len(rows) == 6 * 3 * (7 + 7 + 4 + 5)
-    for row in rows:
-        run = pe.dp_sgd(row.noise_multiplier, row.sampling_probability, row.steps)
-        expected = getattr(pe, row.question)(run, row.at, adjacency=row.adjacency, bounds=True)
+def test_rows_are_the_answers_of_the_package(built_in: list[Row]) -> None:
+    assert len(built_in) == 6 * 3 * (7 + 7 + 4 + 5)
+    for row in built_in:
+        noise, probability, steps = (
+            float(fraction(row.workflow.get(name) or ""))
+            for name in ("noise_multiplier", "sampling_probability", "steps")
+        )
+        at = float(row.at)
+        run = pe.dp_sgd(noise, probability, int(steps))
+        expected = getattr(pe, row.question)(run, at, adjacency=row.adjacency, bounds=True)
+        cell = row.cell
+        assert None not in (cell.value, cell.lower, cell.upper, cell.error)
+        lower, value, upper = (float(text or "") for text in (cell.lower, cell.value, cell.upper))
         # alone or within a grid, the last bits may differ, the bounds may not be left
-        assert row.value == pytest.approx(expected.value, rel=1e-11, abs=1e-300)
-        assert row.lower is not None
-        assert row.upper is not None
-        assert row.lower <= expected.value <= row.upper
-        assert row.lower <= row.value <= row.upper
-        assert row.engine in {"exact", "closed_form", "spectral", "convolution"}
-        assert not row.message
-    assert {row.engine for row in rows if row.workflow == "full batch"} == {"closed_form"}
+        assert value == pytest.approx(expected.value, rel=1e-11, abs=1e-300)
+        assert lower <= expected.value <= upper
+        assert lower <= value <= upper
+        assert float(cell.error or "") == max(value - lower, upper - value)
+        assert cell.engine in {"exact", "closed_form", "spectral", "convolution"}
+        assert not cell.message
+    engines = {row.cell.engine for row in built_in if row.workflow.name == "full batch"}
+    assert engines == {"closed_form"}
 
 
-def test_published_values(rows: list[Row]) -> None:
+def test_published_values(built_in: list[Row]) -> None:
     """Table 1 of Lebeda et al. 2024, and γ where other tools return less than κ."""
-    cells = {(row.workflow, row.question, row.adjacency, row.at): row.value for row in rows}
+    cells = {
+        (row.workflow.name, row.question, row.adjacency, float(row.at)): float(row.cell.value or "")
+        for row in built_in
+    }
     for delta, epsilon in ((1e-7, 1.1707628432), (1e-6, 0.9471956872), (1e-5, 0.7823877811)):
         value = cells["Lebeda et al. 2024", "epsilon", "remove", delta]
         assert value == pytest.approx(epsilon, abs=1e-10)
@@ -85,8 +112,11 @@ def test_published_values(rows: list[Row]) -> None:
     assert gamma == pytest.approx(2.6444857e-5, rel=1e-7)
 
 
+REFUSING = GAMMA.replace("[1e-3]", "[1e-3, 1e-2]") + ONE_RUN
+
+
 @pytest.fixture
-def refusing(monkeypatch: pytest.MonkeyPatch) -> tuple[Row, Row]:
+def refusing(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     """Rows for κ = 1e-3 and 1e-2, the second one beyond an engine."""
 
     def answers(*question: Any, **keywords: Any) -> Any:
@@ -94,27 +124,169 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> tuple[Row, Row]:
             raise pe.AccuracyError("no answer, try more noise")
         return api.answers(*question, **keywords)
 
-    monkeypatch.setattr(table_rows, "answers", answers)
-    (group,) = compute(parse(GAMMA.replace("[1e-3]", "[1e-3, 1e-2]") + ONE_RUN, "test"))
-    good, refused = group
-    return good, refused
+    monkeypatch.setattr(table_cells, "answers", answers)
+    return table_of(parse(REFUSING, "test"))
 
 
-def test_refused_value_spares_its_neighbours(refusing: tuple[Row, Row]) -> None:
-    good, refused = refusing
+def test_refused_value_spares_its_neighbours(refusing: list[Row]) -> None:
+    good, refused = (row.cell for row in refusing)
     assert good.value is not None
     assert good.message == ""
-    assert (refused.value, refused.lower, refused.upper, refused.engine) == (None, None, None, "")
-    assert refused.message == "no answer, try more noise"
+    assert refused == table_cells.Cell(message="no answer, try more noise")
 
 
 def test_curve_stays_inside_the_grid() -> None:
     specification = parse(GAMMA.replace("[1e-3]", "[0, 1e-5, 1e-2]") + ONE_RUN, "test")
-    line = curve(specification.workflows[0], specification.grids[0], "add", 11)
-    assert [row.at for row in line] == pytest.approx(np.geomspace(1e-5, 1e-2, 11))
-    assert (line[0].at, line[-1].at) == (1e-5, 1e-2)
+    pairs = line(specification.workflows[0], specification.grids[0], "add", 11)
+    assert [kappa for kappa, _ in pairs] == pytest.approx(np.geomspace(1e-5, 1e-2, 11))
+    assert (pairs[0][0], pairs[-1][0]) == (1e-5, 1e-2)
     nothing = parse(GAMMA.replace("[1e-3]", "[0]") + ONE_RUN, "test")
-    assert curve(nothing.workflows[0], nothing.grids[0], "add", 11) == []
+    assert line(nothing.workflows[0], nothing.grids[0], "add", 11) == []
+    assert draws(specification)
+    assert not draws(nothing)
+
+
+def test_numbers_are_exact() -> None:
+    text = ONE_RUN.replace("0.01", "0.1").replace("1.0", '"1/3"').replace("1000", "1_000")
+    (workflow,) = parse(GAMMA + text, "test").workflows
+    assert workflow.mechanism == pe.dp_sgd("1/3", "0.1", 1000)
+    assert workflow.mechanism != pe.dp_sgd("1/3", 0.1, 1000)
+
+
+LAPLACE = """
+[[workflow]]
+name = "laplace"
+mechanism = "LaplaceMechanism"
+noise_multiplier = ["1/2", 2]
+sampling_probability = "0.5"
+steps = [1, 10]
+"""
+
+
+def test_lists_make_grids() -> None:
+    found = parse(GAMMA + LAPLACE, "test").workflows
+    assert [(run.name, run.mechanism) for run in found] == [
+        (
+            f"laplace (noise_multiplier={noise}, steps={steps})",
+            pe.LaplaceMechanism(noise).poisson_sampled("0.5").composed(steps),
+        )
+        for noise in ("1/2", "2")
+        for steps in (1, 10)
+    ]
+
+
+PHASES = """
+[[workflow]]
+name = "two phases"
+[[workflow.phase]]
+mechanism = "GaussianMechanism"
+noise_multiplier = "1.5"
+steps = 3
+[[workflow.phase]]
+mechanism = "GaussianMechanism"
+noise_multiplier = 2
+batch_size = [10, 20]
+dataset_size = 100
+steps = 5
+"""
+
+
+def test_phases_compose() -> None:
+    first, second = parse(GAMMA + PHASES, "test").workflows
+    assert [first.name, second.name] == [
+        f"two phases (phase 2 batch_size={size})" for size in (10, 20)
+    ]
+    sampled = pe.GaussianMechanism("2").sampled_without_replacement(batch_size=20, dataset_size=100)
+    whole = pe.GaussianMechanism("1.5").composed(3) + sampled.composed(5)
+    assert second.mechanism == whole
+    assert second.get("steps") is None
+
+
+EVERY_KIND = """
+[[workflow]]
+name = "discrete Gaussian"
+mechanism = "DiscreteGaussianMechanism"
+noise_multiplier = "2"
+sensitivity = 3
+steps = 1
+[[workflow]]
+name = "discrete Laplace"
+mechanism = "DiscreteLaplaceMechanism"
+noise_multiplier = "2"
+steps = 1
+[[workflow]]
+name = "randomized response"
+mechanism = "RandomizedResponse"
+truth_probability = "3/4"
+categories = 5
+steps = 1
+[[workflow]]
+name = "generic"
+mechanism = "GenericMechanism"
+epsilon = "1"
+delta = "1e-6"
+steps = 1
+[[workflow]]
+name = "finite"
+mechanism = "FinitePair"
+p = ["1/4", "3/4"]
+q = [["3/4", 0.25], ["1/2", "1/2"]]
+steps = 7
+"""
+
+
+def test_every_mechanism_has_a_name() -> None:
+    found = parse(GAMMA + ONE_RUN + LAPLACE + EVERY_KIND, "test").workflows
+    kinds = {type(step) for run in found for step, _ in mechanisms.steps_of(run.mechanism)}
+    sampled = {mechanisms.PoissonSampled}
+    assert kinds - sampled == {getattr(mechanisms, name) for name in KINDS} - {
+        pe.LaplaceMechanism,  # sampled here
+        pe.GaussianMechanism,
+    }
+    assert [run.name for run in found[-2:]] == [
+        "finite (q=[3/4, 0.25])",
+        "finite (q=[1/2, 1/2])",
+    ]
+    single = {
+        name
+        for name in mechanisms.__all__
+        if isinstance(value := getattr(mechanisms, name), type)
+        and issubclass(value, mechanisms.Step)
+    }
+    sampling = {"Step", "PoissonSampled", "SampledWithoutReplacement"}
+    assert single - sampling == set(KINDS)
+
+
+def test_columns_hold_single_numbers_and_json_the_rest() -> None:
+    specification = parse(GAMMA + PHASES + EVERY_KIND, "test")
+    cell = table_cells.Cell("0.5", "0.4", "0.6", "0.1", "estimate", "test")
+    work = units(specification)
+    table = rows(specification, work, {unit.index: [cell] for unit in work})
+    names = columns(specification)
+    found = [dict(zip(names, record(row, specification), strict=True)) for row in table]
+    assert names[:5] == [
+        "workflow",
+        "mechanism",
+        "noise_multiplier",
+        "sampling_probability",
+        "steps",
+    ]
+    discrete = next(row for row in found if row["workflow"] == "discrete Gaussian")
+    assert (discrete["mechanism"], discrete["sensitivity"]) == ("DiscreteGaussianMechanism", "3")
+    assert discrete["categories"] is None
+    phases = json.loads(found[0]["mechanism"] or "")
+    assert phases == [
+        {"mechanism": "GaussianMechanism", "noise_multiplier": "1.5", "steps": "3"},
+        {
+            "mechanism": "GaussianMechanism",
+            "noise_multiplier": "2",
+            "batch_size": "10",
+            "dataset_size": "100",
+            "steps": "5",
+        },
+    ]
+    assert found[0]["steps"] is None
+    assert json.loads(found[-1]["mechanism"] or "")[0]["q"] == ["1/2", "1/2"]
 
 
 @pytest.mark.parametrize(
@@ -127,20 +299,42 @@ def test_curve_stays_inside_the_grid() -> None:
         ("title = 'x'\n" + GAMMA + ONE_RUN, "unknown key 'title'"),
         (GAMMA + ONE_RUN + ONE_RUN, "two workflows are named 'run'"),
         (GAMMA + ONE_RUN.replace("steps = 1000", ""), "workflow 1: steps is missing"),
+        (GAMMA + ONE_RUN.replace("name =", "# name ="), "workflow 1: name is missing"),
         (GAMMA + ONE_RUN.replace('"run"', "3"), "name must be a printable string, got 3"),
-        (GAMMA + ONE_RUN.replace("1000", "-1"), "steps must be a non-negative integer, got -1"),
+        (GAMMA + ONE_RUN.replace("1000", "-1"), "steps must be a non-negative integer, got '-1'"),
         (GAMMA + ONE_RUN.replace("1000", "true"), "steps must be a real number, got True"),
-        (GAMMA + ONE_RUN.replace("0.01", "1.5"), "sampling_probability must lie in [0, 1]"),
+        (GAMMA + ONE_RUN.replace("1000", "[]"), "steps must be a number or a list of numbers"),
+        (GAMMA + ONE_RUN.replace("1000", "[2, 2]"), "two workflows are named 'run (steps=2)'"),
+        (GAMMA + ONE_RUN.replace("1000", "[2, -2]"), "non-negative integer, got '-2' (steps=-2)"),
+        (GAMMA + ONE_RUN.replace("0.01", "1.5"), "probability must lie in [0, 1], got '1.5'"),
         (GAMMA + ONE_RUN.replace("0.01", '"1/0"'), "sampling_probability must be finite"),
-        (GAMMA + ONE_RUN.replace("1.0", "nan"), "noise_multiplier must not be NaN"),
+        (GAMMA + ONE_RUN.replace("0.01", '"a"'), "sampling_probability must be a number"),
+        (GAMMA + ONE_RUN.replace("1.0", "nan"), "noise_multiplier must not be NaN, got nan"),
+        (GAMMA + ONE_RUN.replace("1.0", "-inf"), "noise_multiplier must be finite, got -inf"),
         (GAMMA.replace("[1e-3]", "[2]") + ONE_RUN, "[gamma_bound]: kappa must lie in [0, 1]"),
         (GAMMA.replace("[1e-3]", "[]") + ONE_RUN, "kappa must be a list of numbers, got []"),
-        (GAMMA.replace("[1e-3]", "[1, 1]") + ONE_RUN, "kappa holds a value twice"),
+        (GAMMA.replace("[1e-3]", '[1, "2/2"]') + ONE_RUN, "kappa holds a value twice"),
         (GAMMA.replace('["add"]', "[]") + ONE_RUN, "adjacency must be a list of 'add'"),
         (GAMMA.replace('"add"', '"sub"') + ONE_RUN, "adjacency must be one of 'add'"),
+        (GAMMA.replace('"add"', '"add", "add"') + ONE_RUN, "adjacency holds a value twice"),
         ("gamma_bound = 3\n" + ONE_RUN, "[gamma_bound] must be a table, got 3"),
         ("workflow = 3\n" + GAMMA, "no workflow"),
+        ("workflow = [3]\n" + GAMMA, "workflow 1 must be a table, got 3"),
         ("[delta]\nepsilon = [inf]\nadjacency = ['add']\n" + ONE_RUN, "must lie in [0, inf)"),
+        ("engine = 'fast'\n" + GAMMA + ONE_RUN, "engine must be one of 'auto', 'reference'"),
+        ("digits = 30\n" + GAMMA + ONE_RUN, 'digits needs engine = "reference"'),
+        ("engine = 'reference'\ndigits = 0\n" + GAMMA + ONE_RUN, "digits must be an integer >= 1"),
+        ("engine = 'reference'\ndigits = 999\n" + GAMMA + ONE_RUN, "digits must be at most 200"),
+        ("formats = ['xls']\n" + GAMMA + ONE_RUN, "formats must be one of 'csv'"),
+        ("formats = []\n" + GAMMA + ONE_RUN, "formats must be a list of csv, jsonl, parquet"),
+        (GAMMA + LAPLACE.replace("Laplace", "Cauchy"), "mechanism must be one of Gaussian"),
+        (GAMMA + LAPLACE + "sensitivity = 1\n", "unknown key 'sensitivity'; LaplaceMechanism"),
+        (GAMMA + LAPLACE + "batch_size = 1\n", "give sampling_probability or batch_size and"),
+        (GAMMA + PHASES.replace("batch_size", "# "), "dataset_size needs batch_size"),
+        (GAMMA + PHASES.replace('name = "two', 'steps = 3\nname = "two'), "unknown key 'steps'"),
+        (GAMMA + ONE_RUN.replace("1000", str(list(range(1001)))) + "phase = 1", "has phases"),
+        (GAMMA + EVERY_KIND.replace('["1/4", "3/4"]', "3"), "p must be a list of numbers, got 3"),
+        (GAMMA + EVERY_KIND.replace('["1/4",', '["1/3",'), "p must add up to 1"),
     ],
 )
 def test_wrong_specifications(text: str, message: str) -> None:
@@ -151,6 +345,12 @@ def test_wrong_specifications(text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_huge_grid_is_a_slip() -> None:
+    sizes = ONE_RUN.replace("1000", str(list(range(1001)))).replace("0.01", str([0.1] * 1000))
+    with pytest.raises(SpecificationError, match="at most 1,000,000 runs, got 1,001,000"):
+        parse(GAMMA + sizes, "my.toml")
+
+
 def test_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "spec.toml"
     path.write_bytes(b"\xff")
@@ -158,32 +358,80 @@ def test_not_utf8(tmp_path: Path) -> None:
         load(str(path))
 
 
-def test_csv_reads_back(rows: list[Row]) -> None:
-    text = csv_text(rows, {"pyengine": "1.0"})
+def test_csv_reads_back(built_in: list[Row]) -> None:
+    specification = load(None)
+    names = columns(specification)
+    text = csv_text(names, (record(row, specification) for row in built_in))
     table = list(csv.DictReader(io.StringIO(text)))
-    assert list(table[0]) == [*COLUMNS, "pyengine"]
-    for line, row in zip(table, rows, strict=True):
-        assert float(line["value"]) == row.value
-        assert float(line["at"]) == row.at
-        assert float(line["sampling_probability"]) == row.sampling_probability
-        assert int(line["steps"]) == row.steps
-        assert line["pyengine"] == "1.0"
+    assert list(table[0]) == names
+    for cells, row in zip(table, built_in, strict=True):
+        assert float(cells["value"]) == float(row.cell.value or "")
+        assert float(cells["at"]) == float(fraction(row.at))
+        probability = row.workflow.get("sampling_probability") or ""
+        assert float(cells["sampling_probability"]) == float(fraction(probability))
+        assert cells["steps"] == row.workflow.get("steps")
 
 
-def test_json_reads_back_and_is_strict(refusing: tuple[Row, Row]) -> None:
-    good, refused = refusing
-    infinite = Row("w", 1.0, 1.0, 1, "epsilon", "add", "delta", 0.0, np.inf, 1.0, np.inf, "e", "")
-    text = json_text([good, refused, infinite], {"pyengine": "1.0"})
+def test_json_reads_back_and_is_strict(refusing: list[Row]) -> None:
+    specification = parse(REFUSING, "test")
+    names = columns(specification)
+    infinite = table_cells.Cell("inf", "1.0", "inf", "inf", "estimate", "test")
+    records = [record(row, specification) for row in refusing]
+    records.append(records[0][: -len(ANSWERED)] + [getattr(infinite, name) for name in ANSWERED])
 
     def no_constants(name: str) -> None:
         raise AssertionError(f"{name} is no JSON")
 
-    table = json.loads(text, parse_constant=no_constants)
-    assert table["pyengine"] == "1.0"
-    assert table["rows"][0]["value"] == good.value
-    assert table["rows"][1]["value"] is None
-    assert (table["rows"][2]["value"], table["rows"][2]["lower"]) == ("inf", 1.0)
-    assert all(list(row) == COLUMNS for row in table["rows"])
+    text = jsonl_text(names, records, numeric(specification))
+    good, refused, last = (
+        json.loads(row, parse_constant=no_constants) for row in text.splitlines()
+    )
+    assert repr(good["value"]) == refusing[0].cell.value
+    assert (good["noise_multiplier"], good["steps"], good["at"]) == (1.0, 1000, 1e-3)
+    assert refused["value"] is None
+    assert (last["value"], last["lower"]) == ("inf", 1.0)
+    assert all(list(row) == names for row in (good, refused, last))
+
+
+ANSWERED = ("value", "lower", "upper", "error", "certainty", "engine", "message")
+
+
+def test_parquet_reads_back(refusing: list[Row]) -> None:
+    pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    specification = parse(REFUSING, "test")
+    names = columns(specification)
+    records = [record(row, specification) for row in refusing]
+    data = parquet_bytes(names, records, numeric(specification), set(INTEGERS))
+    assert data == parquet_bytes(names, records, numeric(specification), set(INTEGERS))
+    table = pyarrow.parquet.read_table(io.BytesIO(data)).to_pydict()
+    assert list(table) == names
+    assert table["value"] == [float(refusing[0].cell.value or ""), None]
+    assert table["steps"] == [1000, 1000]
+    assert table["message"] == ["", "no answer, try more noise"]
+
+
+def test_reference_values_are_decimal_strings() -> None:
+    """What the reference answers, with a neighbour of 1/3 in place of it."""
+    mpmath = pytest.importorskip("mpmath")
+
+    class Answer(mpmath.mpf):  # type: ignore[misc]
+        error = mpmath.mpf("1e-33")
+        proven = True
+
+    with mpmath.workdps(50):
+        cell = table_cells.from_mpf(Answer(mpmath.mpf(1) / 3), 30, "delta")
+    assert cell.value == "0." + 30 * "3"
+    assert cell.certainty == "bound"
+    assert None not in (cell.error, cell.lower, cell.upper)
+    assert Decimal(cell.error or "") >= Decimal("0.333e-30")
+    assert Fraction(cell.lower or "") < Fraction(1, 3) < Fraction(cell.upper or "")
+    with mpmath.workdps(50):
+        one = table_cells.from_mpf(Answer(1), 30, "delta")
+    assert (one.value, one.upper) == ("1", "1")
+    infinite = table_cells.from_mpf(Answer("inf"), 30, "epsilon")
+    assert (infinite.value, infinite.error) == ("inf", "0")
 
 
 def test_replace_all(tmp_path: Path) -> None:
@@ -239,9 +487,9 @@ def test_picture() -> None:
         assert (np.abs(pixels * 255 - colour).max(axis=2) < 2).sum() > 500
 
 
-def test_summary_is_aligned(rows: list[Row]) -> None:
+def test_summary_is_aligned(built_in: list[Row]) -> None:
     specification = load(None)
-    lines = summary(specification, rows).splitlines()
+    lines = summary(specification, built_in).splitlines()
     assert max(map(len, lines)) <= 80
     header = next(index for index, line in enumerate(lines) if line.startswith("ε = "))
     table = lines[header : header + 2 + len(specification.workflows)]
@@ -252,7 +500,7 @@ def test_summary_is_aligned(rows: list[Row]) -> None:
 def test_many_runs_stay_readable() -> None:
     names = "".join(ONE_RUN.replace('"run"', f'"run {index}"') for index in range(30))
     specification = parse(GAMMA + names, "test")
-    everything = [row for group in compute(specification) for row in group]
+    everything = table_of(specification)
     assert len(everything) == 30
     text = summary(specification, everything)
     assert "run 19 " in text

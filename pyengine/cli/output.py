@@ -16,7 +16,8 @@ from pyengine.mechanisms import Mechanism, describe
 
 __all__ = ["in_words", "number", "paint", "print_json", "print_table"]
 
-RED, BOLD, PLAIN = "\033[31m", "\033[1m", "\033[0m"
+RED, PLAIN = "\033[31m", "\033[0m"
+SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}  # as the grammar has them
 
 
 def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -32,10 +33,10 @@ def in_words(mechanism: Mechanism) -> list[str]:
     """One line for each kind of step."""
     lines = []
     for step in describe(mechanism):
-        name = step.pop("mechanism")
+        name = step.pop("mechanism").removesuffix("Mechanism")
         steps = step.pop("steps")
-        parameters = ", ".join(f"{key} {_short(value)}" for key, value in step.items())
-        lines.append(f"{steps:,} x {name}: {parameters}")
+        words = [f"{SHORT.get(key, key)} {_short(value)}" for key, value in step.items()]
+        lines.append(f"{', '.join([name, *words])}, {steps:,} step{'' if steps == 1 else 's'}")
     return lines or ["no steps"]
 
 

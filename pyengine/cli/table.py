@@ -4,40 +4,54 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import Commands, command
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from pyengine.tables.spec import Specification
+
+__all__ = ["count", "register"]
 
 DESCRIPTION = """\
-Compute tables of DP-SGD runs and write them to a directory:
+Compute tables and write them to a directory:
 
-  table.csv   one row per value: parameters, value, lower and upper bound, engine
-  table.json  the same rows, with versions, machine, time and specification
-  gamma.png   reconstruction robustness γ(κ) of the runs
+  table.csv, table.jsonl, table.parquet   one row per value: mechanism and parameters,
+                                          value, bounds, error, engine
+  gamma.png                               reconstruction robustness γ(κ) of the runs
+  metadata.json                           specification, versions, machine, times
 
-Without a specification it takes the real workflows that come with the package."""
+Without a specification it takes the real workflows that come with the package.
+Interrupted, it goes on from where it was when it is started again."""
 EPILOG = """\
 examples:
-  pyengine table -o results               six real workflows
-  pyengine table my.toml -o results       your own runs
+  pyengine table -o results                         six real workflows
+  pyengine table my.toml -o results --workers 8     your own runs, in eight processes
+  pyengine table my.toml -o results --dask tcp://127.0.0.1:8786
 
 a specification:
 
+  engine = "reference"          # or "auto", the default: double precision, fast
+  digits = 30                   # of the reference
+  formats = ["csv", "jsonl"]    # also "parquet"
+
   [gamma_bound]                 # also [trade_off] alpha, [delta] epsilon, [epsilon] delta
   kappa = [1e-5, 1e-3]
-  adjacency = ["add"]           # "add", "remove", "add_remove"
+  adjacency = ["add"]           # "add", "remove", "add_remove", ...
 
   [[workflow]]
   name = "my run"
-  noise_multiplier = 1.0
+  mechanism = "LaplaceMechanism"
+  noise_multiplier = ["1", "1.5"]      # a list makes a grid
   sampling_probability = "256/60000"
   steps = 1000
 
-exit codes: 0 done; 1 done, but no engine could stand behind some values (column "message" says
-why); 2 wrong input or unwritable output, the old files are untouched; 130 interrupted"""
+exit codes: 0 done; 1 done, but some values could not be computed (column "message" says why);
+2 wrong input, unwritable output or lost workers, an older table is untouched; 130 interrupted"""
 
 
 def register(commands: Commands) -> None:
@@ -45,7 +59,7 @@ def register(commands: Commands) -> None:
     parser = command(
         commands,
         "table",
-        "compute γ, β, ε and δ of DP-SGD runs with error bounds",
+        "compute tables of γ, β, ε and δ with error bounds",
         DESCRIPTION,
         EPILOG,
         run,
@@ -54,22 +68,74 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="DIR", help="where the files go"
     )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--workers",
+        type=count,
+        metavar="N",
+        help="processes to start; 0 for none (default: one for each processor, if it takes longer "
+        "than a second)",
+    )
+    where.add_argument(
+        "--dask", metavar="ADDRESS", help="scheduler of a dask cluster, tcp://127.0.0.1:8786"
+    )
+    parser.add_argument(
+        "--formats",
+        metavar="LIST",
+        help="files to write instead of those of the specification: csv,jsonl,parquet",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="discard what an interrupted run left"
+    )
+
+
+def count(text: str) -> int:
+    """Parse a number of workers."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be an integer >= 0, got {text!r}")
+    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compute a table and write its files."""
     from pyengine.tables import run as tables
-    from pyengine.tables.files import prepare
-    from pyengine.tables.spec import SpecificationError, load
+    from pyengine.tables.execute import WorkersError
+    from pyengine.tables.journal import JournalError
+    from pyengine.tables.spec import SpecificationError, format_names, load
 
     try:
         specification = load(arguments.specification)
-        if tables.draws(specification) and importlib.util.find_spec("matplotlib") is None:
-            raise CommandError("gamma.png needs matplotlib: pip install 'pyengine[table]'")
-        prepare(arguments.output)  # before the work, not after it
-        return tables.run(specification, arguments.output)
-    except SpecificationError as error:
+        if arguments.formats is not None:
+            formats = format_names(arguments.formats.split(","))
+            specification = replace(specification, formats=formats)
+        _check_packages(specification)
+        return tables.run(
+            specification,
+            arguments.output,
+            workers=arguments.workers,
+            dask=arguments.dask,
+            restart=arguments.restart,
+        )
+    except (JournalError, SpecificationError) as error:
         raise CommandError(str(error)) from None
+    except WorkersError as error:
+        raise CommandError(f"{error}; what is done is kept, the same command goes on") from None
     except OSError as error:
         where = error.filename or arguments.output
         raise CommandError(f"{where}: {error.strerror or error}") from None
+    except tables.Interrupted as error:
+        print(f"pyengine: interrupted; {error}", file=sys.stderr)
+        return 130
+
+
+def _check_packages(specification: Specification) -> None:
+    """Say what is missing before the work and not after it."""
+    from pyengine.tables.picture import draws
+
+    for needed, what, package, extra in (
+        (draws(specification), "gamma.png", "matplotlib", "table"),
+        ("parquet" in specification.formats, "table.parquet", "pyarrow", "parquet"),
+        (specification.engine == "reference", "the reference", "flint", "reference"),
+    ):
+        if needed and importlib.util.find_spec(package) is None:
+            raise CommandError(f"{what} needs {package}: pip install 'pyengine[{extra}]'")

@@ -1,4 +1,4 @@
-"""Files of a table: CSV and JSON text, and writing that replaces all files or none."""
+"""Files of a table: CSV, JSON lines and Parquet, and writing that replaces all files or none."""
 
 from __future__ import annotations
 
@@ -7,61 +7,79 @@ import csv
 import errno
 import io
 import json
-import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from pyengine.tables.rows import Row
+__all__ = ["csv_text", "jsonl_text", "parquet_bytes", "prepare", "replace_all"]
 
-__all__ = ["csv_text", "json_text", "prepare", "replace_all"]
-
-COLUMNS = [field.name for field in fields(Row)]
+Record = Sequence[str | None]
 
 
-def csv_text(rows: Sequence[Row], provenance: Mapping[str, str]) -> str:
-    """Rows as CSV with a header; floats as the shortest text that reads back as the same double.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        What to write.
-    provenance : mapping
-        Further columns, the same in every row: a table that is joined with others still says what
-        made each number.
-    """
+def csv_text(columns: Sequence[str], records: Iterable[Record]) -> str:
+    """Rows as CSV with a header; what is missing is empty."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*COLUMNS, *provenance])
-    for row in rows:
-        writer.writerow([*(_cell(getattr(row, name)) for name in COLUMNS), *provenance.values()])
+    writer.writerow(columns)
+    writer.writerows(["" if cell is None else cell for cell in record] for record in records)
     return buffer.getvalue()
 
 
-def _cell(value: str | float | None) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else repr(value)
+def jsonl_text(columns: Sequence[str], records: Iterable[Record], numeric: set[str]) -> str:
+    """Rows as JSON, one object a line; what is missing is null.
 
-
-def json_text(rows: Sequence[Row], metadata: Mapping[str, Any]) -> str:
-    """Metadata and rows as one JSON object, ``rows`` with one line each.
-
-    JSON knows no infinity: an infinite number is the string "inf".
+    Parameters
+    ----------
+    columns, records
+        The table.
+    numeric : set of str
+        Columns whose cells are numbers and not strings.  JSON knows no infinity: an infinite number
+        is the string "inf".
     """
-    head = json.dumps(dict(metadata), indent=2, ensure_ascii=False, allow_nan=False)
-    lines = [json.dumps(_record(row), ensure_ascii=False, allow_nan=False) for row in rows]
-    body = ",\n    ".join(lines)
-    return f'{head[:-2]},\n  "rows": [\n    {body}\n  ]\n}}\n'
+    lines = []
+    for record in records:
+        cells = (
+            f"{json.dumps(name)}: {_json(cell, name in numeric)}"
+            for name, cell in zip(columns, record, strict=True)
+        )
+        lines.append(f"{{{', '.join(cells)}}}\n")
+    return "".join(lines)
 
 
-def _record(row: Row) -> dict[str, Any]:
-    return {
-        key: "inf" if isinstance(value, float) and value == math.inf else value
-        for key, value in asdict(row).items()
-    }
+def _json(cell: str | None, number: bool) -> str:
+    if number and cell not in (None, "inf"):
+        return str(cell)  # digit for digit; the text of a double is JSON
+    return json.dumps(cell, ensure_ascii=False)
+
+
+def parquet_bytes(
+    columns: Sequence[str], records: Iterable[Record], numeric: set[str], integer: set[str]
+) -> bytes:
+    """Rows as a Parquet file; needs pyarrow.
+
+    Parameters
+    ----------
+    columns, records, numeric
+        As in `jsonl_text`; numbers become doubles, all else strings.
+    integer : set of str
+        Numeric columns that become 64-bit integers.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    table = {}
+    for name, cells in zip(columns, zip(*records, strict=True), strict=True):
+        if name in numeric & integer:
+            integers = [None if cell is None else int(float(cell)) for cell in cells]
+            table[name] = pyarrow.array(integers, pyarrow.int64())
+        elif name in numeric:
+            doubles = [None if cell is None else float(cell) for cell in cells]
+            table[name] = pyarrow.array(doubles, pyarrow.float64())
+        else:
+            table[name] = pyarrow.array(cells, pyarrow.string())
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(table), buffer)
+    return buffer.getvalue()
 
 
 def prepare(directory: Path) -> None:
@@ -103,16 +121,34 @@ def replace_all(directory: Path, contents: Mapping[str, bytes]) -> None:
         for (target, temporary), content in zip(pending.items(), contents.values(), strict=True):
             if target.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-            with temporary.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            _write(temporary, content)
         for target, temporary in pending.items():
             temporary.replace(target)
+        sync_directory(directory)
     finally:
         for temporary in pending.values():
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say whose
+        raise
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names that came or went in a directory survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _temporary(target: Path) -> Path:

@@ -9,10 +9,14 @@ from typing import TextIO
 __all__ = ["Progress"]
 
 WIDTH = 28
+SETTLE_SECONDS = 0.5  # before that, a rate is mostly noise
+REPORT_SECONDS = 30.0  # between lines in a file or a log of a build
 
 
 class Progress:
-    """Bar with a count and the elapsed time; to anything but a terminal only its last line goes.
+    """Bar with a count, the rate and the time left.
+
+    On anything but a terminal it writes a line every half minute, and the last one.
 
     Parameters
     ----------
@@ -22,26 +26,31 @@ class Progress:
         Their name, in the plural.
     stream : text file
         Where to draw.
+    done : int
+        Number of units that an earlier run did.
     """
 
-    def __init__(self, total: int, unit: str, stream: TextIO) -> None:
+    def __init__(self, total: int, unit: str, stream: TextIO, done: int = 0) -> None:
         self.total = total
         self.unit = unit
-        self.done = 0
+        self.done = done
+        self._before = done
         self._stream = stream
         self._terminal = stream.isatty()
-        self._start = time.monotonic()
-        self._drawn = 0.0
+        self._start = self._drawn = time.monotonic()
 
     def __enter__(self) -> Progress:
-        self._draw()
+        if self._terminal:
+            self._draw()
         return self
 
     def advance(self, units: int) -> None:
         """Count work that is done."""
         self.done += units
         now = time.monotonic()
-        if now - self._drawn > 0.05:  # a terminal is slower than most values
+        # a terminal is slower than most values
+        if now - self._drawn > (0.05 if self._terminal else REPORT_SECONDS):
+            self._drawn = now
             self._draw()
 
     def __exit__(
@@ -54,18 +63,34 @@ class Progress:
             self._draw()
             self._stream.write("\n")
         elif error is None:
-            self._stream.write(self._line() + "\n")
+            self._draw()
         self._stream.flush()
 
     def _line(self) -> str:
         seconds = time.monotonic() - self._start
-        return f"{self.done}/{self.total} {self.unit} in {seconds:.1f} s"
+        line = f"{self.done}/{self.total} {self.unit} in {seconds:.1f} s"
+        if self._before:
+            line += f" ({self._before} from an earlier run)"
+        new, left = self.done - self._before, self.total - self.done
+        if new and seconds > SETTLE_SECONDS:
+            rate = new / seconds
+            line += f", {rate:.3g}/s"
+            if left:
+                line += f", {_clock(left / rate)} left"
+        return line
 
     def _draw(self) -> None:
         if not self._terminal:
+            self._stream.write(self._line() + "\n")
             return
-        self._drawn = time.monotonic()
         filled = WIDTH * self.done // max(self.total, 1)
         bar = "#" * filled + "." * (WIDTH - filled)
-        self._stream.write(f"\r[{bar}] {self._line()}")
+        # what is left of a longer line is cleared
+        self._stream.write(f"\r[{bar}] {self._line()}\x1b[K")
         self._stream.flush()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,124 +1,115 @@
-"""Rows of a table: one value with its bounds, engine and parameters each."""
+"""Rows of a table: what was asked and what the answer is, as one record of text each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 
-import numpy as np
+from pyengine.tables.cells import Cell
+from pyengine.tables.numbers import fraction, short
+from pyengine.tables.spec import Specification
+from pyengine.tables.units import Unit
+from pyengine.tables.workflows import Phase, Workflow
 
-from pyengine.api import answers
-from pyengine.errors import AccuracyError
-from pyengine.tables.spec import Grid, Specification, Workflow
+__all__ = ["INTEGERS", "Row", "columns", "numeric", "parameters", "record", "rows"]
 
-__all__ = ["Row", "compute", "curve"]
+ALWAYS = ("noise_multiplier", "sampling_probability", "steps")
+INTEGERS = ("steps", "sensitivity", "categories", "batch_size", "dataset_size")
+ASKED = ("question", "adjacency", "argument", "at")
+ANSWERED = tuple(field.name for field in fields(Cell))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One cell of a table.
+    """One cell of a table and its coordinates.
 
     Parameters
     ----------
-    workflow, noise_multiplier, sampling_probability, steps
+    workflow : Workflow
         The run.
-    question, adjacency, argument, at
+    question, adjacency, argument, at : str
         What was asked: ``question`` at ``argument = at``.
-    value, lower, upper : float or None
-        The answer, lower <= truth <= upper; None where no engine could stand behind one.
-    engine : str
-        What computed the value; ``exact`` for values that need no engine.
-    message : str
-        Why there is no value, else empty.
+    cell : Cell
+        The answer.
     """
 
-    workflow: str
-    noise_multiplier: float
-    sampling_probability: float
-    steps: int
+    workflow: Workflow
     question: str
     adjacency: str
     argument: str
-    at: float
-    value: float | None
-    lower: float | None
-    upper: float | None
-    engine: str
-    message: str
+    at: str
+    cell: Cell
 
 
-def compute(specification: Specification) -> Iterator[list[Row]]:
-    """Rows in the order of the specification, those of one curve at a time.
+def rows(
+    specification: Specification, units: Iterable[Unit], cells: Mapping[int, list[Cell]]
+) -> Iterator[Row]:
+    """Rows of a table in the order of its specification.
 
     Parameters
     ----------
-    specification : Specification
-        What to compute.
-
-    Yields
-    ------
-    list of Row
-        The grid of one workflow, question and adjacency: its points share the engine's transform.
+    specification, units
+        What was computed.
+    cells : mapping
+        The cells of each unit, by its index.
     """
+    by_name = {workflow.name: workflow for workflow in specification.workflows}
+    arguments = {grid.question: grid.argument for grid in specification.grids}
+    for unit in units:
+        workflow, argument = by_name[unit.workflow], arguments[unit.question]
+        for at, cell in zip(unit.values, cells[unit.index], strict=True):
+            yield Row(workflow, unit.question, unit.adjacency, argument, at, cell)
+
+
+def parameters(specification: Specification) -> list[str]:
+    """Parameters of the workflows that have a column: those that are single numbers."""
+    found = dict.fromkeys(ALWAYS)
     for workflow in specification.workflows:
-        for grid in specification.grids:
-            for adjacency in grid.adjacencies:
-                yield _rows(workflow, grid, adjacency)
+        if len(workflow.phases) == 1:
+            for key, value in workflow.phases[0].parameters:
+                if isinstance(value, str):
+                    found[key] = None
+    return list(found)
 
 
-def curve(workflow: Workflow, grid: Grid, adjacency: str, points: int) -> list[Row]:
-    """Rows of a finer grid over the positive values of a grid, for a picture.
+def columns(specification: Specification) -> list[str]:
+    """Names of the columns of a table."""
+    return ["workflow", "mechanism", *parameters(specification), *ASKED, *ANSWERED]
 
-    Parameters
-    ----------
-    workflow, grid, adjacency
-        As in `compute`.
-    points : int
-        Number of values, evenly spaced in the logarithm.
 
-    Returns
-    -------
-    list of Row
-        Those with a value; none if the grid has no positive value.
+def numeric(specification: Specification) -> set[str]:
+    """Columns that hold numbers which a double holds without loss."""
+    if specification.engine == "reference":
+        return set()
+    return {*parameters(specification), "at", "value", "lower", "upper", "error"}
+
+
+def record(row: Row, specification: Specification) -> list[str | None]:
+    """Texts of a row, in the order of `columns`.
+
+    In double precision a number is the shortest text that reads back as the double which the engine
+    worked on; the reference shows what it was given.
     """
-    positive = [at for at in grid.values if at > 0.0]
-    if not positive:
-        return []
-    inner = np.geomspace(min(positive), max(positive), points).clip(min(positive), max(positive))
-    fine = Grid(grid.question, tuple(inner.tolist()), grid.adjacencies)
-    return [row for row in _rows(workflow, fine, adjacency) if row.value is not None]
+    as_text = str if specification.engine == "reference" else short
+    values: list[str | None] = [row.workflow.name, _mechanism(row.workflow)]
+    for name in parameters(specification):
+        text = row.workflow.get(name)
+        if text is not None:
+            text = str(fraction(text).numerator) if name in INTEGERS else as_text(text)
+        values.append(text)
+    values += [row.question, row.adjacency, row.argument, as_text(row.at)]
+    return values + [getattr(row.cell, name) for name in ANSWERED]
 
 
-def _rows(workflow: Workflow, grid: Grid, adjacency: str) -> list[Row]:
-    mechanism = workflow.mechanism
-    run = (
-        workflow.name,
-        workflow.noise_multiplier,
-        workflow.sampling_probability,
-        workflow.steps,
-        grid.question,
-        adjacency,
-        grid.argument,
-    )
-
-    def ask(values: tuple[float, ...]) -> list[Row]:
-        bounds, engines = answers(grid.question, mechanism, values, adjacency=adjacency)
-        columns = (bounds.value.tolist(), bounds.lower.tolist(), bounds.upper.tolist(), engines)
-        return [Row(*run, *cells, "") for cells in zip(values, *columns, strict=True)]
-
-    try:
-        return ask(grid.values)
-    except AccuracyError:
-        # one point beyond the engines must not cost its neighbours
-        return [row for at in grid.values for row in _one(ask, run, at)]
+def _mechanism(workflow: Workflow) -> str:
+    """Name of the kind, or JSON that tells all where columns cannot."""
+    if len(workflow.phases) == 1:
+        phase = workflow.phases[0]
+        if all(isinstance(value, str) for _, value in phase.parameters):
+            return phase.kind
+    return json.dumps([_phase(phase) for phase in workflow.phases], separators=(",", ":"))
 
 
-def _one(
-    ask: Callable[[tuple[float, ...]], list[Row]],
-    run: tuple[str, float, float, int, str, str, str],
-    at: float,
-) -> list[Row]:
-    try:
-        return ask((at,))
-    except AccuracyError as error:
-        return [Row(*run, at, None, None, None, "", str(error))]
+def _phase(phase: Phase) -> dict[str, object]:
+    return {"mechanism": phase.kind, **dict(phase.parameters)}

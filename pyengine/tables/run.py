@@ -2,35 +2,75 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-from pyengine.plots import Curve, gamma_png
-from pyengine.tables.files import csv_text, json_text, replace_all
-from pyengine.tables.metadata import metadata, provenance
+from pyengine._version import __version__
+from pyengine.tables.cells import Cell
+from pyengine.tables.execute import Pool, Solve, WorkersError, execute, here
+from pyengine.tables.files import csv_text, jsonl_text, parquet_bytes, prepare, replace_all
+from pyengine.tables.journal import Journal
+from pyengine.tables.metadata import metadata_text
+from pyengine.tables.picture import draws, picture
+from pyengine.tables.pools import Borrowed, Dask, Processes, processors
 from pyengine.tables.progress import Progress
-from pyengine.tables.rows import Row, compute, curve
-from pyengine.tables.spec import Grid, Specification
+from pyengine.tables.rows import INTEGERS, Row, columns, numeric, record, rows
+from pyengine.tables.spec import Specification
 from pyengine.tables.summary import summary
+from pyengine.tables.units import Unit, cells_of, solve, units
 
-__all__ = ["draws", "run"]
+__all__ = ["JOURNAL", "Interrupted", "run"]
 
-POINTS = 121  # of a drawn curve
-CURVES = 9  # that a picture can hold and an eye tell apart
+JOURNAL = "table.journal"
+ALONE_SECONDS = 1.0  # a table that is done by then is not worth the start of processes
 
 
-def run(specification: Specification, directory: Path) -> int:
+class Interrupted(KeyboardInterrupt):
+    """An interrupt between two units of work; the message says how to go on."""
+
+
+def run(
+    specification: Specification,
+    directory: Path,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    executor: Executor | None = None,
+    restart: bool = False,
+    solver: Solve[Unit] = solve,
+) -> int:
     """Compute a table, write its files, print its summary.
+
+    What is done goes to a journal at once, from which the next run goes on if this one is
+    interrupted.  The files of the table appear together at the end; they depend on the
+    specification and on the version of the package alone, except for ``metadata.json``.
 
     Parameters
     ----------
     specification : Specification
         What to compute.
     directory : Path
-        An existing directory.
+        Where the files go; made if missing.
+    workers : int, optional
+        Number of processes, or of units that ``executor`` runs at a time; 0 for this process alone.
+        By default this process works alone for a second, and then starts one process for each
+        processor.
+    dask : str, optional
+        Address of the scheduler of a dask.distributed cluster that shall do the work.
+    executor : Executor, optional
+        Any executor of `concurrent.futures` that shall do the work; it is left open.
+    restart : bool
+        Whether to discard what an interrupted run left.
+    solver : callable
+        What the workers call with a list of units; they import it by name.
 
     Returns
     -------
@@ -40,63 +80,106 @@ def run(specification: Specification, directory: Path) -> int:
     Raises
     ------
     OSError
-        If a file cannot be written; all of them are then as they were.
+        If a file cannot be written; those of an older table are then as they were.
+    JournalError
+        If another run is at work in the directory, or one of another table was interrupted there.
+    WorkersError
+        If the workers are gone, or die again and again.
+    Interrupted
+        If a key was pressed.
     """
     start, clock = datetime.now(timezone.utc), time.perf_counter()
-    rows: list[Row] = []
-    total = len(specification.workflows) * sum(
-        len(grid.values) * len(grid.adjacencies) for grid in specification.grids
-    )
-    with Progress(total, "values", sys.stderr) as progress:
-        for group in compute(specification):
-            rows += group
-            progress.advance(len(group))
-    seconds = time.perf_counter() - clock
-    contents = {
-        "table.csv": csv_text(rows, provenance()).encode(),
-        "table.json": json_text(rows, metadata(specification, start, seconds)).encode(),
-    }
+    work = units(specification)
+    identity = {"specification": specification.sha256, "pyengine": __version__, "units": len(work)}
+    prepare(directory)
+    with Journal(directory / JOURNAL, identity, restart=restart) as journal:
+        done = {found["unit"]: found for found in journal.found}
+        todo = deque(unit for unit in work if unit.index not in done)
+        before = sum(len(found["cells"]) for found in done.values())
+        try:
+            with Progress(specification.cells, "values", sys.stderr, before) as progress:
+                for records in _spread(todo, solver, workers, dask, executor):
+                    _same_version(records)
+                    journal.append(records)
+                    done.update((found["unit"], found) for found in records)
+                    progress.advance(sum(len(found["cells"]) for found in records))
+        except KeyboardInterrupt:
+            kept = sum(len(found["cells"]) for found in journal.kept())
+            if kept == 0:
+                raise
+            raise Interrupted(
+                f"{kept} of {specification.cells} values are kept in {journal.path}; "
+                "the same command goes on from there"
+            ) from None
+        ordered = [done[unit.index] for unit in work]
+        cells = {found["unit"]: cells_of(found) for found in ordered}
+        table = list(rows(specification, work, cells))
+        contents = _contents(specification, table)
+        hashes = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+        seconds = time.perf_counter() - clock
+        text = metadata_text(specification, start, seconds, hashes, ordered)
+        contents["metadata.json"] = text.encode()
+        replace_all(directory, contents)
+        journal.finish()
+    return _report(specification, table, [directory / name for name in contents])
+
+
+def _spread(
+    todo: deque[Unit],
+    solver: Solve[Unit],
+    workers: int | None,
+    dask: str | None,
+    executor: Executor | None,
+) -> Iterator[list[dict[str, Any]]]:
+    """Records of all units, from where they are to be computed."""
+    start: Callable[[], Pool]
+    if executor is not None:
+        borrowed = executor
+        start = lambda: Borrowed(borrowed, workers or processors())  # noqa: E731
+    elif dask is not None:
+        address = dask
+        start = lambda: Dask(address)  # noqa: E731
+    elif workers == 0:
+        yield from here(todo, solver, math.inf)
+        return
+    else:
+        if workers is None:
+            yield from here(todo, solver, ALONE_SECONDS)
+        number = min(workers or processors(), len(todo))
+        start = lambda: Processes(number)  # noqa: E731
+    if todo:
+        yield from execute(todo, solver, start())
+
+
+def _same_version(records: Sequence[dict[str, Any]]) -> None:
+    for found in records:
+        if found["pyengine"] != __version__:
+            raise WorkersError(
+                f"the worker {found['where']} has pyengine {found['pyengine']}, not {__version__}"
+            )
+
+
+def _contents(specification: Specification, table: Sequence[Row]) -> dict[str, bytes]:
+    """Files of a table that are the same whenever and wherever it is computed."""
+    names = [*columns(specification), "pyengine"]
+    records = [[*record(row, specification), __version__] for row in table]
+    numbers = numeric(specification)
+    contents = {}
+    if "csv" in specification.formats:
+        contents["table.csv"] = csv_text(names, records).encode()
+    if "jsonl" in specification.formats:
+        contents["table.jsonl"] = jsonl_text(names, records, numbers).encode()
+    if "parquet" in specification.formats:
+        contents["table.parquet"] = parquet_bytes(names, records, numbers, set(INTEGERS))
     if draws(specification):
-        contents["gamma.png"] = _picture(specification, rows)
-    replace_all(directory, contents)
-    print(summary(specification, rows))
-    refused = sum(row.value is None for row in rows)
+        contents["gamma.png"] = picture(specification, table)
+    return contents
+
+
+def _report(specification: Specification, table: Sequence[Row], files: Sequence[Path]) -> int:
+    print(summary(specification, table))
+    refused = sum(row.cell == Cell(message=row.cell.message) for row in table)
     if refused:
-        print(f"Refused: {refused} of {total}; the column 'message' says why.")
-    print(f"\nAll {total} rows: {', '.join(str(directory / name) for name in contents)}")
+        print(f"Refused: {refused} of {len(table)}; the column 'message' says why.")
+    print(f"\nAll {len(table)} rows: {', '.join(map(str, files))}")
     return 1 if refused else 0
-
-
-def draws(specification: Specification) -> bool:
-    """Whether there is a curve γ(κ) to draw."""
-    return any(max(grid.values) > 0.0 for grid in _gamma(specification))
-
-
-def _gamma(specification: Specification) -> Iterator[Grid]:
-    return (grid for grid in specification.grids if grid.question == "gamma_bound")
-
-
-def _picture(specification: Specification, rows: Sequence[Row]) -> bytes:
-    grid = next(_gamma(specification))
-    adjacency = grid.adjacencies[0]
-    drawn = specification.workflows[:CURVES]
-    points: dict[str, list[Row]] = {workflow.name: [] for workflow in drawn}
-    for row in rows:
-        if row.workflow in points and (row.question, row.adjacency) == (grid.question, adjacency):
-            points[row.workflow].append(row)
-    curves = []
-    for workflow in drawn:
-        line = curve(workflow, grid, adjacency, POINTS)
-        label = (
-            f"{workflow.name}\np = {workflow.sampling_probability:.4g}, "
-            f"noise {workflow.noise_multiplier:g}, {workflow.steps:,} steps"
-        )
-        curves.append(Curve(label, _pairs(line), _pairs(points[workflow.name])))
-    title = f"Reconstruction robustness of DP-SGD (adjacency {adjacency})"
-    if len(drawn) < len(specification.workflows):
-        title += f", the first {len(drawn)} of {len(specification.workflows)} runs"
-    return gamma_png(curves, title)
-
-
-def _pairs(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    return [(row.at, row.value) for row in rows if row.value and row.at > 0.0]

@@ -6,29 +6,33 @@ import hashlib
 import importlib.resources
 import math
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pyengine import _checks
 from pyengine.api import QUESTIONS
 from pyengine.engines.select import ADJACENCIES
-from pyengine.mechanisms import Mechanism, dp_sgd
+from pyengine.tables.numbers import Literal, fraction, number_text
+from pyengine.tables.workflows import Workflow, workflows
 
 __all__ = [
+    "ENGINES",
+    "FORMATS",
     "Grid",
     "Specification",
     "SpecificationError",
-    "Workflow",
+    "argument_text",
+    "format_names",
     "load",
     "parse",
 ]
 
-T = TypeVar("T")
-
 BUILT_IN = "built-in workflows"
-WORKFLOW_KEYS = ("name", "noise_multiplier", "sampling_probability", "steps")
+ENGINES = ("auto", "reference")
+FORMATS = ("csv", "jsonl", "parquet")
+DIGITS, MOST_DIGITS = 30, 200
 
 
 class SpecificationError(ValueError):
@@ -36,26 +40,11 @@ class SpecificationError(ValueError):
 
 
 @dataclass(frozen=True)
-class Workflow:
-    """A DP-SGD run and the name that tables give it."""
-
-    name: str
-    noise_multiplier: float
-    sampling_probability: float
-    steps: int
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism of the run."""
-        return dp_sgd(self.noise_multiplier, self.sampling_probability, self.steps)
-
-
-@dataclass(frozen=True)
 class Grid:
-    """One question, the values of its argument and the adjacencies."""
+    """One question, the exact text of its argument's values, and the adjacencies."""
 
     question: str
-    values: tuple[float, ...]
+    values: tuple[str, ...]
     adjacencies: tuple[str, ...]
 
     @property
@@ -76,17 +65,32 @@ class Specification:
         The TOML text.
     workflows, grids : tuple
         In the order of the text.
+    engine : str
+        A word of `ENGINES`.
+    digits : int
+        Significant digits of the reference.
+    formats : tuple of str
+        Words of `FORMATS`: the files to write.
     """
 
     source: str
     text: str
     workflows: tuple[Workflow, ...]
     grids: tuple[Grid, ...]
+    engine: str = "auto"
+    digits: int = DIGITS
+    formats: tuple[str, ...] = ("csv", "jsonl")
 
     @property
     def sha256(self) -> str:
         """Hash of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def cells(self) -> int:
+        """Number of values of the table."""
+        points = sum(len(grid.values) * len(grid.adjacencies) for grid in self.grids)
+        return len(self.workflows) * points
 
 
 def load(path: str | None) -> Specification:
@@ -123,14 +127,19 @@ def parse(text: str, source: str) -> Specification:
     """Check the text of a specification; see `load`."""
     try:
         content = _loads(text)
-        _only(content, ("workflow", *QUESTIONS), "the specification")
-        workflows = _workflows(content)
+        _only(content, ("engine", "digits", "formats", "workflow", *QUESTIONS), "the specification")
+        runs = _workflows(content)
         grids = tuple(_grid(name, value) for name, value in content.items() if name in QUESTIONS)
         if not grids:
             raise ValueError(f"no question: add one of [{'], ['.join(QUESTIONS)}]")
+        engine = _checks.choice("engine", content.get("engine", "auto"), ENGINES)
+        if "digits" in content and engine != "reference":
+            raise ValueError('digits needs engine = "reference"')
+        digits = _digits(content.get("digits", DIGITS))
+        formats = format_names(content.get("formats", ["csv", "jsonl"]))
     except ValueError as error:  # a TOML syntax error is one, too
         raise SpecificationError(f"{source}: {error}") from None
-    return Specification(source, text, workflows, grids)
+    return Specification(source, text, runs, grids, engine, digits, formats)
 
 
 def _loads(text: str) -> dict[str, Any]:
@@ -140,42 +149,60 @@ def _loads(text: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
 
-    return tomllib.loads(text)
+    return tomllib.loads(text, parse_float=Literal)
+
+
+def _digits(value: Any) -> int:
+    digits = _checks.count("digits", value, least=1)
+    if digits > MOST_DIGITS:
+        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {value!r}")
+    return digits
+
+
+def format_names(value: Any) -> tuple[str, ...]:
+    """Check a list of words of `FORMATS`; raises SpecificationError for anything else."""
+    try:
+        if not isinstance(value, list) or not value:
+            raise ValueError(f"formats must be a list of {', '.join(FORMATS)}; got {value!r}")
+        names = [_checks.choice("formats", name, FORMATS) for name in value]
+    except ValueError as error:
+        raise SpecificationError(str(error)) from None
+    return tuple(name for name in FORMATS if name in names)
 
 
 def _workflows(content: Mapping[str, Any]) -> tuple[Workflow, ...]:
     tables = content.get("workflow")
     if not isinstance(tables, list) or not tables:
         raise ValueError("no workflow: add one with [[workflow]]")
-    workflows = tuple(_workflow(index, table) for index, table in enumerate(tables, start=1))
+    found = [run for index, table in enumerate(tables, start=1) for run in _grid_of(index, table)]
     seen: set[str] = set()
-    for workflow in workflows:
+    for workflow in found:
         if workflow.name in seen:
             raise ValueError(f"two workflows are named {workflow.name!r}")
         seen.add(workflow.name)
-    return workflows
+    return tuple(found)
 
 
-def _workflow(index: int, table: Any) -> Workflow:
+def _grid_of(index: int, table: Any) -> list[Workflow]:
     where = f"workflow {index}"
-    _only(table, WORKFLOW_KEYS, where)
-    for key in WORKFLOW_KEYS:
-        if key not in table:
-            raise ValueError(f"{where}: {key} is missing")
-    name = table["name"]
+    if not isinstance(table, dict):
+        raise ValueError(f"{where} must be a table, got {table!r}")
+    rest = dict(table)
+    if "name" not in rest:
+        raise ValueError(f"{where}: name is missing")
+    name = rest.pop("name")
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"{where}: name must be a printable string, got {name!r}")
-    where = f"workflow {name!r}"
-    return Workflow(
-        name,
-        float(_checked(where, _checks.positive, "noise_multiplier", table["noise_multiplier"])),
-        float(
-            _checked(
-                where, _checks.probability, "sampling_probability", table["sampling_probability"]
-            )
-        ),
-        _checked(where, _checks.count, "steps", table["steps"]),
-    )
+    phases = [rest]
+    if "phase" in rest:
+        phases = rest.pop("phase")
+        _only(rest, (), f"{where} has phases, so that everything belongs into one of them")
+        if not isinstance(phases, list) or not all(isinstance(item, dict) for item in phases):
+            raise ValueError(f"{where}: phase must be a list of tables, got {phases!r}")
+    try:
+        return list(workflows(name, phases))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def _grid(question: str, table: Any) -> Grid:
@@ -189,35 +216,39 @@ def _grid(question: str, table: Any) -> Grid:
     if not isinstance(adjacencies, list) or not adjacencies:
         words = ", ".join(repr(word) for word in ADJACENCIES)
         raise ValueError(f"{where}: adjacency must be a list of {words}; got {adjacencies!r}")
-    grid = Grid(
-        question,
-        tuple(_checked(where, _argument, question, value) for value in values),
-        tuple(_checked(where, _adjacency, "adjacency", word) for word in adjacencies),
-    )
-    for name, items in ((argument, grid.values), ("adjacency", grid.adjacencies)):
-        if len(set(items)) < len(items):
-            raise ValueError(f"{where}: {name} holds a value twice")
+    try:
+        grid = Grid(
+            question,
+            tuple(argument_text(question, value) for value in values),
+            tuple(_checks.choice("adjacency", word, ADJACENCIES) for word in adjacencies),
+        )
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    if len(set(map(fraction, grid.values))) < len(values):
+        raise ValueError(f"{where}: {argument} holds a value twice")
+    if len(set(adjacencies)) < len(adjacencies):
+        raise ValueError(f"{where}: adjacency holds a value twice")
     return grid
 
 
-def _argument(question: str, value: Any) -> float:
+def argument_text(question: str, value: object) -> str:
+    """Exact text of a question's argument, in its domain.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
     name, upper = QUESTIONS[question].argument, QUESTIONS[question].upper
-    number = _checks.as_double(_checks.number(name, value))
-    if not 0.0 <= number <= upper or number == math.inf:
-        interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
+    interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
+    text = "inf" if str(value).lstrip("+") == "inf" else number_text(name, value)
+    if text == "inf" or not 0 <= fraction(text) <= upper or _double(text) == math.inf:
         raise ValueError(f"{name} must lie in {interval}, got {value!r}")
-    return number
+    return text
 
 
-def _adjacency(name: str, value: Any) -> str:
-    return _checks.choice(name, value, ADJACENCIES)
-
-
-def _checked(where: str, check: Callable[[str, Any], T], name: str, value: Any) -> T:
-    try:
-        return check(name, value)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+def _double(text: str) -> float:
+    return _checks.as_double(fraction(text))
 
 
 def _only(table: Any, allowed: Collection[str], where: str) -> None:
@@ -225,4 +256,5 @@ def _only(table: Any, allowed: Collection[str], where: str) -> None:
         raise ValueError(f"{where} must be a table, got {table!r}")
     for key in table:
         if key not in allowed:
-            raise ValueError(f"{where}: unknown key {key!r}; allowed: {', '.join(allowed)}")
+            names = f"; allowed: {', '.join(allowed)}" if allowed else ""
+            raise ValueError(f"{where}: unknown key {key!r}{names}")

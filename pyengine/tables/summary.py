@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
-from pyengine.tables.rows import Row
+from pyengine.tables.numbers import fraction
+from pyengine.tables.rows import INTEGERS, Row, parameters
 from pyengine.tables.spec import Grid, Specification
 
 __all__ = ["summary"]
@@ -53,30 +55,47 @@ def summary(specification: Specification, rows: Sequence[Row]) -> str:
 
 
 def _workflows(specification: Specification) -> str:
-    lines = [("workflow", "noise multiplier", "sampling probability", "steps")]
-    for run in specification.workflows[:RUNS]:
-        noise, probability = f"{run.noise_multiplier:g}", f"{run.sampling_probability:.6g}"
-        lines.append((run.name, noise, probability, f"{run.steps:,}"))
+    """Workflows and those of their parameters that differ from one to another or always matter."""
+    runs = specification.workflows[:RUNS]
+    names = parameters(specification)
+    lines = [["workflow", *(name.replace("_", " ") for name in names)]]
+    for run in runs:
+        lines.append([run.name, *(_number(name, run.get(name)) for name in names)])
+    if any(run.kind != "GaussianMechanism" for run in runs):
+        for line, kind in zip(lines, ["mechanism", *(run.kind for run in runs)], strict=True):
+            line.insert(1, kind)
     return _aligned(lines)
+
+
+def _number(name: str, text: str | None) -> str:
+    if text is None:
+        return ""
+    if name in INTEGERS:
+        return f"{fraction(text).numerator:,}"
+    return f"{float(fraction(text)):.6g}"
 
 
 def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> str:
     adjacency = grid.adjacencies[0]
     values = {
-        (row.workflow, row.at): row.value
+        (row.workflow.name, row.at): _double(row.cell.value)
         for row in rows
         if (row.question, row.adjacency) == (grid.question, adjacency)
     }
     chosen = _spread(grid.values)
     symbol = SYMBOLS[grid.argument]
-    lines = [(f"{symbol} =", *(f"{at:g}" for at in chosen))]
+    lines = [(f"{symbol} =", *(f"{float(fraction(at)):g}" for at in chosen))]
     for run in specification.workflows[:RUNS]:
         lines.append((run.name, *(_short(values[run.name, at], grid.question) for at in chosen)))
     title = f"{TITLES[grid.question]}\n(adjacency {adjacency}: {ADJACENCY[adjacency]})"
     return f"{title}\n{_aligned(lines)}"
 
 
-def _spread(values: Sequence[float]) -> list[float]:
+def _double(text: str | None) -> float | None:
+    return None if text is None else float(text)
+
+
+def _spread(values: Sequence[str]) -> list[str]:
     """At most COLUMNS values, evenly spread, the first and the last one among them."""
     last = len(values) - 1
     stride = max(1, math.ceil(last / (COLUMNS - 1)))
@@ -97,12 +116,14 @@ def _short(value: float | None, question: str) -> str:
 
 
 def _accuracy(rows: Iterable[Row]) -> str:
+    cells = (row.cell for row in rows)
+    # in decimal arithmetic: a reference value and its error may lie below the smallest double
     relative = [
-        max(row.upper - row.value, row.value - row.lower) / row.value
-        for row in rows
-        if row.value and row.lower is not None and row.upper is not None and row.value < math.inf
+        Decimal(cell.error) / Decimal(cell.value)
+        for cell in cells
+        if cell.value not in (None, "inf") and cell.error is not None and Decimal(cell.value) > 0
     ]
-    largest = max(relative, default=0.0)
+    largest = max(relative, default=Decimal(0))
     return f"Largest error bound of a value, relative to it: {largest:.1e}"
 
 

@@ -1,4 +1,4 @@
-"""Pictures; matplotlib is imported when one is drawn."""
+"""γ(κ) of the runs of a table."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyengine.plots.style import MARKERS, figure, frame, line
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
 __all__ = ["Curve", "gamma_png"]
 
-# Okabe and Ito's colours, told apart in any kind of colour vision, without the faint yellow; line
-# styles and markers tell them apart in grey.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
-STYLES = ("-", (0, (6, 2)), (0, (1.2, 1.4)), (0, (6, 2, 1.2, 2)), (0, (10, 3)), (0, (3, 1.5)))
-MARKERS = ("o", "s", "^", "D", "v", "h", "X")
-SIZE, DPI = (11.0, 4.6), 150  # inches and pixels per inch
+SIZE = (11.0, 4.6)  # inches
 
 
 @dataclass(frozen=True)
@@ -53,19 +50,12 @@ def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
     bytes
         The content of the file.
     """
-    # no pyplot: it would choose a backend and keep the figure for the whole process
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
+    made = figure(*SIZE)
+    left, right = made.subplots(1, 2)
     ends = [kappa for curve in curves for kappa, _ in (*curve.line, *curve.points)]
     ends = [min(ends), max(ends)]
     for axes, relative in ((left, False), (right, True)):
-        axes.set(xscale="log", yscale="log", xlabel="prior success κ")
-        axes.grid(visible=True, which="major", color="0.9", linewidth=0.7)
-        axes.spines[["top", "right"]].set_visible(False)
+        frame(axes, xscale="log", yscale="log", xlabel="prior success κ")
         handles = [
             _draw(axes, index, curve, relative=relative) for index, curve in enumerate(curves)
         ]
@@ -75,10 +65,10 @@ def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
     left.set_ylabel("γ")
     right.set_title("Gain over the prior", loc="left", fontsize=10)
     right.set_ylabel("γ / κ")
-    figure.suptitle(title, fontsize=11)
+    made.suptitle(title, fontsize=11)
     # in the order of the lines, from the top
     order = sorted(range(len(curves)), key=lambda index: _height(curves[index]), reverse=True)
-    legend = figure.legend(
+    legend = made.legend(
         [*(handles[index] for index in order), equal],
         ["label"] * (len(curves) + 1),
         loc="outside right center",
@@ -92,7 +82,7 @@ def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set(text=label, parse_math=False)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
+    made.savefig(buffer, format="png")
     return buffer.getvalue()
 
 
@@ -107,11 +97,7 @@ def _draw(axes: Axes, index: int, curve: Curve, *, relative: bool) -> Line2D:
     def scaled(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
         return [k for k, _ in pairs], [g / k if relative else g for k, g in pairs]
 
-    style: dict[str, Any] = {
-        "color": COLOURS[index % len(COLOURS)],
-        "linestyle": STYLES[index % len(STYLES)],
-        "linewidth": 1.5,
-    }
+    style = line(index)
     mark: dict[str, Any] = {
         "marker": MARKERS[index % len(MARKERS)],
         "markersize": 5.5,

@@ -1,0 +1,38 @@
+"""Audits: what attacks on real releases prove, held against what the theory allows.
+
+Everything takes NumPy arrays of gradients or scores, whatever framework made them.
+"""
+
+from pyengine.audit.bands import clopper_pearson
+from pyengine.audit.canary import dirac_canary, magnitude_scores, offline_scores
+from pyengine.audit.glir import glir_log_p_values
+from pyengine.audit.gradients import GradientDistribution
+from pyengine.audit.lower_bounds import epsilon_lower_bound, gamma_lower_bound, mu_lower_bound
+from pyengine.audit.prior_aware import (
+    inner_product_scores,
+    log_likelihood_scores,
+    orthogonal_success,
+)
+from pyengine.audit.report import Finding, picture, report
+from pyengine.audit.trade_off import EmpiricalTradeOff, Gap, empirical_trade_off
+
+__all__ = [
+    "EmpiricalTradeOff",
+    "Finding",
+    "Gap",
+    "GradientDistribution",
+    "clopper_pearson",
+    "dirac_canary",
+    "empirical_trade_off",
+    "epsilon_lower_bound",
+    "gamma_lower_bound",
+    "glir_log_p_values",
+    "inner_product_scores",
+    "log_likelihood_scores",
+    "magnitude_scores",
+    "mu_lower_bound",
+    "offline_scores",
+    "orthogonal_success",
+    "picture",
+    "report",
+]

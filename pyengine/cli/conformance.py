@@ -1,0 +1,131 @@
+"""``pyengine conformance``: accountants beside the truth."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyengine import _checks
+from pyengine.cli.errors import CommandError
+from pyengine.cli.output import RED, paint, print_json, print_table
+from pyengine.cli.parsers import Commands, command
+from pyengine.cli.plot import check_picture, write
+
+if TYPE_CHECKING:
+    from pyengine.conformance import Case, Result
+
+__all__ = ["register"]
+
+DESCRIPTION = """\
+Ask accountants for γ(κ), δ(ε) and ε(δ) of four DP-SGD runs whose answers are known to 16 digits,
+each with its own defaults and in a process of its own, and print their errors, their times and how
+many times as long they took as pyengine. An upper bound that lies below the truth is UNSAFE.
+
+Without names it takes every accountant that is installed. Known ones: dp_accounting, opacus,
+prv_accountant, riskcal. Your own is a class named module:Class; see the guide for authors of
+accountants."""
+EPILOG = """\
+examples:
+  pyengine conformance
+  pyengine conformance riskcal opacus --settings a
+  pyengine conformance dp_accounting --json
+  pyengine conformance mypackage.adapter:MyAccountant --picture errors.png
+
+exit codes: 0 no answer is unsafe; 1 one is; 2 wrong input, or no accountant is installed"""
+LIMIT = 60.0
+DISTRIBUTIONS = {
+    "dp_accounting": "dp-accounting",
+    "opacus": "opacus",
+    "prv_accountant": "prv-accountant",
+    "riskcal": "riskcal",
+}
+
+
+def register(commands: Commands) -> None:
+    """Add the command to the parser."""
+    summary = "accountants beside the truth: errors, unsafe answers, times"
+    parser = command(commands, "conformance", summary, DESCRIPTION, EPILOG, run)
+    parser.add_argument("accountants", nargs="*", metavar="ACCOUNTANT", help="whom to ask")
+    parser.add_argument("--settings", nargs="+", metavar="NAME", help="a, b, c1, c2 (all)")
+    parser.add_argument(
+        "--time-limit", default=f"{LIMIT:g}", metavar="S", help=f"seconds an answer ({LIMIT:g})"
+    )
+    parser.add_argument("--json", action="store_true", help="JSON instead of tables")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw the errors, as .png, .svg or .pdf"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask, print and draw; 1 if an answer is unsafe."""
+    from pyengine.conformance import run as ask
+
+    try:
+        limit = float(_checks.positive("--time-limit", arguments.time_limit))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    if arguments.picture:
+        check_picture("--picture", arguments.picture)
+    cases = _cases(arguments.settings)
+    names = ["pyengine", *dict.fromkeys(arguments.accountants or _installed())]
+    results, absent = ask(names, cases, limit=limit, progress=_Counter())
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    for name, why in absent.items():
+        hint = f" (pip install {DISTRIBUTIONS[name]})" if name in DISTRIBUTIONS else ""
+        print(f"pyengine: {name} takes no part: {why}{hint}", file=sys.stderr)
+    if len(absent) == len(names) - 1:
+        raise CommandError("no accountant takes part: pip install 'pyengine[peers]'")
+    _report(results, absent, as_json=arguments.json)
+    if arguments.picture:
+        from pyengine.plots.conformance import errors_figure
+
+        write(errors_figure(results), arguments.picture)
+    return 1 if any(result.unsafe for result in results) else 0
+
+
+class _Counter:
+    """Number of answers so far, on a terminal."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, more: int) -> None:
+        self.count += more
+        if sys.stderr.isatty():
+            print(f"\r{self.count} answers", end="", file=sys.stderr, flush=True)
+
+
+def _installed() -> list[str]:
+    return [name for name in DISTRIBUTIONS if importlib.util.find_spec(name) is not None]
+
+
+def _cases(settings: list[str] | None) -> list[Case]:
+    from pyengine.conformance import load
+
+    cases = load()
+    known = list(dict.fromkeys(case.setting.name for case in cases))
+    for name in settings or []:
+        if name not in known:
+            raise CommandError(f"--settings must be among {', '.join(known)}; got {name!r}")
+    return [case for case in cases if case.setting.name in (settings or known)]
+
+
+def _report(results: list[Result], absent: dict[str, str], *, as_json: bool) -> None:
+    from pyengine.conformance.report import HEADS, as_objects, groups
+
+    if as_json:
+        print_json({"absent": absent, "rows": as_objects(results)})
+        return
+    versions = {result.accountant: result.version for result in results}
+    print(", ".join(f"{name} {version}" for name, version in versions.items()))
+    for setting, rows in groups(results, lambda word: paint(word, RED)):
+        run = f"noise {setting.noise_multiplier:g}, p {setting.sampling_probability:.6g}"
+        print(f"\n{setting.name}: {run}, {setting.steps:,} steps")
+        print_table(HEADS, rows)
+    unsafe = sum(result.unsafe for result in results)
+    answers = sum(result.value is not None for result in results)
+    print(f"\n{unsafe} of {answers} answers are unsafe: they promise more privacy than there is")

@@ -1,0 +1,18 @@
+"""Pictures; matplotlib is imported when one is drawn.
+
+Functions return a `matplotlib.figure.Figure` that belongs to no window; `save` writes it.
+"""
+
+from pyengine.plots.curves import delta_figure, gamma_figure, trade_off_figure
+from pyengine.plots.files import SUFFIXES, save
+from pyengine.plots.table import Curve, gamma_png
+
+__all__ = [
+    "SUFFIXES",
+    "Curve",
+    "delta_figure",
+    "gamma_figure",
+    "gamma_png",
+    "save",
+    "trade_off_figure",
+]

@@ -1,0 +1,144 @@
+"""Cells of a table: one answer each, as text that does not depend on who formats it where."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from pyengine import _checks
+from pyengine.api import QUESTIONS, answers
+from pyengine.mechanisms import Mechanism
+from pyengine.tables.numbers import fraction
+
+__all__ = ["PROVEN", "Cell", "auto", "from_mpf", "reference"]
+
+# Engines whose bounds are proven; those of the others follow from error estimates.
+PROVEN = ("exact",)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An answer with its error.
+
+    Parameters
+    ----------
+    value, lower, upper : str or None
+        Decimal numbers, lower <= truth <= upper; None where nothing could stand behind one.
+    error : str or None
+        The larger distance of a bound from the value.
+    certainty : str
+        "bound" if the bounds are proven, "estimate" if they follow from an estimate.
+    engine : str
+        What computed the value.
+    message : str
+        Why there is no value, else empty.
+    """
+
+    value: str | None = None
+    lower: str | None = None
+    upper: str | None = None
+    error: str | None = None
+    certainty: str = ""
+    engine: str = ""
+    message: str = ""
+
+
+def auto(mechanism: Mechanism, question: str, adjacency: str, values: Sequence[str]) -> list[Cell]:
+    """Answers of the package in double precision, as the shortest text of each double.
+
+    One value beyond the engines does not cost its neighbours: it gets a cell with a message.
+    """
+    doubles = [_checks.as_double(fraction(value)) for value in values]
+
+    def ask(points: Sequence[float]) -> list[Cell]:
+        bounds, engines = answers(question, mechanism, points, adjacency=adjacency)
+        return [
+            _from_doubles(*cell)
+            for cell in zip(
+                bounds.value.tolist(),
+                bounds.lower.tolist(),
+                bounds.upper.tolist(),
+                engines,
+                strict=True,
+            )
+        ]
+
+    return _each(ask, doubles)
+
+
+def _each(ask: Callable[[Sequence[Any]], list[Cell]], values: Sequence[Any]) -> list[Cell]:
+    try:
+        return ask(values)
+    except (ArithmeticError, ValueError) as error:
+        if len(values) == 1:
+            return [Cell(message=str(error))]
+        return [cell for value in values for cell in _each(ask, [value])]
+
+
+def _from_doubles(value: float, lower: float, upper: float, engine: str) -> Cell:
+    infinite = value == math.inf
+    error = 0.0 if infinite and lower == value else max(upper - value, value - lower)
+    certainty = "bound" if engine in PROVEN else "estimate"
+    return Cell(repr(value), repr(lower), repr(upper), repr(error), certainty, engine)
+
+
+def reference(
+    mechanism: Mechanism, question: str, adjacency: str, values: Sequence[str], digits: int
+) -> list[Cell]:
+    """Answers in arbitrary precision, each with ``digits`` significant digits."""
+    truth = importlib.import_module("pyengine.reference")
+    ask = getattr(truth, question)
+
+    def one(points: Sequence[str]) -> list[Cell]:
+        return [
+            from_mpf(ask(mechanism, point, adjacency=adjacency, digits=digits), digits, question)
+            for point in points
+        ]
+
+    return [cell for value in values for cell in _each(one, [value])]
+
+
+def from_mpf(answer: Any, digits: int, question: str) -> Cell:
+    """Text of a reference value; the error covers the rounding to ``digits`` digits."""
+    from mpmath import isinf
+
+    certainty = "bound" if answer.proven else "estimate"
+    if isinf(answer):
+        return Cell("inf", "inf", "inf", "0", certainty, "reference")
+    exact = _exact(answer)
+    with localcontext() as context:
+        context.prec = digits
+        value = Decimal(exact.numerator) / Decimal(exact.denominator)
+    error = _rounded_up(abs(Fraction(value) - exact) + _exact(answer.error))
+    with localcontext() as context:
+        context.prec = 10_000  # sums of two decimal numbers are exact
+        lower, upper = max(value - error, Decimal(0)), value + error
+        if QUESTIONS[question].ceiling == 1.0:
+            upper = min(upper, Decimal(1))
+        return Cell(
+            _plain(value), _plain(lower), _plain(upper), _plain(error), certainty, "reference"
+        )
+
+
+def _exact(number: Any) -> Fraction:
+    sign, mantissa, exponent, _ = number._mpf_
+    size = Fraction(int(mantissa)) * (Fraction(2) ** int(exponent))
+    return -size if sign else size
+
+
+def _rounded_up(error: Fraction) -> Decimal:
+    """Two significant digits, never less than what is rounded."""
+    from decimal import ROUND_UP
+
+    with localcontext() as context:
+        context.prec, context.rounding = 2, ROUND_UP
+        return Decimal(error.numerator) / Decimal(error.denominator)
+
+
+def _plain(value: Decimal) -> str:
+    return str(value).replace("E+", "e").replace("E", "e")

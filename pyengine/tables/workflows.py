@@ -1,0 +1,213 @@
+"""Workflows: a mechanism with a name, made of the names and numbers that files hold."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyengine.mechanisms import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    GenericMechanism,
+    LaplaceMechanism,
+    Mechanism,
+    RandomizedResponse,
+    Step,
+    compose,
+    from_probabilities,
+)
+from pyengine.tables.numbers import number_text
+
+__all__ = ["KINDS", "Phase", "Workflow", "parameters", "phase", "workflows"]
+
+KINDS: dict[str, Callable[..., Step]] = {
+    "GaussianMechanism": GaussianMechanism,
+    "LaplaceMechanism": LaplaceMechanism,
+    "DiscreteGaussianMechanism": DiscreteGaussianMechanism,
+    "DiscreteLaplaceMechanism": DiscreteLaplaceMechanism,
+    "RandomizedResponse": RandomizedResponse,
+    "GenericMechanism": GenericMechanism,
+    "FinitePair": from_probabilities,
+}
+VECTORS = ("p", "q")  # of FinitePair; a list of numbers is one value there, elsewhere a grid
+DP_SGD = ("noise_multiplier", "sampling_probability", "steps")
+SAMPLING = ("sampling_probability", "batch_size", "dataset_size")
+MANY = 1_000_000  # runs of one workflow: more is a slip of the pen
+
+Value = str | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Equal steps of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        A name of `KINDS`.
+    parameters : tuple of (str, str or tuple of str)
+        Those of the kind, of its sampling, and ``steps``; numbers are exact text.
+    """
+
+    kind: str
+    parameters: tuple[tuple[str, Value], ...]
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The steps, composed; its parameters are exact."""
+        given = dict(self.parameters)
+        steps = given.pop("steps")
+        sampling = {key: given.pop(key) for key in SAMPLING if key in given}
+        step = KINDS[self.kind](**given)
+        if "sampling_probability" in sampling:
+            step = step.poisson_sampled(_number(sampling["sampling_probability"]))
+        elif sampling:
+            sizes: dict[str, Any] = sampling
+            step = step.sampled_without_replacement(**sizes)
+        count: Any = steps
+        return step.composed(count)
+
+
+def _number(value: Value) -> str:
+    assert isinstance(value, str)  # vectors are parameters of kinds, not of sampling
+    return value
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """What tables compute on, and the name that they give it."""
+
+    name: str
+    phases: tuple[Phase, ...]
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The phases, composed; its parameters are exact."""
+        return compose(*(phase.mechanism for phase in self.phases))
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind of the steps, or of each phase's."""
+        return " + ".join(phase.kind for phase in self.phases)
+
+    def get(self, parameter: str) -> str | None:
+        """Text of a parameter that is one number; None where there is no such one."""
+        if len(self.phases) > 1:
+            return None
+        value = dict(self.phases[0].parameters).get(parameter)
+        return value if isinstance(value, str) else None
+
+
+def parameters(kind: str) -> tuple[str, ...]:
+    """Return the names that a phase of a kind may set."""
+    return (*inspect.signature(KINDS[kind]).parameters, *SAMPLING, "steps")
+
+
+def phase(table: Mapping[str, object]) -> Phase:
+    """Phase of a table of names and numbers, with one value for each.
+
+    Parameters
+    ----------
+    table : mapping
+        ``mechanism`` (by default Gaussian, as in DP-SGD), its parameters, those of its sampling and
+        ``steps``.
+
+    Raises
+    ------
+    ValueError
+        For unknown names, missing parameters, and values outside their domains.
+    """
+    kind, keys = _keys(table)
+    made = Phase(kind, tuple((key, _value(key, table[key])) for key in keys))
+    made.mechanism  # noqa: B018 - checks the values
+    return made
+
+
+def _keys(table: Mapping[str, object]) -> tuple[str, list[str]]:
+    """Kind of a table and the names of its parameters, in the order of the kind."""
+    kind = table.get("mechanism", "GaussianMechanism")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"mechanism must be one of {', '.join(KINDS)}; got {kind!r}")
+    allowed = parameters(kind)
+    for key in table:
+        if key not in allowed and key != "mechanism":
+            names = ", ".join(("mechanism", *allowed))
+            raise ValueError(f"unknown key {key!r}; {kind} allows {names}")
+    signature = inspect.signature(KINDS[kind]).parameters.values()
+    needed = [item.name for item in signature if item.default is item.empty]
+    # without the word, it is DP-SGD, where no sampling is not a matter of course
+    needed = [*needed, "steps"] if "mechanism" in table else list(DP_SGD)
+    for key in needed:
+        if key not in table:
+            raise ValueError(f"{key} is missing")
+    if "sampling_probability" in table and ("batch_size" in table or "dataset_size" in table):
+        raise ValueError("give sampling_probability or batch_size and dataset_size, not both")
+    for key, other in (("batch_size", "dataset_size"), ("dataset_size", "batch_size")):
+        if key in table and other not in table:
+            raise ValueError(f"{key} needs {other}")
+    return kind, [key for key in allowed if key in table]
+
+
+def _value(key: str, value: object) -> Value:
+    if key not in VECTORS:
+        return number_text(key, value)
+    if not isinstance(value, list):
+        raise ValueError(f"{key} must be a list of numbers, got {value!r}")
+    return tuple(number_text(f"{key}[{index}]", entry) for index, entry in enumerate(value))
+
+
+def workflows(name: str, tables: Iterable[Mapping[str, object]]) -> Iterator[Workflow]:
+    """Return the workflows of a grid: one for each choice from the lists that parameters hold.
+
+    Parameters
+    ----------
+    name : str
+        Of the grid; what was chosen is added.
+    tables : iterable of mapping
+        One table for each phase.
+
+    Raises
+    ------
+    ValueError
+        As in `phase`, and for empty lists.
+    """
+    phases = [dict(table) for table in tables]
+    axes = [
+        (index, key, value)
+        for index, table in enumerate(phases)
+        for key, value in table.items()
+        if isinstance(value, list) and (key not in VECTORS or _is_grid(value))
+    ]
+    number = 1
+    for _, key, value in axes:
+        if not value:
+            raise ValueError(f"{key} must be a number or a list of numbers, got []")
+        number *= len(value)
+    if number > MANY:
+        raise ValueError(f"a grid must have at most {MANY:,} runs, got {number:,}")
+    for chosen in itertools.product(*(value for _, _, value in axes)):
+        words = []
+        for (index, key, _), value in zip(axes, chosen, strict=True):
+            phases[index][key] = value
+            where = f"phase {index + 1} " if len(phases) > 1 else ""
+            words.append(f"{where}{key}={_in_words(key, value)}")
+        label = f"{name} ({', '.join(words)})" if words else name
+        try:
+            yield Workflow(label, tuple(phase(table) for table in phases))
+        except ValueError as error:
+            at = f" ({', '.join(words)})" if words else ""
+            raise ValueError(f"{error}{at}") from None
+
+
+def _is_grid(value: list[object]) -> bool:
+    return bool(value) and all(isinstance(entry, list) for entry in value)
+
+
+def _in_words(key: str, value: object) -> str:
+    text = _value(key, value)
+    return text if isinstance(text, str) else f"[{', '.join(text)}]"

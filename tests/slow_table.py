@@ -1,0 +1,68 @@
+"""Solvers that are slow, or that kill their process, for tests of what a table survives.
+
+Workers import them by name; a file named by an environment variable tells them apart and keeps
+what was computed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyengine.cli.main import main
+from pyengine.tables import run as table_run
+from pyengine.tables.units import Unit, solve
+
+LOG = "PYENGINE_TEST_LOG"
+SECONDS = 0.03
+
+
+def note(unit: Unit) -> None:
+    with Path(os.environ[LOG]).open("a", encoding="utf-8") as file:
+        file.write(f"{unit.index}\n")
+
+
+def slow(batch: Sequence[Unit]) -> list[dict[str, Any]]:
+    """Solve units in no less than a known time each, and note each one."""
+    records = []
+    for unit in batch:
+        (record,) = solve([unit])
+        time.sleep(SECONDS)
+        note(unit)
+        records.append({**record, "seconds": SECONDS})
+    return records
+
+
+def dies_once(batch: Sequence[Unit]) -> list[dict[str, Any]]:
+    """Kill the process at unit 7, the first time that it is tried."""
+    marker = Path(os.environ[LOG] + ".died")
+    if any(unit.index == 7 for unit in batch) and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return slow(batch)
+
+
+def always_dies(batch: Sequence[Unit]) -> list[dict[str, Any]]:
+    """Kill the process at unit 7, whenever it is tried."""
+    if any(unit.index == 7 for unit in batch):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return slow(batch)
+
+
+def command(arguments: list[str]) -> int:
+    """``pyengine table`` with a slow solver."""
+    keywords = table_run.run.__kwdefaults__
+    assert keywords is not None
+    keywords["solver"] = slow
+    return main(["table", *arguments])
+
+
+if __name__ == "__main__":
+    import slow_table  # by its name, so that workers find what is sent to them
+
+    sys.exit(slow_table.command(sys.argv[1:]))

@@ -1,0 +1,207 @@
+"""The conformance kit: truths, processes, time limits, tables, JSON and picture."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+import pyengine as pe
+from pyengine.cli import main
+from pyengine.conformance import Case, Result, load, run
+from pyengine.conformance.adapters import KNOWN, find
+from pyengine.conformance.report import as_objects, groups
+
+pytest.importorskip("matplotlib")
+
+ADAPTER = '''
+import os, time
+import pyengine
+from pyengine.conformance.adapters.own import Pyengine
+
+
+class Loose(Pyengine):
+    """Safe, and talkative."""
+
+    distribution = "numpy"
+    methods = {"by half": ("delta",), "silent": ()}
+
+    def answer(self, method, setting, question, at):
+        print("computing")
+        return 1.5 * super().answer("auto", setting, question, at)
+
+
+class Wrong(Pyengine):
+    distribution = "numpy"
+    methods = {"guess": ("gamma", "epsilon")}
+
+    def answer(self, method, setting, question, at):
+        return float("nan") if question == "epsilon" else at / 2
+
+
+class Broken(Pyengine):
+    distribution = "numpy"
+    methods = {"slow": ("delta",), "raises": ("delta",), "dies": ("delta",), "well": ("delta",)}
+
+    def answer(self, method, setting, question, at):
+        if method == "slow":
+            time.sleep(60)
+        if method == "raises":
+            raise OverflowError("math range error")
+        if method == "dies":
+            os._exit(3)
+        return super().answer("auto", setting, question, at)
+
+
+class Unknown(Pyengine):
+    distribution = "no-such-distribution"
+'''
+
+
+@pytest.fixture
+def peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "peer.py").write_text(ADAPTER)
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    monkeypatch.setenv("PYTHONPATH", path)
+
+
+def some(question: str, setting: str = "a") -> list[Case]:
+    return [c for c in load() if (c.question, c.setting.name) == (question, setting)]
+
+
+QUESTIONS = {"gamma": pe.gamma_bound, "delta": pe.delta, "epsilon": pe.epsilon}
+
+
+def test_truths() -> None:
+    """The engines know nothing of these values, which two inversions in ball arithmetic made."""
+    cases = load()
+    assert {case.setting.name for case in cases} == {"a", "b", "c1", "c2"}
+    for case in cases:
+        setting = case.setting
+        mechanism = pe.dp_sgd(setting.noise_multiplier, setting.sampling_probability, setting.steps)
+        value = QUESTIONS[case.question](mechanism, float(case.at))
+        assert abs(Decimal(value) / Decimal(case.truth) - 1) < Decimal("1e-12"), case
+        if case.question == "gamma":
+            # what an accountant of both orders must answer, too
+            both = pe.gamma_bound(mechanism, float(case.at), adjacency="add_remove")
+            assert both == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.usefixtures("peer")
+def test_answers() -> None:
+    cases = [some("delta")[0], some("gamma")[2], some("epsilon")[0]]
+    results, absent = run(["pyengine", "peer:Loose", "peer:Wrong"], cases)
+    assert not absent
+    found = {(r.accountant, r.method, r.case.question): r for r in results}
+    assert len(results) == len(found) == 6
+    own = found["pyengine", "auto", "delta"]
+    assert own.error == pytest.approx(0.0, abs=1e-12)
+    assert not own.unsafe
+    assert own.version == pe.__version__
+    loose = found["peer:Loose", "by half", "delta"]
+    assert loose.error == pytest.approx(0.5, rel=1e-9)
+    assert not loose.unsafe
+    assert loose.seconds is not None
+    wrong = found["peer:Wrong", "guess", "gamma"]
+    assert wrong.unsafe
+    assert found["peer:Wrong", "guess", "epsilon"].unsafe  # NaN is no bound
+
+
+@pytest.mark.usefixtures("peer")
+def test_what_goes_wrong_costs_one_answer() -> None:
+    results, absent = run(
+        ["peer:Broken", "peer:Unknown", "peer:Missing", "nobody"], some("delta")[:1], limit=2.0
+    )
+    assert [(r.method, r.message) for r in results] == [
+        ("slow", "no answer in 2 s"),
+        ("raises", "OverflowError: math range error"),
+        ("dies", "its process ended with code 3"),
+        ("well", ""),
+    ]
+    assert [r.value is None for r in results] == [True, True, True, False]
+    assert not any(r.unsafe for r in results)
+    assert "no-such-distribution" in absent["peer:Unknown"]
+    assert "has no class Missing" in absent["peer:Missing"]
+    assert "must be one of pyengine, dp_accounting" in absent["nobody"]
+
+
+def result(value: float | None, question: str = "gamma", accountant: str = "other") -> Result:
+    case = some(question)[0]
+    return Result(
+        accountant, "1.0", "m", case, value, 0.5 if value else None, "" if value else "why"
+    )
+
+
+def test_report() -> None:
+    truth = float(some("gamma")[0].truth)
+    results = [
+        result(truth, accountant="pyengine"),
+        result(truth * 0.5),
+        result(truth * 20),
+        result(None),
+        result(float("inf")),
+    ]
+    ((setting, rows),) = groups(results, lambda word: f"<{word}>")
+    assert setting.name == "a"
+    assert [row[4] for row in rows] == ["0", "-50 %", "x 20", "", "x inf"]
+    assert [row[-1] for row in rows] == ["", "<UNSAFE>", "", "why", ""]
+    assert [row[6] for row in rows] == ["1x", "1x", "1x", "", "1x"]
+    objects = as_objects(results)
+    assert [row["unsafe"] for row in objects] == [False, True, False, False, False]
+    assert objects[1]["relative_error"] == pytest.approx(-0.5)
+    assert objects[3]["time_ratio"] is None
+
+
+def test_rounding_is_not_unsafe() -> None:
+    truth = float(some("gamma")[0].truth)
+    assert not result(truth * (1 - 1e-12)).unsafe
+    assert result(truth * (1 - 1e-8)).unsafe
+
+
+@pytest.mark.usefixtures("peer")
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from PIL import Image
+
+    picture = tmp_path / "errors.png"
+    arguments = ["conformance", "peer:Loose", "peer:Wrong", "nobody", "--settings", "a"]
+    assert main([*arguments, "--picture", str(picture)]) == 1
+    printed = capsys.readouterr()
+    assert f"pyengine {pe.__version__}, peer:Loose " in printed.out
+    assert "a: noise 0.8, p 0.001, 10,000 steps" in printed.out
+    assert "γ(1e-5)   2.6444857e-05  peer:Wrong guess" in printed.out
+    assert "6 of 16 answers are unsafe" in printed.out
+    assert "nobody takes no part" in printed.err
+    with Image.open(picture) as image:
+        assert image.size[0] > 1000
+        assert len(image.convert("RGB").getcolors(10**6) or []) > 50
+    assert main(["conformance", "peer:Loose", "--settings", "a", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert len(content["rows"]) == 8 + 2
+    assert {row["accountant"] for row in content["rows"]} == {"pyengine", "peer:Loose"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nobody"], "no accountant takes part: pip install 'pyengine[peers]'"),
+        (["--settings", "z"], "--settings must be among a, b, c1, c2; got 'z'"),
+        (["--time-limit", "0"], "--time-limit must be positive and finite, got '0'"),
+        (["--picture", "errors.gif"], "--picture must end in .png, .svg, .pdf"),
+    ],
+)
+def test_wrong_input(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conformance", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "riskcal", None)
+    with pytest.raises(ImportError):
+        find("riskcal")
+    assert set(KNOWN) == {"pyengine", "dp_accounting", "opacus", "prv_accountant", "riskcal"}

@@ -1,0 +1,395 @@
+"""Runs of tables: what they survive, and that their files do not depend on what happened."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import slow_table
+
+from pyengine.cli import main
+from pyengine.tables import files
+from pyengine.tables.execute import WorkersError
+from pyengine.tables.journal import Journal, JournalError
+from pyengine.tables.run import JOURNAL, run
+from pyengine.tables.spec import Specification, parse
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
+
+SPEC = """
+formats = ["csv", "jsonl"]
+[trade_off]
+alpha = ["1e-3", 0.1]
+adjacency = ["add", "remove"]
+[epsilon]
+delta = [1e-5]
+adjacency = ["add_remove"]
+[[workflow]]
+name = "runs"
+noise_multiplier = [0.8, 1, 2]
+sampling_probability = [0.01, "1/30"]
+steps = [1, 100]
+"""
+UNITS = 36
+FILES = ("table.csv", "table.jsonl")
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """File in which the slow solvers note what they did."""
+    path = tmp_path / "log"
+    path.touch()
+    monkeypatch.setenv(slow_table.LOG, str(path))
+    return path
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def specification() -> Specification:
+    return parse(SPEC, "test")
+
+
+@pytest.fixture(scope="module")
+def expected(
+    specification: Specification, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
+    """Content of the files, computed in this process without a break."""
+    directory = tmp_path_factory.mktemp("expected")
+    assert run(specification, directory, workers=0) == 0
+    assert not (directory / JOURNAL).exists()
+    return content(directory)
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    return {name: (directory / name).read_bytes() for name in FILES}
+
+
+def computed(log: Path) -> list[int]:
+    return [int(line) for line in log.read_text(encoding="utf-8").split()]
+
+
+def kept(directory: Path) -> set[int]:
+    lines = (directory / JOURNAL).read_bytes().split(b"\n")[1:-1]
+    return {json.loads(line)["unit"] for line in lines}
+
+
+def test_processes_change_no_byte(tmp_path: Path) -> None:
+    text = SPEC.replace("[trade_off]\nalpha", "[gamma_bound]\nkappa")
+    specification = parse(text.replace('"jsonl"', '"jsonl", "parquet"'), "test")
+    for workers in (0, 2):
+        assert run(specification, tmp_path / str(workers), workers=workers) == 0
+    names = {"table.csv", "table.jsonl", "table.parquet", "gamma.png", "metadata.json"}
+    assert {path.name for path in (tmp_path / "2").iterdir()} == names
+    for name in names - {"metadata.json"}:
+        assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
+def test_any_executor_changes_no_byte(
+    specification: Specification, expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    executor: Executor
+    with ThreadPoolExecutor(3) as executor:
+        assert run(specification, tmp_path / "out", executor=executor, workers=3) == 0
+        assert executor.submit(int).result() == 0  # it is not ours to close
+    assert content(tmp_path / "out") == expected
+
+
+def start(
+    spec: Path, directory: Path, *arguments: str, limit: Callable[[], None] | None = None
+) -> subprocess.Popen[str]:
+    """``pyengine table`` with a slow solver, in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, TESTS / "slow_table.py", spec, "-o", directory, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=limit,
+    )
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.005)
+
+
+def has_kept(directory: Path, number: int) -> Callable[[], bool]:
+    path = directory / JOURNAL
+    return lambda: path.exists() and path.read_bytes().count(b"\n") > number
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_killed_run_loses_nothing(
+    spec: Path, expected: dict[str, bytes], tmp_path: Path, log: Path, workers: str
+) -> None:
+    directory = tmp_path / "out"
+    process = start(spec, directory, "--workers", workers)
+    wait_for(has_kept(directory, 4))
+    process.kill()
+    process.communicate()
+    done = kept(directory)
+    assert 4 <= len(done) < UNITS
+    assert not (directory / "table.csv").exists()
+    before = computed(log)
+    resumed = start(spec, directory, "--workers", workers)
+    _, messages = resumed.communicate()
+    assert resumed.returncode == 0
+    assert " from an earlier run)" in messages
+    assert content(directory) == expected
+    assert not (directory / JOURNAL).exists()
+    # nothing that was done is done again
+    assert done.isdisjoint(computed(log)[len(before) :])
+
+
+def test_killed_run_leaves_no_workers(spec: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "out"
+    process = start(spec, directory, "--workers", "2")
+    wait_for(has_kept(directory, 2))
+    lines = (directory / JOURNAL).read_text(encoding="utf-8").splitlines()[1:]
+    workers = {int(json.loads(line)["where"].rsplit(":", 1)[1]) for line in lines}
+    assert process.pid not in workers
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not any(is_alive(pid) for pid in workers))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_interrupt_tells_how_to_go_on(
+    spec: Path, expected: dict[str, bytes], tmp_path: Path, workers: str
+) -> None:
+    directory = tmp_path / "out"
+    process = start(spec, directory, "--workers", workers)
+    wait_for(has_kept(directory, 4))
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate()
+    assert process.returncode == 130
+    last = messages.splitlines()[-1]
+    assert last.startswith("pyengine: interrupted; ")
+    assert last.endswith(
+        f"values are kept in {directory / JOURNAL}; the same command goes on from there"
+    )
+    assert "Traceback" not in messages
+    assert main(["table", str(spec), "-o", str(directory), "--workers", "0"]) == 0
+    assert content(directory) == expected
+
+
+def test_killed_worker_loses_nothing(
+    specification: Specification, expected: dict[str, bytes], tmp_path: Path, log: Path
+) -> None:
+    directory = tmp_path / "out"
+    assert run(specification, directory, workers=2, solver=slow_table.dies_once) == 0
+    assert Path(f"{log}.died").exists()
+    assert content(directory) == expected
+
+
+def test_unit_that_kills_every_worker_ends_the_run(
+    specification: Specification,
+    expected: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pyengine.tables.execute.BREAKS", 1)
+    directory = tmp_path / "out"
+    with pytest.raises(WorkersError, match=r"died 2 times in a row .* at: runs"):
+        run(specification, directory, workers=1, solver=slow_table.always_dies)
+    assert 7 not in kept(directory)
+    assert len(kept(directory)) >= 7
+    assert run(specification, directory, workers=0) == 0
+    assert content(directory) == expected
+
+
+def test_torn_journal(spec: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+    """Wherever a power cut tears the journal, the rest is computed again and nothing else."""
+    directory = tmp_path / "out"
+    process = start(spec, directory, "--workers", "0")
+    wait_for(has_kept(directory, 3))
+    process.kill()
+    process.communicate()
+    whole = (directory / JOURNAL).read_bytes()
+    ends = [0, *(index + 1 for index, byte in enumerate(whole) if byte == 10)]
+    for cut in {1, ends[1] - 1, ends[1], ends[1] + 5, ends[3] - 1, ends[3] + 40}:
+        for filler in (b"", b"\0" * 100, b"\0" * 100 + b"\n"):
+            if cut < ends[1] and filler.endswith(b"\n"):
+                continue  # a line that is no journal: refused, see below
+            (directory / JOURNAL).write_bytes(whole[:cut] + filler)
+            identity = json.loads(whole[: ends[1]])
+            found = 0 if cut < ends[1] else sum(cut >= end for end in ends) - 2
+            with Journal(directory / JOURNAL, identity) as journal:
+                assert len(journal.found) == found
+    (directory / JOURNAL).write_bytes(whole[: ends[3] + 40])
+    assert main(["table", str(spec), "-o", str(directory), "--workers", "0"]) == 0
+    assert content(directory) == expected
+
+
+def interrupted(spec: Path, directory: Path) -> None:
+    """Leave a journal of an interrupted run beside an older table."""
+    directory.mkdir()
+    for name in FILES:
+        (directory / name).write_text("old")
+    process = start(spec, directory, "--workers", "0")
+    wait_for(has_kept(directory, 2))
+    process.kill()
+    process.communicate()
+
+
+def untouched(directory: Path) -> bool:
+    return all((directory / name).read_text() == "old" for name in FILES)
+
+
+def test_changed_specification(
+    spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "out"
+    interrupted(spec, directory)
+    journal = (directory / JOURNAL).read_bytes()
+    spec.write_text(SPEC.replace("1e-3", "1e-4"), encoding="utf-8")
+    assert main(["table", str(spec), "-o", str(directory)]) == 2
+    message = capsys.readouterr().err
+    assert "an interrupted run of another table left this (specification " in message
+    assert "--restart" in message
+    assert message.count("\n") == 1
+    assert untouched(directory)
+    assert (directory / JOURNAL).read_bytes() == journal
+    assert main(["table", str(spec), "-o", str(directory), "--restart"]) == 0
+    assert '"at": 0.0001,' in (directory / "table.jsonl").read_text()
+
+
+def test_other_version(
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    directory = tmp_path / "out"
+    interrupted(spec, directory)
+    monkeypatch.setattr("pyengine.tables.run.__version__", "99")
+    assert main(["table", str(spec), "-o", str(directory)]) == 2
+    assert ", now 99)" in capsys.readouterr().err
+    assert untouched(directory)
+
+
+def test_foreign_file_is_no_journal(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL
+    path.write_text("dear diary\n")
+    with pytest.raises(JournalError, match="not a journal of this program"):
+        Journal(path, {})
+    assert path.read_text() == "dear diary\n"
+
+
+def test_two_runs_in_one_directory(
+    spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Journal(tmp_path / JOURNAL, {}):
+        assert main(["table", str(spec), "-o", str(tmp_path)]) == 2
+        assert "another run is writing this table" in capsys.readouterr().err
+
+
+def test_full_disk(spec: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+    """A limit on the size of files stands for the end of the disk; both are errors of write."""
+    directory = tmp_path / "out"
+    directory.mkdir()
+    for name in FILES:
+        (directory / name).write_text("old")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
+
+    process = start(spec, directory, "--workers", "0", limit=limit)
+    _, messages = process.communicate()
+    assert process.returncode == 2
+    assert messages == f"pyengine: error: {directory / JOURNAL}: File too large\n"
+    assert untouched(directory)
+    done = kept(directory)
+    assert 0 < len(done) < UNITS
+    assert (directory / JOURNAL).read_bytes().endswith(b"\n")
+    assert main(["table", str(spec), "-o", str(directory), "--workers", "0"]) == 0
+    assert content(directory) == expected
+
+
+def test_disk_full_at_the_end(
+    spec: Path,
+    expected: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    directory = tmp_path / "out"
+    directory.mkdir()
+    for name in FILES:
+        (directory / name).write_text("old")
+
+    def fsync(descriptor: int) -> None:
+        if ".tmp" in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.os, "fsync", fsync)
+    assert main(["table", str(spec), "-o", str(directory), "--workers", "0"]) == 2
+    assert capsys.readouterr().err.endswith(".tmp: No space left on device\n")
+    assert untouched(directory)
+    monkeypatch.undo()
+    assert len(kept(directory)) == UNITS
+    assert main(["table", str(spec), "-o", str(directory), "--workers", "0"]) == 0
+    assert content(directory) == expected
+
+
+def test_unwritable_directory(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["table", str(spec), "-o", "/proc/none"]) == 2
+    assert capsys.readouterr().err.startswith("pyengine: error: /proc/none: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--workers", "x"], "must be an integer >= 0, got 'x'"),
+        (["--workers", "-1"], "must be an integer >= 0, got '-1'"),
+        (["--workers", "2", "--dask", "tcp://127.0.0.1:1"], "not allowed with"),
+    ],
+)
+def test_wrong_arguments(
+    spec: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["table", str(spec), "-o", "out", *arguments])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_formats(spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["table", str(spec), "-o", str(out), "--formats", "csv,parquet"]) == 0
+    names = {path.name for path in out.iterdir()}
+    assert names == {"table.csv", "table.parquet", "metadata.json"}
+    capsys.readouterr()
+    assert main(["table", str(spec), "-o", str(out), "--formats", "xls"]) == 2
+    message = capsys.readouterr().err
+    assert (
+        message == "pyengine: error: formats must be one of 'csv', 'jsonl', 'parquet'; got 'xls'\n"
+    )
