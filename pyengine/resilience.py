@@ -15,6 +15,7 @@ from pyengine.engines.relaxed_select import relaxed_log_beta
 from pyengine.errors import AccuracyError
 from pyengine.magnitude.gaussian import GaussianPair
 from pyengine.magnitude.parts import magnitude_parts
+from pyengine.magnitude.roots import falling_root
 from pyengine.mechanisms import Mechanism
 from pyengine.threat_models import Relaxed, ThreatModel, threat_model_of
 
@@ -293,7 +294,6 @@ def equivalent_noise(
     levels: tuple[float, float] = (1e-6, 1.0 - 1e-6),
     delta: float = 1e-5,
     threat_model: str | ThreatModel = "relaxed",
-    tolerance: float = 1e-8,
 ) -> EquivalentNoise:
     """Noise that gives in the relaxed threat model what a given noise gives under DP.
 
@@ -309,8 +309,6 @@ def equivalent_noise(
         δ at which the remaining differential privacy is reported, in (0, 1).
     threat_model : "relaxed" or Relaxed
         The adversary.
-    tolerance : float
-        Relative width at which the search for either noise stops.
 
     Returns
     -------
@@ -344,28 +342,48 @@ def equivalent_noise(
         raise ValueError(f"make must be callable, got {make!r}")
     _relaxed(threat_model)
     start = float(_checks.positive("noise_multiplier", noise_multiplier))
-    width = float(_checks.positive("tolerance", tolerance))
     ends = tuple(float(_checks.probability("levels", level)) for level in levels)
     if not (len(ends) == 2 and 0.0 < ends[0] < ends[1] < 1.0):
         raise ValueError(f"levels must be two numbers 0 < low < high < 1, got {levels!r}")
     alpha = _levels(ends[0], ends[1], 65)
     reference = trade_off(make(start), alpha)
-    seen = reference > 1e-300
-    alpha, target = alpha[seen], special.ndtri(reference[seen])
+    alpha = alpha[reference > 1e-300]
 
-    def margins(noise: float) -> FloatArray:
-        beta = trade_off(make(noise), alpha, threat_model=threat_model)
-        return np.maximum(special.ndtri(beta), -1e3) - target
+    def margins(noise: float, levels: FloatArray) -> FloatArray:
+        beta = trade_off(make(noise), levels, threat_model=threat_model)
+        target = trade_off(make(start), levels)
+        difference: FloatArray = np.maximum(special.ndtri(beta), -1e3) - special.ndtri(target)
+        return difference
 
-    upper = _passing(lambda noise: float(margins(noise).min()), start, width)
-    lower = _passing(lambda noise: float(margins(noise).max()), start, width)
+    upper = _touching(margins, np.argmin, alpha, start)
+    lower = _touching(margins, np.argmax, alpha, start)
     left = make(upper)
     return EquivalentNoise(
         upper, lower, upper, epsilon(left, delta), delta, epsilon(make(start), delta)
     )
 
 
-def _passing(margin: Callable[[float], float], start: float, width: float) -> float:
+def _touching(
+    margins: Callable[[float, FloatArray], FloatArray],
+    extreme: Callable[[FloatArray], np.intp],
+    alpha: FloatArray,
+    start: float,
+) -> float:
+    """The noise at which the extreme margin is 0, on levels that get denser where it is."""
+    for _ in range(2):
+
+        def margin(noise: float, levels: FloatArray = alpha) -> float:
+            values = margins(noise, levels)
+            return float(values[extreme(values)])
+
+        noise = _passing(margin, start)
+        at = int(extreme(margins(noise, alpha)))
+        low, high = alpha[max(at - 1, 0)], alpha[min(at + 1, alpha.size - 1)]
+        alpha = np.unique(np.concatenate([alpha, np.linspace(low, high, 17)]))
+    return noise
+
+
+def _passing(margin: Callable[[float], float], start: float) -> float:
     """The smallest noise whose margin is >= 0, below one that has it."""
     high = start
     if margin(high) < 0.0:  # by rounding only: differential privacy implies the relaxed guarantee
@@ -378,10 +396,10 @@ def _passing(margin: Callable[[float], float], start: float, width: float) -> fl
                 f"no noise below {start:g} has a relaxed guarantee weaker than the reference; "
                 "give other levels"
             )
-    while high - low > width * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if margin(middle) >= 0.0 else (middle, high)
-    return high
+    root = falling_root(
+        lambda noise: np.array([-margin(float(noise[0]))]), np.array([low]), np.array([high])
+    )
+    return float(root[0])
 
 
 class Certificate(NamedTuple):
@@ -410,7 +428,7 @@ class Certificate(NamedTuple):
         """Return a table with the assumptions."""
         lines = [
             f"differential privacy: epsilon = {self.epsilon:.6g} at delta = {self.delta:.6g}",
-            f"relaxed threat model: the record is unknown, dimension {self.threat_model.dimension};",
+            f"relaxed threat model: record unknown, dimension {self.threat_model.dimension};",
             "  no differential privacy, and void once the record is learnt elsewhere",
             f"{'alpha':>12} {'beta (DP)':>14} {'beta (relaxed)':>14}",
         ]
@@ -449,7 +467,7 @@ def certificate(
     >>> import pyengine as pe
     >>> print(pe.resilience.certificate(pe.GaussianMechanism(1.0), [0.01, 0.1]))
     differential privacy: epsilon = 4.37718 at delta = 1e-05
-    relaxed threat model: the record is unknown, dimension 1;
+    relaxed threat model: record unknown, dimension 1;
       no differential privacy, and void once the record is learnt elsewhere
            alpha      beta (DP) beta (relaxed)
             0.01     0.90763775     0.94229287

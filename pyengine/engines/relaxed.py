@@ -12,11 +12,11 @@ from pyengine.answers import Answer, Curve, FloatArray, names
 from pyengine.curves import larger
 from pyengine.engines.relaxed_hull import hull
 from pyengine.magnitude.core import ROUNDING, Errors, MagnitudePair
+from pyengine.magnitude.roots import falling_root
 
 __all__ = ["MagnitudeQuestions", "RelaxedPairQuestions", "answers_of"]
 
 SUBNORMAL = 1e-323
-HALVINGS = 80
 ENGINE = "closed_form"
 
 
@@ -67,7 +67,7 @@ class RelaxedPairQuestions:
         return Answer.around(value + 0.0, error + SUBNORMAL, names(ENGINE, epsilon.size))
 
     def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, by bisection."""
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
         low, high = np.zeros(delta.size), np.full(delta.size, self.largest_epsilon)
         open_end = ~np.isfinite(high) & (delta > 0.0)
         high[open_end] = 1.0
@@ -76,19 +76,16 @@ class RelaxedPairQuestions:
             where = np.flatnonzero(open_end)
             open_end[where[~still]] = False
             high[where[still]] *= 2.0
-        chosen = np.isfinite(high) & (delta > 0.0)
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low[chosen] + high[chosen])
-            above = self.profile(middle).value > delta[chosen]
-            low[chosen] = np.where(above, middle, low[chosen])
-            high[chosen] = np.where(above, high[chosen], middle)
-            if np.all(high[chosen] - low[chosen] <= 2e-16 * high[chosen]):
-                break
-        at_zero = self.profile(np.zeros(1)).value[0]
-        high[delta >= at_zero] = 0.0
+        high[delta >= self.profile(np.zeros(1)).value[0]] = 0.0
+        inner = (high > 0.0) & (delta > 0.0)
         error = np.zeros(delta.size)
-        inner = chosen & (high > 0.0)
         if inner.any():
+
+            def excess(epsilon: FloatArray) -> FloatArray:
+                value = self.profile(epsilon).value
+                return np.log(np.maximum(value, SUBNORMAL)) - np.log(delta[inner])
+
+            high[inner] = falling_root(excess, low[inner], high[inner])
             error[inner] = self._error_of_root(high[inner])
         return Answer(high, np.maximum(high - error, 0.0), high + error, names(ENGINE, delta.size))
 

@@ -65,8 +65,9 @@ def hull(pair: MagnitudePair, alpha: FloatArray, first: Errors, second: Errors) 
     # between its touching points (a, b) and (b, a), the line of slope -1 is the hull
     tails = pair.tails(np.zeros(1))
     ends = np.exp([tails.p_above[0], tails.q_below[0]])
-    middle = (alpha >= ends.min()) & (alpha <= ends.max())
-    other = ~(on_first | on_second | middle) & (alpha > 0.0) & (alpha < 1.0)
+    inside = (alpha > 0.0) & (alpha < 1.0)
+    middle = inside & (alpha >= ends.min()) & (alpha <= ends.max())
+    other = inside & ~(on_first | on_second | middle)
     if other.any():
         low, high = (f(c[0][other], c[1][other]) for f in (np.minimum, np.maximum))
         # slopes of either sign stay on their side of the line

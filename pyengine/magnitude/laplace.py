@@ -48,7 +48,7 @@ class LaplacePair:
     def forward(self, alpha: FloatArray) -> Errors:
         """Theorem 1, equation 2."""
         mu = self.effect
-        near = alpha < math.exp(-mu)  # the threshold lies beyond μ
+        near = log(alpha) < -mu  # the threshold lies beyond μ
         inner = np.where(near, 1.0, alpha)
         log_beta = log((1.0 - inner) * (1.0 + inner)) - np.log(inner) - mu - LOG_2
         beta = exp(log_beta)

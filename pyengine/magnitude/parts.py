@@ -56,10 +56,9 @@ def magnitude_parts(mechanism: Mechanism, model: Relaxed) -> tuple[tuple[Magnitu
         if isinstance(step, PoissonSampled):
             inner, probability = step.mechanism, float(step.probability)
         pair = _one_step(inner, model)
-        if probability < 1.0:
-            pair = SampledPair(pair, probability)
         if probability > 0.0:
-            parts.append((pair, number))
+            sampled = pair if probability == 1.0 else SampledPair(pair, probability)
+            parts.append((sampled, number))
     if plain:
         effect = gaussian_effect(plain, model.combination)
         parts.insert(0, (GaussianPair(model.dimension, effect), 1))

@@ -26,6 +26,7 @@ from pyengine.magnitude.laplace import LaplacePair
 __all__ = ["SampledPair"]
 
 NEGLIGIBLE = 1e-19  # share of a sum that no double sees
+SMALLEST = 1e-300
 SLACK = 1e-15  # what rounding may have done to an end of a bracket
 
 
@@ -83,9 +84,11 @@ class SampledPair:
         p = self.probability
         u = 1.0 - alpha  # exact
         z = one_minus_sum(alpha, p)  # u - p
-        # If a is too small to matter in the sum, p β(a) = -z, and a follows from it.
+        # If a is too small to matter in the sum, p β(a) = -z, and a follows from it; of a β near 1
+        # a double does not hold enough, so it is only a start there, unless a underflows.
         start = self.pair.backward(np.clip(-z / p, 0.0, 1.0))
         alone = (z < 0.0) & (start.beta < NEGLIGIBLE * u)
+        alone &= (-z <= 0.5 * p) | (start.beta < SMALLEST)
 
         def excess(a: FloatArray) -> FloatArray:
             inner = self.pair.forward(a)
@@ -95,7 +98,7 @@ class SampledPair:
                 (1.0 - p) * a - p * inner.beta - z,
             )
 
-        low = np.where(z > 0.0, z / (1.0 - p) * (1.0 - SLACK), NEGLIGIBLE * u / 2.0)
+        low = np.where(z > 0.0, z / (1.0 - p) * (1.0 - SLACK), SMALLEST)
         low = np.minimum(low, u)
         a = _newton(
             np.clip(start.beta, low, u),

@@ -15,6 +15,7 @@ from pyengine import _checks, special
 __all__ = ["NoisySGDStep"]
 
 FloatArray = npt.NDArray[np.float64]
+SMALLEST = 1e-290
 
 
 @dataclass(frozen=True)
@@ -167,9 +168,11 @@ class NoisySGDStep:
         cancel: log(r f_{γ1}(rx) / f_{γ0}(x)) = (d/2) log r + K/2 - x/(2(n-1)).
         """
         n, d, k = self.effective_batch_size, float(self.parameters), float(self.susceptibility)
-        x = (n - 1.0) * (d * math.log1p(1.0 / (n - 1.0)) + k - 2.0 * c)
-        alpha = special.ncx2_cdf(np.maximum(x, 0.0), d, n * k)
-        return alpha, special.one_step_sgd_beta(alpha, d, n, k)
+        x = np.maximum((n - 1.0) * (d * math.log1p(1.0 / (n - 1.0)) + k - 2.0 * c), 0.0)
+        alpha = special.ncx2_cdf(x, d, n * k)
+        # of an α that underflows, β is taken at the threshold itself
+        direct = special.ncx2_sf(n / (n - 1.0) * x, d, (n - 1.0) * k)
+        return alpha, np.where(alpha > SMALLEST, special.one_step_sgd_beta(alpha, d, n, k), direct)
 
 
 def _put(step: NoisySGDStep, name: str, value: Any) -> None:

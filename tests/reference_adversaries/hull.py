@@ -11,60 +11,50 @@ from collections.abc import Callable
 
 import mpmath as mp
 
-mp.mp.dps = 50
-Laws = Callable[[mp.mpf], tuple[mp.mpf, mp.mpf]]  # lower tails of P and Q at a distance
+mp.mp.dps = 110  # far tails are complements of numbers near 1
+Tails = Callable[[mp.mpf], tuple[mp.mpf, mp.mpf]]  # lower tails of P and Q at a distance
+Inverse = Callable[[mp.mpf], mp.mpf]  # the distance at which the likelihood ratio passes t
 
 
-def gaussian(mu: mp.mpf, p: mp.mpf) -> tuple[Laws, Callable[[mp.mpf], mp.mpf]]:
+def gaussian(mu: mp.mpf, p: mp.mpf) -> tuple[Tails, Inverse]:
     def tails(x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
         first = mp.erf(x / mp.sqrt(2))
         second = (mp.erfc((mu - x) / mp.sqrt(2)) - mp.erfc((x + mu) / mp.sqrt(2))) / 2
         return first, p * second + (1 - p) * first
 
-    def ratio(x: mp.mpf) -> mp.mpf:
-        return p * mp.exp(-mu * mu / 2) * mp.cosh(mu * x) + 1 - p
+    def inverse(t: mp.mpf) -> mp.mpf:
+        cosine = (t - 1 + p) / p * mp.exp(mu * mu / 2)
+        return mp.acosh(cosine) / mu if cosine > 1 else mp.mpf(0)
 
-    return tails, ratio
+    return tails, inverse
 
 
-def laplace(mu: mp.mpf, p: mp.mpf) -> tuple[Laws, Callable[[mp.mpf], mp.mpf]]:
+def laplace(mu: mp.mpf, p: mp.mpf) -> tuple[Tails, Inverse]:
     def tails(x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
         first = 1 - mp.exp(-x)
         second = mp.exp(-mu) * mp.sinh(x) if x < mu else 1 - mp.exp(-x) * mp.cosh(mu)
         return first, p * second + (1 - p) * first
 
-    def ratio(x: mp.mpf) -> mp.mpf:
-        plain = mp.exp(x - mu) * mp.cosh(x) if x < mu else mp.cosh(mu)
-        return p * plain + 1 - p
-
-    return tails, ratio
-
-
-def threshold(ratio: Callable[[mp.mpf], mp.mpf], t: mp.mpf) -> mp.mpf:
-    """The distance at which the likelihood ratio passes t."""
-    low, high = mp.mpf(0), mp.mpf(1)
-    if ratio(low) >= t:
-        return low
-    while ratio(high) < t:
-        high *= 2
-        if high > 1e6:
+    def inverse(t: mp.mpf) -> mp.mpf:
+        ratio = (t - 1 + p) / p
+        if ratio > mp.cosh(mu):
             return mp.inf
-    for _ in range(170):
-        middle = (low + high) / 2
-        low, high = (middle, high) if ratio(middle) < t else (low, middle)
-    return high
+        square = 2 * ratio * mp.exp(mu) - 1
+        return mp.log(square) / 2 if square > 1 else mp.mpf(0)
+
+    return tails, inverse
 
 
 def log_hull(kind: str, noise: float, probability: float, alpha: float) -> mp.mpf:
     """Return log J(α)."""
     mu, p, level = 1 / mp.mpf(noise), mp.mpf(probability), mp.mpf(alpha)
-    tails, ratio = (gaussian if kind == "gaussian" else laplace)(mu, p)
+    tails, inverse = (gaussian if kind == "gaussian" else laplace)(mu, p)
 
     def least(t: mp.mpf) -> mp.mpf:
         """The least β + t α over both functions."""
         sums = []
-        for threshold_at, forward in ((t, True), (1 / t, False)):
-            x = threshold(ratio, threshold_at)
+        for threshold, forward in ((t, True), (1 / t, False)):
+            x = inverse(threshold)
             below_p, below_q = (mp.mpf(1), mp.mpf(1)) if x == mp.inf else tails(x)
             sums.append(below_q + t * (1 - below_p) if forward else (1 - below_p) + t * below_q)
         return min(*sums, mp.mpf(1), t)
