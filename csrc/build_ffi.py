@@ -19,6 +19,7 @@ SOURCES = [
     "csrc/transform.c",
     "csrc/ladder.c",
     "csrc/convolve.c",
+    "csrc/sampling.c",
     "csrc/lattice.c",
 ]
 # The kernels behind pyengine._ufuncs, which setup.py builds with the same flags.

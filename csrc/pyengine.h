@@ -11,6 +11,7 @@
 #define PYENGINE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Which clone of the array kernels this machine runs.
  *
@@ -176,6 +177,30 @@ void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double 
 void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n,
                   const double *log_target, double *rows);
 
+/* A loss as a function of a standard normal variate x: cubics on cells of equal width from `low` on,
+ * in q = (x - low) per_width, held beyond the ends.  `last` is the largest q taken, below the number
+ * of cells; cell k is c[4k] + c[4k+1] d + c[4k+2] d^2 + c[4k+3] d^3, d = q - k.  The loss is drawn
+ * `steps` times, independently. */
+typedef struct {
+    uint64_t steps;
+    double low, per_width, last;
+    const double *coefficients;
+} pe_loss_table;
+
+/* One block of the counter-based generator Threefry-2x64 with 20 rounds, for tests: two words.
+ *
+ * Source          J. Salmon, M. Moraes, R. Dror, D. Shaw, Parallel random numbers: as easy as 1, 2, 3
+ *                 (SC 2011)
+ */
+void pe_threefry(uint64_t k0, uint64_t k1, uint64_t c0, uint64_t c1, uint64_t *out);
+
+/* Sums of random losses: out[i] is sample first + i, the sum over all tables and their steps.
+ *
+ * Method          standard normal variates of Box and Muller from Threefry with key (seed, table) and
+ *                 counter (sample, pair of steps): the same numbers for any split into calls
+ */
+void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables,
+                      const pe_loss_table *table, double *out);
 /* ---- lattice engine: lattice.c -----------------------------------------------------------------
  *
  * Logs of the N(shift, 1)-masses below z[0], between successive z[i], and above z[n-1] (n + 1 values).

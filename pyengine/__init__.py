@@ -6,34 +6,42 @@ from types import ModuleType
 from pyengine import special, threat_models
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
-from pyengine.errors import AccuracyError
+from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import (
     Composition,
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
+    DistributionPair,
     FinitePair,
     GaussianMechanism,
     GenericMechanism,
     LaplaceMechanism,
+    LikelihoodRatio,
     Mechanism,
     PoissonSampled,
     RandomizedResponse,
     SampledWithoutReplacement,
     compose,
     dp_sgd,
+    from_distributions,
+    from_log_likelihood_ratio,
     from_probabilities,
+    from_profile,
 )
 
 __all__ = [
     "AccuracyError",
+    "ApproximationWarning",
     "Bounds",
     "Composition",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
+    "DistributionPair",
     "FinitePair",
     "GaussianMechanism",
     "GenericMechanism",
     "LaplaceMechanism",
+    "LikelihoodRatio",
     "Mechanism",
     "PoissonSampled",
     "RandomizedResponse",
@@ -43,7 +51,10 @@ __all__ = [
     "delta",
     "dp_sgd",
     "epsilon",
+    "from_distributions",
+    "from_log_likelihood_ratio",
     "from_probabilities",
+    "from_profile",
     "gamma_bound",
     "special",
     "threat_models",
@@ -51,7 +62,7 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("audit", "membership", "plots", "resilience", "tables")
+_LAZY = ("approximations", "audit", "membership", "plots", "resilience", "tables")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import numpy.typing as npt
 
 from pyengine.answers import Answer, FloatArray, PairQuestions
 
-__all__ = ["OneOrder", "larger"]
+__all__ = ["BothOrders", "OneOrder", "Substitution", "larger", "smaller"]
 
 
 class OneOrder:
@@ -37,3 +40,175 @@ def larger(first: Answer, second: Answer) -> Answer:
         np.maximum(first.upper, second.upper),
         np.where(second.value > first.value, second.engine, first.engine),
     )
+
+
+ROUNDS = 70  # of a search that shrinks its interval to 0.62 of it
+
+
+class BothOrders:
+    """Questions on both orders of the pair: adjacency ``add_remove``.
+
+    Profiles are the larger of both.  The trade-off function is the lower convex hull of both
+    (Definition F.1 of Dong, Roth and Su 2022), whose conjugate is the larger profile:
+    γ(α) = min over c of α e^c + D(c).
+    """
+
+    def __init__(self, add: PairQuestions, remove: PairQuestions) -> None:
+        self._add = add
+        self._remove = remove
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """The larger of both profiles at ε >= 0."""
+        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 at which both profiles are <= δ."""
+        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ of the hull: the better of both curves, or a line that touches both."""
+        first, second = self._add.trade_off(alpha), self._remove.trade_off(alpha)
+        gamma = larger(first.gamma, second.gamma)
+        beta = smaller(first.beta, second.beta)
+        # the slope of the hull lies between those of both curves
+        low = np.clip(np.minimum(first.c, second.c), -700.0, 700.0)
+        high = np.clip(np.maximum(first.c, second.c), -700.0, 700.0)
+        open_ = (alpha > 0.0) & (alpha < 1.0) & (high > low)
+        if not open_.any():
+            return beta, gamma
+        at = np.flatnonzero(open_)
+        c = _lowest(lambda x: self._odds(alpha[at], x), low[at], high[at])
+        tangent_beta, tangent_gamma = self._tangent(alpha[at], c)
+        bridged = (tangent_gamma.value > gamma.upper[at]) & (tangent_beta.value < beta.lower[at])
+        if not bridged.any():
+            return beta, gamma
+        at, c = at[bridged], c[bridged]
+        line_beta, line_gamma = taken(tangent_beta, bridged), taken(tangent_gamma, bridged)
+        # tangents bound the hull from outside, points of both curves from inside
+        inside = self._chord(alpha[at], c)
+        line_gamma.lower = np.minimum(np.maximum(gamma.lower[at], inside), line_gamma.value)
+        line_beta.upper = np.maximum(np.minimum(beta.upper[at], 1.0 - inside), line_beta.value)
+        where = np.zeros(alpha.size, dtype=np.bool_)
+        where[at] = True
+        gamma.put(where, line_gamma)
+        beta.put(where, line_beta)
+        return beta, gamma
+
+    def _tangent(self, alpha: FloatArray, c: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ at α on the line of slope e^c that touches the hull from outside.
+
+        γ is α e^c + D(c), and for c < 0, where D(c) = 1 - e^c + e^c D(-c) as the relation of
+        neighbours is symmetric, β is e^c (1 - α - D(-c)).
+        """
+        d = self.profile(np.abs(c))
+        slope, rest = np.exp(c), 1.0 - alpha
+        values = []
+        for value in (d.value, d.lower, d.upper):
+            gamma = np.clip(alpha * slope + value, alpha, 1.0)
+            beta = np.clip(slope * (rest - value), 0.0, rest)
+            values.append(np.where(c >= 0.0, (1.0 - gamma, gamma), (beta, 1.0 - beta)))
+        slack = 2.0**-52
+        value, lower, upper = values
+        return (
+            Answer(value[0], np.maximum(upper[0] - slack, 0.0), lower[0] + slack, d.engine),
+            Answer(value[1], lower[1] - slack, np.minimum(upper[1] + slack, 1.0), d.engine),
+        )
+
+    def _odds(self, alpha: FloatArray, c: FloatArray) -> FloatArray:
+        """Logarithm of γ/β on a tangent, which has digits for whichever is small."""
+        beta, gamma = self._tangent(alpha, c)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(gamma.value) - np.log(beta.value))
+
+    def _chord(self, alpha: FloatArray, c: FloatArray) -> FloatArray:
+        """Lower bound of the hull at α from the points of slope e^c on both curves."""
+        ends = []
+        for pair in (self._add, self._remove):
+            left, right = np.full(alpha.size, -745.0), np.full(alpha.size, 0.0)  # of log α
+            for _ in range(ROUNDS):
+                middle = 0.5 * (left + right)
+                steep = pair.trade_off(np.exp(middle)).c > c
+                left, right = np.where(steep, middle, left), np.where(steep, right, middle)
+            for end in (left, right):
+                place = np.exp(end)
+                ends.append((place, pair.trade_off(place).gamma.lower))
+        best = alpha.copy()
+        for x, y in ends:
+            for u, v in ends:
+                inside = (x <= alpha) & (alpha <= u) & (x < u)
+                share = np.where(inside, (alpha - x) / np.where(inside, u - x, 1.0), 0.0)
+                best = np.where(inside, np.maximum(best, y + share * (v - y)), best)
+        return best
+
+
+def _lowest(
+    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Where functions with a single valley are lowest, by golden section."""
+    ratio = 0.5 * (5.0**0.5 - 1.0)
+    x, y = high - ratio * (high - low), low + ratio * (high - low)
+    f, g = function(x), function(y)
+    for _ in range(ROUNDS):
+        left = f <= g
+        low, high = np.where(left, low, x), np.where(left, y, high)
+        probe = np.where(left, high - ratio * (high - low), low + ratio * (high - low))
+        x, y = np.where(left, probe, y), np.where(left, x, probe)
+        value = function(probe)
+        f, g = np.where(left, value, g), np.where(left, f, value)
+    return np.asarray(np.where(f <= g, x, y))
+
+
+def taken(answer: Answer, where: npt.NDArray[np.bool_]) -> Answer:
+    """Return the entries of a mask."""
+    return Answer(
+        answer.value[where], answer.lower[where], answer.upper[where], answer.engine[where]
+    )
+
+
+def smaller(first: Answer, second: Answer) -> Answer:
+    """Return the smaller of two answers to one question, entry by entry."""
+    return Answer(
+        np.minimum(first.value, second.value),
+        np.minimum(first.lower, second.lower),
+        np.minimum(first.upper, second.upper),
+        np.where(second.value < first.value, second.engine, first.engine),
+    )
+
+
+class Substitution:
+    """Questions on a substituted record where only bounds are known.
+
+    Parameters
+    ----------
+    dominating : PairQuestions
+        A pair that dominates all pairs of data sets: its answers are on the safe side.
+    attained : list of PairQuestions
+        Pairs of data sets, each of which bounds the truth from the other side.
+    """
+
+    def __init__(self, dominating: PairQuestions, attained: list[PairQuestions]) -> None:
+        self._dominating = dominating
+        self._attained = attained
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ of the dominating pair, bounded from the other side by the attained ones."""
+        curve = self._dominating.trade_off(alpha)
+        others = [pair.trade_off(alpha) for pair in self._attained]
+        beta, gamma = curve.beta, curve.gamma
+        gamma.lower = np.max([other.gamma.lower for other in others], axis=0)
+        beta.upper = np.min([other.beta.upper for other in others], axis=0)
+        return beta, gamma
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """δ(ε) of the dominating pair."""
+        answer = self._dominating.profile(epsilon)
+        others = [pair.profile(epsilon) for pair in self._attained]
+        answer.lower = np.max([other.lower for other in others], axis=0)
+        return answer
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 at which the dominating pair's profile is <= δ."""
+        answer = self._dominating.epsilon(delta)
+        others = [pair.epsilon(delta) for pair in self._attained]
+        answer.lower = np.max([other.lower for other in others], axis=0)
+        return answer

@@ -1,6 +1,6 @@
 """Exceptions of the package."""
 
-__all__ = ["AccuracyError"]
+__all__ = ["AccuracyError", "ApproximationWarning"]
 
 
 class AccuracyError(ArithmeticError):
@@ -8,4 +8,11 @@ class AccuracyError(ArithmeticError):
 
     Raised instead of a doubtful value.  The message names the question, the limit that was met
     and what would help, for example another ``method=``.
+    """
+
+
+class ApproximationWarning(UserWarning):
+    """An approximation was asked outside the range in which it is any good.
+
+    The message says how large its error may be and which method is exact there.
     """

@@ -7,6 +7,7 @@ adjacency       A                       B
 ==============  ======================  ======================
 ``add``         without the record      with the record
 ``remove``      with the record         without the record
+``substitute``  with one record         with another one in its place
 ==============  ======================  ======================
 """
 
@@ -18,7 +19,13 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from pyengine.mechanisms import GaussianMechanism, Mechanism, PoissonSampled, steps_of
+from pyengine.mechanisms import (
+    GaussianMechanism,
+    Mechanism,
+    PoissonSampled,
+    SampledWithoutReplacement,
+    steps_of,
+)
 
 __all__ = ["GaussianPair", "log_of_rest", "ordered_pair"]
 
@@ -76,18 +83,26 @@ def log_of_rest(probability: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def ordered_pair(mechanism: Mechanism, adjacency: str) -> GaussianPair | None:
-    """Return the pair of a mechanism for adjacency ``add`` or ``remove``.
+    """Return the pair of a mechanism for adjacency ``add``, ``remove`` or ``substitute``.
 
-    None where a step is not a Gaussian, plain or on a Poisson sample.
+    ``substitute`` has a pair only for plain Gaussians.  None where a step is not a Gaussian.
     """
     rows = []
     for step, number in steps_of(mechanism):
-        inner, probability = step, 1.0
+        inner, probability, noise_scale = step, 1.0, 1.0
         if isinstance(step, PoissonSampled):
             inner, probability = step.mechanism, float(step.probability)
+        elif isinstance(step, SampledWithoutReplacement):
+            # the record pushes another one out, which moves the query by twice its sensitivity
+            inner, noise_scale = step.mechanism, 0.5
+            probability = step.batch_size / step.dataset_size
         if not isinstance(inner, GaussianMechanism):
             return None
+        if adjacency == "substitute":
+            if probability > 0.0 and inner is not step:
+                return None
+            noise_scale = 0.5
         if probability > 0.0:
-            rows.append((float(inner.noise_multiplier), probability, number))
+            rows.append((noise_scale * float(inner.noise_multiplier), probability, number))
     noise, probabilities, steps = zip(*rows, strict=True) if rows else ((), (), ())
     return GaussianPair(noise, probabilities, steps, reversed=adjacency == "remove")

@@ -190,10 +190,10 @@ def test_interrupt(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(table_run, "_spread", interrupted)
+    monkeypatch.setattr(table_run, "spread", interrupted)
     assert main(["table", str(spec), "-o", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "pyengine: interrupted\n"
     assert list((tmp_path / "out").iterdir()) == []

@@ -13,6 +13,7 @@ import numpy as np
 from pyengine.audit._inputs import FloatArray
 from pyengine.audit.lower_bounds import epsilon_lower_bound, mu_lower_bound
 from pyengine.audit.trade_off import EmpiricalTradeOff
+from pyengine.plots import style
 
 __all__ = ["Finding", "picture", "report"]
 
@@ -112,27 +113,21 @@ def picture(findings: Mapping[str, Sequence[Finding]] | Sequence[Finding]) -> by
     bytes
         A PNG picture.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     panels = findings if isinstance(findings, Mapping) else {"": findings}
-    figure = Figure(figsize=(4.6 * len(panels), 4.4), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = style.figure(4.6 * len(panels), 4.4)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axis, (title, items) in zip(axes, panels.items(), strict=True):
         _panel(axis, title, items)
     axes[0].set_ylabel("false negative rate β")
     target = io.BytesIO()
-    figure.savefig(target, format="png", dpi=120)
+    figure.savefig(target, format="png")
     return target.getvalue()
 
 
 def _panel(axis: Any, title: str, items: Sequence[Finding]) -> None:
-    from pyengine.plots import COLOURS  # one palette for all pictures
-
     levels = np.concatenate([np.geomspace(1e-4, 0.1, 120), np.linspace(0.1, 1.0, 180)[1:]])
-    for colour, item in zip(COLOURS * (1 + len(items) // len(COLOURS)), items, strict=False):
-        curve = item.curve
+    for index, item in enumerate(items):
+        curve, colour = item.curve, style.line(index)["color"]
         axis.plot(
             levels, item.bound(levels), color=colour, lw=1.2, ls="--", label=f"{item.name}: bound"
         )
@@ -141,5 +136,5 @@ def _panel(axis: Any, title: str, items: Sequence[Finding]) -> None:
         y = np.concatenate([curve.beta_lower, curve.beta_upper[::-1]])
         axis.fill(x, y, color=colour, alpha=0.15, lw=0)
     axis.plot([0, 1], [1, 0], color="0.6", lw=0.8, ls=":")
-    axis.set(title=title, xlabel="false positive rate α", xlim=(0, 1), ylim=(0, 1))
+    style.frame(axis, title=title, xlabel="false positive rate α", xlim=(0, 1), ylim=(0, 1))
     axis.legend(fontsize=7, frameon=False)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from pyengine.answers import Questions
-from pyengine.curves import OneOrder
+from pyengine.answers import PairQuestions, Questions
+from pyengine.curves import BothOrders, OneOrder, Substitution
 from pyengine.engines.gaussian import GaussianPairQuestions, GaussianQuestions
 from pyengine.engines.solver import clear_cache
 from pyengine.errors import AccuracyError
+from pyengine.laws.composition import Laws, composition_law, real_substitutions
 from pyengine.mechanisms import Mechanism
-from pyengine.pairs import GaussianPair, ordered_pair
+from pyengine.pairs import ordered_pair
 from pyengine.threat_models import THREAT_MODELS, Relaxed, ThreatModel, threat_model_of
 
 __all__ = ["ADJACENCIES", "METHODS", "THREAT_MODELS", "clear_cache", "questions"]
 
-METHODS = ("auto", "closed_form", "spectral", "convolution", "clt")
-ADJACENCIES = ("add", "remove", "add_remove")
+APPROXIMATIONS = ("edgeworth", "clt", "monte_carlo")
+METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", *APPROXIMATIONS)
+GAUSSIAN = ("auto", "closed_form", "spectral", "convolution")
+ADJACENCIES = ("add", "remove", "add_remove", "substitute")
 
 
 def questions(
@@ -23,7 +26,7 @@ def questions(
     adjacency: str,
     method: str,
     threat_model: str | ThreatModel,
-    tolerance: float | None,  # noqa: ARG001 - for engines that certify
+    tolerance: float | None,
 ) -> Questions:
     """Return what answers questions on a mechanism.
 
@@ -41,10 +44,12 @@ def questions(
     Returns
     -------
     Questions
-        Ready to be asked; nothing is computed yet.
+        Ready to be asked.
 
     Raises
     ------
+    ValueError
+        Where the adjacency is not defined for the mechanism.
     AccuracyError
         Where no engine can answer for the mechanism.
     """
@@ -53,17 +58,43 @@ def questions(
         from pyengine.engines.relaxed_select import relaxed_questions
 
         return relaxed_questions(mechanism, model=model, adjacency=adjacency, method=method)
-    if method == "clt":
-        raise ValueError("method='clt' answers for threat_model='relaxed' only")
+    if method in APPROXIMATIONS:
+        from pyengine.engines.published import published
+
+        return published(mechanism, adjacency, method)
     if adjacency == "add_remove":
-        return GaussianQuestions(
-            _gaussian(mechanism, "add"), _gaussian(mechanism, "remove"), method
-        )
-    return OneOrder(GaussianPairQuestions(_gaussian(mechanism, adjacency), method))
+        add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
+        if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):
+            return GaussianQuestions(add.pair, remove.pair, method)
+        return BothOrders(add, remove)
+    pair = _pair(mechanism, adjacency, method, tolerance)
+    attained = real_substitutions(mechanism) if adjacency == "substitute" else None
+    if attained is None:
+        return OneOrder(pair)
+    return Substitution(pair, [_on_laws(laws, method, tolerance) for laws in attained])
 
 
-def _gaussian(mechanism: Mechanism, adjacency: str) -> GaussianPair:
-    pair = ordered_pair(mechanism, adjacency)
-    if pair is None:
-        raise AccuracyError(f"no engine answers for {mechanism!r}")
-    return pair
+def _pair(
+    mechanism: Mechanism, adjacency: str, method: str, tolerance: float | None
+) -> PairQuestions:
+    """Questions on an ordered pair: Gaussian engines where they apply, else engines on laws."""
+    gaussian = ordered_pair(mechanism, adjacency) if method in GAUSSIAN else None
+    if gaussian is not None:
+        return GaussianPairQuestions(gaussian, method)
+    return _on_laws(composition_law(mechanism, adjacency), method, tolerance)
+
+
+def _on_laws(
+    laws: Laws,
+    method: str,
+    tolerance: float | None,  # noqa: ARG001 - for engines that certify
+) -> PairQuestions:
+    """Questions on the laws of steps: exact sums where they are short, else a general engine."""
+    from pyengine.engines.exact import exact_questions
+
+    if method in ("auto", "exact"):
+        return exact_questions(laws)
+    raise AccuracyError(
+        f"method={method!r} answers for Gaussian noise, plain, on a Poisson sample or without "
+        "replacement; ask method='auto'"
+    )

@@ -22,16 +22,25 @@ from pyengine.mechanisms.finite import (
     RandomizedResponse,
     from_probabilities,
 )
+from pyengine.mechanisms.general import (
+    DistributionPair,
+    LikelihoodRatio,
+    from_distributions,
+    from_log_likelihood_ratio,
+    from_profile,
+)
 from pyengine.mechanisms.report import describe
 
 __all__ = [
     "Composition",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
+    "DistributionPair",
     "FinitePair",
     "GaussianMechanism",
     "GenericMechanism",
     "LaplaceMechanism",
+    "LikelihoodRatio",
     "Mechanism",
     "PoissonSampled",
     "RandomizedResponse",
@@ -40,6 +49,9 @@ __all__ = [
     "compose",
     "describe",
     "dp_sgd",
+    "from_distributions",
+    "from_log_likelihood_ratio",
     "from_probabilities",
+    "from_profile",
     "steps_of",
 ]

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from pyengine._version import __version__
 from pyengine.tables.cells import Cell
-from pyengine.tables.execute import Pool, Solve, WorkersError, execute, here
+from pyengine.tables.execute import Solve
 from pyengine.tables.files import csv_text, jsonl_text, parquet_bytes, prepare, replace_all
 from pyengine.tables.journal import Journal
 from pyengine.tables.metadata import metadata_text
 from pyengine.tables.picture import draws, picture
-from pyengine.tables.pools import Borrowed, Dask, Processes, processors
 from pyengine.tables.progress import Progress
 from pyengine.tables.rows import INTEGERS, Row, columns, numeric, record, rows
 from pyengine.tables.spec import Specification
+from pyengine.tables.spread import spread
 from pyengine.tables.summary import summary
 from pyengine.tables.units import Unit, cells_of, solve, units
 
 __all__ = ["JOURNAL", "Interrupted", "run"]
 
 JOURNAL = "table.journal"
-ALONE_SECONDS = 1.0  # a table that is done by then is not worth the start of processes
 
 
 class Interrupted(KeyboardInterrupt):
@@ -98,8 +95,7 @@ def run(
         before = sum(len(found["cells"]) for found in done.values())
         try:
             with Progress(specification.cells, "values", sys.stderr, before) as progress:
-                for records in _spread(todo, solver, workers, dask, executor):
-                    _same_version(records)
+                for records in spread(todo, solver, workers=workers, dask=dask, executor=executor):
                     journal.append(records)
                     done.update((found["unit"], found) for found in records)
                     progress.advance(sum(len(found["cells"]) for found in records))
@@ -122,41 +118,6 @@ def run(
         replace_all(directory, contents)
         journal.finish()
     return _report(specification, table, [directory / name for name in contents])
-
-
-def _spread(
-    todo: deque[Unit],
-    solver: Solve[Unit],
-    workers: int | None,
-    dask: str | None,
-    executor: Executor | None,
-) -> Iterator[list[dict[str, Any]]]:
-    """Records of all units, from where they are to be computed."""
-    start: Callable[[], Pool]
-    if executor is not None:
-        borrowed = executor
-        start = lambda: Borrowed(borrowed, workers or processors())  # noqa: E731
-    elif dask is not None:
-        address = dask
-        start = lambda: Dask(address)  # noqa: E731
-    elif workers == 0:
-        yield from here(todo, solver, math.inf)
-        return
-    else:
-        if workers is None:
-            yield from here(todo, solver, ALONE_SECONDS)
-        number = min(workers or processors(), len(todo))
-        start = lambda: Processes(number)  # noqa: E731
-    if todo:
-        yield from execute(todo, solver, start())
-
-
-def _same_version(records: Sequence[dict[str, Any]]) -> None:
-    for found in records:
-        if found["pyengine"] != __version__:
-            raise WorkersError(
-                f"the worker {found['where']} has pyengine {found['pyengine']}, not {__version__}"
-            )
 
 
 def _contents(specification: Specification, table: Sequence[Row]) -> dict[str, bytes]:

@@ -1,0 +1,185 @@
+"""``pyengine verify``: numbers that another program made, beside the truth."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyengine.cli.errors import CommandError
+from pyengine.cli.output import RED, paint, print_json, print_table
+from pyengine.cli.parsers import Commands, command
+from pyengine.cli.table import count
+
+if TYPE_CHECKING:
+    from pyengine.verification.verdicts import Verdict
+
+__all__ = ["register"]
+
+DESCRIPTION = """\
+Compare values of γ, β, δ and ε that another program made with the truth, and print for each row
+the relative error and whether it errs on the safe side: too large a γ, δ or ε and too small a β
+only make a mechanism look less private than it is.
+
+FILE is a .csv with a header, a .jsonl, or a .json with a list of objects. Columns:
+
+  question     gamma_bound, trade_off, delta or epsilon
+  at           the argument: κ, α, ε or δ
+  value        what the program says
+  adjacency    add, remove, add_remove (default), substitute
+  noise_multiplier, sampling_probability, steps     of DP-SGD; for another
+  mechanism    LaplaceMechanism, ...                its name, with its parameters as columns
+  lower, upper bounds that the program claims; optional
+
+Tables of `pyengine table` are such files."""
+EPILOG = """\
+examples:
+  pyengine verify mine.csv
+  pyengine verify mine.csv --tolerance 1e-3 --both-sides
+  pyengine verify results/table.jsonl --engine auto
+
+exit codes: 0 every row is safe or within the tolerance; 1 one is not, or its truth is not known;
+2 wrong input; 130 interrupted"""
+
+
+def register(commands: Commands) -> None:
+    """Add the command to the parser."""
+    summary = "check numbers of another program against the truth"
+    parser = command(commands, "verify", summary, DESCRIPTION, EPILOG, run)
+    parser.add_argument("file", type=Path, metavar="FILE", help="the numbers")
+    parser.add_argument(
+        "--engine",
+        choices=("reference", "auto"),
+        default="reference",
+        help="the truth: arbitrary precision (default), or double precision within its bounds",
+    )
+    parser.add_argument(
+        "--digits", type=count, default=30, metavar="N", help="of the reference (30)"
+    )
+    parser.add_argument(
+        "--tolerance",
+        default="1e-9",
+        metavar="T",
+        help="relative error on the unsafe side that passes (1e-9)",
+    )
+    parser.add_argument(
+        "--both-sides", action="store_true", help="fail larger errors on the safe side, too"
+    )
+    parser.add_argument(
+        "--doubles",
+        action="store_true",
+        help="the program worked on the doubles nearest to the numbers in FILE, which are "
+        "otherwise taken as exact",
+    )
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="COLUMN", help="a column of other meaning"
+    )
+    parser.add_argument("--workers", type=count, metavar="N", help="processes, as for table")
+    parser.add_argument("--failures", action="store_true", help="print only the rows that fail")
+    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Verify a file."""
+    from pyengine.tables.execute import WorkersError
+    from pyengine.tables.progress import Progress
+    from pyengine.verification.claims import ClaimsError, read
+    from pyengine.verification.verdicts import Rule, judge, truths
+
+    try:
+        rule = Rule(_tolerance(arguments.tolerance), arguments.both_sides)
+        if not 1 <= arguments.digits <= 200:
+            raise CommandError(f"--digits must lie in [1, 200], got {arguments.digits}")
+        claims = read(arguments.file, doubles=arguments.doubles, ignore=arguments.ignore)
+        with Progress(len(claims), "values", sys.stderr) as progress:
+            answers = truths(
+                claims, arguments.engine, arguments.digits, arguments.workers, progress.advance
+            )
+    except (ClaimsError, WorkersError) as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        where = error.filename or arguments.file
+        raise CommandError(f"{where}: {error.strerror or error}") from None
+    verdicts = [judge(claim, truth, rule) for claim, truth in zip(claims, answers, strict=True)]
+    shown = [verdict for verdict in verdicts if verdict.failed or not arguments.failures]
+    if arguments.json:
+        print_json({"rows": [_record(verdict) for verdict in shown], "count": _counts(verdicts)})
+    else:
+        if shown:
+            _print(shown)
+        print(", ".join(f"{number} {word}" for word, number in _counts(verdicts).items()))
+    return 1 if any(verdict.failed for verdict in verdicts) else 0
+
+
+def _tolerance(text: str) -> Fraction:
+    from pyengine import _checks
+
+    try:
+        value = _checks.exact("--tolerance", text)
+        if value < 0:
+            raise ValueError(f"--tolerance must be >= 0, got {text!r}")
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    return value
+
+
+def _counts(verdicts: list[Verdict]) -> dict[str, int]:
+    words = [verdict.word for verdict in verdicts]
+    return {word: words.count(word) for word in sorted(set(words))}
+
+
+def _print(verdicts: list[Verdict]) -> None:
+    heads = ["row", "workflow", "question", "adjacency", "at", "value", "truth", "error", "verdict"]
+    rows = [
+        [
+            str(verdict.claim.row),
+            verdict.claim.workflow,
+            verdict.claim.question,
+            verdict.claim.adjacency,
+            _short(verdict.claim.at),
+            _short(verdict.claim.value),
+            _short(verdict.truth.value),
+            "" if verdict.error is None else f"{verdict.error:+.1e}",
+            _word(verdict),
+        ]
+        for verdict in verdicts
+    ]
+    print_table(heads, rows)
+
+
+def _word(verdict: Verdict) -> str:
+    if not verdict.failed:
+        return verdict.word
+    why = f": {verdict.truth.message}" if verdict.truth.message else ""
+    return paint(verdict.word, RED, sys.stdout) + why
+
+
+def _short(text: str | None) -> str:
+    """As many digits as one compares by eye."""
+    from pyengine.tables.numbers import fraction
+
+    if text is None or text in ("inf", "nan"):
+        return text or ""
+    return f"{float(fraction(text)):.10g}" if len(text) > 16 or "/" in text else text
+
+
+def _record(verdict: Verdict) -> dict[str, object]:
+    claim, truth = verdict.claim, verdict.truth
+    return {
+        "row": claim.row,
+        "workflow": claim.workflow,
+        "question": claim.question,
+        "adjacency": claim.adjacency,
+        "at": claim.at,
+        "value": claim.value,
+        "truth": truth.value,
+        "truth_lower": truth.lower,
+        "truth_upper": truth.upper,
+        "certainty": truth.certainty,
+        "error": verdict.error,
+        "verdict": verdict.word,
+        "failed": verdict.failed,
+        "message": truth.message,
+    }

@@ -1,0 +1,155 @@
+"""What the approximations share: both orders of a pair as one, warnings, inverting a profile."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.answers import Answer, Curve, names
+from pyengine.curves import larger
+from pyengine.errors import ApproximationWarning
+
+__all__ = ["ApproximatePair", "JoinedOrders", "curve_of", "inverse_profile", "warn_where"]
+
+FloatArray = npt.NDArray[np.float64]
+
+DOUBTFUL = 0.1  # relative error estimate from which on an approximation warns
+LARGEST_EPSILON = 1e6
+
+
+class ApproximatePair(Protocol):
+    """Questions on one ordered pair, and its curve's point of slope -1."""
+
+    def trade_off(self, alpha: FloatArray) -> Curve:
+        """T(A, B) at α in [0, 1]."""
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0."""
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
+
+    def middle(self) -> tuple[float, float]:
+        """A(S > 0) and B(S <= 0)."""
+
+
+class JoinedOrders:
+    """Adjacency ``add_remove``: T_add, its tangent of slope -1, then T_remove.
+
+    That is the lower convex hull of both where the profile of ``remove`` is the larger one at every
+    ε > 0, as it is for Poisson-sampled Gaussian and Laplace noise; an approximation does not check
+    it, other engines do.
+    """
+
+    def __init__(self, add: ApproximatePair, remove: ApproximatePair) -> None:
+        self._add, self._remove = add, remove
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β = T(α) and γ = 1 - T(α) at α in [0, 1]."""
+        a, b = self._add.middle()
+        beta, gamma = Answer.exact(1.0 - alpha), Answer.exact(alpha.copy())
+        for pair, chosen, least, most in (
+            (self._add, alpha <= a, 0.0, max(a, 1.0 - b)),
+            (self._remove, alpha >= max(a, b), min(b, 1.0 - a), 1.0),
+        ):
+            if chosen.any():
+                curve = pair.trade_off(alpha[chosen])
+                # approximate curves need not meet where the true ones do
+                beta.put(chosen, _clipped(curve.beta, 1.0 - most, 1.0 - least))
+                gamma.put(chosen, _clipped(curve.gamma, least, most))
+        line = (alpha > a) & (alpha < b)
+        if line.any():
+            # the whole line is as uncertain as its ends
+            ends = self._add.trade_off(np.array([a]))
+            spread = float(ends.beta.upper[0] - ends.beta.lower[0])
+            count = int(line.sum())
+            error, engine = np.full(count, spread), np.full(count, ends.beta.engine[0])
+            low, high = np.zeros(count), 1.0 - alpha[line]
+            straight = Answer.around(a + b - alpha[line], error, engine)
+            beta.put(line, _clipped(straight, low, high))
+            straight = Answer.around(1.0 - (a + b) + alpha[line], error, engine)
+            gamma.put(line, _clipped(straight, alpha[line], low + 1.0))
+        return beta, gamma
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """δ(ε) at ε >= 0."""
+        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with δ(ε) <= δ."""
+        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
+
+
+def _clipped(answer: Answer, least: FloatArray | float, most: FloatArray | float) -> Answer:
+    value, lower, upper = (
+        np.clip(part, least, most) for part in (answer.value, answer.lower, answer.upper)
+    )
+    return Answer(value, lower, upper, answer.engine)
+
+
+def curve_of(
+    alpha: FloatArray,
+    beta: FloatArray,
+    gamma: FloatArray,
+    error: FloatArray,
+    c: FloatArray,
+    engine: str,
+) -> Curve:
+    """Curve from values inside (0, 1) and one absolute error for both; exact at α = 0 and 1."""
+    inside = (alpha > 0.0) & (alpha < 1.0)
+    beta = np.where(inside, np.clip(beta, 0.0, 1.0 - alpha), 1.0 - alpha)
+    gamma = np.where(inside, np.clip(gamma, alpha, 1.0), alpha)
+    error = np.where(inside, error, 0.0)
+    label = names(engine, alpha.size)
+    return Curve(
+        Answer(beta, np.maximum(beta - error, 0.0), np.minimum(beta + error, 1.0 - alpha), label),
+        Answer(gamma, np.maximum(gamma - error, alpha), np.minimum(gamma + error, 1.0), label),
+        c,
+    )
+
+
+def warn_where(
+    value: FloatArray, error: FloatArray, outside: npt.NDArray[np.bool_], method: str
+) -> None:
+    """Warn if values are doubtful: the error estimate exceeds a tenth, or the range is left."""
+    with np.errstate(invalid="ignore"):
+        doubtful = outside | (error > DOUBTFUL * np.abs(value))
+    if doubtful.any():
+        worst = int(np.argmax(np.where(doubtful, error / np.maximum(np.abs(value), 1e-300), -1.0)))
+        warnings.warn(
+            f"method={method!r} is outside its range for {int(doubtful.sum())} of {value.size} "
+            f"values, for example {value[worst]:.3g} with an estimated error of "
+            f"{error[worst]:.1g}; method='auto' is exact",
+            ApproximationWarning,
+            stacklevel=2,
+        )
+
+
+def inverse_profile(
+    profile: Callable[[FloatArray], FloatArray], delta: FloatArray, largest: float
+) -> FloatArray:
+    """The smallest ε with profile(ε) <= δ, by bisection.
+
+    Parameters
+    ----------
+    profile : callable
+        Of an array of ε; not increasing.
+    delta : ndarray
+        Values in [0, 1].
+    largest : float
+        ε at which the profile vanishes: the answer for δ = 0, and where no smaller ε will do.
+    """
+    low, high = np.zeros(delta.size), np.full(delta.size, min(largest, LARGEST_EPSILON))
+    beyond = (profile(high) > delta) | (delta == 0.0)
+    zero = profile(low) <= delta
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if np.all((middle <= low) | (middle >= high)):
+            break
+        over = profile(middle) > delta
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return np.where(zero & (delta > 0.0), 0.0, np.where(beyond, largest, high))

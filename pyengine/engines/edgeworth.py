@@ -1,0 +1,152 @@
+"""Edgeworth's approximation of the test between both laws of the composed privacy loss.
+
+The loss has an expansion under each hypothesis; a level is turned into a threshold by the first and
+the threshold into a power by the second (Zheng et al. 2020, section 3.1; Kaissis et al. 2023,
+section 4.3).  The error estimate of order k is the difference from order k - 1 and, because terms
+change their sign, a quarter of that from order k - 2.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.answers import Answer, Curve, names
+from pyengine.engines.approximate import (
+    JoinedOrders,
+    FloatArray,
+    curve_of,
+    inverse_profile,
+    warn_where,
+)
+from pyengine.engines.expansion import MAX_ORDER, Expansion, cumulants
+from pyengine.engines.measures import losses
+from pyengine.mechanisms import Mechanism
+
+__all__ = ["EdgeworthPair", "edgeworth_questions"]
+
+
+class EdgeworthPair:
+    """Expansions of order 0 to 4 on one ordered pair.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Gaussian and Laplace steps, with or without Poisson sampling.
+    adjacency : {"add", "remove"}
+        Which law is A.
+    order : int
+        Terms of the expansion, up to those of size steps^(-order/2).
+    """
+
+    def __init__(self, mechanism: Mechanism, adjacency: str, order: int = MAX_ORDER) -> None:
+        terms = losses(mechanism, adjacency)
+        self._trivial = not terms
+        self._order = order
+        if self._trivial:
+            return
+        self._cumulants = tuple(
+            cumulants((t.loss, getattr(t, under), t.steps) for t in terms)
+            for under in ("under_a", "under_b")
+        )
+        self._largest = math.fsum(t.largest * t.steps for t in terms)
+        self._pairs = {k: self._laws(k) for k in (order, *self._compared())}
+
+    def _laws(self, order: int) -> tuple[Expansion, Expansion]:
+        a, b = (Expansion.of(cumulant, order) for cumulant in self._cumulants)
+        return a, b
+
+    def _compared(self) -> dict[int, float]:
+        """Orders that the result is compared with, and how much each difference counts."""
+        if self._order < 2:
+            return {1 - self._order: 1.0}
+        return {self._order - 1: 1.0, self._order - 2: 0.25}
+
+    def trade_off(self, alpha: FloatArray) -> Curve:
+        """T(A, B) at α in [0, 1]."""
+        if self._trivial:
+            return curve_of(alpha, 1 - alpha, alpha, 0 * alpha, 0 * alpha, "edgeworth")
+        level = np.where((alpha > 0.0) & (alpha < 1.0), alpha, 0.5)
+        beta, gamma, c, outside = self._at(self._order, level)
+        error = np.where(outside, 1.0, 0.0)
+        for order, share in self._compared().items():
+            error += share * np.abs(beta - self._at(order, level)[0])
+        inner = (alpha > 0.0) & (alpha < 1.0)
+        smaller = np.minimum(beta, gamma)
+        warn_where(smaller[inner], error[inner], outside[inner], "edgeworth")
+        return curve_of(alpha, beta, gamma, error, c, "edgeworth")
+
+    def _at(
+        self, order: int, level: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, npt.NDArray[np.bool_]]:
+        a, b = self._pairs[order]
+        c = a.threshold(level)
+        reached = np.abs(a.above(c) - level) <= 1e-9 * np.minimum(level, 1.0 - level)
+        outside = np.logical_not(reached & b.inside(c))
+        beta, gamma = b.below(c), b.above(c)
+        # true of every trade-off function
+        return np.minimum(beta, 1.0 - level), np.maximum(gamma, level), c, outside
+
+    def middle(self) -> tuple[float, float]:
+        """A(S > 0) and B(S <= 0)."""
+        if self._trivial:
+            return 0.5, 0.5
+        a, b = self._pairs[self._order]
+        zero = np.zeros(1)
+        return float(a.above(zero)[0]), float(b.below(zero)[0])
+
+    def _delta(self, order: int, epsilon: FloatArray) -> FloatArray:
+        a, b = self._pairs[order]
+        with np.errstate(over="ignore", invalid="ignore"):
+            second = np.exp(epsilon) * b.below(-epsilon)
+        second = np.where(np.isfinite(second), second, 1.0)
+        return np.where(epsilon >= self._largest, 0.0, np.clip(a.below(-epsilon) - second, 0, 1))
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0."""
+        if self._trivial:
+            return Answer.exact(np.zeros(epsilon.size))
+        value = self._delta(self._order, epsilon)
+        error = np.zeros(value.size)
+        for order, share in self._compared().items():
+            error += share * np.abs(value - self._delta(order, epsilon))
+        a, b = self._pairs[self._order]
+        possible = epsilon < self._largest
+        outside = possible & ~(a.inside(-epsilon) & b.inside(-epsilon))
+        warn_where(value[possible], error[possible], outside[possible], "edgeworth")
+        error = np.where(outside, 1.0, error)
+        lower, upper = np.maximum(value - error, 0.0), np.minimum(value + error, 1.0)
+        return Answer(value, lower, upper, names("edgeworth", value.size))
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
+        if self._trivial:
+            return Answer.exact(np.zeros(delta.size))
+        value = inverse_profile(partial(self._delta, self._order), delta, self._largest)
+        error = np.zeros(value.size)
+        for order, share in self._compared().items():
+            other = inverse_profile(partial(self._delta, order), delta, self._largest)
+            with np.errstate(invalid="ignore"):
+                error += np.where(value == other, 0.0, share * np.abs(value - other))
+        a, b = self._pairs[self._order]
+        finite = np.where(np.isfinite(value), value, 0.0)
+        inside = a.inside(-finite) & b.inside(-finite)
+        outside = (value > 0.0) & (value < self._largest) & ~inside
+        warn_where(value, error, outside, "edgeworth")
+        error = np.where(outside, math.inf, error)
+        lower = np.maximum(np.where(np.isfinite(error), value - error, 0.0), 0.0)
+        return Answer(value, lower, value + error, names("edgeworth", value.size))
+
+
+def edgeworth_questions(
+    mechanism: Mechanism, adjacency: str, order: int = MAX_ORDER
+) -> EdgeworthPair | JoinedOrders:
+    """Return what answers by Edgeworth's expansion of the given order."""
+    if adjacency == "add_remove":
+        return JoinedOrders(
+            EdgeworthPair(mechanism, "add", order), EdgeworthPair(mechanism, "remove", order)
+        )
+    return EdgeworthPair(mechanism, adjacency, order)

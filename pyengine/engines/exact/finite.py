@@ -1,0 +1,185 @@
+"""Composition of laws with finitely many losses: sums of positive products, atoms merged.
+
+Masses are doubles with integer exponents, so nothing underflows; atoms whose losses agree to
+rounding become one, which is post-processing and moves masses by no more than the gap.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.exact.threshold import Tails
+from pyengine.errors import AccuracyError
+from pyengine.laws.finite import UNIT, FiniteLaw
+
+__all__ = ["FiniteComposition", "composition"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MAX_PRODUCTS = 1 << 21
+MAX_SUMMANDS = 1 << 22  # of one block of profiles
+HALF_ULP = 2.0**-53
+
+
+@dataclass(eq=False)
+class _Atoms:
+    """Sorted losses with masses of both laws, mantissas and exponents, and a relative error."""
+
+    loss: FloatArray
+    mantissa: FloatArray  # shape (2, n): A, B
+    exponent: IntArray
+    lost: tuple[float, float]  # finite masses of A and B, without what is at infinity
+    error: float
+
+    @property
+    def size(self) -> int:
+        return int(self.loss.size)
+
+
+def _of(law: FiniteLaw) -> _Atoms:
+    logs = np.array([law.log_a, law.log_b]) / math.log(2.0)
+    exponent = np.floor(logs)
+    # what the rounding of log / log 2 does is within the error of the law itself
+    mantissa = np.exp2(logs - exponent)
+    finite = (1.0 - law.a_infinite, 1.0 - law.b_infinite)
+    return _Atoms(law.loss, mantissa, exponent.astype(np.int64), finite, 0.0)
+
+
+def _merged(
+    loss: FloatArray, mantissa: FloatArray, exponent: IntArray, lost: tuple[float, float], e: float
+) -> _Atoms:
+    order = np.argsort(loss, kind="stable")
+    loss, mantissa, exponent = loss[order], mantissa[:, order], exponent[:, order]
+    same = 64.0 * HALF_ULP * (1.0 + max(abs(float(loss[0])), abs(float(loss[-1]))))
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(loss) > same) + 1])
+    sizes = np.diff(np.append(starts, loss.size))
+    ends = starts + sizes - 1
+    spread = float((loss[ends] - loss[starts]).max())
+    top = np.maximum.reduceat(exponent, starts, axis=1)
+    shifted = np.maximum(exponent - np.repeat(top, sizes, axis=1), -2000)
+    sums = np.add.reduceat(np.ldexp(mantissa, shifted.astype(np.int32)), starts, axis=1)
+    mantissa, carry = np.frexp(sums)
+    e += HALF_ULP * (float(sizes.max()) + 2.0) + spread
+    return _Atoms(loss[starts], mantissa, top + carry, lost, e)
+
+
+def _times(x: _Atoms, y: _Atoms) -> _Atoms:
+    if x.size * y.size > MAX_PRODUCTS:
+        raise AccuracyError(
+            f"an exact composition would need {x.size} x {y.size} products, more than "
+            f"{MAX_PRODUCTS}: compose fewer steps or ask method='lattice'"
+        )
+    return _merged(
+        np.add.outer(x.loss, y.loss).ravel(),
+        (x.mantissa[:, :, None] * y.mantissa[:, None, :]).reshape(2, -1),
+        (x.exponent[:, :, None] + y.exponent[:, None, :]).reshape(2, -1),
+        (x.lost[0] * y.lost[0], x.lost[1] * y.lost[1]),
+        x.error + y.error,
+    )
+
+
+def _power(step: _Atoms, number: int) -> _Atoms:
+    result = step
+    for bit in bin(number)[3:]:
+        result = _times(result, result)
+        if bit == "1":
+            result = _times(result, step)
+    return result
+
+
+def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
+    """Compose laws, each with its number of steps; refuse where that takes too many products."""
+    nothing = _Atoms(np.zeros(1), np.ones((2, 1)), np.zeros((2, 1), np.int64), (1.0, 1.0), 0.0)
+    result, losses, atoms, steps, survive = nothing, 0.0, 0.0, 0, [0.0, 0.0]
+    for law, number in laws:
+        if not law.loss.size:  # nothing but infinite losses
+            return FiniteComposition(nothing, 1.0, 1.0, 0.0, 0.0)
+        result = _times(result, _power(_of(law), number))
+        losses += number * (1.0 + float(np.abs(law.loss).max()))
+        atoms += number * math.log(law.loss.size)
+        steps += number
+        for side, mass in enumerate(law.infinite()):
+            survive[side] += number * math.log1p(-mass)
+    # each mass is known within UNIT (1 + |log mass|); for N factors, summed over all paths to a
+    # total M, that is UNIT (N + log(number of paths) + |log M|) at most, as entropy is concave
+    error = result.error + UNIT * (2.0 * steps + atoms + losses)
+    a_lost, b_lost = (-math.expm1(value) for value in survive)
+    return FiniteComposition(result, a_lost, b_lost, error, 2.0 * HALF_ULP * losses)
+
+
+def _accumulated(values: FloatArray) -> tuple[FloatArray, float]:
+    """Running sums from 0 in blocks, whose relative error grows as the root of the length."""
+    block = max(1, math.isqrt(values.size))
+    padded = np.zeros(-(-values.size // block) * block)
+    padded[: values.size] = values
+    inner = np.cumsum(padded.reshape(-1, block), axis=1)
+    before = np.concatenate([[0.0], np.cumsum(inner[:, -1])[:-1]])
+    sums = (inner + before[:, None]).ravel()[: values.size]
+    return np.concatenate([[0.0], sums]), HALF_ULP * (2.0 * block + 4.0)
+
+
+class FiniteComposition:
+    """Composed laws of finitely many losses; see `ComposedLaw`."""
+
+    def __init__(
+        self, atoms: _Atoms, a_lost: float, b_lost: float, error: float, shift: float
+    ) -> None:
+        exponent = np.clip(atoms.exponent, -3000, 3000).astype(np.int32)
+        self._loss = atoms.loss
+        self._a, self._b = np.ldexp(atoms.mantissa, exponent)
+        if a_lost == 1.0:
+            self._a, self._b = np.zeros(1), np.zeros(1)
+        self._lost = a_lost, b_lost
+        self._shift = shift  # rounding of a loss
+        sums = []
+        for values in (self._a, self._b):
+            below, extra = _accumulated(values)
+            above, _ = _accumulated(values[::-1])
+            sums.append((below, above[::-1]))
+            error = max(error, error + extra)
+        (self._a_below, self._a_above), (self._b_below, self._b_above) = sums
+        self._error = error
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest finite loss."""
+        return float(self._loss[0]), float(self._loss[-1])
+
+    def infinite(self) -> tuple[float, float]:
+        """Mass of A at loss -inf and of B at loss inf."""
+        return self._lost
+
+    def _relative(self, *masses: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            depth = np.array([np.where(m > 0.0, -np.log(m), 0.0) for m in masses])
+        return np.asarray(self._error + UNIT * np.maximum(depth.max(axis=0), 0.0))
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        at = np.searchsorted(self._loss, c, side="right")
+        masses = (
+            self._a_above[at],
+            self._a_below[at] + self._lost[0],
+            self._b_above[at] + self._lost[1],
+            self._b_below[at],
+        )
+        return Tails(*masses, self._relative(*masses))
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """H_{e^ε}(A‖B): a sum of positive terms, and what the errors of the masses do to it."""
+        value = np.empty(epsilon.size)
+        rows = max(1, MAX_SUMMANDS // self._loss.size)
+        for start in range(0, epsilon.size, rows):
+            part = slice(start, start + rows)
+            gain = -np.expm1(np.minimum(epsilon[part, None] + self._loss, 0.0))
+            value[part] = (self._a * gain).sum(axis=1)
+        value += self._lost[0]
+        at = np.searchsorted(self._loss, -epsilon + self._shift, side="right")
+        mass = self._a_below[at] + self._lost[0]
+        # tests φ live on S <= -ε, where e^ε B is at most A
+        error = (2.5 * self._relative(mass) + self._shift + 4.0 * HALF_ULP * epsilon) * mass
+        return value, error + 64.0 * HALF_ULP * value

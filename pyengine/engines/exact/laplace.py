@@ -1,0 +1,178 @@
+"""Composition of equal Laplace steps, exactly: a mixture of uniform sums, in Bernstein form.
+
+With x = (S + N μ) / (2 μ) in [0, N], A's law of a step is e^(-μ x) / 2 times the measure
+ν = δ_0 + δ_1 + μ 1_(0,1), the same for all steps, and B's is its mirror image.  The N-fold
+convolution of ν is atoms at the integers and, between them, polynomials whose Bernstein
+coefficients come from sums of positive numbers only; so do all integrals against them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.exact.threshold import Tails
+
+__all__ = ["LaplaceLaw"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MAX_STEPS = 400
+MAX_RATIO = 40.0  # the exponential series below needs some 2 μ + 40 terms
+MAX_LOG = 640.0  # the smallest coefficient, (2 + μ)^-N, must be a normal double
+HALF_ULP = 2.0**-53
+
+
+def _elevated(coefficients: FloatArray) -> FloatArray:
+    """Bernstein coefficients of the same polynomials at one degree more."""
+    degree = coefficients.shape[1]
+    share = np.arange(degree + 1.0) / degree
+    out = np.zeros((coefficients.shape[0], degree + 1))
+    out[:, 1:] += share[1:] * coefficients
+    out[:, :-1] += (1.0 - share[:-1]) * coefficients
+    return out
+
+
+def _smoothed(coefficients: FloatArray) -> FloatArray:
+    """Convolution with the uniform law on (0, 1): one interval and one degree more."""
+    intervals, size = coefficients.shape
+    out = np.zeros((intervals + 1, size + 1))
+    out[:-1, 1:] += np.cumsum(coefficients, axis=1)
+    out[1:, :-1] += np.cumsum(coefficients[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(out / size)
+
+
+def _powers(rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """Integrals over (0, 1) of cosh and sinh of rate (1 - s) against each Bernstein polynomial.
+
+    The integral of (1 - s)^i B_k is a quotient of factorials, so both are power series of positive
+    terms.  ``rate`` has shape (m,), the results (m, size).
+    """
+    k = np.arange(float(size))
+    term = np.full((rate.size, size), 1.0 / size)
+    even, odd = term.copy(), np.zeros_like(term)
+    for i in range(1, int(2.0 * MAX_RATIO) + 60):
+        term = term * (rate[:, None] / i) * ((size - 1.0 - k + i) / (size + i))
+        if i % 2:
+            odd += term
+        else:
+            even += term
+        if term.max() <= 1e-20 * even.min():
+            break
+    return even, odd
+
+
+def _split(coefficients: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Coefficients on (0, t) and (t, 1), by de Casteljau's algorithm."""
+    work = coefficients.copy()
+    left, right = np.empty_like(work), np.empty_like(work)
+    t = t[:, None]
+    last = work.shape[1] - 1
+    for r in range(last + 1):
+        left[:, r], right[:, last - r] = work[:, 0], work[:, last - r]
+        work[:, : last - r] = (1.0 - t) * work[:, : last - r] + t * work[:, 1 : last - r + 1]
+    return left, right
+
+
+class LaplaceLaw:
+    """N equal Laplace steps of ratio μ = sensitivity / scale; both orders are the same law."""
+
+    name = "exact"
+
+    def __init__(self, ratio: float, steps: int) -> None:
+        self.ratio, self.steps = ratio, steps
+        atoms, curve = np.ones(1), np.zeros((0, 1))
+        for k in range(steps):
+            grown = np.zeros((k + 1, k + 1))
+            if k:
+                grown += ratio * _smoothed(curve)
+                raised = _elevated(curve)
+                grown[:-1] += raised
+                grown[1:] += raised
+            grown += ratio * atoms[:, None]
+            curve = grown / (2.0 + ratio)
+            atoms = (np.append(atoms, 0.0) + np.append(0.0, atoms)) / (2.0 + ratio)
+        self.atoms, self.curve = atoms, curve
+        # each step spends a cumulative sum and a few operations; integrals some more
+        self.error = HALF_ULP * (0.5 * steps**2 + 16.0 * steps + 200.0)
+        self.scale = math.exp(steps * math.log1p(0.5 * ratio))
+        even, odd = _powers(np.array([ratio]), steps)
+        j = np.arange(float(steps))
+        self._cosh, self._sinh = curve @ even[0], curve @ odd[0]
+        masses = np.exp(-ratio * (j + 1.0)) * (self._cosh + self._sinh)
+        self._atom_masses = atoms * np.exp(-ratio * np.arange(steps + 1.0))
+        self._below = np.concatenate([[0.0], np.cumsum(masses)])
+        self._above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
+
+    @staticmethod
+    def available(ratio: float, steps: int) -> bool:
+        """Whether the sums are short enough and stay within the range of doubles."""
+        return (
+            1 <= steps <= MAX_STEPS
+            and 0.0 < ratio <= MAX_RATIO
+            and steps * math.log(2.0 + ratio) <= MAX_LOG
+        )
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest loss."""
+        return -self.steps * self.ratio, self.steps * self.ratio
+
+    def infinite(self) -> tuple[float, float]:
+        """No loss is infinite."""
+        return 0.0, 0.0
+
+    def _place(self, c: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
+        """Place x of a loss, its interval and the place in it."""
+        x = np.clip((c + self.steps * self.ratio) / (2.0 * self.ratio), 0.0, float(self.steps))
+        j = np.minimum(np.floor(x), self.steps - 1.0)
+        return x, j.astype(np.intp), x - j
+
+    def _masses(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A-masses of {S > c} and {S <= c}."""
+        x, j, t = self._place(c)
+        left, right = _split(self.curve[j], t)
+        rate = self.ratio
+        parts = []
+        for coefficients, width, end in ((right, 1.0 - t, j + 1.0), (left, t, x)):
+            even, odd = _powers(rate * width, self.steps)
+            part = (coefficients * (even + odd)).sum(axis=1)
+            parts.append(width * np.exp(-rate * end) * part)
+        n = np.arange(self.steps + 1.0)
+        over = (n > x[:, None]) | (c < self.support()[0])[:, None]
+        above = (np.where(over, self._atom_masses, 0.0)).sum(axis=1)
+        below = (np.where(over, 0.0, self._atom_masses)).sum(axis=1)
+        above += self._above[j + 1] + parts[0]
+        below += self._below[j] + parts[1]
+        return self.scale * above, self.scale * below
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        a_above, a_below = self._masses(c)
+        b_below, b_above = self._masses(-c)
+        # c is moved by the rounding of x, and what weighs at most e^(|c| shift) moves with it
+        error = self.error + 8.0 * HALF_ULP * self.steps * self.ratio
+        return Tails(a_above, a_below, b_above, b_below, np.full(c.size, error))
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """H_{e^ε}(A‖B), an integral of 2 e^(-μx) sinh(μ (x - y)) over y < x, and its error."""
+        x, j, t = self._place(-epsilon)
+        rate = self.ratio
+        left, _ = _split(self.curve[j], t)
+        _, odd = _powers(rate * t, self.steps)
+        total = 2.0 * np.exp(-rate * x) * t * (left * odd).sum(axis=1)
+        i = np.arange(float(self.steps))
+        gap = np.maximum(x[:, None] - (i + 1.0), 0.0)
+        decay = np.exp(-2.0 * rate * gap)
+        whole = (1.0 - decay) * self._cosh + (1.0 + decay) * self._sinh
+        whole = np.where(i < j[:, None], np.exp(-rate * (i + 1.0)) * whole, 0.0)
+        total += whole.sum(axis=1)
+        n = np.arange(self.steps + 1.0)
+        drop = -np.expm1(-2.0 * rate * np.maximum(x[:, None] - n, 0.0))
+        total += (self._atom_masses * drop).sum(axis=1)
+        value = self.scale * total
+        value[-epsilon <= self.support()[0]] = 0.0
+        _, below = self._masses(-epsilon)
+        shift = 8.0 * HALF_ULP * (self.steps * rate + epsilon)
+        return value, value * self.error + shift * below

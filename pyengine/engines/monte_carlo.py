@@ -1,0 +1,292 @@
+"""Monte Carlo estimates of the test between both laws, with confidence intervals.
+
+Algorithm 1 of Hayes et al. 2023 draws losses under A and sums the likelihood ratios of the largest
+ones.  Memory is one number for each sample, not one for each sample and step.  Tilted samples come
+from A with every step's density multiplied by e^{λL}: then all that enters is bounded on the event
+asked for, and the relative error does not grow when κ falls.
+
+Intervals: let c be the true threshold of level κ.  (1) The rank of c among the losses is known up
+to a failure probability, by DKW or, tilted, because the sample mean of A's tail at c has mean κ and
+bounded terms.  (2) B's mass beyond c, or below it, is the mean of variables bounded at c, to which
+Bennett's inequality applies; c is fixed, only its rank is not.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from pyengine.answers import Answer, Curve, names
+from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
+from pyengine.engines.intervals import bennett_interval, deviation, dkw_width
+from pyengine.engines.measures import Loss, losses
+from pyengine.engines.sampling import sample_losses
+from pyengine.engines.transport import loss_table
+from pyengine.mechanisms import Mechanism, steps_of
+
+__all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample", "saddle_tilt"]
+
+SAMPLES, SEED, CONFIDENCE = 10**6, 0, 0.99
+
+
+class Sample:
+    """Losses drawn from A tilted by e^{λL}, in decreasing order.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Gaussian and Laplace steps, with or without Poisson sampling.
+    adjacency : {"add", "remove"}
+        Which law is A.
+    samples, seed : int
+        How many, and which.
+    tilt : float
+        λ >= 0.
+    threads : int, optional
+        By default one for each processor.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        adjacency: str,
+        samples: int,
+        seed: int,
+        tilt: float = 0.0,
+        threads: int | None = None,
+    ) -> None:
+        terms = losses(mechanism, adjacency)
+        self.largest = math.fsum(t.largest * t.steps for t in terms)
+        kinds = [(s, n) for s, n in steps_of(mechanism) if getattr(s, "probability", 1.0) > 0.0]
+        tables = [loss_table(s, n, tilt, reversed_=adjacency == "remove") for s, n in kinds]
+        self.size, self.tilt = samples, tilt
+        self.log_mgf = math.fsum(table.steps * table.log_mgf for table in tables)
+        drawn = sample_losses(tables, samples, seed, threads)
+        drawn.sort()
+        self.loss = drawn[::-1]
+        # means of A's and B's weights over the k largest losses, and of B's over all others
+        self.a_above = self._sums(-tilt, self.loss)
+        self.b_above = self._sums(1.0 - tilt, self.loss)
+        self.b_below = self._sums(1.0 - tilt, drawn)[::-1]
+
+    def _sums(self, slope: float, loss: FloatArray) -> FloatArray:
+        total = np.empty(self.size + 1)
+        total[0] = 0.0
+        weights = total[1:]
+        np.multiply(loss, slope, out=weights)
+        weights += self.log_mgf
+        with np.errstate(over="ignore", under="ignore"):
+            np.exp(weights, out=weights)
+        weights /= self.size
+        np.cumsum(weights, out=weights)
+        return total
+
+    def at(self, sums: FloatArray, rank: FloatArray) -> FloatArray:
+        """Cumulative sums at fractional ranks, a loss counted in part."""
+        rank = np.clip(rank, 0.0, self.size)
+        k = np.minimum(rank.astype(np.int64), self.size - 1)
+        return np.asarray(sums[k] + (rank - k) * (sums[k + 1] - sums[k]))
+
+    def threshold(self, rank: FloatArray, *, up: bool) -> FloatArray:
+        """The loss at a rank, rounded outwards: ∞ above the largest, -∞ below the smallest."""
+        k = np.floor(rank).astype(np.int64) - 1 if up else np.ceil(rank).astype(np.int64)
+        inside = (k >= 0) & (k < self.size)
+        value = self.loss[np.clip(k, 0, self.size - 1)]
+        return np.where(inside, value, math.inf if up else -math.inf)
+
+
+@lru_cache(maxsize=4)
+def _plain(mechanism: Mechanism, adjacency: str, samples: int, seed: int) -> Sample:
+    return Sample(mechanism, adjacency, samples, seed)
+
+
+class MonteCarloPair:
+    """Algorithm 1 of Hayes et al. 2023 on one ordered pair."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        adjacency: str,
+        samples: int = SAMPLES,
+        seed: int = SEED,
+        confidence: float = CONFIDENCE,
+        threads: int | None = None,
+    ) -> None:
+        if threads is None:
+            self._sample = _plain(mechanism, adjacency, samples, seed)
+        else:
+            self._sample = Sample(mechanism, adjacency, samples, seed, threads=threads)
+        self._failure = 1.0 - confidence
+
+    def trade_off(self, alpha: FloatArray) -> Curve:
+        """T(A, B) at α in [0, 1]."""
+        s, level = self._sample, np.clip(alpha, 0.0, 1.0)
+        # the paper prints the mean of the kept ratios; their sum over all samples is meant
+        gamma = s.at(s.b_above, level * s.size)
+        eta = dkw_width(s.size, 0.5 * self._failure)
+        fewest, most = ((level + sign * eta) * s.size for sign in (-1.0, 1.0))
+        with np.errstate(over="ignore", divide="ignore"):
+            # A(S > c) = α and E_A e^S = 1 leave e^c at most 1/α
+            bound = np.minimum(np.exp(s.threshold(fewest, up=True)), 1.0 / level)
+        # B's mass below the threshold: its terms are bounded by e^c
+        low, high = s.at(s.b_below, most), s.at(s.b_below, fewest)
+        lower, upper = bennett_interval(low, high, bound, s.size, 0.5 * self._failure)
+        curve = _between(alpha, 1.0 - gamma, lower, upper, s.threshold(level * s.size, up=False))
+        inner = (alpha > 0.0) & (alpha < 1.0)
+        width = np.maximum(curve.beta.upper - curve.beta.value, curve.beta.value - curve.beta.lower)
+        smaller = np.minimum(curve.beta.value, curve.gamma.value)
+        nothing = np.zeros(int(inner.sum()), dtype=bool)
+        warn_where(smaller[inner], width[inner], nothing, "monte_carlo")
+        return curve
+
+    def middle(self) -> tuple[float, float]:
+        """A(S > 0) and B(S <= 0)."""
+        s = self._sample
+        rank = int(np.searchsorted(-s.loss, 0.0))
+        return rank / s.size, float(s.b_below[rank])
+
+    def _delta(self, epsilon: FloatArray) -> FloatArray:
+        s, small = self._sample, self._sample.loss[::-1]
+        below = np.searchsorted(small, -epsilon)  # how many losses are smaller than -ε
+        # an estimate of E_A max(0, 1 - e^{S+ε}) from the same ratios
+        with np.errstate(over="ignore", invalid="ignore"):
+            second = np.exp(epsilon + np.log(np.maximum(s.b_below[s.size - below], 1e-320)))
+        value = below / s.size - np.where(below > 0, second, 0.0)
+        return np.asarray(np.clip(value, 0.0, 1.0))
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0: a mean of variables in [0, 1]."""
+        value = self._delta(epsilon)
+        bounds = self._bounds(value)
+        width = np.maximum(bounds[1] - value, value - bounds[0])
+        warn_where(value, width, np.zeros(value.size, dtype=bool), "monte_carlo")
+        return Answer(value, *bounds, names("monte_carlo", value.size))
+
+    def _bounds(self, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+        size, one = self._sample.size, np.ones(value.size)
+        lower, upper = bennett_interval(value, value, one, size, self._failure)
+        return lower, np.minimum(upper, 1.0)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
+        s = self._sample
+        value = inverse_profile(self._delta, delta, s.largest)
+        # at the true ε the sample mean deviates from δ no further than Bennett's inequality allows
+        limit = math.log(2.0 / self._failure) / s.size
+
+        def apart(e: FloatArray, side: float) -> FloatArray:
+            mean = self._delta(e)
+            far = deviation(mean, np.maximum(delta, 1e-300)) > limit
+            return (far & (side * (mean - delta) > 0.0)).astype(np.float64)
+
+        half = np.full(delta.size, 0.5)
+        lower = inverse_profile(lambda e: apart(e, 1.0), half, s.largest)
+        upper = inverse_profile(lambda e: 1.0 - apart(e, -1.0), half, s.largest)
+        exact = delta == 0.0
+        lower = np.where(exact, value, np.minimum(lower, value))
+        upper = np.where(exact, value, np.maximum(upper, value))
+        with np.errstate(invalid="ignore"):
+            width = np.where(upper == lower, 0.0, np.maximum(upper - value, value - lower))
+        warn_where(value, width, np.zeros(value.size, dtype=bool), "monte_carlo")
+        return Answer(value, lower, upper, names("monte_carlo", value.size))
+
+
+def _between(
+    alpha: FloatArray, beta: FloatArray, lower: FloatArray, upper: FloatArray, c: FloatArray
+) -> Curve:
+    """Curve of estimates that are moved into their intervals where they lie outside."""
+    nothing = np.zeros(alpha.size)
+    lower, upper = (np.clip(end, 0.0, 1.0 - alpha) for end in (lower, upper))
+    beta = np.clip(beta, lower, upper)
+    curve = curve_of(alpha, beta, 1.0 - beta, nothing, c, "monte_carlo")
+    inner = (alpha > 0.0) & (alpha < 1.0)
+    curve.beta.lower[inner], curve.beta.upper[inner] = lower[inner], upper[inner]
+    curve.gamma.lower[inner] = np.maximum(1.0 - upper[inner], alpha[inner])
+    curve.gamma.upper[inner] = 1.0 - lower[inner]
+    return curve
+
+
+def saddle_tilt(terms: list[Loss], kappa: float) -> tuple[float, float]:
+    """λ >= 0 and a threshold that A tilted by λ is centred about, where A's tail is roughly κ."""
+
+    def centre(tilt: float) -> tuple[float, float]:
+        k = slope = curvature = 0.0
+        for t in terms:
+            with np.errstate(divide="ignore"):
+                exponent = np.log(t.under_a) + tilt * t.loss
+            top = float(exponent.max())
+            weight = np.exp(exponent - top)
+            total = float(weight.sum())
+            mean = float(weight @ t.loss) / total
+            k += t.steps * (top + math.log(total))
+            slope += t.steps * mean
+            curvature += t.steps * float(weight @ (t.loss - mean) ** 2) / total
+        mills = 1.0 + tilt * math.sqrt(0.5 * math.pi * curvature)
+        return k - tilt * slope - math.log(2.0 * mills), slope
+
+    target = math.log(kappa)
+    low, high = 0.0, 1.0
+    while high < 1e6 and centre(high)[0] > target:
+        high *= 2.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if centre(middle)[0] > target else (low, middle)
+    return low, centre(low)[1]
+
+
+def tilted_gamma(
+    sample: Sample, kappa: float, centre: float, confidence: float
+) -> tuple[float, float, float]:
+    """γ(κ) from tilted samples: estimate, lower and upper end of its interval.
+
+    Parameters
+    ----------
+    sample : Sample
+        Drawn with a tilt that suits κ.
+    kappa : float
+        Level, in (0, 1).
+    centre : float
+        A threshold near that of κ, chosen without the samples.
+    confidence : float
+        Share of intervals that hold the truth, at least.
+    """
+    s, failure = sample, 1.0 - confidence
+    first, last = _ranks(s, kappa, centre, 0.5 * failure)
+    k = min(int(np.searchsorted(s.a_above, kappa, side="right")) - 1, s.size - 1)
+    rank = np.array([k + (kappa - s.a_above[k]) / (s.a_above[k + 1] - s.a_above[k])])
+    fewest, most = np.array([float(first)]), np.array([float(last)])
+    if s.tilt >= 1.0:  # B's mass above the threshold is the small one, its terms are bounded there
+        sums, ends, c = s.b_above, (fewest, most), s.threshold(most, up=False)
+    else:
+        c = np.minimum(s.threshold(fewest, up=True), -math.log(kappa))  # E_A e^S = 1
+        sums, ends = s.b_below, (most, fewest)
+    with np.errstate(over="ignore"):
+        bound = np.exp(s.log_mgf + (1.0 - s.tilt) * c)
+    low, high = (s.at(sums, end) for end in ends)
+    lower, upper = bennett_interval(low, high, bound, s.size, 0.5 * failure)
+    value = s.at(sums, rank)
+    parts = (value, lower, upper) if s.tilt >= 1.0 else (1.0 - value, 1.0 - upper, 1.0 - lower)
+    estimate, least, top = (min(max(float(part[0]), kappa), 1.0) for part in parts)
+    return min(max(estimate, least), top), least, top
+
+
+def _ranks(s: Sample, kappa: float, centre: float, failure: float) -> tuple[int, int]:
+    """Range of how many losses lie above the threshold of level κ, up to a failure probability.
+
+    The weights at a threshold are bounded by their value there, which says nothing far below; that
+    the threshold does not lie there is tested at one point that the samples have no part in.
+    """
+    limit = math.log(3.0 / failure) / s.size
+    with np.errstate(over="ignore"):
+        bound = np.exp(s.log_mgf - s.tilt * np.append(s.loss, -math.inf if s.tilt else 0.0))
+        possible = deviation(s.a_above, kappa) <= limit * bound
+    if s.tilt:
+        point = centre - 1.0 / s.tilt
+        rank = int(np.searchsorted(-s.loss, -point))  # losses above the point
+        mean = s.a_above[rank]
+        if mean > kappa and deviation(mean, kappa) > limit * math.exp(s.log_mgf - s.tilt * point):
+            possible[rank + 1 :] = False
+    found = np.flatnonzero(possible)
+    return int(found[0]), int(found[-1])

@@ -1,0 +1,170 @@
+"""A step's loss as a function of one standard normal variate, for sampling.
+
+The law of a step under A, tilted by e^{λL}, is carried over from the normal law by the increasing
+map x -> z with equal distribution functions; the loss L(z(x)) is tabulated as cubics.  What lies
+beyond the table is an atom (Laplace) or has probability below 1e-18 (Gaussian).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.measures import parts, ratio
+from pyengine.errors import AccuracyError
+from pyengine.mechanisms import GaussianMechanism, Step
+from pyengine.special import ndtri_exp, normal_pdf
+
+__all__ = ["LossTable", "loss_table"]
+
+FloatArray = npt.NDArray[np.float64]
+
+REACH = 9.5  # standard deviations beyond the outermost mode
+WIDEST = 9.0  # range of the normal variate
+FINEST, MAX_CELLS = 1.0 / 64.0, 2**17
+BIAS = 1e-7  # mean error of the sum of all losses that interpolation may add
+
+
+@dataclass(frozen=True, eq=False)
+class LossTable:
+    """Loss of one step under a tilted law, as the kernel reads it.
+
+    Parameters
+    ----------
+    low, per_width, last : float
+        Where the cells begin, how many there are to a unit, and the end of the last one.
+    coefficients : ndarray of shape (cells, 4)
+        Cubics in the position within a cell.
+    log_mgf : float
+        K(λ) = log E_A e^{λL} of one step.
+    steps : int
+        Repetitions.
+    """
+
+    low: float
+    per_width: float
+    last: float
+    coefficients: FloatArray
+    log_mgf: float
+    steps: int
+
+
+def loss_table(step: Step, steps: int, tilt: float, *, reversed_: bool) -> LossTable:
+    """Tabulate the loss of a step under A tilted by e^{λL}.
+
+    Parameters
+    ----------
+    step : Step
+        Gaussian or Laplace, with or without Poisson sampling.
+    steps : int
+        Repetitions: they decide how fine the table must be.
+    tilt : float
+        λ.
+    reversed_ : bool
+        Whether A is the law with the record.
+
+    Raises
+    ------
+    AccuracyError
+        Where 2^17 cells are too few.
+    """
+    base, probability = parts(step)
+    mu = 1.0 / float(base.noise_multiplier)
+    gaussian = isinstance(base, GaussianMechanism)
+    # without the record the density is f, with it f (1 + r): tilted, f (1 + r)^power
+    power = 1.0 - tilt if reversed_ else tilt
+    if gaussian:
+        shift = power * mu
+        ends = min(0.0, shift) - REACH, max(0.0, shift) + REACH
+    else:
+        ends = 0.0, mu
+
+    def gain(z: FloatArray) -> FloatArray:
+        """log(1 + r)."""
+        return ratio(mu * (z - 0.5 * mu) if gaussian else 2.0 * z - mu, probability)
+
+    def log_density(z: FloatArray) -> FloatArray:
+        own = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi) if gaussian else -z - math.log(2.0)
+        return own + power * gain(z)
+
+    cell = min(FINEST, 1.0 / (16.0 * mu))
+    z = np.linspace(*ends, max(16, math.ceil((ends[1] - ends[0]) / cell)) + 1)
+    atoms = (-math.inf, -math.inf)
+    if not gaussian:
+        least, most = (float(gain(np.array(end))) for end in ends)
+        atoms = (power * least - math.log(2.0), power * most - mu - math.log(2.0))
+    log_left, log_right, total = _cumulative(z, log_density, atoms)
+    with np.errstate(invalid="ignore"):
+        x = np.where(log_left < log_right, ndtri_exp(log_left), -ndtri_exp(log_right))
+    sign = -1.0 if reversed_ else 1.0
+
+    def loss_at(points: FloatArray) -> FloatArray:
+        return sign * gain(_inverse(points, x, z, log_density(z) - total))
+
+    inside = np.flatnonzero(np.abs(x) <= WIDEST)
+    low, high = (x[0], x[-1]) if not gaussian else (x[inside[0]], x[inside[-1]])
+    cells = 512
+    while cells <= MAX_CELLS:
+        table, bias = _cubics(loss_at, float(low), float(high), cells)
+        if bias * steps <= BIAS:
+            return LossTable(
+                float(low), cells / float(high - low), cells - 1e-9, table, total, steps
+            )
+        cells *= 4
+    raise AccuracyError(
+        f"the loss of {step!r} is too steep to be sampled from a table of {MAX_CELLS} cells; "
+        "method='auto' needs no samples"
+    )
+
+
+def _cumulative(
+    z: FloatArray, log_density: object, atoms: tuple[float, float]
+) -> tuple[FloatArray, FloatArray, float]:
+    """Logs of the mass left and right of each node, normalised, and of the whole mass."""
+    nodes, weights = np.polynomial.legendre.leggauss(6)
+    half = 0.5 * np.diff(z)[:, None]
+    values = log_density((z[:-1, None] + half) + half * nodes)  # type: ignore[operator]
+    top = max(float(values.max()), *atoms)
+    mass = (np.exp(values - top) * (weights * half)).sum(axis=1)
+    first, last = (math.exp(atom - top) for atom in atoms)
+    left = np.concatenate(([first], first + np.cumsum(mass)))
+    right = np.concatenate(([last], last + np.cumsum(mass[::-1])))[::-1]
+    whole = left[-1] + last
+    with np.errstate(divide="ignore"):
+        return np.log(left / whole), np.log(right / whole), math.log(whole) + top
+
+
+def _inverse(
+    points: FloatArray, x: FloatArray, z: FloatArray, log_density: FloatArray
+) -> FloatArray:
+    """Map normal variates to z: cubics through the nodes with the slopes φ(x)/density."""
+    finite = np.isfinite(x) & np.append(True, x[1:] > x[:-1])
+    x, z, log_density = x[finite], z[finite], log_density[finite]
+    k = np.clip(np.searchsorted(x, points, side="right") - 1, 0, x.size - 2)
+    width, rise = x[k + 1] - x[k], z[k + 1] - z[k]
+    t = np.clip((points - x[k]) / width, 0.0, 1.0)
+    slope = np.exp(-0.5 * x * x - 0.5 * math.log(2.0 * math.pi) - log_density)
+    # limits that keep the cubic increasing (Fritsch and Carlson 1980)
+    s0, s1 = (np.minimum(slope[i] * width, 3.0 * rise) for i in (k, k + 1))
+    return z[k] + t * (s0 + t * (3.0 * rise - 2.0 * s0 - s1 + t * (s0 + s1 - 2.0 * rise)))
+
+
+def _cubics(loss_at: object, low: float, high: float, cells: int) -> tuple[FloatArray, float]:
+    """Cubics through four points of each cell, and their mean absolute error between these."""
+    width = (high - low) / cells
+    start = low + width * np.arange(cells)
+    grid = loss_at(low + width / 3.0 * np.arange(3 * cells + 1))  # type: ignore[operator]
+    f0, f1, f2, f3 = (grid[i : 3 * cells + i - 2 : 3] if i else grid[:-1:3] for i in range(4))
+    table = np.empty((cells, 4))
+    table[:, 0] = f0
+    table[:, 1] = (-11.0 * f0 + 18.0 * f1 - 9.0 * f2 + 2.0 * f3) / 2.0
+    table[:, 2] = (18.0 * f0 - 45.0 * f1 + 36.0 * f2 - 9.0 * f3) / 2.0
+    table[:, 3] = (-9.0 * f0 + 27.0 * f1 - 27.0 * f2 + 9.0 * f3) / 2.0
+    middle = start + 0.5 * width
+    fit = table @ np.array([1.0, 0.5, 0.25, 0.125])
+    error = np.abs(fit - loss_at(middle))  # type: ignore[operator]
+    weight = normal_pdf(middle) * width
+    return table, float(weight @ error)

@@ -1,0 +1,194 @@
+"""From a mechanism and an adjacency to the laws of its steps."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
+from pyengine.laws.density import density_law
+from pyengine.laws.discrete import discrete_law, exact_outcomes, substituted_law
+from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.gaussian import GaussianLaw
+from pyengine.laws.laplace import LaplaceLaw
+from pyengine.laws.substituted import (
+    SplicedLaw,
+    SubstitutedGaussian,
+    SubstitutedLaplace,
+    spliced,
+)
+from pyengine.mechanisms import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    GenericMechanism,
+    LaplaceMechanism,
+    Mechanism,
+    PoissonSampled,
+    RandomizedResponse,
+    SampledWithoutReplacement,
+    Step,
+    steps_of,
+)
+
+__all__ = ["composition_law", "real_substitutions", "step_law"]
+
+Laws = list[tuple[StepLaw, int]]
+
+ADDITIVE = (
+    GaussianMechanism,
+    LaplaceMechanism,
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+)
+
+
+def composition_law(mechanism: Mechanism, adjacency: str) -> Laws:
+    """Return the ordered pair (A, B) of each kind of step, and how often it runs.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+    adjacency : {"add", "remove", "substitute"}
+        ``add``: A is without the record; ``remove``: B is; ``substitute``: a pair that dominates
+        both orders of two data sets that differ in one record.
+
+    Returns
+    -------
+    list of (StepLaw, int)
+        Steps that never see the record are left out.
+
+    Raises
+    ------
+    ValueError
+        For adjacency ``substitute`` where the pair of the mechanism does not say what another
+        record does.
+    """
+    return list(_laws(mechanism, adjacency))
+
+
+@lru_cache(maxsize=256)
+def _laws(mechanism: Mechanism, adjacency: str) -> tuple[tuple[StepLaw, int], ...]:
+    return tuple(
+        (step_law(step, adjacency), number)
+        for step, number in steps_of(mechanism)
+        if _share(step) > 0
+    )
+
+
+def real_substitutions(mechanism: Mechanism) -> list[Laws] | None:
+    """Return compositions that two data sets with one record substituted do attain.
+
+    None where `composition_law` itself is attained.  Otherwise any of them gives a lower bound for
+    γ, δ and ε; none is known to be the worst (docs/theory/adjacency).
+    """
+    steps = [(step, number) for step, number in steps_of(mechanism) if _share(step) > 0]
+    open_ = sum(n for step, n in steps if isinstance(step, SampledWithoutReplacement))
+    if open_ <= 1 and len(steps) == open_:
+        return None
+    if open_ == 0:
+        return None
+
+    def law(step: Step, order: str) -> StepLaw:
+        fixed = not isinstance(step, SampledWithoutReplacement)
+        return step_law(step, "substitute" if fixed else order)
+
+    compositions = [[(law(step, order), n) for step, n in steps] for order in ("add", "remove")]
+    mixed: Laws = []
+    for step, n in steps:
+        if isinstance(step, SampledWithoutReplacement):
+            halves = ((law(step, "remove"), n - n // 2), (law(step, "add"), n // 2))
+            mixed += [part for part in halves if part[1]]
+        else:
+            mixed.append((law(step, "add"), n))
+    return [*compositions, mixed]
+
+
+def _share(step: Step) -> Fraction | float:
+    """Probability with which a record takes part in a step."""
+    if isinstance(step, PoissonSampled):
+        return step.probability
+    if isinstance(step, SampledWithoutReplacement):
+        return Fraction(step.batch_size, step.dataset_size)
+    return 1
+
+
+def step_law(step: Step, adjacency: str) -> StepLaw:
+    """Return the ordered pair of one step; see `composition_law`."""
+    if adjacency == "substitute":
+        return _substitute(step)
+    law = _added(step)
+    if adjacency == "add":
+        return law
+    return law.reversed if isinstance(law, FiniteLaw) else ReversedLaw(law)
+
+
+def _added(step: Step) -> StepLaw:
+    """The pair (without, with the record)."""
+    inner = step.mechanism if isinstance(step, PoissonSampled | SampledWithoutReplacement) else step
+    share = _share(step)
+    outcomes = exact_outcomes(inner)
+    if outcomes is not None:
+        p = Fraction(share)
+        return FiniteLaw.from_fractions((a, (1 - p) * a + p * b) for a, b in outcomes)
+    # without replacement the record pushes another one out: the pair is that of substitution
+    law = _plain(inner, doubled=isinstance(step, SampledWithoutReplacement))
+    if share == 1:
+        return law
+    if isinstance(law, FiniteLaw):
+        return law.poisson_sampled(float(share))
+    return PoissonSampledLaw(law, float(share))
+
+
+def _plain(step: Step, *, doubled: bool) -> StepLaw:
+    """The pair of an unsampled step; with twice the sensitivity for noise that is ``doubled``."""
+    factor = 0.5 if doubled else 1.0
+    if isinstance(step, GaussianMechanism):
+        return GaussianLaw(factor * float(step.noise_multiplier))
+    if isinstance(step, LaplaceMechanism):
+        return LaplaceLaw(factor * float(step.noise_multiplier))
+    law: StepLaw | None = discrete_law(step, doubled=doubled) or density_law(step)
+    if law is None:
+        raise ValueError(f"mechanism must have a law of its loss, got {step!r}")
+    return law
+
+
+def _substitute(step: Step) -> StepLaw:
+    """A pair that dominates both orders of a substituted record."""
+    inner = step.mechanism if isinstance(step, PoissonSampled | SampledWithoutReplacement) else step
+    symmetric = isinstance(inner, (*ADDITIVE, RandomizedResponse, GenericMechanism))
+    if not symmetric or (isinstance(step, PoissonSampled) and not isinstance(inner, ADDITIVE)):
+        raise ValueError(
+            "adjacency 'substitute' needs a mechanism that says what another record does "
+            f"(additive noise; without Poisson sampling, also randomized response and the generic "
+            f"mechanism), got {step!r}: its pair is that of a data set without and with a record"
+        )
+    if isinstance(step, PoissonSampled):
+        p = float(step.probability)
+        if isinstance(inner, GaussianMechanism):
+            return SubstitutedGaussian(float(inner.noise_multiplier), p)
+        if isinstance(inner, LaplaceMechanism):
+            return SubstitutedLaplace(float(inner.noise_multiplier), p)
+        law = substituted_law(inner, p)
+        if law is None:
+            raise AssertionError(f"{inner!r} is an additive mechanism without a law")
+        return law
+    plain = _plain(inner, doubled=True)
+    if not isinstance(step, SampledWithoutReplacement):
+        return plain
+    share = float(_share(step))
+    if isinstance(plain, FiniteLaw):
+        return spliced(plain, share)
+    sampled = PoissonSampledLaw(plain, share)
+    return SplicedLaw(ReversedLaw(sampled), sampled, (1.0 - share) * _distance(inner))
+
+
+def _distance(step: Step) -> float:
+    """Total variation between noise and noise shifted by twice the sensitivity."""
+    if isinstance(step, GaussianMechanism):
+        return math.erf(1.0 / (float(step.noise_multiplier) * math.sqrt(2.0)))
+    if isinstance(step, LaplaceMechanism):
+        return -math.expm1(-1.0 / float(step.noise_multiplier))
+    raise AssertionError(f"{step!r} has a finite law")

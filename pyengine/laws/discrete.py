@@ -1,0 +1,138 @@
+"""Laws of the mechanisms whose loss takes finitely many values, or nearly all of its mass does.
+
+Discrete Gaussian noise has infinitely many values.  Those whose mass is below e^-800 in total under
+both laws are left out, which no double can tell; normalising constants are sums over the others.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.errors import AccuracyError
+from pyengine.laws.finite import FiniteLaw, sampled_loss
+from pyengine.mechanisms import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    FinitePair,
+    GenericMechanism,
+    RandomizedResponse,
+    Step,
+)
+
+__all__ = ["discrete_law", "exact_outcomes", "substituted_law"]
+
+FloatArray = npt.NDArray[np.float64]
+
+DEPTH = 800.0  # masses below e^-DEPTH are left out
+MAX_ATOMS = 1 << 22
+
+
+def exact_outcomes(step: Step) -> list[tuple[Fraction, Fraction]] | None:
+    """Probabilities of each outcome without and with the record; None unless they are rational."""
+    if isinstance(step, RandomizedResponse):
+        truth, others = Fraction(step.truth_probability), step.categories - 1
+        other = (1 - truth) / others
+        return [(truth, other), (other, truth), (other * (others - 1), other * (others - 1))]
+    if isinstance(step, FinitePair):
+        return [(Fraction(a), Fraction(b)) for a, b in zip(step.p, step.q, strict=True)]
+    return None
+
+
+def discrete_law(step: Step, *, doubled: bool = False) -> FiniteLaw | None:
+    """Law of an unsampled step (without, with the record); None for noise that is continuous.
+
+    Parameters
+    ----------
+    step : Step
+        An unsampled step.
+    doubled : bool
+        Whether one record takes the place of another: noise is shifted by twice the sensitivity.
+    """
+    outcomes = exact_outcomes(step)
+    if outcomes is not None:
+        return FiniteLaw.from_fractions(outcomes)
+    if isinstance(step, GenericMechanism):
+        return _generic(float(step.epsilon), float(step.delta))
+    if isinstance(step, DiscreteLaplaceMechanism | DiscreteGaussianMechanism):
+        noise = _Noise(step)
+        shift = noise.shift * (2 if doubled else 1)
+        k = noise.window(0, shift)
+        return noise.law(noise.log_weight(k), noise.log_ratio(k, shift))
+    return None
+
+
+def substituted_law(step: Step, probability: float) -> FiniteLaw | None:
+    """Law of a Poisson-sampled discrete step in which one record takes the place of another.
+
+    A is (1 - p) N(0) + p N(+Δ) and B is (1 - p) N(0) + p N(-Δ) (Proposition 13 of Lebeda et al.).
+    """
+    if not isinstance(step, DiscreteLaplaceMechanism | DiscreteGaussianMechanism):
+        return None
+    noise, p = _Noise(step), probability
+    k = noise.window(-noise.shift, noise.shift)
+    up, down = (sampled_loss(p, noise.log_ratio(k, s)) for s in (noise.shift, -noise.shift))
+    return noise.law(noise.log_weight(k) + up, down - up)
+
+
+def _generic(epsilon: float, delta: float) -> FiniteLaw:
+    if delta == 1.0:
+        none = np.zeros(0)
+        return FiniteLaw(none, none, none, 1.0, 1.0)
+    rest = math.log1p(-delta) - math.log1p(math.exp(-epsilon))
+    return FiniteLaw.from_atoms([-epsilon, epsilon], [rest, rest - epsilon], delta, delta)
+
+
+class _Noise:
+    """Weights of symmetric noise on the integers."""
+
+    def __init__(self, step: DiscreteLaplaceMechanism | DiscreteGaussianMechanism) -> None:
+        self.shift = step.sensitivity
+        scale = Fraction(step.noise_multiplier) * step.sensitivity
+        self.gaussian = isinstance(step, DiscreteGaussianMechanism)
+        # weight e^(-rate k²) or e^(-rate |k|)
+        self.rate = float(1 / (2 * scale**2) if self.gaussian else 1 / scale)
+        if self.gaussian:
+            self.reach = math.ceil(math.sqrt(DEPTH / self.rate)) + 1
+            self._check(2 * self.reach)
+            k = np.arange(1.0, self.reach + 1.0)
+            self.log_total = math.log1p(2.0 * math.fsum(np.exp(-self.rate * k * k)))
+        else:
+            self.reach = 0
+            rate = self.rate
+            self.log_total = math.log1p(math.exp(-rate)) - math.log(-math.expm1(-rate))
+
+    def _check(self, size: int) -> None:
+        if size > MAX_ATOMS:
+            raise AccuracyError(
+                f"the discrete law has {size} values of the loss, more than {MAX_ATOMS}: "
+                "scale the query down, or use the continuous noise"
+            )
+
+    def window(self, low: int, high: int) -> FloatArray:
+        """Integers around the centres of the noise that matter."""
+        low, high = low - self.reach, high + self.reach
+        self._check(high - low)
+        return np.arange(float(low), high + 1.0)
+
+    def log_weight(self, k: FloatArray) -> FloatArray:
+        """Log probability of k; for Laplace, the ends of the window stand for all beyond them."""
+        if self.gaussian:
+            return np.asarray(-self.rate * k * k - self.log_total)
+        log_p = -self.rate * np.abs(k) - self.log_total
+        beyond = -math.log(-math.expm1(-self.rate))
+        log_p[[0, -1]] += beyond  # a geometric series, over which the loss does not change
+        return np.asarray(log_p)
+
+    def log_ratio(self, k: FloatArray, shift: int) -> FloatArray:
+        """Log of the weight at k - shift over the weight at k."""
+        if self.gaussian:
+            return np.asarray(self.rate * shift * (2.0 * k - shift))
+        return np.asarray(self.rate * (np.abs(k) - np.abs(k - shift)))
+
+    def law(self, log_a: FloatArray, loss: FloatArray) -> FiniteLaw:
+        """Law of an atom at each integer."""
+        return FiniteLaw.from_atoms(loss, log_a)

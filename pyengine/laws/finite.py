@@ -1,0 +1,189 @@
+"""Laws of losses that take finitely many values, built from exact fractions or from logarithms.
+
+Each finite loss is an atom with its mass under A and under B, and what is possible under one law
+only has infinite loss.  Masses are kept as logarithms, each with an error of at most
+``UNIT (1 + |log mass|)``: `math` and NumPy round logarithms and exponentials within a unit in the
+last place, and the builders do not spend more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.laws.base import Cells
+
+__all__ = ["UNIT", "FiniteLaw", "log_fraction", "sampled_loss"]
+
+FloatArray = npt.NDArray[np.float64]
+
+UNIT = 8.0 * 2.0**-53
+# Losses closer than this are one atom: merging is post-processing, and moves no mass by more.
+SAME = 4.0 * 2.0**-53
+
+
+def log_fraction(value: Fraction) -> float:
+    """Return the logarithm of a fraction >= 0, within a unit of the last place or two."""
+    if value <= 0:
+        return -math.inf
+    if Fraction(1, 2) < value < 2:
+        return math.log1p(float(value - 1))
+    shift = value.numerator.bit_length() - value.denominator.bit_length()
+    scaled = value / Fraction(2) ** shift
+    return math.log(float(scaled)) + shift * math.log(2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteLaw:
+    """The ordered pair (A, B) of one step whose loss takes finitely many values.
+
+    Parameters
+    ----------
+    loss : ndarray of float
+        The finite losses log dB/dA, increasing.
+    log_a, log_b : ndarray of float
+        Logarithms of the masses of A and B at each.
+    a_infinite, b_infinite : float
+        Mass of A where B has none (loss -inf), and of B where A has none (loss inf).
+    """
+
+    loss: FloatArray
+    log_a: FloatArray
+    log_b: FloatArray
+    a_infinite: float = 0.0
+    b_infinite: float = 0.0
+
+    @classmethod
+    def from_fractions(cls, pairs: Iterable[tuple[Fraction, Fraction]]) -> FiniteLaw:
+        """Law of outcomes with exact probabilities; outcomes of one ratio are one atom."""
+        merged: dict[Fraction, tuple[Fraction, Fraction]] = {}
+        b_infinite = Fraction(0)
+        for a, b in pairs:
+            if a == 0:
+                b_infinite += b
+                continue
+            old_a, old_b = merged.get(b / a, (Fraction(0), Fraction(0)))
+            merged[b / a] = (old_a + a, old_b + b)
+        a_infinite, _ = merged.pop(Fraction(0), (Fraction(0), Fraction(0)))
+        atoms = sorted(merged.items())
+        return cls(
+            np.array([log_fraction(ratio) for ratio, _ in atoms]),
+            np.array([log_fraction(a) for _, (a, _) in atoms]),
+            np.array([log_fraction(b) for _, (_, b) in atoms]),
+            float(a_infinite),
+            float(b_infinite),
+        )
+
+    @classmethod
+    def from_atoms(
+        cls,
+        loss: npt.ArrayLike,
+        log_a: npt.ArrayLike,
+        a_infinite: float = 0.0,
+        b_infinite: float = 0.0,
+    ) -> FiniteLaw:
+        """Law of atoms in any order from losses and A's masses; B's follow from them."""
+        loss, log_a = np.asarray(loss, dtype=float), np.asarray(log_a, dtype=float)
+        order = np.argsort(loss, kind="stable")
+        loss, log_a = loss[order], log_a[order]
+        starts = group_starts(loss)
+        return cls(
+            loss[starts],
+            logsumexp_groups(log_a, starts),
+            logsumexp_groups(log_a + loss, starts),
+            a_infinite,
+            b_infinite,
+        )
+
+    @property
+    def reversed(self) -> FiniteLaw:
+        """The pair (B, A)."""
+        return FiniteLaw(
+            -self.loss[::-1],
+            self.log_b[::-1],
+            self.log_a[::-1],
+            self.b_infinite,
+            self.a_infinite,
+        )
+
+    def poisson_sampled(self, probability: float) -> FiniteLaw:
+        """The pair (A, (1 - p) A + p B)."""
+        p = probability
+        loss = sampled_loss(p, self.loss)
+        log_a, log_b = (
+            self.log_a,
+            np.logaddexp(math.log1p(-p) + self.log_a, math.log(p) + self.log_b),
+        )
+        if self.a_infinite > 0.0:
+            lost = math.log(self.a_infinite)
+            loss = np.concatenate([[math.log1p(-p)], loss])
+            log_a = np.concatenate([[lost], log_a])
+            log_b = np.concatenate([[lost + math.log1p(-p)], log_b])
+        return FiniteLaw(loss, log_a, log_b, 0.0, p * self.b_infinite)
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest finite loss."""
+        if not self.loss.size:
+            return 0.0, 0.0
+        return float(self.loss[0]), float(self.loss[-1])
+
+    def infinite(self) -> tuple[float, float]:
+        """Mass of A at loss -inf and of B at loss inf."""
+        return self.a_infinite, self.b_infinite
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Masses of the cells between edges; an atom on an edge belongs to the cell below."""
+        cell = np.searchsorted(edges, self.loss, side="left")
+        log_a = np.full(len(edges) + 1, -math.inf)
+        log_b = log_a.copy()
+        if cell.size:
+            starts = np.flatnonzero(np.diff(cell, prepend=-1))
+            log_a[cell[starts]] = logsumexp_groups(self.log_a, starts)
+            log_b[cell[starts]] = logsumexp_groups(self.log_b, starts)
+        deepest = np.where(np.isfinite(log_a), -np.minimum(log_a, log_b), 0.0)
+        error = UNIT * (2.0 + deepest + math.log(cell.size + 1.0))
+        return Cells(log_a, log_b, error, UNIT * (1.0 + np.abs(edges)))
+
+    def spacing(self) -> tuple[float, float] | None:
+        """Offset and spacing of a lattice that holds every loss; None unless there is one."""
+        if self.loss.size < 2:
+            return None
+        step = float(np.diff(self.loss).min())
+        multiples = (self.loss - self.loss[0]) / step
+        if multiples[-1] > 1e6 or np.abs(multiples - np.round(multiples)).max() > 1e-6:
+            return None
+        # the whole range over its number of steps is the least rounded value
+        return float(self.loss[0]), float((self.loss[-1] - self.loss[0]) / round(multiples[-1]))
+
+
+def sampled_loss(probability: float, loss: FloatArray) -> FloatArray:
+    """Return log(1 - p + p e^loss), for p in (0, 1), without overflow or cancellation."""
+    with np.errstate(over="ignore"):
+        near = np.log1p(probability * np.expm1(np.minimum(loss, 1.0)))
+    far = np.logaddexp(math.log1p(-probability), math.log(probability) + loss)
+    return np.asarray(np.where(loss < 1.0, near, far))
+
+
+def group_starts(loss: FloatArray) -> npt.NDArray[np.intp]:
+    """Return where groups of equal losses begin; losses are sorted."""
+    gaps = np.diff(loss) > SAME * (1.0 + np.abs(loss[1:]))
+    return np.concatenate([[0], np.flatnonzero(gaps) + 1]) if loss.size else np.zeros(0, np.intp)
+
+
+def logsumexp_groups(
+    values: FloatArray, starts: Sequence[int] | npt.NDArray[np.intp]
+) -> FloatArray:
+    """Return the logarithm of the sum of exponentials of each group of consecutive entries."""
+    if not len(starts):
+        return np.zeros(0)
+    top = np.maximum.reduceat(values, starts)
+    top = np.where(np.isfinite(top), top, 0.0)
+    sizes = np.diff(np.concatenate([starts, [values.size]]))
+    with np.errstate(under="ignore", divide="ignore"):
+        sums = np.add.reduceat(np.exp(values - np.repeat(top, sizes)), starts)
+        return np.asarray(top + np.log(sums))

@@ -1,0 +1,222 @@
+"""Laws of a step in which one record takes the place of another.
+
+Under Poisson sampling, A is (1 - p) N(0) + p N(+1) and B is (1 - p) N(0) + p N(-1), which is not a
+function of the loss of the mechanism itself: `SubstitutedGaussian`, `SubstitutedLaplace`.  Without
+replacement no pair of data sets is the worst for all ε, and `SplicedLaw` is a pair that dominates
+all of them (docs/theory/adjacency).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyengine._core import ffi, lib
+from pyengine.laws.base import UNIT, Cells, FloatArray, Law, StepLaw
+from pyengine.laws.finite import FiniteLaw, sampled_loss
+
+__all__ = ["SplicedLaw", "SubstitutedGaussian", "SubstitutedLaplace", "spliced"]
+
+
+def _normal_cells(y: FloatArray, mean: float) -> FloatArray:
+    """Log masses of N(mean, 1) between increasing points, outermost tails included."""
+    use = np.append(True, y[1:] > y[:-1])  # cells between equal points are empty
+    inner = np.ascontiguousarray(y[use])
+    masses = np.empty(inner.size + 1)
+    lib.pe_normal_cells(
+        inner.size,
+        ffi.from_buffer("double[]", inner),
+        mean,
+        ffi.from_buffer("double[]", masses, require_writable=True),
+    )
+    whole = np.full(y.size + 1, -math.inf)
+    whole[np.append(np.flatnonzero(use), y.size)] = masses
+    return whole
+
+
+@dataclass(frozen=True)
+class SubstitutedGaussian(Law):
+    """Poisson-sampled Gaussian step under substitution; both orders have the same law.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise over the sensitivity, in (0, ∞).
+    probability : float
+        Sampling probability, in (0, 1).
+    """
+
+    noise_multiplier: float
+    probability: float
+
+    def support(self) -> tuple[float, float]:
+        """All losses."""
+        return -math.inf, math.inf
+
+    def infinite(self) -> tuple[float, float]:
+        """No infinite losses."""
+        return 0.0, 0.0
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Mixtures of normal masses between y(L), where A is shifted by -μ and B by μ.
+
+        With μ = 1/noise, μ y = L/2 + asinh((1 - p) e^{μ²/2} sinh(L/2)/p).
+        """
+        mu, p = 1.0 / self.noise_multiplier, self.probability
+        half = 0.5 * np.abs(edges)
+        log_factor = 0.5 * mu * mu + math.log1p(-p) - math.log(p)
+        with np.errstate(divide="ignore"):
+            log_sinh = half + np.log(-0.5 * np.expm1(-2.0 * half))
+        log_y = log_factor + log_sinh
+        near = np.arcsinh(np.exp(np.minimum(log_y, 19.0)))
+        asinh = np.where(log_y > 18.0, log_y + math.log(2.0), near)
+        y = np.sign(edges) * (half + asinh) / mu
+        masses = [_normal_cells(y, mean) for mean in (0.0, -mu, mu)]
+        parts = [math.log1p(-p) + masses[0], *(math.log(p) + m for m in masses[1:])]
+        log_a, log_b = np.logaddexp(parts[0], parts[1]), np.logaddexp(parts[0], parts[2])
+        reach = np.abs(y) + mu
+        reach = np.maximum(np.append(reach, 0.0), np.append(0.0, reach))
+        finite = np.where(np.isfinite(log_a), np.abs(log_a) + np.abs(log_b), 0.0)
+        error = UNIT * (128.0 + 8.0 * (finite - math.log(p)) + 12.0 * reach * reach)
+        # the relative rounding of sinh moves asinh by at most min(1, asinh), and L by less
+        rounding = 16.0 + 4.0 * np.abs(np.where(np.isfinite(log_y), log_y, 0.0)) + abs(log_factor)
+        shift = UNIT * (4.0 * np.abs(edges) + 2.0 * np.minimum(np.abs(edges), 1.0) * rounding)
+        return Cells(log_a, log_b, error, shift)
+
+
+@dataclass(frozen=True)
+class SubstitutedLaplace(Law):
+    """Poisson-sampled Laplace step under substitution; both orders have the same law.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale of the noise over the sensitivity, in (0, ∞).
+    probability : float
+        Sampling probability, in (0, 1).
+    """
+
+    noise_multiplier: float
+    probability: float
+
+    def support(self) -> tuple[float, float]:
+        """Both atoms: log of (1 - p + p e^{±μ})."""
+        high = self._largest()
+        return -high, high
+
+    def _largest(self) -> float:
+        mu, p = 1.0 / self.noise_multiplier, self.probability
+        ends = sampled_loss(p, np.array([mu, -mu]))
+        return float(ends[0] - ends[1])
+
+    def infinite(self) -> tuple[float, float]:
+        """No infinite losses."""
+        return 0.0, 0.0
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Masses in closed form between x(L), which falls from 1 to -1 (in sensitivities).
+
+        For L < 0, e^{2 μ x} = ((1 - p + p w) e^{-L} - (1 - p))/(p w), w = e^{-μ}; A's mass beyond
+        x in (0, 1) is ((1 - p) e^{-μ x} + p (2 - e^{-μ (1 - x)}))/2, B's has e^{-μ (1 + x)}.
+        """
+        mu, p = 1.0 / self.noise_multiplier, self.probability
+        top = self._largest()
+        inside = np.clip(np.abs(edges), 0.0, top)
+        # log of ((1 - p + p w) e^l - (1 - p))/(p w) = log(1 + (1 - p + p w)(e^l - 1)/(p w))
+        log_scale = float(sampled_loss(p, np.array([-mu]))[0]) - math.log(p) + mu
+        with np.errstate(divide="ignore"):
+            log_grown = np.log(np.expm1(np.minimum(inside, 700.0))) + log_scale
+        x = np.clip(0.5 * np.logaddexp(0.0, log_grown) / mu, 0.0, 1.0)
+        x = np.where(edges < 0.0, x, -x)
+        x = np.where(edges < -top, math.inf, np.where(edges >= top, -math.inf, x))
+        masses = []
+        for centre in (0.0, 1.0, -1.0):
+            masses.append(_laplace_cells(mu * (x - centre)))
+        rest = (1.0 - p) * masses[0]
+        with np.errstate(divide="ignore"):
+            log_a, log_b = np.log(rest + p * masses[1]), np.log(rest + p * masses[2])
+        error = np.full(log_a.size, UNIT * (128.0 + 16.0 * mu))
+        shift = UNIT * (64.0 + 8.0 * mu) * (np.abs(edges) + np.minimum(1.0, np.abs(edges)))
+        return Cells(log_a, log_b, error, shift)
+
+
+def _laplace_cells(y: FloatArray) -> FloatArray:
+    """Masses of the standard Laplace law between decreasing points, outermost tails included."""
+    high = np.concatenate([[math.inf], y])
+    low = np.concatenate([y, [-math.inf]])
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        gap = np.where(high == low, 0.0, high - low)
+        right = 0.5 * np.exp(-np.maximum(low, 0.0)) * -np.expm1(-np.maximum(gap, 0.0))
+        left = 0.5 * np.exp(np.minimum(high, 0.0)) * -np.expm1(-np.maximum(gap, 0.0))
+        across = -0.5 * (np.expm1(np.minimum(low, 0.0)) + np.expm1(-np.maximum(high, 0.0)))
+    return np.asarray(np.where(low >= 0.0, right, np.where(high <= 0.0, left, across)))
+
+
+@dataclass(frozen=True)
+class SplicedLaw(Law):
+    """The pair whose profile is one law's for ε >= 0 and another one's for ε <= 0.
+
+    Parameters
+    ----------
+    negative, positive : StepLaw
+        The laws whose losses below and above 0 are kept; neither has an atom at 0.
+    atom : float
+        Mass of both laws at loss 0, the change of the profile's slope there.
+    """
+
+    negative: StepLaw
+    positive: StepLaw
+    atom: float
+
+    def support(self) -> tuple[float, float]:
+        """From the one law's smallest loss to the other one's largest."""
+        return self.negative.support()[0], self.positive.support()[1]
+
+    def infinite(self) -> tuple[float, float]:
+        """A's mass alone from the one law, B's from the other."""
+        return self.negative.infinite()[0], self.positive.infinite()[1]
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Cells of both laws, joined at 0."""
+        zero = int(np.searchsorted(edges, 0.0))
+        extended = (
+            edges if zero < edges.size and edges[zero] == 0.0 else np.insert(edges, zero, 0.0)
+        )
+        low = self.negative.cells(extended[: zero + 1])
+        high = self.positive.cells(extended[zero:])
+        here = math.log(self.atom) if self.atom > 0.0 else -math.inf
+        joined = []
+        for below, above in ((low.log_a, high.log_a), (low.log_b, high.log_b)):
+            inner = np.logaddexp(below[zero], here)
+            if extended is not edges:  # the cells on both sides of 0 are one
+                inner = np.logaddexp(inner, above[1])
+            rest = above[1:] if extended is edges else above[2:]
+            joined.append(np.concatenate([below[:zero], np.array([inner]), rest]))
+        skip = 1 if extended is edges else 2
+        at_zero = max(low.error[zero], float(high.error[1]), 16.0 * UNIT)
+        error = np.concatenate([low.error[:zero], [at_zero], high.error[skip:]])
+        shift = np.concatenate([low.shift[:zero], high.shift[skip - 1 :]])
+        return Cells(joined[0], joined[1], error, shift)
+
+
+def spliced(law: FiniteLaw, probability: float) -> FiniteLaw:
+    """Dominating pair of a symmetric finite law on a batch without replacement, as atoms."""
+    up = law.poisson_sampled(probability)
+    down = up.reversed
+    negative, positive = law.loss < -4.0 * UNIT, np.abs(law.loss) <= 4.0 * UNIT
+    ties = float(np.exp(law.log_a[positive]).sum())
+    distance = law.a_infinite + float(
+        (np.exp(law.log_a[negative]) * -np.expm1(law.loss[negative])).sum()
+    )
+    atom = ties + (1.0 - probability) * distance
+    low, high = down.loss < -4.0 * UNIT * probability, up.loss > 4.0 * UNIT * probability
+    log_atom = [math.log(atom)] if atom > 0.0 else []
+    return FiniteLaw(
+        np.concatenate([down.loss[low], [0.0] * len(log_atom), up.loss[high]]),
+        np.concatenate([down.log_a[low], log_atom, up.log_a[high]]),
+        np.concatenate([down.log_b[low], log_atom, up.log_b[high]]),
+        down.a_infinite,
+        up.b_infinite,
+    )

@@ -1,0 +1,313 @@
+"""Mechanisms given by two distributions, by a log-likelihood ratio, or by a privacy profile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine import _checks
+from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.finite import FinitePair, from_probabilities
+
+__all__ = [
+    "DistributionPair",
+    "LikelihoodRatio",
+    "from_distributions",
+    "from_log_likelihood_ratio",
+    "from_profile",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DistributionPair(Step):
+    """Two continuous distributions on the line; made by `from_distributions`.
+
+    Parameters
+    ----------
+    p, q : frozen distribution
+        Law of what is released without and with the record.
+    breakpoints : tuple of float
+        Where a density or the loss is not smooth, or the loss turns.
+    """
+
+    p: Any
+    q: Any
+    breakpoints: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio(Step):
+    """A continuous distribution and a log-likelihood ratio; see `from_log_likelihood_ratio`.
+
+    Parameters
+    ----------
+    log_ratio : callable
+        log dQ/dP as a function of one float.
+    base : frozen distribution
+        P, the law of what is released without the record.
+    breakpoints : tuple of float
+        Where the base's density or the ratio is not smooth, or the ratio turns.
+    infinite_mass : float
+        Mass of Q where P has none.
+    """
+
+    log_ratio: Callable[[float], float]
+    base: Any
+    breakpoints: tuple[float, ...] = ()
+    infinite_mass: float = 0.0
+
+
+def _distribution(name: str, value: Any) -> Any:
+    missing = [m for m in ("logpdf", "ppf", "isf", "support") if not callable(getattr(value, m, 0))]
+    if missing:
+        if callable(getattr(value, "logpmf", None)):
+            raise ValueError(
+                f"{name} must be continuous, got the discrete {value!r}: "
+                "give its probabilities to from_probabilities"
+            )
+        raise ValueError(
+            f"{name} must be a frozen continuous distribution with the methods of scipy.stats; "
+            f"{value!r} has no {', '.join(missing)}"
+        )
+    return value
+
+
+def _breakpoints(values: Any) -> tuple[float, ...]:
+    points = _checks.real_array("breakpoints", list(values), -math.inf, math.inf)
+    if points.ndim != 1 or not np.isfinite(points).all():
+        raise ValueError(f"breakpoints must be finite numbers, got {values!r}")
+    return tuple(sorted({float(point) for point in points}))
+
+
+def from_distributions(p: Any, q: Any, *, breakpoints: Any = ()) -> DistributionPair:
+    """Make a mechanism of two continuous distributions on the line.
+
+    Parameters
+    ----------
+    p, q : frozen distribution
+        Law of what is released without and with the record: objects with the methods ``logpdf``
+        (of arrays), ``ppf``, ``isf`` and ``support`` of `scipy.stats`.  A part of the line that is
+        possible under one law only has infinite loss.
+    breakpoints : sequence of float
+        Points where a density has a kink or a jump, or where the loss turns.  Turns, the ends of
+        flat pieces and of supports are found without it, if they are not closer to each other than
+        a few hundredths of a standard deviation.
+
+    Returns
+    -------
+    DistributionPair
+        A single step, to be sampled and composed.
+
+    Raises
+    ------
+    ValueError
+        For objects that are no continuous distributions; when a question is asked, for densities
+        whose integral is not 1 within 1e-6.
+
+    Notes
+    -----
+    Accuracy: masses are integrals of the densities by Gauss-Legendre rules of two orders between
+    breakpoints; ten times their difference, and 1e-13, is taken as the error.  That is an estimate:
+    it is a bound for densities that are smooth between the breakpoints.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> from scipy import stats
+    >>> pair = pe.from_distributions(stats.norm(0, 1), stats.norm(1, 1))
+    >>> pair.poisson_sampled(0.1).composed(5).steps
+    5
+    """
+    return DistributionPair(_distribution("p", p), _distribution("q", q), _breakpoints(breakpoints))
+
+
+def from_log_likelihood_ratio(
+    log_ratio: Callable[[float], float],
+    base: Any,
+    *,
+    breakpoints: Any = (),
+    infinite_mass: float = 0.0,
+) -> LikelihoodRatio:
+    """Make a mechanism of a law without the record and a log-likelihood ratio.
+
+    Parameters
+    ----------
+    log_ratio : callable
+        log dQ/dP at a float, a function that Numba can compile (or one compiled already); -inf
+        where Q has no mass.
+    base : frozen distribution
+        P, the law of what is released without the record, with the methods ``logpdf`` (of arrays),
+        ``ppf``, ``isf`` and ``support`` of `scipy.stats`.
+    breakpoints : sequence of float
+        As in `from_distributions`.
+    infinite_mass : float
+        Mass of Q where P has none, in [0, 1]: it has infinite loss.
+
+    Returns
+    -------
+    LikelihoodRatio
+        A single step, to be sampled and composed.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside their domains; when a question is asked, unless E_P e^ratio is
+        1 - ``infinite_mass`` within 1e-6, or where the ratio is NaN or inf.
+
+    Notes
+    -----
+    Accuracy: as in `from_distributions`.  Needs Numba, of the extra ``engines``.
+    """
+    if not callable(log_ratio):
+        raise ValueError(f"log_ratio must be callable, got {log_ratio!r}")
+    lost = float(_checks.probability("infinite_mass", infinite_mass))
+    return LikelihoodRatio(log_ratio, _distribution("base", base), _breakpoints(breakpoints), lost)
+
+
+DEEPEST = 1e-20  # the default grid ends where the profile is this small
+POINTS = 1024
+CONVEX = 1e-9  # relative dent in a convex function that rounding may make
+
+
+def from_profile(
+    profile: Callable[[float], float], *, epsilon: Any = None, convexify: bool = False
+) -> FinitePair:
+    """Make a mechanism that is as private as a profile δ(ε) says, and no less.
+
+    Parameters
+    ----------
+    profile : callable
+        δ(ε) at a float ε >= 0, a guarantee for both directions of the neighbouring relation: values
+        in [0, 1], not increasing, convex in e^ε.
+    epsilon : sequence of float, optional
+        Increasing grid on which the profile is asked, from 0; by default 1024 equal steps to
+        where the profile is below 1e-20 or constant.
+    convexify : bool
+        Whether to take the largest convex function below the values, where they are not convex:
+        a true profile that is nowhere above them is not above that function, either.
+
+    Returns
+    -------
+    FinitePair
+        The finite pair whose profile joins the values by chords in e^ε: it dominates every
+        mechanism with this profile, so what it answers is an upper bound for γ, δ and ε and a
+        lower bound for trade-off functions, exceeding the truth by the chords' excess.  What is
+        left of δ at the end of the grid is mass at infinite loss.
+
+    Raises
+    ------
+    ValueError
+        For a profile that leaves [0, 1], increases, or is not convex unless ``convexify``.
+
+    References
+    ----------
+    V. Doroshenko, B. Ghazi, P. Kamath, R. Kumar, P. Manurangsi, Connect the Dots, PoPETs 2022 (4);
+    Y. Zhu, J. Dong, Y.-X. Wang, Optimal Accounting of Differential Privacy via Characteristic
+    Function, AISTATS 2022, Proposition 8.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> tight = pe.GaussianMechanism(2.0)
+    >>> pair = pe.from_profile(lambda epsilon: pe.delta(tight, epsilon))
+    >>> 0 < pe.delta(pair, 1.0) / pe.delta(tight, 1.0) - 1 < 1e-3
+    True
+    """
+    if not callable(profile):
+        raise ValueError(f"profile must be callable, got {profile!r}")
+    grid = _grid(profile, epsilon)
+    values = [Fraction(_value(profile, point)) for point in grid]
+    for point, before, after in zip(grid[1:], values, values[1:], strict=False):
+        if after > before and not convexify:
+            raise ValueError(f"profile must not increase, but it does before epsilon = {point!r}")
+    right = [(Fraction(math.exp(e)), v) for e, v in zip(grid, values, strict=True)]
+    # the other direction has the same profile: H_(1/t) = 1 - 1/t + H_t / t
+    left = [(1 / t, 1 - 1 / t + value / t) for t, value in reversed(right[1:])]
+    points = [(Fraction(0), Fraction(1)), *left, *right]
+    hull = _hull(points)
+    dents = [abs(_on(hull, t) - v) for t, v in points]
+    if not convexify and any(d > CONVEX * v for d, (_, v) in zip(dents, points, strict=True)):
+        where = max(range(len(dents)), key=dents.__getitem__)
+        raise ValueError(
+            "profile must be convex in e^epsilon in both directions, but is not near "
+            f"epsilon = {abs(math.log(float(points[where][0] or 1))):.6g}; "
+            "convexify=True takes the largest convex function below it"
+        )
+    return _pair_of(hull)
+
+
+def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
+    if epsilon is not None:
+        grid = _checks.real_array("epsilon", list(epsilon), 0.0, 700.0)
+        if grid.ndim != 1 or grid.size < 2 or grid[0] != 0.0 or not (np.diff(grid) > 0).all():
+            raise ValueError(f"epsilon must increase from 0, got {epsilon!r}")
+        return [float(e) for e in grid]
+    end = 1.0
+    while end < 512.0 and _value(profile, end) > max(DEEPEST, _value(profile, 2.0 * end)):
+        end *= 2.0
+    low, high = 0.0, end
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        if _value(profile, middle) > max(DEEPEST, _value(profile, end)):
+            low = middle
+        else:
+            high = middle
+    return [float(e) for e in np.linspace(0.0, high, POINTS + 1)]
+
+
+def _value(profile: Callable[[float], float], epsilon: float) -> float:
+    value = _checks.real(f"profile({epsilon:g})", profile(epsilon))
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"profile({epsilon:g}) must lie in [0, 1], got {value!r}")
+    return value
+
+
+Point = tuple[Fraction, Fraction]
+
+
+def _hull(points: list[Point]) -> list[Point]:
+    """Lower convex hull of points with increasing abscissae, exactly."""
+    hull: list[Point] = []
+    for point in points:
+        while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    while len(hull) > 1 and hull[-1][1] >= hull[-2][1]:
+        hull.pop()
+    return hull
+
+
+def _slope(a: Point, b: Point) -> Fraction:
+    return (b[1] - a[1]) / (b[0] - a[0])
+
+
+def _on(hull: list[Point], t: Fraction) -> Fraction:
+    """Value of the hull at t, constant beyond its end."""
+    from bisect import bisect_right
+
+    at = bisect_right(hull, t, key=lambda point: point[0])
+    if at == len(hull):
+        return hull[-1][1]
+    before, after = hull[at - 1], hull[at]
+    return before[1] + _slope(before, after) * (t - before[0])
+
+
+def _pair_of(hull: list[Point]) -> FinitePair:
+    """Pair (A, B) with H_t(A‖B) the hull: B has the changes of slope, A has t times as much."""
+    slopes = [
+        Fraction(-1),
+        *(_slope(a, b) for a, b in pairwise(hull)),
+        Fraction(0),
+    ]
+    b = [after - before for before, after in pairwise(slopes)]
+    a = [t * mass for (t, _), mass in zip(hull, b, strict=True)]
+    return from_probabilities([*a, hull[-1][1]], [*b, Fraction(0)])

@@ -1,0 +1,1 @@
+"""Verification: numbers that another program made, beside the truth."""

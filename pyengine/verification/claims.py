@@ -1,0 +1,235 @@
+"""Claims: the values of a file, with what they are said to be the answer to."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pyengine import _checks
+from pyengine.api import QUESTIONS
+from pyengine.engines.select import ADJACENCIES
+from pyengine.mechanisms import Mechanism
+from pyengine.tables.numbers import Literal, fraction, number_text
+from pyengine.tables.spec import argument_text
+from pyengine.tables.workflows import KINDS, Phase, Workflow, parameters, phase
+
+__all__ = ["Claim", "ClaimsError", "read"]
+
+SUFFIXES = (".csv", ".json", ".jsonl")
+NUMBERS = ("value", "lower", "upper")
+ASKED = ("question", "adjacency", "argument", "at")
+# Columns of our own tables that say nothing about what is claimed.
+SILENT = ("error", "certainty", "engine", "message", "pyengine")
+SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}
+
+
+class ClaimsError(ValueError):
+    """A file that cannot be understood; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One row of a file.
+
+    Parameters
+    ----------
+    row : int
+        Its number, from 1, without the header.
+    workflow : str
+        The name that the file gives the run, or its parameters.
+    mechanism : Mechanism
+        What was asked about.
+    question, adjacency, at : str
+        What was asked; ``at`` is exact text.
+    value, lower, upper : str or None
+        What the file says: a decimal number, "inf" or "nan"; None where it says nothing.
+    """
+
+    row: int
+    workflow: str
+    mechanism: Mechanism
+    question: str
+    adjacency: str
+    at: str
+    value: str | None
+    lower: str | None
+    upper: str | None
+
+
+def read(path: Path, *, doubles: bool = False, ignore: Collection[str] = ()) -> list[Claim]:
+    """Read the rows of a file.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.csv`` file with a header, a ``.jsonl`` file with an object on each line, or a ``.json``
+        file with a list of objects, or with one in its ``rows``.
+    doubles : bool
+        Whether the program worked on the doubles nearest to the numbers in the file; else they are
+        exact decimals.
+    ignore : collection of str
+        Columns that mean something else.
+
+    Returns
+    -------
+    list of Claim
+        At least one with a value.
+
+    Raises
+    ------
+    ClaimsError
+        For anything that is not understood: nothing is skipped in silence.
+    OSError
+        If the file cannot be read.
+    """
+    if path.suffix not in SUFFIXES:
+        raise ClaimsError(f"{path}: the name must end with {', '.join(SUFFIXES)}")
+    try:
+        claims = [
+            _claim(number, {key: row[key] for key in row if key not in ignore}, doubles)
+            for number, row in enumerate(_rows(path), start=1)
+        ]
+    except (ValueError, csv.Error) as error:
+        raise ClaimsError(f"{path}: {error}") from None
+    if all(claim.value is None for claim in claims):
+        raise ClaimsError(f"{path}: no row has a value")
+    return claims
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not a UTF-8 text ({error})") from None
+    if path.suffix == ".csv":
+        yield from _csv_rows(text)
+        return
+    if path.suffix == ".jsonl":
+        found: Any = []
+        for number, line in enumerate(text.splitlines(), start=1):
+            try:
+                found.append(_json(line))
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from None
+    else:
+        found = _json(text)
+        if isinstance(found, dict):
+            found = found.get("rows")
+    if not isinstance(found, list):
+        raise ValueError("must be a list of rows, or an object with one in 'rows'")
+    for number, row in enumerate(found, start=1):
+        if not isinstance(row, dict):
+            raise ValueError(f"row {number}: must be an object, got {row!r}")
+        yield {key: cell for key, cell in row.items() if cell is not None}
+
+
+def _csv_rows(text: str) -> Iterator[dict[str, Any]]:
+    reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
+    names = reader.fieldnames or []
+    if len(set(names)) < len(names):
+        raise ValueError(f"the header names a column twice: {', '.join(names)}")
+    for number, row in enumerate(reader, start=1):
+        if None in row or None in row.values():
+            raise ValueError(f"row {number}: must have {len(names)} cells, as the header has")
+        yield {key: cell.strip() for key, cell in row.items() if cell.strip()}
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, parse_float=Literal, parse_constant=Literal)
+
+
+def _claim(number: int, row: Mapping[str, Any], doubles: bool) -> Claim:
+    try:
+        for key in ("question", "at"):
+            if key not in row:
+                raise ValueError(f"{key} is missing")
+        question = _checks.choice("question", row["question"], tuple(QUESTIONS))
+        argument = row.get("argument", QUESTIONS[question].argument)
+        _checks.choice("argument", argument, (QUESTIONS[question].argument,))
+        adjacency = _checks.choice("adjacency", row.get("adjacency", "add_remove"), ADJACENCIES)
+        at = argument_text(question, row["at"])
+        workflow = _workflow(row, doubles)
+        return Claim(
+            number,
+            workflow.name,
+            workflow.mechanism,
+            question,
+            adjacency,
+            _double(at) if doubles else at,
+            *(_claimed(name, row.get(name)) for name in NUMBERS),
+        )
+    except ValueError as error:
+        raise ValueError(f"row {number}: {error}") from None
+
+
+def _workflow(row: Mapping[str, Any], doubles: bool) -> Workflow:
+    """Workflow of a row: its mechanism is a name with parameters beside it, or JSON."""
+    rest = {
+        key: cell
+        for key, cell in row.items()
+        if key not in (*ASKED, *NUMBERS, *SILENT, "workflow", "mechanism")
+    }
+    mechanism = row.get("mechanism")
+    if isinstance(mechanism, str) and mechanism.lstrip().startswith("["):
+        mechanism = _json(mechanism)
+    if isinstance(mechanism, list):
+        if rest:
+            raise ValueError(f"unknown column {next(iter(rest))!r} beside a list of phases")
+        if not mechanism or not all(isinstance(item, dict) for item in mechanism):
+            raise ValueError(f"mechanism must be a name or a list of objects, got {mechanism!r}")
+        phases = mechanism
+    else:
+        # a table has columns that only some of its kinds of mechanism have
+        phases = [rest if mechanism is None else {"mechanism": mechanism, **rest}]
+    try:
+        made = tuple(phase(_doubled(table) if doubles else table) for table in phases)
+    except ValueError as error:
+        unknown = [key for key in rest if key not in _all_parameters()]
+        if unknown:
+            raise ValueError(f"unknown column {unknown[0]!r} (--ignore it?)") from None
+        raise ValueError(str(error)) from None
+    name = row.get("workflow") or "; ".join(map(_in_words, made))
+    return Workflow(str(name), made)
+
+
+def _all_parameters() -> set[str]:
+    return {name for kind in KINDS for name in parameters(kind)}
+
+
+def _in_words(made: Phase) -> str:
+    words = [
+        f"{SHORT.get(key, key)} {value}" for key, value in made.parameters if isinstance(value, str)
+    ]
+    return f"{made.kind.removesuffix('Mechanism')} {', '.join(words)}"
+
+
+def _doubled(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: cell if key == "mechanism" else _rounded(key, cell) for key, cell in table.items()}
+
+
+def _rounded(key: str, cell: Any) -> Any:
+    if isinstance(cell, list):
+        return [_rounded(key, entry) for entry in cell]
+    return _double(number_text(key, cell))
+
+
+def _double(text: str) -> str:
+    """Exact text of the double nearest to a number."""
+    return str(Fraction(_checks.as_double(fraction(text))))
+
+
+def _claimed(name: str, cell: Any) -> str | None:
+    if cell is None:
+        return None
+    word = str(cell).strip().lower().lstrip("+")
+    if word in ("inf", "infinity", "nan"):
+        return word[:3]
+    text = number_text(name, cell)
+    if "/" in text:
+        raise ValueError(f"{name} must be a decimal number, got {cell!r}")
+    return text

@@ -1,0 +1,331 @@
+"""The papers' approximations against the exact engines, and the intervals of Monte Carlo."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pyengine as pe
+from pyengine._core import ffi, lib
+from pyengine.approximations import clt_mu, edgeworth_gamma, monte_carlo_gamma
+from pyengine.engines.edgeworth import EdgeworthPair
+from pyengine.engines.intervals import bennett_interval
+from pyengine.engines.measures import losses
+from pyengine.engines.monte_carlo import MonteCarloPair, Sample
+from pyengine.engines.sampling import sample_losses
+from pyengine.engines.transport import loss_table
+
+IMAGENET = pe.dp_sgd(2.5, 0.0127, 72_000)
+MANY = pe.dp_sgd(1.0, 0.01, 1000)
+KAPPA = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
+ADJACENCIES = ("add", "remove", "add_remove")
+QUIET = pytest.mark.filterwarnings("ignore::pyengine.ApproximationWarning")
+
+# mu = sensitivity/scale, steps, kappa = P(S > c), gamma = Q(S > c) of the Laplace mechanism:
+# trinomial mixtures of Irwin and Hall's laws in ball arithmetic, rounded to 12 digits
+LAPLACE = (
+    (1.0, 10, 0.00532690867520, 0.574800617678),
+    (0.25, 20, 0.0171720081944, 0.147509890677),
+    (0.6, 8, 0.197372805100, 0.761507111430),
+)
+
+
+def test_threefry_known_answers() -> None:
+    """Vectors of Random123 (kat_vectors, threefry2x64 20)."""
+    ones = 2**64 - 1
+    pi = (0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0, 0x082EFA98EC4E6C89)
+    vectors = {
+        (0, 0, 0, 0): (0xC2B6E3A8C2C69865, 0x6F81ED42F350084D),
+        (ones, ones, ones, ones): (0xE02CB7C4D95D277A, 0xD06633D0893B8B68),
+        (pi[2], pi[3], pi[0], pi[1]): (0x263C7D30BB0F0AF1, 0x56BE8361D3311526),
+    }
+    out = ffi.new("uint64_t[2]")
+    for key_and_counter, expected in vectors.items():
+        lib.pe_threefry(*key_and_counter, out)
+        assert tuple(out) == expected
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_edgeworth_imagenet(adjacency: str) -> None:
+    truth = pe.gamma_bound(IMAGENET, KAPPA, adjacency=adjacency)
+    found = pe.gamma_bound(IMAGENET, KAPPA, adjacency=adjacency, method="edgeworth", bounds=True)
+    assert np.all(np.abs(found.value / truth - 1.0) < 1e-8)
+    # the smaller side keeps its own accuracy
+    assert np.all(np.abs((1.0 - found.value) / (1.0 - truth) - 1.0) < 1e-7)
+    inside = slice(2 if adjacency != "add" else 0, None)
+    assert np.all((found.lower <= truth + 1e-13)[inside])
+    assert np.all((truth <= found.upper + 1e-13)[inside])
+
+
+@pytest.mark.parametrize("order", range(5))
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_edgeworth_converges_at_its_rate(order: int, adjacency: str) -> None:
+    """16 times the steps make the error of order k at least 2^(3/2 (k + 1)) times smaller."""
+    kappa = np.array([0.02, 0.2])
+    error = []
+    for steps in (400, 6400):
+        # the composed law keeps its distance, each of its steps loses some
+        mechanism = pe.dp_sgd(4.0 * (steps / 400) ** 0.5, 0.2, steps)
+        truth = pe.gamma_bound(mechanism, kappa, adjacency=adjacency)
+        found = edgeworth_gamma(mechanism, kappa, order=order, adjacency=adjacency)
+        error.append(float(np.max(np.abs(found - truth))))
+    assert error[1] <= max(error[0] / 2.0 ** (1.5 * (order + 1)), 2e-14)
+
+
+def test_edgeworth_orders_improve() -> None:
+    errors = [
+        abs(edgeworth_gamma(IMAGENET, 1e-3, order=order) / pe.gamma_bound(IMAGENET, 1e-3) - 1.0)
+        for order in range(5)
+    ]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] < 0.02
+    assert errors[4] < 1e-11
+
+
+def test_edgeworth_heterogeneous() -> None:
+    parts = [pe.dp_sgd(noise, p, 2000) for noise, p in ((3.0, 0.05), (4.0, 0.02), (5.0, 0.1))]
+    mechanism = pe.compose(*parts)
+    truth = pe.gamma_bound(mechanism, KAPPA[1:])
+    assert np.allclose(edgeworth_gamma(mechanism, KAPPA[1:]), truth, rtol=1e-5, atol=0)
+    halves = pe.compose(pe.dp_sgd(1.0, 0.01, 400), pe.dp_sgd(1.0 + 1e-15, 0.01, 600))
+    assert np.allclose(edgeworth_gamma(halves, 0.1), edgeworth_gamma(MANY, 0.1), rtol=1e-12)
+
+
+@QUIET
+@pytest.mark.parametrize(("mu", "steps", "kappa", "gamma"), LAPLACE)
+def test_laplace(mu: float, steps: int, kappa: float, gamma: float) -> None:
+    mechanism = pe.LaplaceMechanism(1.0 / mu).composed(steps)
+    assert abs(edgeworth_gamma(mechanism, kappa) / gamma - 1.0) < 3e-3
+    found = monte_carlo_gamma(mechanism, kappa, samples=50_000)
+    assert found.lower < gamma < found.upper
+    assert abs(found.value / gamma - 1.0) < 0.01
+    plain = monte_carlo_gamma(mechanism, kappa, samples=50_000, tilted=False)
+    assert plain.lower < gamma < plain.upper
+
+
+def test_laplace_one_step_is_closed_form() -> None:
+    """Corollary 1 of Kaissis et al. 2023, in the range where e^{-μ}/2 <= α <= 1/2."""
+    mechanism, alpha = pe.LaplaceMechanism(1.0), np.array([0.25, 0.4])
+    found = monte_carlo_gamma(mechanism, alpha, samples=10**5, tilted=False)
+    gamma = 1.0 - np.exp(-1.0) / (4.0 * alpha)
+    assert np.all((found.lower < gamma) & (gamma < found.upper))
+    assert np.allclose(found.value, gamma, rtol=0.01)
+
+
+def test_edgeworth_warns_outside_its_range() -> None:
+    rare = pe.dp_sgd(0.5, 1e-4, 100)
+    with pytest.warns(pe.ApproximationWarning, match="method='edgeworth' is outside its range"):
+        found = pe.gamma_bound(rare, 1e-6, method="edgeworth", bounds=True)
+    assert found.lower <= pe.gamma_bound(rare, 1e-6) <= found.upper
+
+
+def test_edgeworth_estimates_its_error() -> None:
+    """The estimate is at least a third of the error in 9 of 10 cases, and usually larger."""
+    good = total = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pe.ApproximationWarning)
+        for noise in (0.8, 2.0):
+            for p in (1e-3, 0.02, 0.3):
+                for steps in (100, 3000):
+                    mechanism = pe.dp_sgd(noise, p, steps)
+                    kappa = np.array([1e-4, 0.01, 0.3])
+                    truth = pe.gamma_bound(mechanism, kappa)
+                    found = edgeworth_gamma(mechanism, kappa, bounds=True)
+                    estimate = np.maximum(found.upper - found.value, found.value - found.lower)
+                    good += int(np.sum(np.abs(found.value - truth) <= 3.0 * estimate + 1e-14))
+                    total += kappa.size
+    assert good >= 0.9 * total
+
+
+def test_clt() -> None:
+    assert clt_mu(IMAGENET) == pytest.approx(0.0127 * np.sqrt(72_000 * np.expm1(1 / 6.25)))
+    mixed = pe.compose(pe.dp_sgd(2.0, 0.1, 30), pe.LaplaceMechanism(3.0).composed(5))
+    b = 1.0 / 3.0
+    chi = 2.0 / 3.0 * np.exp(b) + np.exp(-2.0 * b) / 3.0 - 1.0
+    assert clt_mu(mixed) == pytest.approx(np.sqrt(30 * 0.01 * np.expm1(0.25) + 5 * chi))
+    truth = pe.gamma_bound(IMAGENET, KAPPA, adjacency="remove")
+    found = pe.gamma_bound(IMAGENET, KAPPA, adjacency="remove", method="clt", bounds=True)
+    assert np.all(np.abs(found.value / truth - 1.0) < 0.06)
+    assert np.all((found.lower <= truth) & (truth <= found.upper))
+    assert np.array_equal(found.value, pe.gamma_bound(IMAGENET, KAPPA, method="clt"))
+    with pytest.raises(pe.AccuracyError, match="overflows"):
+        clt_mu(pe.dp_sgd(0.03, 0.1, 10))
+
+
+@QUIET
+@pytest.mark.parametrize("method", ["edgeworth", "clt", "monte_carlo"])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_all_questions(method: str, adjacency: str) -> None:
+    """Each question in the neighbourhood of truth, within the bounds, and consistent in itself."""
+    keywords = {"adjacency": adjacency, "method": method}
+    mechanism = pe.dp_sgd(1.5, 0.05, 100)
+    alpha = np.array([0.0, 0.05, 0.3, 0.42, 0.5, 0.7, 0.95, 1.0])
+    beta = pe.trade_off(mechanism, alpha, **keywords)
+    assert np.allclose(beta, pe.trade_off(mechanism, alpha, adjacency=adjacency), atol=7e-3)
+    assert np.allclose(beta, 1.0 - pe.gamma_bound(mechanism, alpha, **keywords), atol=1e-15)
+    assert beta[0] == 1.0
+    assert beta[-1] == 0.0
+    epsilon = np.array([0.0, 0.2, 0.6, np.inf])
+    found = pe.delta(mechanism, epsilon, bounds=True, **keywords)
+    truth = pe.delta(mechanism, epsilon, adjacency=adjacency)
+    assert np.allclose(found.value, truth, atol=8e-3)
+    assert np.all((found.lower <= truth) & (truth <= found.upper + 1e-6))
+    inverse = pe.epsilon(mechanism, found.value[1:3], **keywords)
+    assert np.allclose(inverse, epsilon[1:3], rtol=1e-3)
+    assert pe.epsilon(mechanism, 1.0, **keywords) == 0.0
+    assert (
+        pe.epsilon(mechanism, 0.0, **keywords)
+        >= pe.epsilon(mechanism, 0.0, adjacency=adjacency) - 1e-9
+    )
+    nothing = pe.dp_sgd(1.0, 0.0, 5)
+    assert pe.gamma_bound(nothing, 0.3, **keywords) == pytest.approx(0.3, abs=1e-9)
+    assert pe.delta(nothing, 0.1, **keywords) == 0.0
+    assert pe.epsilon(nothing, 0.1, **keywords) == 0.0
+
+
+@QUIET
+@settings(max_examples=25, deadline=None)
+@given(
+    noise=st.floats(0.5, 20.0),
+    p=st.floats(1e-3, 1.0),
+    steps=st.integers(1, 10_000),
+    order=st.integers(0, 4),
+    adjacency=st.sampled_from(ADJACENCIES),
+)
+def test_edgeworth_is_a_trade_off_function(
+    noise: float, p: float, steps: int, order: int, adjacency: str
+) -> None:
+    alpha = np.linspace(0.0, 1.0, 41)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pe.ApproximationWarning)
+        found = edgeworth_gamma(
+            pe.dp_sgd(noise, p, steps), alpha, order=order, adjacency=adjacency, bounds=True
+        )
+    assert np.all((alpha <= found.lower) & (found.lower <= found.value))
+    assert np.all((found.value <= found.upper) & (found.upper <= 1.0))
+    assert np.all(np.diff(found.value) >= -1e-9)
+
+
+def test_samples_do_not_depend_on_threads_or_split() -> None:
+    step = pe.GaussianMechanism(1.0).poisson_sampled(0.1)
+    tables = [
+        loss_table(step, 7, 0.0, reversed_=False),
+        loss_table(pe.LaplaceMechanism(2.0), 4, 0.5, reversed_=True),
+    ]
+    all_at_once = sample_losses(tables, 70_000, 5, threads=1)
+    assert np.array_equal(all_at_once, sample_losses(tables, 70_000, 5, threads=3))
+    assert np.array_equal(all_at_once[:1001], sample_losses(tables, 1001, 5, threads=2))
+    assert not np.array_equal(all_at_once[:9], sample_losses(tables, 9, 6, threads=1))
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.7, 8.0])
+@pytest.mark.parametrize("reversed_", [False, True])
+@pytest.mark.parametrize("base", [pe.GaussianMechanism(0.7), pe.LaplaceMechanism(0.7)])
+def test_sampled_moments(base: pe.mechanisms.Step, reversed_: bool, tilt: float) -> None:
+    """Mean and variance of the tilted loss and its normalising constant against quadrature."""
+    mechanism = base.poisson_sampled(0.3).composed(1)
+    (term,) = losses(mechanism, "remove" if reversed_ else "add")
+    weight = term.under_a * np.exp(tilt * term.loss)
+    constant = weight.sum()
+    mean = weight @ term.loss / constant
+    deviation = np.sqrt(weight @ (term.loss - mean) ** 2 / constant)
+    table = loss_table(base.poisson_sampled(0.3), 1, tilt, reversed_=reversed_)
+    assert table.log_mgf == pytest.approx(np.log(constant), abs=1e-9)
+    drawn = sample_losses([table], 200_000, 3)
+    assert abs(drawn.mean() - mean) < 5.0 * deviation / np.sqrt(drawn.size)
+    assert drawn.std() == pytest.approx(deviation, rel=0.02)
+
+
+def test_monte_carlo_memory_does_not_grow_with_steps() -> None:
+    """10^6 samples of 100 steps: 800 MB as the array of the paper, below 100 MB here."""
+    tracemalloc.start()
+    MonteCarloPair(pe.dp_sgd(1.0, 0.01, 100), "add", samples=10**6, threads=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+@pytest.mark.parametrize("kappa", [1e-12, 1e-4, 0.3])
+def test_tilted_relative_error_does_not_blow_up(kappa: float, adjacency: str) -> None:
+    found = monte_carlo_gamma(MANY, kappa, adjacency=adjacency, samples=20_000)
+    truth = pe.gamma_bound(MANY, kappa, adjacency=adjacency)
+    assert abs(found.value / truth - 1.0) < 0.02
+    assert found.lower < truth < found.upper
+    assert found.upper / found.lower < 2.5
+
+
+@pytest.mark.parametrize("tilted", [False, True])
+def test_intervals_cover(tilted: bool) -> None:
+    """At confidence 0.8 at least 80 % of seeded runs hold the truth (tools/coverage.py: 1,000)."""
+    mechanism, kappa, runs = pe.dp_sgd(2.0, 0.2, 20), 0.05, 60
+    truth = pe.gamma_bound(mechanism, kappa)
+    held = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pe.ApproximationWarning)
+        for seed in range(runs):
+            found = monte_carlo_gamma(
+                mechanism, kappa, samples=3000, seed=seed, confidence=0.8, tilted=tilted, threads=1
+            )
+            assert found.lower <= found.value <= found.upper
+            held += found.lower <= truth <= found.upper
+    assert held >= 0.8 * runs
+
+
+def test_algorithm_1_last_line() -> None:
+    """Hayes et al. 2023 print the mean of the kept ratios; that is γ/κ, and exceeds 1."""
+    mechanism, kappa = pe.dp_sgd(2.0, 0.2, 20), 0.1
+    sample = Sample(mechanism, "add", 50_000, seed=0)
+    kept = np.exp(sample.loss[: round(kappa * sample.size)])
+    truth = pe.gamma_bound(mechanism, kappa)
+    assert kept.mean() > 1.0
+    assert kept.sum() / sample.size == pytest.approx(truth, rel=0.02)
+
+
+def test_bennett_interval_is_the_inverse_of_its_bound() -> None:
+    mean, bound, size = np.array([0.0, 0.01, 0.5]), np.ones(3), 1000
+    lower, upper = bennett_interval(mean, mean, bound, size, 0.05)
+    assert np.all((lower <= mean) & (mean < upper))
+    for edge in (lower[1:], upper):
+        x = mean[-edge.size :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            exponent = np.where(x > 0, x * np.log(x / edge), 0.0) - x + edge
+        assert np.allclose(exponent, np.log(2.0 / 0.05) / size, rtol=1e-9)
+    assert bennett_interval(mean, mean, np.full(3, np.inf), size, 0.05)[1].tolist() == [np.inf] * 3
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: edgeworth_gamma(MANY, 0.1, order=5), "order must be at most 4, got 5"),
+        (lambda: edgeworth_gamma(MANY, 1.1), r"kappa must lie in \[0, 1\], got 1.1"),
+        (lambda: edgeworth_gamma(3, 0.1), "mechanism must be a Mechanism, got 3"),
+        (lambda: monte_carlo_gamma(MANY, 0.1, samples=1), "samples must be an integer >= 2"),
+        (lambda: monte_carlo_gamma(MANY, 0.1, seed=2**64), r"seed must be below 2\^64"),
+        (lambda: monte_carlo_gamma(MANY, 0.1, confidence=1.0), r"confidence must lie in \(0, 1\)"),
+        (lambda: monte_carlo_gamma(MANY, 0.1, adjacency="add_remove"), "adjacency must be one of"),
+        (
+            lambda: pe.gamma_bound(pe.RandomizedResponse(0.7), 0.1, method="edgeworth"),
+            "mechanism must be composed of Gaussian and Laplace steps",
+        ),
+    ],
+)
+def test_bad_input(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_too_steep_to_sample() -> None:
+    with pytest.raises(pe.AccuracyError, match="too steep"):
+        monte_carlo_gamma(pe.dp_sgd(0.02, 0.5, 10**6), 1e-3, samples=100)
+
+
+def test_estimates_of_the_lowest_orders() -> None:
+    """Order 0 compares itself with order 1, and that one with it."""
+    zero, one = (EdgeworthPair(MANY, "add", order).trade_off(np.array([0.1])) for order in (0, 1))
+    assert np.allclose(zero.beta.upper - zero.beta.value, one.beta.upper - one.beta.value)

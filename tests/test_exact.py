@@ -1,0 +1,240 @@
+"""Exact sums against fractions, published exact values and each other."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pyengine as pe
+from pyengine.laws.composition import composition_law
+
+# N-fold Laplace composition, mu = sensitivity/scale: kappa = P(S > c), gamma = Q(S > c) and
+# delta = H_{e^c}(Q||P), from a trinomial mixture of Irwin-Hall laws in ball arithmetic.
+LAPLACE = [
+    (
+        "1", 1, "0.3", "0.261022888380508023947304068604",
+        "0.647655955140643282822589650485", "0.295311910281286565645179300969",
+    ),
+    (
+        "1", 10, "3.3", "0.00532690867521527493696617750183",
+        "0.574800617677584689696889180655", "0.430374066203252780821165609078",
+    ),
+    (
+        "1", 10, "9.95", "5.62077828930461838597232216534e-8",
+        "0.00123148560224139948504139438540", "5.38076354795618233643654325555e-5",
+    ),
+    (
+        "0.25", 20, "1.7", "0.0171720081944788762468031166600",
+        "0.147509890676668127403490565174", "0.0535112212097823819163670003801",
+    ),
+    (
+        "0.6", 8, "0.05", "0.197372805100106321178729064022",
+        "0.761507114297170276692227955799", "0.554014789084770195209964650068",
+    ),
+]  # fmt: skip
+
+
+def between(bounds: Any, truth: Any, rounding: float = 4e-15) -> bool:
+    """Whether the truth lies between bounds, and the value beside it.
+
+    The arguments of a question are doubles, the truth's are not: hence some rounding.
+    """
+    low, value, high = (mpmath.mpf(float(x)) for x in bounds)
+    slack = mpmath.mpf(truth) * rounding
+    return bool(low - slack <= truth <= high + slack and low <= value <= high)
+
+
+@pytest.mark.parametrize(("mu", "steps", "c", "kappa", "gamma", "delta"), LAPLACE)
+def test_laplace_composition(
+    mu: str, steps: int, c: str, kappa: str, gamma: str, delta: str
+) -> None:
+    mechanism = pe.LaplaceMechanism(1 / Fraction(mu)).composed(steps)
+    ask: Any = {"method": "exact", "bounds": True}
+    assert between(pe.gamma_bound(mechanism, float(kappa), **ask), mpmath.mpf(gamma))
+    assert between(pe.delta(mechanism, float(c), **ask), mpmath.mpf(delta), 1e-13)
+    found = pe.epsilon(mechanism, float(delta), **ask)
+    assert found.lower * (1 - 1e-13) <= float(c) <= found.upper * (1 + 1e-13)
+    for adjacency in ("add", "remove"):  # one law in both orders
+        assert pe.delta(mechanism, float(c), adjacency=adjacency) == pe.delta(mechanism, float(c))
+
+
+def test_laplace_brackets_are_narrow() -> None:
+    mechanism = pe.LaplaceMechanism(3.0).composed(100)
+    for ask, x in ((pe.gamma_bound, 1e-12), (pe.delta, 20.0), (pe.trade_off, 0.3)):
+        bounds = ask(mechanism, x, method="exact", bounds=True)
+        assert 0 < bounds.upper - bounds.lower < 1e-10 * bounds.value
+
+
+def outcomes_of(pairs: list[tuple[list[Fraction], list[Fraction]]]) -> list[tuple[Any, Any]]:
+    """All outcomes of a product of pairs, with both probabilities."""
+    steps = [list(zip(p, q, strict=True)) for p, q in pairs]
+    products = itertools.product(*steps)
+    return [
+        tuple(math.prod((s[side] for s in path), start=Fraction(1)) for side in (0, 1))
+        for path in products
+    ]
+
+
+def brute_profile(outcomes: list[tuple[Any, Any]], t: Fraction) -> Fraction:
+    return sum((max(a - t * b, Fraction(0)) for a, b in outcomes), Fraction(0))
+
+
+def brute_gamma(outcomes: list[tuple[Any, Any]], alpha: Fraction) -> Fraction:
+    """Largest mass of b for mass alpha of a: a knapsack of fractions."""
+    order = sorted(outcomes, key=lambda o: o[0] / o[1] if o[1] else Fraction(10**9))
+    left, gained = alpha, Fraction(0)
+    for a, b in order:
+        share = Fraction(1) if a <= left else left / a
+        gained += share * b
+        left -= share * a
+    return gained
+
+
+weights = st.lists(st.integers(0, 6), min_size=2, max_size=4)
+
+
+@st.composite
+def pairs(draw: Any) -> tuple[list[Fraction], list[Fraction]]:
+    p = draw(weights.filter(any))
+    q = draw(st.lists(st.integers(0, 6), min_size=len(p), max_size=len(p)).filter(any))
+    return [Fraction(x, sum(p)) for x in p], [Fraction(x, sum(q)) for x in q]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(pairs(), min_size=1, max_size=2),
+    st.integers(1, 3),
+    st.fractions(0, 1, max_denominator=50),
+    st.integers(1, 40),
+)
+def test_finite_pairs_against_fractions(
+    steps: list[tuple[list[Fraction], list[Fraction]]], times: int, alpha: Fraction, tenths: int
+) -> None:
+    """Any pairs, zeros among them, composed with each other; every direction."""
+    mechanism = pe.compose(*(pe.from_probabilities(p, q).composed(times) for p, q in steps))
+    outcomes = outcomes_of([pair for pair in steps for _ in range(times)])
+    back = [(b, a) for a, b in outcomes]
+    ask: Any = {"method": "exact", "bounds": True}
+    epsilon = math.log1p(tenths / 10.0)
+    t = Fraction(math.exp(epsilon))
+    for adjacency, these in (("add", outcomes), ("remove", back)):
+        found = pe.delta(mechanism, epsilon, adjacency=adjacency, **ask)
+        assert found.lower - 1e-15 <= brute_profile(these, t) <= found.upper + 1e-15
+        assert found.upper - found.lower <= 1e-12
+        x = float(alpha)
+        gamma = pe.gamma_bound(mechanism, x, adjacency=adjacency, **ask)
+        assert gamma.lower <= brute_gamma(these, Fraction(x)) <= gamma.upper
+        assert gamma.upper - gamma.lower <= 1e-12
+        beta = pe.trade_off(mechanism, x, adjacency=adjacency, **ask)
+        assert beta.lower <= 1 - brute_gamma(these, Fraction(x)) <= beta.upper
+
+
+@settings(max_examples=25, deadline=None)
+@given(pairs(), st.integers(1, 3), st.floats(1e-4, 1.0))
+def test_epsilon_inverts_delta(
+    pair: tuple[list[Fraction], list[Fraction]], steps: int, delta: float
+) -> None:
+    mechanism = pe.from_probabilities(*pair).composed(steps)
+    for adjacency in ("add", "remove", "add_remove"):
+        found = pe.epsilon(mechanism, delta, adjacency=adjacency, bounds=True)
+        assert found.lower <= found.value <= found.upper
+        if found.upper < math.inf:
+            assert pe.delta(mechanism, found.upper, adjacency=adjacency) <= delta * (1 + 1e-12)
+        if found.lower > 0:
+            below = pe.delta(mechanism, found.lower * (1 - 1e-9), adjacency=adjacency)
+            assert below >= delta * (1 - 1e-9)
+
+
+@settings(max_examples=12, deadline=None)
+@given(pairs(), st.integers(1, 3))
+def test_hull_of_both_orders(pair: tuple[list[Fraction], list[Fraction]], steps: int) -> None:
+    """Convex, below both functions, symmetric, and touched by a line of each slope."""
+    mechanism = pe.from_probabilities(*pair).composed(steps)
+    alpha = np.linspace(0.0, 1.0, 41)
+    hull = pe.trade_off(mechanism, alpha, bounds=True)
+    both = [pe.trade_off(mechanism, alpha, adjacency=a) for a in ("add", "remove")]
+    assert (hull.value <= np.minimum(*both) + 1e-12).all()
+    assert (np.diff(hull.value, 2) >= -1e-12).all()
+    assert (hull.lower <= hull.value).all()
+    assert (hull.value <= hull.upper).all()
+    assert (hull.upper - hull.lower <= 1e-9).all()
+    inside = (hull.value > 1e-9) & (alpha > 0)
+    mirrored = pe.trade_off(mechanism, hull.value[inside])
+    # where the hull falls to 0 before 1, its mirror image starts below 1 at 0
+    assert np.allclose(mirrored, alpha[inside], atol=1e-9)
+
+
+@pytest.mark.parametrize("categories", [2, 5])
+def test_randomized_response_is_a_lattice(categories: int) -> None:
+    """Losses -ε, 0 and ε: 2 N + 1 values after N steps; against binomials for two categories."""
+    steps, truth = 500, Fraction(3, 5)
+    mechanism = pe.RandomizedResponse(truth, categories).composed(steps)
+    ((law, _),) = composition_law(mechanism, "add")
+    assert law.spacing() is not None
+    found = pe.delta(mechanism, 2.0, method="exact", bounds=True)
+    assert found.upper - found.lower < 1e-9 * found.value
+    if categories == 2:
+        with mpmath.workdps(40):
+            p, q, e = mpmath.mpf(3) / 5, mpmath.mpf(2) / 5, mpmath.exp(2)
+            truth_value = mpmath.fsum(
+                mpmath.binomial(steps, k)
+                * max(p**k * q ** (steps - k) - e * q**k * p ** (steps - k), 0)
+                for k in range(steps + 1)
+            )
+        assert between(found, truth_value)
+
+
+def test_generic_mechanism_composes_as_the_theorem_of_kairouz_oh_and_viswanath() -> None:
+    """Example: 1 - (1 - δ)^N (1 - δ_N), with binomial sums (Theorem 3.3 there)."""
+    epsilon, delta, steps, i = 0.3, 1e-4, 6, 2
+    mechanism = pe.GenericMechanism(epsilon, delta).composed(steps)
+    at = (steps - 2 * i) * epsilon
+    inner = (
+        sum(
+            math.comb(steps, k)
+            * (math.exp((steps - k) * epsilon) - math.exp((steps - 2 * i + k) * epsilon))
+            for k in range(i)
+        )
+        / (1 + math.exp(epsilon)) ** steps
+    )
+    expected = 1 - (1 - delta) ** steps * (1 - inner)
+    assert pe.delta(mechanism, at) == pytest.approx(expected, rel=1e-13)
+    lost = -math.expm1(steps * math.log1p(-delta))
+    assert 0 < pe.epsilon(mechanism, lost * (1 + 1e-6)) <= steps * epsilon
+    assert pe.epsilon(mechanism, lost * (1 - 1e-6)) == math.inf
+    assert pe.epsilon(mechanism, 1e-4) == math.inf
+
+
+def test_refusals_name_what_would_help() -> None:
+    mixed = pe.compose(pe.LaplaceMechanism(1.0), pe.LaplaceMechanism(2.0))
+    with pytest.raises(pe.AccuracyError, match="equal Laplace steps"):
+        pe.delta(mixed, 1.0, method="exact")
+    with pytest.raises(pe.AccuracyError, match="products"):
+        pe.delta(
+            pe.DiscreteGaussianMechanism(1.0, 20).poisson_sampled(0.1).composed(50),
+            1.0,
+            method="exact",
+        )
+
+
+def test_nothing_released() -> None:
+    mechanism = pe.RandomizedResponse(0.75).composed(0)
+    assert pe.delta(mechanism, 0.0) == 0.0
+    assert pe.trade_off(mechanism, 0.25) == 0.75
+    assert pe.epsilon(pe.RandomizedResponse(0.5), 0.0) == 0.0
+
+
+def test_everything_released() -> None:
+    for mechanism in (pe.RandomizedResponse(1.0), pe.GenericMechanism(1.0, 1.0)):
+        assert pe.delta(mechanism, 5.0) == 1.0
+        assert pe.epsilon(mechanism, 0.5) == math.inf
+        assert pe.trade_off(mechanism, 0.0) == 0.0
+        assert pe.gamma_bound(mechanism, 0.1) == 1.0
