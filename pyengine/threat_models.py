@@ -99,6 +99,6 @@ def threat_model_of(value: Any) -> ThreatModel:
     if isinstance(value, str) and value in THREAT_MODELS:
         return Relaxed() if value == "relaxed" else DifferentialPrivacy()
     raise ValueError(
-        "threat_model must be 'dp', 'relaxed' or an object of pyengine.threat_models; got "
+        "threat_model must be one of 'dp', 'relaxed' or an object of pyengine.threat_models; got "
         f"{value!r}"
     )

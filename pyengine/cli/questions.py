@@ -118,7 +118,13 @@ def _register(commands: Commands, asked: Command) -> None:
         default=asked.adjacency,
         help=f"which data set is the null hypothesis ({asked.adjacency})",
     )
-    how.add_argument("--method", choices=METHODS, default="auto", help="engine (auto)")
+    how.add_argument(
+        "--method",
+        choices=METHODS,
+        default="auto",
+        metavar="METHOD",
+        help=f"engine (auto): {', '.join(METHODS)}",
+    )
     how.add_argument(
         "--threat-model", choices=THREAT_MODELS, default="dp", help="what the adversary knows (dp)"
     )
