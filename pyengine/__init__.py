@@ -62,7 +62,17 @@ __all__ = [
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("approximations", "audit", "membership", "plots", "resilience", "tables")
+_LAZY = (
+    "approximations",
+    "audit",
+    "conformance",
+    "duality",
+    "interop",
+    "membership",
+    "plots",
+    "resilience",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -41,19 +41,37 @@ def _asked(
     tolerance: Any,
 ) -> Questions:
     """Check the keywords and return what answers."""
-    if not isinstance(mechanism, Mechanism):
-        raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
     _checks.choice("adjacency", adjacency, ADJACENCIES)
     _checks.choice("method", method, METHODS)
     if tolerance is not None:
         tolerance = float(_checks.positive("tolerance", tolerance))
+    found: Mechanism | Questions = mechanism
+    if not isinstance(found, Mechanism):
+        found = _recognised(found, adjacency, method, threat_model)
+        if not isinstance(found, Mechanism):
+            return found  # it answers by itself
     return questions(
-        mechanism,
+        found,
         adjacency=adjacency,
         method=method,
         threat_model=threat_model_of(threat_model),
         tolerance=tolerance,
     )
+
+
+def _recognised(
+    thing: Any, adjacency: str, method: str, threat_model: str
+) -> Mechanism | Questions:
+    """Mechanism that an object of another library is, or what answers for it."""
+    from pyengine.interop import recognise
+
+    found = recognise(thing, adjacency)
+    if not isinstance(found, Mechanism) and (method, threat_model) != ("auto", "dp"):
+        raise ValueError(
+            "method must be 'auto' and threat_model 'dp' for a profile, a distribution or samples, "
+            f"got {method!r} and {threat_model!r}"
+        )
+    return found
 
 
 class Question(NamedTuple):
@@ -142,7 +160,9 @@ def trade_off(
     Parameters
     ----------
     mechanism : Mechanism
-        What is released.
+        What is released.  All questions also take what describes a mechanism: objects of other
+        libraries, callable privacy profiles, samples of a trade-off function; see
+        `pyengine.interop`.
     alpha : array_like
         Levels of the test, in [0, 1].
     adjacency : {"add_remove", "add", "remove"}

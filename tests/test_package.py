@@ -29,6 +29,7 @@ FLOORS = {
     "pyengine.answers": 2,
     "pyengine.pairs": 2,
     "pyengine.laws": 2,
+    "pyengine.duality": 2,
     "pyengine.threat_models": 2,
     "pyengine.magnitude": 2,
     "pyengine.engines": 3,

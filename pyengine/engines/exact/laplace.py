@@ -129,8 +129,8 @@ class LaplaceLaw:
         j = np.minimum(np.floor(x), self.steps - 1.0)
         return x, j.astype(np.intp), x - j
 
-    def _masses(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A-masses of {S > c} and {S <= c}."""
+    def _curve_masses(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A-masses of {S > c} and {S <= c}, without atoms."""
         x, j, t = self._place(c)
         left, right = _split(self.curve[j], t)
         rate = self.ratio
@@ -139,18 +139,25 @@ class LaplaceLaw:
             even, odd = _powers(rate * width, self.steps)
             part = (coefficients * (even + odd)).sum(axis=1)
             parts.append(width * np.exp(-rate * end) * part)
-        n = np.arange(self.steps + 1.0)
-        over = (n > x[:, None]) | (c < self.support()[0])[:, None]
-        above = (np.where(over, self._atom_masses, 0.0)).sum(axis=1)
-        below = (np.where(over, 0.0, self._atom_masses)).sum(axis=1)
-        above += self._above[j + 1] + parts[0]
-        below += self._below[j] + parts[1]
-        return self.scale * above, self.scale * below
+        return self._above[j + 1] + parts[0], self._below[j] + parts[1]
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
-        a_above, a_below = self._masses(c)
-        b_below, b_above = self._masses(-c)
+        x, _, _ = self._place(c)
+        low, high = self.support()
+        n = np.arange(self.steps + 1.0)
+        over = (n > x[:, None]) & (c < high)[:, None] | (c < low)[:, None]
+        a_above, a_below = self._curve_masses(c)
+        b_below, b_above = self._curve_masses(-c)
+        atoms = self._atom_masses
+        for masses, where, these in (
+            (a_above, over, atoms),
+            (a_below, ~over, atoms),
+            (b_above, over, atoms[::-1]),
+            (b_below, ~over, atoms[::-1]),
+        ):
+            masses += np.where(where, these, 0.0).sum(axis=1)
+            masses *= self.scale
         # c is moved by the rounding of x, and what weighs at most e^(|c| shift) moves with it
         error = self.error + 8.0 * HALF_ULP * self.steps * self.ratio
         return Tails(a_above, a_below, b_above, b_below, np.full(c.size, error))
@@ -173,6 +180,6 @@ class LaplaceLaw:
         total += (self._atom_masses * drop).sum(axis=1)
         value = self.scale * total
         value[-epsilon <= self.support()[0]] = 0.0
-        _, below = self._masses(-epsilon)
+        below = self.tails(-epsilon).a_below
         shift = 8.0 * HALF_ULP * (self.steps * rate + epsilon)
         return value, value * self.error + shift * below
