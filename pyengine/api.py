@@ -13,7 +13,7 @@ from pyengine import _checks
 from pyengine.answers import Answer, Questions
 from pyengine.engines.select import ADJACENCIES, METHODS, questions
 from pyengine.mechanisms import Mechanism
-from pyengine.threat_models import ThreatModel, threat_model_of
+from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
 
 __all__ = ["Bounds", "delta", "epsilon", "gamma_bound", "trade_off"]
 
@@ -45,28 +45,30 @@ def _asked(
     _checks.choice("method", method, METHODS)
     if tolerance is not None:
         tolerance = float(_checks.positive("tolerance", tolerance))
+    model = threat_model_of(threat_model)
     found: Mechanism | Questions = mechanism
     if not isinstance(found, Mechanism):
-        found = _recognised(found, adjacency, method, threat_model)
+        found = _recognised(found, adjacency, method, model)
         if not isinstance(found, Mechanism):
             return found  # it answers by itself
     return questions(
         found,
         adjacency=adjacency,
         method=method,
-        threat_model=threat_model_of(threat_model),
+        threat_model=model,
         tolerance=tolerance,
     )
 
 
 def _recognised(
-    thing: Any, adjacency: str, method: str, threat_model: str
+    thing: Any, adjacency: str, method: str, threat_model: ThreatModel
 ) -> Mechanism | Questions:
     """Mechanism that an object of another library is, or what answers for it."""
     from pyengine.interop import recognise
 
     found = recognise(thing, adjacency)
-    if not isinstance(found, Mechanism) and (method, threat_model) != ("auto", "dp"):
+    plain = method == "auto" and isinstance(threat_model, DifferentialPrivacy)
+    if not isinstance(found, Mechanism) and not plain:
         raise ValueError(
             "method must be 'auto' and threat_model 'dp' for a profile, a distribution or samples, "
             f"got {method!r} and {threat_model!r}"
