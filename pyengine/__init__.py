@@ -65,11 +65,13 @@ __all__ = [
 _LAZY = (
     "approximations",
     "audit",
+    "baselines",
     "conformance",
     "duality",
     "interop",
     "membership",
     "plots",
+    "reference",
     "resilience",
     "tables",
 )
