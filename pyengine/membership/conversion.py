@@ -112,7 +112,7 @@ def sgd_mu(step_mu: float, participation: float) -> float:
     --------
     >>> import pyengine as pe
     >>> round(pe.membership.sgd_mu(1.0, participation=0.3), 6)
-    0.430803
+    0.513043
     """
     s = float(_checks.non_negative("step_mu", step_mu))
     c = float(_checks.positive("participation", participation))
@@ -142,7 +142,7 @@ def step_mu(mu: float, participation: float) -> float:
     Examples
     --------
     >>> import pyengine as pe
-    >>> round(pe.membership.step_mu(0.430803, participation=0.3), 5)
+    >>> round(pe.membership.step_mu(0.513043, participation=0.3), 5)
     1.0
     """
     target = float(_checks.positive("mu", mu))
@@ -181,7 +181,7 @@ def gmip_of_gdp(mu: float, *, parameters: int, batch_size: float) -> float:
     --------
     >>> import pyengine as pe
     >>> round(pe.membership.gmip_of_gdp(1.0, parameters=650, batch_size=5000), 6)
-    0.360392
+    0.360393
     """
     value = _checks.real("mu", mu)
     if value < 0.0:
@@ -216,7 +216,7 @@ def gdp_of_gmip(mu: float, *, parameters: int, batch_size: float) -> float:
     --------
     >>> import pyengine as pe
     >>> round(pe.membership.gdp_of_gmip(0.3, parameters=650, batch_size=5000), 6)
-    0.042581
+    0.042431
     """
     value = float(_checks.positive("mu", mu))
     d = _checks.count("parameters", parameters, least=1)
@@ -294,7 +294,7 @@ def noise_for_gmip(
     ...     0.66, batch_size=400, dataset_size=48000, steps=1200, parameters=650, clip=500.0
     ... )
     >>> round(levels.noise, 2), round(levels.gmip, 2), round(levels.gdp, 2)
-    (2.13, 7.54, 2.13)
+    (2.14, 10.77, 2.14)
     """
     target = float(_checks.positive("mu", mu))
     n = _checks.count("batch_size", batch_size, least=2)

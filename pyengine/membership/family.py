@@ -86,7 +86,7 @@ class ConvexTradeOff:
     >>> mechanism = pe.GaussianMechanism(noise_multiplier=1.0)
     >>> member = pe.membership.ConvexTradeOff(lambda alpha: pe.trade_off(mechanism, alpha))
     >>> round(member(0.1), 6)
-    0.610857
+    0.610856
     """
 
     function: Callable[[FloatArray], npt.ArrayLike]

@@ -56,7 +56,7 @@ class NoisySGDStep:
     >>> round(step.mu, 6)
     1.139606
     >>> round(step.trade_off(0.1), 6)
-    0.562056
+    0.556044
     """
 
     batch_size: _checks.Number

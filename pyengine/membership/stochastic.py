@@ -94,7 +94,7 @@ def stochastic_composition(
     >>> import pyengine as pe
     >>> family = [pe.membership.GaussianTradeOff(mu) for mu in (0.5, 2.0)]
     >>> round(pe.membership.stochastic_composition(family, [0.9, 0.1], 0.05), 6)
-    0.840362
+    0.820078
     """
     members = _members(functions)
     share = _weights(weights, len(members))
@@ -173,7 +173,7 @@ def stochastic_composition_over(
     >>> from scipy import stats
     >>> family = lambda k: pe.membership.NoisySGDStep(500, 650, k)
     >>> round(pe.membership.stochastic_composition_over(family, stats.chi2(650), 0.1), 6)
-    0.562081
+    0.556186
     """
     levels = _checks.real_array("alpha", alpha, 0.0, 1.0)
     check, value = (
@@ -232,7 +232,7 @@ def worst_case(
     >>> import pyengine as pe
     >>> family = [pe.membership.GaussianTradeOff(mu) for mu in (0.5, 2.0)]
     >>> round(pe.membership.worst_case(family, 0.05), 6)
-    0.361240
+    0.36124
     """
     members = _members(functions)
     levels = _checks.real_array("alpha", alpha, 0.0, 1.0)

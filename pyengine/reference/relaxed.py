@@ -69,7 +69,7 @@ def log_trade_off(
     >>> import pyengine as pe
     >>> from pyengine.reference import relaxed
     >>> print(relaxed.log_trade_off(pe.GaussianMechanism(0.5), 0.1, adjacency="add", digits=20))
-    -1.0208148409...
+    -1.01858319030023
     """
     level = Fraction(alpha)
     if not 0 < level < 1:
