@@ -41,10 +41,7 @@ def _asked(
     tolerance: Any,
 ) -> Questions:
     """Check the keywords and return what answers."""
-    _checks.choice("adjacency", adjacency, ADJACENCIES)
-    _checks.choice("method", method, METHODS)
-    if tolerance is not None:
-        tolerance = float(_checks.positive("tolerance", tolerance))
+    tolerance = check_words(adjacency, method, threat_model, tolerance)
     model = threat_model_of(threat_model)
     found: Mechanism | Questions = mechanism
     if not isinstance(found, Mechanism):
@@ -58,6 +55,14 @@ def _asked(
         threat_model=model,
         tolerance=tolerance,
     )
+
+
+def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) -> float | None:
+    """Check the keywords that all questions share; return the tolerance as a float."""
+    _checks.choice("adjacency", adjacency, ADJACENCIES)
+    _checks.choice("method", method, METHODS)
+    threat_model_of(threat_model)
+    return None if tolerance is None else float(_checks.positive("tolerance", tolerance))
 
 
 def _recognised(

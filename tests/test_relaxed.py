@@ -327,3 +327,15 @@ def test_certificate_reports_both() -> None:
     text = str(found)
     assert "differential privacy: epsilon = 4.37718 at delta = 1e-05" in text
     assert "no differential privacy" in text
+
+
+def test_calibration() -> None:
+    """pe.calibrate passes the threat model through: words and objects."""
+    for model in ("relaxed", Relaxed(dimension=10)):
+        target = pe.targets.TradeOff(0.1, 0.6, threat_model=model)
+        noise = pe.calibrate(pe.GaussianMechanism, target).value
+        found = pe.trade_off(pe.GaussianMechanism(noise), 0.1, threat_model=model)
+        assert found == pytest.approx(0.6, rel=1e-6)
+        assert found >= 0.6
+        dp = pe.calibrate(pe.GaussianMechanism, pe.targets.TradeOff(0.1, 0.6)).value
+        assert noise < dp
