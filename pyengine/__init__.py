@@ -75,6 +75,7 @@ _LAZY = (
     "interop",
     "membership",
     "plots",
+    "priors",
     "reference",
     "resilience",
     "tables",
