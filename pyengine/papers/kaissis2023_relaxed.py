@@ -264,7 +264,12 @@ PAPER = Paper(
             _draw,
             chosen="repetitions as for figure 3b",
         ),
-        Item("training", "settings of the training runs", _training, checks=_check_training),
+        Item(
+            "table_training",
+            "settings of the training runs (section 7.3)",
+            _training,
+            checks=_check_training,
+        ),
     ),
     left_out="Figures 3a, 3c and 4 need trained models.",
 )
