@@ -57,7 +57,13 @@ def questions(
     if isinstance(model, Relaxed):
         from pyengine.engines.relaxed_select import relaxed_questions
 
-        return relaxed_questions(mechanism, model=model, adjacency=adjacency, method=method)
+        return relaxed_questions(
+            mechanism,
+            model=model,
+            adjacency=adjacency,
+            method=method,
+            on_laws=lambda laws: _on_laws(laws, method, tolerance),
+        )
     if method in APPROXIMATIONS:
         from pyengine.engines.published import published
 
