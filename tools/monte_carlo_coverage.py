@@ -1,6 +1,6 @@
 """How many of 1,000 seeded Monte Carlo runs have intervals that hold the truth.
 
-Prints one line per mechanism, κ, variant and confidence: the share that is stated and the one found,
+Prints one line per mechanism, κ, variant and confidence: the share that is stated, the one found,
 and the interval's median width relative to γ.  Run with ``python tools/monte_carlo_coverage.py``.
 """
 
