@@ -36,11 +36,7 @@ def _asked(
     mechanism: Any, adjacency: str, method: str, threat_model: str, tolerance: Any
 ) -> Questions:
     """Check the keywords and return what answers."""
-    _checks.choice("adjacency", adjacency, ADJACENCIES)
-    _checks.choice("method", method, METHODS)
-    _checks.choice("threat_model", threat_model, THREAT_MODELS)
-    if tolerance is not None:
-        tolerance = float(_checks.positive("tolerance", tolerance))
+    tolerance = check_words(adjacency, method, threat_model, tolerance)
     found: Mechanism | Questions = mechanism
     if not isinstance(found, Mechanism):
         found = _recognised(found, adjacency, method, threat_model)
@@ -53,6 +49,14 @@ def _asked(
         threat_model=threat_model,
         tolerance=tolerance,
     )
+
+
+def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) -> float | None:
+    """Check the keywords that all questions share; return the tolerance as a float."""
+    _checks.choice("adjacency", adjacency, ADJACENCIES)
+    _checks.choice("method", method, METHODS)
+    _checks.choice("threat_model", threat_model, THREAT_MODELS)
+    return None if tolerance is None else float(_checks.positive("tolerance", tolerance))
 
 
 def _recognised(

@@ -37,6 +37,8 @@ FLOORS = {
     "pyengine.api": 4,
     "pyengine.calibration": 4,
     "pyengine.targets": 4,
+    "pyengine.search": 4,
+    "pyengine.gaussian_dp": 4,
     "pyengine.approximations": 4,
     "pyengine.baselines": 4,
     "pyengine.priors": 4,

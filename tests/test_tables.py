@@ -419,7 +419,7 @@ def test_reference_values_are_decimal_strings() -> None:
 
     class Answer(mpmath.mpf):  # type: ignore[misc]
         error = mpmath.mpf("1e-33")
-        proven = True
+        certified = True
 
     with mpmath.workdps(50):
         cell = table_cells.from_mpf(Answer(mpmath.mpf(1) / 3), 30, "delta")
