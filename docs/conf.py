@@ -70,7 +70,7 @@ class ErrorBudget(Directive):
         return nodes.row("", *(nodes.entry("", cell) for cell in cells))
 
 
-def make_gallery(app):
+def make_gallery(_app):
     """Draw the pictures of gallery.md, unless they are newer than the package."""
     sys.path.insert(0, str(Path(__file__).parent / "figures"))
     import gallery
