@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from pyengine import special, targets
+from pyengine import special, targets, threat_models
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
 from pyengine.calibration import Calibration, calibrate
@@ -61,6 +61,7 @@ __all__ = [
     "gamma_bound",
     "special",
     "targets",
+    "threat_models",
     "trade_off",
 ]
 
@@ -72,8 +73,11 @@ _LAZY = (
     "conformance",
     "duality",
     "interop",
+    "membership",
     "plots",
+    "priors",
     "reference",
+    "resilience",
     "tables",
 )
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.answers import Answer, Questions
-from pyengine.engines.select import ADJACENCIES, METHODS, THREAT_MODELS, questions
+from pyengine.engines.select import ADJACENCIES, METHODS, questions
 from pyengine.mechanisms import Mechanism
+from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
 
 __all__ = ["Bounds", "delta", "epsilon", "gamma_bound", "trade_off"]
 
@@ -37,7 +38,11 @@ _kept: dict[Any, Any] = {}
 
 
 def _asked(
-    mechanism: Any, adjacency: str, method: str, threat_model: str, tolerance: Any
+    mechanism: Any,
+    adjacency: str,
+    method: str,
+    threat_model: str | ThreatModel,
+    tolerance: Any,
 ) -> Questions:
     """Check the keywords and return what answers; the same object for the same question."""
     key: Any = (mechanism, adjacency, method, threat_model, tolerance)
@@ -48,16 +53,17 @@ def _asked(
     if kept is not None:
         return kept
     tolerance = check_words(adjacency, method, threat_model, tolerance)
+    model = threat_model_of(threat_model)
     found: Mechanism | Questions = mechanism
     if not isinstance(found, Mechanism):
-        found = _recognised(found, adjacency, method, threat_model)
+        found = _recognised(found, adjacency, method, model)
         if not isinstance(found, Mechanism):
             return found  # it answers by itself
     asked = questions(
         found,
         adjacency=adjacency,
         method=method,
-        threat_model=threat_model,
+        threat_model=model,
         tolerance=tolerance,
     )
     # only what is small: the way of floats keeps its contours by itself
@@ -72,18 +78,19 @@ def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) 
     """Check the keywords that all questions share; return the tolerance as a float."""
     _checks.choice("adjacency", adjacency, ADJACENCIES)
     _checks.choice("method", method, METHODS)
-    _checks.choice("threat_model", threat_model, THREAT_MODELS)
+    threat_model_of(threat_model)
     return None if tolerance is None else float(_checks.positive("tolerance", tolerance))
 
 
 def _recognised(
-    thing: Any, adjacency: str, method: str, threat_model: str
+    thing: Any, adjacency: str, method: str, threat_model: ThreatModel
 ) -> Mechanism | Questions:
     """Mechanism that an object of another library is, or what answers for it."""
     from pyengine.interop import recognise
 
     found = recognise(thing, adjacency)
-    if not isinstance(found, Mechanism) and (method, threat_model) != ("auto", "dp"):
+    plain = method == "auto" and isinstance(threat_model, DifferentialPrivacy)
+    if not isinstance(found, Mechanism) and not plain:
         raise ValueError(
             "method must be 'auto' and threat_model 'dp' for a profile, a distribution or samples, "
             f"got {method!r} and {threat_model!r}"
@@ -147,7 +154,7 @@ def answers(
     *,
     adjacency: str,
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
 ) -> tuple[Bounds, list[str]]:
     """Values of one public function with bounds and the engine behind each, as tables print them.
@@ -179,7 +186,7 @@ def trade_off(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -198,8 +205,9 @@ def trade_off(
         ``add_remove``: lower convex hull of both functions.
     method : {"auto", "closed_form", "spectral", "convolution"}
         Engine; ``auto`` takes the fastest one whose error estimate is small enough.
-    threat_model : {"dp"}
-        Adversary of differential privacy, who knows everything but the record.
+    threat_model : {"dp", "relaxed"} or ThreatModel
+        ``dp``: the adversary of differential privacy, who knows everything but whether the record
+        took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.
     tolerance : float, optional
         Relative width of the bracket, > 0, for engines that certify; the others ignore it.
     bounds : bool
@@ -244,7 +252,7 @@ def gamma_bound(
     *,
     adjacency: str = "add",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -301,7 +309,7 @@ def delta(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -353,7 +361,7 @@ def epsilon(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:

@@ -17,6 +17,7 @@ from pyengine import _checks, api
 from pyengine.gaussian_dp import least_mu, log_excess
 from pyengine.mechanisms import Mechanism
 from pyengine.special import ndtri
+from pyengine.threat_models import ThreatModel
 
 __all__ = ["Advantage", "EpsilonDelta", "Gamma", "GaussianDP", "Target", "TradeOff"]
 
@@ -54,7 +55,7 @@ class Target:
 
     adjacency: str = field(default="add_remove", kw_only=True)
     method: str = field(default="auto", kw_only=True)
-    threat_model: str = field(default="dp", kw_only=True)
+    threat_model: str | ThreatModel = field(default="dp", kw_only=True)
     tolerance: float | None = field(default=None, kw_only=True)
 
     # The numbers of a target, each with the ends of its domain.

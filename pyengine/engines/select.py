@@ -10,6 +10,7 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.composition import Laws, composition_law, real_substitutions
 from pyengine.mechanisms import Mechanism
 from pyengine.pairs import ordered_pair
+from pyengine.threat_models import THREAT_MODELS, Relaxed, ThreatModel, threat_model_of
 
 __all__ = ["ADJACENCIES", "METHODS", "THREAT_MODELS", "clear_cache", "questions"]
 
@@ -17,7 +18,6 @@ APPROXIMATIONS = ("edgeworth", "clt", "monte_carlo")
 METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", *APPROXIMATIONS)
 GAUSSIAN = ("auto", "closed_form", "spectral", "convolution")
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
-THREAT_MODELS = ("dp",)
 
 
 def questions(
@@ -25,7 +25,7 @@ def questions(
     *,
     adjacency: str,
     method: str,
-    threat_model: str,  # noqa: ARG001 - one word so far
+    threat_model: str | ThreatModel,
     tolerance: float | None,
 ) -> Questions:
     """Return what answers questions on a mechanism.
@@ -34,8 +34,10 @@ def questions(
     ----------
     mechanism : Mechanism
         What is released.
-    adjacency, method, threat_model : str
-        Words of `ADJACENCIES`, `METHODS` and `THREAT_MODELS`.
+    adjacency, method : str
+        Words of `ADJACENCIES` and `METHODS`.
+    threat_model : str or ThreatModel
+        A word of `THREAT_MODELS` or an object of `pyengine.threat_models`.
     tolerance : float or None
         Relative width of a certified bracket; None for the engine's default.
 
@@ -51,6 +53,11 @@ def questions(
     AccuracyError
         Where no engine can answer for the mechanism.
     """
+    model = threat_model_of(threat_model)
+    if isinstance(model, Relaxed):
+        from pyengine.engines.relaxed_select import relaxed_questions
+
+        return relaxed_questions(mechanism, model=model, adjacency=adjacency, method=method)
     if method in APPROXIMATIONS:
         from pyengine.engines.published import published
 

@@ -140,13 +140,14 @@ class Dask:
         try:
             client: Any = distributed.Client
             self._client = client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, distributed.TimeoutError) as error:
             raise WorkersError(f"no dask scheduler answers at {address}: {error}") from None
         try:
             self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError:
+        except distributed.TimeoutError:  # before Python 3.11 not the built-in one
             self._client.close()
             raise WorkersError(f"the dask scheduler at {address} has no workers") from None
+        self._gone = (OSError, ValueError, distributed.TimeoutError)
         self.crashes: tuple[type[BaseException], ...] = (BrokenExecutor, distributed.KilledWorker)
         self.executor: Executor = self._client.get_executor(pure=False)
         self._width = 1
@@ -160,7 +161,7 @@ class Dask:
             self._asked = now
             try:
                 self._width = sum(self._client.nthreads().values())
-            except (OSError, ValueError, TimeoutError) as error:
+            except self._gone as error:
                 raise WorkersError(f"the dask scheduler is gone: {error}") from None
         if self._width > 0:
             self._served = now
