@@ -67,7 +67,8 @@ def _asked(
         tolerance=tolerance,
     )
     # only what is small: the way of floats keeps its contours by itself
-    if hasattr(asked, "one") and isinstance(mechanism, Mechanism) and tolerance is None:
+    small = hasattr(asked, "one") and isinstance(mechanism, Mechanism)
+    if small and key is not None and tolerance is None:
         if len(_kept) >= _KEEP:
             _kept.clear()
         _kept[key] = asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,18 @@ def test_known_noise(target: EpsilonDelta, probability: float, steps: int, noise
     assert found.mechanism == pe.dp_sgd(found.value, probability, steps)
     smaller = noise_of(probability, steps)(found.value * (1 - 1e-10))
     assert pe.delta(smaller, target.epsilon) > target.delta
+
+
+@pytest.mark.parametrize(("target", "probability", "steps", "noise"), [KNOWN[0], *KNOWN[2:]])
+def test_known_noise_is_true(
+    target: EpsilonDelta, probability: float, steps: int, noise: float
+) -> None:
+    pytest.importorskip("flint")
+    exact, half = Fraction(str(noise)), Fraction(5, 10**10)
+    for nearby, above in ((exact - half, True), (exact + half, False)):
+        mechanism = pe.dp_sgd(nearby, Fraction(str(probability)), steps)
+        delta = pe.reference.delta(mechanism, target.epsilon, adjacency="remove", digits=12)
+        assert (delta > target.delta) == above
 
 
 @pytest.mark.parametrize(
