@@ -201,6 +201,28 @@ def test_gaussian_dp_everywhere_is_that_of_the_full_batch() -> None:
     assert sampled[-1] > gaussian[-1]
 
 
+def test_mechanisms_with_atoms() -> None:
+    """Pure ε of Laplace noise and of two answers; kinks and jumps of δ do not stop the search."""
+    pure = EpsilonDelta(0.75, 0.0)
+    assert pe.calibrate(pe.LaplaceMechanism, pure).value == pytest.approx(1 / 0.75, rel=1e-10)
+    assert pe.calibrate(pe.GenericMechanism, pure).value == pytest.approx(0.75, rel=1e-10)
+    found = pe.calibrate(
+        lambda k: pe.GenericMechanism(0.1, 1e-9).composed(k),
+        EpsilonDelta(1.0, 1e-6),
+        integer=True,
+        start=4,
+    )
+    assert found.value == 10  # δ(1) is 0 but for the tells until the losses can exceed 1
+
+
+def test_gaussian_dp_of_randomized_response() -> None:
+    """Its curve has one corner, at equal errors: that lies on G_μ at truth probability Φ(μ/2)."""
+    found = pe.calibrate(
+        lambda t: pe.RandomizedResponse(0.5 + t), GaussianDP(1.0), start=0.1, rtol=1e-7
+    )
+    assert 0.5 + found.value == pytest.approx(pe.special.ndtr(0.5), rel=1e-6)
+
+
 @pytest.mark.parametrize("slack", [1e-4, 1e-9])
 def test_gaussian_dp_with_slack(slack: float) -> None:
     make, mu = noise_of(), 0.5
