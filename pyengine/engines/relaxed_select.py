@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from pyengine.answers import Answer, FloatArray, Questions
-from pyengine.curves import OneOrder
+from pyengine.answers import Answer, FloatArray, PairQuestions, Questions
+from pyengine.curves import BothOrders, OneOrder
 from pyengine.engines.relaxed import MagnitudeQuestions, RelaxedPairQuestions
 from pyengine.engines.relaxed_limit import LimitQuestions
 from pyengine.errors import AccuracyError
+from pyengine.laws.base import ReversedLaw, StepLaw
+from pyengine.laws.magnitude import magnitude_law
 from pyengine.magnitude.core import MagnitudePair
 from pyengine.magnitude.gaussian import GaussianPair
 from pyengine.magnitude.parts import magnitude_parts
@@ -16,6 +20,8 @@ from pyengine.mechanisms import Mechanism
 from pyengine.threat_models import Relaxed
 
 __all__ = ["relaxed_log_beta", "relaxed_questions"]
+
+Laws = list[tuple[StepLaw, int]]
 
 ADJACENCIES = ("add", "remove", "add_remove")
 
@@ -37,18 +43,34 @@ class _Nothing:
 
 
 def relaxed_questions(
-    mechanism: Mechanism, *, model: Relaxed, adjacency: str, method: str
+    mechanism: Mechanism,
+    *,
+    model: Relaxed,
+    adjacency: str,
+    method: str,
+    on_laws: Callable[[Laws], PairQuestions],
 ) -> Questions:
     """Return what answers questions on a mechanism in the relaxed threat model.
+
+    Parameters
+    ----------
+    mechanism, adjacency, method
+        As in `pyengine.engines.select.questions`.
+    model : Relaxed
+        The adversary.
+    on_laws : callable
+        The engine on the laws of steps, for what has no closed form.
 
     Raises
     ------
     ValueError
         For a mechanism, an adjacency or a method that the model does not cover.
     AccuracyError
-        For compositions that have no closed form.
+        Where no engine can answer.
     """
     parts = _covered(mechanism, model, adjacency)
+    if method in ("edgeworth", "monte_carlo"):
+        raise ValueError(f"method={method!r} does not answer for threat_model='relaxed'")
     if not parts:
         return _Nothing()
     pair, number = parts[0]
@@ -60,15 +82,16 @@ def relaxed_questions(
                 f"got {mechanism!r}"
             )
         return LimitQuestions(pair, adjacency)
-    if method not in ("auto", "closed_form"):
-        raise ValueError(
-            "method must be 'auto', 'closed_form' or 'clt' with threat_model='relaxed', got "
-            f"{method!r}"
-        )
-    if not alone:
+    if alone and method in ("auto", "closed_form"):
+        both = _on(pair, adjacency)
+        return OneOrder(both) if isinstance(both, RelaxedPairQuestions) else both
+    if method == "closed_form":
         raise _no_closed_form(mechanism)
-    both = _on(pair, adjacency)
-    return OneOrder(both) if isinstance(both, RelaxedPairQuestions) else both
+    add: Laws = [(magnitude_law(part), times) for part, times in parts]
+    remove: Laws = [(ReversedLaw(law), times) for law, times in add]
+    if adjacency == "add_remove":
+        return BothOrders(on_laws(add), on_laws(remove))
+    return OneOrder(on_laws(add if adjacency == "add" else remove))
 
 
 def _on(pair: MagnitudePair, adjacency: str) -> RelaxedPairQuestions | MagnitudeQuestions:

@@ -72,8 +72,8 @@ class GaussianPair:
         result[inside] = self._log_ratio(x[inside]) + self.lowest
         return result
 
-    def _squared_distance(self, loss: FloatArray) -> FloatArray:
-        """Return the x with L(x) = loss."""
+    def squared_distance(self, loss: FloatArray) -> FloatArray:
+        """The x with L(x) = loss, 0 for losses that are not attained."""
         w = np.clip(loss - self.lowest, 0.0, HIGHEST)
         if self.dimension == 1:
             # arcosh e^w
@@ -83,7 +83,7 @@ class GaussianPair:
 
     def tails(self, loss: FloatArray) -> Tails:
         """Tails of both laws at losses."""
-        return self._tails_at(self._squared_distance(loss))
+        return self._tails_at(self.squared_distance(loss))
 
     def _tails_at(self, x: FloatArray) -> Tails:
         d, nc = float(self.dimension), self.effect**2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import math
 import multiprocessing
 import os
@@ -79,7 +81,18 @@ class Processes:
 def _prepare_worker(lifeline: Connection) -> None:
     """Leave interrupts to the parent, and end when it does, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _signal_end(lifeline.fileno())
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+
+
+def _signal_end(pipe: int) -> None:
+    """Let the kernel end this process with the pipe: a thread would wait for a long call in C."""
+    # opened again, as the owner of a signal belongs to what all workers share otherwise
+    with contextlib.suppress(OSError):  # no /proc
+        own = os.open(f"/proc/self/fd/{pipe}", os.O_RDONLY | os.O_NONBLOCK)
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(own, fcntl.F_SETFL, fcntl.fcntl(own, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _end_with(lifeline: Connection) -> None:
