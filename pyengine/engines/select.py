@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import BothOrders, OneOrder, Substitution
 from pyengine.engines.gaussian import GaussianPairQuestions, GaussianQuestions
-from pyengine.engines.solver import clear_cache
+from pyengine.engines.solver import clear_cache as clear_contours
 from pyengine.errors import AccuracyError
 from pyengine.laws.composition import Laws, composition_law, real_substitutions
 from pyengine.mechanisms import Mechanism
@@ -15,7 +15,7 @@ from pyengine.threat_models import THREAT_MODELS, Relaxed, ThreatModel, threat_m
 __all__ = ["ADJACENCIES", "METHODS", "THREAT_MODELS", "clear_cache", "questions"]
 
 APPROXIMATIONS = ("edgeworth", "clt", "monte_carlo")
-METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", *APPROXIMATIONS)
+METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", "lattice", *APPROXIMATIONS)
 GAUSSIAN = ("auto", "closed_form", "spectral", "convolution")
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
 
@@ -72,7 +72,7 @@ def questions(
         add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
         if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):
             return GaussianQuestions(add.pair, remove.pair, method)
-        return BothOrders(add, remove)
+        return _both_orders(add, remove)
     pair = _pair(mechanism, adjacency, method, tolerance)
     attained = real_substitutions(mechanism) if adjacency == "substitute" else None
     if attained is None:
@@ -93,14 +93,43 @@ def _pair(
 def _on_laws(
     laws: Laws,
     method: str,
-    tolerance: float | None,  # noqa: ARG001 - for engines that certify
+    tolerance: float | None,
 ) -> PairQuestions:
     """Questions on the laws of steps: exact sums where they are short, else a general engine."""
     from pyengine.engines.exact import exact_questions
 
+    if method == "lattice":
+        return _on_lattice(laws, tolerance)
     if method in ("auto", "exact"):
-        return exact_questions(laws)
+        try:
+            return exact_questions(laws)
+        except AccuracyError:
+            if method == "exact":
+                raise
+        return _on_lattice(laws, tolerance)
     raise AccuracyError(
         f"method={method!r} answers for Gaussian noise, plain, on a Poisson sample or without "
         "replacement; ask method='auto'"
     )
+
+
+def _on_lattice(laws: Laws, tolerance: float | None) -> PairQuestions:
+    from pyengine.engines.lattice import TOLERANCE, LatticePair
+
+    return LatticePair(laws, TOLERANCE if tolerance is None else tolerance)
+
+
+def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:
+    from pyengine.engines.lattice import LatticeBothOrders, LatticePair
+
+    if isinstance(add, LatticePair) and isinstance(remove, LatticePair):
+        return LatticeBothOrders(add, remove)
+    return BothOrders(add, remove)
+
+
+def clear_cache() -> None:
+    """Forget what the engines keep, as a new process would."""
+    from pyengine.engines import lattice
+
+    clear_contours()
+    lattice.clear_cache()
