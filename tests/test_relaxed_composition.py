@@ -110,7 +110,7 @@ def _kinks(loss: Any, c: float, pair: MagnitudePair, *more: float) -> list[float
 
 
 def test_one_step_on_the_lattice_is_the_closed_form() -> None:
-    alpha = np.array([0.05, 0.3, 0.6, 0.9])
+    alpha = np.array([0.2, 0.4, 0.6])
     cases = [
         (pe.GaussianMechanism(1.0), 1),
         (pe.GaussianMechanism(0.7).poisson_sampled(0.2), 10),
