@@ -195,7 +195,9 @@ class _Coarse:
         growth = tau**2 / 2 + self.tilt * shrunk - t * angle + np.log1p(slope**2 / 2)
         if growth.max() < 1:
             # Relative to 1, not to the largest term: the result is raised to the number of steps.
-            return math.log1p(max(float(self.weight @ np.expm1(growth)), -1 + 1e-300))
+            change = float(self.weight @ np.expm1(growth))
+            if change > -0.9:
+                return math.log1p(change)
         total = self.log_weight + growth
         top = float(total.max())
         return top + math.log(float(np.sum(np.exp(total - top))))
