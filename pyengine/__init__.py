@@ -3,9 +3,10 @@
 from importlib import import_module
 from types import ModuleType
 
-from pyengine import special
+from pyengine import special, targets, threat_models
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
+from pyengine.calibration import Calibration, calibrate
 from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import (
     Composition,
@@ -33,6 +34,7 @@ __all__ = [
     "AccuracyError",
     "ApproximationWarning",
     "Bounds",
+    "Calibration",
     "Composition",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
@@ -47,6 +49,7 @@ __all__ = [
     "RandomizedResponse",
     "SampledWithoutReplacement",
     "__version__",
+    "calibrate",
     "compose",
     "delta",
     "dp_sgd",
@@ -57,6 +60,8 @@ __all__ = [
     "from_profile",
     "gamma_bound",
     "special",
+    "targets",
+    "threat_models",
     "trade_off",
 ]
 
@@ -64,11 +69,15 @@ __all__ = [
 _LAZY = (
     "approximations",
     "audit",
+    "baselines",
     "conformance",
     "duality",
     "interop",
+    "membership",
     "plots",
+    "priors",
     "reference",
+    "resilience",
     "tables",
 )
 

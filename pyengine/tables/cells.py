@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -91,7 +90,8 @@ def reference(
     mechanism: Mechanism, question: str, adjacency: str, values: Sequence[str], digits: int
 ) -> list[Cell]:
     """Answers in arbitrary precision, each with ``digits`` significant digits."""
-    truth = importlib.import_module("pyengine.reference")
+    from pyengine import reference as truth
+
     ask = getattr(truth, question)
 
     def one(points: Sequence[str]) -> list[Cell]:
