@@ -204,8 +204,10 @@ def trade_off(
     adjacency : {"add_remove", "add", "remove"}
         ``add``: H0 is the data without the record; ``remove``: H0 is the data with it;
         ``add_remove``: lower convex hull of both functions.
-    method : {"auto", "closed_form", "spectral", "convolution"}
-        Engine; ``auto`` takes the fastest one whose error estimate is small enough.
+    method : {"auto", "closed_form", "spectral", "convolution", "exact", "lattice", "edgeworth", \
+"clt", "monte_carlo"}
+        Engine; ``auto`` takes the fastest one whose error estimate is small enough, and never one
+        of the last three, which are the papers' approximations.
     threat_model : {"dp", "relaxed"} or ThreatModel
         ``dp``: the adversary of differential privacy, who knows everything but whether the record
         took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.
