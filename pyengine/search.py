@@ -200,7 +200,7 @@ class Search:
         error = self.unknown[unknown]
         for _ in range(30):
             middle = self._middle(known, unknown)
-            if middle in (known, unknown) or abs(unknown / known - 1.0) < 1e-3:
+            if middle in (known, unknown) or abs(unknown - known) < 1e-3 * abs(known):
                 break
             y = self.ask(middle)
             if math.isnan(y):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import BothOrders, OneOrder, Substitution
-from pyengine.engines.gaussian import GaussianPairQuestions, GaussianQuestions
+from pyengine.engines.gaussian import GaussianOneOrder, GaussianPairQuestions, GaussianQuestions
 from pyengine.engines.solver import clear_cache as clear_contours
 from pyengine.errors import AccuracyError
 from pyengine.laws.composition import Laws, composition_law, real_substitutions
@@ -63,6 +63,7 @@ def questions(
             adjacency=adjacency,
             method=method,
             on_laws=lambda laws: _on_laws(laws, method, tolerance),
+            both_orders=_both_orders,
         )
     if method in APPROXIMATIONS:
         from pyengine.engines.published import published
@@ -76,6 +77,8 @@ def questions(
     pair = _pair(mechanism, adjacency, method, tolerance)
     attained = real_substitutions(mechanism) if adjacency == "substitute" else None
     if attained is None:
+        if isinstance(pair, GaussianPairQuestions):
+            return GaussianOneOrder(pair)
         return OneOrder(pair)
     return Substitution(pair, [_on_laws(laws, method, tolerance) for laws in attained])
 
