@@ -15,7 +15,16 @@ from pyengine.threat_models import THREAT_MODELS, Relaxed, ThreatModel, threat_m
 __all__ = ["ADJACENCIES", "METHODS", "THREAT_MODELS", "clear_cache", "questions"]
 
 APPROXIMATIONS = ("edgeworth", "clt", "monte_carlo")
-METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", "lattice", *APPROXIMATIONS)
+METHODS = (
+    "auto",
+    "closed_form",
+    "spectral",
+    "convolution",
+    "exact",
+    "lattice",
+    "reference",
+    *APPROXIMATIONS,
+)
 GAUSSIAN = ("auto", "closed_form", "spectral", "convolution")
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
 
@@ -69,6 +78,10 @@ def questions(
         from pyengine.engines.published import published
 
         return published(mechanism, adjacency, method)
+    if method == "reference":
+        from pyengine.engines.ground_truth import GroundTruth
+
+        return GroundTruth(mechanism, adjacency)
     if adjacency == "add_remove":
         add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
         if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):
