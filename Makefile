@@ -73,7 +73,7 @@ bench: bench-check
 	    --set-commit-hash $$(git rev-parse HEAD)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info $(OUTPUT) docs/_build docs/api/generated \
+	rm -rf $(VENV) build dist *.egg-info $(OUTPUT) docs/_build docs/_gallery docs/api/generated \
 	    asv_bench/results asv_bench/env asv_bench/html .pytest_cache .mypy_cache .ruff_cache \
 	    .hypothesis pyengine/_core.c pyengine/_core*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
