@@ -63,6 +63,7 @@ def questions(
             adjacency=adjacency,
             method=method,
             on_laws=lambda laws: on_laws(laws, method, tolerance),
+            both_orders=_both_orders,
         )
     if method in APPROXIMATIONS:
         from pyengine.engines.published import published
