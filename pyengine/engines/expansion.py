@@ -152,10 +152,10 @@ class Expansion:
                 # Newton on the logarithm, which is nearly straight far out
                 step = sign * np.log(side / tail) * side / slope
             new = x + step
+            done = np.abs(step) <= ROUNDING * (1.0 + np.abs(x))
             ok = np.isfinite(new) & (new > low) & (new < high)
-            new = np.where(ok, new, 0.5 * (low + high))
-            done = np.abs(new - x) <= ROUNDING * (1.0 + np.abs(x))
-            x = new
+            x = np.where(ok | done, new, 0.5 * (low + high))
+            done |= high - low <= ROUNDING * (1.0 + np.abs(x))
             if done.all():
                 break
         return self.mean + self.deviation * x
