@@ -163,7 +163,7 @@ class LaplaceLaw:
         return Tails(a_above, a_below, b_above, b_below, np.full(c.size, error))
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B), an integral of 2 e^(-μx) sinh(μ (x - y)) over y < x, and its error."""
+        """H_{e^ε}(A‖B) at any ε, an integral of 2 e^(-μx) sinh(μ (x - y)) over y < x; its error."""
         x, j, t = self._place(-epsilon)
         rate = self.ratio
         left, _ = _split(self.curve[j], t)
@@ -179,7 +179,10 @@ class LaplaceLaw:
         drop = -np.expm1(-2.0 * rate * np.maximum(x[:, None] - n, 0.0))
         total += (self._atom_masses * drop).sum(axis=1)
         value = self.scale * total
-        value[-epsilon <= self.support()[0]] = 0.0
+        low, high = self.support()
+        value[-epsilon <= low] = 0.0
+        whole = -epsilon >= high
+        value[whole] = -np.expm1(epsilon[whole])
         below = self.tails(-epsilon).a_below
-        shift = 8.0 * HALF_ULP * (self.steps * rate + epsilon)
+        shift = 8.0 * HALF_ULP * (self.steps * rate + np.abs(epsilon))
         return value, value * self.error + shift * below

@@ -60,9 +60,10 @@ class ThresholdQuestions:
         a_lost, b_lost = law.infinite()
         low, high = law.support()
         lower, upper = np.full(alpha.size, low), np.full(alpha.size, high)
-        # below the smallest loss lies what A cannot lose; room for the rounding of the bracket
-        room = 8.0 * HALF_ULP * (1.0 + max(abs(low), abs(high)))
+        # room for the rounding of losses, so that no atom at an end is outside
+        room = 32.0 * HALF_ULP * (1.0 + max(abs(low), abs(high)))
         lower -= room
+        upper += room
         rest = 1.0 - alpha
         small = alpha <= 0.5
 
@@ -72,7 +73,7 @@ class ThresholdQuestions:
 
         while True:
             middle = 0.5 * (lower + upper)
-            open_ = (upper - lower > room) & (middle > lower) & (middle < upper)
+            open_ = (upper - lower > 0.25 * room) & (middle > lower) & (middle < upper)
             if not open_.any():
                 break
             over = exceeds(law.tails(middle))
