@@ -77,8 +77,11 @@ static void put(const pe_step *q, double x, double c, double *row) {
     values(q, x, row + 2);
     for (int k = 0; k < PE_FUNCTIONALS; k++) {
         double v = row[2 + k];
-        row[2 + PE_FUNCTIONALS + k] =
-            isfinite(v) ? 4.0 * DBL_EPSILON * (4.0 + 2.0 * fabs(v) + 1.0 / q->mu) : DBL_EPSILON;
+        /* a profile of 0 may come of its cancellation, too */
+        double size = isfinite(v) ? 4.0 + 2.0 * fabs(v) : 1.0;
+        row[2 + PE_FUNCTIONALS + k] = isfinite(v) || k == PE_PROFILE
+                                          ? 4.0 * DBL_EPSILON * (size + 1.0 / q->mu)
+                                          : DBL_EPSILON;
     }
 }
 

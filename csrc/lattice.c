@@ -57,3 +57,207 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass)
         if (isnan(log_mass[i]))
             log_mass[i] = wide_cell(z[i - 1] - shift, z[i] - shift);
 }
+
+/* ---- one step on the lattice --------------------------------------------------------------------- */
+
+#define UNIT 0x1p-53
+
+void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
+                      const double *log_b, const double *error, const double *shift,
+                      double *spread, double *a, double *b, double *lost)
+{
+    const double h = grid->spacing, per = grid->tilt * h, rise = expm1(h), down = exp(-per);
+    const int outer = grid->outer;
+    for (size_t i = 0; i < n; ++i) {
+        const int no_a = !(log_a[i] > -INFINITY), no_b = !(log_b[i] > -INFINITY);
+        if (no_a && no_b)
+            continue;
+        const size_t k = start + i; /* the cell between points k - 1 and k */
+        const double below = grid->origin + h * ((double)k - 1.0);
+        const double edge = shift[i] > shift[i + 1] ? shift[i] : shift[i + 1];
+        const double place = per * ((double)k - grid->centre);
+        const double sizes = (no_a ? 0.0 : fabs(log_a[i])) + (no_b ? 0.0 : fabs(log_b[i]));
+        /* masses and exponents, relative; then the log ratio */
+        const double s = error[i] + UNIT * (12.0 + 3.0 * (sizes + fabs(place) + fabs(grid->log_scale_a) +
+                                                          fabs(grid->log_scale_b)));
+        const double ratio = log_b[i] - log_a[i] - below;
+        const double blur = 2.0 * edge + UNIT * (16.0 + 4.0 * (sizes + fabs(below)));
+        const double mass = exp(log_a[i] + place - grid->log_scale_a);
+
+        double spill = 0.0, whole = mass, g = ratio;
+        if (outer) {
+            whole *= 1.0 + 2.0 * s;
+            g -= 5.0 * s + blur;
+            spill = 4.0 * edge / h;
+        } else {
+            whole *= 1.0 - (3.0 * s + 2.0 * blur);
+        }
+        if (!no_a) {
+            double two = spill < 1.0 ? spill : 1.0, one, none; /* shares of points k - 2, k - 1, k */
+            double f = expm1(g) / rise;
+            f = f > 1.0 ? 1.0 : f;
+            if (f >= 0.0) {
+                none = (1.0 - two) * f;
+                one = (1.0 - two) * (1.0 - f);
+            } else if (outer) {
+                f = expm1(g + h) / rise;
+                none = 0.0;
+                one = (1.0 - two) * f;
+                two += (1.0 - two) * (1.0 - f);
+                if (f < 0.0) { /* only where rounding exceeds the spacing, or B has no mass */
+                    *lost += exp(log_a[i]) * (1.0 + 4.0 * s);
+                    one = two = 0.0;
+                }
+            } else {
+                none = 0.0;
+                one = 1.0;
+                two = 0.0;
+            }
+            spread[k] += whole * none;
+            spread[k - 1] += whole * one * down;
+            if (two > 0.0) {
+                if (k >= 2)
+                    spread[k - 2] += whole * two * (down * down);
+                else
+                    *lost += exp(log_a[i]) * two * (1.0 + 4.0 * s);
+            }
+        }
+        /* any function of the outcome is a test: an atom goes to the nearer point */
+        const size_t to = ratio >= 0.25 * h ? k : k - 1;
+        if (!no_a)
+            a[to] += (to == k ? mass : mass * down) * (outer ? 1.0 - 2.0 * s : 1.0 + 2.0 * s);
+        if (!no_b)
+            b[to] += exp(log_b[i] + (per - h) * ((double)to - grid->centre) - grid->log_scale_b) *
+                     (1.0 + 2.0 * s);
+    }
+}
+
+/* ---- powers of a spectrum -------------------------------------------------------------------------- */
+
+#define LANES 64
+
+PE_CLONES static void power_block(const double *re, const double *im, double steps, double error,
+                                  double *out_re, double *out_im, double *bound, double *slack)
+{
+    double zr[LANES], zi[LANES], m[LANES], pr[LANES], pi[LANES], pm[LANES];
+    for (int i = 0; i < LANES; ++i) {
+        zr[i] = re[i];
+        zi[i] = im[i];
+        m[i] = sqrt(re[i] * re[i] + im[i] * im[i]) * (1.0 + 0x1p-50) + error;
+        slack[i] = steps * error / m[i];
+        /* what would underflow is 0, so that no time goes into subnormal numbers */
+        double dead = steps * pe_log(m[i]) < -600.0 ? 0.0 : 1.0;
+        zr[i] *= dead;
+        zi[i] *= dead;
+        m[i] = dead != 0.0 ? m[i] : 0.0;
+        pr[i] = 1.0;
+        pi[i] = 0.0;
+        pm[i] = 1.0;
+    }
+    for (uint64_t left = (uint64_t)steps;;) {
+        if (left & 1)
+            for (int i = 0; i < LANES; ++i) {
+                double r = pr[i] * zr[i] - pi[i] * zi[i];
+                pi[i] = pr[i] * zi[i] + pi[i] * zr[i];
+                pr[i] = r;
+                pm[i] *= m[i];
+            }
+        left >>= 1;
+        if (left == 0)
+            break;
+        for (int i = 0; i < LANES; ++i) {
+            double r = zr[i] * zr[i] - zi[i] * zi[i];
+            zi[i] = 2.0 * zr[i] * zi[i];
+            zr[i] = r;
+            m[i] *= m[i];
+        }
+    }
+    for (int i = 0; i < LANES; ++i) {
+        out_re[i] = pr[i];
+        out_im[i] = pi[i];
+        bound[i] = pm[i] > 1e-260 ? pm[i] : 1e-260;
+    }
+}
+
+void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other,
+                       double *bound, double *slack)
+{
+    double re[LANES], im[LANES], pr[LANES], pi[LANES], pb[LANES], ps[LANES];
+    for (size_t at = 0; at < n; at += LANES) {
+        const size_t count = n - at < LANES ? n - at : LANES;
+        for (size_t i = 0; i < LANES; ++i) {
+            re[i] = i < count ? z[2 * (at + i)] : 0.0;
+            im[i] = i < count ? z[2 * (at + i) + 1] : 0.0;
+        }
+        power_block(re, im, steps, error, pr, pi, pb, ps);
+        for (size_t i = 0; i < count; ++i) {
+            const double *o = other ? other + 2 * (at + i) : NULL;
+            z[2 * (at + i)] = o ? pr[i] * o[0] - pi[i] * o[1] : pr[i];
+            z[2 * (at + i) + 1] = o ? pr[i] * o[1] + pi[i] * o[0] : pi[i];
+            bound[at + i] *= pb[i];
+            slack[at + i] += ps[i];
+        }
+    }
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------------- */
+
+void pe_exponential_sums(size_t n, const double *y, double centre, double rate, double *out)
+{
+    double powers[LANES], total = 0.0, first = 0.0;
+    for (int i = 0; i < LANES; ++i)
+        powers[i] = exp(rate * i);
+    for (size_t at = 0; at < n; at += LANES) {
+        const size_t count = n - at < LANES ? n - at : LANES;
+        double sum = 0.0, moment = 0.0;
+        for (size_t i = 0; i < count; ++i) {
+            const double term = y[at + i] * powers[i];
+            sum += term;
+            moment += term * (double)i;
+        }
+        if (sum > 0.0) {
+            const double factor = exp(rate * ((double)at - centre));
+            total += factor * sum;
+            first += factor * (moment + sum * ((double)at - centre));
+        }
+    }
+    out[0] = total;
+    out[1] = first;
+}
+
+/* ---- discounted sums ---------------------------------------------------------------------------------- */
+
+void pe_discounted_sums(size_t n, const double *y, double log_q, double *sums)
+{
+    const double q = exp(log_q);
+    double carried = 0.0, local = 0.0;
+    for (size_t j = 0; j < n; ++j) {
+        const size_t i = j % PE_SUM_BLOCK;
+        if (i == 0) {
+            carried = j ? sums[j - 1] : 0.0;
+            local = 0.0;
+        }
+        local = q * local + y[j];
+        sums[j] = local + exp(log_q * (double)(i + 1)) * carried;
+    }
+}
+
+void pe_profile_sums(size_t n, const double *y, double log_q, double h, double *below,
+                     double *profile)
+{
+    const double q = exp(log_q), qb = exp(log_q - h), gain = -expm1(-h);
+    double r0 = 0.0, d0 = 0.0, r = 0.0, d = 0.0;
+    for (size_t j = 0; j < n; ++j) {
+        const size_t i = j % PE_SUM_BLOCK;
+        if (i == 0) {
+            r0 = j ? below[j - 1] : 0.0;
+            d0 = j ? profile[j - 1] : 0.0;
+            r = d = 0.0;
+        }
+        d = q * (d + gain * r);
+        r = qb * r + y[j];
+        const double m = (double)(i + 1), f = exp(log_q * m);
+        below[j] = r + f * exp(-h * m) * r0;
+        profile[j] = d + f * (d0 - expm1(-h * m) * r0);
+    }
+}

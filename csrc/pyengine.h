@@ -212,6 +212,54 @@ void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables,
  */
 void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass);
 
+/* Masses of n cells of one step, put on the lattice origin + k spacing, k = 0, 1, ..., and tilted.
+ *
+ * Cell i lies between points start + i - 1 and start + i, start >= 1; shift has n + 1 entries, the rest
+ * n.  Added to (caller zeroes them): spread, the A-masses of the pair with each cell split onto its
+ * ends; a and b, both laws of the index that a test may use.  Masses of A at point k are multiplied by
+ * e^{tilt spacing (k - centre) - log_scale_a}, those of B by e^{(tilt - 1) spacing (k - centre) -
+ * log_scale_b}.  lost: A-mass of spread that goes to loss -infinity, not tilted.
+ *
+ * outer           1: spread is rounded to raise H(A||B), a down and b up; 0: spread to lower the
+ *                 integral of min(A, tB), a and b up.  Rounding, error and shift are covered
+ *                 (docs/theory/lattice)
+ */
+typedef struct {
+    double origin, spacing, tilt, centre, log_scale_a, log_scale_b;
+    int outer;
+} pe_lattice;
+void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
+                      const double *log_b, const double *error, const double *shift,
+                      double *spread, double *a, double *b, double *lost);
+
+/* z[j]^steps, n complex numbers as pairs, times other[j] where other is not NULL, in place.
+ *
+ * error bounds |z[j] - truth|.  bound[j] is multiplied by (|z[j]| + error)^steps, at least 1e-260, and
+ * slack[j] raised by steps error/(|z[j]| + error), so that with all factors |result - truth| <=
+ * bound (slack + 3 2^-53 total steps).
+ *
+ * Domain          steps an integer from 1 to 2^53, |z[j]| <= 1 + error
+ */
+void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other,
+                       double *bound, double *slack);
+
+/* Sums of y_k e^{rate (k - centre)} and of (k - centre) times that, y >= 0.
+ *
+ * Relative error  of the first at most 2^-53 (n/32 + 70 + 6 |rate| max |k - centre|)
+ */
+void pe_exponential_sums(size_t n, const double *y, double centre, double rate, double *out);
+
+/* Sums of y_k q^(j-k) over k <= j, q = e^log_q <= 1, y >= 0.
+ *
+ * Relative error  at most 2^-51 (2 PE_SUM_BLOCK + n/PE_SUM_BLOCK) (1 + |log_q|)
+ */
+#define PE_SUM_BLOCK 2048
+void pe_discounted_sums(size_t n, const double *y, double log_q, double *sums);
+
+/* The same with q e^-h in below, and the sums of y_k q^(j-k) (1 - e^{-h (j-k)}) in profile. */
+void pe_profile_sums(size_t n, const double *y, double log_q, double h, double *below,
+                     double *profile);
+
 /* Noncentral chi-squared distribution with df degrees of freedom and noncentrality nc.
  *
  * Definition      F(x) = P(|Z + m|^2 <= x) for df = dimension and |m|^2 = nc, for any real df > 0 by

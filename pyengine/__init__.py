@@ -3,9 +3,10 @@
 from importlib import import_module
 from types import ModuleType
 
-from pyengine import special
+from pyengine import special, targets, threat_models
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
+from pyengine.calibration import Calibration, calibrate
 from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import (
     Composition,
@@ -33,6 +34,7 @@ __all__ = [
     "AccuracyError",
     "ApproximationWarning",
     "Bounds",
+    "Calibration",
     "Composition",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
@@ -47,6 +49,7 @@ __all__ = [
     "RandomizedResponse",
     "SampledWithoutReplacement",
     "__version__",
+    "calibrate",
     "compose",
     "delta",
     "dp_sgd",
@@ -57,11 +60,26 @@ __all__ = [
     "from_profile",
     "gamma_bound",
     "special",
+    "targets",
+    "threat_models",
     "trade_off",
 ]
 
 # Modules that need heavier packages or that few programs use: imported when they are named.
-_LAZY = ("approximations", "audit", "duality", "plots", "tables")
+_LAZY = (
+    "approximations",
+    "audit",
+    "baselines",
+    "conformance",
+    "duality",
+    "interop",
+    "membership",
+    "plots",
+    "priors",
+    "reference",
+    "resilience",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -66,6 +66,32 @@ class _Lib:
         self, seed: int, first: int, n: int, tables: int, table: Any, out: Any, /
     ) -> None: ...
     def pe_normal_cells(self, n: int, z: Any, shift: float, log_mass: Any, /) -> None: ...
+    PE_SUM_BLOCK: int
+    def pe_lattice_cells(
+        self,
+        grid: Any,
+        start: int,
+        n: int,
+        log_a: Any,
+        log_b: Any,
+        error: Any,
+        shift: Any,
+        spread: Any,
+        a: Any,
+        b: Any,
+        lost: Any,
+        /,
+    ) -> None: ...
+    def pe_spectrum_power(
+        self, n: int, z: Any, steps: float, error: float, other: Any, bound: Any, slack: Any, /
+    ) -> None: ...
+    def pe_exponential_sums(
+        self, n: int, y: Any, centre: float, rate: float, out: Any, /
+    ) -> None: ...
+    def pe_discounted_sums(self, n: int, y: Any, log_q: float, sums: Any, /) -> None: ...
+    def pe_profile_sums(
+        self, n: int, y: Any, log_q: float, h: float, below: Any, profile: Any, /
+    ) -> None: ...
 
 lib: _Lib
 ffi: Any

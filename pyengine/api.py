@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.answers import Answer, Questions
-from pyengine.engines.select import ADJACENCIES, METHODS, THREAT_MODELS, questions
+from pyengine.engines.select import ADJACENCIES, METHODS, questions
 from pyengine.mechanisms import Mechanism
+from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
 
 __all__ = ["Bounds", "delta", "epsilon", "gamma_bound", "trade_off"]
 
@@ -33,23 +34,51 @@ class Bounds(NamedTuple):
 
 
 def _asked(
-    mechanism: Any, adjacency: str, method: str, threat_model: str, tolerance: Any
+    mechanism: Any,
+    adjacency: str,
+    method: str,
+    threat_model: str | ThreatModel,
+    tolerance: Any,
 ) -> Questions:
     """Check the keywords and return what answers."""
-    if not isinstance(mechanism, Mechanism):
-        raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
-    _checks.choice("adjacency", adjacency, ADJACENCIES)
-    _checks.choice("method", method, METHODS)
-    _checks.choice("threat_model", threat_model, THREAT_MODELS)
-    if tolerance is not None:
-        tolerance = float(_checks.positive("tolerance", tolerance))
+    tolerance = check_words(adjacency, method, threat_model, tolerance)
+    model = threat_model_of(threat_model)
+    found: Mechanism | Questions = mechanism
+    if not isinstance(found, Mechanism):
+        found = _recognised(found, adjacency, method, model)
+        if not isinstance(found, Mechanism):
+            return found  # it answers by itself
     return questions(
-        mechanism,
+        found,
         adjacency=adjacency,
         method=method,
-        threat_model=threat_model,
+        threat_model=model,
         tolerance=tolerance,
     )
+
+
+def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) -> float | None:
+    """Check the keywords that all questions share; return the tolerance as a float."""
+    _checks.choice("adjacency", adjacency, ADJACENCIES)
+    _checks.choice("method", method, METHODS)
+    threat_model_of(threat_model)
+    return None if tolerance is None else float(_checks.positive("tolerance", tolerance))
+
+
+def _recognised(
+    thing: Any, adjacency: str, method: str, threat_model: ThreatModel
+) -> Mechanism | Questions:
+    """Mechanism that an object of another library is, or what answers for it."""
+    from pyengine.interop import recognise
+
+    found = recognise(thing, adjacency)
+    plain = method == "auto" and isinstance(threat_model, DifferentialPrivacy)
+    if not isinstance(found, Mechanism) and not plain:
+        raise ValueError(
+            "method must be 'auto' and threat_model 'dp' for a profile, a distribution or samples, "
+            f"got {method!r} and {threat_model!r}"
+        )
+    return found
 
 
 class Question(NamedTuple):
@@ -97,7 +126,7 @@ def answers(
     *,
     adjacency: str,
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
 ) -> tuple[Bounds, list[str]]:
     """Values of one public function with bounds and the engine behind each, as tables print them.
@@ -129,7 +158,7 @@ def trade_off(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -138,7 +167,9 @@ def trade_off(
     Parameters
     ----------
     mechanism : Mechanism
-        What is released.
+        What is released.  All questions also take what describes a mechanism: objects of other
+        libraries, callable privacy profiles, samples of a trade-off function; see
+        `pyengine.interop`.
     alpha : array_like
         Levels of the test, in [0, 1].
     adjacency : {"add_remove", "add", "remove"}
@@ -146,8 +177,9 @@ def trade_off(
         ``add_remove``: lower convex hull of both functions.
     method : {"auto", "closed_form", "spectral", "convolution"}
         Engine; ``auto`` takes the fastest one whose error estimate is small enough.
-    threat_model : {"dp"}
-        Adversary of differential privacy, who knows everything but the record.
+    threat_model : {"dp", "relaxed"} or ThreatModel
+        ``dp``: the adversary of differential privacy, who knows everything but whether the record
+        took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.
     tolerance : float, optional
         Relative width of the bracket, > 0, for engines that certify; the others ignore it.
     bounds : bool
@@ -192,7 +224,7 @@ def gamma_bound(
     *,
     adjacency: str = "add",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -249,7 +281,7 @@ def delta(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:
@@ -301,7 +333,7 @@ def epsilon(
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
-    threat_model: str = "dp",
+    threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
     bounds: bool = False,
 ) -> Any:

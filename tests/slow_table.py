@@ -6,6 +6,7 @@ what was computed.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ from pyengine.tables import run as table_run
 from pyengine.tables.units import Unit, solve
 
 LOG = "PYENGINE_TEST_LOG"
+SOLVER = "PYENGINE_TEST_SOLVER"
 SECONDS = 0.03
 
 
@@ -54,11 +56,19 @@ def always_dies(batch: Sequence[Unit]) -> list[dict[str, Any]]:
     return slow(batch)
 
 
+def deaf(batch: Sequence[Unit]) -> list[dict[str, Any]]:
+    """From unit 7 on, stay in a call that keeps the interpreter to itself."""
+    if any(unit.index >= 7 for unit in batch):
+        Path(f"{os.environ[LOG]}.{os.getpid()}").touch()
+        ctypes.PyDLL(None).sleep(60)
+    return slow(batch)
+
+
 def command(arguments: list[str]) -> int:
     """``pyengine table`` with a slow solver."""
     keywords = table_run.run.__kwdefaults__
     assert keywords is not None
-    keywords["solver"] = slow
+    keywords["solver"] = globals()[os.environ.get(SOLVER, "slow")]
     return main(["table", *arguments])
 
 

@@ -264,6 +264,24 @@ def test_effect_size() -> None:
     assert abs(pe.trade_off(as_printed, 0.1) - one) > 0.1
 
 
+def test_unequal_noise() -> None:
+    """The estimate of highest likelihood weighs by precision, and finds the record more often."""
+    sensitivity, sigma = np.array([1.0, 1.0]), np.array([1.0, 3.0])
+    outputs = np.array([0.4, -2.0])
+    places = np.linspace(-3.0, 3.0, 60_001)
+    misfit = np.sum(((outputs - np.outer(places, sensitivity)) / sigma) ** 2, axis=1)
+    likeliest = places[np.argmin(misfit)]
+    weights = sensitivity / sigma**2
+    assert likeliest == pytest.approx(weights @ outputs / (weights @ sensitivity), abs=1e-4)
+    assert abs(likeliest - outputs.mean()) > 0.5
+    printed = np.sum(sensitivity) ** 2 / np.sum(sigma**2)
+    correct = np.sum(sensitivity**2 / sigma**2)
+    for weight, nc in ((np.ones(2), printed), (weights, correct)):
+        deviation = math.sqrt(np.sum(weight**2 * sigma**2))
+        assert (weight @ sensitivity / deviation) ** 2 == pytest.approx(nc, rel=1e-14)
+    assert relaxed(0.1, 1, correct) < relaxed(0.1, 1, printed) - 0.1
+
+
 ROWS = [
     name
     for name in list(globals())

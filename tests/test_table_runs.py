@@ -173,6 +173,19 @@ def test_killed_run_leaves_no_workers(spec: Path, tmp_path: Path) -> None:
     wait_for(lambda: not any(is_alive(pid) for pid in workers))
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_workers_that_do_not_listen_end_with_the_run(
+    spec: Path, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    monkeypatch.setenv(slow_table.SOLVER, "deaf")
+    process = start(spec, tmp_path / "out", "--workers", "2")
+    wait_for(lambda: len(list(log.parent.glob("log.*"))) == 2)
+    workers = [int(path.suffix[1:]) for path in log.parent.glob("log.*")]
+    process.send_signal(how)
+    process.communicate()
+    wait_for(lambda: not any(is_alive(pid) for pid in workers), seconds=20.0)
+
+
 def is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]

@@ -24,6 +24,7 @@ from pyengine.tables.files import csv_text, jsonl_text, parquet_bytes, replace_a
 from pyengine.tables.numbers import fraction
 from pyengine.tables.picture import draws, line
 from pyengine.tables.rows import INTEGERS, Row, columns, numeric, record, rows
+from pyengine.tables.run import run
 from pyengine.tables.spec import Specification, SpecificationError, load, parse
 from pyengine.tables.summary import summary
 from pyengine.tables.units import cells_of, solve, units
@@ -419,7 +420,7 @@ def test_reference_values_are_decimal_strings() -> None:
 
     class Answer(mpmath.mpf):  # type: ignore[misc]
         error = mpmath.mpf("1e-33")
-        proven = True
+        certified = True
 
     with mpmath.workdps(50):
         cell = table_cells.from_mpf(Answer(mpmath.mpf(1) / 3), 30, "delta")
@@ -433,6 +434,30 @@ def test_reference_values_are_decimal_strings() -> None:
     assert (one.value, one.upper) == ("1", "1")
     infinite = table_cells.from_mpf(Answer("inf"), 30, "epsilon")
     assert (infinite.value, infinite.error) == ("inf", "0")
+
+
+def test_table_of_the_reference(tmp_path: Path) -> None:
+    pytest.importorskip("flint")
+    pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    specification = parse(
+        'engine = "reference"\ndigits = 40\nformats = ["csv", "jsonl", "parquet"]\n'
+        + GAMMA
+        + ONE_RUN.replace("0.01", '"1/100"'),
+        "test",
+    )
+    assert run(specification, tmp_path, workers=0) == 0
+    assert not (tmp_path / "gamma.png").exists()
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text(encoding="utf-8")))
+    # rounded to 30 digits it is in dp_sgd_published.json
+    assert f"{Decimal(row['value']):.32f}" == "0.00406844788114256585600747542889"
+    assert len(row["value"].replace("0.00", "")) == 40
+    assert (row["sampling_probability"], row["at"], row["engine"]) == ("1/100", "1e-3", "reference")
+    assert row["certainty"] in ("bound", "estimate")
+    assert Decimal(row["error"]) < Decimal("1e-41")
+    assert json.loads((tmp_path / "table.jsonl").read_text(encoding="utf-8")) == row
+    assert pyarrow.parquet.read_table(tmp_path / "table.parquet").to_pylist() == [row]
 
 
 def test_replace_all(tmp_path: Path) -> None:

@@ -292,6 +292,17 @@ def test_command(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["count"]["UNSAFE"] == 1
 
 
+def test_reference_is_the_truth(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("flint")
+    written.write_text(
+        HEAD + "1,0.01,1000,gamma_bound,add,1e-3,0.00406844788114256585600747542888\n"
+        "1,0.01,1000,gamma_bound,add,1e-3,0.00406844788114256585600747542890\n"
+    )
+    arguments = ["verify", str(written), "--tolerance", "0", "--digits", "40", "--workers", "0"]
+    assert main(arguments) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 UNSAFE, 1 safe"
+
+
 def test_exit_codes(written: Path) -> None:
     written.write_text("".join(MINE.splitlines(keepends=True)[:3]))
     assert main(["verify", str(written), "--engine", "auto"]) == 0

@@ -112,16 +112,13 @@ def _register(commands: Commands, asked: Command) -> None:
     )
     grammar.add_mechanism(parser)
     how = parser.add_argument_group("how to answer")
-    how.add_argument(
-        "--adjacency",
-        choices=ADJACENCIES,
-        default=asked.adjacency,
-        help=f"which data set is the null hypothesis ({asked.adjacency})",
-    )
-    how.add_argument("--method", choices=METHODS, default="auto", help="engine (auto)")
-    how.add_argument(
-        "--threat-model", choices=THREAT_MODELS, default="dp", help="what the adversary knows (dp)"
-    )
+    for flag, words, default, text in (
+        ("--adjacency", ADJACENCIES, asked.adjacency, "which data set is the null hypothesis"),
+        ("--method", METHODS, "auto", "engine"),
+        ("--threat-model", THREAT_MODELS, "dp", "what the adversary knows"),
+    ):
+        listed = f"{text}: {', '.join(words)} ({default})"
+        how.add_argument(flag, choices=words, default=default, metavar="WORD", help=listed)
     shown = parser.add_argument_group("what to print")
     shown.add_argument("--bounds", action="store_true", help="a lower and an upper bound as well")
     shown.add_argument(

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from pyengine.answers import Answer, Curve, names
 from pyengine.engines.approximate import (
-    JoinedOrders,
     FloatArray,
+    JoinedOrders,
     curve_of,
     inverse_profile,
     warn_where,

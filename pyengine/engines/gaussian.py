@@ -98,10 +98,11 @@ class GaussianPairQuestions:
         if pair.is_trivial:
             return Answer.exact(np.zeros(delta.size))
         answer = Answer.exact(np.full(delta.size, largest_epsilon(pair)))
-        at_zero = self.profile(np.zeros(1))
-        nothing = delta >= at_zero.value[0]
-        answer.put(nothing, Answer.exact(np.zeros(int(nothing.sum()))))
-        chosen = (delta > 0.0) & (delta < at_zero.value[0])
+        chosen = delta > 0.0
+        if chosen.any():
+            at_zero = self.profile(np.zeros(1)).value[0]
+            answer.put(delta >= at_zero, Answer.exact(np.zeros(int(np.sum(delta >= at_zero)))))
+            chosen &= delta < at_zero
         if chosen.any():
             table, names = solver(pair).solve(PROFILE, np.log(delta[chosen]), self.method)
             epsilon = np.maximum(-table[:, 0], 0.0)

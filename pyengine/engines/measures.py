@@ -23,7 +23,7 @@ from pyengine.mechanisms import (
     steps_of,
 )
 
-__all__ = ["Loss", "losses", "pearson"]
+__all__ = ["Loss", "base_nodes", "losses", "parts", "pearson", "ratio"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def ratio(s: FloatArray, probability: float) -> FloatArray:
 
 
 @lru_cache(maxsize=256)
-def _base(mechanism: GaussianMechanism | LaplaceMechanism) -> tuple[FloatArray, ...]:
+def base_nodes(mechanism: GaussianMechanism | LaplaceMechanism) -> tuple[FloatArray, ...]:
     """Ratios s, and their weights without and with the record."""
     mu = 1.0 / float(mechanism.noise_multiplier)
     if isinstance(mechanism, GaussianMechanism):
@@ -141,7 +141,7 @@ def _loss(
     *,
     reversed_: bool,
 ) -> Loss:
-    s, without, within = _base(mechanism)
+    s, without, within = base_nodes(mechanism)
     mixture = (1.0 - probability) * without + probability * within
     loss = ratio(s, probability)
     if isinstance(mechanism, LaplaceMechanism):

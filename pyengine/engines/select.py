@@ -5,19 +5,19 @@ from __future__ import annotations
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import BothOrders, OneOrder, Substitution
 from pyengine.engines.gaussian import GaussianPairQuestions, GaussianQuestions
-from pyengine.engines.solver import clear_cache
+from pyengine.engines.solver import clear_cache as clear_contours
 from pyengine.errors import AccuracyError
 from pyengine.laws.composition import Laws, composition_law, real_substitutions
 from pyengine.mechanisms import Mechanism
 from pyengine.pairs import ordered_pair
+from pyengine.threat_models import THREAT_MODELS, Relaxed, ThreatModel, threat_model_of
 
 __all__ = ["ADJACENCIES", "METHODS", "THREAT_MODELS", "clear_cache", "questions"]
 
 APPROXIMATIONS = ("edgeworth", "clt", "monte_carlo")
-METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", *APPROXIMATIONS)
+METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", "lattice", *APPROXIMATIONS)
 GAUSSIAN = ("auto", "closed_form", "spectral", "convolution")
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
-THREAT_MODELS = ("dp",)
 
 
 def questions(
@@ -25,7 +25,7 @@ def questions(
     *,
     adjacency: str,
     method: str,
-    threat_model: str,  # noqa: ARG001 - one word so far
+    threat_model: str | ThreatModel,
     tolerance: float | None,
 ) -> Questions:
     """Return what answers questions on a mechanism.
@@ -34,8 +34,10 @@ def questions(
     ----------
     mechanism : Mechanism
         What is released.
-    adjacency, method, threat_model : str
-        Words of `ADJACENCIES`, `METHODS` and `THREAT_MODELS`.
+    adjacency, method : str
+        Words of `ADJACENCIES` and `METHODS`.
+    threat_model : str or ThreatModel
+        A word of `THREAT_MODELS` or an object of `pyengine.threat_models`.
     tolerance : float or None
         Relative width of a certified bracket; None for the engine's default.
 
@@ -51,6 +53,17 @@ def questions(
     AccuracyError
         Where no engine can answer for the mechanism.
     """
+    model = threat_model_of(threat_model)
+    if isinstance(model, Relaxed):
+        from pyengine.engines.relaxed_select import relaxed_questions
+
+        return relaxed_questions(
+            mechanism,
+            model=model,
+            adjacency=adjacency,
+            method=method,
+            on_laws=lambda laws: _on_laws(laws, method, tolerance),
+        )
     if method in APPROXIMATIONS:
         from pyengine.engines.published import published
 
@@ -59,7 +72,7 @@ def questions(
         add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
         if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):
             return GaussianQuestions(add.pair, remove.pair, method)
-        return BothOrders(add, remove)
+        return _both_orders(add, remove)
     pair = _pair(mechanism, adjacency, method, tolerance)
     attained = real_substitutions(mechanism) if adjacency == "substitute" else None
     if attained is None:
@@ -80,14 +93,43 @@ def _pair(
 def _on_laws(
     laws: Laws,
     method: str,
-    tolerance: float | None,  # noqa: ARG001 - for engines that certify
+    tolerance: float | None,
 ) -> PairQuestions:
     """Questions on the laws of steps: exact sums where they are short, else a general engine."""
     from pyengine.engines.exact import exact_questions
 
+    if method == "lattice":
+        return _on_lattice(laws, tolerance)
     if method in ("auto", "exact"):
-        return exact_questions(laws)
+        try:
+            return exact_questions(laws)
+        except AccuracyError:
+            if method == "exact":
+                raise
+        return _on_lattice(laws, tolerance)
     raise AccuracyError(
         f"method={method!r} answers for Gaussian noise, plain, on a Poisson sample or without "
         "replacement; ask method='auto'"
     )
+
+
+def _on_lattice(laws: Laws, tolerance: float | None) -> PairQuestions:
+    from pyengine.engines.lattice import TOLERANCE, LatticePair
+
+    return LatticePair(laws, TOLERANCE if tolerance is None else tolerance)
+
+
+def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:
+    from pyengine.engines.lattice import LatticeBothOrders, LatticePair
+
+    if isinstance(add, LatticePair) and isinstance(remove, LatticePair):
+        return LatticeBothOrders(add, remove)
+    return BothOrders(add, remove)
+
+
+def clear_cache() -> None:
+    """Forget what the engines keep, as a new process would."""
+    from pyengine.engines import lattice
+
+    clear_contours()
+    lattice.clear_cache()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +74,12 @@ class StepLaw(Protocol):
 
 @dataclass(frozen=True)
 class Law:
-    """Base of the laws whose losses lie on no lattice."""
+    """Base of the laws whose losses lie on no lattice.
+
+    ``symmetric`` says that (B, A) has the same masses of losses as (A, B).
+    """
+
+    symmetric: ClassVar[bool] = False
 
     def spacing(self) -> tuple[float, float] | None:
         """None: the losses lie on no lattice."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class GaussianLaw(Law):
     """
 
     noise_multiplier: float
+    symmetric: ClassVar[bool] = True
 
     def support(self) -> tuple[float, float]:
         """All losses."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class LaplaceLaw(Law):
     """
 
     noise_multiplier: float
+    symmetric: ClassVar[bool] = True
 
     def support(self) -> tuple[float, float]:
         """From -μ to μ."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class SubstitutedGaussian(Law):
 
     noise_multiplier: float
     probability: float
+    symmetric: ClassVar[bool] = True
 
     def support(self) -> tuple[float, float]:
         """All losses."""
@@ -100,6 +102,7 @@ class SubstitutedLaplace(Law):
 
     noise_multiplier: float
     probability: float
+    symmetric: ClassVar[bool] = True
 
     def support(self) -> tuple[float, float]:
         """Both atoms: log of (1 - p + p e^{±μ})."""

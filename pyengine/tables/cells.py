@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import ROUND_UP, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -91,7 +90,8 @@ def reference(
     mechanism: Mechanism, question: str, adjacency: str, values: Sequence[str], digits: int
 ) -> list[Cell]:
     """Answers in arbitrary precision, each with ``digits`` significant digits."""
-    truth = importlib.import_module("pyengine.reference")
+    from pyengine import reference as truth
+
     ask = getattr(truth, question)
 
     def one(points: Sequence[str]) -> list[Cell]:
@@ -104,17 +104,21 @@ def reference(
 
 
 def from_mpf(answer: Any, digits: int, question: str) -> Cell:
-    """Text of a reference value; the error covers the rounding to ``digits`` digits."""
+    """Text of a reference value, rounded to ``digits`` digits; its error covers that, too."""
     from mpmath import isinf
 
-    certainty = "bound" if answer.proven else "estimate"
+    certainty = "bound" if answer.certified else "estimate"
     if isinf(answer):
         return Cell("inf", "inf", "inf", "0", certainty, "reference")
     exact = _exact(answer)
     with localcontext() as context:
         context.prec = digits
         value = Decimal(exact.numerator) / Decimal(exact.denominator)
-    error = _rounded_up(abs(Fraction(value) - exact) + _exact(answer.error))
+    # half a unit of the last digit, and not what rounding really took: the text of an error then
+    # does not hang on digits of the answer that are left out
+    half_unit = Fraction(10) ** (value.adjusted() - digits + 1) / 2
+    rounding = half_unit if Fraction(value) != exact else Fraction(0)
+    error = _rounded_up(rounding + _exact(answer.error))
     with localcontext() as context:
         context.prec = 10_000  # sums of two decimal numbers are exact
         lower, upper = max(value - error, Decimal(0)), value + error
@@ -133,8 +137,6 @@ def _exact(number: Any) -> Fraction:
 
 def _rounded_up(error: Fraction) -> Decimal:
     """Two significant digits, never less than what is rounded."""
-    from decimal import ROUND_UP
-
     with localcontext() as context:
         context.prec, context.rounding = 2, ROUND_UP
         return Decimal(error.numerator) / Decimal(error.denominator)

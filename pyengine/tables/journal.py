@@ -6,6 +6,7 @@ once its newline is there; what follows the last whole line is what a crash left
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -60,8 +61,6 @@ class Journal:
             raise
 
     def _lock(self) -> None:
-        import fcntl  # POSIX, like the rest of the package
-
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

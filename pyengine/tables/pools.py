@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import math
 import multiprocessing
 import os
@@ -79,7 +81,18 @@ class Processes:
 def _prepare_worker(lifeline: Connection) -> None:
     """Leave interrupts to the parent, and end when it does, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _signal_end(lifeline.fileno())
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+
+
+def _signal_end(pipe: int) -> None:
+    """Let the kernel end this process with the pipe: a thread would wait for a long call in C."""
+    # opened again, as the owner of a signal belongs to what all workers share otherwise
+    with contextlib.suppress(OSError):  # no /proc
+        own = os.open(f"/proc/self/fd/{pipe}", os.O_RDONLY | os.O_NONBLOCK)
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(own, fcntl.F_SETFL, fcntl.fcntl(own, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _end_with(lifeline: Connection) -> None:
@@ -140,13 +153,14 @@ class Dask:
         try:
             client: Any = distributed.Client
             self._client = client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, distributed.TimeoutError) as error:
             raise WorkersError(f"no dask scheduler answers at {address}: {error}") from None
         try:
             self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError:
+        except distributed.TimeoutError:  # before Python 3.11 not the built-in one
             self._client.close()
             raise WorkersError(f"the dask scheduler at {address} has no workers") from None
+        self._gone = (OSError, ValueError, distributed.TimeoutError)
         self.crashes: tuple[type[BaseException], ...] = (BrokenExecutor, distributed.KilledWorker)
         self.executor: Executor = self._client.get_executor(pure=False)
         self._width = 1
@@ -160,7 +174,7 @@ class Dask:
             self._asked = now
             try:
                 self._width = sum(self._client.nthreads().values())
-            except (OSError, ValueError, TimeoutError) as error:
+            except self._gone as error:
                 raise WorkersError(f"the dask scheduler is gone: {error}") from None
         if self._width > 0:
             self._served = now

@@ -1,0 +1,105 @@
+"""What (ε, δ), Rényi divergence of order 2 and success say about reconstruction."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine import _checks
+
+__all__ = ["advantage", "dp_gamma", "mse_lower_bound"]
+
+Real = float | npt.ArrayLike
+
+
+def _scalar_or_array(value: Any) -> Any:
+    return value if np.ndim(value) else float(value)
+
+
+def dp_gamma(kappa: Real, epsilon: Real, delta: Real = 0.0) -> Any:
+    """Bound on γ(κ) from (ε, δ)-differential privacy.
+
+    Parameters
+    ----------
+    kappa : array_like
+        Success probability of the adversary without the release, in [0, 1].
+    epsilon, delta : array_like
+        The guarantee, ε in [0, ∞] and δ in [0, 1]; broadcast with ``kappa``.
+
+    Returns
+    -------
+    float or ndarray of the broadcast shape
+        min(e^ε κ + δ, 1); a proven bound.
+
+    Notes
+    -----
+    `pyengine.gamma_bound` of `pyengine.GenericMechanism` is the tight bound from one (ε, δ), which
+    also uses that the guarantee is symmetric.
+
+    References
+    ----------
+    G. Kaissis, J. Hayes, A. Ziller, D. Rueckert, Bounding data reconstruction attacks with the
+    hypothesis testing interpretation of differential privacy (2023), Theorem 1.
+    """
+    prior = _checks.real_array("kappa", kappa, 0.0, 1.0)
+    cost = _checks.real_array("epsilon", epsilon, 0.0, math.inf)
+    slack = _checks.real_array("delta", delta, 0.0, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.where(prior == 0.0, 0.0, np.exp(cost) * prior)
+    return _scalar_or_array(np.minimum(product + slack, 1.0))
+
+
+def advantage(success: Real, prior: Real) -> Any:
+    """Advantage of an adversary over guessing.
+
+    Parameters
+    ----------
+    success : array_like
+        Success probability, in [0, 1]; also a bound on it.
+    prior : array_like
+        Largest probability of a candidate, in [0, 1).
+
+    Returns
+    -------
+    float or ndarray of the broadcast shape
+        (success - prior) / (1 - prior); exact.
+
+    References
+    ----------
+    J. Hayes, S. Mahloujifar, B. Balle, Bounding Training Data Reconstruction in DP-SGD (2023),
+    equation 4.
+    """
+    reached = _checks.real_array("success", success, 0.0, 1.0)
+    before = _checks.real_array("prior", prior, 0.0, 1.0)
+    if np.any(before == 1.0):
+        raise ValueError("prior must be below 1, got 1.0")
+    return _scalar_or_array((reached - before) / (1.0 - before))
+
+
+def mse_lower_bound(renyi_epsilon: Real, *, diameter: float = 1.0) -> Any:
+    """Lower bound on the mean squared error of any unbiased reconstruction of one coordinate.
+
+    Parameters
+    ----------
+    renyi_epsilon : array_like
+        ε of Rényi differential privacy of order 2 under substitution, in [0, ∞].
+    diameter : float
+        Width of the coordinate's range, > 0.
+
+    Returns
+    -------
+    float or ndarray of the shape of ``renyi_epsilon``
+        diameter² / (4 (e^ε - 1)), inf at ε = 0; a proven bound.
+
+    References
+    ----------
+    C. Guo, B. Karrer, K. Chaudhuri, L. van der Maaten, Bounding training data reconstruction in
+    private (deep) learning, ICML 2022, as quoted by Hayes, Mahloujifar and Balle 2023, section 2.1.
+    """
+    cost = _checks.real_array("renyi_epsilon", renyi_epsilon, 0.0, math.inf)
+    width = float(_checks.positive("diameter", diameter))
+    with np.errstate(divide="ignore", over="ignore"):
+        return _scalar_or_array(width * width / (4.0 * np.expm1(cost)))

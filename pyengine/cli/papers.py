@@ -1,0 +1,64 @@
+"""``pyengine papers``: figures and tables of the papers."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+from pathlib import Path
+
+from pyengine.cli.errors import CommandError
+from pyengine.cli.parsers import Commands, command
+from pyengine.papers.registry import NAMES
+
+__all__ = ["register"]
+
+DESCRIPTION = f"""\
+Regenerate the figures and tables of the papers that this package builds on:
+
+  {", ".join(NAMES)}
+
+Each figure and table becomes a CSV file and, figures, a picture in DIR/PAPER; printed.csv there
+compares the numbers that the paper prints with ours.  DIR/index.md shows everything."""
+EPILOG = """\
+examples:
+  pyengine papers -o papers              all papers
+  pyengine papers hayes2023 -o papers    one of them
+
+exit codes: 0 done; 1 done, but a printed number differs for no known reason; 2 wrong input or
+unwritable output; 130 interrupted"""
+
+
+def register(commands: Commands) -> None:
+    """Add the command to the parser."""
+    parser = command(
+        commands, "papers", "regenerate figures and tables of papers", DESCRIPTION, EPILOG, run
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; by default all"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="DIR", help="where the files go"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Regenerate papers."""
+    from pyengine.papers.run import run as regenerate
+
+    for name in arguments.names:
+        if name not in NAMES:
+            raise CommandError(f"NAME must be one of {', '.join(NAMES)}; got {name!r}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise CommandError("the pictures need matplotlib: pip install 'pyengine[plots]'")
+    if arguments.workers < 1:
+        raise CommandError(f"--workers must be at least 1, got {arguments.workers}")
+    names = list(dict.fromkeys(arguments.names)) or list(NAMES)
+    try:
+        return regenerate(names, arguments.output, arguments.workers)
+    except OSError as error:
+        where = error.filename or arguments.output
+        raise CommandError(f"{where}: {error.strerror or error}") from None

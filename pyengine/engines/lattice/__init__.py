@@ -1,0 +1,14 @@
+"""Lattice engine: certified bounds for every composition of steps given by their loss's law.
+
+The laws of all steps are put on one lattice, twice: split so that the pair becomes more
+informative, and merged so that it becomes less.  One FFT composes each, and what is computed lies
+between bounds that cover discretisation, truncation, aliases and rounding (docs/theory/lattice).
+"""
+
+from __future__ import annotations
+
+from pyengine.engines.lattice.both import LatticeBothOrders
+from pyengine.engines.lattice.pair import TOLERANCE, LatticePair
+from pyengine.engines.lattice.rungs import clear_cache
+
+__all__ = ["TOLERANCE", "LatticeBothOrders", "LatticePair", "clear_cache"]

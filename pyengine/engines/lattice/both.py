@@ -1,0 +1,144 @@
+"""Questions on both orders of a pair, with certified brackets."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.answers import Answer
+from pyengine.curves import BothOrders, _lowest, larger, smaller
+from pyengine.engines.lattice.pair import LatticePair
+from pyengine.errors import AccuracyError
+
+__all__ = ["LatticeBothOrders"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class LatticeBothOrders(BothOrders):
+    """Questions on both orders of a composition: adjacency ``add_remove``.
+
+    Points of either curve bound the hull from inside.  From outside it is bounded by lines of slope
+    e^c below both curves: the line that touches one curve at α, lowered by what the other order's
+    profile exceeds the first one's at c.
+    """
+
+    def __init__(self, add: LatticePair, remove: LatticePair) -> None:
+        super().__init__(add, remove)
+        self._pairs = (add, remove)
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ of the hull: certified bounds."""
+        add, remove = self._pairs
+        first, second = add.trade_off(alpha), remove.trade_off(alpha)
+        if add.parts == remove.parts:
+            return first.beta, first.gamma
+        beta, gamma = smaller(first.beta, second.beta), larger(first.gamma, second.gamma)
+        inner = (alpha > 0.0) & (alpha < 1.0)
+        use = second.gamma.value > first.gamma.value
+        for curve, own, other, where in (
+            (first, add, remove, inner & ~use),
+            (second, remove, add, inner & use),
+        ):
+            if where.any():
+                beta.lower[where] = curve.beta.lower[where]
+                gamma.upper[where] = curve.gamma.upper[where]
+                small = np.minimum(curve.beta.upper[where], curve.gamma.upper[where])
+                shift = _excess(curve.c[where], small, own, other)
+                beta.lower[where] -= shift
+                gamma.upper[where] += shift
+        self._clip(alpha, beta, gamma)
+        for level in (True, False):
+            wide = np.flatnonzero(inner & self._is_wide(beta, gamma))
+            if not wide.size:
+                break
+            c = np.zeros(wide.size)
+            if not level:
+                low, high = (f(first.c[wide], second.c[wide]) for f in (np.minimum, np.maximum))
+                low, high = np.clip(low, -700.0, 700.0), np.clip(high, -700.0, 700.0)
+                c = _lowest(partial(self._odds, alpha[wide]), low, high)
+            self._bridge(alpha, beta, gamma, c, wide)
+            self._clip(alpha, beta, gamma)
+        else:
+            left = inner & self._is_wide(beta, gamma)
+            if left.any():
+                raise AccuracyError(
+                    "the hull of both trade-off functions has no bracket of relative width "
+                    f"{add.tolerance:g} at alpha = {float(alpha[left][0])!r}, where the profiles "
+                    "of adjacency 'add' and 'remove' cross or nearly do: ask for each adjacency "
+                    "apart, or for a larger tolerance"
+                )
+        return beta, gamma
+
+    def _is_wide(self, beta: Answer, gamma: Answer) -> npt.NDArray[np.bool_]:
+        limit = 2.0 * self._pairs[0].tolerance * np.minimum(gamma.upper, beta.upper)
+        return np.asarray(gamma.upper - gamma.lower > np.maximum(limit, 4e-16))
+
+    def _bridge(
+        self,
+        alpha: FloatArray,
+        beta: Answer,
+        gamma: Answer,
+        c: FloatArray,
+        at: npt.NDArray[np.intp],
+    ) -> None:
+        """Use the line of slope e^c below both curves, and the chord of the points nearest to it.
+
+        At c = 0 both profiles are the same, so that a line touches both curves there.
+        """
+        line_beta, line_gamma = self._tangent(alpha[at], c)
+        add, remove = self._pairs
+        up = c >= 0.0
+        (p, x), (q, y) = (
+            (np.where(up, seen[1], 1.0 - seen[0]), np.where(up, seen[0], 1.0 - seen[1]))
+            for seen in (_points(add, c), _points(remove, c))
+        )
+        left, right = np.minimum(p, q), np.maximum(p, q)
+        within = (left <= alpha[at]) & (alpha[at] <= right) & (left < right)
+        share = np.where(within, (alpha[at] - p) / np.where(within, q - p, 1.0), 0.0)
+        inside = np.where(within, x + share * (y - x) - 2.0**-51, 0.0)
+        wins = line_gamma.upper < gamma.upper[at]
+        for answer, line in ((beta, line_beta), (gamma, line_gamma)):
+            answer.value[at] = np.where(wins & within, line.value, answer.value[at])
+        beta.lower[at] = np.maximum(beta.lower[at], line_beta.lower)
+        gamma.upper[at] = np.minimum(gamma.upper[at], line_gamma.upper)
+        gamma.lower[at] = np.maximum(gamma.lower[at], inside)
+        beta.upper[at] = np.minimum(beta.upper[at], 1.0 - inside + 2.0**-52)
+
+    @staticmethod
+    def _clip(alpha: FloatArray, beta: Answer, gamma: Answer) -> None:
+        for answer, low, high in ((gamma, alpha, 1.0), (beta, 0.0, 1.0 - alpha)):
+            np.clip(answer.lower, low, high, out=answer.lower)
+            np.clip(answer.upper, low, high, out=answer.upper)
+            np.clip(answer.value, answer.lower, answer.upper, out=answer.value)
+
+
+def _excess(c: FloatArray, small: FloatArray, own: LatticePair, other: LatticePair) -> FloatArray:
+    """What is to be taken off a line of slope e^c that touches one curve, to be below the other.
+
+    A line of slope e^c below T(A, B) has the intercept 1 - H_{e^c}(B‖A), below T(B, A) the same
+    with A and B exchanged, and H_{e^c}(A‖B) = 1 - e^c + e^c H_{e^-c}(B‖A).
+    """
+    size = np.abs(np.clip(c, -700.0, 700.0))
+    weight = np.exp(np.minimum(c, 0.0))
+    floor = np.maximum(small, 1e-300) / np.maximum(weight, 1e-300)
+    mine, theirs = np.empty(c.size), np.empty(c.size)
+    for where, first, second in ((c >= 0.0, other, own), (c < 0.0, own, other)):
+        if where.any():
+            mine[where] = first.rough_profile(size[where], floor[where]).lower
+            theirs[where] = second.rough_profile(size[where], floor[where]).upper
+    return np.maximum(theirs - mine, 0.0) * weight
+
+
+def _points(pair: LatticePair, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Points near slope e^c of T(A, B): (γ, α) where c >= 0, and (1 - α, β) where c < 0.
+
+    The first number of each is a lower bound, the second an upper one.
+    """
+    first, second = np.zeros(c.size), np.zeros(c.size)
+    for where, side, sign in ((c >= 0.0, pair.reversed(), -1.0), (c < 0.0, pair, 1.0)):
+        if where.any():
+            first[where], second[where] = side.tests(sign * c[where])
+    return first, second

@@ -1,0 +1,350 @@
+"""Questions on one ordered pair of laws, answered with certified brackets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.answers import Answer, Curve, names
+from pyengine.engines.lattice.rungs import STEP, Rungs, refined
+from pyengine.engines.lattice.survey import Part, scaled_tail
+from pyengine.engines.lattice.tails import Bracket
+from pyengine.errors import AccuracyError
+from pyengine.laws.base import ReversedLaw, StepLaw
+
+__all__ = ["TOLERANCE", "LatticePair", "reverse"]
+
+FloatArray = npt.NDArray[np.float64]
+
+TOLERANCE = 1e-4
+TRIES = 8
+MOVES = 6  # to other rungs, where the first guess was wrong
+VANISHES = 1e-300  # below, no relative width is asked for
+EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
+
+
+def reverse(law: StepLaw) -> StepLaw:
+    """The law of the reversed pair."""
+    if isinstance(law, ReversedLaw):
+        return law.law
+    return law if getattr(law, "symmetric", False) else ReversedLaw(law)
+
+
+def _plain(law: StepLaw) -> StepLaw:
+    """The same law, without a reversal that changes nothing."""
+    return reverse(reverse(law)) if isinstance(law, ReversedLaw) else law
+
+
+class LatticePair:
+    """Questions on a composition of one-step laws.
+
+    Parameters
+    ----------
+    parts : sequence of (StepLaw, int)
+        The steps and their numbers; steps whose laws are equal may be left out.
+    tolerance : float
+        Largest relative width of a bracket.
+    """
+
+    def __init__(self, parts: list[Part], tolerance: float = TOLERANCE) -> None:
+        self.parts = tuple((_plain(law), number) for law, number in parts if number > 0)
+        self.tolerance = tolerance
+        self._rungs: dict[bool, Rungs] = {}
+
+    def rungs(self, is_reversed: bool) -> Rungs:
+        """Rungs of the pair or of its reverse."""
+        if is_reversed not in self._rungs:
+            self._rungs[is_reversed] = Rungs(self.reversed().parts if is_reversed else self.parts)
+        return self._rungs[is_reversed]
+
+    def reversed(self) -> LatticePair:
+        """Questions on the reversed pair."""
+        parts = [(reverse(law), number) for law, number in self.parts]
+        return LatticePair(parts, self.tolerance)
+
+    def _ask(
+        self,
+        rungs: Rungs,
+        outer: bool,
+        share: str,
+        question: Callable[[Any, FloatArray], Bracket],
+        x: FloatArray,
+        rung: npt.NDArray[np.int64],
+        scale: FloatArray | None = None,
+    ) -> Bracket:
+        """Brackets of a question at x, first asked on the given rungs."""
+        result = Bracket.empty(x.size)
+        moved = np.zeros(x.size, dtype=np.int64)
+        pending = np.ones(x.size, dtype=np.bool_)
+        last = (rungs.lower_rungs if outer else rungs.middle_rungs()) - 1
+        rung = np.clip(rung, 0, last)
+        while pending.any():
+            here = int(rung[pending].min())
+            spacing = rungs.first_spacing(rungs.place(here, outer), share, self.tolerance)
+            worst = math.inf
+            for attempt in range(TRIES):
+                mine = np.flatnonzero(pending & (rung == here))
+                if not mine.size:
+                    break
+                found = question(rungs.tails(here, outer, spacing, self.tolerance), x[mine])
+                to = np.clip(here + found.beyond * (-1 if outer else 1), 0, last)
+                away = (to != here) & (moved[mine] < MOVES)
+                moved[mine] += away
+                rung[mine] = np.where(away, to, here)
+                at = mine[~away]
+                for whole, part in zip(result, found, strict=True):
+                    whole[at] = part[~away]
+                size = np.maximum(result.upper[at], 0.0)
+                if scale is not None:
+                    size = np.maximum(size, scale[at])
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    width = (result.upper[at] - result.lower[at]) / size
+                width = np.where(result.upper[at] > VANISHES, width, 0.0)
+                width = np.where(np.isnan(width), math.inf, width)
+                done = width <= self.tolerance
+                pending[at[done]] = False
+                if done.all():
+                    continue
+                now = float(width.max())
+                if attempt and now > 0.9 * worst and now < 1.0:
+                    raise AccuracyError(
+                        f"the bracket stays at a relative width of {now:.1e}, which rounding sets, "
+                        f"above the tolerance of {self.tolerance:g}: ask for a larger one"
+                    )
+                worst = now
+                spacing = refined(spacing, now, self.tolerance)
+            else:
+                raise AccuracyError(
+                    f"no bracket of relative width {self.tolerance:g} within {TRIES} refinements "
+                    f"(last width {worst:.1e}): ask for a larger tolerance"
+                )
+        return result
+
+    def tests(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For each c in the range of the loss, an event with at least A and at most B of it.
+
+        It is the best one for the profile at c: near {S <= c}.
+        """
+        a, b = np.zeros(c.size), np.zeros(c.size)
+        some = c >= self._lowest(False)
+        if self.parts and some.any():
+            found = self._profile(c[some])
+            a[some], b[some] = found.a, found.b
+        return a, b
+
+    def _profile(self, c: FloatArray, floor: FloatArray | None = None) -> Bracket:
+        rungs = self.rungs(False)
+        rung = np.searchsorted(-self._marks(rungs)[0], -c)
+        return self._ask(rungs, True, "profile", lambda tails, x: tails.at(x), c, rung, floor)
+
+    def rough_profile(self, epsilon: FloatArray, floor: FloatArray) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0 with brackets as narrow as if it were at least ``floor``."""
+        if not self.parts:
+            return Answer.exact(np.zeros(epsilon.size))
+        loss, _, _, log_profile = self._marks(self.rungs(False))
+        with np.errstate(divide="ignore"):
+            deep = np.searchsorted(-log_profile, -np.log(0.02 * self.tolerance * floor))
+        # H falls with ε: where it is far below the floor, a smaller ε bounds it
+        least = np.append(loss, -math.inf)[deep]
+        far = -epsilon < least
+        answer = self.profile(np.where(far, np.maximum(-least, 0.0), epsilon), floor)
+        answer.lower[far] = self._lost(False)[0]
+        return answer
+
+    def profile(self, epsilon: FloatArray, floor: FloatArray | None = None) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0: certified bounds."""
+        if not self.parts:
+            return Answer.exact(np.zeros(epsilon.size))
+        lower, upper = np.empty(epsilon.size), np.empty(epsilon.size)
+        lost = self._lost(False)
+        lowest = self._lowest(False)
+        none = -epsilon < lowest
+        lower[none], upper[none] = lost
+        some = ~none
+        if some.any():
+            found = self._profile(-epsilon[some], None if floor is None else floor[some])
+            lower[some], upper[some] = found.lower, found.upper
+        return _answer(lower, upper, EXCESS)
+
+    def _lowest(self, is_reversed: bool) -> float:
+        """A number not above the smallest finite loss."""
+        lows = [
+            law.support()[1] * -1.0 if is_reversed else law.support()[0] for law, _ in self.parts
+        ]
+        if -math.inf in lows:
+            return -math.inf
+        terms = [number * low for (_, number), low in zip(self.parts, lows, strict=True)]
+        return math.fsum(terms) - 2.0**-50 * math.fsum(abs(x) for x in terms)
+
+    def _lost(self, is_reversed: bool) -> tuple[float, float]:
+        """Bounds on the mass of A (of B where reversed) where the other law has none."""
+        log_kept = 0.0
+        for law, number in self.parts:
+            alone = law.infinite()[1 if is_reversed else 0]
+            log_kept += number * math.log1p(-alone) if alone < 1.0 else -math.inf
+        mass = 0.0 - math.expm1(log_kept)
+        return mass * (1.0 - 2.0**-47), min(mass * (1.0 + 2.0**-47), 1.0)
+
+    def _marks(self, rungs: Rungs) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Between successive rungs: the loss, and logs of A, of B and of the profile, roughly."""
+        rows = []
+        found = rungs.survey
+        for rung in range(max(rungs.lower_rungs - 1, 1)):
+            tilt = found.tilt_at(-STEP * (rung + 0.5))
+            total, mean, variance = found.cumulants(tilt)
+            deviation = math.sqrt(max(variance, 1e-300))
+            value = total - tilt * mean
+            a, b = scaled_tail(-tilt * deviation), scaled_tail((1.0 - tilt) * deviation)
+            profile = max(a - b, b * min(deviation, 1.0) * 0.3)
+            rows.append(
+                (mean, value + math.log(a), value + mean + math.log(b), value + math.log(profile))
+            )
+        table = np.array(rows).T
+        return table[0], table[1], table[2], table[3]
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ: certified bounds."""
+        if not self.parts:
+            return Answer.exact(np.zeros(delta.size))
+        lower, upper = np.zeros(delta.size), np.zeros(delta.size)
+        at_zero = self.profile(np.zeros(1))
+        lost = self._lost(False)
+        never = delta <= lost[0]
+        if lost[0] > 0.0 or self._lowest(False) == -math.inf:
+            lower[never] = upper[never] = math.inf
+        else:
+            lower[never] = upper[never] = self._largest()
+        some = ~never & (delta < at_zero.upper[0])
+        if some.any():
+            rungs = self.rungs(False)
+            with np.errstate(divide="ignore"):
+                log_delta = np.log(np.maximum(delta[some] - lost[0], 0.0))
+            rung = np.searchsorted(-self._marks(rungs)[3], -log_delta)
+            deviation = math.sqrt(rungs.survey.cumulants(0.0)[2])
+            scale = deviation / (1.0 + np.sqrt(np.maximum(-2.0 * log_delta, 0.0)))
+            found = self._ask(
+                rungs,
+                True,
+                "profile",
+                lambda tails, x: self._near_end(tails.epsilon(x)),
+                delta[some],
+                rung,
+                scale,
+            )
+            lower[some], upper[some] = found.lower, found.upper
+            lower[delta >= at_zero.lower[0]] = 0.0
+        return _answer(np.maximum(lower, 0.0), np.maximum(upper, 0.0), EXCESS)
+
+    def _near_end(self, found: Bracket) -> Bracket:
+        """No ε is larger than minus the smallest loss."""
+        return found._replace(upper=np.minimum(found.upper, -self._lowest(False)))
+
+    def _end_of_first(self, found: Bracket, mass: FloatArray) -> Bracket:
+        """No ratio of B to A is above e^{-lowest} where the reversed loss has a smallest value."""
+        lowest = self._lowest(True)
+        if lowest == -math.inf:
+            return found
+        with np.errstate(over="ignore"):
+            most = self._lost(True)[1] + mass * np.exp(-lowest) * (1.0 + 2.0**-45)
+        return found._replace(
+            upper=np.minimum(found.upper, most), c=np.where(most < found.upper, lowest, found.c)
+        )
+
+    def _end_of_second(self, found: Bracket, mass: FloatArray) -> Bracket:
+        """The same for the smallest ratio."""
+        lowest = self._lowest(False)
+        if lowest == -math.inf:
+            return found
+        least = (mass - self._lost(False)[1]) * math.exp(lowest) * (1.0 - 2.0**-45)
+        return found._replace(
+            lower=np.maximum(found.lower, least), c=np.where(least > found.lower, lowest, found.c)
+        )
+
+    def _largest(self) -> float:
+        """The ε at which the profile vanishes, where the loss is bounded below."""
+        return -math.fsum(number * law.support()[0] for law, number in self.parts)
+
+    def trade_off(self, alpha: FloatArray) -> Curve:
+        """T(A, B) at α in [0, 1]: certified bounds."""
+        beta, gamma = Answer.exact(1.0 - alpha), Answer.exact(alpha.copy())
+        c = np.where(alpha == 0.0, math.inf, np.where(alpha == 1.0, -math.inf, 0.0))
+        if not self.parts:
+            return Curve(beta, gamma, c)
+        ahead = (alpha > 0.0) & (alpha < 1.0)
+        with np.errstate(divide="ignore"):
+            log_alpha, log_rest = np.log(alpha), np.log1p(-alpha)
+        total, mean, variance = self.rungs(False).survey.cumulants(1.0)
+        at_b = total - mean + math.log(scaled_tail(math.sqrt(max(variance, 1e-300))))
+        is_lower = ahead & (alpha > 0.5)
+        is_upper = ahead & (log_alpha <= at_b) & ~is_lower
+        is_middle = ahead & ~is_lower & ~is_upper
+        if is_upper.any():
+            rungs = self.rungs(True)
+            rung = np.searchsorted(-self._marks(rungs)[2], -log_alpha[is_upper])
+            found = self._ask(
+                rungs,
+                True,
+                "a",
+                lambda t, x: self._end_of_first(t.first_from_second(x), x),
+                alpha[is_upper],
+                rung,
+            )
+            _put(gamma, beta, is_upper, found.lower, found.upper, EXCESS)
+            c[is_upper] = -found.c
+        if is_lower.any():
+            rungs = self.rungs(False)
+            rung = np.searchsorted(-self._marks(rungs)[1], -log_rest[is_lower])
+            found = self._ask(
+                rungs,
+                True,
+                "b",
+                lambda t, x: self._end_of_second(t.second_from_first(x), x),
+                1.0 - alpha[is_lower],
+                rung,
+            )
+            _put(beta, gamma, is_lower, found.lower, found.upper, 1.0 - EXCESS)
+            c[is_lower] = found.c
+        if is_middle.any():
+            rungs = self.rungs(False)
+            guess = np.clip((np.sqrt(-2.0 * log_alpha[is_middle]) - 1.0) / STEP, 0, None)
+            rung = np.minimum(guess.astype(np.int64), rungs.middle_rungs() - 1)
+            found = self._ask(
+                rungs, False, "b", lambda t, x: t.second_from_first(x), alpha[is_middle], rung
+            )
+            _put(beta, gamma, is_middle, found.lower, found.upper, 1.0 - EXCESS)
+            c[is_middle] = found.c
+        certain = self._lost(True)
+        none = alpha == 0.0
+        _put(
+            gamma, beta, none, np.full(none.sum(), certain[0]), np.full(none.sum(), certain[1]), 0.5
+        )
+        for answer, low, high in ((gamma, alpha, 1.0), (beta, 0.0, 1.0 - alpha)):
+            for part in (answer.lower, answer.value, answer.upper):
+                np.clip(part, low, high, out=part)
+        return Curve(beta, gamma, c)
+
+
+def _answer(lower: FloatArray, upper: FloatArray, share: float) -> Answer:
+    with np.errstate(invalid="ignore"):
+        value = np.where(upper > lower, lower + share * (upper - lower), upper)
+    return Answer(np.clip(value, lower, upper), lower, upper, names("lattice", lower.size))
+
+
+def _put(
+    small: Answer,
+    large: Answer,
+    where: npt.NDArray[np.bool_],
+    lower: FloatArray,
+    upper: FloatArray,
+    share: float,
+) -> None:
+    """Enter a bracket of one error probability, and of the other one, which adds up to 1."""
+    answer = _answer(lower, upper, share)
+    small.put(where, answer)
+    rounded = 2.0**-52
+    other = Answer(1.0 - answer.value, 1.0 - upper - rounded, 1.0 - lower + rounded, answer.engine)
+    large.put(where, other)

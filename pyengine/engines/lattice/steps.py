@@ -1,0 +1,154 @@
+"""Masses of one step on its lattice, tilted, with the rounding on the safe side."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._core import ffi, lib
+from pyengine.engines.lattice.plan import Plan, StepGrid
+from pyengine.laws.base import UNIT, StepLaw
+
+__all__ = ["StepMasses", "doubles", "step_masses"]
+
+FloatArray = npt.NDArray[np.float64]
+
+CHUNK = 2**18  # cells made at a time, which bounds the memory of the laws' own arrays
+
+
+class StepMasses(NamedTuple):
+    """One step on the lattice.
+
+    Parameters
+    ----------
+    spread, a, b : ndarray of shape (last + 1,)
+        The pair with its cells split onto their ends, and both laws of the index of a test; tilted
+        and scaled as the plan says.
+    log_scale_b : float
+        Log of the factor by which ``b`` was divided.
+    lost : float
+        A-mass of ``spread`` at loss -infinity, an upper bound, not tilted.
+    blur : float
+        Bound on the relative inflation of the masses of ``spread``.
+    """
+
+    spread: FloatArray
+    a: FloatArray
+    b: FloatArray
+    log_scale_b: float
+    lost: float
+    blur: float
+
+
+def doubles(array: FloatArray, writable: bool = False) -> Any:
+    """View of a contiguous array for the C core."""
+    return ffi.from_buffer("double[]", array, require_writable=writable)
+
+
+def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
+    """Put one step on its lattice."""
+    h, outer, tilt = plan.spacing, plan.place.outer, plan.place.tilt
+    size = grid.last + 1
+    spread, a, b = np.zeros(size), np.zeros(size), np.zeros(size)
+    origin = grid.anchor + h * grid.first
+    log_scale_b = grid.log_scale + (origin + h * grid.centre)
+    lattice = ffi.new(
+        "pe_lattice *",
+        {
+            "origin": origin,
+            "spacing": h,
+            "tilt": tilt,
+            "centre": float(grid.centre),
+            "log_scale_a": grid.log_scale,
+            "log_scale_b": log_scale_b,
+            "outer": int(outer),
+        },
+    )
+    lost = ffi.new("double *")
+    blur = 0.0
+    for start in range(0, grid.last, CHUNK):
+        stop = min(start + CHUNK, grid.last)
+        edges = origin + h * np.arange(start, stop + 1, dtype=np.float64)
+        cells = law.cells(edges)
+        shift = np.ascontiguousarray(
+            cells.shift + 4.0 * UNIT * (np.abs(edges) + abs(origin) + abs(grid.anchor))
+        )
+        log_a, log_b, error = (np.ascontiguousarray(x[1:-1]) for x in cells[:3])
+        lib.pe_lattice_cells(
+            lattice,
+            start + 1,
+            stop - start,
+            doubles(log_a),
+            doubles(log_b),
+            doubles(error),
+            doubles(shift),
+            doubles(spread, True),
+            doubles(a, True),
+            doubles(b, True),
+            lost,
+        )
+        blur = max(blur, float(error.max()))
+        if start == 0:
+            lost[0] += _fold_below(cells, shift, plan, grid, lattice, spread, a, b)
+        if stop == grid.last:
+            _fold_above(cells, shift, plan, grid, lattice, spread, a, b)
+    return StepMasses(spread, a, b, log_scale_b, float(lost[0]), 4.0 * (blur + 1e4 * UNIT))
+
+
+def _margin(*terms: float) -> float:
+    return UNIT * (64.0 + 8.0 * sum(abs(x) for x in terms if math.isfinite(x)))
+
+
+def _fold_below(
+    cells: Any, shift: FloatArray, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
+) -> float:
+    """Put what lies below the lattice on its first point and on loss -infinity; what is lost."""
+    spread, a, b = arrays
+    log_a, log_b = float(cells.log_a[0]), float(cells.log_b[0])
+    per = plan.place.tilt * plan.spacing
+    place = per * (0.0 - grid.centre)
+    margin = float(cells.error[0]) + _margin(log_a, log_b, place, lattice.origin, grid.log_scale)
+    blur = margin + 4.0 * float(shift[0])
+    outer = plan.place.outer
+    if log_b > -math.inf:
+        b[0] += math.exp(log_b + (per - plan.spacing) * -grid.centre - lattice.log_scale_b) * (
+            1.0 + 4.0 * margin
+        )
+    if log_a == -math.inf:
+        return 0.0
+    mass = math.exp(log_a + place - grid.log_scale)
+    share = math.exp(min(log_b - log_a - lattice.origin - 8.0 * blur, 0.0))
+    a[0] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
+    spread[0] += mass * share * (1.0 + 4.0 * margin if outer else 1.0 - 8.0 * blur)
+    return math.exp(log_a) * (1.0 - share * (1.0 - 4.0 * blur)) * (1.0 + 4.0 * margin)
+
+
+def _fold_above(
+    cells: Any, shift: FloatArray, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
+) -> None:
+    """Put what lies above the lattice on its last point."""
+    spread, a, b = arrays
+    log_a, log_b = float(cells.log_a[-1]), float(cells.log_b[-1])
+    per = plan.place.tilt * plan.spacing
+    end = float(grid.last - grid.centre)
+    place = per * end
+    margin = float(cells.error[-1]) + _margin(log_a, log_b, place, lattice.origin, grid.log_scale)
+    edge = float(shift[-1])
+    outer = plan.place.outer
+    if log_b > -math.inf:
+        b[-1] += math.exp(log_b + (per - plan.spacing) * end - lattice.log_scale_b) * (
+            1.0 + 4.0 * margin
+        )
+    if log_a == -math.inf:
+        return
+    mass = math.exp(log_a + place - grid.log_scale)
+    a[-1] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
+    if outer:
+        spill = min(4.0 * edge / plan.spacing, 1.0)
+        spread[-1] += mass * (1.0 - spill) * (1.0 + 4.0 * margin)
+        spread[-2] += mass * spill * math.exp(-per) * (1.0 + 4.0 * margin)
+    else:
+        spread[-1] += mass * (1.0 - 8.0 * (margin + edge))

@@ -1,0 +1,31 @@
+"""Objects of other libraries, and other descriptions of a mechanism, in both directions.
+
+The questions of `pyengine` accept all of these as they are: events and privacy loss distributions
+of dp_accounting, accountants and histories of Opacus (and of riskcal's CTDAccountant), privacy
+random variables of prv_accountant, callable privacy profiles, and sampled trade-off functions.  No
+other library is imported before one of its objects is made here.
+"""
+
+from pyengine.interop.distributions import to_privacy_loss_distribution
+from pyengine.interop.dp_events import from_dp_event, to_dp_event
+from pyengine.interop.histories import from_history, to_history
+from pyengine.interop.profiles import Profile
+from pyengine.interop.prvs import from_prvs, to_prvs
+from pyengine.interop.recognise import recognise
+from pyengine.interop.riskcal import get_advantage_for_dpsgd, get_beta_for_dpsgd
+from pyengine.interop.sampled import SampledTradeOff
+
+__all__ = [
+    "Profile",
+    "SampledTradeOff",
+    "from_dp_event",
+    "from_history",
+    "from_prvs",
+    "get_advantage_for_dpsgd",
+    "get_beta_for_dpsgd",
+    "recognise",
+    "to_dp_event",
+    "to_history",
+    "to_privacy_loss_distribution",
+    "to_prvs",
+]

@@ -1,0 +1,200 @@
+"""Events of dp_accounting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from pyengine.mechanisms import (
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    GenericMechanism,
+    LaplaceMechanism,
+    Mechanism,
+    PoissonSampled,
+    RandomizedResponse,
+    SampledWithoutReplacement,
+    Step,
+    compose,
+    steps_of,
+)
+
+__all__ = ["from_dp_event", "to_dp_event"]
+
+
+def from_dp_event(event: Any) -> Mechanism:
+    """Mechanism that a tree of events of dp_accounting describes, exactly.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        ``NoOp``, ``NonPrivate``, ``Gaussian``, ``Laplace``, ``DiscreteLaplace`` and
+        ``RandomizedResponse`` events, ``PoissonSampled`` and ``SampledWithoutReplacement`` ones of
+        them, and ``SelfComposed`` and ``Composed`` ones of all these.
+
+    Returns
+    -------
+    Mechanism
+        Exact: parameters are the doubles of the event, or exact functions of them.  Gaussian
+        events that share one sample become one Gaussian mechanism, whose noise multiplier is
+        rounded once.
+
+    Raises
+    ------
+    ValueError
+        For any other event, by its name.
+
+    Notes
+    -----
+    The event does not say which data sets are neighbours; the questions' ``adjacency`` does.
+
+    Examples
+    --------
+    With dp_accounting installed, ``from_dp_event(SelfComposedDpEvent(PoissonSampledDpEvent(0.01,
+    GaussianDpEvent(1.0)), 1000))`` is ``pyengine.dp_sgd(1.0, 0.01, 1000)``.
+    """
+    name = type(event).__name__
+    if name == "SelfComposedDpEvent":
+        return from_dp_event(event.event).composed(event.count)
+    if name == "ComposedDpEvent":
+        return compose(*(from_dp_event(part) for part in event.events))
+    if name == "NoOpDpEvent":
+        return compose()
+    if name == "PoissonSampledDpEvent":
+        return _poisson(event)
+    if name == "SampledWithoutReplacementDpEvent":
+        return _without_replacement(event)
+    make = _MAKERS.get(name)
+    if make is None:
+        raise _not_exact(event)
+    return make(event)
+
+
+def _not_exact(event: Any, why: str = "") -> ValueError:
+    reason = f": {why}" if why else ""
+    return ValueError(f"event must have an exact counterpart, got {type(event).__name__}{reason}")
+
+
+def _poisson(event: Any) -> Mechanism:
+    inner = event.event
+    if type(inner).__name__ == "PoissonSampledDpEvent":
+        # a sample of a sample; the product is exact
+        both = Fraction(event.sampling_probability) * Fraction(inner.sampling_probability)
+        step = _one_sample(inner.event, event)
+        return compose() if step is None else step.poisson_sampled(both)
+    step = _one_sample(inner, event)
+    return compose() if step is None else step.poisson_sampled(event.sampling_probability)
+
+
+def _without_replacement(event: Any) -> Mechanism:
+    step = _one_sample(event.event, event)
+    if step is None:
+        return compose()
+    return step.sampled_without_replacement(
+        batch_size=event.sample_size, dataset_size=event.source_dataset_size
+    )
+
+
+def _one_sample(inner: Any, outer: Any) -> Step | None:
+    """One step that releases what an event does on a single sample; None if it releases nothing."""
+    parts = steps_of(from_dp_event(inner))
+    if not parts:
+        return None
+    if len(parts) == 1 and parts[0][1] == 1:
+        step = parts[0][0]
+        if isinstance(step, PoissonSampled | SampledWithoutReplacement):
+            raise _not_exact(outer, f"a sample of {type(inner).__name__}")
+        return step
+    squares = Fraction(0)
+    for step, number in parts:
+        if not isinstance(step, GaussianMechanism):
+            raise _not_exact(outer, "several steps on one sample, not all of them Gaussian")
+        squares += number / Fraction(step.noise_multiplier) ** 2
+    return GaussianMechanism(1.0 / math.sqrt(squares))
+
+
+def _noisy(make: Callable[[float], Step]) -> Callable[[Any], Mechanism]:
+    def convert(event: Any) -> Mechanism:
+        return make(event.noise_multiplier) if event.noise_multiplier else GenericMechanism(0, 1)
+
+    return convert
+
+
+def _discrete_laplace(event: Any) -> Mechanism:
+    if event.noise_parameter == 0:
+        return GenericMechanism(0, 1)
+    # weights exp(-a |k|): b = 1/a
+    noise = 1 / (Fraction(event.noise_parameter) * event.sensitivity)
+    return DiscreteLaplaceMechanism(noise, event.sensitivity)
+
+
+def _randomized_response(event: Any) -> Mechanism:
+    if event.num_buckets == 1:
+        return compose()
+    # with probability p a bucket drawn from all, the true one among them
+    p = Fraction(event.noise_parameter)
+    return RandomizedResponse(1 - p + p / event.num_buckets, event.num_buckets)
+
+
+_MAKERS: dict[str, Callable[[Any], Mechanism]] = {
+    "NonPrivateDpEvent": lambda _: GenericMechanism(0, 1),
+    "GaussianDpEvent": _noisy(GaussianMechanism),
+    "LaplaceDpEvent": _noisy(LaplaceMechanism),
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "RandomizedResponseDpEvent": _randomized_response,
+}
+
+
+def to_dp_event(mechanism: Mechanism) -> Any:
+    """Tree of events of dp_accounting that describes a mechanism.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Steps with additive noise or randomized response, sampled or not, composed.
+
+    Returns
+    -------
+    dp_accounting.DpEvent
+        The same mechanism; parameters are rounded to doubles.
+
+    Raises
+    ------
+    ImportError
+        Without dp_accounting.
+    ValueError
+        For a step that has no event, by its name.
+    """
+    from dp_accounting import dp_event
+
+    events = [
+        event if number == 1 else dp_event.SelfComposedDpEvent(event, number)
+        for step, number in steps_of(mechanism)
+        for event in [_event(dp_event, step)]
+    ]
+    if not events:
+        return dp_event.NoOpDpEvent()
+    return events[0] if len(events) == 1 else dp_event.ComposedDpEvent(events)
+
+
+def _event(module: Any, step: Step) -> Any:
+    if isinstance(step, PoissonSampled):
+        return module.PoissonSampledDpEvent(float(step.probability), _event(module, step.mechanism))
+    if isinstance(step, SampledWithoutReplacement):
+        inner = _event(module, step.mechanism)
+        return module.SampledWithoutReplacementDpEvent(step.dataset_size, step.batch_size, inner)
+    if isinstance(step, GaussianMechanism):
+        return module.GaussianDpEvent(float(step.noise_multiplier))
+    if isinstance(step, LaplaceMechanism):
+        return module.LaplaceDpEvent(float(step.noise_multiplier))
+    if isinstance(step, DiscreteLaplaceMechanism):
+        parameter = 1 / (Fraction(step.noise_multiplier) * step.sensitivity)
+        return module.DiscreteLaplaceDpEvent(float(parameter), step.sensitivity)
+    if isinstance(step, RandomizedResponse):
+        share = Fraction(step.categories, step.categories - 1)
+        parameter = (1 - Fraction(step.truth_probability)) * share
+        if parameter <= 1:
+            return module.RandomizedResponseDpEvent(float(parameter), step.categories)
+    raise ValueError(f"mechanism must have an event of dp_accounting, got {type(step).__name__}")

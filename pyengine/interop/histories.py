@@ -1,0 +1,89 @@
+"""Histories of Opacus: ``[(noise_multiplier, sample_rate, num_steps), ...]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyengine.mechanisms import (
+    Composition,
+    GaussianMechanism,
+    Mechanism,
+    PoissonSampled,
+    compose,
+    dp_sgd,
+    steps_of,
+)
+
+__all__ = ["from_history", "to_history"]
+
+
+def from_history(history: Iterable[tuple[Any, Any, int]]) -> Composition:
+    """Mechanism of a history of Opacus.
+
+    Parameters
+    ----------
+    history : iterable of (float, float, int)
+        Noise multiplier, sampling probability and number of steps of each phase: the attribute
+        ``history`` of an accountant of Opacus, or of riskcal's ``CTDAccountant``.
+
+    Returns
+    -------
+    Composition
+        Exact.
+
+    Raises
+    ------
+    ValueError
+        For entries outside their domains.
+
+    Notes
+    -----
+    Opacus writes the noise multiplier of each step.  Its accountants take batches as Poisson
+    samples, whatever the data loader did.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> from pyengine.interop import from_history
+    >>> from_history([(2.0, 0.01, 100), (1.0, 0.01, 900)]) == (
+    ...     pe.dp_sgd(2.0, 0.01, 100) + pe.dp_sgd(1.0, 0.01, 900)
+    ... )
+    True
+    """
+    return compose(*(dp_sgd(noise, rate, steps) for noise, rate, steps in history))
+
+
+def to_history(mechanism: Mechanism) -> list[tuple[float, float, int]]:
+    """Return the history that Opacus would have written.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Gaussian steps, Poisson-sampled or not, composed.
+
+    Returns
+    -------
+    list of (float, float, int)
+        For the attribute ``history`` of an accountant of Opacus.
+
+    Raises
+    ------
+    ValueError
+        For any other step, by its name.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> from pyengine.interop import to_history
+    >>> to_history(pe.dp_sgd(1.0, 0.01, 1000))
+    [(1.0, 0.01, 1000)]
+    """
+    history = []
+    for step, number in steps_of(mechanism):
+        rate = float(step.probability) if isinstance(step, PoissonSampled) else 1.0
+        inner = step.mechanism if isinstance(step, PoissonSampled) else step
+        if not isinstance(inner, GaussianMechanism):
+            raise ValueError(f"mechanism must have Gaussian steps, got {type(inner).__name__}")
+        history.append((float(inner.noise_multiplier), rate, number))
+    return history

@@ -1,0 +1,75 @@
+"""riskcal's calls, answered here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine import _checks
+from pyengine.engines.select import questions
+from pyengine.mechanisms import dp_sgd
+
+__all__ = ["get_advantage_for_dpsgd", "get_beta_for_dpsgd"]
+
+
+def _asked(noise_multiplier: float, sample_rate: float, num_steps: int) -> Any:
+    return questions(
+        dp_sgd(noise_multiplier, sample_rate, num_steps),
+        adjacency="add_remove",
+        method="auto",
+        threat_model="dp",
+        tolerance=None,
+    )
+
+
+def get_beta_for_dpsgd(
+    noise_multiplier: float, sample_rate: float, num_steps: int, alpha: npt.ArrayLike
+) -> Any:
+    """False negative rate at a false positive rate, as ``riskcal`` calls it.
+
+    Parameters
+    ----------
+    noise_multiplier, sample_rate, num_steps
+        As of `pyengine.dp_sgd`.
+    alpha : array_like
+        False positive rates, in [0, 1].
+
+    Returns
+    -------
+    float or ndarray of the shape of ``alpha``
+        β(α) of adjacency ``add_remove``; an estimate, as that of `pyengine.trade_off`.
+
+    Examples
+    --------
+    >>> from pyengine.interop import get_beta_for_dpsgd
+    >>> round(get_beta_for_dpsgd(0.8, 0.001, 10_000, alpha=0.05), 6)
+    0.925864
+    """
+    array = _checks.real_array("alpha", alpha, 0.0, 1.0)
+    beta, _ = _asked(noise_multiplier, sample_rate, num_steps).trade_off(array.ravel())
+    return beta.value.reshape(array.shape) if array.shape else float(beta.value[0])
+
+
+def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: int) -> float:
+    """Largest difference of true and false positive rate, as ``riskcal`` calls it.
+
+    Parameters
+    ----------
+    noise_multiplier, sample_rate, num_steps
+        As of `pyengine.dp_sgd`.
+
+    Returns
+    -------
+    float
+        δ(0) of adjacency ``add_remove``; an estimate, as that of `pyengine.delta`.
+
+    Examples
+    --------
+    >>> from pyengine.interop import get_advantage_for_dpsgd
+    >>> round(get_advantage_for_dpsgd(1.0, 0.01, 1000), 9)
+    0.16101762
+    """
+    asked = _asked(noise_multiplier, sample_rate, num_steps)
+    return float(asked.profile(np.zeros(1)).value[0])

@@ -1,0 +1,53 @@
+"""Roots of many monotone functions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["falling_root"]
+
+FloatArray = npt.NDArray[np.float64]
+STEPS = 400
+
+
+def falling_root(
+    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Right ends of brackets of the roots of falling functions, to a rounding of the argument.
+
+    Inverse quadratic interpolation or halving by the rule of Chandrupatla (1997).  At a jump over 0
+    the bracket closes around the jump.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arguments, one for each root, and returns values: >= 0 at ``low``, <= 0 at ``high``.
+    low, high : ndarray
+        Ends of the brackets.
+    """
+    a, b = high.copy(), low.copy()
+    fa, fb = function(a), function(b)
+    c, fc = b.copy(), fb.copy()
+    t = np.full(a.size, 0.5)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for _ in range(STEPS):
+            x = a + t * (b - a)
+            fx = function(x)
+            same = (fx > 0.0) == (fa > 0.0)
+            c, fc = np.where(same, a, b), np.where(same, fa, fb)
+            b, fb = np.where(same, b, a), np.where(same, fb, fa)
+            a, fa = x, fx
+            nearest = np.where(np.abs(fa) < np.abs(fb), np.abs(a), np.abs(b))
+            limit = (2.0**-52 * nearest + 1e-300) / np.abs(b - a)
+            if np.all((limit > 0.5) | (fa == 0.0) | (a == b)):
+                break
+            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            smooth = (phi * phi < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
+            inner = fa / (fb - fa) * fc / (fb - fc)
+            inner += (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+            t = np.where(smooth & np.isfinite(inner), inner, 0.5)
+            t = np.clip(t, np.minimum(limit, 0.5), 1.0 - np.minimum(limit, 0.5))
+    return np.where(fa <= 0.0, np.where(fb <= 0.0, np.maximum(a, b), a), b)

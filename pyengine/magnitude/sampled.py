@@ -1,0 +1,227 @@
+"""A mechanism on a Poisson sample: the law with the record is a mixture with the one without it.
+
+Lemma 9 of Kaissis et al. (2023): T(P, (1-p)P + pQ) = p T(P, Q) + (1-p)(1-α), and its inverse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from pyengine.magnitude.core import (
+    ROUNDING,
+    Errors,
+    FloatArray,
+    MagnitudePair,
+    Profile,
+    Tails,
+    exp,
+    log,
+    one_minus_sum,
+)
+from pyengine.magnitude.laplace import LaplacePair
+
+__all__ = ["SampledPair"]
+
+NEGLIGIBLE = 1e-19  # share of a sum that no double sees
+SMALLEST = 1e-300
+SLACK = 1e-15  # what rounding may have done to an end of a bracket
+
+
+class SampledPair:
+    """(P, (1-p)P + pQ) for a pair (P, Q) and p in (0, 1)."""
+
+    def __init__(self, pair: MagnitudePair, probability: float) -> None:
+        self.pair = pair
+        self.probability = probability
+        self.lowest = self._sampled(pair.lowest)
+        self.highest = self._sampled(pair.highest)
+
+    def _sampled(self, loss: float) -> float:
+        p = self.probability
+        if loss > 1.0:
+            return loss + math.log(p + (1.0 - p) * math.exp(-loss))
+        return math.log1p(p * math.expm1(loss))
+
+    def loss(self, p_above: FloatArray) -> FloatArray:
+        """Return log(1 + p (e^L - 1)) at the same threshold."""
+        return self._sampled_losses(self.pair.loss(p_above))
+
+    def _sampled_losses(self, loss: FloatArray) -> FloatArray:
+        p = self.probability
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.where(
+                loss > 1.0,
+                loss + np.log(p + (1.0 - p) * np.exp(-loss)),
+                np.log1p(p * np.expm1(np.minimum(loss, 1.0))),
+            )
+
+    def forward(self, alpha: FloatArray) -> Errors:
+        """Return the mixture of both errors."""
+        p = self.probability
+        inner = self.pair.forward(alpha)
+        beta = p * inner.beta + (1.0 - p) * (1.0 - alpha)
+        gamma = p * inner.gamma + (1.0 - p) * alpha
+        return Errors(
+            beta, gamma, np.where(gamma < 0.5, np.log1p(-np.minimum(gamma, 0.5)), log(beta))
+        )
+
+    def backward(self, alpha: FloatArray) -> Errors:
+        """Return the inverse of forward: the a with p T(a) + (1-p)(1-a) = α."""
+        if isinstance(self.pair, LaplacePair):
+            return self._backward_laplace(self.pair, alpha)
+        beta, gamma, log_beta = (np.empty_like(alpha) for _ in range(3))
+        for chosen, solve in ((alpha > 0.5, self._from_above), (alpha <= 0.5, self._from_below)):
+            if chosen.any():
+                part = solve(alpha[chosen])
+                beta[chosen], gamma[chosen], log_beta[chosen] = part
+        return Errors(beta, gamma, log_beta)
+
+    def _from_above(self, alpha: FloatArray) -> Errors:
+        """Solve p γ(a) + (1-p) a = u for a <= u = 1 - α < 1/2."""
+        p = self.probability
+        u = 1.0 - alpha  # exact
+        z = one_minus_sum(alpha, p)  # u - p
+        # If a is too small to matter in the sum, p β(a) = -z, and a follows from it; of a β near 1
+        # a double does not hold enough, so it is only a start there, unless a underflows.
+        start = self.pair.backward(np.clip(-z / p, 0.0, 1.0))
+        alone = (z < 0.0) & (start.beta < NEGLIGIBLE * u)
+        alone &= (-z <= 0.5 * p) | (start.beta < SMALLEST)
+
+        def excess(a: FloatArray) -> FloatArray:
+            inner = self.pair.forward(a)
+            return np.where(
+                inner.gamma < 0.5,
+                p * inner.gamma + (1.0 - p) * a - u,
+                (1.0 - p) * a - p * inner.beta - z,
+            )
+
+        low = np.where(z > 0.0, z / (1.0 - p) * (1.0 - SLACK), SMALLEST)
+        low = np.minimum(low, u)
+        a = _newton(
+            np.clip(start.beta, low, u),
+            low,
+            u,
+            excess,
+            lambda a: p * exp(self.pair.loss(a)) + (1.0 - p),
+        )
+        beta = np.where(alone, start.beta, np.where(u > 0.0, a, 0.0))
+        log_beta = np.where(alone, start.log_beta, log(beta))
+        return Errors(beta, 1.0 - beta, log_beta)
+
+    def _from_below(self, alpha: FloatArray) -> Errors:
+        """Solve p b + (1-p) γ(b) = α for b = β(a) <= α, where γ(b) = 1 - a."""
+        p = self.probability
+        z = one_minus_sum(alpha, p)  # (1 - p) - α
+        # If b is too small to matter in the sum, a = z/(1-p).
+        only = np.clip(z / (1.0 - p), 0.0, 1.0)
+        alone = (z > 0.0) & (self.pair.forward(only).beta < NEGLIGIBLE * alpha)
+
+        def excess(b: FloatArray) -> FloatArray:
+            inner = self.pair.backward(b)
+            return np.where(
+                inner.gamma < 0.5,
+                p * b + (1.0 - p) * inner.gamma - alpha,
+                p * b - (1.0 - p) * inner.beta + z,
+            )
+
+        def slope(b: FloatArray) -> FloatArray:
+            return p + (1.0 - p) * exp(-self.pair.loss(self.pair.backward(b).beta))
+
+        low = np.where(z < 0.0, -z / p * (1.0 - SLACK), NEGLIGIBLE * alpha / 2.0)
+        low = np.minimum(low, alpha)
+        inner = self.pair.backward(_newton(alpha, low, alpha, excess, slope))
+        gamma = np.where(alone, alpha / (1.0 - p), inner.gamma)
+        with np.errstate(divide="ignore"):
+            log_alone = np.where(gamma < 0.5, np.log1p(-np.minimum(gamma, 0.5)), np.log(only))
+        return Errors(
+            np.where(alone, only, inner.beta), gamma, np.where(alone, log_alone, inner.log_beta)
+        )
+
+    def _backward_laplace(self, pair: LaplacePair, alpha: FloatArray) -> Errors:
+        """Both pieces of Theorem 1 stay solvable: a linear and a quadratic equation."""
+        p, mu = self.probability, pair.effect
+        h = math.expm1(pair.highest)  # cosh μ - 1
+        q, r = 0.5 * p * math.exp(-mu), 1.0 - p
+        rest = one_minus_sum(alpha, p)  # r - α
+        root = np.sqrt(rest * rest + 4.0 * q * (q + r))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            a = np.where(rest > 0.0, (rest + root) / (2.0 * (q + r)), 2.0 * q / (root - rest))
+            c = 2.0 * alpha / (2.0 * q + r + alpha + root)
+        far = ~(a >= math.exp(-mu))  # the threshold lies beyond μ
+        with np.errstate(over="ignore"):
+            scale = 1.0 + p * h
+        a = np.where(far, (1.0 - alpha) / scale, a)
+        c = np.where(far, (alpha + p * h) / scale if math.isfinite(h) else 1.0, c)
+        log_beta = np.where(c < 0.5, np.log1p(-np.minimum(c, 0.5)), log(a))
+        deep = far & ~(c < 0.5)
+        log_beta = np.where(deep, log(1.0 - alpha) - self.highest, log_beta)
+        return Errors(np.where(deep, exp(log_beta), a), c, log_beta)
+
+    def tails(self, loss: FloatArray) -> Tails:
+        """Tails at the losses that the mixture gives the same distances."""
+        p = self.probability
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            inner = np.where(
+                loss > 1.0,
+                loss + np.log(np.maximum((1.0 - (1.0 - p) * np.exp(-loss)) / p, 0.0)),
+                np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / p, -1.0)),
+            )
+        tails = self.pair.tails(np.clip(inner, self.pair.lowest, self.pair.highest))
+        below, above = math.log1p(-p), math.log(p)
+        return Tails(
+            tails.p_below,
+            tails.p_above,
+            np.logaddexp(below + tails.p_below, above + tails.q_below),
+            np.logaddexp(below + tails.p_above, above + tails.q_above),
+        )
+
+    def profile(self, epsilon: FloatArray, *, backward: bool) -> Profile:
+        """The unsampled profile at another ε, times a factor."""
+        p = self.probability
+        with np.errstate(over="ignore"):
+            if backward:  # H_t(Q_p‖P) = p H_{t'}(Q‖P), t' = 1 + (t - 1)/p
+                inner = np.where(
+                    epsilon > 1.0,
+                    epsilon + np.log((1.0 - (1.0 - p) * np.exp(-epsilon)) / p),
+                    np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / p),
+                )
+                part = self.pair.profile(inner, backward=True)
+                return Profile(p * part.value, p * part.error)
+            # H_t(P‖Q_p) = (1 - t (1-p)) H_{t''}(P‖Q), t'' = t p / (1 - t (1-p))
+            factor = p - (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
+            possible = factor > 0.0
+            factor = np.where(possible, factor, p)
+            inner = np.where(
+                possible, np.minimum(epsilon, 700.0) + math.log(p) - np.log(factor), 0.0
+            )
+        part = self.pair.profile(np.maximum(inner, 0.0), backward=False)
+        value = np.where(possible, factor * part.value, 0.0)
+        return Profile(value, np.where(possible, factor * part.error, 0.0) + ROUNDING * value)
+
+
+def _newton(
+    start: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    excess: Callable[[FloatArray], FloatArray],
+    slope: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Root of an increasing function in [low, high] by Newton steps that may not leave it."""
+    x, low, high = start, low.copy(), high.copy()
+    for _ in range(200):
+        value = excess(x)
+        low = np.where(value < 0.0, x, low)
+        high = np.where(value > 0.0, x, high)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            trial = x - value / slope(x)
+            inside = (trial >= low) & (trial <= high)
+            trial = np.where(inside, trial, np.sqrt(low) * np.sqrt(high))
+        trial = np.where(value == 0.0, x, trial)
+        done = np.abs(trial - x) <= 2e-16 * x
+        x = trial
+        if done.all():
+            break
+    return x

@@ -1,0 +1,11 @@
+"""Ground truth in arbitrary precision, independent of the fast engines.
+
+It shares with the rest of the package the definitions of the mechanisms and nothing else, and needs
+the extra ``reference`` (python-flint and mpmath).
+"""
+
+from pyengine.reference import membership, relaxed
+from pyengine.reference.questions import delta, epsilon, gamma_bound, trade_off
+from pyengine.reference.value import Value
+
+__all__ = ["Value", "delta", "epsilon", "gamma_bound", "membership", "relaxed", "trade_off"]

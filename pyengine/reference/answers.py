@@ -1,0 +1,113 @@
+"""Questions on ordered pairs of laws, and how answers on two orders become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from flint import arb
+
+from pyengine.errors import AccuracyError
+from pyengine.reference.balls import exact, precision, to_fraction
+
+__all__ = ["Answer", "Pair", "hull", "larger"]
+
+MOST_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A ball with the answer.
+
+    Parameters
+    ----------
+    value : arb
+        Encloses the truth; if ``certified``, that is proven.
+    certified : bool
+        Whether it is.
+    threshold : arb or None
+        For a trade-off function, a u with the tangent of slope -exp(u) in ``value`` as well.
+    """
+
+    value: arb
+    certified: bool
+    threshold: arb | None
+
+
+class Pair(Protocol):
+    """A pair of laws (P, Q); ``sign`` = 1 asks about (A, B) = (P, Q), -1 about (Q, P)."""
+
+    def trade_off(self, alpha: Fraction, sign: int, wanted: str, digits: float) -> Answer:
+        """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
+
+    def profile(self, epsilon: Fraction, sign: int, digits: float) -> Answer:
+        """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
+
+    def epsilon(self, delta: Fraction, sign: int, digits: float) -> Answer:
+        """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
+
+    def infinite(self, sign: int) -> arb:
+        """Return the mass of A where B has none."""
+
+    def largest(self, sign: int) -> arb | None:
+        """Return the supremum of log dA/dB where it is finite; None if there is none."""
+
+
+def larger(one: Answer, two: Answer) -> Answer:
+    """Return the larger of two answers."""
+    with precision(4000):
+        return Answer(one.value.max(two.value), one.certified and two.certified, None)
+
+
+def hull(pair: Pair, alpha: Fraction, wanted: str, digits: float) -> Answer:
+    """Return the lower convex hull of T(P, Q) and T(Q, P) at 0 < alpha < 1 (or 1 - that).
+
+    It is the largest of the lines 1 - max(H_{exp(u)}(Q || P), H_{exp(u)}(P || Q)) - exp(u) alpha.
+    Where the steepest tangent of one function belongs to its own larger divergence, the hull meets
+    that function; otherwise the line is that of the one u between both where both agree.
+    """
+    ends = []
+    for sign in (1, -1):
+        answer = pair.trade_off(alpha, sign, wanted, digits)
+        if answer.threshold is None:
+            return answer
+        u = to_fraction(answer.threshold)
+        # T(P, Q) belongs to H(Q || P) and the other way round.
+        own, other = pair.profile(u, -sign, digits), pair.profile(u, sign, digits)
+        if not own.value < other.value:
+            certified = answer.certified and own.certified and other.certified
+            return Answer(answer.value, certified, answer.threshold)
+        ends.append(u)
+    if min(ends) <= 0 <= max(ends):
+        return _line(pair, Fraction(0), alpha, wanted, digits)
+    low, high = ends
+    for _ in range(MOST_HALVINGS + int(4 * digits)):
+        middle = (low + high) / 2
+        one, two = pair.profile(middle, -1, digits), pair.profile(middle, 1, digits)
+        if one.value < two.value:
+            low = middle
+        elif two.value < one.value:
+            high = middle
+        else:
+            return _line(pair, middle, alpha, wanted, digits)
+    return _line(pair, low, alpha, wanted, digits)
+
+
+def _line(pair: Pair, u: Fraction, alpha: Fraction, wanted: str, digits: float) -> Answer:
+    """Return the line of slope -exp(u) below both functions, for a u where they nearly agree.
+
+    Between the two best lines one divergence falls and the other grows, so that the truth lies
+    between the two values.
+    """
+    extra = 4.0
+    for _ in range(6):
+        one, two = pair.profile(u, -1, digits + extra), pair.profile(u, 1, digits + extra)
+        with precision(int(4 * (digits + extra)) + 200):
+            both = one.value if u == 0 else one.value.union(two.value)
+            moved = both + exact(u).exp() * exact(alpha)
+            value = 1 - moved if wanted == "beta" else moved
+            if value.rel_accuracy_bits() > digits * 3.33:
+                return Answer(value, one.certified and two.certified, exact(u))
+        extra += 8
+    raise AccuracyError(f"{digits:g} digits of the hull were not reached; ask for fewer digits")

@@ -1,0 +1,61 @@
+"""Exact numbers into ball arithmetic, at a working precision that is given back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from flint import arb, ctx, fmpq
+
+__all__ = ["exact", "lower", "precision", "spread", "to_fraction", "upper", "upper_normal"]
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Work at a precision in bits, then return to the one before."""
+    before, ctx.prec = ctx.prec, bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+def exact(number: float | Fraction) -> arb:
+    """Return a double or a fraction, rounded once to the working precision."""
+    numerator, denominator = number.as_integer_ratio()
+    return arb(fmpq(numerator, denominator))
+
+
+def to_fraction(number: arb) -> Fraction:
+    """Return the exact value of the midpoint of a ball."""
+    mantissa, exponent = number.mid().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def upper(ball: arb) -> arb:
+    """Return an upper bound as an exact number."""
+    return ball.upper()
+
+
+def lower(ball: arb) -> arb:
+    """Return a lower bound as an exact number."""
+    return ball.lower()
+
+
+def spread(radius: arb) -> arb:
+    """Return the ball around 0 with the absolute value of a ball as radius."""
+    bound = abs(radius).upper()
+    return arb(0, bound) if bound.is_finite() else arb("nan")
+
+
+def upper_normal(x: arb) -> arb:
+    """Return the upper tail of the standard normal law."""
+    return (x / arb(2).sqrt()).erfc() / 2
+
+
+def log_magnitude(x: arb) -> float:
+    """Return the natural logarithm of |x|, roughly; -inf for 0."""
+    middle = abs(x.mid())
+    return float(middle.log()) if middle > 0 else -math.inf

@@ -1,0 +1,93 @@
+"""Membership inference privacy of one gradient step in arbitrary precision.
+
+Equation 8 of Leemann, Pawelczyk, Kasneci (2023), "Gaussian Membership Inference Privacy".
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+from flint import arb
+
+from pyengine.reference.noncentral import Run, agreed, exact, solve, tails
+
+__all__ = ["log_one_step_trade_off"]
+
+Exact = float | str | Fraction
+
+
+def log_one_step_trade_off(
+    alpha: Exact,
+    *,
+    batch_size: Exact,
+    parameters: int,
+    susceptibility: Exact,
+    noise: Exact = 0,
+    clip: Exact = 1,
+    digits: int = 30,
+) -> mpmath.mpf:
+    """Logarithm of the type-II error of the attack on one noisy gradient step (equation 8).
+
+    Parameters
+    ----------
+    alpha : float, decimal string or Fraction
+        Level in (0, 1), meant exactly.
+    batch_size, susceptibility, noise, clip : float, decimal string or Fraction
+        n, K, τ and C of the paper, meant exactly; n + τ²n²/C² must exceed 1.
+    parameters : int
+        The number d of parameters.
+    digits : int
+        Significant digits.
+
+    Returns
+    -------
+    mpmath.mpf
+        log β(α); two computations agree on so many digits.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+    AccuracyError
+        If the computations do not agree.
+
+    Examples
+    --------
+    >>> from pyengine.reference.membership import log_one_step_trade_off
+    >>> step = {"batch_size": 4096, "parameters": 36_500_000, "susceptibility": 36_500_000}
+    >>> print(log_one_step_trade_off(0.01, digits=20, **step))
+    -4245.67...
+    """
+    level, k = Fraction(alpha), Fraction(susceptibility)
+    n = Fraction(batch_size)
+    n += (Fraction(noise) * n / Fraction(clip)) ** 2
+    if not 0 < level < 1:
+        raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
+    if not (n > 1 and parameters > 0 and k >= 0):
+        raise ValueError(
+            "batch_size, with noise, must exceed 1, parameters and susceptibility be >= 0, got "
+            f"{float(n)!r}, {parameters!r}, {susceptibility!r}"
+        )
+
+    def compute(run: Run, bits: int) -> arb:
+        d, under_null, under_other = arb(parameters), exact(n * k), exact((n - 1) * k)
+        small = level <= Fraction(1, 2)
+        target = exact(level if small else 1 - level).log()
+
+        def function(x: arb, bits: int) -> tuple[arb, arb]:
+            law = tails(x, d, under_null, run, bits)
+            tail = law.below if small else law.above
+            return (tail.log() - target) * (1 if small else -1), law.density / tail
+
+        mean, deviation = float(parameters + n * k), math.sqrt(float(2 * parameters + 4 * n * k))
+        depth = 50.0 - math.log(float(min(level, 1 - level)))
+        high = math.log(mean + deviation * 2.0 * math.sqrt(depth) + 4.0 * depth)
+        x = solve(function, -2000.0, high, bits)
+        other = tails((x * exact(n / (n - 1))).mid(), d, under_other, run, bits)
+        return other.above.log() if other.above < other.below else (-other.below).log1p()
+
+    value = agreed(compute, digits)
+    with mpmath.workdps(digits + 5):
+        return +mpmath.mpf(value.str(digits + 5, radius=False))

@@ -1,0 +1,266 @@
+"""The four questions, in arbitrary precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from pyengine import _checks
+from pyengine.mechanisms import Mechanism
+from pyengine.reference.answers import Answer, Pair, hull, larger
+from pyengine.reference.balls import exact, precision
+from pyengine.reference.pairs import pair_of
+from pyengine.reference.value import Value, make
+
+__all__ = ["delta", "epsilon", "gamma_bound", "trade_off"]
+
+ADJACENCIES = ("add", "remove", "add_remove")
+SIGNS = {"add": 1, "remove": -1}
+MOST_DIGITS = 200
+
+
+def trade_off(
+    mechanism: Mechanism,
+    alpha: _checks.NumberLike,
+    *,
+    adjacency: str = "add_remove",
+    digits: int = 30,
+) -> Value:
+    """Type-II error β of the best test at level α, in arbitrary precision.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released; parameters given as strings or fractions are exact, floats are taken as
+        the binary numbers that they are.
+    alpha : float or exact number (str, Fraction, Decimal)
+        Level of the test, in [0, 1].
+    adjacency : {"add_remove", "add", "remove"}
+        As in `pyengine.trade_off`.
+    digits : int
+        Significant decimal digits, in [1, 200].
+
+    Returns
+    -------
+    Value
+        β with its ``error``, relatively at most 10^-digits, and whether it is ``certified``
+        (proven) or an estimate.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+    AccuracyError
+        Where the digits are out of reach.
+
+    Notes
+    -----
+    Methods, proofs and what is only estimated: docs, theory/ground_truth.
+
+    References
+    ----------
+    J. Dong, A. Roth, W. Su, Gaussian Differential Privacy, JRSS B 84 (2022), Definitions 2.1 and
+    F.1.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> mechanism = pe.dp_sgd("1", "0.01", 1000)
+    >>> pe.reference.trade_off(mechanism, "0.1", adjacency="add")
+    Value('0.805798868372046715010486161403', error=..., certified)
+    """
+    return _curve(mechanism, "alpha", alpha, adjacency, digits, "beta")
+
+
+def gamma_bound(
+    mechanism: Mechanism,
+    kappa: _checks.NumberLike,
+    *,
+    adjacency: str = "add",
+    digits: int = 30,
+) -> Value:
+    """Reconstruction robustness γ(κ), in arbitrary precision.
+
+    Parameters
+    ----------
+    mechanism, digits
+        As in `trade_off`.
+    kappa : float or exact number (str, Fraction, Decimal)
+        Success probability of the adversary without the release, in [0, 1].
+    adjacency : {"add", "remove", "add_remove"}
+        As in `pyengine.gamma_bound`.
+
+    Returns
+    -------
+    Value
+        γ = 1 - T(κ) with its ``error``, as in `trade_off`.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `trade_off`.
+
+    References
+    ----------
+    G. Kaissis, J. Hayes, A. Ziller, D. Rueckert, Bounding data reconstruction attacks with the
+    hypothesis testing interpretation of differential privacy (2023).
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> pe.reference.gamma_bound(pe.dp_sgd("1", "0.01", 1000), "1e-3", digits=20).decimal(20)
+    '0.0040684478811425658560'
+    """
+    return _curve(mechanism, "kappa", kappa, adjacency, digits, "gamma")
+
+
+def delta(
+    mechanism: Mechanism,
+    epsilon: _checks.NumberLike,
+    *,
+    adjacency: str = "add_remove",
+    digits: int = 30,
+) -> Value:
+    """Privacy profile δ(ε), in arbitrary precision.
+
+    Parameters
+    ----------
+    mechanism, digits
+        As in `trade_off`.
+    epsilon : float or exact number (str, Fraction, Decimal)
+        In [0, ∞).
+    adjacency : {"add_remove", "add", "remove"}
+        As in `pyengine.delta`.
+
+    Returns
+    -------
+    Value
+        δ with its ``error``, as in `trade_off`.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `trade_off`.
+
+    References
+    ----------
+    C. J. Lebeda, M. Regehr, G. Kamath, T. Steinke, Avoiding Pitfalls for Privacy Accounting of
+    Subsampled Mechanisms under Composition (2024), Section 2.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> pe.reference.delta(pe.dp_sgd("0.8", "0.001", 10_000), 1, digits=12).decimal(12)
+    '5.31959137797e-7'
+    """
+    bound = Fraction(_checks.non_negative("epsilon", epsilon))
+    pair, signs, places = _asked(mechanism, adjacency, digits)
+    if pair is None:
+        return _exactly(Fraction(0))
+    return _largest(signs, places, lambda sign, more: pair.profile(bound, sign, more))
+
+
+def epsilon(
+    mechanism: Mechanism,
+    delta: _checks.NumberLike,
+    *,
+    adjacency: str = "add_remove",
+    digits: int = 30,
+) -> Value:
+    """Inverse of the privacy profile, in arbitrary precision.
+
+    Parameters
+    ----------
+    mechanism, digits
+        As in `trade_off`.
+    delta : float or exact number (str, Fraction, Decimal)
+        In [0, 1].
+    adjacency : {"add_remove", "add", "remove"}
+        As in `pyengine.epsilon`.
+
+    Returns
+    -------
+    Value
+        The smallest ε >= 0 with δ(ε) <= ``delta``, with its ``error``, as in `trade_off`; inf where
+        there is none.
+
+    Raises
+    ------
+    ValueError, AccuracyError
+        As in `trade_off`.
+
+    References
+    ----------
+    C. J. Lebeda, M. Regehr, G. Kamath, T. Steinke, Avoiding Pitfalls for Privacy Accounting of
+    Subsampled Mechanisms under Composition (2024), Table 1.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> lebeda = pe.dp_sgd("0.8", "0.001", 10_000)
+    >>> pe.reference.epsilon(lebeda, "1e-7", adjacency="remove", digits=12).decimal(12)
+    '1.17076284317'
+    """
+    bound = Fraction(_checks.probability("delta", delta))
+    pair, signs, places = _asked(mechanism, adjacency, digits)
+    if pair is None:
+        return _exactly(Fraction(0))
+    return _largest(signs, places, lambda sign, more: _epsilon(pair, bound, sign, more))
+
+
+def _epsilon(pair: Pair, bound: Fraction, sign: int, digits: int) -> Answer:
+    start = pair.profile(Fraction(0), sign, digits)
+    with precision(int(4 * digits) + 200):
+        goal = exact(bound)
+        if not start.value > goal:
+            return Answer(arb(0), start.certified, None)
+        if pair.infinite(sign) > goal:
+            return Answer(arb("inf"), True, None)
+        if bound == 0:
+            top = pair.largest(sign)
+            return Answer(arb("inf") if top is None else top, True, None)
+    return pair.epsilon(bound, sign, digits)
+
+
+def _curve(
+    mechanism: Mechanism, name: str, level: Any, adjacency: str, digits: int, wanted: str
+) -> Value:
+    alpha = Fraction(_checks.probability(name, level))
+    pair, signs, places = _asked(mechanism, adjacency, digits)
+    if pair is None or alpha == 1:
+        return _exactly(1 - alpha if wanted == "beta" else alpha)
+    if alpha == 0:
+        with precision(4 * places + 64):
+            free = max((pair.infinite(-sign) for sign in signs), key=float)
+            return make(1 - free if wanted == "beta" else +free, certified=True)
+    if len(signs) > 1:
+        answer = hull(pair, alpha, wanted, places)
+    else:
+        answer = pair.trade_off(alpha, signs[0], wanted, places)
+    return make(answer.value, certified=answer.certified)
+
+
+def _asked(
+    mechanism: Mechanism, adjacency: str, digits: int
+) -> tuple[Pair | None, tuple[int, ...], int]:
+    word = _checks.choice("adjacency", adjacency, ADJACENCIES)
+    places = _checks.count("digits", digits, least=1)
+    if places > MOST_DIGITS:
+        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {digits!r}")
+    signs = (1, -1) if word == "add_remove" else (SIGNS[word],)
+    return pair_of(mechanism), signs, places
+
+
+def _largest(signs: tuple[int, ...], digits: int, question: Callable[[int, int], Answer]) -> Value:
+    answer = question(signs[0], digits)
+    for sign in signs[1:]:
+        answer = larger(answer, question(sign, digits))
+    return make(answer.value, certified=answer.certified)
+
+
+def _exactly(value: Fraction) -> Value:
+    with precision(2000):
+        return make(exact(value), certified=True)

@@ -1,0 +1,240 @@
+"""Questions on ordered pairs without atoms, answered from tails and divergences at thresholds.
+
+The pair is (P, Q) for ``sign`` = 1 and (Q, P) for ``sign`` = -1; u = sign * c, so that the level of
+a test falls as u grows.  Convexity turns approximate thresholds into enclosures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Protocol
+
+from flint import arb
+
+from pyengine.errors import AccuracyError
+from pyengine.reference.answers import Answer
+from pyengine.reference.balls import exact, log_magnitude, precision
+from pyengine.reference.six import Six
+
+__all__ = ["Continuous", "Law", "Local"]
+
+GUARD = 4.0  # decimal digits beyond those asked for
+ROUNDS = 8
+LN10 = math.log(10)
+
+
+class Local(Protocol):
+    """A law ready to be evaluated near a threshold."""
+
+    certified: bool
+    bits: int
+
+    def at(self, c: arb) -> Six:
+        """Return tails and divergences at a threshold."""
+
+
+class Law(Protocol):
+    """The law of the total loss of a composition, without atoms and without infinite losses."""
+
+    def guess(self, name: str, log_target: float) -> float:
+        """Return a threshold at which a quantity of `Six` has about the given logarithm."""
+
+    def near(self, c: float, depth: float) -> Local:
+        """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
+
+    def lowest(self) -> arb | None:
+        """Return the infimum of the total loss; None if there is none."""
+
+
+class Continuous:
+    """Questions on a law without atoms; see `pyengine.reference.answers.Pair`."""
+
+    def __init__(self, law: Law) -> None:
+        self.law = law
+
+    def trade_off(self, alpha: Fraction, sign: int, wanted: str, digits: float) -> Answer:
+        """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
+        return _trade_off(self.law, alpha, sign, wanted, digits)
+
+    def profile(self, epsilon: Fraction, sign: int, digits: float) -> Answer:
+        """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
+        return _profile(self.law, epsilon, sign, digits)
+
+    def epsilon(self, delta: Fraction, sign: int, digits: float) -> Answer:
+        """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
+        return _epsilon(self.law, delta, sign, digits)
+
+    def infinite(self, sign: int) -> arb:  # noqa: ARG002 - neither order has any
+        """Return the mass of A where B has none."""
+        return arb(0)
+
+    def largest(self, sign: int) -> arb | None:
+        """Return the supremum of log dA/dB where it is finite; None if there is none."""
+        floor = self.law.lowest()
+        return None if floor is None or sign < 0 else -floor
+
+
+def _trade_off(law: Law, alpha: Fraction, sign: int, wanted: str, digits: float) -> Answer:
+    level, rest, gamma, beta = ("p_above", "p_below", "q_above", "q_below")
+    if sign < 0:
+        level, rest, gamma, beta = ("q_below", "q_above", "p_below", "p_above")
+    small = alpha <= Fraction(1, 2)
+    name, target = (level, alpha) if small else (rest, 1 - alpha)
+    value_name = beta if wanted == "beta" else gamma
+
+    def enclose(local: Local, u: arb, slope: float, fine: float) -> tuple[arb, arb] | None:
+        step = exact(Fraction(_power_of_ten(-fine) / max(abs(slope), 1e-300)))
+        goal = exact(target)
+        low, high = (u - step).mid(), (u + step).mid()
+        one, two = local.at(sign * low), local.at(sign * high)
+        excess = getattr(one, name) - goal
+        lack = goal - getattr(two, name)
+        if not small:
+            excess, lack = -excess, -lack
+        if not (excess > 0 and lack > 0):
+            return None
+        moved = low.union(high).exp() * excess
+        value = getattr(one, value_name)
+        # The same ball holds the line of slope -exp(low) through the point at low.
+        return (value + moved if wanted == "beta" else value - moved), low
+
+    return _solve(law, sign, name, target, digits, enclose, order=2)
+
+
+def _epsilon(law: Law, delta: Fraction, sign: int, digits: float) -> Answer:
+    name = "h_pq" if sign > 0 else "h_qp"
+
+    def enclose(local: Local, u: arb, slope: float, fine: float) -> tuple[arb, arb] | None:
+        step = exact(Fraction(_power_of_ten(-fine) / max(abs(slope), 1e-300)))
+        goal = exact(delta)
+        low, high = (u - step).mid(), (u + step).mid()
+        one = getattr(local.at(sign * low), name) - goal
+        two = getattr(local.at(sign * high), name) - goal
+        if not (one < 0 < two or two < 0 < one):
+            return None
+        return -low.union(high), low
+
+    return _solve(law, sign, name, delta, digits, enclose, order=1)
+
+
+def _profile(law: Law, epsilon: Fraction, sign: int, digits: float) -> Answer:
+    c = -sign * epsilon
+    name = "h_pq" if sign > 0 else "h_qp"
+    depth = (digits + GUARD) * LN10
+    floor = law.lowest()
+    with precision(int(4 * digits) + 200):
+        if floor is not None and exact(c) <= floor:
+            value = arb(0) if sign > 0 else -(exact(c).expm1())
+            return Answer(value, True, None)
+    for _ in range(ROUNDS):
+        local = law.near(float(c), depth)
+        with precision(local.bits):
+            value = getattr(local.at(exact(c)), name)
+            short = _shortfall(value, digits)
+        if short <= 0:
+            return Answer(value, local.certified, None)
+        depth += (short + 1) * LN10
+    raise _failed(digits)
+
+
+def _solve(
+    law: Law,
+    sign: int,
+    name: str,
+    target: Fraction,
+    digits: float,
+    enclose: Callable[[Local, arb, float, float], tuple[arb, arb] | None],
+    order: int,
+) -> Answer:
+    """Solve for the threshold where a quantity has a value, then enclose the answer.
+
+    An error of the threshold enters the answer in the given order.
+    """
+    log_target = _log(target)
+    u = sign * law.guess(name, log_target)
+    depth, fine = (digits + GUARD) * LN10, digits / order + 2
+    for _ in range(ROUNDS):
+        local = law.near(sign * float(u), depth)
+        with precision(local.bits):
+            root, slope = _root(local, law, sign, name, target, exact(float(u)), fine)
+            found = enclose(local, root, slope, fine)
+            if found is not None:
+                short = _shortfall(found[0], digits)
+                if short <= 0:
+                    return Answer(found[0], local.certified, found[1])
+                fine += short / order + 1
+                depth += (short + 1) * LN10
+            else:
+                depth += 6 * LN10
+        u = float(root)
+    raise _failed(digits)
+
+
+def _root(
+    local: Local, law: Law, sign: int, name: str, target: Fraction, start: arb, fine: float
+) -> tuple[arb, float]:
+    """Return a threshold u by secant steps on the logarithm, and the slope there."""
+    goal = exact(target)
+    floor = law.lowest()
+
+    def gap(u: arb) -> float | None:
+        value = getattr(local.at(sign * u), name).mid()
+        ratio = value / goal
+        if not ratio > 0:
+            return None
+        away = ratio - 1
+        return float(away.log1p()) if abs(away) < 0.5 else log_magnitude(ratio)
+
+    def inside(u: arb) -> arb:
+        if floor is None:
+            return u
+        limit = sign * floor
+        near = (start - limit) / 64
+        return limit + near if abs(u - limit) < abs(near) or (u - limit) * near < 0 else u
+
+    u, before = start, gap(start)
+    if before is None:
+        return start, 1.0
+    width = 1e-4 * max(1e-3, abs(float(start - (floor * sign if floor is not None else 0))))
+    other = inside(u + exact(width))
+    after = gap(other)
+    slope = 1.0
+    for _ in range(60):
+        if after is None or after == before:
+            break
+        slope = (after - before) / float(other - u)
+        if abs(after) < 0.2 * _power_of_ten(-fine):
+            break
+        u, before = other, after
+        step = max(-3.0 / abs(slope), min(3.0 / abs(slope), -after / slope))
+        other = inside((other + exact(step)).mid())
+        after = gap(other)
+    return other, slope
+
+
+def _shortfall(value: arb, digits: float) -> float:
+    """Return how many decimal digits a ball lacks."""
+    if not value.is_finite():
+        return 10.0
+    middle, radius = abs(value.mid()), abs(value.rad())
+    if radius == 0:
+        return -1.0
+    if not middle > radius:
+        return min(60.0, max(10.0, log_magnitude(radius / arb(1)) / LN10 + digits))
+    return digits + log_magnitude(radius / middle) / LN10
+
+
+def _log(target: Fraction) -> float:
+    return math.log(target.numerator) - math.log(target.denominator)
+
+
+def _power_of_ten(exponent: float) -> float:
+    return math.pow(10.0, max(exponent, -290.0))
+
+
+def _failed(digits: float) -> AccuracyError:
+    return AccuracyError(
+        f"{digits:g} digits were not reached within {ROUNDS} rounds; ask for fewer digits"
+    )

@@ -1,0 +1,179 @@
+"""The transform of one step on a vertical line, with proven errors.
+
+f(z) = phi(z) W(z) (1 + w)^lambda, w = odds exp(mu z - mu^2/2), W the taper (or 1).  On z + i tau
+with 0 <= mu tau <= pi/2, 1 + w turns by the angle a = arg(1 + w exp(i mu tau)) in [0, mu tau], so
+
+    |f(z + i tau)| <= phi W exp(s tau^2/2) |1 + w exp(i mu tau)|^tilt exp(-t a),
+
+s = 1 or 1 + 1/TAPER^2, and on z - i tau the same with exp(+t a).  The first is decreasing in t, the
+second increasing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from flint import acb, acb_mat, arb
+
+from pyengine.reference.balls import precision, spread, upper_normal
+from pyengine.reference.gaussian import Phase
+from pyengine.reference.line import Contour, Grid, Plan
+from pyengine.reference.paths import Path, StepLaw
+
+__all__ = ["Transform"]
+
+INTEGRAL_BITS = 100
+
+
+class Transform:
+    """E exp(lambda Y) of one step.
+
+    Parameters
+    ----------
+    phase : Phase
+        The step.
+    grid : Grid or None
+        Nodes in z; None without sampling.
+    contour : Contour or None
+        Path for the bound beyond the last t.
+    plan : Plan
+        The line.
+    """
+
+    def __init__(
+        self, phase: Phase, grid: Grid | None, contour: Contour | None, plan: Plan
+    ) -> None:
+        self.mu = phase.mu()
+        self.tilt = arb(plan.tilt)
+        self.reach = plan.count * arb(plan.spacing)
+        self.step = arb(plan.spacing)
+        self.full = phase.full_batch
+        if grid is None or contour is None:
+            return
+        self.grid, self.contour = grid, contour
+        cut = None if plan.cut is None else arb(plan.cut)
+        self.step_law = StepLaw(self.mu, phase.odds(), cut)
+        self.stiffness = self.step_law.stiffness
+        self.first = arb(grid.start)
+        self.last = self.first + (grid.nodes - 1) * arb(grid.spacing)
+        self.nodes = [self.first + k * arb(grid.spacing) for k in range(grid.nodes)]
+        self.losses = [self.step_law.w(z).log1p() for z in self.nodes]
+        factor = arb(grid.spacing) / (2 * arb.pi()).sqrt()
+        self.weights = [(-z * z / 2).exp() * self.step_law.taper(z) * factor for z in self.nodes]
+        self.log_size = self.log_moment(self.tilt)
+
+    def log_moment(self, theta: arb) -> arb:
+        """Return log M at a real place, as a ball that holds it and all that is above."""
+        if self.full:
+            return self.mu**2 * theta * (theta - 1) / 2
+        total = arb(0)
+        for loss, weight in zip(self.losses, self.weights, strict=True):
+            total += weight * (theta * loss).exp()
+        share = 2 * self._relative_up(theta)
+        if not share < 0.5:
+            return arb("inf")
+        return ((total + self._truncated(theta)) / (1 - share)).log()
+
+    def values(self, places: list[acb]) -> list[acb]:
+        """Return enclosures of M at the nodes of the line, which start on the real axis."""
+        if self.full:
+            return [(self.mu**2 * s * (s - 1) / 2).exp() for s in places]
+        error = spread(self._error())
+        wide = acb(error, error)
+        return [value + wide for value in self._sums(len(places))]
+
+    def _sums(self, count: int) -> list[acb]:
+        """Return the trapezoidal sums as entries of one product of two matrices."""
+        giant = math.isqrt(count - 1) + 1
+        tilted = [
+            w * (self.tilt * loss).exp() for loss, w in zip(self.losses, self.weights, strict=True)
+        ]
+        small: list[acb] = []
+        for loss in self.losses:
+            small.extend(acb(0, k * self.step * loss).exp() for k in range(giant))
+        columns = []
+        for loss, weight in zip(self.losses, tilted, strict=True):
+            leap = giant * self.step * loss
+            columns.append([weight * acb(0, k * leap).exp() for k in range(giant)])
+        large = [column[a] for a in range(giant) for column in columns]
+        nodes = len(self.losses)
+        product = acb_mat(giant, nodes, large) * acb_mat(nodes, giant, small)
+        return list(product.entries())[:count]
+
+    def _error(self) -> arb:
+        """Bound the error of the trapezoidal rule and what lies beyond its nodes."""
+        rate = 2 * arb.pi() / arb(self.grid.spacing)
+        down = arb(self.grid.down)
+        grown = self._bound(self.grid.down, None) / (rate * down).expm1()
+        scale = self.log_size.exp()
+        return scale * (grown + self._relative_up(self.tilt)) + self._truncated(self.tilt)
+
+    def _relative_up(self, theta: arb) -> arb:
+        """Bound the part of the error that the upper side of the strip gives, relative to M."""
+        up = arb(self._strip(float(theta)))
+        growth = (self.stiffness * up**2 / 2).exp()
+        if theta < 0:
+            growth /= (self.mu * up / 2).cos() ** (-theta)
+        return growth / (2 * arb.pi() / arb(self.grid.spacing) * up).expm1()
+
+    def _strip(self, theta: float) -> float:
+        """Return the width of a strip, below pi/2 / mu, whose bound is nearly the best."""
+        stiffness, mu = float(self.stiffness), float(self.mu)
+        rate, top = 2 * math.pi / self.grid.spacing, min(1.57 / mu, 1e3)
+
+        def log_bound(up: float) -> float:
+            turned = min(theta, 0.0) * math.log(math.cos(mu * up / 2))
+            return stiffness * up * up / 2 + turned - rate * up
+
+        return min((top * 0.85**k for k in range(50)), key=log_bound)
+
+    def _truncated(self, theta: arb) -> arb:
+        """Bound the sum, or the integral, over z beyond the nodes at a real place."""
+        positive = theta if theta > 0 else arb(0)
+        left: arb = (positive * self.losses[0]).exp() * upper_normal(-self.first)
+        right = (theta * self.losses[-1]).exp() * self.step_law.beyond(self.last, positive)
+        if not self.first < 0:
+            return arb("inf")
+        both: arb = left + right
+        return both
+
+    def _bound(self, height: float, gain: float | None) -> arb:
+        """Bound the integral of |f| at the last t, relative to M, on a path of `paths`."""
+        with precision(INTEGRAL_BITS):
+            path = Path(
+                step=self.step_law,
+                tilt=self.tilt,
+                reach=self.reach,
+                log_size=self.log_size,
+                height=arb(height),
+                gain=None if gain is None else arb(gain),
+            )
+            return path.bound(self.first, self.last)
+
+    def log_bound_beyond(self) -> arb:
+        """Return a bound on log |M(tilt + i t)| for all t from the last node on."""
+        if self.full:
+            return self.mu**2 * (self.tilt * (self.tilt - 1) - self.reach**2) / 2
+        return self._bound(self.contour.height, self.contour.gain).log() + self.log_size
+
+    def log_far_constant(self) -> arb:
+        """Return log C with |M(tilt + i t)| <= C / t for all t from the last node on.
+
+        On the path at height tau = 1, or pi/2 / mu if that is lower, the angle is at least
+        sin(mu tau)/2 min(w, 1), and exp(-x) <= 1/(e x).
+        """
+        mu, tilt = self.mu, self.tilt
+        if self.full:
+            # t exp(-mu^2 t^2/2) is at most 1 / (mu sqrt(e)).
+            return mu**2 * tilt * (tilt - 1) / 2 - mu.log() - arb(0.5)
+        height = arb(min(1.0, 1.5 / float(mu)))
+        power = tilt if tilt > 0 else arb(0)
+        moments = 1 + self._power_moment(-arb(1))
+        if tilt > 0:
+            moments += self._power_moment(power) + self._power_moment(power - 1)
+        log_size = self.stiffness * height**2 / 2 + power * arb(2).log() + moments.log()
+        return log_size + (2 / (mu * height).sin()).log() - 1
+
+    def _power_moment(self, power: arb) -> arb:
+        """Return E w^power."""
+        return (power * self.step_law.odds.log() + self.mu**2 * power * (power - 1) / 2).exp()

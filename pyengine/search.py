@@ -1,0 +1,338 @@
+"""Search for the point where a monotone function changes sign, with few evaluations.
+
+The function is the excess of a target over a parameter: positive where the target is missed.  A
+bracket is found by steps that grow; inside it, inverse interpolation through the nearest points
+proposes the root, and the last step lands just on the safe side of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from pyengine.errors import AccuracyError
+
+__all__ = ["Domain", "Search", "Unreachable"]
+
+GROWTH = 4.0  # largest factor of the first step outwards; each further step may be its square
+MAX_EVALUATIONS = 200
+POINTS = 4  # of the inverse interpolation
+STALLED = 3  # steps without progress before the bracket is bisected
+SAFE = 0.25  # share of the tolerance by which the last step keeps clear of the root
+DIFFERENT = 1e-9  # two excesses that differ by less may do so by rounding
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Where a parameter may lie.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends, both included.
+    integer : bool
+        Whether only integers are asked for.
+    """
+
+    low: float
+    high: float
+    integer: bool
+
+
+class Unreachable(Exception):  # noqa: N818 - the caller says what is the best achievable
+    """No value of the parameter up to ``best`` meets the target.
+
+    ``best`` is the end of the domain, or ``error`` says why no engine answers beyond.
+    """
+
+    def __init__(self, best: float, error: AccuracyError | None = None) -> None:
+        super().__init__(best)
+        self.best = best
+        self.error = error
+
+
+@dataclass
+class Search:
+    """One search.
+
+    Parameters
+    ----------
+    excess : callable
+        Of the parameter: <= 0 where the target is met; monotone.  It may raise AccuracyError
+        where nothing is known.
+    valid : callable
+        Whether a parameter may be asked for; cheap, and true on one interval.
+    domain : Domain
+        Ends of the search.
+    rtol : float
+        How far from the boundary the answer may lie, relative to it.
+    """
+
+    excess: Callable[[float], float]
+    valid: Callable[[float], bool]
+    domain: Domain
+    rtol: float
+    points: dict[float, float] = field(default_factory=dict)
+    unknown: dict[float, AccuracyError] = field(default_factory=dict)
+
+    def ask(self, x: float) -> float:
+        """Excess at x, NaN where no engine answers."""
+        if x in self.points:
+            return self.points[x]
+        if x in self.unknown:
+            return math.nan
+        if len(self.points) + len(self.unknown) >= MAX_EVALUATIONS:
+            self._give_up()
+        try:
+            y = self.points[x] = self.excess(x)
+        except AccuracyError as error:
+            self.unknown[x] = error
+            return math.nan
+        return y
+
+    # ---- the way to a bracket
+
+    def direction(self, start: float) -> bool:
+        """Whether the excess grows with the parameter, from points around a start."""
+        first = self.ask(start)
+        factor = 2.0
+        while True:
+            moved = False
+            for x in (self._step(start, factor), self._step(start, 1.0 / factor)):
+                if x == start or x in self.unknown:
+                    continue
+                moved = moved or x not in self.points
+                y = self.ask(x)
+                if math.isnan(first) and not math.isnan(y):
+                    start, first = x, y
+                elif _differ(y, first):
+                    return (y > first) == (x > start)
+            if not moved:
+                self._no_direction()
+            factor *= factor
+
+    def boundary(self, start: float, grows: bool) -> float:
+        """The last point that meets the target, up to the tolerance.
+
+        Parameters
+        ----------
+        start : float
+            Where to begin.
+        grows : bool
+            Whether the excess grows with the parameter.
+
+        Returns
+        -------
+        float
+            A point that meets the target; the end of the parameter's domain if all do.
+
+        Raises
+        ------
+        Unreachable
+            Where no point meets it.
+        ValueError
+            Where the domain has no end and all points meet it.
+        AccuracyError
+            Where the engines give no answer on the way.
+        """
+        if math.isnan(self.ask(start)):
+            self._known(start)
+        growth = GROWTH
+        while True:
+            met = [x for x, y in self.points.items() if y <= 0.0]
+            missed = [x for x, y in self.points.items() if y > 0.0]
+            if met and missed:
+                break
+            up = grows == bool(met)  # towards the side that is still missing
+            edge = max(self.points) if up else min(self.points)
+            x = self._outward(edge, up, growth)
+            growth = min(growth * growth, 1e80)
+            if x == edge and not met:
+                raise Unreachable(edge)
+            if x == edge:
+                return self._end(edge)
+            if math.isnan(self.ask(x)):
+                self._towards(edge, x, bool(met))
+        return self._refine(*((max(met), min(missed)) if grows else (min(met), max(missed))))
+
+    def _outward(self, edge: float, up: bool, growth: float) -> float:
+        """The next point beyond the edge: a little beyond where the root seems to be."""
+        factor = growth
+        guess = self._interpolated(2)
+        if guess is not None and guess > 0.0:
+            ratio = guess / edge if up else edge / guess
+            if 1.0 < ratio < growth:
+                factor = ratio * 1.02 if ratio < 1.1 else ratio**1.1
+        return self._step(edge, factor if up else 1.0 / factor)
+
+    def _step(self, x: float, factor: float) -> float:
+        """The valid point at a factor from x, or the last valid one on the way there."""
+        domain = self.domain
+        y = x * factor
+        if domain.integer:
+            y = float(max(math.ceil(y), x + 1.0) if factor > 1.0 else math.floor(y))
+        y = min(max(y, domain.low), domain.high)
+        if y == x or self.valid(y):
+            return y
+        inside, outside = x, y
+        while True:  # the edge of the parameter's own domain: no engine is asked
+            middle = 0.5 * (inside + outside)
+            if domain.integer:
+                middle = math.floor(middle)
+            if middle in (inside, outside):
+                return inside
+            if self.valid(middle):
+                inside = middle
+            else:
+                outside = middle
+
+    def _known(self, start: float) -> None:
+        """Find a point near the start at which an engine answers."""
+        for factor in (2.0, 0.5, 8.0, 0.125, 64.0, 1.0 / 64.0):
+            if self.points or not math.isnan(self.ask(self._step(start, factor))):
+                return
+        raise self.unknown[start]
+
+    def _towards(self, known: float, unknown: float, met: bool) -> None:
+        """Find the other side of the boundary before a point where no engine answers."""
+        error = self.unknown[unknown]
+        for _ in range(30):
+            middle = self._middle(known, unknown)
+            if middle in (known, unknown) or abs(unknown / known - 1.0) < 1e-3:
+                break
+            y = self.ask(middle)
+            if math.isnan(y):
+                unknown = middle
+            elif (y <= 0.0) == met:
+                known = middle
+            else:
+                return
+        if not met:
+            raise Unreachable(known, error)
+        raise AccuracyError(
+            f"the target is still met at {known!r}, and no engine answers beyond: {error}"
+        ) from error
+
+    # ---- inside a bracket
+
+    def _refine(self, met: float, missed: float) -> float:
+        """Shrink a bracket until the point that meets the target is close to the boundary."""
+        stalled, width, least = 0, abs(met - missed), math.inf
+        while not self._close(met, missed):
+            x = self._proposal(met, missed) if stalled < STALLED else None
+            if x is None:
+                x, stalled = self._middle(met, missed), 0
+            y = self.ask(x)
+            if math.isnan(y):
+                raise AccuracyError(
+                    f"the target is met at {met!r} and missed at {missed!r}, and no engine "
+                    f"answers at {x!r} between: {self.unknown[x]}"
+                ) from self.unknown[x]
+            if y <= 0.0:
+                met = x
+            else:
+                missed = x
+            progress = abs(met - missed) < 0.5 * width or abs(y) < 0.5 * least
+            stalled = 0 if progress else stalled + 1
+            width, least = abs(met - missed), min(least, abs(y))
+        return met
+
+    def _close(self, met: float, missed: float) -> bool:
+        """Whether no point that meets the target lies much nearer to the boundary."""
+        if self.domain.integer:
+            return abs(met - missed) <= 1.0
+        tolerance = self.rtol * abs(met)
+        if abs(met - missed) <= tolerance or self._middle(met, missed) in (met, missed):
+            return True
+        y = self.points[met]
+        if not math.isfinite(y):
+            return False
+        # the distance that the slopes to the nearest points give, with a margin; points that are
+        # too near tell more about rounding than about slopes
+        near = [x for x in self._nearest(4) if abs(x - met) > 10.0 * tolerance]
+        slopes = [abs((self.points[x] - y) / (x - met)) for x in near[:2]]
+        return len(slopes) == 2 and -2.0 * y <= tolerance * min(slopes)
+
+    def _nearest(self, count: int) -> list[float]:
+        finite = [x for x, y in self.points.items() if math.isfinite(y) and x > 0.0]
+        return sorted(finite, key=lambda x: abs(self.points[x]))[:count]
+
+    def _interpolated(self, count: int) -> float | None:
+        """The root of inverse interpolation of log x through the nearest points (Neville)."""
+        near = self._nearest(count)
+        ys = [self.points[x] for x in near]
+        if len(near) < 2 or len(set(ys)) < len(ys):
+            return None
+        values = [math.log(x) for x in near]
+        for order in range(1, len(near)):
+            for i in range(len(near) - order):
+                a, b = ys[i], ys[i + order]
+                values[i] = (b * values[i] - a * values[i + 1]) / (b - a)
+        return math.exp(values[0]) if abs(values[0]) < 700.0 else None
+
+    def _proposal(self, met: float, missed: float) -> float | None:
+        """Interpolated root inside the bracket, moved to the safe side once it is certain."""
+        low, high = min(met, missed), max(met, missed)
+        guesses = [self._interpolated(count) for count in range(2, POINTS + 1)]
+        inside = [x for x in guesses if x is not None and low < x < high]
+        if not inside:
+            return None
+        x = inside[-1]
+        if self.domain.integer:
+            x = float(math.floor(x))
+            return x if low < x else x + 1.0
+        uncertain = abs(x - inside[-2]) if len(inside) > 1 else math.inf
+        safe = SAFE * self.rtol * x
+        if uncertain < x * math.sqrt(self.rtol):
+            # the error of the next order is far smaller: land on the safe side of the root
+            shifted = x + math.copysign(safe, met - missed)
+            if low < shifted < high:
+                x = shifted
+        return x if low < x < high else None
+
+    def _middle(self, a: float, b: float) -> float:
+        """Middle on the logarithmic scale, or of integers."""
+        if self.domain.integer:
+            if min(a, b) > 0.0 and max(a, b) > 4.0 * min(a, b):
+                return float(math.floor(math.sqrt(a * b)))
+            return float(math.floor(0.5 * (a + b)))
+        return math.sqrt(a) * math.sqrt(b)
+
+    # ---- ways to fail
+
+    def _no_direction(self) -> NoReturn:
+        """Raise: no two values of the parameter differ in their excess."""
+        if not self.points:
+            raise next(iter(self.unknown.values()))
+        if max(self.points.values()) > 0.0:
+            raise Unreachable(max(self.points, key=lambda x: (-self.points[x], x)))
+        raise ValueError(
+            "target must be missed somewhere: it is met by every value tried, from "
+            f"{min(self.points)!r} to {max(self.points)!r}"
+        )
+
+    def _end(self, edge: float) -> float:
+        """The end of the domain, all of which meets the target."""
+        domain = self.domain
+        if edge != domain.high and (edge != domain.low or domain.integer):
+            return edge
+        raise ValueError(
+            f"target must be missed somewhere: it is met by every value tried, up to {edge!r}"
+        )
+
+    def _give_up(self) -> NoReturn:
+        raise AccuracyError(
+            f"no boundary found in {MAX_EVALUATIONS} evaluations: the target must be monotone in "
+            "the parameter"
+        )
+
+
+def _differ(a: float, b: float) -> bool:
+    """Whether two excesses are known and differ by more than rounding."""
+    if math.isnan(a) or math.isnan(b):
+        return False
+    if math.isinf(a) or math.isinf(b):
+        return a != b
+    return abs(a - b) > DIFFERENT * max(1.0, abs(a))

@@ -1,0 +1,202 @@
+"""Bounds on reconstruction: values, their order, and the papers' table of them."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pyengine as pe
+from pyengine.baselines import (
+    advantage,
+    compare,
+    dp_gamma,
+    fano_success,
+    gaussian_information,
+    gaussian_renyi_gamma,
+    mse_lower_bound,
+    orthogonal_information,
+    renyi_divergence,
+    renyi_gamma,
+    renyi_gamma_bound,
+)
+
+RUN = pe.dp_sgd(1.0, 0.1, 30)
+
+
+def test_renyi_divergence_of_integer_order() -> None:
+    """Binomial sum of Mironov, Talwar and Zhang 2019, section 3.3."""
+    p, noise, steps = 0.01, 0.8, 100
+    orders = [2, 3, 7, 20]
+    sums = [
+        sum(
+            comb(a, k) * (1 - p) ** (a - k) * p**k * np.exp(k * (k - 1) / (2 * noise**2))
+            for k in range(a + 1)
+        )
+        for a in orders
+    ]
+    expected = [steps * np.log(total) / (a - 1) for a, total in zip(orders, sums, strict=True)]
+    found = renyi_divergence(pe.dp_sgd(noise, p, steps), orders)
+    assert np.allclose(found, expected, rtol=1e-11, atol=0)
+
+
+def test_renyi_divergence_of_laplace() -> None:
+    """Proposition 6 of Mironov 2017."""
+    a, mu = np.array([1.5, 3.0, 20.0]), 0.7
+    inner = a / (2 * a - 1) * np.exp(mu * (a - 1)) + (a - 1) / (2 * a - 1) * np.exp(-mu * a)
+    for adjacency in ("add", "remove"):
+        found = renyi_divergence(pe.LaplaceMechanism(1 / mu), a, adjacency=adjacency)
+        assert np.allclose(found, np.log(inner) / (a - 1), rtol=1e-11)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_renyi_divergence_is_continuous_at_order_one(adjacency: str) -> None:
+    kl, near = renyi_divergence(RUN, [1.0, 1.0 + 1e-5], adjacency=adjacency)
+    assert near == pytest.approx(kl, rel=1e-4)
+    assert near > kl
+
+
+def test_renyi_bound_is_equation_2_without_sampling() -> None:
+    mechanism, kappa = pe.GaussianMechanism(3.0).composed(20), np.array([1e-9, 1e-3, 0.1, 0.9])
+    closed = gaussian_renyi_gamma(kappa, 3.0, steps=20)
+    assert np.allclose(renyi_gamma_bound(mechanism, kappa), closed, rtol=1e-9)
+    orders = np.geomspace(1.001, 100.0, 4000)
+    curve = renyi_gamma(kappa, orders, orders * 20 / (2 * 3.0**2))
+    assert np.all(curve >= closed * (1 - 1e-12))
+    assert np.allclose(curve, closed, rtol=1e-4)
+    assert gaussian_renyi_gamma(0.5, 0.3) == 1.0
+    assert renyi_gamma(0.0, 2.0, 1.0) == 0.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    noise=st.floats(0.5, 10.0),
+    p=st.floats(1e-3, 1.0),
+    steps=st.integers(20, 3000),
+    kappa=st.floats(1e-8, 0.99),
+)
+def test_every_bound_holds(noise: float, p: float, steps: int, kappa: float) -> None:
+    try:
+        (row,) = compare(pe.dp_sgd(noise, p, steps), kappa)
+    except pe.AccuracyError:
+        return
+    assert row.kappa <= row.exact
+    for bound in (row.renyi, row.dp, row.pure_dp):
+        assert row.exact <= bound * (1 + 1e-9)
+
+
+def test_compare() -> None:
+    rows = compare(RUN, [0.1, 0.03], delta=1e-3)
+    assert [row.kappa for row in rows] == [0.1, 0.03]
+    first, second = rows
+    assert first.exact == pe.gamma_bound(RUN, 0.1)
+    assert first.exact_advantage == pytest.approx((first.exact - 0.1) / 0.9)
+    assert first.dp == dp_gamma(0.1, pe.epsilon(RUN, 1e-3, adjacency="remove"), 1e-3)
+    assert first.pure_dp == 1.0
+    assert first.fano == fano_success(10, renyi_divergence(RUN, 1.0))
+    assert np.isnan(second.fano)
+
+
+def test_fano_reproduces_hayes_table_2() -> None:
+    """Every printed digit, with Δ = √2."""
+    noises = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+    printed = {
+        10: "0.976 0.593 0.380 0.274 0.213 0.174",
+        100: "0.861 0.346 0.195 0.131 0.097 0.076",
+    }
+    for size, text in printed.items():
+        for noise, number in zip(noises, text.split(), strict=True):
+            information = gaussian_information(size, noise, sensitivity=2**0.5)
+            bound = advantage(fano_success(size, information), 1 / size)
+            assert f"{bound:.3f}" == number
+
+
+@pytest.mark.parametrize(("size", "noise"), [(2, 1.0), (10, 0.5), (100, 2.0)])
+def test_orthogonal_information_against_samples(size: int, noise: float) -> None:
+    mu, number = 1.0 / noise, 50_000
+    s = mu * np.random.default_rng(1).standard_normal((number, size))
+    s[:, 0] += mu * mu
+    loss = np.log(np.exp(s - s[:, :1]).sum(axis=1))
+    found = orthogonal_information(size, noise)
+    assert abs(np.log(size) - loss.mean() - found) < 5.0 * loss.std() / number**0.5
+    assert found <= gaussian_information(size, noise, sensitivity=2**0.5)
+    assert orthogonal_information(size, 2 * noise, steps=4) == pytest.approx(found, rel=1e-12)
+
+
+def test_orthogonal_information_of_two_candidates() -> None:
+    """For two candidates it is a one-dimensional integral over their difference."""
+    mu = 1.3
+    x = np.linspace(-12, 12, 4001)
+    weight = np.exp(-0.5 * x * x)
+    weight /= weight.sum()
+    loss = np.log1p(np.exp(np.sqrt(2) * mu * x - mu * mu))
+    expected = np.log(2) - weight @ loss
+    assert orthogonal_information(2, 1 / mu) == pytest.approx(expected, rel=1e-11)
+
+
+def test_order_of_the_bounds_and_where_it_fails() -> None:
+    """γ <= Fano with exact information <= Fano <= Rényi has exceptions; these are two."""
+
+    def all_bounds(size: int, noise: float) -> list[float]:
+        return [
+            float(pe.gamma_bound(pe.GaussianMechanism(noise), 1 / size)),
+            fano_success(size, orthogonal_information(size, noise)),
+            fano_success(size, gaussian_information(size, noise, sensitivity=2**0.5)),
+            gaussian_renyi_gamma(1 / size, noise),
+        ]
+
+    # the sizes and noises of the papers' comparison
+    for size in (10, 100):
+        for noise in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0):
+            exact, fine, coarse, renyi = all_bounds(size, noise)
+            assert exact <= fine <= coarse
+            assert exact <= renyi
+    # two candidates: orthogonal gradients cannot reach γ, so a bound for them may lie below it
+    exact, fine, *_ = all_bounds(2, 1.0)
+    assert fine < exact
+    # Rényi's bound is the better one there
+    *_, coarse, renyi = all_bounds(10, 1.0)
+    assert renyi < coarse
+
+
+def test_fano_success() -> None:
+    assert fano_success(10, 0.0) == pytest.approx(0.1, abs=1e-7)
+    assert fano_success(10, np.log(10)) == 1.0
+    assert fano_success([0.5, 0.25, 0.25], 0.1) < fano_success([0.5, 0.25, 0.25], 0.2)
+    # at success 1 - t the inequality holds with equality
+    t = 1.0 - fano_success(7, 0.4)
+    slack = np.log(7) - 0.4 + t * np.log(t) + (1 - t) * np.log1p(-t) - t * np.log(6)
+    assert abs(slack) < 1e-12
+
+
+def test_dp_mse_advantage() -> None:
+    assert dp_gamma(0.01, np.log(5.0), 0.001) == pytest.approx(0.051)
+    assert dp_gamma(0.0, np.inf) == 0.0
+    assert dp_gamma([0.1, 0.9], 1.0).tolist() == [0.1 * np.e, 1.0]
+    assert mse_lower_bound(np.log(2.0)) == pytest.approx(0.25)
+    assert mse_lower_bound(0.0) == np.inf
+    assert advantage(0.55, 0.1) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: renyi_gamma(0.1, 1.0, 1.0), "order must be above 1"),
+        (lambda: renyi_gamma(0.1, [2.0, 3.0], 1.0), "must have one shape"),
+        (lambda: renyi_divergence(RUN, 0.5), r"order must lie in \[1, inf\]"),
+        (lambda: renyi_divergence(RUN, np.inf), "order must be finite"),
+        (lambda: renyi_divergence(pe.RandomizedResponse(0.7), 2.0), "Gaussian and Laplace"),
+        (lambda: fano_success(1, 0.1), "prior must be an integer >= 2"),
+        (lambda: fano_success([0.5, 0.4], 0.1), "sum to 1"),
+        (lambda: fano_success(5, -1.0), "information must be at least 0"),
+        (lambda: compare(RUN, 1.0), r"kappa must lie in \(0, 1\)"),
+        (lambda: advantage(0.5, 1.0), "prior must be below 1"),
+        (lambda: mse_lower_bound(1.0, diameter=0.0), "diameter must be positive"),
+    ],
+)
+def test_bad_input(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]

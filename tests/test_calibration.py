@@ -1,0 +1,284 @@
+"""Calibration: known noises, the safe side, integers, several targets, arrays, what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pyengine as pe
+from pyengine.targets import Advantage, EpsilonDelta, Gamma, GaussianDP, TradeOff
+
+FEW = settings(max_examples=15, deadline=None, derandomize=True)
+
+
+def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(math.log(low), math.log(high)).map(math.exp)
+
+
+def noise_of(probability: float = 0.01, steps: int = 1000) -> Any:
+    return lambda noise: pe.dp_sgd(noise, probability, steps)
+
+
+# Noise to ten digits: tests/data/README.md says how it was found.
+KNOWN = [
+    (EpsilonDelta(1.0, 1e-6), 0.01, 10_000, 4.302106466),
+    (EpsilonDelta(4.0, 1e-5), 0.01, 100, 0.590501823),
+    (EpsilonDelta(4.0, 1e-5), 0.5, 100, 5.511152140),
+    (EpsilonDelta(4.0, 1e-5), 0.99, 100, 10.705414115),
+]
+
+
+@pytest.mark.parametrize(("target", "probability", "steps", "noise"), KNOWN)
+def test_known_noise(target: EpsilonDelta, probability: float, steps: int, noise: float) -> None:
+    found = pe.calibrate(noise_of(probability, steps), target)
+    assert found.value == pytest.approx(noise, abs=1e-9)
+    assert found.evaluations <= 12
+    assert found.achieved.delta <= target.delta
+    assert found.achieved.delta == pytest.approx(target.delta, rel=1e-8)
+    assert found.mechanism == pe.dp_sgd(found.value, probability, steps)
+    smaller = noise_of(probability, steps)(found.value * (1 - 1e-10))
+    assert pe.delta(smaller, target.epsilon) > target.delta
+
+
+@pytest.mark.parametrize(
+    ("probability", "gamma"), [(0.01, 0.186773), (0.5, 0.355340), (0.99, 0.360632)]
+)
+def test_reconstruction_along_a_family(probability: float, gamma: float) -> None:
+    """Equal (4, 1e-5), unequal γ(0.1): Hayes, Mahloujifar and Balle 2023, Figure 5."""
+    found = pe.calibrate(noise_of(probability, 100), EpsilonDelta(4.0, 1e-5))
+    assert pe.gamma_bound(found.mechanism, 0.1) == pytest.approx(gamma, abs=5e-7)
+
+
+@FEW
+@given(log_uniform(0.2, 6.0), log_uniform(1e-12, 1e-2), log_uniform(1e-3, 0.5))
+def test_noise_is_the_smallest(epsilon: float, delta: float, probability: float) -> None:
+    target, make = EpsilonDelta(epsilon, delta), noise_of(probability, 500)
+    found = pe.calibrate(make, target)
+    assert target.is_met(found.mechanism)
+    assert pe.delta(found.mechanism, epsilon, bounds=True).upper <= delta
+    assert not target.is_met(make(float(found) * (1 - 1e-9)))
+
+
+@FEW
+@given(
+    st.one_of(
+        st.builds(Gamma, log_uniform(1e-6, 0.1), st.just(0.3)),
+        st.builds(TradeOff, log_uniform(1e-3, 0.4), st.just(0.2)),
+        st.builds(TradeOff, st.just(0.05), st.floats(0.5, 0.94), adjacency=st.just("add")),
+        st.builds(Advantage, log_uniform(1e-4, 0.6)),
+        st.builds(EpsilonDelta, log_uniform(0.1, 5.0), st.just(1e-6), adjacency=st.just("add")),
+    )
+)
+def test_other_targets_are_tight(target: pe.targets.Target) -> None:
+    make = noise_of(0.02, 400)
+    found = pe.calibrate(make, target)
+    assert target.is_met(found.mechanism)
+    assert found.achieved.is_met(found.mechanism)
+    assert not target.is_met(make(found.value * (1 - 1e-8)))
+
+
+def test_closed_forms() -> None:
+    """One Gaussian step of noise 1/μ: its own figures give the noise back."""
+    one = pe.GaussianMechanism(1.25)
+    for target in (
+        EpsilonDelta(1.0, 1.0).achieved(one),
+        Gamma(0.01, 1.0).achieved(one),
+        TradeOff(0.01, 0.0).achieved(one),
+        Advantage(1.0).achieved(one),
+        GaussianDP(1.0).achieved(one),
+    ):
+        found = pe.calibrate(pe.GaussianMechanism, target)
+        assert found.value == pytest.approx(1.25, rel=1e-10)
+        assert found.value >= 1.25 * (1 - 1e-15)
+
+
+def test_sampling_probability_and_its_end() -> None:
+    target = EpsilonDelta(1.0, 1e-6)
+    found = pe.calibrate(lambda p: pe.dp_sgd(1.0, p, 1000), target)
+    assert target.is_met(found.mechanism)
+    assert not target.is_met(pe.dp_sgd(1.0, found.value * (1 + 1e-9), 1000))
+    # enough noise for the full batch: the end of the domain is found and returned
+    whole = pe.calibrate(lambda p: pe.dp_sgd(300.0, p, 1000), target)
+    assert whole.value == 1.0
+    assert whole.achieved.delta < 1e-20
+
+
+@pytest.mark.parametrize("epsilon", [0.9, 1.7, 3.0])
+def test_most_steps(epsilon: float) -> None:
+    target = EpsilonDelta(epsilon, 1e-6)
+    found = pe.calibrate(lambda n: pe.dp_sgd(1.0, 0.01, n), target, integer=True)
+    assert isinstance(found.value, int)
+    assert target.is_met(found.mechanism)
+    assert not target.is_met(pe.dp_sgd(1.0, 0.01, found.value + 1))
+    assert list(range(10_000))[found] == int(found) == found.value
+
+
+def test_smallest_integer() -> None:
+    target = EpsilonDelta(1.0, 1e-6)
+    found = pe.calibrate(lambda n: pe.dp_sgd(1.0, 256 / max(n, 256), 1000), target, integer=True)
+    assert target.is_met(found.mechanism)
+    assert not target.is_met(pe.dp_sgd(1.0, 256 / (found.value - 1), 1000))
+
+
+def test_no_step_is_an_answer() -> None:
+    target = EpsilonDelta(0.1, 1e-6)
+    found = pe.calibrate(lambda n: pe.dp_sgd(0.5, 1.0, n), target, integer=True, start=8)
+    assert found.value == 0
+
+
+def test_several_targets() -> None:
+    make = noise_of()
+    targets = [EpsilonDelta(1.0, 1e-6), Gamma(1e-3, 2e-3), Advantage(0.05)]
+    together = pe.calibrate(make, targets)
+    alone = [pe.calibrate(make, target).value for target in targets]
+    assert together.value == pytest.approx(max(alone), rel=2e-11)
+    assert all(target.is_met(together.mechanism) for target in targets)
+    assert [type(found) for found in together.achieved] == [type(target) for target in targets]
+
+
+def test_arrays_of_targets() -> None:
+    make = noise_of()
+    epsilon, delta = np.array([0.5, 1.0, 2.0]), np.array([[1e-5], [1e-6]])
+    found = pe.calibrate(make, EpsilonDelta(epsilon, delta))
+    assert np.asarray(found).shape == (2, 3)
+    assert np.all(np.diff(found.value, axis=1) < 0)
+    assert np.all(found.achieved.delta <= delta)
+    assert found.mechanism[1, 1] == make(found.value[1, 1])
+    single = pe.calibrate(make, EpsilonDelta(1.0, 1e-6))
+    assert found.value[1, 1] == pytest.approx(single.value, rel=2e-11)
+    both = pe.calibrate(make, (EpsilonDelta(epsilon, 1e-6), Advantage(0.2)))
+    assert both.value.shape == both.achieved[1].eta.shape == (3,)
+    steps = pe.calibrate(
+        lambda n: pe.dp_sgd(1.0, 0.01, n), EpsilonDelta([1.7, 3.0], 1e-6), integer=True
+    )
+    assert steps.value.dtype.kind == "i"
+    assert pe.calibrate(make, EpsilonDelta([], 1e-6)).value.shape == (0,)
+
+
+def test_start_and_direction_may_be_given() -> None:
+    make, target = noise_of(), EpsilonDelta(1.0, 1e-6)
+    expected = pe.calibrate(make, target).value
+    for start in (0.5, 1.5, 40.0):
+        for maximize in (None, False):
+            found = pe.calibrate(make, target, start=start, maximize=maximize)
+            assert found.value == pytest.approx(expected, rel=2e-11)
+    rough = pe.calibrate(make, target, rtol=1e-3)
+    assert expected <= rough.value <= expected * 1.002
+    assert rough.evaluations < pe.calibrate(make, target, rtol=1e-13).evaluations
+
+
+def test_gaussian_dp_everywhere_is_that_of_the_full_batch() -> None:
+    found = pe.calibrate(noise_of(0.01, 100), GaussianDP(2.0))
+    assert found.value == pytest.approx(math.sqrt(100) / 2.0, rel=1e-10)
+    mixed = pe.calibrate(
+        lambda s: pe.dp_sgd(s, 0.3, 9) + pe.dp_sgd(2 * s, 1.0, 16), GaussianDP(1.0)
+    )
+    assert mixed.value == pytest.approx(math.sqrt(9 + 16 / 4), rel=1e-10)
+    # no smaller μ will do: far out, the profile of the Gaussian falls below
+    mechanism, mu = pe.dp_sgd(1.0, 0.3, 1), 0.9
+    epsilon = np.linspace(0.0, 30.0, 61)
+    gaussian = pe.delta(pe.GaussianMechanism(1 / mu), epsilon)
+    sampled = pe.delta(mechanism, epsilon)
+    assert sampled[5] < gaussian[5]
+    assert sampled[-1] > gaussian[-1]
+
+
+@pytest.mark.parametrize("slack", [1e-4, 1e-9])
+def test_gaussian_dp_with_slack(slack: float) -> None:
+    make, mu = noise_of(), 0.5
+    target = GaussianDP(mu, slack)
+    found = pe.calibrate(make, target)
+    epsilon = np.linspace(0.0, 6.0, 5_000)
+    gaussian = pe.delta(pe.GaussianMechanism(1 / mu), epsilon)
+    allowed = np.maximum(gaussian, slack)
+    assert np.all(pe.delta(found.mechanism, epsilon) <= allowed)
+    assert np.any(pe.delta(make(found.value * (1 - 2e-3)), epsilon) > allowed)
+    assert found.value < pe.calibrate(make, GaussianDP(mu)).value
+    assert found.achieved.mu == pytest.approx(mu, rel=1e-7)
+    # the mirror image is the same question
+    for adjacency in ("add", "remove"):
+        same = pe.calibrate(make, GaussianDP(mu, slack, adjacency=adjacency), start=found.value)
+        assert same.value == pytest.approx(found.value, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("target", "best"),
+    [
+        (Gamma(0.1, 0.05), r"Gamma\(kappa=0\.1, gamma=0\.1"),
+        (TradeOff(0.05, 0.96), r"TradeOff\(alpha=0\.05, beta=0\.9"),
+        (EpsilonDelta(1.0, 0.0, adjacency="remove"), r"EpsilonDelta\(epsilon=inf"),
+        (Advantage(0.0), r"Advantage\(eta="),
+        ([Advantage(0.5), Gamma(0.1, 0.05)], r"\(Advantage\(.*, Gamma\("),
+    ],
+)
+@pytest.mark.parametrize("probability", [0.01, 1.0])
+def test_out_of_reach(target: Any, best: str, probability: float) -> None:
+    """Either the end of the domain is reached, or no engine answers from somewhere on."""
+    make = noise_of(probability, 200)
+    with pytest.raises((ValueError, pe.AccuracyError), match=f"the last one tried, gives {best}"):
+        pe.calibrate(make, target)
+
+
+def test_least_batch_out_of_reach() -> None:
+    with pytest.raises(ValueError, match="target must be within reach: the parameter 0"):
+        pe.calibrate(lambda n: pe.dp_sgd(1.0, 0.5, n + 5), Advantage(0.01), integer=True)
+
+
+@pytest.mark.parametrize(
+    "target", [EpsilonDelta(math.inf, 0.0), EpsilonDelta(1.0, 1.0), Gamma(0.1, 1.0)]
+)
+def test_nothing_to_find(target: pe.targets.Target) -> None:
+    with pytest.raises(ValueError, match="target must be missed somewhere"):
+        pe.calibrate(noise_of(), target)
+
+
+def test_no_end() -> None:
+    with pytest.raises(ValueError, match="target must be missed somewhere"):
+        pe.calibrate(lambda n: pe.dp_sgd(1.0, 0.0, n), EpsilonDelta(1.0, 0.0), integer=True)
+
+
+@pytest.mark.parametrize(("start", "end"), [(1.0, "within reach"), (8.0, "missed somewhere")])
+def test_a_wrong_direction_ends_in_an_error(start: float, end: str) -> None:
+    with pytest.raises((ValueError, pe.AccuracyError), match=f"{end}|no engine answers"):
+        pe.calibrate(
+            lambda s: pe.dp_sgd(s, 1.0, 1), EpsilonDelta(1.0, 1e-6), maximize=True, start=start
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": 1.0}, "target must be a Target"),
+        ({"target": []}, "target must be a Target"),
+        ({"target": [EpsilonDelta(1.0, 1e-6), None]}, "target must be a Target"),
+        (
+            {"target": [EpsilonDelta([1.0, 2.0], 1e-6), Advantage([0.1, 0.2, 0.3])]},
+            "target must hold arrays that broadcast",
+        ),
+        ({"make": 3.0}, "make must be callable, got 3.0"),
+        ({"make": lambda s: s}, "make must return a Mechanism, got 1.0"),
+        ({"start": -1.0}, r"start must lie in .*, got -1.0"),
+        ({"start": "1"}, "start must be a real number"),
+        ({"start": 1.5, "integer": True}, "start must be a non-negative integer, got 1.5"),
+        ({"rtol": 0.0}, r"rtol must lie in \[1e-14, 0.1\], got 0.0"),
+        ({"rtol": math.nan}, "rtol must not be NaN"),
+        ({"make": lambda p: pe.dp_sgd(1.0, p, 10), "start": 2.0}, "sampling_probability must lie"),
+    ],
+)
+def test_bad_input(arguments: dict[str, Any], message: str) -> None:
+    given_ = {"make": noise_of(), "target": EpsilonDelta(1.0, 1e-6)} | arguments
+    with pytest.raises(ValueError, match=message):
+        pe.calibrate(given_.pop("make"), given_.pop("target"), **given_)
+
+
+def test_mistakes_inside_make_are_seen() -> None:
+    def make(noise: float) -> pe.Mechanism:
+        return pe.dp_sgd(noise, 0.01, missing)  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(NameError):
+        pe.calibrate(make, EpsilonDelta(1.0, 1e-6))

@@ -1,0 +1,133 @@
+"""Figures and tables of the papers: the framework, and what must agree."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyengine.cli import main
+from pyengine.papers import run as papers_run
+from pyengine.papers.item import AGREES, DIFFERS, WITHIN, Item, Paper, Table, check
+from pyengine.papers.registry import NAMES, paper
+
+pytest.importorskip("matplotlib")
+
+PAPERS = [paper(name) for name in NAMES]
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "verdict"),
+    [
+        ("0.593", 0.59349, AGREES),
+        ("0.593", 0.59351, DIFFERS),
+        ("1.20", 1.2049, AGREES),
+        ("1.20", 1.2051, DIFFERS),
+        ("120", 120.4, AGREES),
+        ("9.66e-47", 9.664e-47, AGREES),
+        ("3,342,306", 3342306.2, AGREES),
+        ("0.5", float("nan"), DIFFERS),
+    ],
+)
+def test_printed_digits(printed: str, value: float, verdict: str) -> None:
+    assert check("a number", printed, value).verdict == verdict
+
+
+def test_error_of_a_printed_number() -> None:
+    assert check("a", "0.50", 0.52, error=0.02).verdict == WITHIN
+    assert check("a", "0.50", 0.53, error=0.02).verdict == DIFFERS
+
+
+def test_table() -> None:
+    table = Table(("a", "b"), [("x", 1.0), ("y", None), ("x", 3)])
+    assert table.where(a="x").column("b").tolist() == [1.0, 3.0]
+    assert np.isnan(table.column("b")[1])
+    assert table.distinct("a") == ["x", "y"]
+
+
+@pytest.mark.parametrize("found", PAPERS, ids=NAMES)
+def test_items_are_named_once(found: Paper) -> None:
+    names = [item.name for item in found.items]
+    assert found.name in NAMES
+    assert len(names) == len(set(names))
+    assert all(name.startswith(("figure_", "table_")) for name in names)
+    for item in found.items:
+        assert item.draw is not None or item.name.startswith("table_"), item.name
+
+
+def test_hayes_table_2() -> None:
+    item = paper("hayes2023").item("table_2")
+    checks = list(item.checks(item.rows()))
+    assert len(checks) == 36
+    assert not [c for c in checks if c.verdict == DIFFERS]
+    fano = [c for c in checks if c.what.startswith("Guo")]
+    assert len(fano) == 12
+    assert all(c.verdict == AGREES for c in fano)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Paper:
+    """A paper of one figure that disagrees with what is printed."""
+
+    def draw(table: Table, figure: object) -> None:
+        figure.subplots().plot(table.column("x"))  # type: ignore[attr-defined]
+
+    item = Item(
+        "figure_1",
+        "a line",
+        lambda: Table(("x",), [(1.0,), (np.float64(2.5),)]),
+        draw,
+        lambda table: [check("last", "2.4", float(table.column("x")[-1]))],
+    )
+    made = Paper("hayes2023", "A. Author, A paper", (item,), "what needs a network")
+    monkeypatch.setattr(papers_run, "paper", lambda _: made)
+    return made
+
+
+def test_run(small: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "new" / "papers"
+    assert main(["papers", small.name, "-o", str(output), "--workers", "1"]) == 1
+    printed = capsys.readouterr()
+    assert "1 figures and tables" in printed.out
+    assert "for no known reason" in printed.out
+    directory = output / small.name
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "figure_1.csv",
+        "figure_1.png",
+        "printed.csv",
+    ]
+    assert (directory / "figure_1.csv").read_text(encoding="utf-8") == "x\n1.0\n2.5\n"
+    assert (directory / "figure_1.png").read_bytes().startswith(b"\x89PNG")
+    with (directory / "printed.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["printed"], row["computed"], row["verdict"]) == ("2.4", "2.5", "differs")
+    page = (output / "index.md").read_text(encoding="utf-8")
+    assert "![Figure 1](hayes2023/figure_1.png)" in page
+    assert "| last | 2.4 | 2.5 | differs |" in page
+    assert "what needs a network" in page
+
+
+def test_processes_make_the_same_files(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for output, workers in ((one, 1), (two, 2)):
+        jobs = [("hayes2023", "table_2"), ("hayes2023", "figure_11")]
+        for made in papers_run._results(jobs, workers):
+            output.mkdir(exist_ok=True)
+            for name, content in made.files.items():
+                (output / name).write_bytes(content)
+    names = sorted(path.name for path in one.iterdir())
+    assert names == ["figure_11.csv", "figure_11.png", "table_2.csv"]
+    for name in names:
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["papers", "nobody2023", "-o", str(tmp_path)]) == 2
+    assert "NAME must be one of" in capsys.readouterr().err
+    assert main(["papers", "-o", str(tmp_path), "--workers", "0"]) == 2
+    assert "--workers must be at least 1" in capsys.readouterr().err
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert main(["papers", "-o", str(tmp_path / "file")]) == 2
+    assert "Not a directory" in capsys.readouterr().err

@@ -1,0 +1,61 @@
+"""The ground truth against published values, and its answers as numbers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import pytest
+
+import pyengine as pe
+from pyengine import reference
+
+DATA = Path(__file__).parent / "data"
+PUBLISHED = json.loads((DATA / "dp_sgd_published.json").read_text(encoding="utf-8"))
+
+
+def mechanism(row: dict[str, Any]) -> pe.Mechanism:
+    return pe.dp_sgd(row["sigma"], row["p"], row["steps"])
+
+
+def agrees(value: reference.Value, text: str, digits: float) -> None:
+    """The enclosure holds the published number, as far as its digits go."""
+    with mpmath.workdps(60):
+        truth = mpmath.mpf(text)
+        rounding = abs(truth) * mpmath.mpf(10) ** (1 - min(digits, 29.0))
+        assert abs(value - truth) <= value.error + rounding
+        assert value.error <= abs(value) * mpmath.mpf(10) ** -30
+
+
+@pytest.mark.parametrize(
+    "row", PUBLISHED["gamma"], ids=lambda row: f"{row['sigma']}-{row['kappa']}"
+)
+def test_published_trade_off(row: dict[str, Any]) -> None:
+    for question, name in ((reference.gamma_bound, "gamma"), (reference.trade_off, "beta")):
+        value = question(mechanism(row), row["kappa"], adjacency=row["adjacency"])
+        assert value.certified
+        agrees(value, row[name], row[f"digits_{name}"])
+
+
+@pytest.mark.parametrize("row", PUBLISHED["delta"], ids=lambda r: f"{r['sigma']}-{r['epsilon']}")
+def test_published_profile(row: dict[str, Any]) -> None:
+    value = reference.delta(mechanism(row), row["epsilon"], adjacency=row["adjacency"])
+    assert value.certified
+    agrees(value, row["delta"], row["digits"])
+
+
+def test_value_is_a_number() -> None:
+    value = reference.delta(pe.dp_sgd("4", 1, 100), "0.5", digits=40)
+    assert isinstance(value, mpmath.mpf)
+    assert value.certified
+    assert value.digits >= 40
+    assert value.lower < value < value.upper
+    again = pickle.loads(pickle.dumps(value))
+    assert again == value
+    assert again.error == value.error
+    assert again.certified
+    assert Decimal(value.decimal(35)) == Decimal(str(mpmath.nstr(value, 35)))
