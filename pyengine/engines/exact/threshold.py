@@ -168,14 +168,14 @@ def _curve(
     c: FloatArray,
     engine: str,
 ) -> Curve:
-    """Both errors add up to 1; each is taken from the one that is known better."""
-    better = gamma_error <= beta_error
-    beta = np.where(better & (gamma >= 0.5), 1.0 - gamma, beta)
-    gamma = np.where(~better & (beta >= 0.5), 1.0 - beta, gamma)
+    """Both errors add up to 1; the one that is known less well is taken from the other."""
     rounding = 2.0 * HALF_ULP
-    both = np.minimum(beta_error, gamma_error) + rounding
-    beta_error = np.minimum(beta_error, both) + rounding * beta + SUBNORMAL
-    gamma_error = np.minimum(gamma_error, both) + rounding * gamma + SUBNORMAL
+    better = gamma_error <= beta_error
+    beta = np.where(better, 1.0 - gamma, beta)
+    gamma = np.where(better, gamma, 1.0 - beta)
+    beta_error = np.where(better, gamma_error + rounding, beta_error) + rounding * beta + SUBNORMAL
+    gamma_error = np.where(better, gamma_error, beta_error + rounding) + rounding * gamma
+    gamma_error += SUBNORMAL
     gamma = np.clip(gamma, alpha, 1.0)
     beta = np.clip(beta, 0.0, 1.0 - alpha)
     engines = names(engine, alpha.size)
