@@ -33,6 +33,10 @@ class Bounds(NamedTuple):
     upper: Any
 
 
+_KEEP = 128  # mechanisms whose prepared questions are kept
+_kept: dict[Any, Any] = {}
+
+
 def _asked(
     mechanism: Any,
     adjacency: str,
@@ -40,7 +44,14 @@ def _asked(
     threat_model: str | ThreatModel,
     tolerance: Any,
 ) -> Questions:
-    """Check the keywords and return what answers."""
+    """Check the keywords and return what answers; the same object for the same question."""
+    key: Any = (mechanism, adjacency, method, threat_model, tolerance)
+    try:
+        kept: Questions | None = _kept.get(key)
+    except TypeError:  # not to be hashed: an object of another library, or a wrong word
+        kept = key = None
+    if kept is not None:
+        return kept
     tolerance = check_words(adjacency, method, threat_model, tolerance)
     model = threat_model_of(threat_model)
     found: Mechanism | Questions = mechanism
@@ -48,13 +59,20 @@ def _asked(
         found = _recognised(found, adjacency, method, model)
         if not isinstance(found, Mechanism):
             return found  # it answers by itself
-    return questions(
+    asked = questions(
         found,
         adjacency=adjacency,
         method=method,
         threat_model=model,
         tolerance=tolerance,
     )
+    # only what is small: the way of floats keeps its contours by itself
+    small = hasattr(asked, "one") and isinstance(mechanism, Mechanism)
+    if small and key is not None and tolerance is None:
+        if len(_kept) >= _KEEP:
+            _kept.clear()
+        _kept[key] = asked
+    return asked
 
 
 def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) -> float | None:
@@ -107,8 +125,19 @@ def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
     return Bounds(lower, answer.value, upper)
 
 
+def _one_bounds(name: str, argument: float, value: float, lower: float, upper: float) -> Bounds:
+    """As `_bounds`, for floats."""
+    low, high = argument if name == "gamma_bound" else 0.0, QUESTIONS[name].ceiling
+    return Bounds(min(max(lower, low), high), value, min(max(upper, low), high))
+
+
 def _answer(name: str, asked: Questions, argument: Real, bounds: bool) -> Any:
     """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
+    if isinstance(argument, float):
+        short = getattr(asked, "one", None)  # the way of floats, where an engine has one
+        found = short(name, float(argument)) if short is not None else None
+        if found is not None:
+            return _one_bounds(name, float(argument), *found) if bounds else found[0]
     question = QUESTIONS[name]
     array = _checks.real_array(question.argument, argument, 0.0, question.upper)
     shape, flat = array.shape, array.ravel()
@@ -175,8 +204,10 @@ def trade_off(
     adjacency : {"add_remove", "add", "remove"}
         ``add``: H0 is the data without the record; ``remove``: H0 is the data with it;
         ``add_remove``: lower convex hull of both functions.
-    method : {"auto", "closed_form", "spectral", "convolution"}
-        Engine; ``auto`` takes the fastest one whose error estimate is small enough.
+    method : {"auto", "closed_form", "spectral", "convolution", "exact", "lattice", "edgeworth", \
+"clt", "monte_carlo"}
+        Engine; ``auto`` takes the fastest one whose error estimate is small enough, and never one
+        of the last three, which are the papers' approximations.
     threat_model : {"dp", "relaxed"} or ThreatModel
         ``dp``: the adversary of differential privacy, who knows everything but whether the record
         took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.

@@ -131,3 +131,26 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert main(["papers", "-o", str(tmp_path / "file")]) == 2
     assert "Not a directory" in capsys.readouterr().err
+
+
+def test_kaissis_explains_the_sampling_rate() -> None:
+    """Figure 1f: at κ = 0.1 and one (ε, δ), γ is lower at p = 0.1 than at 0.9."""
+    table = paper("kaissis2023_bounding").item("figure_1f").rows()
+    low, high = (
+        table.where(sampling_probability=rate, kappa=0.1).column("gamma")[0] for rate in (0.1, 0.9)
+    )
+    assert low < 0.9 * high
+
+
+def test_kaissis_sampling_rates_agree_after_many_steps() -> None:
+    """Figures 3 and 4: the trade-off functions differ after one step, not after 10,000."""
+    spread = {}
+    for name in ("figure_3", "figure_4"):
+        table = paper("kaissis2023_bounding").item(name).rows()
+        curves = [
+            table.where(sampling_probability=rate, curve="add_remove").column("y")
+            for rate in (0.1, 0.5, 0.9)
+        ]
+        spread[name] = float(np.max(np.ptp(curves, axis=0)))
+    assert spread["figure_3"] > 0.2
+    assert spread["figure_4"] < 0.01
