@@ -162,6 +162,7 @@ def test_arrays_of_targets() -> None:
     assert np.all(np.diff(found.value, axis=1) < 0)
     assert np.all(found.achieved.delta <= delta)
     assert found.mechanism[1, 1] == make(found.value[1, 1])
+    assert found.evaluations <= 6 * 8  # each entry begins where the one before has ended
     single = pe.calibrate(make, EpsilonDelta(1.0, 1e-6))
     assert found.value[1, 1] == pytest.approx(single.value, rel=2e-11)
     both = pe.calibrate(make, (EpsilonDelta(epsilon, 1e-6), Advantage(0.2)))

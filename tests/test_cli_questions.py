@@ -116,6 +116,17 @@ def test_ranges_and_fractions(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["epsilon"] for row in content["rows"]] == [0, 1, 2, 3, 4]
 
 
+def test_digits_beyond_the_bounds_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["--mechanism", "discrete_gaussian", "--noise", "2", "--p", "0.1", "--steps", "20"]
+    row = ask(capsys, "gamma", *run, "--kappa", "1e-3")["rows"][0]
+    width = (row["upper"] - row["lower"]) / row["value"]
+    assert 1e-9 < width < 1e-3  # the lattice certifies, and not to ten digits
+    assert main(["gamma", *run, "--kappa", "1e-3"]) == 0
+    shown = capsys.readouterr().out.splitlines()[-1].split()[1]
+    assert abs(float(shown) - row["value"]) <= row["upper"] - row["lower"]
+    assert len(shown.lstrip("0.")) <= 6
+
+
 def test_refusal_costs_its_own_row_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,6 +173,23 @@ def test_reads_json(tmp_path: Path) -> None:
     assert read(path)[0].value == "nan"
 
 
+def test_values_below_the_smallest_double(
+    written: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No double can be safe there but 0."""
+    pytest.importorskip("flint")
+    # β of 10,000 steps at noise 0.7, to 30 digits; also in gold/gaussian
+    beta = "2.17415502983195798510849951516e-4333"
+    rows = [
+        f"0.7,1,10000,trade_off,add,0.05,{value}\n" for value in (beta, "0", "1e-4332", "5e-324")
+    ]
+    written.write_text(HEAD + "".join(rows))
+    assert main(["verify", str(written)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines[1:-1]] == ["agrees", "safe", "UNSAFE", "UNSAFE"]
+    assert "2.174155030e-4333" in lines[1]
+
+
 def test_doubles(written: Path) -> None:
     written.write_text(HEAD + "0.1,1,3,delta,add,0.3,0.5\n")
     (exact,) = read(written)
@@ -193,7 +210,10 @@ def test_doubles(written: Path) -> None:
         (HEAD + "1,0.1,10,eps,add,1e-5,1\n", "row 1: question must be one of 'trade_off'"),
         (HEAD + "1,0.1,10,epsilon,up,1e-5,1\n", "row 1: adjacency must be one of 'add'"),
         (HEAD + "1,0.1,10,epsilon,add,2,1\n", "row 1: delta must lie in [0, 1], got '2'"),
-        (HEAD + "1,0.1,10,epsilon,add,1e-5,one\n", "row 1: value must be a number"),
+        (
+            HEAD + "1,0.1,10,epsilon,add,1e-5,one\n",
+            "row 1: value must be a decimal number, got 'one'",
+        ),
         (HEAD + "1,0.1,10,epsilon,add,1e-5,1/3\n", "row 1: value must be a decimal number"),
         (HEAD + "1,0.1,,epsilon,add,1e-5,1\n", "row 1: steps is missing"),
         (HEAD + "-1,0.1,1,epsilon,add,1e-5,1\n", "row 1: noise_multiplier must be positive"),

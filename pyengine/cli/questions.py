@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any, NamedTuple
 
@@ -126,7 +127,8 @@ def _register(commands: Commands, asked: Command) -> None:
         "--digits",
         metavar="N",
         default=str(DEFAULT_DIGITS),
-        help=f"significant digits ({DEFAULT_DIGITS}); more than {DOUBLE} take arbitrary precision",
+        help=f"significant digits ({DEFAULT_DIGITS}), fewer where the bounds are wide; "
+        f"more than {DOUBLE} take arbitrary precision",
     )
     shown.add_argument("--json", action="store_true", help="JSON instead of a table")
 
@@ -269,7 +271,11 @@ def _print(
         if row["value"] is None:
             cells = ["refused", *[""] * (len(roundings) - 1), row["message"]]
         else:
-            cells = [_shown(row[key], digits, how) for key, how in roundings.items()]
+            kept = _known(row, digits)
+            cells = [
+                _shown(row[key], kept if key == "value" else digits, how)
+                for key, how in roundings.items()
+            ]
             cells.append(row["engine"])
         table.append([text, *cells])
     print_table([*heads, "engine"], table)
@@ -277,3 +283,11 @@ def _print(
 
 def _shown(value: float | str, digits: int, rounding: str) -> str:
     return value if isinstance(value, str) else number(value, digits, rounding)
+
+
+def _known(row: dict[str, Any], digits: int) -> int:
+    """Digits of a value that its bounds leave, and one more; at least two."""
+    if isinstance(row["value"], str) or not 0.0 < row["value"] < math.inf:
+        return digits
+    width = (row["upper"] - row["lower"]) / row["value"]
+    return digits if width <= 0.0 else min(digits, max(2, 1 + math.floor(-math.log10(width))))
