@@ -193,3 +193,24 @@ def test_kaissis_sampling_rates_agree_after_many_steps() -> None:
         spread[name] = float(np.max(np.ptp(curves, axis=0)))
     assert spread["figure_3"] > 0.2
     assert spread["figure_4"] < 0.01
+
+
+def test_hayes_simulated_attacks_stay_below_gamma() -> None:
+    hayes = paper("hayes2023")
+    for name in ("figure_9", "figure_13"):
+        table = hayes.item(name).rows()
+        error = 4.0 * np.sqrt(table.column("attack") * (1.0 - table.column("attack")) / 10_000)
+        assert np.all(table.column("attack") <= table.column("gamma") + error)
+    shorter = hayes.item("figure_13").rows()
+    for spent in (4.0, 10.0):
+        long, short = (
+            shorter.where(epsilon=spent, clipping=c).column("attack")[0]
+            for c in ("C = 0.1", "C = 1")
+        )
+        assert short < 0.9 * long
+
+
+def test_hayes_figure_5a() -> None:
+    item = paper("hayes2023").item("figure_5a")
+    checks = list(item.checks(item.rows()))
+    assert [c.verdict for c in checks] == [WITHIN, WITHIN]
