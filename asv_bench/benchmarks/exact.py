@@ -11,7 +11,7 @@ KAPPA, GAMMA = 0.00532690867521527493696617750183, 0.574800617677584689696889180
 MECHANISMS = {
     "laplace_100": pe.LaplaceMechanism(2.0).composed(100),
     "response_1000": pe.RandomizedResponse(0.6, 5).composed(1000),
-    "discrete_gaussian_20": pe.DiscreteGaussianMechanism(2.0, 3).composed(20),
+    "discrete_gaussian_5": pe.DiscreteGaussianMechanism(2.0, 3).composed(5),
     "sampled_laplace_2": pe.LaplaceMechanism(1.0).poisson_sampled(0.5).composed(2),
 }
 
@@ -19,7 +19,7 @@ MECHANISMS = {
 class Questions:
     """One answer with everything that it needs, and the width of its bracket."""
 
-    params = list(MECHANISMS)
+    params = tuple(MECHANISMS)
     param_names = ("mechanism",)
 
     def setup(self, name):
