@@ -71,7 +71,7 @@ def questions(
             model=model,
             adjacency=adjacency,
             method=method,
-            on_laws=lambda laws: _on_laws(laws, method, tolerance),
+            on_laws=lambda laws: on_laws(laws, method, tolerance),
             both_orders=_both_orders,
         )
     if method in APPROXIMATIONS:
@@ -93,7 +93,7 @@ def questions(
         if isinstance(pair, GaussianPairQuestions):
             return GaussianOneOrder(pair)
         return OneOrder(pair)
-    return Substitution(pair, [_on_laws(laws, method, tolerance) for laws in attained])
+    return Substitution(pair, [on_laws(laws, method, tolerance) for laws in attained])
 
 
 def _pair(
@@ -103,10 +103,10 @@ def _pair(
     gaussian = ordered_pair(mechanism, adjacency) if method in GAUSSIAN else None
     if gaussian is not None:
         return GaussianPairQuestions(gaussian, method)
-    return _on_laws(composition_law(mechanism, adjacency), method, tolerance)
+    return on_laws(composition_law(mechanism, adjacency), method, tolerance)
 
 
-def _on_laws(
+def on_laws(
     laws: Laws,
     method: str,
     tolerance: float | None,
