@@ -87,7 +87,7 @@ def _recognised(
     thing: Any, adjacency: str, method: str, threat_model: ThreatModel
 ) -> Mechanism | Questions:
     """Mechanism that an object of another library is, or what answers for it."""
-    from pyengine.interop import recognise
+    from pyengine.interop.recognise import recognise
 
     found = recognise(thing, adjacency)
     plain = method == "auto" and isinstance(threat_model, DifferentialPrivacy)
