@@ -12,7 +12,7 @@ FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Werror
 
 .NOTPARALLEL: # one pip at a time
-.PHONY: table test accuracy lint format types cwarnings sanitize docs bench-check bench clean
+.PHONY: gold table test accuracy lint format types cwarnings sanitize docs bench-check bench clean
 
 table: $(VENV)/core.stamp $(VENV)/table.stamp
 	$(BIN)/pyengine table -o $(OUTPUT)
@@ -20,8 +20,15 @@ table: $(VENV)/core.stamp $(VENV)/table.stamp
 test: $(VENV)/core.stamp $(VENV)/test.stamp
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+# The gold-standard tables; an interrupted one goes on where it was.
+gold: $(VENV)/core.stamp $(VENV)/test.stamp
+	@set -e; for spec in gold/*/spec.toml; do \
+	    echo "$$spec"; \
+	    $(BIN)/pyengine table $$spec -o $$(dirname $$spec) >/dev/null; \
+	done
+
 accuracy: $(VENV)/core.stamp $(VENV)/test.stamp
-	PYENGINE_ALL_POINTS=1 $(BIN)/python -m pytest tests/test_dp_sgd.py $(PYTEST_ARGS)
+	PYENGINE_ALL_POINTS=1 $(BIN)/python -m pytest tests/test_dp_sgd.py tests/test_gold.py $(PYTEST_ARGS)
 
 # Stamps keep the second run quick.  The editable install builds the extension in place, so the core
 # is repeated when C sources or metadata change; the extras only when pyproject.toml does.
@@ -73,7 +80,7 @@ bench: bench-check
 	    --set-commit-hash $$(git rev-parse HEAD)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info $(OUTPUT) docs/_build docs/api/generated \
+	rm -rf $(VENV) build dist *.egg-info $(OUTPUT) docs/_build docs/_gallery docs/api/generated \
 	    asv_bench/results asv_bench/env asv_bench/html .pytest_cache .mypy_cache .ruff_cache \
 	    .hypothesis pyengine/_core.c pyengine/_core*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,6 +14,7 @@ from cffi import FFI
 SOURCES = [
     "csrc/cpu.c",
     "csrc/normal.c",
+    "csrc/answers.c",
     "csrc/closed_form.c",
     "csrc/mixture.c",
     "csrc/transform.c",

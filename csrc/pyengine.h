@@ -151,6 +151,32 @@ void pe_step_at(const pe_step *step, size_t n, const double *c, double *rows);
 void pe_step_solve(const pe_step *step, int functional, size_t n, const double *log_target,
                    double *rows);
 
+/* ---- from rows to answers: answers.c ------------------------------------------------------------
+ *
+ * Error that matters to whoever asked for a functional: its own and, for a tail, that of the smaller
+ * of B's two tails, unless that one is 0 in double precision; infinite where there is no row.
+ */
+double pe_row_error(const double *row, int functional);
+
+/* Whether that error is within a limit, which is another one for values below 1e-30. */
+int pe_row_good(const double *row, int functional, double limit, double limit_tiny);
+void pe_rows_judge(size_t n, const double *rows, int functional, double limit, double limit_tiny,
+                   double *errors, unsigned char *good);
+
+/* Log of alpha, or of 1 - alpha above 1/2: the tail that is solved for, PE_A_ABOVE or PE_A_BELOW;
+ * and the plain logarithm: NumPy's has other bits. */
+double pe_log_tail(double alpha);
+void pe_log_tails(size_t n, const double *alpha, double *out);
+double pe_natural_log(double x);
+void pe_natural_logs(size_t n, const double *x, double *out);
+
+/* Values with lower and upper bounds: 6 numbers, for beta and for gamma, from rows solved for the
+ * tails of 0 < alpha < 1; 3 numbers for a profile; 3 for the epsilon at which it was solved.
+ */
+void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, double *out);
+void pe_profile_answers(size_t n, const double *rows, double *out);
+void pe_epsilon_answers(size_t n, const double *rows, double *out);
+
 /* ---- composed privacy loss by direct convolution: convolve.c ---------------------------------
  *
  * For few steps, or rare large ones: what the spectral engine resolves slowly or not at all.

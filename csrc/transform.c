@@ -14,6 +14,7 @@ static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the al
 static const double QUADRATURE_TOL = 2e-16; /* absolute error allowed in n log M */
 static const double DECAY = 41.0;           /* the t sum stops where its terms are below e^-41 */
 static const double FEW_STEPS = 64.0;
+enum { FINE_BLOCKS = 800 };                 /* values of t from which blocks grow by less */
 static const double ROTATION_COST = 0.25;   /* of a node by rotation, beside one by itself */
 static const double MARGIN = 4.0;           /* of the error terms that are estimates */
 static const size_t MAX_NODES_T = 4000000;
@@ -327,7 +328,7 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *s
     double first = 9.0 / (ln->sd * ln->ht);
     if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
     size_t done = 0, cap = (size_t)first + 16;
-    for (;; done = cap, cap += cap / 2) {
+    for (;; done = cap, cap += cap < FINE_BLOCKS ? cap / 2 : cap / 4) {
         if (cap > MAX_NODES_T) return PE_TOO_COSTLY;
         double *re = realloc(*e_re, cap * sizeof(double));
         if (!re) return PE_NO_MEMORY;

@@ -70,6 +70,20 @@ class ErrorBudget(Directive):
         return nodes.row("", *(nodes.entry("", cell) for cell in cells))
 
 
+def make_gallery(_app):
+    """Draw the pictures of gallery.md, unless they are newer than the package."""
+    sys.path.insert(0, str(Path(__file__).parent / "figures"))
+    import gallery
+
+    directory = Path(__file__).parent / "_gallery"
+    sources = [Path(gallery.__file__), *Path(pyengine.__file__).parent.rglob("*.py")]
+    newest = max(path.stat().st_mtime for path in sources)
+    made = [path.stat().st_mtime for path in directory.glob("*.png")]
+    if len(made) < gallery.PICTURES or min(made) < newest:
+        gallery.make(directory)
+
+
 def setup(app):
+    app.connect("builder-inited", make_gallery)
     app.add_directive("error-budget", ErrorBudget)
     return {"parallel_read_safe": True}

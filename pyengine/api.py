@@ -33,6 +33,10 @@ class Bounds(NamedTuple):
     upper: Any
 
 
+_KEEP = 128  # mechanisms whose prepared questions are kept
+_kept: dict[Any, Any] = {}
+
+
 def _asked(
     mechanism: Any,
     adjacency: str,
@@ -40,7 +44,14 @@ def _asked(
     threat_model: str | ThreatModel,
     tolerance: Any,
 ) -> Questions:
-    """Check the keywords and return what answers."""
+    """Check the keywords and return what answers; the same object for the same question."""
+    key: Any = (mechanism, adjacency, method, threat_model, tolerance)
+    try:
+        kept: Questions | None = _kept.get(key)
+    except TypeError:  # not to be hashed: an object of another library, or a wrong word
+        kept = key = None
+    if kept is not None:
+        return kept
     tolerance = check_words(adjacency, method, threat_model, tolerance)
     model = threat_model_of(threat_model)
     found: Mechanism | Questions = mechanism
@@ -48,13 +59,20 @@ def _asked(
         found = _recognised(found, adjacency, method, model)
         if not isinstance(found, Mechanism):
             return found  # it answers by itself
-    return questions(
+    asked = questions(
         found,
         adjacency=adjacency,
         method=method,
         threat_model=model,
         tolerance=tolerance,
     )
+    # only what is small: the way of floats keeps its contours by itself
+    small = hasattr(asked, "one") and isinstance(mechanism, Mechanism)
+    if small and key is not None and tolerance is None:
+        if len(_kept) >= _KEEP:
+            _kept.clear()
+        _kept[key] = asked
+    return asked
 
 
 def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) -> float | None:
@@ -69,7 +87,7 @@ def _recognised(
     thing: Any, adjacency: str, method: str, threat_model: ThreatModel
 ) -> Mechanism | Questions:
     """Mechanism that an object of another library is, or what answers for it."""
-    from pyengine.interop import recognise
+    from pyengine.interop.recognise import recognise
 
     found = recognise(thing, adjacency)
     plain = method == "auto" and isinstance(threat_model, DifferentialPrivacy)
@@ -107,8 +125,19 @@ def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
     return Bounds(lower, answer.value, upper)
 
 
+def _one_bounds(name: str, argument: float, value: float, lower: float, upper: float) -> Bounds:
+    """As `_bounds`, for floats."""
+    low, high = argument if name == "gamma_bound" else 0.0, QUESTIONS[name].ceiling
+    return Bounds(min(max(lower, low), high), value, min(max(upper, low), high))
+
+
 def _answer(name: str, asked: Questions, argument: Real, bounds: bool) -> Any:
     """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
+    if isinstance(argument, float):
+        short = getattr(asked, "one", None)  # the way of floats, where an engine has one
+        found = short(name, float(argument)) if short is not None else None
+        if found is not None:
+            return _one_bounds(name, float(argument), *found) if bounds else found[0]
     question = QUESTIONS[name]
     array = _checks.real_array(question.argument, argument, 0.0, question.upper)
     shape, flat = array.shape, array.ravel()
@@ -172,11 +201,14 @@ def trade_off(
         `pyengine.interop`.
     alpha : array_like
         Levels of the test, in [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         ``add``: H0 is the data without the record; ``remove``: H0 is the data with it;
-        ``add_remove``: lower convex hull of both functions.
-    method : {"auto", "closed_form", "spectral", "convolution"}
-        Engine; ``auto`` takes the fastest one whose error estimate is small enough.
+        ``add_remove``: lower convex hull of both functions; ``substitute``: another record takes
+        its place.
+    method : {"auto", "closed_form", "spectral", "convolution", "exact", "lattice", "edgeworth", \
+"clt", "monte_carlo"}
+        Engine; ``auto`` takes the fastest one whose error estimate is small enough, and never one
+        of the last three, which are the papers' approximations.
     threat_model : {"dp", "relaxed"} or ThreatModel
         ``dp``: the adversary of differential privacy, who knows everything but whether the record
         took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.
@@ -193,14 +225,17 @@ def trade_off(
     Raises
     ------
     ValueError
-        For an argument outside its domain.
+        For an argument outside its domain, or an adjacency that the mechanism does not define.
     AccuracyError
         Where no engine reaches that accuracy.
 
     Notes
     -----
     Accuracy over the domain is measured in the docs (theory/accuracy).  For levels near 1 the
-    result keeps its relative accuracy: 1 - α is exact there.
+    result keeps its relative accuracy: 1 - α is exact there.  ``exact`` and ``lattice``, which
+    answer for other noise than Gaussian, have proven bounds (theory/exact).  Under substitution
+    without replacement only bounds are known for more than one step, and values are the safe ones:
+    a lower bound of β, upper bounds of γ, δ and ε (theory/adjacency).
 
     References
     ----------
@@ -236,7 +271,7 @@ def gamma_bound(
         What is released.
     kappa : array_like
         Success probability of the adversary without the release, in [0, 1].
-    adjacency : {"add", "remove", "add_remove"}
+    adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `trade_off`.  The default has H0 without the record, as in the papers.
     method, threat_model, tolerance, bounds
         As in `trade_off`.
@@ -293,9 +328,9 @@ def delta(
         What is released.
     epsilon : array_like
         In [0, ∞].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         ``add``: H(without‖with) of the record; ``remove``: H(with‖without); ``add_remove``: the
-        larger one.
+        larger one; ``substitute``: another record takes its place.
     method, threat_model, tolerance, bounds
         As in `trade_off`.
 
@@ -345,7 +380,7 @@ def epsilon(
         What is released.
     delta : array_like
         In [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `delta`.
     method, threat_model, tolerance, bounds
         As in `trade_off`.

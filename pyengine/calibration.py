@@ -155,7 +155,7 @@ def calibrate(
     4.302106466
     >>> steps = pe.calibrate(lambda n: pe.dp_sgd(4.0, 0.01, n), target, integer=True)
     >>> int(steps), steps.achieved.delta <= 1e-6
-    (8535, True)
+    (8594, True)
     """
     targets, several = _targets(target)
     try:

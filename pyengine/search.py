@@ -16,7 +16,8 @@ from pyengine.errors import AccuracyError
 
 __all__ = ["Domain", "Search", "Unreachable"]
 
-GROWTH = 4.0  # largest factor of the first step outwards; each further step may be its square
+NEAR = 1.25  # factor of a first step, which shows the slope
+GROWTH = 4.0  # largest factor of the next step outwards; each further step may be its square
 MAX_EVALUATIONS = 200
 POINTS = 4  # of the inverse interpolation
 STALLED = 3  # steps without progress before the bracket is bisected
@@ -148,7 +149,7 @@ class Search:
             up = grows == bool(met)  # towards the side that is still missing
             edge = max(self.points) if up else min(self.points)
             x = self._outward(edge, up, growth)
-            growth = min(growth * growth, 1e80)
+            growth = min(growth * growth, 1e80) if len(self.points) > 1 else growth
             if x == edge and not met:
                 raise Unreachable(edge)
             if x == edge:
@@ -159,7 +160,7 @@ class Search:
 
     def _outward(self, edge: float, up: bool, growth: float) -> float:
         """The next point beyond the edge: a little beyond where the root seems to be."""
-        factor = growth
+        factor = growth if len(self.points) > 1 else NEAR
         guess = self._interpolated(2)
         if guess is not None and guess > 0.0:
             ratio = guess / edge if up else edge / guess
@@ -200,7 +201,7 @@ class Search:
         error = self.unknown[unknown]
         for _ in range(30):
             middle = self._middle(known, unknown)
-            if middle in (known, unknown) or abs(unknown / known - 1.0) < 1e-3:
+            if middle in (known, unknown) or abs(unknown - known) < 1e-3 * abs(known):
                 break
             y = self.ask(middle)
             if math.isnan(y):

@@ -77,12 +77,54 @@ def test_bounds_are_rounded_outwards(capsys: pytest.CaptureFixture[str]) -> None
     assert number(float("inf"), 5) == "inf"
 
 
+def test_arbitrary_precision(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("flint")
+    run = ["gamma", *RUN, "--kappa", "1e-5"]
+    assert main([*run, "--digits", "25", "--bounds"]) == 0
+    _, value, lower, upper, engine = capsys.readouterr().out.splitlines()[-1].split()
+    # tests/data/dp_sgd_published.json
+    assert value == "2.644485713746668253147468e-05"
+    assert (lower, upper) == ("2.644485713746668253147468e-05", "2.644485713746668253147469e-05")
+    assert engine == "reference"
+    content = ask(capsys, "epsilon", *RUN, "--delta", "0", "1e-5", "--digits", "20")
+    assert content["rows"][0]["value"] == "inf"
+    assert content["rows"][1]["value"].startswith("0.78238778113306")
+    assert main([*run, "--digits", "20", "--method", "spectral"]) == 2
+    assert "--digits above 15 takes --method auto" in capsys.readouterr().err
+    assert (
+        main(["gamma", *RUN, "--kappa", "0.1", "--digits", "20", "--adjacency", "substitute"]) == 2
+    )
+    assert "adjacency must be one of" in capsys.readouterr().err
+
+
+def test_without_the_reference(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(pe, "reference", raising=False)
+    for name in [name for name in sys.modules if name.startswith("pyengine.reference")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "flint", None)
+    assert main(["gamma", *RUN, "--kappa", "0.1", "--digits", "20"]) == 2
+    assert "needs flint: pip install 'pyengine[reference]'" in capsys.readouterr().err
+
+
 def test_ranges_and_fractions(capsys: pytest.CaptureFixture[str]) -> None:
     content = ask(capsys, "gamma", *RUN, "--kappa", "1e-6:1e-2:5", "1/8", "0", "1")
     kappas = [row["kappa"] for row in content["rows"]]
     assert kappas == pytest.approx([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.125, 0.0, 1.0])
     content = ask(capsys, "delta", *RUN, "--epsilon", "0:4:5")
     assert [row["epsilon"] for row in content["rows"]] == [0, 1, 2, 3, 4]
+
+
+def test_digits_beyond_the_bounds_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["--mechanism", "discrete_gaussian", "--noise", "2", "--p", "0.1", "--steps", "20"]
+    row = ask(capsys, "gamma", *run, "--kappa", "1e-3")["rows"][0]
+    width = (row["upper"] - row["lower"]) / row["value"]
+    assert 1e-9 < width < 1e-3  # the lattice certifies, and not to ten digits
+    assert main(["gamma", *run, "--kappa", "1e-3"]) == 0
+    shown = capsys.readouterr().out.splitlines()[-1].split()[1]
+    assert abs(float(shown) - row["value"]) <= row["upper"] - row["lower"]
+    assert len(shown.lstrip("0.")) <= 6
 
 
 def test_refusal_costs_its_own_row_only(

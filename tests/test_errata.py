@@ -171,6 +171,16 @@ def test_norm_of_l1() -> None:
     assert n_effective / n**2 * k < 0.1 * float(l1 @ l1)
 
 
+def test_monte_carlo_mean() -> None:
+    mu, kappa, number = 1.0, 0.1, 200_000
+    z = np.random.default_rng(0).standard_normal(number)
+    ratios = np.sort(np.exp(mu * z - mu * mu / 2))[::-1]
+    kept = ratios[: math.ceil(kappa * number)]
+    truth = 1.0 - gaussian(mu, kappa)
+    assert kept.sum() / number == pytest.approx(truth, rel=0.02)
+    assert kept.mean() > 1.0
+
+
 def test_prior_weight() -> None:
     log_likelihood = np.array([-2.0, -1.9])  # s_z
     prior = np.array([0.9, 0.1])

@@ -79,6 +79,8 @@ def test_distributions() -> None:
     assert pe.gamma_bound(ours, 1e-3) == pytest.approx(pe.gamma_bound(RUN, 1e-3), rel=1e-3)
     with pytest.raises(ValueError, match="interval must be at least"):
         to_privacy_loss_distribution(RUN, interval=1e-9)
+    with pytest.raises(ValueError, match="mass of infinite loss"):
+        to_privacy_loss_distribution(pe.GenericMechanism(1.0, 1e-6))
 
 
 def test_histories() -> None:

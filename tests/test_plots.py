@@ -11,7 +11,7 @@ import pyengine as pe
 from pyengine.cli import main
 
 pytest.importorskip("matplotlib")
-from pyengine.plots import delta_figure, gamma_figure, save, trade_off_figure
+from pyengine.plots import delta_figure, gamma_figure, noise_figure, save, trade_off_figure
 
 RUN = pe.dp_sgd(1.0, 0.01, 1000)
 
@@ -52,10 +52,21 @@ def test_delta_figure(mechanism: pe.Mechanism) -> None:
     assert axes.get_xlim()[1] == pytest.approx(pe.epsilon(mechanism, 1e-8) or 1.0)
 
 
-@pytest.mark.parametrize("picture", ["tradeoff", "gamma", "delta"])
+def test_noise_figure() -> None:
+    families = {f"p = {p}": (lambda s, p=p: pe.dp_sgd(s, p, 100)) for p in (0.1, 1.0)}
+    (axes,) = noise_figure(families, 1e-5, epsilons=(0.5, 2.0)).axes
+    assert [line.get_label() for line in axes.get_lines()] == ["p = 0.1", "p = 1.0"]
+    epsilon, noise = (np.asarray(data) for data in axes.get_lines()[1].get_data())
+    assert (epsilon[0], epsilon[-1]) == (0.5, pytest.approx(2.0))
+    for at in (0, 10, 20):
+        assert pe.delta(pe.dp_sgd(noise[at], 1.0, 100), epsilon[at]) == pytest.approx(1e-5, 2e-3)
+
+
+@pytest.mark.parametrize("picture", ["tradeoff", "gamma", "delta", "noise"])
 def test_command(picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / f"{picture}.png"
     run = ["--noise", "1", "--p", "0.01", "--steps", "1000"]
+    run = ["--steps", "100"] if picture == "noise" else run
     assert main(["plot", picture, *run, "-o", str(file)]) == 0
     assert capsys.readouterr().out == f"{file}\n"
     assert 0.02 < ink(file) < 0.5

@@ -339,3 +339,32 @@ def test_calibration() -> None:
         assert found >= 0.6
         dp = pe.calibrate(pe.GaussianMechanism, pe.targets.TradeOff(0.1, 0.6)).value
         assert noise < dp
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([pe.GaussianMechanism, pe.LaplaceMechanism]),
+    st.floats(-4.0, 8.0),
+    st.sampled_from([1.0, 1e-12, 1e-3, 0.5, 1.0 - 1e-9]),
+    st.sampled_from([1, 2, 1000, 10**9]),
+    st.sampled_from(["add", "remove", "add_remove"]),
+)
+def test_extremes(make: Any, power: float, rate: float, dimension: int, adjacency: str) -> None:
+    """No NaN, no disorder, no warning, from noise 1e-4 to 1e8 and at the smallest levels."""
+    mechanism = make(10.0**power).poisson_sampled(rate)
+    model = Relaxed(dimension if make is pe.GaussianMechanism else 1)
+    keywords: dict[str, Any] = {"adjacency": adjacency, "threat_model": model}
+    alpha = np.array([0.0, 5e-324, 1e-310, 1e-100, 1e-20, 0.1, 0.9, 1 - 1e-12, 1 - 2**-53, 1.0])
+    beta = pe.trade_off(mechanism, alpha, bounds=True, **keywords)
+    gamma = pe.gamma_bound(mechanism, alpha, bounds=True, **keywords)
+    epsilon = np.array([0.0, 1e-12, 0.1, 10.0, 700.0, 1e4, math.inf])
+    delta = pe.delta(mechanism, epsilon, bounds=True, **keywords)
+    largest = pe.epsilon(mechanism, [0.0, 1e-300, 1e-8, 0.5, 1.0], bounds=True, **keywords)
+    for found in (beta, gamma, delta, largest):
+        assert not np.isnan(found).any()
+        assert np.all(found.lower <= found.value)
+        assert np.all(found.value <= found.upper)
+    assert np.all(np.diff(beta.value) <= 1e-15)
+    assert np.all(np.diff(delta.value) <= 1e-13)
+    np.testing.assert_allclose(beta.value + gamma.value, 1.0, atol=1e-14)
+    assert not np.isnan(pe.resilience.log_trade_off(mechanism, alpha, **keywords)).any()

@@ -135,16 +135,20 @@ def test_reads_what_the_table_writes(tmp_path: Path) -> None:
     spec.write_text(
         'formats = ["csv", "jsonl"]\n[epsilon]\ndelta = ["1e-5"]\nadjacency = ["add", "remove"]\n'
         '[[workflow]]\nname = "run"\nnoise_multiplier = [0.8, 1]\nsampling_probability = 0.001\n'
-        'steps = 10_000\n[[workflow]]\nname = "phases"\n'
+        'steps = 10_000\n[[workflow]]\nname = "pair"\nmechanism = "FinitePair"\n'
+        'p = ["1/4", "3/4"]\nq = ["3/4", "1/4"]\nsteps = 7\n[[workflow]]\nname = "phases"\n'
         '[[workflow.phase]]\nmechanism = "GaussianMechanism"\nnoise_multiplier = 3\nsteps = 2\n'
         '[[workflow.phase]]\nmechanism = "GaussianMechanism"\nnoise_multiplier = 2\nsteps = 1\n'
     )
     assert main(["table", str(spec), "-o", str(tmp_path)]) == 0
     from_csv = read(tmp_path / "table.csv")
     assert from_csv == read(tmp_path / "table.jsonl")
-    assert len(from_csv) == 6
+    assert len(from_csv) == 8
     assert from_csv[0].mechanism == RUN
     assert from_csv[0].adjacency == "add"
+    assert from_csv[4].mechanism == pe.from_probabilities(["1/4", "3/4"], ["3/4", "1/4"]).composed(
+        7
+    )
     phases = pe.GaussianMechanism("3").composed(2) + pe.GaussianMechanism("2").composed(1)
     assert from_csv[-1].mechanism == phases
     assert from_csv[-1].lower is not None
@@ -173,6 +177,23 @@ def test_reads_json(tmp_path: Path) -> None:
     assert read(path)[0].value == "nan"
 
 
+def test_values_below_the_smallest_double(
+    written: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No double can be safe there but 0."""
+    pytest.importorskip("flint")
+    # β of 10,000 steps at noise 0.7, to 30 digits; also in gold/gaussian
+    beta = "2.17415502983195798510849951516e-4333"
+    rows = [
+        f"0.7,1,10000,trade_off,add,0.05,{value}\n" for value in (beta, "0", "1e-4332", "5e-324")
+    ]
+    written.write_text(HEAD + "".join(rows))
+    assert main(["verify", str(written)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines[1:-1]] == ["agrees", "safe", "UNSAFE", "UNSAFE"]
+    assert "2.174155030e-4333" in lines[1]
+
+
 def test_doubles(written: Path) -> None:
     written.write_text(HEAD + "0.1,1,3,delta,add,0.3,0.5\n")
     (exact,) = read(written)
@@ -193,7 +214,10 @@ def test_doubles(written: Path) -> None:
         (HEAD + "1,0.1,10,eps,add,1e-5,1\n", "row 1: question must be one of 'trade_off'"),
         (HEAD + "1,0.1,10,epsilon,up,1e-5,1\n", "row 1: adjacency must be one of 'add'"),
         (HEAD + "1,0.1,10,epsilon,add,2,1\n", "row 1: delta must lie in [0, 1], got '2'"),
-        (HEAD + "1,0.1,10,epsilon,add,1e-5,one\n", "row 1: value must be a number"),
+        (
+            HEAD + "1,0.1,10,epsilon,add,1e-5,one\n",
+            "row 1: value must be a decimal number, got 'one'",
+        ),
         (HEAD + "1,0.1,10,epsilon,add,1e-5,1/3\n", "row 1: value must be a decimal number"),
         (HEAD + "1,0.1,,epsilon,add,1e-5,1\n", "row 1: steps is missing"),
         (HEAD + "-1,0.1,1,epsilon,add,1e-5,1\n", "row 1: noise_multiplier must be positive"),

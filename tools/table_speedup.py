@@ -26,9 +26,9 @@ kappa = ["1e-1", "1e-2", "1e-3", "1e-4", "1e-5"]
 adjacency = ["add", "remove"]
 [[workflow]]
 name = "run"
-noise_multiplier = ["0.8", "1", "1.5", "2"]
-sampling_probability = "0.01"
-steps = [200, 400, 600, 800, 1000]
+noise_multiplier = ["2", "2.5", "3", "4"]
+sampling_probability = "16384/1281167"
+steps = [20_000, 40_000, 60_000, 80_000, 100_000]
 """
 
 

@@ -115,7 +115,7 @@ def _cases(settings: list[str] | None) -> list[Case]:
 
 
 def _report(results: list[Result], absent: dict[str, str], *, as_json: bool) -> None:
-    from pyengine.conformance.report import HEADS, as_objects, groups
+    from pyengine.conformance.report import HEADS, YARDSTICK, as_objects, groups
 
     if as_json:
         print_json({"absent": absent, "rows": as_objects(results)})
@@ -127,5 +127,5 @@ def _report(results: list[Result], absent: dict[str, str], *, as_json: bool) -> 
         print(f"\n{setting.name}: {run}, {setting.steps:,} steps")
         print_table(HEADS, rows)
     unsafe = sum(result.unsafe for result in results)
-    answers = sum(result.value is not None for result in results)
+    answers = sum(r.value is not None for r in results if r.accountant != YARDSTICK)
     print(f"\n{unsafe} of {answers} answers are unsafe: they promise more privacy than there is")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import importlib.resources
 import os
 import platform
 import sys
@@ -77,12 +75,15 @@ def _facts() -> dict[str, Any]:
         "usable_processors": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
+        "threads": os.cpu_count() or 1,  # of pyengine.special.threaded
         "vector_instructions": LEVELS[lib.pe_simd_level()],
         "packages": {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
     }
 
 
 def _version(distribution: str) -> str | None:
+    import importlib.metadata  # slow
+
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -91,6 +92,8 @@ def _version(distribution: str) -> str | None:
 
 def _tests() -> Iterator[dict[str, Any]]:
     """Each gold value beside what is computed here."""
+    import importlib.resources
+
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -126,7 +129,8 @@ def _print(facts: dict[str, Any], tests: list[dict[str, Any]], wrong: int) -> No
     packages = facts["packages"]
     print(f"pyengine {__version__}, Python {facts['python']}, {facts['platform']}")
     print(f"vector instructions: {facts['vector_instructions']}")
-    print(f"processors: {facts['processors']}, usable: {facts['usable_processors']}")
+    processors = f"{facts['processors']}, usable: {facts['usable_processors']}"
+    print(f"processors: {processors}; threads for large arrays: {facts['threads']}")
     print("packages: " + ", ".join(f"{name} {packages[name]}" for name in REQUIRED))
     found = [f"{name} {packages[name]}" for name in OPTIONAL if packages[name]]
     absent = [name for name in OPTIONAL if not packages[name]]

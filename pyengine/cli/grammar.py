@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyengine import _checks
 from pyengine.cli.errors import CommandError
@@ -26,7 +26,7 @@ from pyengine.mechanisms import (
     compose,
 )
 
-__all__ = ["HELP", "add_mechanism", "phases_of", "read_mechanism", "to_mechanism"]
+__all__ = ["HELP", "add_mechanism", "family", "phases_of", "read_mechanism", "to_mechanism"]
 
 HELP = """\
 a mechanism:
@@ -109,41 +109,57 @@ def phases_of(arguments: argparse.Namespace) -> list[Phase]:
 
 def read_mechanism(arguments: argparse.Namespace) -> Mechanism:
     """Mechanism that the arguments describe."""
-    return to_mechanism(phases_of(arguments))
+    phases = phases_of(arguments)
+    try:
+        return to_mechanism(phases)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
 
 
 def to_mechanism(phases: list[Phase]) -> Mechanism:
-    """Composition of phases."""
+    """Composition of phases; ValueError for what makes none."""
     return compose(*(_make(phase) for phase in phases))
+
+
+def family(phases: list[Phase], key: str) -> Callable[[Any], Mechanism]:
+    """Return the mechanism as a function of a key: of the phases that do not say it."""
+    names = {key, *(name for name, short in LONG.items() if short == key)}
+    free = [not names & phase.keys() for phase in phases]
+    if not any(free):
+        raise CommandError(f"every phase says {key}: leave it out where it is to be found")
+
+    def make(value: Any) -> Mechanism:
+        text = value if isinstance(value, str) else repr(value)
+        filled = zip(phases, free, strict=True)
+        return to_mechanism([{**phase, key: text} if open_ else phase for phase, open_ in filled])
+
+    return make
 
 
 def _make(phase: Mapping[str, str]) -> Mechanism:
     keys = {LONG.get(key, key): value for key, value in phase.items()}
     name = keys.pop("mechanism", "gaussian")
     if name not in FAMILIES:
-        raise CommandError(f"mechanism must be one of {', '.join(FAMILIES)}; got {name!r}")
+        raise ValueError(f"mechanism must be one of {', '.join(FAMILIES)}; got {name!r}")
     family = FAMILIES[name]
     allowed = {**family.required, **family.optional}
     for key in keys:
         if key not in allowed and key not in SAMPLING:
             keys_allowed = ", ".join(["mechanism", *allowed, *SAMPLING])
-            raise CommandError(f"{name} takes no {key!r}; keys: {keys_allowed}")
+            raise ValueError(f"{name} takes no {key!r}; keys: {keys_allowed}")
     for key in family.required:
         if key not in keys:
-            raise CommandError(f"{name} needs {key}")
-    try:
-        step = family.make(**{allowed[k]: v for k, v in keys.items() if k in allowed})
-        return _sampled(step, keys).composed(_checks.count("steps", keys.get("steps", "1")))
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+            raise ValueError(f"{name} needs {key}")
+    step = family.make(**{allowed[k]: v for k, v in keys.items() if k in allowed})
+    return _sampled(step, keys).composed(_checks.count("steps", keys.get("steps", "1")))
 
 
 def _sampled(step: Step, keys: Mapping[str, str]) -> Mechanism:
     sizes = {key: keys[key] for key in ("batch_size", "dataset_size") if key in keys}
     if sizes and "p" in keys:
-        raise CommandError("give p or batch_size and dataset_size, not both")
+        raise ValueError("give p or batch_size and dataset_size, not both")
     if len(sizes) == 1:
-        raise CommandError("sampling without replacement needs batch_size and dataset_size")
+        raise ValueError("sampling without replacement needs batch_size and dataset_size")
     if sizes:
         return step.sampled_without_replacement(
             batch_size=_checks.count("batch_size", sizes["batch_size"]),

@@ -9,7 +9,17 @@ import sys
 from collections.abc import Sequence
 
 from pyengine._version import __version__
-from pyengine.cli import completion, conformance, doctor, papers, plot, questions, table, verify
+from pyengine.cli import (
+    calibrate,
+    completion,
+    conformance,
+    doctor,
+    papers,
+    plot,
+    questions,
+    table,
+    verify,
+)
 from pyengine.cli.errors import CommandError
 from pyengine.errors import AccuracyError
 
@@ -26,7 +36,7 @@ exit codes: 0 done; 1 done, but a value was refused or something unsafe was foun
 unwritable output; 130 interrupted"""
 
 # in the order of the help
-COMMANDS = (questions, table, verify, plot, papers, conformance, doctor, completion)
+COMMANDS = (questions, calibrate, table, verify, plot, papers, conformance, doctor, completion)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -7,14 +7,14 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, localcontext
+from decimal import ROUND_HALF_EVEN, Decimal, Inexact, localcontext
 from fractions import Fraction
 from typing import Any, TextIO
 
 from pyengine._version import __version__
 from pyengine.mechanisms import Mechanism, describe
 
-__all__ = ["in_words", "number", "paint", "print_json", "print_table"]
+__all__ = ["decimal", "in_words", "number", "paint", "print_json", "print_table"]
 
 RED, PLAIN = "\033[31m", "\033[0m"
 SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}  # as the grammar has them
@@ -27,6 +27,24 @@ def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
     with localcontext(prec=digits, rounding=rounding) as context:
         rounded = context.create_decimal(value)
     return f"{float(rounded):.{digits}g}"  # 15 digits survive the way through a double
+
+
+def decimal(value: Any, digits: int, rounding: str) -> str:
+    """Text of an mpmath number with so many significant digits, correctly rounded."""
+    from mpmath import isfinite
+    from mpmath.libmp import to_rational
+
+    if not isfinite(value):
+        return str(float(value))
+    numerator, denominator = to_rational(value._mpf_)
+    with localcontext(prec=digits, rounding=rounding) as context:
+        quotient = context.divide(Decimal(numerator), Decimal(denominator))
+    if not quotient:
+        return "0"
+    if quotient.adjusted() >= -4:
+        return f"{quotient:.{digits}g}"
+    mantissa, _, exponent = f"{quotient:.{digits - 1}e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"  # as a double of this size is written
 
 
 def in_words(mechanism: Mechanism) -> list[str]:
@@ -42,8 +60,12 @@ def in_words(mechanism: Mechanism) -> list[str]:
 
 def _short(value: Any) -> str:
     if isinstance(value, Fraction):
-        double = f"{float(value):.6g}"
-        return double if Fraction(double) == value else f"{value} = {double}"
+        with localcontext(prec=30) as context:
+            context.clear_flags()
+            quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+            exact = not context.flags[Inexact]
+        # as it was written, if that was a decimal number
+        return f"{quotient.normalize():f}" if exact else f"{value} = {float(value):.6g}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

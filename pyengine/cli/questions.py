@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from pyengine.api import QUESTIONS, answers
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_numbers
-from pyengine.cli.output import in_words, number, print_json, print_table
+from pyengine.cli.output import decimal, in_words, number, print_json, print_table
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.select import ADJACENCIES, METHODS, THREAT_MODELS
 from pyengine.errors import AccuracyError
@@ -20,7 +21,8 @@ from pyengine.mechanisms import Mechanism, describe
 __all__ = ["register"]
 
 DEFAULT_DIGITS = 10
-MOST_DIGITS = 15  # that a double holds
+DOUBLE = 15  # digits that a double holds
+MOST_DIGITS = 200
 
 
 class Command(NamedTuple):
@@ -125,7 +127,8 @@ def _register(commands: Commands, asked: Command) -> None:
         "--digits",
         metavar="N",
         default=str(DEFAULT_DIGITS),
-        help=f"significant digits, at most {MOST_DIGITS} ({DEFAULT_DIGITS})",
+        help=f"significant digits ({DEFAULT_DIGITS}), fewer where the bounds are wide; "
+        f"more than {DOUBLE} take arbitrary precision",
     )
     shown.add_argument("--json", action="store_true", help="JSON instead of a table")
 
@@ -138,7 +141,10 @@ def run(arguments: argparse.Namespace) -> int:
     mechanism = grammar.read_mechanism(arguments)
     texts = read_numbers(question.argument, arguments.values, logarithmic=question.upper == 1.0)
     values = [_in_domain(question.argument, text, question.upper) for text in texts]
-    rows = _quickly(mechanism, arguments, values)
+    if digits > DOUBLE:
+        rows = _precisely(mechanism, arguments, texts, digits)
+    else:
+        rows = _quickly(mechanism, arguments, values)
     if arguments.json:
         print_json(
             {
@@ -194,13 +200,53 @@ def _quickly(
         return [row for value in values for row in _one(ask, value)]
 
 
+def _precisely(
+    mechanism: Mechanism, arguments: argparse.Namespace, texts: list[str], digits: int
+) -> list[dict[str, Any]]:
+    """Rows in arbitrary precision, as decimal strings."""
+    if arguments.method not in ("auto", "reference") or arguments.threat_model != "dp":
+        raise CommandError(
+            f"--digits above {DOUBLE} takes --method auto or reference and --threat-model dp"
+        )
+    try:
+        from pyengine import reference
+    except ImportError as error:
+        raise CommandError(
+            f"--digits above {DOUBLE} needs {error.name}: pip install 'pyengine[reference]'"
+        ) from None
+    ask = getattr(reference, arguments.asked.question)
+
+    def answer(text: str) -> dict[str, Any]:
+        found = ask(mechanism, text, adjacency=arguments.adjacency, digits=digits)
+        return {
+            "value": decimal(found, digits, ROUND_HALF_EVEN),
+            "lower": decimal(found.lower, digits, ROUND_FLOOR),
+            "upper": decimal(found.upper, digits, ROUND_CEILING),
+            "engine": "reference" if found.certified else "reference, error estimated",
+        }
+
+    try:
+        return [row for text in texts for row in _refusable(answer, text)]
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def _refusable(answer: Any, text: str) -> list[dict[str, Any]]:
+    try:
+        return [answer(text)]
+    except AccuracyError as error:
+        return [_refused(error)]
+
+
+def _refused(error: AccuracyError) -> dict[str, Any]:
+    return {"value": None, "lower": None, "upper": None, "engine": None, "message": str(error)}
+
+
 def _one(ask: Any, value: float) -> list[dict[str, Any]]:
     try:
         return list(ask([value]))
     except AccuracyError as error:
-        return [
-            {"value": None, "lower": None, "upper": None, "engine": None, "message": str(error)}
-        ]
+        return [_refused(error)]
 
 
 def _print(
@@ -225,7 +271,23 @@ def _print(
         if row["value"] is None:
             cells = ["refused", *[""] * (len(roundings) - 1), row["message"]]
         else:
-            cells = [number(row[key], digits, how) for key, how in roundings.items()]
+            kept = _known(row, digits)
+            cells = [
+                _shown(row[key], kept if key == "value" else digits, how)
+                for key, how in roundings.items()
+            ]
             cells.append(row["engine"])
         table.append([text, *cells])
     print_table([*heads, "engine"], table)
+
+
+def _shown(value: float | str, digits: int, rounding: str) -> str:
+    return value if isinstance(value, str) else number(value, digits, rounding)
+
+
+def _known(row: dict[str, Any], digits: int) -> int:
+    """Digits of a value that its bounds leave, and one more; at least two."""
+    if isinstance(row["value"], str) or not 0.0 < row["value"] < math.inf:
+        return digits
+    width = (row["upper"] - row["lower"]) / row["value"]
+    return digits if width <= 0.0 else min(digits, max(2, 1 + math.floor(-math.log10(width))))

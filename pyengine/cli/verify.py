@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,11 +159,11 @@ def _word(verdict: Verdict) -> str:
 
 def _short(text: str | None) -> str:
     """As many digits as one compares by eye."""
-    from pyengine.tables.numbers import fraction
-
-    if text is None or text in ("inf", "nan"):
+    if text is None or len(text) <= 16:
         return text or ""
-    return f"{float(fraction(text)):.10g}" if len(text) > 16 or "/" in text else text
+    exact = Decimal(text) if "/" not in text else Decimal(float(Fraction(text)))
+    tiny = exact != 0 and abs(exact) < Decimal("1e-300")  # no double holds it
+    return f"{exact:.9e}" if tiny else f"{float(exact):.10g}"
 
 
 def _record(verdict: Verdict) -> dict[str, object]:

@@ -27,7 +27,7 @@ class Result:
     value : float or None
         The answer; None if there is none.
     seconds : float or None
-        Time of the answer from nothing, once the accountant was imported.
+        Processor time of the answer from nothing, once the accountant was imported.
     message : str
         Why there is no answer, else empty.
     """

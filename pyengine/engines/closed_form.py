@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 from pyengine._core import ffi, lib
-from pyengine.engines.rows import FloatArray, call_kernel
+from pyengine.engines.rows import ROW, FloatArray, call_kernel
 from pyengine.pairs import GaussianPair, log_of_rest
 
 __all__ = ["ClosedForm"]
@@ -56,3 +57,12 @@ class ClosedForm:
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows at the thresholds where the log of a functional has given values."""
         return call_kernel(lib.pe_step_solve, self._step, functional, log_target)
+
+    def one(self, functional: int, x: float, by_value: bool) -> Any:
+        """One row of `at` or `solve`."""
+        row = ffi.new(ROW)
+        if by_value:
+            lib.pe_step_solve(self._step, functional, 1, (x,), row)
+        else:
+            lib.pe_step_at(self._step, 1, (x,), row)
+        return row

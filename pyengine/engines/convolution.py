@@ -122,3 +122,7 @@ class Convolution:
             lib.pe_law_solve(law, self._reversed, f, n, x, rows)
 
         return self._ask(functional, kernel, log_target)
+
+    def one(self, functional: int, x: float, by_value: bool) -> Any:  # noqa: ARG002
+        """Nothing: this engine answers arrays."""
+        return None

@@ -73,17 +73,17 @@ class EdgeworthPair:
         beta, gamma, c, outside = self._at(self._order, level)
         error = np.where(outside, 1.0, 0.0)
         for order, share in self._compared().items():
-            error += share * np.abs(beta - self._at(order, level)[0])
+            error += share * np.abs(beta - self._at(order, level, c)[0])
         inner = (alpha > 0.0) & (alpha < 1.0)
         smaller = np.minimum(beta, gamma)
         warn_where(smaller[inner], error[inner], outside[inner], "edgeworth")
         return curve_of(alpha, beta, gamma, error, c, "edgeworth")
 
     def _at(
-        self, order: int, level: FloatArray
+        self, order: int, level: FloatArray, start: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray, npt.NDArray[np.bool_]]:
         a, b = self._pairs[order]
-        c = a.threshold(level)
+        c = a.threshold(level, start)
         reached = np.abs(a.above(c) - level) <= 1e-9 * np.minimum(level, 1.0 - level)
         outside = np.logical_not(reached & b.inside(c))
         beta, gamma = b.below(c), b.above(c)

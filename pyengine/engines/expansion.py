@@ -22,7 +22,7 @@ __all__ = ["MAX_ORDER", "Expansion", "cumulants"]
 FloatArray = npt.NDArray[np.float64]
 
 MAX_ORDER = 4
-ITERATIONS = 100
+ITERATIONS, ROUNDING = 100, 3e-14  # steps below are the noise of a far tail
 WIDEST = 37.0  # standard deviations; the normal tail beyond underflows
 
 
@@ -102,7 +102,7 @@ class Expansion:
             real = roots.real[np.abs(roots.imag) <= 1e-9 * (1.0 + np.abs(roots))]
             low = max((r for r in real if r < 0.0), default=low)
             high = min((r for r in real if r >= 0.0), default=high)
-            if hermite_e.hermeval(0.0, density) <= 0.0:
+            if hermite_e.hermeval(0.0, density) <= 0.0:  # nowhere to start
                 low = high = 0.0
         return cls(
             float(cumulant[0]),
@@ -128,33 +128,43 @@ class Expansion:
         return self._side(np.clip((c - self.mean) / self.deviation, self.low, self.high), -1.0)
 
     def _side(self, x: FloatArray, sign: float) -> FloatArray:
-        correction = normal_pdf(x) * hermite_e.hermeval(x, self.tail)
+        correction = normal_pdf(x) * (self.tail @ _hermite(x, self.tail.size))
         return np.clip(ndtr(-sign * x) + sign * correction, 0.0, 1.0)
 
-    def threshold(self, alpha: FloatArray) -> FloatArray:
+    def threshold(self, alpha: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """The c that is exceeded with probability α in (0, 1): safeguarded Newton steps.
 
-        The end of the monotone range stands for levels beyond it.
+        The end of the monotone range stands for levels beyond it.  ``start`` is where to begin.
         """
         upper = alpha <= 0.5
         tail = np.where(upper, alpha, 1.0 - alpha)
         sign = np.where(upper, 1.0, -1.0)
         low, high = np.full(alpha.shape, self.low), np.full(alpha.shape, self.high)
-        x = np.clip(-sign * ndtri(tail), self.low, self.high)
+        x = -sign * ndtri(tail) if start is None else (start - self.mean) / self.deviation
+        x = np.clip(x, self.low, self.high)
         for _ in range(ITERATIONS):
-            correction = normal_pdf(x) * hermite_e.hermeval(x, self.tail)
-            side = ndtr(-sign * x) + sign * correction
+            basis, height = _hermite(x, self.density.size), normal_pdf(x)
+            side = ndtr(-sign * x) + sign * height * (self.tail @ basis[: self.tail.size])
             right = sign * (side - tail) > 0.0  # the root lies to the right
             low, high = np.where(right, x, low), np.where(right, high, x)
-            slope = normal_pdf(x) * hermite_e.hermeval(x, self.density)
+            slope = height * (self.density @ basis)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 # Newton on the logarithm, which is nearly straight far out
                 step = sign * np.log(side / tail) * side / slope
             new = x + step
+            done = np.abs(step) <= ROUNDING * (1.0 + np.abs(x))
             ok = np.isfinite(new) & (new > low) & (new < high)
-            new = np.where(ok, new, 0.5 * (low + high))
-            done = np.abs(new - x) <= 1e-15 * (1.0 + np.abs(x))
-            x = new
+            x = np.where(ok | done, new, 0.5 * (low + high))
+            done |= high - low <= ROUNDING * (1.0 + np.abs(x))
             if done.all():
                 break
         return self.mean + self.deviation * x
+
+
+def _hermite(x: FloatArray, size: int) -> FloatArray:
+    """He_0 to He_{size-1} at x, one row each."""
+    basis = np.empty((max(size, 2), *x.shape))
+    basis[0], basis[1] = 1.0, x
+    for k in range(1, size - 1):
+        basis[k + 1] = x * basis[k] - k * basis[k - 1]
+    return basis[:size]

@@ -7,111 +7,195 @@ profile H_{e^ε}(A‖B) = E_A max(0, 1 - e^{S+ε}).  Laws here have no atoms, so
 from __future__ import annotations
 
 import math
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from pyengine._core import ffi, lib
 from pyengine.answers import Answer, Curve
-from pyengine.curves import larger
+from pyengine.curves import OneOrder, larger
 from pyengine.engines.rows import (
     A_ABOVE,
     A_BELOW,
-    B_ABOVE,
     B_BELOW,
     ERRORS,
     PROFILE,
     FloatArray,
+    array,
 )
-from pyengine.engines.solver import solver
+from pyengine.engines.solver import Epoch, Solver, solver
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 
-__all__ = ["GaussianPairQuestions", "GaussianQuestions"]
+__all__ = ["GaussianOneOrder", "GaussianPairQuestions", "GaussianQuestions"]
 
 HALF_ULP = 2.0**-53
-SUBNORMAL = 1e-323  # what rounding below the normal range may take: a value of 0 is not exact
+ORDER, ORDER_TINY = 1.0 + 1e-9, 1e-300  # what rounding may do to two profiles that agree
+TRIPLE, PAIR_OF_TRIPLES = ffi.typeof("double[3]"), ffi.typeof("double[6]")
+# A value between its bounds; the array methods below give it for many, with the same bits.
+Triple = tuple[float, float, float]
 
 
 class GaussianPairQuestions:
-    """Questions on one ordered pair; ``method`` names an engine or is "auto"."""
+    """Questions on one ordered pair; ``method`` names an engine or is "auto".
+
+    The methods ``one_…`` answer for a float without arrays; they return None where the arrays must
+    be asked: at the ends of the domain, and where the first engine is not good enough.
+    """
 
     def __init__(self, pair: GaussianPair, method: str) -> None:
         self.pair = pair
         self.method = method
+        self._kept: tuple[object, Solver | None] = (None, None)
+
+    def _solver(self) -> Solver:
+        epoch, kept = self._kept
+        if kept is None or epoch is not Epoch.current:
+            epoch, kept = Epoch.current, solver(self.pair)
+            self._kept = (epoch, kept)
+        return kept
+
+    @cached_property
+    def _largest(self) -> float:
+        return 0.0 if self.pair.is_trivial else largest_epsilon(self.pair)
+
+    def _at_zero(self) -> float:
+        memo = self._solver().memo
+        if ("at zero", self.method) not in memo:
+            memo["at zero", self.method] = float(self.profile(np.zeros(1)).value[0])
+        return float(memo["at zero", self.method])
+
+    def tangent(self) -> tuple[float, float, float, float, str]:
+        """Total variation with its error, the point (a, b) of slope -1, the engine."""
+        memo = self._solver().memo
+        if ("tangent", self.method) not in memo:
+            table, names = self._solver().at(PROFILE, np.zeros(1), self.method)
+            distance = math.exp(table[0, 2 + PROFILE])  # a + b = 1 - distance
+            error = distance * float(table[0, ERRORS + PROFILE]) + 4.0 * HALF_ULP
+            a, b = (math.exp(min(table[0, 2 + side], 0.0)) for side in (A_ABOVE, B_BELOW))
+            memo["tangent", self.method] = distance, error, a, b, str(names[0])
+        found: tuple[float, float, float, float, str] = memo["tangent", self.method]
+        return found
 
     def trade_off(self, alpha: FloatArray) -> Curve:
         """T(A, B) at α in [0, 1]."""
-        pair = self.pair
         beta, gamma = Answer.exact(1.0 - alpha), Answer.exact(alpha.copy())
         c = np.where(alpha == 0.0, math.inf, np.where(alpha == 1.0, -math.inf, 0.0))
-        if pair.is_trivial:
+        if self.pair.is_trivial:
             return Curve(beta, gamma, c)
         for functional in (A_ABOVE, A_BELOW):
             if functional == A_ABOVE:
                 chosen = (alpha > 0.0) & (alpha <= 0.5)
-                tail = alpha[chosen]
             else:
                 chosen = (alpha > 0.5) & (alpha < 1.0)
-                tail = 1.0 - alpha[chosen]  # exact for doubles above 1/2
             if not chosen.any():
                 continue
-            table, names = solver(pair).solve(functional, np.log(tail), self.method)
+            level = alpha[chosen]
+            tail, out = np.empty(level.size), np.empty((level.size, 6))
+            lib.pe_log_tails(level.size, array(level), array(tail, writable=True))
+            table, names = self._solver().solve(functional, tail, self.method)
+            lib.pe_trade_off_answers(
+                level.size, array(level), array(table), array(out, writable=True)
+            )
             c[chosen] = table[:, 0]
-            for answer, side in ((beta, B_BELOW), (gamma, B_ABOVE)):
-                with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-                    value = np.exp(np.minimum(table[:, 2 + side], 0.0))
-                    # an error of the solved tail moves B's tail by e^c times as much
-                    shift = np.exp(table[:, 0]) * tail * table[:, ERRORS + functional]
-                    error = value * table[:, ERRORS + side]
-                    error = np.where(np.isfinite(error), error, 0.0)
-                    error += np.minimum(shift, 1.0) + 4.0 * value * HALF_ULP + SUBNORMAL
-                answer.put(chosen, Answer.around(value, np.minimum(error, 1.0), names))
-        # they add up to 1, and the smaller one is the certain one
-        inside = (alpha > 0.0) & (alpha < 1.0)
-        for small, large in ((beta, gamma), (gamma, beta)):
-            swap = inside & (small.value < 0.5)
-            large.value[swap] = 1.0 - small.value[swap]
-            large.lower[swap] = 1.0 - small.upper[swap] - 4.0 * HALF_ULP
-            large.upper[swap] = 1.0 - small.lower[swap] + 4.0 * HALF_ULP
-        # true of every trade-off function, and rounding must not hide it
-        np.clip(gamma.value, alpha, 1.0, out=gamma.value)
-        np.clip(beta.value, 0.0, 1.0 - alpha, out=beta.value)
+            beta.put(chosen, _answer(out[:, :3], names))
+            gamma.put(chosen, _answer(out[:, 3:], names))
         return Curve(beta, gamma, c)
+
+    def one_trade_off(self, alpha: float) -> tuple[Any, float] | None:
+        """The triples of β and of γ at α, as an array of the C core, and the threshold."""
+        if not 0.0 < alpha < 1.0 or self.pair.is_trivial:
+            return None
+        functional = A_ABOVE if alpha <= 0.5 else A_BELOW
+        tail = lib.pe_log_tail(alpha)
+        row = self._solver().one(functional, tail, self.method, by_value=True)
+        if row is None:
+            return None
+        out = ffi.new(PAIR_OF_TRIPLES)
+        lib.pe_trade_off_answers(1, (alpha,), row, out)
+        return out, row[0]
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
-        pair = self.pair
         answer = Answer.exact(np.zeros(epsilon.size))
-        chosen = epsilon < largest_epsilon(pair)
-        if pair.is_trivial or not chosen.any():
+        chosen = epsilon < self._largest
+        if not chosen.any():
             return answer
-        table, names = solver(pair).at(PROFILE, -epsilon[chosen], self.method)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            value = np.exp(np.minimum(table[:, 2 + PROFILE], 0.0))
-            error = value * (table[:, ERRORS + PROFILE] + 4.0 * HALF_ULP)
-        error = np.where(np.isfinite(error), error, 0.0) + SUBNORMAL
-        answer.put(chosen, Answer.around(value, error, names))
+        table, names = self._solver().at(PROFILE, -epsilon[chosen], self.method)
+        out = np.empty((len(table), 3))
+        lib.pe_profile_answers(len(table), array(table), array(out, writable=True))
+        answer.put(chosen, _answer(out, names))
         return answer
+
+    def one_profile(self, epsilon: float) -> Triple | None:
+        """δ between its bounds at ε."""
+        if not 0.0 <= epsilon < self._largest:
+            return (0.0, 0.0, 0.0) if epsilon >= self._largest else None
+        row = self._solver().one(PROFILE, -epsilon, self.method, by_value=False)
+        if row is None:
+            return None
+        out = ffi.new(TRIPLE)
+        lib.pe_profile_answers(1, row, out)
+        return out[0], out[1], out[2]
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        pair = self.pair
-        if pair.is_trivial:
-            return Answer.exact(np.zeros(delta.size))
-        answer = Answer.exact(np.full(delta.size, largest_epsilon(pair)))
+        answer = Answer.exact(np.full(delta.size, self._largest))
         chosen = delta > 0.0
+        if self.pair.is_trivial or not chosen.any():
+            return answer
+        nothing = delta >= self._at_zero()
+        answer.put(nothing, Answer.exact(np.zeros(int(nothing.sum()))))
+        chosen &= ~nothing
         if chosen.any():
-            at_zero = self.profile(np.zeros(1)).value[0]
-            answer.put(delta >= at_zero, Answer.exact(np.zeros(int(np.sum(delta >= at_zero)))))
-            chosen &= delta < at_zero
-        if chosen.any():
-            table, names = solver(pair).solve(PROFILE, np.log(delta[chosen]), self.method)
-            epsilon = np.maximum(-table[:, 0], 0.0)
-            with np.errstate(over="ignore", under="ignore", divide="ignore"):
-                # d log δ / dε = -e^{ε} B(S <= -ε) / δ
-                slope = np.exp(table[:, 2 + B_BELOW] + epsilon - table[:, 2 + PROFILE])
-                error = table[:, ERRORS + PROFILE] / slope + 2.0 * HALF_ULP * (1.0 + epsilon)
-            answer.put(chosen, Answer.around(epsilon, error, names))
+            level = delta[chosen]
+            target, out = np.empty(level.size), np.empty((level.size, 3))
+            lib.pe_natural_logs(level.size, array(level), array(target, writable=True))
+            table, names = self._solver().solve(PROFILE, target, self.method)
+            lib.pe_epsilon_answers(level.size, array(table), array(out, writable=True))
+            answer.put(chosen, _answer(out, names))
         return answer
+
+    def one_epsilon(self, delta: float) -> Triple | None:
+        """ε between its bounds at δ."""
+        if not 0.0 < delta < 1.0 or self.pair.is_trivial:
+            return None
+        if delta >= self._at_zero():
+            return 0.0, 0.0, 0.0
+        row = self._solver().one(PROFILE, lib.pe_natural_log(delta), self.method, by_value=True)
+        if row is None:
+            return None
+        out = ffi.new(TRIPLE)
+        lib.pe_epsilon_answers(1, row, out)
+        return out[0], out[1], out[2]
+
+
+class GaussianOneOrder(OneOrder):
+    """One order of a Gaussian pair, with a short way for floats."""
+
+    def __init__(self, pair: GaussianPairQuestions) -> None:
+        super().__init__(pair)
+        self._gaussian = pair
+
+    def one(self, name: str, x: float) -> Triple | None:
+        """Value of a public function between its bounds, with the bits that arrays get."""
+        if name == "delta":
+            return self._gaussian.one_profile(x)
+        if name == "epsilon":
+            return self._gaussian.one_epsilon(x)
+        found = self._gaussian.one_trade_off(x)
+        return None if found is None else _side(name, found[0])
+
+
+def _answer(triples: FloatArray, names: npt.NDArray[np.str_]) -> Answer:
+    return Answer(triples[:, 0], triples[:, 1], triples[:, 2], names)
+
+
+def _side(name: str, out: Any) -> Triple:
+    """β or γ of both triples."""
+    return (out[0], out[1], out[2]) if name == "trade_off" else (out[3], out[4], out[5])
 
 
 def largest_epsilon(pair: GaussianPair) -> float:
@@ -141,17 +225,12 @@ class GaussianQuestions:
         beta, gamma = Answer.exact(1.0 - alpha), Answer.exact(alpha.copy())
         if add.pair.is_trivial:
             return beta, gamma
-        table, names = solver(add.pair).at(PROFILE, np.zeros(1), add.method)
-        distance = math.exp(table[0, 2 + PROFILE])  # total variation: a + b = 1 - distance
-        distance_error = distance * table[0, ERRORS + PROFILE]
-        a, b = (math.exp(min(table[0, 2 + side], 0.0)) for side in (A_ABOVE, B_BELOW))
+        distance, error, a, b, name = self._add.tangent()
         line = (alpha > a) & (alpha < b)
         if line.any():
-            count = int(line.sum())
-            error = np.full(count, distance_error + 4.0 * HALF_ULP)
-            engine = np.full(count, names[0])
-            beta.put(line, Answer.around((1.0 - distance) - alpha[line], error, engine))
-            gamma.put(line, Answer.around(distance + alpha[line], error, engine))
+            errors, engine = np.full(int(line.sum()), error), np.full(int(line.sum()), name)
+            beta.put(line, Answer.around((1.0 - distance) - alpha[line], errors, engine))
+            gamma.put(line, Answer.around(distance + alpha[line], errors, engine))
         for questions, other, chosen in (
             (add, remove, (alpha <= a) & ~line),
             (remove, add, (alpha > a) & ~line),
@@ -163,6 +242,37 @@ class GaussianQuestions:
             gamma.put(chosen, curve.gamma)
             _check_order(questions, other, curve.c)
         return beta, gamma
+
+    def one(self, name: str, x: float) -> Triple | None:
+        """Value of a public function between its bounds, with the bits that arrays get."""
+        add, remove = self._add, self._remove
+        if name == "delta":
+            first, second = remove.one_profile(x), add.one_profile(x)
+        elif name == "epsilon":
+            first, second = remove.one_epsilon(x), add.one_epsilon(x)
+        else:
+            return self._one_trade_off(name, x)
+        if first is None or second is None:
+            return None
+        return max(first[0], second[0]), max(first[1], second[1]), max(first[2], second[2])
+
+    def _one_trade_off(self, name: str, alpha: float) -> Triple | None:
+        if not 0.0 < alpha < 1.0 or self._add.pair.is_trivial:
+            return None
+        distance, error, a, b, _ = self._add.tangent()
+        if a < alpha < b:
+            value = (1.0 - distance) - alpha if name == "trade_off" else distance + alpha
+            return value, value - error, value + error
+        pair, other = (self._add, self._remove) if alpha <= a else (self._remove, self._add)
+        found = pair.one_trade_off(alpha)
+        if found is None:
+            return None
+        out, c = found
+        first, second = (other, pair) if c >= 0.0 else (pair, other)
+        own, rest = first.one_profile(abs(c)), second.one_profile(abs(c))
+        if own is None or rest is None or rest[0] > own[0] * ORDER + ORDER_TINY:
+            return None
+        return _side(name, out)
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """The larger of both profiles at ε >= 0."""
@@ -189,7 +299,7 @@ def _check_order(pair: GaussianPairQuestions, other: GaussianPairQuestions, c: F
         if mask.any():
             own[mask] = first.profile(size[mask]).value
             rest[mask] = second.profile(size[mask]).value
-    bad = np.where(inner >= 0, rest > own * (1 + 1e-9) + 1e-300, own * (1 + 1e-9) < rest)
+    bad = rest > own * ORDER + ORDER_TINY
     if bad.any():
         raise AccuracyError(
             "the profiles of adjacency 'add' and 'remove' cross near epsilon "

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pyengine.answers import Answer, FloatArray, PairQuestions, Questions
-from pyengine.curves import BothOrders, OneOrder
+from pyengine.curves import OneOrder
 from pyengine.engines.relaxed import MagnitudeQuestions, RelaxedPairQuestions
 from pyengine.engines.relaxed_limit import LimitQuestions
 from pyengine.errors import AccuracyError
@@ -49,6 +49,7 @@ def relaxed_questions(
     adjacency: str,
     method: str,
     on_laws: Callable[[Laws], PairQuestions],
+    both_orders: Callable[[PairQuestions, PairQuestions], Questions],
 ) -> Questions:
     """Return what answers questions on a mechanism in the relaxed threat model.
 
@@ -60,6 +61,8 @@ def relaxed_questions(
         The adversary.
     on_laws : callable
         The engine on the laws of steps, for what has no closed form.
+    both_orders : callable
+        From the questions on both orders to those of ``add_remove``.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def relaxed_questions(
     add: Laws = [(magnitude_law(part), times) for part, times in parts]
     remove: Laws = [(ReversedLaw(law), times) for law, times in add]
     if adjacency == "add_remove":
-        return BothOrders(on_laws(add), on_laws(remove))
+        return both_orders(on_laws(add), on_laws(remove))
     return OneOrder(on_laws(add if adjacency == "add" else remove))
 
 

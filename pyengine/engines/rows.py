@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +19,9 @@ __all__ = [
     "Engine",
     "Row",
     "Rows",
+    "array",
     "call_kernel",
-    "row_error",
+    "row_errors",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,8 +33,10 @@ B_ABOVE: int = lib.PE_B_ABOVE
 B_BELOW: int = lib.PE_B_BELOW
 PROFILE: int = lib.PE_PROFILE
 WIDTH: int = lib.PE_ROW
+ROW = ffi.typeof(f"double[{WIDTH}]")
 ERRORS = 2 + lib.PE_FUNCTIONALS  # column of the first error
-UNDERFLOW = -760.0  # logs below are 0 in double precision
+# Relative error that an answer may have, and the same for values below 1e-30.
+LIMIT, LIMIT_TINY = 1e-11, 1e-9
 
 
 class Rows(NamedTuple):
@@ -64,20 +66,31 @@ class Engine(Protocol):
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows at the thresholds where the log of a functional has given values."""
 
+    def one(self, functional: int, x: float, by_value: bool) -> Any:
+        """One row of `at` or `solve`, with the same bits, as an array of the C core.
 
-def row_error(table: FloatArray, functional: int) -> FloatArray:
-    """Error that matters to whoever asked for a functional; inf where there is no row.
+        None from engines that have no such short way.
+        """
+
+
+def array(x: FloatArray, *, writable: bool = False) -> Any:
+    """Return a contiguous array as the C core takes it."""
+    return ffi.from_buffer("double[]", x, require_writable=writable)
+
+
+def row_errors(table: FloatArray, functional: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Error that matters to whoever asked for a functional, and whether it is small enough.
 
     It is the functional's own error and, for a tail, that of the smaller of B's two tails, unless
-    that one is 0 in double precision.
+    that one is 0 in double precision; inf where there is no row.
     """
-    own = table[:, ERRORS + functional]
-    if functional != PROFILE:
-        other = np.fmin(table[:, ERRORS + B_ABOVE], table[:, ERRORS + B_BELOW])
-        smaller = np.fmin(table[:, 2 + B_ABOVE], table[:, 2 + B_BELOW])
-        vanishes = (smaller < UNDERFLOW) & (other < 0.1)
-        own = np.maximum(own, np.where(vanishes, 0.0, other))
-    return np.where(np.isnan(own), math.inf, own)
+    errors, good = np.empty(len(table)), np.empty(len(table), dtype=np.bool_)
+    rows = array(np.ascontiguousarray(table))
+    flags = ffi.from_buffer("unsigned char[]", good.view(np.uint8), require_writable=True)
+    lib.pe_rows_judge(
+        len(table), rows, functional, LIMIT, LIMIT_TINY, array(errors, writable=True), flags
+    )
+    return errors, good
 
 
 def call_kernel(
@@ -86,8 +99,7 @@ def call_kernel(
     """Run a kernel of the C core over an array of arguments."""
     x = np.ascontiguousarray(x, dtype=np.float64)
     table = np.full((x.size, WIDTH), np.nan)
-    source = ffi.from_buffer("double[]", x)
-    target = ffi.from_buffer("double[]", table, require_writable=True)
+    source, target = array(x), array(table, writable=True)
     if functional is None:
         kernel(handle, x.size, source, target)  # type: ignore[operator]
     else:

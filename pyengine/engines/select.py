@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import BothOrders, OneOrder, Substitution
-from pyengine.engines.gaussian import GaussianPairQuestions, GaussianQuestions
+from pyengine.engines.gaussian import GaussianOneOrder, GaussianPairQuestions, GaussianQuestions
 from pyengine.engines.solver import clear_cache as clear_contours
 from pyengine.errors import AccuracyError
 from pyengine.laws.composition import Laws, composition_law, real_substitutions
@@ -15,7 +15,16 @@ from pyengine.threat_models import THREAT_MODELS, Relaxed, ThreatModel, threat_m
 __all__ = ["ADJACENCIES", "METHODS", "THREAT_MODELS", "clear_cache", "questions"]
 
 APPROXIMATIONS = ("edgeworth", "clt", "monte_carlo")
-METHODS = ("auto", "closed_form", "spectral", "convolution", "exact", "lattice", *APPROXIMATIONS)
+METHODS = (
+    "auto",
+    "closed_form",
+    "spectral",
+    "convolution",
+    "exact",
+    "lattice",
+    "reference",
+    *APPROXIMATIONS,
+)
 GAUSSIAN = ("auto", "closed_form", "spectral", "convolution")
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
 
@@ -62,12 +71,17 @@ def questions(
             model=model,
             adjacency=adjacency,
             method=method,
-            on_laws=lambda laws: _on_laws(laws, method, tolerance),
+            on_laws=lambda laws: on_laws(laws, method, tolerance),
+            both_orders=_both_orders,
         )
     if method in APPROXIMATIONS:
         from pyengine.engines.published import published
 
         return published(mechanism, adjacency, method)
+    if method == "reference":
+        from pyengine.engines.ground_truth import GroundTruth
+
+        return GroundTruth(mechanism, adjacency)
     if adjacency == "add_remove":
         add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
         if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):
@@ -76,8 +90,10 @@ def questions(
     pair = _pair(mechanism, adjacency, method, tolerance)
     attained = real_substitutions(mechanism) if adjacency == "substitute" else None
     if attained is None:
+        if isinstance(pair, GaussianPairQuestions):
+            return GaussianOneOrder(pair)
         return OneOrder(pair)
-    return Substitution(pair, [_on_laws(laws, method, tolerance) for laws in attained])
+    return Substitution(pair, [on_laws(laws, method, tolerance) for laws in attained])
 
 
 def _pair(
@@ -87,10 +103,10 @@ def _pair(
     gaussian = ordered_pair(mechanism, adjacency) if method in GAUSSIAN else None
     if gaussian is not None:
         return GaussianPairQuestions(gaussian, method)
-    return _on_laws(composition_law(mechanism, adjacency), method, tolerance)
+    return on_laws(composition_law(mechanism, adjacency), method, tolerance)
 
 
-def _on_laws(
+def on_laws(
     laws: Laws,
     method: str,
     tolerance: float | None,

@@ -10,40 +10,20 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
 from pyengine.engines.closed_form import ClosedForm
 from pyengine.engines.convolution import Convolution, composed_law
-from pyengine.engines.rows import (
-    B_ABOVE,
-    B_BELOW,
-    PROFILE,
-    Engine,
-    FloatArray,
-    Rows,
-    row_error,
-)
+from pyengine.engines.rows import LIMIT, LIMIT_TINY, Engine, FloatArray, Rows, row_errors
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 
-__all__ = ["Solver", "solver"]
-
-TINY = -69.0  # log 1e-30
-# Relative error that an answer may have; beyond it a second engine is asked.
-LIMIT, LIMIT_TINY = 1e-11, 1e-9
-
-
-def _too_large(table: FloatArray, functional: int) -> npt.NDArray[np.bool_]:
-    """Mask of the rows whose error exceeds the limit, which is larger below 1e-30."""
-    value = table[:, 2 + functional]
-    if functional != PROFILE:
-        value = np.minimum(value, np.fmin(table[:, 2 + B_ABOVE], table[:, 2 + B_BELOW]))
-    limit = np.where(value < TINY, LIMIT_TINY, LIMIT)
-    exceeds: npt.NDArray[np.bool_] = ~(row_error(table, functional) <= limit)
-    return exceeds
+__all__ = ["Epoch", "Solver", "clear_cache", "solver"]
 
 
 class Solver:
@@ -52,6 +32,8 @@ class Solver:
     def __init__(self, pair: GaussianPair) -> None:
         self.pair = pair
         self._engines: dict[str, Engine] = {}
+        self._closed = ClosedForm.available(pair)
+        self.memo: dict[tuple[str, str], Any] = {}  # what several questions need, by method
 
     def _engine(self, name: str) -> Engine:
         engine = self._engines.get(name)
@@ -63,6 +45,22 @@ class Solver:
             }
             engine = self._engines.setdefault(name, makers[name](self.pair))
         return engine
+
+    def _first(self, method: str) -> str:
+        """Name of the engine that is asked first."""
+        if method != "auto":
+            return method
+        return "closed_form" if self._closed else "spectral"
+
+    def one(self, functional: int, x: float, method: str, *, by_value: bool) -> Any:
+        """One row for a float, as an array of the C core with the bits of `at` or `solve`.
+
+        None where the first engine's answer is not good enough: ask for an array then.
+        """
+        row = self._engine(self._first(method)).one(functional, x, by_value)
+        if row is None or not lib.pe_row_good(row, functional, LIMIT, LIMIT_TINY):
+            return None
+        return row
 
     def at(self, functional: int, c: FloatArray, method: str) -> Rows:
         """Rows at thresholds of the loss."""
@@ -81,18 +79,16 @@ class Solver:
         x: FloatArray,
         method: str,
     ) -> Rows:
-        first = method
-        if method == "auto":
-            first = "closed_form" if ClosedForm.available(self.pair) else "spectral"
+        first = self._first(method)
         table = question(self._engine(first), x)
         names = np.full(x.size, first, dtype="<U12")
         if method == "auto" and first == "spectral":
-            weak = _too_large(table, functional)
+            weak = ~row_errors(table, functional)[1]
             if weak.any():
                 self._improve(question, functional, x, table, names, weak)
-        bad = _too_large(table, functional)
-        if bad.any():
-            self._refuse(functional, table[bad], method)
+        errors, good = row_errors(table, functional)
+        if not good.all():
+            self._refuse(float(errors[~good][0]), method)
         return Rows(table, names)
 
     def _improve(
@@ -109,12 +105,11 @@ class Solver:
         except AccuracyError:
             return  # the first engine's rows are judged by their own errors
         rows = np.flatnonzero(weak)
-        better = row_error(other, functional) < row_error(table[rows], functional)
+        better = row_errors(other, functional)[0] < row_errors(table[rows], functional)[0]
         table[rows[better]] = other[better]
         names[rows[better]] = "convolution"
 
-    def _refuse(self, functional: int, table: FloatArray, method: str) -> None:
-        error = float(row_error(table, functional)[0])
+    def _refuse(self, error: float, method: str) -> None:
         pair = self.pair
         advice = (
             "method='auto' may find an engine that can"
@@ -134,6 +129,12 @@ _solvers: OrderedDict[GaussianPair, Solver] = OrderedDict()
 _lock = Lock()
 
 
+class Epoch:
+    """The time between two calls of `clear_cache`; solvers kept outside do not outlive theirs."""
+
+    current = object()
+
+
 def solver(pair: GaussianPair) -> Solver:
     """Return the solver of a pair; the most recently used ones are kept with their contours."""
     with _lock:
@@ -151,6 +152,7 @@ def clear_cache() -> None:
     """Forget all contours and laws, as a new process would."""
     global _lock
     _lock = Lock()
+    Epoch.current = object()
     _solvers.clear()
     composed_law.cache_clear()
 

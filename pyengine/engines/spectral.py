@@ -7,9 +7,10 @@ from bounds (docs/theory/spectral).  All work is done in C; this file holds the 
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from pyengine._core import ffi, lib
-from pyengine.engines.rows import FloatArray, call_kernel
+from pyengine.engines.rows import ROW, FloatArray, call_kernel
 from pyengine.pairs import GaussianPair
 
 __all__ = ["Spectral"]
@@ -47,3 +48,11 @@ class Spectral:
         """Rows at the thresholds where the log of a functional has given values."""
         with self._lock:
             return call_kernel(lib.pe_pair_solve, self._pair, functional, log_target)
+
+    def one(self, functional: int, x: float, by_value: bool) -> Any:
+        """One row of `at` or `solve`."""
+        row = ffi.new(ROW)
+        kernel = lib.pe_pair_solve if by_value else lib.pe_pair_at
+        with self._lock:
+            status = kernel(self._pair, functional, 1, (x,), row)
+        return None if status == lib.PE_NO_MEMORY else row

@@ -67,7 +67,7 @@ def to_privacy_loss_distribution(
     ImportError
         Without dp_accounting.
     ValueError
-        If more than four million losses were needed.
+        If more than four million losses were needed, or no finite ε has ``smallest_delta``.
 
     References
     ----------
@@ -79,6 +79,10 @@ def to_privacy_loss_distribution(
 
     orders = {order: _asked(mechanism, order) for order in ("add", "remove")}
     ends = [asked.epsilon(np.array([smallest_delta])).value[0] for asked in orders.values()]
+    if math.isinf(max(ends)):
+        raise ValueError(
+            f"smallest_delta must be at least the mass of infinite loss, got {smallest_delta!r}"
+        )
     if not max(ends) / interval < MOST:
         raise ValueError(
             f"interval must be at least {max(ends) / MOST:.3g} to have {MOST:,} losses at most, "

@@ -26,6 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 GRID = np.concatenate([[0.0], np.geomspace(1e-4, 700.0, 200)])
 STOPS = [int(np.searchsorted(GRID, c)) for c in (1.0, 5.0, 25.0, 125.0)] + [GRID.size]
 REFINE = 60  # golden steps: the bracket shrinks to 1e-12 of itself
+ROUNDING = 1 + 2.0**-49  # what a tangent may lose when it is computed
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -110,7 +111,7 @@ class Profile:
                     break  # no δ >= 0 can be of use beyond
             low, high = GRID[max(at - 1, 0)], GRID[min(at + 1, stop - 1)]
             best = min(best, float(values[at]), self._refine(bound, kappa, float(low), float(high)))
-        return max(best, kappa), on_grid
+        return max(min(best * ROUNDING, 1.0), kappa), on_grid
 
     def _refine(self, bound: Callable[..., Any], kappa: float, low: float, high: float) -> float:
         """Golden section: the bounds are convex in e^c, and any point gives a valid one."""

@@ -70,11 +70,12 @@ class LaplacePair:
         with np.errstate(over="ignore"):
             s = np.where(below, exp(log(alpha) + mu), 0.0)
         small = s < 1e8
-        root = np.sqrt(1.0 + np.where(small, s, 0.0) ** 2)
+        inner = np.where(small, s, 0.0)
+        root = np.sqrt(1.0 + inner * inner)
         log_beta = np.where(small, -np.arcsinh(s), -(log(alpha) + mu + LOG_2))
         beta = exp(log_beta)
         with np.errstate(invalid="ignore"):
-            gamma = np.where(small, (s + s * s / (1.0 + root)) * beta, 1.0 - beta)
+            gamma = np.where(small, (inner + inner * inner / (1.0 + root)) * beta, 1.0 - beta)
         above = ~below
         if above.any():
             rest = 1.0 - alpha[above]

@@ -117,7 +117,7 @@ class SampledPair:
         z = one_minus_sum(alpha, p)  # (1 - p) - α
         # If b is too small to matter in the sum, a = z/(1-p).
         only = np.clip(z / (1.0 - p), 0.0, 1.0)
-        alone = (z > 0.0) & (self.pair.forward(only).beta < NEGLIGIBLE * alpha)
+        alone = (z > 0.0) & (self.pair.forward(only).beta <= NEGLIGIBLE * alpha)
 
         def excess(b: FloatArray) -> FloatArray:
             inner = self.pair.backward(b)
@@ -143,7 +143,8 @@ class SampledPair:
     def _backward_laplace(self, pair: LaplacePair, alpha: FloatArray) -> Errors:
         """Both pieces of Theorem 1 stay solvable: a linear and a quadratic equation."""
         p, mu = self.probability, pair.effect
-        h = math.expm1(pair.highest)  # cosh μ - 1
+        # p (cosh μ - 1)
+        ph = math.expm1(self.highest) if self.highest < 700.0 else math.inf
         q, r = 0.5 * p * math.exp(-mu), 1.0 - p
         rest = one_minus_sum(alpha, p)  # r - α
         root = np.sqrt(rest * rest + 4.0 * q * (q + r))
@@ -151,10 +152,8 @@ class SampledPair:
             a = np.where(rest > 0.0, (rest + root) / (2.0 * (q + r)), 2.0 * q / (root - rest))
             c = 2.0 * alpha / (2.0 * q + r + alpha + root)
         far = ~(a >= math.exp(-mu))  # the threshold lies beyond μ
-        with np.errstate(over="ignore"):
-            scale = 1.0 + p * h
-        a = np.where(far, (1.0 - alpha) / scale, a)
-        c = np.where(far, (alpha + p * h) / scale if math.isfinite(h) else 1.0, c)
+        a = np.where(far, (1.0 - alpha) / (1.0 + ph), a)
+        c = np.where(far, (alpha + ph) / (1.0 + ph) if ph < math.inf else 1.0, c)
         log_beta = np.where(c < 0.5, np.log1p(-np.minimum(c, 0.5)), log(a))
         deep = far & ~(c < 0.5)
         log_beta = np.where(deep, log(1.0 - alpha) - self.highest, log_beta)
@@ -211,6 +210,7 @@ def _newton(
 ) -> FloatArray:
     """Root of an increasing function in [low, high] by Newton steps that may not leave it."""
     x, low, high = start, low.copy(), high.copy()
+    last = False
     for _ in range(200):
         value = excess(x)
         low = np.where(value < 0.0, x, low)
@@ -220,8 +220,9 @@ def _newton(
             inside = (trial >= low) & (trial <= high)
             trial = np.where(inside, trial, np.sqrt(low) * np.sqrt(high))
         trial = np.where(value == 0.0, x, trial)
-        done = np.abs(trial - x) <= 2e-16 * x
+        settled = np.abs(trial - x) <= 1e-8 * x
         x = trial
-        if done.all():
+        if last:
             break
+        last = bool(settled.all())  # one more step squares what is left
     return x

@@ -142,6 +142,18 @@ class Composition(Mechanism):
 
     parts: tuple[tuple[Step, int], ...]
 
+    def __hash__(self) -> int:
+        try:
+            return int(self.__dict__["_hash"])
+        except KeyError:
+            value = hash(self.parts)
+            object.__setattr__(self, "_hash", value)
+            return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a step may hold functions, whose hashes hold in one process only
+        return {"parts": self.parts}
+
     @property
     def steps(self) -> int:
         """Total number of steps."""

@@ -5,6 +5,7 @@ Functions return a `matplotlib.figure.Figure` that belongs to no window; `save` 
 
 from pyengine.plots.curves import delta_figure, gamma_figure, trade_off_figure
 from pyengine.plots.files import SUFFIXES, save
+from pyengine.plots.noise import noise_figure
 from pyengine.plots.table import Curve, gamma_png
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "delta_figure",
     "gamma_figure",
     "gamma_png",
+    "noise_figure",
     "save",
     "trade_off_figure",
 ]

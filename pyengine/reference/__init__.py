@@ -4,8 +4,17 @@ It shares with the rest of the package the definitions of the mechanisms and not
 the extra ``reference`` (python-flint and mpmath).
 """
 
-from pyengine.reference import membership, relaxed
+from pyengine.reference import membership, relaxed, special
 from pyengine.reference.questions import delta, epsilon, gamma_bound, trade_off
 from pyengine.reference.value import Value
 
-__all__ = ["Value", "delta", "epsilon", "gamma_bound", "membership", "relaxed", "trade_off"]
+__all__ = [
+    "Value",
+    "delta",
+    "epsilon",
+    "gamma_bound",
+    "membership",
+    "relaxed",
+    "special",
+    "trade_off",
+]

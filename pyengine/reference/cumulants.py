@@ -23,45 +23,30 @@ Array = NDArray[np.float64]
 _SPAN, _SPACING = 45.0, 0.025
 _FAR = np.concatenate([np.arange(-_SPAN, _SPAN, 0.1), np.geomspace(_SPAN, 1e9, 400)])
 _QUIET, _MARGIN = 75.0, 1.3
-TAPER = 0.7
 _LOG_2PI = math.log(2 * math.pi)
 
 
 class Cumulants:
     """Cumulant generating function K of the sum of Y = L - log(1 - p), in double precision.
 
-    The law of z is cut at 45 standard deviations, so that every tilt has a finite mean; where a
-    second mode beyond the cut would matter, `runs_off` says so.
-
     Parameters
     ----------
     phases : sequence of Phase
         The composition. For p = 1 the loss L itself takes the place of Y.
-    cut : float, optional
-        If given, the density of z is multiplied by the upper normal tail at (z - cut) / TAPER.
+    cut : float
+        Where the law of z ends.
     span : float
-        Where the law of z is cut.
+        Where it begins, below 0.
     """
 
-    def __init__(
-        self, phases: tuple[Phase, ...], cut: float | None = None, span: float = _SPAN
-    ) -> None:
+    def __init__(self, phases: tuple[Phase, ...], cut: float = _SPAN, span: float = _SPAN) -> None:
         self.phases = phases
         self.cut = cut
-        end = span if cut is None else cut + 12
-        self.z = np.arange(-span, end + _SPACING / 2, _SPACING)
-        self.log_weight = self.log_density(self.z) + math.log(_SPACING)
+        self.z = np.arange(-span, cut + _SPACING / 2, _SPACING)
+        self.log_weight = -(self.z**2) / 2 + math.log(_SPACING) - _LOG_2PI / 2
         self.weight = np.exp(self.log_weight)
         self.losses = [offset_loss(phase, self.z) for phase in phases]
         self.shift = sum(log_floor(phase) for phase in phases)
-
-    def log_density(self, z: Array) -> Array:
-        """Return the log of the density of z, with its taper."""
-        plain = -(z**2) / 2 - _LOG_2PI / 2
-        if self.cut is None:
-            return plain
-        taper: Array = np.array([log_upper_normal(x) for x in (z - self.cut) / TAPER])
-        return plain + taper
 
     def log_moment(self, index: int, tilt: float) -> float:
         """Return log E exp(tilt Y) of one step of a phase."""
@@ -138,27 +123,6 @@ class Cumulants:
         )
         price = self.value(low) - low * threshold - self.value(tilt) + tilt * threshold
         return low if beyond or not price > 60 else tilt
-
-    def log_modulus(self, index: int, tilt: float, times: Array, spacing: float) -> Array:
-        """Return log |M(tilt + i t) / M(tilt)| of one step of a phase, on z nodes made for it."""
-        low, high = self.window(index, tilt, 45.0)
-        z = np.arange(low, high + spacing, spacing)
-        loss = offset_loss(self.phases[index], z)
-        exponent = self.log_density(z) + tilt * loss
-        weight = np.exp(exponent - exponent.max())
-        weight /= weight.sum()
-        away = loss - float(weight @ loss)
-        result = np.empty_like(times)
-        for k, t in enumerate(times):
-            missing = float(weight @ (2 * np.sin(t * away / 2) ** 2))
-            imaginary = float(weight @ np.sin(t * away))
-            # |M|^2 - 1, without subtracting from 1 when the modulus is near 1.
-            gap = missing * (missing - 2) + imaginary**2
-            if gap > -0.5:
-                result[k] = 0.5 * math.log1p(gap)
-            else:
-                result[k] = math.log(max(math.hypot(1 - missing, imaginary), 1e-16))
-        return result
 
     def window(self, index: int, tilt: float, depth: float) -> tuple[float, float]:
         """Return the range of z where the tilted weight is above exp(-depth) of its peak."""

@@ -11,8 +11,8 @@ nodes in z
     The trapezoidal rule in z for an integrand analytic in a strip; see `transform`.
 what is left out in t
     |M| is bounded on a path z + i tau(z), decreasingly in t; see `transform`.
-taper
-    The cut-off mass is added to the answer as an interval.
+cut
+    Where the normal law is cut off, its mass is added to the answer as an interval.
 rounding
     Ball arithmetic.
 """
@@ -23,8 +23,7 @@ import math
 
 from flint import acb, acb_mat, arb
 
-from pyengine.reference.balls import exact, precision, spread, upper_normal
-from pyengine.reference.cumulants import TAPER
+from pyengine.reference.balls import precision, spread, upper_normal
 from pyengine.reference.gaussian import Phase, offset
 from pyengine.reference.line import Plan
 from pyengine.reference.six import Six
@@ -79,13 +78,12 @@ class Line:
         self.lost_p, self.lost_q = self._lost(phases)
 
     def _lost(self, phases: tuple[Phase, ...]) -> tuple[arb, arb]:
-        """Return bounds on the mass that the taper takes from P and from Q."""
+        """Return bounds on the mass that is cut off from P and from Q."""
         lost_p, lost_q = arb(0), arb(0)
-        if self.plan.cut is not None:
-            narrowed = (1 + exact(TAPER) ** 2).sqrt()
-            for phase in phases:
-                under_p = upper_normal(arb(self.plan.cut) / narrowed)
-                shifted = upper_normal((arb(self.plan.cut) - phase.mu()) / narrowed)
+        for phase in phases:
+            if not phase.full_batch:
+                under_p = upper_normal(arb(self.plan.cut))
+                shifted = upper_normal(arb(self.plan.cut) - phase.mu())
                 p = phase.exact_probability()
                 lost_p += phase.steps * under_p
                 lost_q += phase.steps * ((1 - p) * under_p + p * shifted)
@@ -125,7 +123,7 @@ class Line:
             q_above, q_below = q + over_one, -over_one
         else:
             q_above, q_below = over_one, q - over_one
-        # dQ = exp(S) dP, also for the tapered laws, whose total masses are p and q.
+        # dQ = exp(S) dP, also for laws that are cut off, whose total masses are p and q.
         if self.plan.tilt > 1:
             h_qp, h_pq = grow * over_both, over_both - q / grow + p
         elif self.plan.tilt > 0:

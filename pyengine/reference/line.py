@@ -7,12 +7,11 @@ error that the choices leave.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pyengine.reference.cumulants import (
-    TAPER,
     Array,
     Cumulants,
     away_from_poles,
@@ -42,10 +41,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class Contour:
-    """The path z + i tau(z), tau = 1 / (1/(gain t Y') + 1/height), on which a transform decays."""
+    """The path z + i tau(z), tau = 1 / (1/(gain t Y') + 1/height), on which a transform decays.
+
+    ``log_ratio`` is about the log of the bound on |M(tilt + i t)| / M(tilt).
+    """
 
     gain: float
     height: float
+    log_ratio: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ class Plan:
         Tilts below and above ``tilt`` whose Chernoff bounds limit the aliases.
     bits : int
         Working precision.
-    cut : float or None
-        Where the normal density is tapered.
+    cut : float
+        Where the normal law is cut off.
     """
 
     tilt: float
@@ -77,7 +80,7 @@ class Plan:
     contours: tuple[Contour | None, ...]
     beyond: tuple[float | None, float | None]
     bits: int
-    cut: float | None
+    cut: float
 
 
 def make_plan(
@@ -108,7 +111,7 @@ def make_plan(
         raise NotFeasibleError("degenerate saddle point")
     tilt = away_from_poles(saddle + variant[1] / sd, variant[0] / sd)
     if cumulants.runs_off(tilt, depth):
-        raise NotFeasibleError("the tilted weight has a mode beyond the nodes")
+        tilt = away_from_poles(_calm(cumulants, tilt, depth), variant[0] / sd)
     period, beyond = _period(cumulants, tilt, threshold, depth + 4)
     steps = sum(phase.steps for phase in phases)
     deep = depth + math.log(steps) + 3
@@ -126,6 +129,15 @@ def make_plan(
     size = 1 + (abs(tilt) + reach) * (1 + abs(threshold))
     bits = int((depth + math.log(steps) + math.log(size)) / math.log(2)) + 40
     return Plan(tilt, 2 * math.pi / period, count, grids, contours, beyond, bits, cumulants.cut)
+
+
+def _calm(cumulants: Cumulants, tilt: float, depth: float) -> float:
+    """Return the largest tilt below a given one whose weight is negligible at the cut."""
+    low, high = 0.0, tilt
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if cumulants.runs_off(middle, depth) else (middle, high)
+    return low
 
 
 def _period(
@@ -161,19 +173,17 @@ class _Coarse:
         every = 4
         self.tilt = tilt
         self.mu = 1 / float(phase.noise)
-        self.stiffness = 1.0 if cumulants.cut is None else 1 + 1 / TAPER**2
         if phase.full_batch:
             return
         exponent = cumulants.log_weight[::every] + tilt * cumulants.losses[index][::every]
         weight = np.exp(exponent - exponent.max())
-        kept = weight > 1e-290
-        self.weight = weight[kept] / weight.sum()
-        z = cumulants.z[::every][kept]
-        self.log_w = self.mu * z - self.mu**2 / 2 + log_odds(phase)
+        self.log_weight = exponent - exponent.max() - math.log(weight.sum())
+        self.weight = weight / weight.sum()
+        self.log_w = self.mu * cumulants.z[::every] - self.mu**2 / 2 + log_odds(phase)
         self.share = 1 / (1 + np.exp(-np.maximum(self.log_w, -700)))  # w / (1 + w)
 
     def log_ratio(self, tau: Array, slope: Array, t: float) -> float:
-        """Return log of the integral of |f| on z + i tau over M(tilt); t < 0 for paths below."""
+        """Return log of the integral of |f| on z + i tau over M(tilt)."""
         alpha = self.mu * tau
         small = np.exp(-np.abs(self.log_w))
         angle = np.where(
@@ -182,14 +192,23 @@ class _Coarse:
             np.arctan2(np.sin(alpha), small + np.cos(alpha)),
         )
         shrunk = 0.5 * np.log1p(-4 * self.share * (1 - self.share) * np.sin(alpha / 2) ** 2)
-        growth = (
-            self.stiffness * tau**2 / 2 + self.tilt * shrunk - t * angle + np.log1p(slope**2 / 2)
-        )
-        top = max(0.0, float(growth.max()) - 600.0)
-        total = float(self.weight @ np.expm1(growth - top)) if top == 0 else math.inf
-        if total < math.inf:
-            return math.log1p(max(total, -1 + 1e-300))
-        return top + math.log(float(self.weight @ np.exp(growth - top)))
+        growth = tau**2 / 2 + self.tilt * shrunk - t * angle + np.log1p(slope**2 / 2)
+        if growth.max() < 1:
+            # Relative to 1, not to the largest term: the result is raised to the number of steps.
+            change = float(self.weight @ np.expm1(growth))
+            if change > -0.9:
+                return math.log1p(change)
+        total = self.log_weight + growth
+        top = float(total.max())
+        return top + math.log(float(np.sum(np.exp(total - top))))
+
+    def log_end(self, down: float, t: float, step: float) -> float:
+        """Return log of what the end of the strip below the axis adds to the error, over M."""
+        y = np.linspace(0.0, down, 60)
+        turned = 1 + math.exp(min(self.log_w[-1], 300.0)) * np.exp(1j * self.mu * y)
+        less = min(self.tilt, 0.0) * np.log(np.abs(turned / turned[0]))
+        top = float(np.max(y * y / 2 + t * np.angle(turned) + less - 2 * math.pi * y / step))
+        return float(self.log_weight[-1]) + max(top, 0.0)
 
     def decay(self, t: float, contour: Contour) -> float:
         """Return log of the bound on |M(tilt + i t)| / M(tilt) by a contour."""
@@ -204,13 +223,13 @@ class _Coarse:
         """Return the best bound at t and its contour."""
         top = math.pi / 2 / self.mu
         trials = [
-            Contour(gain / (1 + self.mu**2 * (self.stiffness - 1) / 4), height * top)
+            Contour(gain, height * top)
             for gain in (0.15, 0.3, 0.5, 0.7, 0.9, 1.0)
             for height in (0.1, 0.25, 0.5, 0.75, 0.98)
         ]
         values = [self.decay(t, contour) for contour in trials]
         best = int(np.argmin(values))
-        return values[best], trials[best]
+        return values[best], replace(trials[best], log_ratio=values[best])
 
 
 def _reach(
@@ -252,19 +271,24 @@ def _grid(
     depth: float,
 ) -> Grid:
     """Return the z nodes of a phase."""
-    ends = [cumulants.window(index, tilt, depth + 8) for tilt in tilts]
-    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    low = min(cumulants.window(index, tilt, depth + 8)[0] for tilt in tilts)
+    high = cumulants.cut
     top = math.pi / 2 * float(phase.noise) * 0.99
-    wide = math.sqrt(2 * depth / coarse.stiffness)
+    wide = math.sqrt(2 * depth)
     ones = np.ones_like(coarse.log_w)
 
     def spacing(tau: float, t: float) -> float:
         growth = coarse.log_ratio(-tau * ones, 0 * ones, t)
         return 2 * math.pi * tau / (depth + max(growth, 0.0))
 
-    downs = [min(wide * x, top) for x in np.geomspace(0.03, 1.0, 24)]
+    downs = [min(wide * x, top) for x in np.geomspace(0.003, 1.0, 36)]
     down = max(downs, key=lambda tau: spacing(tau, reach))
     up = max(downs, key=lambda tau: spacing(tau, 0.0))
-    step = float(np.float32(min(spacing(down, reach), spacing(up, 0.0))))
+    step = min(spacing(down, reach), spacing(up, 0.0))
+    while coarse.log_end(down, reach, step) > -depth:
+        step *= 0.93
+        if step < 1e-6:
+            raise NotFeasibleError("a second mode")
+    step = float(np.float32(step))
     first = math.floor(low / step)
     return Grid(first * step, step, math.ceil(high / step) - first + 1, float(down))

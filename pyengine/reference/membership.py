@@ -34,10 +34,12 @@ def log_one_step_trade_off(
     ----------
     alpha : float, decimal string or Fraction
         Level in (0, 1), meant exactly.
-    batch_size, susceptibility, noise, clip : float, decimal string or Fraction
-        n, K, τ and C of the paper, meant exactly; n + τ²n²/C² must exceed 1.
+    batch_size : float, decimal string or Fraction
+        n of the paper, meant exactly; n + τ²n²/C² must exceed 1.
     parameters : int
         The number d of parameters.
+    susceptibility, noise, clip : float, decimal string or Fraction
+        K, τ and C of the paper, meant exactly.
     digits : int
         Significant digits.
 

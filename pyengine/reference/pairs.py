@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import (
     GaussianMechanism,
+    LaplaceMechanism,
     Mechanism,
     PoissonSampled,
     Step,
     steps_of,
 )
 from pyengine.reference.answers import Pair
+from pyengine.reference.atoms import Atoms
+from pyengine.reference.finite import FINITE, Masses, masses, sampled
 from pyengine.reference.gaussian import Phase
 from pyengine.reference.gaussian_law import GaussianLaw
+from pyengine.reference.laplace import Laplace
 from pyengine.reference.solve import Continuous
 
 __all__ = ["pair_of"]
@@ -36,6 +40,10 @@ def pair_of(mechanism: Mechanism) -> Pair | None:
     bases = {type(_base(step)) for step, _ in steps}
     if bases == {GaussianMechanism}:
         return Continuous(GaussianLaw(tuple(_phase(step, number) for step, number in steps)))
+    if bases == {LaplaceMechanism} and all(_probability(step) == 1 for step, _ in steps):
+        return Laplace([(_noise(step), number) for step, number in steps])
+    if bases <= set(FINITE):
+        return Atoms([(partial(_masses, step), number) for step, number in steps])
     names = ", ".join(sorted(base.__name__ for base in bases))
     raise AccuracyError(f"no ground truth for a composition of {names}")
 
@@ -51,6 +59,17 @@ def _probability(step: Step) -> float | Fraction:
 def _is_silent(step: Step) -> bool:
     """Whether nothing that depends on the record is ever released."""
     return _probability(step) == 0
+
+
+def _masses(step: Step) -> Masses:
+    one = masses(_base(step))
+    probability = _probability(step)
+    return one if probability == 1 else sampled(one, probability)
+
+
+def _noise(step: Step) -> float | Fraction:
+    assert isinstance(step, LaplaceMechanism)
+    return step.noise_multiplier
 
 
 def _phase(step: Step, number: int) -> Phase:

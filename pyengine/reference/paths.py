@@ -2,52 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from flint import acb, arb
 
-from pyengine.reference.balls import exact, upper_normal
-from pyengine.reference.cumulants import TAPER
+from pyengine.reference.balls import upper_normal
 
 __all__ = ["Path", "StepLaw"]
 
-TAILS = 2.0**-64  # what the tails may add to a bound, relative to M
+Ball = TypeVar("Ball", arb, acb)
 FURTHER = 200
 
 
 @dataclass(frozen=True)
 class StepLaw:
-    """phi(z) W(z) and w(z) = odds exp(mu z - mu^2/2) of one step."""
+    """phi(z) and w(z) = odds exp(mu z - mu^2/2) of one step, on z < end."""
 
     mu: arb
     odds: arb
-    cut: arb | None
-    stiffness: arb = field(init=False)
+    end: arb
 
-    def __post_init__(self) -> None:
-        stiffness = arb(1) if self.cut is None else 1 + 1 / exact(TAPER) ** 2
-        object.__setattr__(self, "stiffness", stiffness)
-
-    def w(self, z: Any) -> Any:
+    def w(self, z: Ball) -> Ball:
         """Return exp(Y) - 1."""
         return (self.mu * z - self.mu**2 / 2).exp() * self.odds
 
-    def taper(self, z: Any) -> Any:
-        """Return W."""
-        if self.cut is None:
-            return arb(1)
-        return ((z - self.cut) / (exact(TAPER) * arb(2).sqrt())).erfc() / 2
+    def left(self, z: arb, power: arb, share: arb) -> arb:
+        """Bound the integral of phi |1 + share w|^power over x < z < 0, 0 < share <= 1.
 
-    def beyond(self, z: arb, power: arb) -> arb:
-        """Bound the integral of phi W exp(power mu (x - z)) over x > z, power >= 0."""
-        height = (-z * z / 2).exp() / (2 * arb.pi()).sqrt()
-        rate = z - power * self.mu
-        if self.cut is not None and z > self.cut:
-            away = (z - self.cut) / exact(TAPER)
-            height *= (-(away**2) / 2).exp() / 2
-            rate += away / exact(TAPER)
-        return height / rate if rate > 0 else arb("inf")
+        log(1 + share w) is convex: for a negative power it is at least its tangent at z.
+        """
+        w = share * self.w(z)
+        size: arb = (power * w.log1p()).exp()
+        plain = upper_normal(-z)
+        if power >= 0:
+            return size * plain
+        rate = -z + power * self.mu * w / (1 + w)
+        return plain.min(size * _density(z) / rate) if rate > 0 else plain
+
+    def edge(self, power: arb) -> arb:
+        """Return phi (1 + w)^power at the end, for power >= 0."""
+        return _density(self.end) * (power * self.w(self.end).log1p()).exp()
+
+    def end_of_path(self, power: arb, height: arb, t: arb) -> arb:
+        """Bound the integral of |f| from the end up to a height, less exp(height^2/2).
+
+        1 + w exp(i mu y) has turned by at least (2/pi) mu y w / (1 + w), and its modulus falls.
+        """
+        w = self.w(self.end)
+        share = w / (1 + w)
+        size: arb = _density(self.end) * height.min(arb.pi() / (2 * self.mu * t * share))
+        modulus = 1 + w if power >= 0 else abs(1 + w * acb(0, self.mu * height).exp())
+        return size * (power * modulus.log()).exp()
+
+
+def _density(z: arb) -> arb:
+    return (-z * z / 2).exp() / (2 * arb.pi()).sqrt()
 
 
 @dataclass(frozen=True)
@@ -74,33 +84,30 @@ class Path:
     height: arb
     gain: arb | None
 
-    def bound(self, low: arb, top: arb) -> arb:
+    def bound(self, low: arb, goal: arb) -> arb:
         """Bound the integral of |f| along the path, relative to exp(log_size).
 
         Parameters
         ----------
-        low, top : arb
-            Ends of the part that is integrated; they are moved out until the rest is small.
+        low : arb
+            Left end of the part that is integrated; it is moved out until the rest is small.
+        goal : arb
+            What the bound may exceed the integral by.
         """
-        left, right = self._left(low), self._right(top)
+        left = self._left(low)
         for _ in range(FURTHER):
-            if left < TAILS:
+            if left < goal:
                 break
             low -= 1
             left = self._left(low)
-        for _ in range(FURTHER):
-            if right < TAILS:
-                break
-            top += 1
-            right = self._right(top)
         inside: arb = acb.integral(
             self._modulus,
             acb(low.mid()),
-            acb(top.mid()),
-            rel_tol=arb(2) ** (-70 if self.gain is not None else -6),
-            abs_tol=arb(0),
+            acb(self.step.end.mid()),
+            rel_tol=goal,
+            abs_tol=goal,
         ).real
-        return inside / (2 * arb.pi()).sqrt() + left + right
+        return inside / (2 * arb.pi()).sqrt() + left + self._end()
 
     def _modulus(self, z: acb, analytic: bool) -> acb:
         """Return |f| as a function that is analytic in z."""
@@ -112,9 +119,9 @@ class Path:
         one = (1 + w * turn.exp()).log(analytic=analytic)
         two = (1 + w * (-turn).exp()).log(analytic=analytic)
         angle = (one - two) * acb(0, -0.5)
-        exponent = step.stiffness * tau**2 / 2 + self.tilt * (one + two) / 2
+        exponent = tau**2 / 2 + self.tilt * (one + two) / 2
         exponent += -z * z / 2 - sign * self.reach * angle
-        value: acb = (exponent - self.log_size).exp() * (1 + slope**2 / 2) * step.taper(z)
+        value: acb = (exponent - self.log_size).exp() * (1 + slope**2 / 2)
         return value
 
     def _tau(self, w: Any) -> tuple[Any, Any]:
@@ -127,36 +134,28 @@ class Path:
         return tau, self.step.mu * self.height**2 * beta * w / lift**2
 
     def _left(self, z: arb) -> arb:
-        """Bound the integral left of z; there 1 <= |1 + w e^{i mu tau}| <= 1 + w."""
+        """Bound the integral left of z; there 1 + w cos(mu tau) <= |1 + w e^{i mu tau}| <= 1 + w.
+
+        Height and angle are largest at z.
+        """
         w = self.step.w(z)
         tau, _ = self._tau(w)
-        size: arb = upper_normal(-z) * self._stretch()
-        size *= (self.step.stiffness * tau**2 / 2).exp()
-        if self.tilt > 0:
-            size *= (self.tilt * w.log1p()).exp()
+        turn = self.step.mu * tau
+        share = turn.cos() if self.tilt < 0 else arb(1)
+        size = self.step.left(z, self.tilt, share) * self._stretch() * (tau**2 / 2).exp()
         if self.gain is None:
-            size *= (self.reach * w * (self.step.mu * tau).sin()).exp()
-        return size * (-self.log_size).exp()
+            size *= (self.reach * w * turn.sin()).exp()
+        result: arb = size * (-self.log_size).exp()
+        return result
 
-    def _right(self, z: arb) -> arb:
-        """Bound the integral right of z.
-
-        There (1 + w) cos(mu height/2) <= |1 + w e^{i mu tau}| <= 1 + w, and the angle grows along
-        the first kind of path.
-        """
-        step = self.step
-        w = step.w(z)
-        size: arb = (self.tilt * w.log1p() + step.stiffness * self.height**2 / 2).exp()
-        if self.tilt < 0:
-            size *= step.beyond(z, arb(0)) / (step.mu * self.height / 2).cos() ** (-self.tilt)
-        else:
-            size *= step.beyond(z, self.tilt)
+    def _end(self) -> arb:
+        """Bound the way back to the real axis where the law is cut off."""
         if self.gain is None:
-            size *= (self.reach * step.mu * self.height).exp()
-        else:
-            angle = (1 + w * acb(0, step.mu * self._tau(w)[0]).exp()).arg()
-            size *= (-self.reach * angle).exp()
-        return size * self._stretch() * (-self.log_size).exp()
+            return arb(0)
+        tau, _ = self._tau(self.step.w(self.step.end))
+        size: arb = self.step.end_of_path(self.tilt, tau, self.reach)
+        size *= (tau**2 / 2 - self.log_size).exp()
+        return size
 
     def _stretch(self) -> arb:
         """Bound |1 + i tau'| by |tau'| <= mu gain reach mu."""

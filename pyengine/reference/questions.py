@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -131,7 +132,7 @@ def delta(
     mechanism, digits
         As in `trade_off`.
     epsilon : float or exact number (str, Fraction, Decimal)
-        In [0, ∞).
+        In [0, ∞].
     adjacency : {"add_remove", "add", "remove"}
         As in `pyengine.delta`.
 
@@ -156,8 +157,10 @@ def delta(
     >>> pe.reference.delta(pe.dp_sgd("0.8", "0.001", 10_000), 1, digits=12).decimal(12)
     '5.31959137797e-7'
     """
-    bound = Fraction(_checks.non_negative("epsilon", epsilon))
     pair, signs, places = _asked(mechanism, adjacency, digits)
+    if epsilon == math.inf:
+        return _largest(signs, places, lambda sign, _: Answer(_infinite(pair, sign), True, None))
+    bound = Fraction(_checks.non_negative("epsilon", epsilon))
     if pair is None:
         return _exactly(Fraction(0))
     return _largest(signs, places, lambda sign, more: pair.profile(bound, sign, more))
@@ -209,6 +212,10 @@ def epsilon(
     if pair is None:
         return _exactly(Fraction(0))
     return _largest(signs, places, lambda sign, more: _epsilon(pair, bound, sign, more))
+
+
+def _infinite(pair: Pair | None, sign: int) -> arb:
+    return arb(0) if pair is None else pair.infinite(sign)
 
 
 def _epsilon(pair: Pair, bound: Fraction, sign: int, digits: int) -> Answer:

@@ -1,12 +1,15 @@
 """The transform of one step on a vertical line, with proven errors.
 
-f(z) = phi(z) W(z) (1 + w)^lambda, w = odds exp(mu z - mu^2/2), W the taper (or 1).  On z + i tau
-with 0 <= mu tau <= pi/2, 1 + w turns by the angle a = arg(1 + w exp(i mu tau)) in [0, mu tau], so
+f(z) = phi(z) (1 + w)^lambda, w = odds exp(mu z - mu^2/2).  On z + i tau with 0 <= mu tau <= pi/2,
+1 + w turns by the angle a = arg(1 + w exp(i mu tau)) in [0, mu tau], so
 
-    |f(z + i tau)| <= phi W exp(s tau^2/2) |1 + w exp(i mu tau)|^tilt exp(-t a),
+    |f(z + i tau)| = phi exp(tau^2/2) |1 + w exp(i mu tau)|^tilt exp(-t a),
 
-s = 1 or 1 + 1/TAPER^2, and on z - i tau the same with exp(+t a).  The first is decreasing in t, the
-second increasing.
+and on z - i tau the same with exp(+t a).  The first is decreasing in t, the second increasing.
+
+For large tilts f has a second mode far out, where nothing happens in truth.  So the law of z is cut
+off, half a spacing beyond the last node, and the bounds have a term for the vertical end of the
+strip.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from pyengine.reference.paths import Path, StepLaw
 __all__ = ["Transform"]
 
 INTEGRAL_BITS = 100
+PIECES = 200
 
 
 class Transform:
@@ -48,18 +52,18 @@ class Transform:
         self.reach = plan.count * arb(plan.spacing)
         self.step = arb(plan.spacing)
         self.full = phase.full_batch
+        self.repeats = phase.steps
         if grid is None or contour is None:
             return
         self.grid, self.contour = grid, contour
-        cut = None if plan.cut is None else arb(plan.cut)
-        self.step_law = StepLaw(self.mu, phase.odds(), cut)
-        self.stiffness = self.step_law.stiffness
         self.first = arb(grid.start)
         self.last = self.first + (grid.nodes - 1) * arb(grid.spacing)
+        end = (self.last + arb(grid.spacing) / 2).mid()
+        self.step_law = StepLaw(self.mu, phase.odds(), end)
         self.nodes = [self.first + k * arb(grid.spacing) for k in range(grid.nodes)]
         self.losses = [self.step_law.w(z).log1p() for z in self.nodes]
         factor = arb(grid.spacing) / (2 * arb.pi()).sqrt()
-        self.weights = [(-z * z / 2).exp() * self.step_law.taper(z) * factor for z in self.nodes]
+        self.weights = [(-z * z / 2).exp() * factor for z in self.nodes]
         self.log_size = self.log_moment(self.tilt)
 
     def log_moment(self, theta: arb) -> arb:
@@ -69,10 +73,12 @@ class Transform:
         total = arb(0)
         for loss, weight in zip(self.losses, self.weights, strict=True):
             total += weight * (theta * loss).exp()
-        share = 2 * self._relative_up(theta)
+        relative, absolute = self._up(theta)
+        share = 2 * relative
         if not share < 0.5:
             return arb("inf")
-        return ((total + self._truncated(theta)) / (1 - share)).log()
+        above = self._truncated(theta) + 2 * (self._vertical(theta, arb(0)) + absolute)
+        return ((total + above) / (1 - share)).log()
 
     def values(self, places: list[acb]) -> list[acb]:
         """Return enclosures of M at the nodes of the line, which start on the real axis."""
@@ -101,43 +107,70 @@ class Transform:
         return list(product.entries())[:count]
 
     def _error(self) -> arb:
-        """Bound the error of the trapezoidal rule and what lies beyond its nodes."""
+        """Bound the error of the trapezoidal rule and what lies left of its nodes."""
         rate = 2 * arb.pi() / arb(self.grid.spacing)
         down = arb(self.grid.down)
-        grown = self._bound(self.grid.down, None) / (rate * down).expm1()
+        grown = self._bound(self.grid.down, None, -4.0) / (rate * down).expm1()
         scale = self.log_size.exp()
-        return scale * (grown + self._relative_up(self.tilt)) + self._truncated(self.tilt)
+        relative, absolute = self._up(self.tilt)
+        beside = scale * (grown + relative) + absolute
+        vertical = self._vertical(self.tilt, self.reach) + self._vertical(self.tilt, arb(0))
+        return beside + vertical + self._truncated(self.tilt)
 
-    def _relative_up(self, theta: arb) -> arb:
-        """Bound the part of the error that the upper side of the strip gives, relative to M."""
+    def _vertical(self, theta: arb, t: arb) -> arb:
+        """Bound what the end of the strip, of any width in use, adds below or above it.
+
+        There the kernel of the rule is at most exp(-2 pi y / spacing); with y, the angle of
+        1 + w e^{i mu y} grows and its modulus falls.
+        """
+        law = self.step_law
+        w, rate = law.w(law.end), 2 * arb.pi() / arb(self.grid.spacing)
+        piece = arb(max(self.grid.down, self._strip(float(theta)))) / PIECES
+        total = arb(0)
+        for k in range(PIECES):
+            top = (k + 1) * piece
+            turned = 1 + w * acb(0, self.mu * top).exp()
+            exponent = top**2 / 2 + t * turned.arg() - rate * k * piece
+            if theta < 0:
+                exponent += theta * abs(turned).log()
+            total += exponent.exp()
+        return law.edge(theta.max(arb(0))) * piece * total
+
+    def _up(self, theta: arb) -> tuple[arb, arb]:
+        """Bound what the upper side of the strip adds to the error: relative to M, and absolute.
+
+        |1 + w e^{ia}| lies between 1 + w cos(a) and 1 + w, and is at least (1 + w) cos(a/2).
+        """
         up = arb(self._strip(float(theta)))
-        growth = (self.stiffness * up**2 / 2).exp()
-        if theta < 0:
-            growth /= (self.mu * up / 2).cos() ** (-theta)
-        return growth / (2 * arb.pi() / arb(self.grid.spacing) * up).expm1()
+        unit = (up**2 / 2).exp() / (2 * arb.pi() / arb(self.grid.spacing) * up).expm1()
+        if theta >= 0:
+            return unit, arb(0)
+        turn = self.mu * up
+        half = (turn / 2).cos()
+        w = self.step_law.w(self.last)
+        inside = (half**theta).min(((1 + w) / (1 + w * turn.cos())) ** (-theta))
+        outside = (((1 + w) * half) ** theta).min(arb(1)) * upper_normal(self.last)
+        return unit * inside, unit * outside
 
     def _strip(self, theta: float) -> float:
         """Return the width of a strip, below pi/2 / mu, whose bound is nearly the best."""
-        stiffness, mu = float(self.stiffness), float(self.mu)
+        mu, w = float(self.mu), float(self.step_law.w(self.last))
         rate, top = 2 * math.pi / self.grid.spacing, min(1.57 / mu, 1e3)
 
         def log_bound(up: float) -> float:
-            turned = min(theta, 0.0) * math.log(math.cos(mu * up / 2))
-            return stiffness * up * up / 2 + turned - rate * up
+            one = math.log(math.cos(mu * up / 2))
+            two = math.log1p(w * math.cos(mu * up)) - math.log1p(w)
+            return up * up / 2 + min(theta, 0.0) * max(one, two) - rate * up
 
         return min((top * 0.85**k for k in range(50)), key=log_bound)
 
     def _truncated(self, theta: arb) -> arb:
-        """Bound the sum, or the integral, over z beyond the nodes at a real place."""
-        positive = theta if theta > 0 else arb(0)
-        left: arb = (positive * self.losses[0]).exp() * upper_normal(-self.first)
-        right = (theta * self.losses[-1]).exp() * self.step_law.beyond(self.last, positive)
+        """Bound the sum, or the integral, over z left of the nodes at a real place."""
         if not self.first < 0:
             return arb("inf")
-        both: arb = left + right
-        return both
+        return self.step_law.left(self.first, theta, arb(1))
 
-    def _bound(self, height: float, gain: float | None) -> arb:
+    def _bound(self, height: float, gain: float | None, log_goal: float) -> arb:
         """Bound the integral of |f| at the last t, relative to M, on a path of `paths`."""
         with precision(INTEGRAL_BITS):
             path = Path(
@@ -148,13 +181,15 @@ class Transform:
                 height=arb(height),
                 gain=None if gain is None else arb(gain),
             )
-            return path.bound(self.first, self.last)
+            return path.bound(self.first, arb(log_goal).exp())
 
     def log_bound_beyond(self) -> arb:
         """Return a bound on log |M(tilt + i t)| for all t from the last node on."""
         if self.full:
             return self.mu**2 * (self.tilt * (self.tilt - 1) - self.reach**2) / 2
-        return self._bound(self.contour.height, self.contour.gain).log() + self.log_size
+        path = self.contour
+        goal = path.log_ratio - math.log(1e3 * self.repeats)
+        return self._bound(path.height, path.gain, goal).log() + self.log_size
 
     def log_far_constant(self) -> arb:
         """Return log C with |M(tilt + i t)| <= C / t for all t from the last node on.
@@ -168,11 +203,11 @@ class Transform:
             return mu**2 * tilt * (tilt - 1) / 2 - mu.log() - arb(0.5)
         height = arb(min(1.0, 1.5 / float(mu)))
         power = tilt if tilt > 0 else arb(0)
-        moments = 1 + self._power_moment(-arb(1))
-        if tilt > 0:
-            moments += self._power_moment(power) + self._power_moment(power - 1)
-        log_size = self.stiffness * height**2 / 2 + power * arb(2).log() + moments.log()
-        return log_size + (2 / (mu * height).sin()).log() - 1
+        law = self.step_law
+        moments = (1 + self._power_moment(-arb(1))) * (power * law.w(law.end).log1p()).exp()
+        size = moments * 2 / ((mu * height).sin() * arb(1).exp())
+        size += law.end_of_path(tilt, height, arb(1))
+        return (size * (height**2 / 2).exp()).log()
 
     def _power_moment(self, power: arb) -> arb:
         """Return E w^power."""

@@ -17,7 +17,7 @@ from pyengine.tables.numbers import fraction
 __all__ = ["PROVEN", "Cell", "auto", "from_mpf", "reference"]
 
 # Engines whose bounds are proven; those of the others follow from error estimates.
-PROVEN = ("exact",)
+PROVEN = ("exact", "lattice")
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,25 @@ def load(path: str | None) -> Specification:
 
 
 def parse(text: str, source: str) -> Specification:
-    """Check the text of a specification; see `load`."""
+    """Check the text of a specification.
+
+    Parameters
+    ----------
+    text : str
+        The TOML text.
+    source : str
+        Where it comes from, for messages.
+
+    Returns
+    -------
+    Specification
+        As of `load`.
+
+    Raises
+    ------
+    SpecificationError
+        As in `load`.
+    """
     try:
         content = _loads(text)
         _only(content, ("engine", "digits", "formats", "workflow", *QUESTIONS), "the specification")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +26,8 @@ NUMBERS = ("value", "lower", "upper")
 ASKED = ("question", "adjacency", "argument", "at")
 # Columns of our own tables that say nothing about what is claimed.
 SILENT = ("error", "certainty", "engine", "message", "pyengine")
+# A value may lie far below the smallest double: β of many steps is 1e-4333.
+VALUE = re.compile(r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,5})?", re.ASCII)
 SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}
 
 
@@ -229,7 +232,6 @@ def _claimed(name: str, cell: Any) -> str | None:
     word = str(cell).strip().lower().lstrip("+")
     if word in ("inf", "infinity", "nan"):
         return word[:3]
-    text = number_text(name, cell)
-    if "/" in text:
+    if isinstance(cell, bool) or not VALUE.fullmatch(text := str(cell).strip()):
         raise ValueError(f"{name} must be a decimal number, got {cell!r}")
     return text

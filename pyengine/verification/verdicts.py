@@ -113,6 +113,22 @@ def truths(
 def judge(claim: Claim, truth: Cell, rule: Rule) -> Verdict:
     """Compare a claim with the truth.
 
+    Parameters
+    ----------
+    claim : Claim
+        What is claimed.
+    truth : Cell
+        The answer to the same question.
+    rule : Rule
+        What a claim may be.
+
+    Returns
+    -------
+    Verdict
+        With a word of `FAILURES` if the claim must not stand.
+
+    Notes
+    -----
     The truth is only known to lie between two numbers: a claim between them agrees with it.  For
     γ, δ and ε a value above the truth is safe, for β one below it.
     """

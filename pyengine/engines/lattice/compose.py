@@ -12,6 +12,7 @@ from pyengine._core import ffi, lib
 from pyengine.engines.lattice.plan import Plan
 from pyengine.engines.lattice.steps import StepMasses, doubles, step_masses
 from pyengine.engines.lattice.survey import Part
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import UNIT
 
 __all__ = ["Composed", "Sum", "compose_on"]
@@ -88,6 +89,11 @@ def _moments(array: FloatArray, centre: float, rate: float) -> tuple[float, floa
 def _mean(array: FloatArray) -> float:
     """Mean index, without what is folded onto the first point."""
     total, first = _moments(array[1:], 0.0, 0.0)
+    if not total > 0.0:
+        raise AccuracyError(
+            "the loss asked for is so near the end of its range that one point of the lattice "
+            "holds all: ask for a level further from 0 and 1"
+        )
     return first / total
 
 

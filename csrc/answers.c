@@ -1,0 +1,118 @@
+#include <float.h>
+#include <math.h>
+
+#include "pyengine.h"
+
+/* From the rows of an engine to what was asked, for one value and for arrays of them alike. */
+
+static const double HALF_ULP = DBL_EPSILON / 2;
+static const double SUBNORMAL = 1e-323; /* rounding below the normal range: a 0 is not exact */
+static const double UNDERFLOW_LOG = -760.0; /* logs below are 0 in double precision */
+static const double TINY_LOG = -69.0;       /* log 1e-30 */
+
+enum { ERRORS = 2 + PE_FUNCTIONALS };
+
+double pe_row_error(const double *row, int functional) {
+    double own = row[ERRORS + functional];
+    if (isnan(own)) return INFINITY;
+    if (functional != PE_PROFILE) {
+        double other = fmin(row[ERRORS + PE_B_ABOVE], row[ERRORS + PE_B_BELOW]);
+        double smaller = fmin(row[2 + PE_B_ABOVE], row[2 + PE_B_BELOW]);
+        int vanishes = smaller < UNDERFLOW_LOG && other < 0.1;
+        if (!vanishes && !(other <= own)) own = other;
+    }
+    return isnan(own) ? INFINITY : own;
+}
+
+int pe_row_good(const double *row, int functional, double limit, double limit_tiny) {
+    double value = row[2 + functional];
+    if (functional != PE_PROFILE)
+        value = fmin(value, fmin(row[2 + PE_B_ABOVE], row[2 + PE_B_BELOW]));
+    return pe_row_error(row, functional) <= (value < TINY_LOG ? limit_tiny : limit);
+}
+
+void pe_rows_judge(size_t n, const double *rows, int functional, double limit, double limit_tiny,
+                   double *errors, unsigned char *good) {
+    for (size_t i = 0; i < n; i++) {
+        errors[i] = pe_row_error(rows + PE_ROW * i, functional);
+        good[i] = (unsigned char)pe_row_good(rows + PE_ROW * i, functional, limit, limit_tiny);
+    }
+}
+
+double pe_log_tail(double alpha) {
+    return log(alpha <= 0.5 ? alpha : 1.0 - alpha); /* the difference is exact */
+}
+
+void pe_log_tails(size_t n, const double *alpha, double *out) {
+    for (size_t i = 0; i < n; i++) out[i] = pe_log_tail(alpha[i]);
+}
+
+double pe_natural_log(double x) {
+    return log(x);
+}
+
+void pe_natural_logs(size_t n, const double *x, double *out) {
+    for (size_t i = 0; i < n; i++) out[i] = log(x[i]);
+}
+
+/* value, lower, upper */
+static void put(double *out, double value, double error) {
+    out[0] = value;
+    out[1] = value - error;
+    out[2] = value + error;
+}
+
+/* beta and gamma add up to 1, and the smaller one is the certain one. */
+static void complement(const double *small, double *large) {
+    if (!(small[0] < 0.5)) return;
+    large[0] = 1.0 - small[0];
+    large[1] = 1.0 - small[2] - 4.0 * HALF_ULP;
+    large[2] = 1.0 - small[1] + 4.0 * HALF_ULP;
+}
+
+static double finite_or_zero(double x) {
+    return isfinite(x) ? x : 0.0;
+}
+
+void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, double *out) {
+    static const int SIDES[] = {PE_B_BELOW, PE_B_ABOVE};
+    for (size_t i = 0; i < n; i++) {
+        const double *row = rows + PE_ROW * i;
+        double *beta = out + 6 * i, *gamma = beta + 3;
+        int functional = alpha[i] <= 0.5 ? PE_A_ABOVE : PE_A_BELOW;
+        double tail = alpha[i] <= 0.5 ? alpha[i] : 1.0 - alpha[i];
+        /* an error of the solved tail moves B's tail by e^c times as much */
+        double shift = fmin(exp(row[0]) * tail * row[ERRORS + functional], 1.0);
+        for (int k = 0; k < 2; k++) {
+            double value = exp(fmin(row[2 + SIDES[k]], 0.0));
+            double error = finite_or_zero(value * row[ERRORS + SIDES[k]]);
+            error += shift + 4.0 * value * HALF_ULP + SUBNORMAL;
+            put(k ? gamma : beta, value, fmin(error, 1.0));
+        }
+        complement(beta, gamma);
+        complement(gamma, beta);
+        /* true of every trade-off function, and rounding must not hide it */
+        gamma[0] = fmin(fmax(gamma[0], alpha[i]), 1.0);
+        beta[0] = fmin(fmax(beta[0], 0.0), 1.0 - alpha[i]);
+    }
+}
+
+void pe_profile_answers(size_t n, const double *rows, double *out) {
+    for (size_t i = 0; i < n; i++) {
+        const double *row = rows + PE_ROW * i;
+        double value = exp(fmin(row[2 + PE_PROFILE], 0.0));
+        double error = finite_or_zero(value * (row[ERRORS + PE_PROFILE] + 4.0 * HALF_ULP));
+        put(out + 3 * i, value, error + SUBNORMAL);
+    }
+}
+
+void pe_epsilon_answers(size_t n, const double *rows, double *out) {
+    for (size_t i = 0; i < n; i++) {
+        const double *row = rows + PE_ROW * i;
+        double epsilon = fmax(-row[0], 0.0);
+        /* d log delta / d epsilon = -e^epsilon B(S <= -epsilon) / delta */
+        double slope = exp(row[2 + PE_B_BELOW] + epsilon - row[2 + PE_PROFILE]);
+        put(out + 3 * i, epsilon,
+            row[ERRORS + PE_PROFILE] / slope + 2.0 * HALF_ULP * (1.0 + epsilon));
+    }
+}

@@ -1,0 +1,166 @@
+"""``pyengine calibrate``: the parameter that just meets a target."""
+
+from __future__ import annotations
+
+import argparse
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyengine import _checks
+from pyengine.cli import grammar
+from pyengine.cli.errors import CommandError
+from pyengine.cli.output import in_words, number, print_json
+from pyengine.cli.parsers import Commands, command
+from pyengine.mechanisms import describe
+
+if TYPE_CHECKING:
+    from pyengine.targets import Target
+
+__all__ = ["register"]
+
+DESCRIPTION = """\
+Find the smallest noise, the largest sampling probability or the most steps that meet a target, or
+several at once. The answer lies on the safe side: its mechanism was evaluated and meets the target
+by the engine's bounds, and so does the rounded number that is printed."""
+EPILOG = f"""\
+examples:
+  pyengine calibrate --p 0.01 --steps 10000 --epsilon 1 --delta 1e-6
+  pyengine calibrate --p 0.01 --steps 1000 --kappa 1e-3 --gamma 0.01
+  pyengine calibrate --vary steps --noise 1 --p 0.01 --epsilon 2 --delta 1e-6
+  pyengine calibrate --phase p=0.01,steps=100 --phase p=0.02,steps=900 --epsilon 2 --delta 1e-6
+
+targets:
+  --epsilon E --delta D     (E, D)-differential privacy
+  --kappa K --gamma G       reconstruction from prior K succeeds with probability at most G
+  --alpha A --beta B        every test of level A has a type-II error of at least B
+  --advantage H             membership advantage at most H
+  --mu M [--slack D]        Gaussian differential privacy, up to D in δ
+
+The phases that do not say the varied key all get the value that is found.
+
+{grammar.HELP}"""
+
+MOST_DIGITS = 15
+
+
+class Varied(NamedTuple):
+    """A key that can be found: whether it is an integer, and whether privacy grows with it."""
+
+    integer: bool
+    improves: bool
+
+
+VARIED = {
+    "noise": Varied(integer=False, improves=True),
+    "p": Varied(integer=False, improves=False),
+    "steps": Varied(integer=True, improves=False),
+    "truth_probability": Varied(integer=False, improves=False),
+}
+PAIRS = (("epsilon", "delta"), ("kappa", "gamma"), ("alpha", "beta"))
+
+
+def register(commands: Commands) -> None:
+    """Add the command to the parser."""
+    summary = "noise, sampling probability or steps that meet a target"
+    parser = command(commands, "calibrate", summary, DESCRIPTION, EPILOG, run)
+    parser.add_argument(
+        "--vary",
+        choices=VARIED,
+        default="noise",
+        metavar="KEY",
+        help=f"{', '.join(VARIED)} (noise)",
+    )
+    targets = parser.add_argument_group("targets")
+    for name in ("epsilon", "delta", "kappa", "gamma", "alpha", "beta", "advantage", "mu", "slack"):
+        targets.add_argument(f"--{name}", metavar="X")
+    targets.add_argument("--adjacency", metavar="WORD", help="of all targets (their own defaults)")
+    grammar.add_mechanism(parser)
+    parser.add_argument("--digits", default="10", metavar="N", help="significant digits (10)")
+    parser.add_argument("--json", action="store_true", help="JSON instead of text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Calibrate and print the parameter with what it achieves."""
+    from pyengine.calibration import calibrate
+
+    try:
+        digits = _checks.count("--digits", arguments.digits, least=1)
+        if digits > MOST_DIGITS:
+            raise ValueError(f"--digits must be at most {MOST_DIGITS}, got {arguments.digits}")
+        targets = _targets(arguments)
+        make = grammar.family(grammar.phases_of(arguments), arguments.vary)
+        varied = VARIED[arguments.vary]
+        found = calibrate(make, targets, integer=varied.integer, maximize=not varied.improves)
+        shown = str(found.value)
+        if not varied.integer:
+            # a rounded number must meet the target as well
+            rounding = ROUND_CEILING if varied.improves else ROUND_FLOOR
+            shown = number(found.value, digits, rounding)
+        mechanism = make(shown)
+        achieved = [target.achieved(mechanism) for target in targets]
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    if arguments.json:
+        figures = [{"target": type(t).__name__, **_figures(t)} for t in achieved]
+        value = found.value if varied.integer else float(shown)
+        content = {"vary": arguments.vary, "value": value, "unrounded": found.value}
+        print_json({**content, "mechanism": describe(mechanism), "achieved": figures})
+        return 0
+    print(f"{arguments.vary} {shown}")
+    for target in achieved:
+        print(f"achieves {_in_words(target, digits)}")
+    for line in in_words(mechanism):
+        print(line)
+    return 0
+
+
+def _targets(arguments: argparse.Namespace) -> list[Target]:
+    from pyengine import targets as kinds
+
+    given = {
+        name: float(_checks.exact(f"--{name}", value))
+        for name, value in vars(arguments).items()
+        if name in ("advantage", "mu", "slack", *(name for pair in PAIRS for name in pair))
+        and value is not None
+    }
+    words = {} if arguments.adjacency is None else {"adjacency": arguments.adjacency}
+    makers = (kinds.EpsilonDelta, kinds.Gamma, kinds.TradeOff)
+    found: list[Target] = []
+    for pair, maker in zip(PAIRS, makers, strict=True):
+        numbers = [given[name] for name in pair if name in given]
+        if len(numbers) == 1:
+            raise CommandError(f"--{pair[0]} and --{pair[1]} go together")
+        if numbers:
+            found.append(maker(*numbers, **words))
+    if "advantage" in given:
+        found.append(kinds.Advantage(given["advantage"], **words))
+    if "mu" in given:
+        found.append(kinds.GaussianDP(given["mu"], given.get("slack", 0.0), **words))
+    elif "slack" in given:
+        raise CommandError("--slack goes with --mu")
+    if not found:
+        raise CommandError("no target: give --epsilon and --delta, or another one of --help")
+    return found
+
+
+def _figures(target: Target) -> dict[str, float]:
+    return {name: float(getattr(target, name)) for name in target._domains}
+
+
+def _in_words(target: Target, digits: int) -> str:
+    """Figure that a target is about, rounded to the side on which it was found."""
+    from pyengine.targets import Advantage, EpsilonDelta, Gamma, TradeOff
+
+    figures = _figures(target)
+    at = {name: number(value, digits) for name, value in figures.items()}
+    up = {name: number(value, digits, ROUND_CEILING) for name, value in figures.items()}
+    adjacency = f"(adjacency {target.adjacency})"
+    if isinstance(target, EpsilonDelta):
+        return f"epsilon {up['epsilon']}, delta {up['delta']} {adjacency}"
+    if isinstance(target, Gamma):
+        return f"gamma({at['kappa']}) {up['gamma']} {adjacency}"
+    if isinstance(target, TradeOff):
+        return f"beta({at['alpha']}) {number(figures['beta'], digits, ROUND_FLOOR)} {adjacency}"
+    if isinstance(target, Advantage):
+        return f"advantage {up['eta']} {adjacency}"
+    return f"mu {up['mu']}, slack {up['slack']}"

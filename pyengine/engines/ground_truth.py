@@ -1,0 +1,72 @@
+"""The ground truth as an engine: doubles with bounds from arbitrary precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyengine.answers import Answer, FloatArray, names
+from pyengine.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+    from pyengine.reference import Value
+
+__all__ = ["GroundTruth"]
+
+DIGITS = 20
+
+
+class GroundTruth:
+    """Questions on a mechanism, each answered to 20 digits and rounded.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+    adjacency : str
+        A word that `pyengine.reference` knows.
+    """
+
+    def __init__(self, mechanism: Mechanism, adjacency: str) -> None:
+        self.mechanism, self.adjacency = mechanism, adjacency
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β = T(α) and γ = 1 - T(α)."""
+        from pyengine import reference
+
+        return self._ask(reference.trade_off, alpha), self._ask(reference.gamma_bound, alpha)
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """δ(ε) at ε >= 0."""
+        from pyengine import reference
+
+        return self._ask(reference.delta, epsilon)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with δ(ε) <= δ."""
+        from pyengine import reference
+
+        return self._ask(reference.epsilon, delta)
+
+    def _ask(self, question: Callable[..., Value], arguments: FloatArray) -> Answer:
+        values = [
+            question(self.mechanism, float(x), adjacency=self.adjacency, digits=DIGITS)
+            for x in arguments
+        ]
+        return Answer(
+            np.array([float(v) for v in values]),
+            np.array([_below(v.lower) for v in values]),
+            np.array([-_below(-v.upper) for v in values]),
+            names("reference", len(values)),
+        )
+
+
+def _below(number: mpf) -> float:
+    """Return the largest double that is not above a number, or the one below that."""
+    near = float(number)
+    return near if near <= number else math.nextafter(near, -math.inf)

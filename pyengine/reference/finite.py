@@ -1,0 +1,153 @@
+"""Steps with finitely many losses: their masses, at any precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from flint import arb, ctx
+
+from pyengine.mechanisms import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    FinitePair,
+    GenericMechanism,
+    RandomizedResponse,
+    Step,
+)
+from pyengine.reference.balls import exact
+
+__all__ = ["FINITE", "Masses", "masses", "sampled"]
+
+FINITE = (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    FinitePair,
+    GenericMechanism,
+    RandomizedResponse,
+)
+
+
+@dataclass(frozen=True)
+class Masses:
+    """Masses of one step under P (without the record) and Q (with it).
+
+    Parameters
+    ----------
+    p, q : list of arb
+        By outcome, for outcomes that are possible under both.
+    only_p, only_q : arb
+        Mass of outcomes that are possible under one law only.
+    lost : arb
+        Bound on the mass of outcomes left out, under either law.
+    lattice : bool
+        Whether the losses log(q/p) are equidistant, in the order given.
+    """
+
+    p: list[arb]
+    q: list[arb]
+    only_p: arb
+    only_q: arb
+    lost: arb
+    lattice: bool
+
+
+def masses(step: Step) -> Masses:
+    """Return the masses of a step at the working precision."""
+    if isinstance(step, RandomizedResponse):
+        return _randomized_response(step)
+    if isinstance(step, GenericMechanism):
+        return _generic(step)
+    if isinstance(step, FinitePair):
+        return _from_pairs([Fraction(x) for x in step.p], [Fraction(x) for x in step.q])
+    if isinstance(step, DiscreteLaplaceMechanism):
+        return _discrete_laplace(step)
+    assert isinstance(step, DiscreteGaussianMechanism)
+    return _discrete_gaussian(step)
+
+
+def sampled(one: Masses, probability: float | Fraction) -> Masses:
+    """Return the masses of a step on a Poisson sample: Q becomes (1 - r) P + r Q.
+
+    Outcomes that only P had are possible under both laws then, at the loss log(1 - r).
+    """
+    r, rest = exact(probability), exact(1 - Fraction(probability))
+    p, q = list(one.p), [rest * a + r * b for a, b in zip(one.p, one.q, strict=True)]
+    if one.only_p > 0:
+        p.insert(0, one.only_p)
+        q.insert(0, rest * one.only_p)
+    return Masses(p, q, arb(0), r * one.only_q, one.lost, len(p) <= 2)
+
+
+def _from_pairs(p: list[Fraction], q: list[Fraction]) -> Masses:
+    """Merge outcomes of equal loss; floats are divided by their sum."""
+    total_p, total_q = sum(p), sum(q)
+    merged: dict[Fraction, list[Fraction]] = {}
+    only_p = only_q = Fraction(0)
+    for a, b in zip(p, q, strict=True):
+        a, b = a / total_p, b / total_q
+        if a > 0 and b > 0:
+            entry = merged.setdefault(b / a, [Fraction(0), Fraction(0)])
+            entry[0] += a
+            entry[1] += b
+        elif a > 0:
+            only_p += a
+        else:
+            only_q += b
+    ratios = sorted(merged)
+    steps = {y / x for x, y in pairwise(ratios)}
+    return Masses(
+        [exact(merged[ratio][0]) for ratio in ratios],
+        [exact(merged[ratio][1]) for ratio in ratios],
+        exact(only_p),
+        exact(only_q),
+        arb(0),
+        len(steps) <= 1,
+    )
+
+
+def _randomized_response(step: RandomizedResponse) -> Masses:
+    truth = Fraction(step.truth_probability)
+    other = (1 - truth) / (step.categories - 1)
+    rest = [other * (step.categories - 2)] if step.categories > 2 else []
+    return _from_pairs([truth, other, *rest], [other, truth, *rest])
+
+
+def _generic(step: GenericMechanism) -> Masses:
+    delta = exact(step.delta)
+    keep = exact(1 - Fraction(step.delta))
+    likely = keep / (1 + (-exact(step.epsilon)).exp())
+    unlikely = keep / (1 + exact(step.epsilon).exp())
+    if Fraction(step.delta) == 1:
+        return Masses([], [], delta, delta, arb(0), True)
+    return Masses([likely, unlikely], [unlikely, likely], delta, delta, arb(0), True)
+
+
+def _discrete_laplace(step: DiscreteLaplaceMechanism) -> Masses:
+    """Noise beyond either value of the query has the largest and the smallest loss."""
+    shift = step.sensitivity
+    decay = (-1 / (exact(step.noise_multiplier) * shift)).exp()
+    unit = (1 - decay) / (1 + decay)
+    p = [1 / (1 + decay)]
+    p += [unit * decay**x for x in range(1, shift)]
+    p.append(decay**shift / (1 + decay))
+    return Masses(p, p[::-1], arb(0), arb(0), arb(0), True)
+
+
+def _discrete_gaussian(step: DiscreteGaussianMechanism) -> Masses:
+    shift = step.sensitivity
+    spread = exact(step.noise_multiplier) * shift
+    reach = int(float(spread) * (2.8 * ctx.prec) ** 0.5) + 2
+
+    def weight(x: int) -> arb:
+        return (-(x**2) / (2 * spread**2)).exp()
+
+    weights = {x: weight(x) for x in range(reach + shift + 1)}
+    # Beyond the reach the weights fall faster than a geometric series.
+    tail = weight(reach + 1) / (1 - (-(2 * reach + 3) / (2 * spread**2)).exp())
+    total = 2 * sum((weights[x] for x in range(1, reach + 1)), arb(0)) + 1
+    total += arb(0, (2 * tail).upper())
+    p = [weights[abs(x)] / total for x in range(-reach, reach + shift + 1)]
+    q = p[::-1]
+    return Masses(p, q, arb(0), arb(0), 2 * tail / total, True)

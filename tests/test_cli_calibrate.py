@@ -1,0 +1,117 @@
+"""``pyengine calibrate``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import pyengine as pe
+from pyengine.cli import main
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["calibrate", *arguments, "--json"]) == 0
+    content: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return content
+
+
+def test_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--p", "0.01", "--steps", "10000", "--epsilon", "1", "--delta", "1e-6"]
+    assert main(["calibrate", *arguments]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "noise 4.302106466",
+        "achieves epsilon 1, delta 9.999999982e-07 (adjacency add_remove)",
+        "Gaussian, noise 4.302106466, p 0.01, 10,000 steps",
+    ]
+    content = ask(capsys, *arguments, "--digits", "4")
+    assert content["value"] == 4.303  # rounded up: 4.302 would not do
+    assert content["unrounded"] == pytest.approx(4.302106466, rel=1e-9)
+    assert pe.delta(pe.dp_sgd(4.303, 0.01, 10_000), 1.0) <= 1e-6
+    assert pe.delta(pe.dp_sgd(4.302, 0.01, 10_000), 1.0) > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("key", "arguments", "better"),
+    [
+        ("noise", ["--p", "0.01", "--steps", "1000"], 1e-9),
+        ("p", ["--noise", "1", "--steps", "1000"], -1e-9),
+        ("steps", ["--noise", "1", "--p", "0.01"], 0),
+    ],
+)
+@pytest.mark.parametrize(
+    ("target", "question"),
+    [
+        (["--epsilon", "2", "--delta", "1e-6"], lambda m: pe.delta(m, 2.0) <= 1e-6),
+        (["--kappa", "1e-3", "--gamma", "0.005"], lambda m: pe.gamma_bound(m, 1e-3) <= 0.005),
+        (["--alpha", "0.1", "--beta", "0.8"], lambda m: pe.trade_off(m, 0.1) >= 0.8),
+        (["--advantage", "0.1"], lambda m: pe.delta(m, 0.0) <= 0.1),
+    ],
+)
+def test_targets(
+    capsys: pytest.CaptureFixture[str],
+    key: str,
+    arguments: list[str],
+    better: float,
+    target: list[str],
+    question: Any,
+) -> None:
+    value = ask(capsys, "--vary", key, *arguments, *target)["value"]
+    fixed = {"noise": "1", "p": "0.01", "steps": "1000"}
+
+    def mechanism(x: float) -> pe.Mechanism:
+        numbers = {**fixed, key: x}
+        return pe.dp_sgd(numbers["noise"], numbers["p"], int(float(numbers["steps"])))
+
+    assert question(mechanism(value))
+    beyond = value + 1 if key == "steps" else value * (1 - 1e5 * better)
+    assert not question(mechanism(beyond))
+
+
+def test_phases_and_several_targets(capsys: pytest.CaptureFixture[str]) -> None:
+    phases = ["--phase", "p=0.01,steps=100", "--phase", "noise=3,p=0.02,steps=900"]
+    one = ["--epsilon", "2", "--delta", "1e-6"]
+    other = ["--kappa", "1e-3", "--gamma", "0.002"]
+    both = ask(capsys, *phases, *one, *other)
+    assert [figure["target"] for figure in both["achieved"]] == ["EpsilonDelta", "Gamma"]
+    assert len(both["mechanism"]) == 2
+    values = [ask(capsys, *phases, *target)["value"] for target in (one, other)]
+    assert both["value"] == max(values)
+
+
+def test_words(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["calibrate", "--p", "0.1", "--steps", "10"]
+    for target, words in (
+        (["--kappa", "0.1", "--gamma", "0.2"], "achieves gamma(0.1) 0."),
+        (["--alpha", "0.1", "--beta", "0.7"], "achieves beta(0.1) 0.7"),
+        (["--advantage", "0.2"], "achieves advantage 0."),
+        (["--mu", "1"], "achieves mu 0.99999"),
+        (["--epsilon", "1", "--delta", "1e-6", "--adjacency", "add"], "(adjacency add)"),
+    ):
+        assert main([*run, *target]) == 0
+        assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--p", "0.1", "--steps", "10"], "no target"),
+        (["--p", "0.1", "--epsilon", "1"], "--epsilon and --delta go together"),
+        (["--p", "0.1", "--slack", "1"], "--slack goes with --mu"),
+        (["--noise", "1", "--advantage", "0.1"], "every phase says noise: leave it out where"),
+        (["--p", "0.1", "--advantage", "2"], "eta must lie in [0, 1], got 2.0"),
+        (["--p", "0.1", "--advantage", "x"], "--advantage must be a number"),
+        (["--p", "0.1", "--steps", "9", "--kappa", "0.1", "--gamma", "0.05"], "within reach"),
+        (["--p", "0.1", "--advantage", "0.1", "--digits", "16"], "--digits must be at most 15"),
+        (["--p", "0.1", "--advantage", "0.1", "--adjacency", "x"], "adjacency must be one of"),
+    ],
+)
+def test_wrong_input(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["calibrate", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.startswith("pyengine: error: ")
+    assert printed.err.count("\n") == 1

@@ -1,0 +1,131 @@
+"""The gold-standard tables: complete, precise, and what the reference says today."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import random
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pyengine.tables.cells import auto, reference
+from pyengine.tables.spec import Specification, load
+from pyengine.tables.units import units
+from pyengine.tables.workflows import KINDS
+from pyengine.verification.claims import Claim, read
+from pyengine.verification.verdicts import FAILURES, Rule, judge
+
+GOLD = Path(__file__).parents[1] / "gold"
+SETS = sorted(path.parent.name for path in GOLD.glob("*/spec.toml"))
+DIGITS = 30
+# Workflows whose cells take many seconds; `make accuracy` takes them, too.
+SLOW = (
+    "rarely sampled",
+    "heavy tails",
+    "sampled (",
+    "two phases",
+    "Hayes: Figure 5, q = 0.01",
+    "discrete Gaussian (noise_multiplier=3.5",
+    "sampled discrete Gaussian (steps=3)",
+)
+ALL = bool(os.environ.get("PYENGINE_ALL_POINTS"))
+
+
+@cache
+def specification(name: str) -> Specification:
+    return load(str(GOLD / name / "spec.toml"))
+
+
+@cache
+def claims(name: str) -> list[Claim]:
+    return read(GOLD / name / "table.csv")
+
+
+@cache
+def lines(name: str) -> list[dict[str, str]]:
+    with (GOLD / name / "table.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_table_is_the_one_of_its_specification(name: str) -> None:
+    asked = [
+        (unit.workflow, unit.mechanism, unit.question, unit.adjacency, unit.values)
+        for unit in units(specification(name))
+    ]
+    found = [
+        (claim.workflow, claim.mechanism, claim.question, claim.adjacency, (claim.at,))
+        for claim in claims(name)
+    ]
+    assert found == asked
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_thirty_digits(name: str) -> None:
+    for line in lines(name):
+        assert (line["engine"], line["message"]) == ("reference", "")
+        assert line["certainty"] in ("bound", "estimate")
+        value, lower, upper, error = (
+            Decimal(line[key]) for key in ("value", "lower", "upper", "error")
+        )
+        assert lower <= value <= upper
+        assert error <= value * Decimal(10) ** (1 - DIGITS)
+
+
+def test_the_set_is_large_and_covers_the_mechanisms() -> None:
+    everything = [line for name in SETS for line in lines(name)]
+    assert len(everything) >= 500
+    assert sum(path.stat().st_size for path in GOLD.rglob("*.*")) < 5e6
+    assert {line["mechanism"] for line in everything} >= set(KINDS) - {"FinitePair"}
+    assert any("FinitePair" in line["mechanism"] for line in everything)
+    assert any(line["mechanism"].startswith("[") for line in everything)  # phases
+    for kind in ("GaussianMechanism", "DiscreteGaussianMechanism", "RandomizedResponse"):
+        assert any(
+            line["mechanism"] == kind and line.get("sampling_probability") for line in everything
+        )
+
+
+def sample(size: int, *, slow: bool = ALL) -> list[tuple[str, int]]:
+    """Cells that change when the tables do, and only then."""
+    seed = hashlib.sha256(b"".join((GOLD / name / "table.csv").read_bytes() for name in SETS))
+    chosen = random.Random(seed.hexdigest())
+    cells = [
+        (name, index)
+        for name in SETS
+        for index, claim in enumerate(claims(name))
+        if slow or not claim.workflow.startswith(SLOW)
+    ]
+    return chosen.sample(cells, size)
+
+
+@pytest.mark.parametrize(("name", "index"), sample(60 if ALL else 6))
+def test_a_sample_regenerates(name: str, index: int) -> None:
+    claim, line = claims(name)[index], lines(name)[index]
+    (cell,) = reference(claim.mechanism, claim.question, claim.adjacency, [claim.at], DIGITS)
+    assert cell.value is not None, cell.message
+    if line["value"] == "inf":
+        assert cell.value == "inf"
+        return
+    distance = abs(Fraction(cell.value) - Fraction(line["value"]))
+    assert distance <= Fraction(cell.error or "") + Fraction(line["error"])
+    assert cell.certainty == line["certainty"]
+
+
+def test_the_engines_agree_with_a_sample() -> None:
+    """Double precision beside gold: what it answers is within its bounds."""
+    answered = 0
+    for name, index in sample(60, slow=True):
+        claim = claims(name)[index]
+        (cell,) = auto(claim.mechanism, claim.question, claim.adjacency, [claim.at])
+        if cell.value is None:
+            continue
+        answered += 1
+        verdict = judge(claim, cell, Rule(Fraction(0)))
+        # gold has an error, too, and the double nearest to an input is not the input
+        assert verdict.word not in FAILURES or abs(verdict.error or 0.0) < 1e-13, (claim, cell)
+    assert answered > 30

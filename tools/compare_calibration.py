@@ -1,0 +1,104 @@
+"""Noise that meets (ε, δ), beside dp-accounting's calibration, as ratios within one run.
+
+Needs the extra ``peers`` (``pip install '.[peers]'``).  Times are medians; ours start from nothing,
+theirs are one run each.  The second table is the time of one scalar question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyengine as pe
+from pyengine.engines.select import clear_cache
+
+# epsilon, delta, probability, steps; the noise to ten digits, as tests/data/README.md says
+CASES = [
+    (1.0, 1e-6, 0.01, 10_000, 4.302106466),
+    (4.0, 1e-5, 0.01, 100, 0.590501823),
+    (4.0, 1e-5, 0.5, 100, 5.511152140),
+    (4.0, 1e-5, 0.99, 100, 10.705414115),
+]
+KAPPA = 0.1
+CALLS = 10_000
+
+
+def seconds(action: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = action()
+    return time.perf_counter() - start, result
+
+
+def verdict(met: bool) -> str:
+    return "met" if met else "MISSED"
+
+
+def ours(epsilon: float, delta: float, probability: float, steps: int) -> Any:
+    clear_cache()
+    target = pe.targets.EpsilonDelta(epsilon, delta)
+    return pe.calibrate(lambda noise: pe.dp_sgd(noise, probability, steps), target)
+
+
+def theirs(epsilon: float, delta: float, probability: float, steps: int) -> float:
+    import dp_accounting
+    from dp_accounting import pld
+
+    def event(noise: float) -> Any:
+        step = dp_accounting.PoissonSampledDpEvent(
+            probability, dp_accounting.GaussianDpEvent(noise)
+        )
+        return dp_accounting.SelfComposedDpEvent(step, steps)
+
+    return float(
+        dp_accounting.calibrate_dp_mechanism(pld.PLDAccountant, event, epsilon, delta, tol=1e-9)
+    )
+
+
+def calibrations(peers: bool) -> None:
+    for epsilon, delta, probability, steps, noise in CASES:
+        runs = [seconds(lambda c=(epsilon, delta, probability, steps): ours(*c)) for _ in range(9)]
+        our_time, found = statistics.median(run[0] for run in runs), runs[0][1]
+        print(f"({epsilon:g}, {delta:g}), probability {probability:g}, {steps} steps")
+        right = abs(found.value - noise) <= 1e-9 and found.achieved.delta <= delta
+        gamma = pe.gamma_bound(found.mechanism, KAPPA)
+        print(f"  noise {found.value:.9f}, known {noise:.9f}: {verdict(right)}")
+        print(f"  achieved delta / delta - 1 = {found.achieved.delta / delta - 1:.1e};", end=" ")
+        print(f"gamma({KAPPA:g}) = {gamma:.6f}; {found.evaluations} mechanisms tried")
+        print(f"  time {1e3 * our_time:.2f} ms, at most 20: {verdict(our_time <= 0.02)}")
+        if peers:
+            their_time, other = seconds(lambda c=(epsilon, delta, probability, steps): theirs(*c))
+            ratio = their_time / our_time
+            print(f"  dp-accounting: noise {other:.9f}, {their_time:.2f} s;", end=" ")
+            print(f"{ratio:.0f} times as fast, at least 100: {verdict(ratio >= 100)}", flush=True)
+
+
+def scalars() -> None:
+    mechanism = pe.dp_sgd(1.0, 0.01, 1000)
+    probabilities = [1e-4 * (1 + i / CALLS) for i in range(CALLS)]
+    epsilons = [1.0 + i / CALLS for i in range(CALLS)]
+    print(f"One call with a float, mean of {CALLS} different ones on one mechanism")
+    for question, arguments in (
+        (pe.gamma_bound, probabilities),
+        (pe.trade_off, probabilities),
+        (pe.delta, epsilons),
+        (pe.epsilon, probabilities),
+    ):
+        question(mechanism, arguments[0])
+        time_all, _ = seconds(lambda q=question, a=arguments: [q(mechanism, x) for x in a])
+        print(f"  {question.__name__:<12} {1e6 * time_all / CALLS:6.1f} µs", end="")
+        slow = question is pe.gamma_bound
+        print(f", below 20: {verdict(time_all / CALLS < 2e-5)}" if slow else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--no-peers", action="store_true", help="leave out dp-accounting")
+    calibrations(not parser.parse_args().no_peers)
+    scalars()
+
+
+if __name__ == "__main__":
+    main()
