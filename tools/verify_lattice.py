@@ -82,6 +82,8 @@ def main() -> None:
     widths, errors, times = [], [], []
     smallest = 1.0
     for index in range(given.problems):
+        if index and index % 500 == 0:
+            print(f"after {index}: {dict(counts)}", flush=True)
         mechanism, adjacency, question, argument = random_problem(rng)
         name = f"#{index} {question}({argument!r}, {adjacency}) of {mechanism!r}"
         ask = QUESTIONS[question]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, Curve, names
+from pyengine.engines.lattice.plan import MOST_POINTS
 from pyengine.engines.lattice.rungs import STEP, Rungs, refined
 from pyengine.engines.lattice.slices import Bracket
 from pyengine.engines.lattice.survey import Part, scaled_tail
@@ -21,7 +22,8 @@ __all__ = ["TOLERANCE", "LatticePair", "reverse"]
 FloatArray = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-4
-TRIES = 8
+TRIES = 10
+FIRST_POINTS = 2**20  # of the first lattice tried
 MOVES = 6  # to other rungs, where the first guess was wrong
 VANISHES = 1e-300  # below, no relative width is asked for
 EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
@@ -86,11 +88,14 @@ class LatticePair:
             here = int(rung[pending].min())
             spacing = rungs.first_spacing(rungs.place(here, outer), share, self.tolerance)
             worst = used = math.inf
+            stalls = 0
             for attempt in range(TRIES):
                 mine = np.flatnonzero(pending & (rung == here))
                 if not mine.size:
                     break
-                tails = rungs.tails(here, outer, spacing, self.tolerance)
+                # a first look is cheap: it tells how many points are really needed
+                limit = MOST_POINTS if attempt else FIRST_POINTS
+                tails = rungs.tails(here, outer, spacing, self.tolerance, limit)
                 found = question(tails, x[mine])
                 to = np.clip(here + found.beyond * (-1 if outer else 1), 0, last)
                 away = (to != here) & (moved[mine] < MOVES)
@@ -111,10 +116,17 @@ class LatticePair:
                 if done.all():
                     continue
                 now = float(width.max())
-                if attempt and now > 0.9 * worst and now < 1.0 and tails.spacing < 0.9 * used:
+                stalls += now > 0.9 * worst and now < 1.0 and tails.spacing < 0.9 * used
+                if stalls > 1:
                     raise AccuracyError(
                         f"the bracket stays at a relative width of {now:.1e}, which rounding sets, "
                         f"above the tolerance of {self.tolerance:g}: ask for a larger one"
+                    )
+                if tails.points > 0.7 * MOST_POINTS:
+                    needed = tails.points * math.sqrt(min(now / self.tolerance, 1e6))
+                    raise AccuracyError(
+                        f"a bracket of relative width {self.tolerance:g} needs about {needed:.1e} "
+                        f"lattice points, more than {MOST_POINTS}: ask for a larger tolerance"
                     )
                 worst, used = now, tails.spacing
                 spacing = refined(tails.spacing, now, self.tolerance)

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.survey import Part, Survey, scaled_tail
-from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 
 __all__ = ["MOST_POINTS", "Place", "Plan", "StepGrid", "make_plan"]
@@ -26,7 +25,7 @@ SMALL = 1e-3  # what truncation and aliases may take of the tolerance
 LEAST_POINTS = 2**10
 NOISE = 2.5e-14  # rounding of a transform, roughly, in parts of the mass
 SMALLER = (0.8, 0.6, 0.4, 0.2, 0.0)  # tilts tried, as parts of the saddle point's
-FACTORS = np.geomspace(0.25, 64.0, 25)  # distances of tilts, in units of 1/sd
+FACTORS = np.geomspace(2.0**-10, 64.0, 49)  # distances of tilts, in units of 1/sd
 SPARE = 64  # points beyond the window
 
 
@@ -215,25 +214,24 @@ def _best_sketch(parts: tuple[Part, ...], found: Survey, place: Place, tolerance
 
 
 def make_plan(
-    parts: tuple[Part, ...], found: Survey, place: Place, spacing: float, tolerance: float
+    parts: tuple[Part, ...],
+    found: Survey,
+    place: Place,
+    spacing: float,
+    tolerance: float,
+    limit: int = MOST_POINTS,
 ) -> Plan:
-    """Lay out a lattice of at most a given spacing.
-
-    Raises
-    ------
-    AccuracyError
-        Where more than MOST_POINTS points would be needed.
-    """
+    """Lay out a lattice of at most a given spacing, but of no more than about ``limit`` points."""
     sketch = _best_sketch(parts, found, place, tolerance)
     s_low, s_high, *aside = sketch.window
-    anchors, h, points = _layout(parts, spacing, s_high - s_low, tolerance)
+    widest = max(s_high - s_low, *(high - low for low, high, _ in sketch.ranges))
+    spacing = max(spacing, widest / (limit - SPARE))
+    anchors, h, points = _layout(parts, spacing, s_high - s_low)
     grids, centre = [], Fraction(0)
     for (low, high, _), anchor, steps, (scale, mean) in zip(
         sketch.ranges, anchors, found.steps, found.step_cumulants(sketch.tilt), strict=True
     ):
         first, last = math.floor((low - anchor) / h) - 2, math.ceil((high - anchor) / h)
-        if last - first > MOST_POINTS:
-            raise AccuracyError(_too_many(tolerance, last - first))
         middle = round((mean - anchor) / h)
         scale -= sketch.tilt * (anchor + middle * h)
         grids.append(StepGrid(anchor, first, last - first, middle - first, scale))
@@ -252,13 +250,11 @@ def make_plan(
 
 
 def _layout(
-    parts: tuple[Part, ...], spacing: float, width: float, tolerance: float
+    parts: tuple[Part, ...], spacing: float, width: float
 ) -> tuple[list[float], float, int]:
     """Anchors, a spacing of at most the given one, and a number of points that the FFT likes."""
     anchors, h, unit = _anchors(parts, spacing)
     needed = width / h + SPARE
-    if needed > MOST_POINTS:
-        raise AccuracyError(_too_many(tolerance, needed))
     power = 2 ** math.ceil(math.log2(needed))
     points = max(power * 3 // 4 if 4.0 * needed <= 3.0 * power else power, LEAST_POINTS)
     # the points are there: use them
@@ -268,10 +264,3 @@ def _layout(
     else:
         h = unit / max(math.floor(unit / max(finer, 0.25 * h)), 1)
     return anchors, h, points
-
-
-def _too_many(tolerance: float, points: float) -> str:
-    return (
-        f"a bracket of relative width {tolerance:g} needs {points:.3g} lattice points, more than "
-        f"{MOST_POINTS}: ask for a larger tolerance"
-    )

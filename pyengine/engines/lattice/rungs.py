@@ -141,19 +141,18 @@ class Rungs:
         return least
 
     def tails(
-        self, rung: int, outer: bool, spacing: float, tolerance: float
+        self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
     ) -> LowerTails | MiddleTails:
         """What is computed on a rung with a spacing."""
-        key = (self.parts, rung, outer, spacing, tolerance)
+        key = (self.parts, rung, outer, spacing, tolerance, limit)
         with _lock:
             found = _kept.get(key)
             if found is not None:
                 _kept.move_to_end(key)
                 return found
-        composed = compose_on(
-            self.parts,
-            make_plan(self.parts, self.survey, self.place(rung, outer), spacing, tolerance),
-        )
+        place = self.place(rung, outer)
+        plan = make_plan(self.parts, self.survey, place, spacing, tolerance, limit)
+        composed = compose_on(self.parts, plan)
         found = (LowerTails if outer else MiddleTails)(composed)
         del composed
         with _lock:

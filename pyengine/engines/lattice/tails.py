@@ -81,6 +81,11 @@ class LowerTails:
         return self._slice.h
 
     @property
+    def points(self) -> int:
+        """Number of points of the lattice."""
+        return self._slice.points
+
+    @property
     def bytes(self) -> int:
         """Memory held."""
         return 3 * self.profile.nbytes + 2 * self.a.nbytes
@@ -250,6 +255,11 @@ class MiddleTails:
     def spacing(self) -> float:
         """Spacing of the lattice."""
         return self._slice.h
+
+    @property
+    def points(self) -> int:
+        """Number of points of the lattice."""
+        return self._slice.points
 
     @property
     def bytes(self) -> int:
