@@ -289,6 +289,7 @@ def test_columns_hold_single_numbers_and_json_the_rest() -> None:
     ]
     assert found[0]["steps"] is None
     assert json.loads(found[-1]["mechanism"] or "")[0]["q"] == ["1/2", "1/2"]
+    assert found[-1]["steps"] is None
 
 
 @pytest.mark.parametrize(
