@@ -277,9 +277,7 @@ def _print(
     print(f"adjacency {arguments.adjacency}")
     relaxed = arguments.threat_model != "dp"
     if relaxed:
-        print(
-            f"threat model {arguments.threat_model}: no differential privacy, which stands under dp"
-        )
+        print(f"threat model {arguments.threat_model}; differential privacy in column dp")
     print()
     heads = [asked.argument, asked.symbol]
     roundings = {"value": ROUND_HALF_EVEN}
