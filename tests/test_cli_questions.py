@@ -326,7 +326,10 @@ def test_doctor_finds_a_wrong_value(
 
 
 def test_gold_values_stand_in_the_tests_data() -> None:
-    import tomllib
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
 
     folder = Path(__file__).parent / "data"
     known = (folder / "dp_sgd_published.json").read_text() + (
