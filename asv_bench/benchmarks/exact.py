@@ -6,7 +6,7 @@ import pyengine as pe
 
 # mu = 1, 10 steps: gamma at kappa = P(S > 3.3), from a trinomial mixture of Irwin-Hall laws in ball
 # arithmetic.
-KAPPA, GAMMA = 0.00532690867521527493696617750183, 0.574800617677584689696889180655
+KAPPA, GAMMA = 0.00532690867521527493696617750183, 0.574800617677684589696889180655
 
 MECHANISMS = {
     "laplace_100": pe.LaplaceMechanism(2.0).composed(100),
