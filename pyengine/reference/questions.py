@@ -13,13 +13,11 @@ from pyengine import _checks
 from pyengine.mechanisms import Mechanism
 from pyengine.reference.answers import Answer, Pair, hull, larger
 from pyengine.reference.balls import exact, precision
-from pyengine.reference.pairs import pair_of
+from pyengine.reference.pairs import ADJACENCIES, pair_of
 from pyengine.reference.value import Value, make
 
 __all__ = ["delta", "epsilon", "gamma_bound", "trade_off"]
 
-ADJACENCIES = ("add", "remove", "add_remove")
-SIGNS = {"add": 1, "remove": -1}
 MOST_DIGITS = 200
 
 
@@ -39,7 +37,7 @@ def trade_off(
         the binary numbers that they are.
     alpha : float or exact number (str, Fraction, Decimal)
         Level of the test, in [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.trade_off`.
     digits : int
         Significant decimal digits, in [1, 200].
@@ -91,7 +89,7 @@ def gamma_bound(
         As in `trade_off`.
     kappa : float or exact number (str, Fraction, Decimal)
         Success probability of the adversary without the release, in [0, 1].
-    adjacency : {"add", "remove", "add_remove"}
+    adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.gamma_bound`.
 
     Returns
@@ -133,7 +131,7 @@ def delta(
         As in `trade_off`.
     epsilon : float or exact number (str, Fraction, Decimal)
         In [0, ∞].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`.
 
     Returns
@@ -181,7 +179,7 @@ def epsilon(
         As in `trade_off`.
     delta : float or exact number (str, Fraction, Decimal)
         In [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.epsilon`.
 
     Returns
@@ -257,8 +255,8 @@ def _asked(
     places = _checks.count("digits", digits, least=1)
     if places > MOST_DIGITS:
         raise ValueError(f"digits must be at most {MOST_DIGITS}, got {digits!r}")
-    signs = (1, -1) if word == "add_remove" else (SIGNS[word],)
-    return pair_of(mechanism), signs, places
+    pair, signs = pair_of(mechanism, word)
+    return pair, signs, places
 
 
 def _largest(signs: tuple[int, ...], digits: int, question: Callable[[int, int], Answer]) -> Value:
