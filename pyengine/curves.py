@@ -176,7 +176,7 @@ def smaller(first: Answer, second: Answer) -> Answer:
 
 
 class Substitution:
-    """Questions on a substituted record where only bounds are known.
+    """Questions on a substituted record where only bounds are known: values are the safe ones.
 
     Parameters
     ----------
@@ -195,20 +195,23 @@ class Substitution:
         curve = self._dominating.trade_off(alpha)
         others = [pair.trade_off(alpha) for pair in self._attained]
         beta, gamma = curve.beta, curve.gamma
-        gamma.lower = np.max([other.gamma.lower for other in others], axis=0)
-        beta.upper = np.min([other.beta.upper for other in others], axis=0)
-        return beta, gamma
+        upper = np.min([other.beta.upper for other in others], axis=0)
+        beta = Answer(beta.lower, beta.lower, np.maximum(upper, beta.lower), beta.engine)
+        return beta, _safe(gamma, [other.gamma for other in others])
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ(ε) of the dominating pair."""
-        answer = self._dominating.profile(epsilon)
         others = [pair.profile(epsilon) for pair in self._attained]
-        answer.lower = np.max([other.lower for other in others], axis=0)
-        return answer
+        return _safe(self._dominating.profile(epsilon), others)
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 at which the dominating pair's profile is <= δ."""
-        answer = self._dominating.epsilon(delta)
         others = [pair.epsilon(delta) for pair in self._attained]
-        answer.lower = np.max([other.lower for other in others], axis=0)
-        return answer
+        return _safe(self._dominating.epsilon(delta), others)
+
+
+def _safe(dominating: Answer, others: list[Answer]) -> Answer:
+    """The upper bound of the dominating pair, above the lower bounds of the others."""
+    lower = np.max([other.lower for other in others], axis=0)
+    upper = dominating.upper
+    return Answer(upper, np.minimum(lower, upper), upper, dominating.engine)

@@ -120,12 +120,18 @@ class Target:
         return f"{type(self).__name__}({', '.join(numbers + words)})"
 
     def excess(self, mechanism: Mechanism) -> float:
-        """How far a mechanism is from a single target, on a smooth scale; <= 0 where it is met.
+        """How far a mechanism is from a single target, on a smooth scale.
 
         Parameters
         ----------
         mechanism : Mechanism
             What is released.
+
+        Returns
+        -------
+        float
+            At most 0 exactly where the target is met, by the engine's safe bound; -inf and inf
+            where the figures are at an end of the scale.
         """
         return -math.inf if self._asks_nothing() else self._excess(mechanism)
 

@@ -133,6 +133,45 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Not a directory" in capsys.readouterr().err
 
 
+def test_lebeda_proposition_11_and_table_1() -> None:
+    found = paper("lebeda2024")
+    exact = found.item("table_proposition_11")
+    assert [c.verdict for c in exact.checks(exact.rows())] == [AGREES] * 4
+    item = found.item("table_1")
+    checks = list(item.checks(item.rows()))
+    for made in checks:  # the accountant's slack is on the safe side, and at most 0.03
+        assert made.value - 0.005 <= float(made.printed) <= made.value + 0.03
+        assert made.verdict == AGREES or made.reason
+    assert len(checks) == 8
+
+
+def test_lebeda_figure_1_curves_cross_at_two_steps_only() -> None:
+    table = paper("lebeda2024").item("figure_1").rows()
+    for steps in table.distinct("steps"):
+        add, remove = (
+            table.where(steps=steps, adjacency=order).column("delta") for order in ("add", "remove")
+        )
+        assert np.any(remove > 1.01 * add)
+        assert np.any(add > 1.01 * remove) == (steps == 2)
+
+
+def test_lebeda_figure_3_each_pair_is_the_worst_somewhere() -> None:
+    table = paper("lebeda2024").item("figure_3").rows()
+    curves = np.array([table.where(pair=name).column("delta") for name in table.distinct("pair")])
+    worst = np.argmax(curves[:, ~np.isnan(curves).any(axis=0)], axis=0)
+    assert set(worst.tolist()) == {0, 1, 2}
+
+
+def test_lebeda_figure_4_upper_curve_lies_above() -> None:
+    table = paper("lebeda2024").item("figure_4").rows()
+    for steps in table.distinct("steps"):
+        upper, remove, add = (
+            table.where(steps=steps, curve=name).column("delta")
+            for name in ("upper", "remove", "add")
+        )
+        assert np.all(upper * 1.001 + 1e-12 >= np.maximum(remove, add))
+
+
 def test_kaissis_explains_the_sampling_rate() -> None:
     """Figure 1f: at κ = 0.1 and one (ε, δ), γ is lower at p = 0.1 than at 0.9."""
     table = paper("kaissis2023_bounding").item("figure_1f").rows()
@@ -154,3 +193,24 @@ def test_kaissis_sampling_rates_agree_after_many_steps() -> None:
         spread[name] = float(np.max(np.ptp(curves, axis=0)))
     assert spread["figure_3"] > 0.2
     assert spread["figure_4"] < 0.01
+
+
+def test_hayes_simulated_attacks_stay_below_gamma() -> None:
+    hayes = paper("hayes2023")
+    for name in ("figure_9", "figure_13"):
+        table = hayes.item(name).rows()
+        error = 4.0 * np.sqrt(table.column("attack") * (1.0 - table.column("attack")) / 10_000)
+        assert np.all(table.column("attack") <= table.column("gamma") + error)
+    shorter = hayes.item("figure_13").rows()
+    for spent in (4.0, 10.0):
+        long, short = (
+            shorter.where(epsilon=spent, clipping=c).column("attack")[0]
+            for c in ("C = 0.1", "C = 1")
+        )
+        assert short < 0.9 * long
+
+
+def test_hayes_figure_5a() -> None:
+    item = paper("hayes2023").item("figure_5a")
+    checks = list(item.checks(item.rows()))
+    assert [c.verdict for c in checks] == [WITHIN, WITHIN]

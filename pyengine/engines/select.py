@@ -63,6 +63,10 @@ def questions(
         Where no engine can answer for the mechanism.
     """
     model = threat_model_of(threat_model)
+    if method == "reference":
+        from pyengine.engines.ground_truth import GroundTruth
+
+        return GroundTruth(mechanism, adjacency, model)
     if isinstance(model, Relaxed):
         from pyengine.engines.relaxed_select import relaxed_questions
 
@@ -71,17 +75,13 @@ def questions(
             model=model,
             adjacency=adjacency,
             method=method,
-            on_laws=lambda laws: _on_laws(laws, method, tolerance),
+            on_laws=lambda laws: on_laws(laws, method, tolerance),
             both_orders=_both_orders,
         )
     if method in APPROXIMATIONS:
         from pyengine.engines.published import published
 
         return published(mechanism, adjacency, method)
-    if method == "reference":
-        from pyengine.engines.ground_truth import GroundTruth
-
-        return GroundTruth(mechanism, adjacency)
     if adjacency == "add_remove":
         add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
         if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):
@@ -93,7 +93,7 @@ def questions(
         if isinstance(pair, GaussianPairQuestions):
             return GaussianOneOrder(pair)
         return OneOrder(pair)
-    return Substitution(pair, [_on_laws(laws, method, tolerance) for laws in attained])
+    return Substitution(pair, [on_laws(laws, method, tolerance) for laws in attained])
 
 
 def _pair(
@@ -103,10 +103,10 @@ def _pair(
     gaussian = ordered_pair(mechanism, adjacency) if method in GAUSSIAN else None
     if gaussian is not None:
         return GaussianPairQuestions(gaussian, method)
-    return _on_laws(composition_law(mechanism, adjacency), method, tolerance)
+    return on_laws(composition_law(mechanism, adjacency), method, tolerance)
 
 
-def _on_laws(
+def on_laws(
     laws: Laws,
     method: str,
     tolerance: float | None,

@@ -80,7 +80,7 @@ def _compiled(function: Callable[[float], float]) -> Function:
         kernel = compiler(["float64(float64)"], nopython=True)(
             getattr(function, "py_func", function)
         )
-    except numba.core.errors.NumbaError as error:
+    except (numba.core.errors.NumbaError, TypeError) as error:
         raise ValueError(f"log_ratio must be a function that Numba can compile: {error}") from None
     return lambda x: np.asarray(kernel(x))
 

@@ -39,8 +39,25 @@ class GaussianPair:
         self.highest = math.inf
 
     def forward(self, alpha: FloatArray) -> Errors:
-        """Equation 4, left: F_{μ²} at the quantile of F_0."""
-        return from_log(special.log_relaxed_beta(alpha, float(self.dimension), self.effect))
+        """Equation 4, left: F_{μ²} at the quantile of F_0; Corollary 1 in one dimension."""
+        if self.dimension > 1:
+            return from_log(special.log_relaxed_beta(alpha, float(self.dimension), self.effect))
+        log_beta = np.empty_like(alpha)
+        gamma = np.empty_like(alpha)
+        near = alpha <= 0.5  # beyond, Φ(z - μ) - Φ(-z - μ) cancels
+        if near.any():
+            z = -np.asarray(special.ndtri(0.5 * alpha[near]))
+            first, second = (special.log_ndtr(x - self.effect) for x in (z, -z))
+            with np.errstate(invalid="ignore"):
+                log_beta[near] = first + np.log1p(
+                    -exp(np.where(z < math.inf, second - first, -math.inf))
+                )
+            gamma[near] = special.ndtr(self.effect - z) + special.ndtr(-z - self.effect)
+        far = ~near
+        if far.any():
+            part = from_log(special.log_relaxed_beta(alpha[far], 1.0, self.effect))
+            log_beta[far], gamma[far] = part.log_beta, part.gamma
+        return Errors(exp(log_beta), gamma, log_beta)
 
     def backward(self, alpha: FloatArray) -> Errors:
         """Equation 4, right: 1 - F_0 at the quantile of F_{μ²}."""

@@ -210,6 +210,7 @@ def _newton(
 ) -> FloatArray:
     """Root of an increasing function in [low, high] by Newton steps that may not leave it."""
     x, low, high = start, low.copy(), high.copy()
+    last = False
     for _ in range(200):
         value = excess(x)
         low = np.where(value < 0.0, x, low)
@@ -219,8 +220,9 @@ def _newton(
             inside = (trial >= low) & (trial <= high)
             trial = np.where(inside, trial, np.sqrt(low) * np.sqrt(high))
         trial = np.where(value == 0.0, x, trial)
-        done = np.abs(trial - x) <= 2e-16 * x
+        settled = np.abs(trial - x) <= 1e-8 * x
         x = trial
-        if done.all():
+        if last:
             break
+        last = bool(settled.all())  # one more step squares what is left
     return x

@@ -9,7 +9,13 @@ from pyengine.papers.item import Paper
 __all__ = ["NAMES", "paper"]
 
 # name on the command line and module in this package, which holds PAPER
-NAMES = ("kaissis2023_bounding", "hayes2023", "kaissis2023_relaxed", "leemann2023")
+NAMES = (
+    "kaissis2023_bounding",
+    "lebeda2024",
+    "leemann2023",
+    "hayes2023",
+    "kaissis2023_relaxed",
+)
 
 
 def paper(name: str) -> Paper:

@@ -29,10 +29,10 @@ from pyengine.reference.laplace import Laplace
 from pyengine.reference.sampled_laplace import SampledLaplace
 from pyengine.reference.solve import Continuous
 
-__all__ = ["ADJACENCIES", "pair_of"]
+__all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
 
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
-ADD, REMOVE, BOTH = (1,), (-1,), (1, -1)
+SIGNS = {"add": (1,), "remove": (-1,), "add_remove": (1, -1)}
 Additive = (
     GaussianMechanism,
     LaplaceMechanism,
@@ -68,14 +68,13 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
     """
     steps = tuple((step, number) for step, number in steps_of(mechanism) if _share(step) != 0)
     if adjacency != "substitute":
-        signs = {"add": ADD, "remove": REMOVE, "add_remove": BOTH}[adjacency]
-        return (_pair(steps) if steps else None), signs
+        return (_pair(steps) if steps else None), SIGNS[adjacency]
     for step, _ in steps:
         _check_substitution(step)
     fixed = sum(n for step, n in steps if isinstance(step, SampledWithoutReplacement))
     if fixed == 1 and len(steps) == 1:
         # One step: the larger of both orders, Theorem 15 of Lebeda et al. (2024).
-        return _pair(steps), BOTH
+        return _pair(steps), SIGNS["add_remove"]
     if fixed:
         raise AccuracyError(
             "no ground truth for several steps without replacement under substitution: which data "
@@ -86,8 +85,8 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
             raise AccuracyError(
                 "no ground truth for Poisson sampling of continuous noise under substitution"
             )
-        return Atoms([(partial(_substituted, step), n) for step, n in steps]), ADD
-    return (_pair(tuple((_doubled(step), n) for step, n in steps)) if steps else None), ADD
+        return Atoms([(partial(_substituted, step), n) for step, n in steps]), SIGNS["add"]
+    return (_pair(tuple((_doubled(step), n) for step, n in steps)) if steps else None), SIGNS["add"]
 
 
 @lru_cache(maxsize=64)

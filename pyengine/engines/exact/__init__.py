@@ -1,23 +1,38 @@
-"""Exact sums: compositions of finitely many losses, and of equal Laplace steps.
+"""Exact sums: finitely many losses, Laplace steps, and few steps of both with each other.
 
-Everything is a sum of positive numbers, so the errors are those of rounding, and proven
-(docs/theory/exact).
+Everything is a sum of positive numbers, so the errors are those of rounding, and proven; two steps
+of which one must be cut into cells are enclosed between two such sums (docs/theory/exact).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from pyengine.answers import PairQuestions
 from pyengine.engines.exact.finite import composition
-from pyengine.engines.exact.laplace import LaplaceLaw
-from pyengine.engines.exact.threshold import ThresholdQuestions
+from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceLaw
+from pyengine.engines.exact.mixed import Enclosed, Mixed, enclosing
+from pyengine.engines.exact.sampled_laplace import SampledLaplace
+from pyengine.engines.exact.threshold import ComposedLaw, ThresholdQuestions
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import ReversedLaw, StepLaw
+from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.laplace import LaplaceLaw as LaplaceStep
 
 __all__ = ["exact_questions"]
 
+MAX_WEIGHTS = 4096  # finite losses that a step in closed form is averaged over
 
-def exact_questions(laws: list[tuple[StepLaw, int]]) -> ThresholdQuestions:
+
+class _Closed(NamedTuple):
+    """A law in closed form of a number of equal steps."""
+
+    law: ComposedLaw
+    step: StepLaw
+    number: int
+
+
+def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
     """Return what answers questions on a composition exactly.
 
     Parameters
@@ -27,7 +42,7 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> ThresholdQuestions:
 
     Returns
     -------
-    ThresholdQuestions
+    PairQuestions
         All questions on the composed pair.
 
     Raises
@@ -36,22 +51,44 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> ThresholdQuestions:
         Where a loss takes more values than can be enumerated, or the sums are too long.
     """
     finite = [(law, number) for law, number in laws if isinstance(law, FiniteLaw)]
-    if len(finite) == len(laws):
+    closed = _closed([part for part in laws if not isinstance(part[0], FiniteLaw)])
+    if closed == []:
         return ThresholdQuestions(composition(finite))
-    ratios = {_laplace_ratio(law) for law, _ in laws}
-    steps = sum(number for _, number in laws)
-    if len(ratios) == 1:
-        ratio = ratios.pop()
-        if ratio is not None and LaplaceLaw.available(ratio, steps):
-            return ThresholdQuestions(LaplaceLaw(ratio, steps))
+    if closed is not None and len(closed) == 1:
+        if not finite:
+            return ThresholdQuestions(closed[0].law)
+        weights = composition(finite).weights(MAX_WEIGHTS // closed[0].number)
+        return ThresholdQuestions(Mixed(weights, closed[0].law))
+    if closed is not None and [part.number for part in closed] == [1, 1] and not finite:
+        below, above = enclosing(closed[0].step)
+        return Enclosed(Mixed(below, closed[1].law), Mixed(above, closed[1].law))
     raise AccuracyError(
-        "exact sums exist for steps whose loss takes finitely many values, and for at most 400 "
-        "equal Laplace steps without sampling: ask method='auto' or 'lattice'"
+        "exact sums exist for steps whose loss takes finitely many values, with at most 400 equal "
+        "Laplace steps or a single Poisson-sampled one besides, and for two Laplace steps, sampled "
+        "or not: ask method='auto' or 'lattice'"
     )
 
 
-def _laplace_ratio(law: StepLaw) -> float | None:
-    """Sensitivity over scale of a Laplace step, the same in both orders."""
-    if isinstance(law, ReversedLaw):
-        law = law.law
-    return 1.0 / law.noise_multiplier if isinstance(law, LaplaceStep) else None
+def _closed(laws: list[tuple[StepLaw, int]]) -> list[_Closed] | None:
+    """Laws in closed form for continuous steps; None where some step has none."""
+    equal: dict[float, tuple[StepLaw, int]] = {}
+    single: list[_Closed] = []
+    for law, number in laws:
+        inner, reversed_ = (law.law, True) if isinstance(law, ReversedLaw) else (law, False)
+        if isinstance(inner, LaplaceStep):
+            ratio = 1.0 / inner.noise_multiplier
+            equal[ratio] = (inner, number + equal.get(ratio, (inner, 0))[1])
+        elif isinstance(inner, PoissonSampledLaw) and isinstance(inner.law, LaplaceStep):
+            ratio = 1.0 / inner.law.noise_multiplier
+            if number > 2 or ratio > MAX_RATIO:
+                return None
+            one = SampledLaplace(ratio, inner.probability, reversed_)
+            single += [_Closed(one, law, 1)] * number
+        else:
+            return None
+    if not all(LaplaceLaw.available(ratio, number) for ratio, (_, number) in equal.items()):
+        return None
+    groups = [
+        _Closed(LaplaceLaw(ratio, number), law, number) for ratio, (law, number) in equal.items()
+    ]
+    return single + groups

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.exact.threshold import Tails
 from pyengine.errors import AccuracyError
 from pyengine.laws.finite import UNIT, FiniteLaw
@@ -152,6 +153,16 @@ class FiniteComposition:
     def infinite(self) -> tuple[float, float]:
         """Mass of A at loss -inf and of B at loss inf."""
         return self._lost
+
+    def weights(self, most: int) -> Weights:
+        """The losses and their masses, if there are few enough and none is infinite."""
+        if self._loss.size > most or max(self._lost) > 0.0:
+            raise AccuracyError(
+                f"an exact composition with continuous steps takes at most {most} finite losses, "
+                f"and none that is infinite; here are {self._loss.size}: ask method='lattice'"
+            )
+        # masses below e^-700 are lost in the sums, whatever their relative error
+        return Weights(self._loss, self._a, self._b, self._error + 700.0 * UNIT + self._shift)
 
     def _relative(self, *masses: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):

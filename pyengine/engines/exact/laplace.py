@@ -9,6 +9,7 @@ coefficients come from sums of positive numbers only; so do all integrals agains
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,15 +65,31 @@ def _powers(rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
     return even, odd
 
 
-def _split(coefficients: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Coefficients on (0, t) and (t, 1), by de Casteljau's algorithm."""
+class _Place(NamedTuple):
+    """Places x in [0, N]: interval, the parts of it below and above, and the atoms above."""
+
+    x: FloatArray
+    j: npt.NDArray[np.intp]
+    t: FloatArray
+    rest: FloatArray
+    over: npt.NDArray[np.bool_]
+
+    def mirrored(self, steps: int) -> _Place:
+        """The places N - x, exactly."""
+        return _Place(steps - self.x, steps - 1 - self.j, self.rest, self.t, self.over)
+
+
+def _split(
+    coefficients: FloatArray, t: FloatArray, rest: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Coefficients on (0, t) and (t, 1) with rest = 1 - t, by de Casteljau's algorithm."""
     work = coefficients.copy()
     left, right = np.empty_like(work), np.empty_like(work)
-    t = t[:, None]
+    t, rest = t[:, None], rest[:, None]
     last = work.shape[1] - 1
     for r in range(last + 1):
         left[:, r], right[:, last - r] = work[:, 0], work[:, last - r]
-        work[:, : last - r] = (1.0 - t) * work[:, : last - r] + t * work[:, 1 : last - r + 1]
+        work[:, : last - r] = rest * work[:, : last - r] + t * work[:, 1 : last - r + 1]
     return left, right
 
 
@@ -123,19 +140,35 @@ class LaplaceLaw:
         """No loss is infinite."""
         return 0.0, 0.0
 
-    def _place(self, c: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
-        """Place x of a loss, its interval and the place in it."""
-        x = np.clip((c + self.steps * self.ratio) / (2.0 * self.ratio), 0.0, float(self.steps))
-        j = np.minimum(np.floor(x), self.steps - 1.0)
-        return x, j.astype(np.intp), x - j
+    def _place(self, c: FloatArray) -> _Place:
+        """Place of a loss; measured from the nearer end, so that neither end rounds away."""
+        steps = float(self.steps)
+        near = steps * self.ratio - np.abs(c)
+        y = np.clip(near / (2.0 * self.ratio), 0.0, 0.5 * steps)
+        j = np.minimum(np.floor(y), steps - 1.0)
+        t = y - j
+        flip = c > 0.0
+        n = np.arange(steps + 1.0)
+        over = np.where(flip[:, None], steps - n < y[:, None], n > y[:, None])
+        over &= (near >= 0.0)[:, None]  # beyond the ends: all atoms or none
+        over |= ((near < 0.0) & ~flip)[:, None]
+        place = _Place(y, j.astype(np.intp), t, 1.0 - t, over)
+        mirrored = place.mirrored(self.steps)
+        return _Place(
+            np.where(flip, mirrored.x, place.x),
+            np.where(flip, mirrored.j, place.j),
+            np.where(flip, mirrored.t, place.t),
+            np.where(flip, mirrored.rest, place.rest),
+            over,
+        )
 
-    def _curve_masses(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A-masses of {S > c} and {S <= c}, without atoms."""
-        x, j, t = self._place(c)
-        left, right = _split(self.curve[j], t)
+    def _curve_masses(self, place: _Place) -> tuple[FloatArray, FloatArray]:
+        """A-masses above and below a place, without atoms."""
+        x, j, t, rest, _ = place
+        left, right = _split(self.curve[j], t, rest)
         rate = self.ratio
         parts = []
-        for coefficients, width, end in ((right, 1.0 - t, j + 1.0), (left, t, x)):
+        for coefficients, width, end in ((right, rest, j + 1.0), (left, t, x)):
             even, odd = _powers(rate * width, self.steps)
             part = (coefficients * (even + odd)).sum(axis=1)
             parts.append(width * np.exp(-rate * end) * part)
@@ -143,13 +176,10 @@ class LaplaceLaw:
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
-        x, _, _ = self._place(c)
-        low, high = self.support()
-        n = np.arange(self.steps + 1.0)
-        over = (n > x[:, None]) & (c < high)[:, None] | (c < low)[:, None]
-        a_above, a_below = self._curve_masses(c)
-        b_below, b_above = self._curve_masses(-c)
-        atoms = self._atom_masses
+        place = self._place(c)
+        a_above, a_below = self._curve_masses(place)
+        b_below, b_above = self._curve_masses(place.mirrored(self.steps))
+        atoms, over = self._atom_masses, place.over
         for masses, where, these in (
             (a_above, over, atoms),
             (a_below, ~over, atoms),
@@ -163,10 +193,10 @@ class LaplaceLaw:
         return Tails(a_above, a_below, b_above, b_below, np.full(c.size, error))
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B), an integral of 2 e^(-μx) sinh(μ (x - y)) over y < x, and its error."""
-        x, j, t = self._place(-epsilon)
+        """H_{e^ε}(A‖B) at any ε, an integral of 2 e^(-μx) sinh(μ (x - y)) over y < x; its error."""
+        x, j, t, rest, _ = self._place(-epsilon)
         rate = self.ratio
-        left, _ = _split(self.curve[j], t)
+        left, _ = _split(self.curve[j], t, rest)
         _, odd = _powers(rate * t, self.steps)
         total = 2.0 * np.exp(-rate * x) * t * (left * odd).sum(axis=1)
         i = np.arange(float(self.steps))
@@ -179,7 +209,10 @@ class LaplaceLaw:
         drop = -np.expm1(-2.0 * rate * np.maximum(x[:, None] - n, 0.0))
         total += (self._atom_masses * drop).sum(axis=1)
         value = self.scale * total
-        value[-epsilon <= self.support()[0]] = 0.0
+        low, high = self.support()
+        value[-epsilon <= low] = 0.0
+        whole = -epsilon >= high
+        value[whole] = -np.expm1(epsilon[whole])
         below = self.tails(-epsilon).a_below
-        shift = 8.0 * HALF_ULP * (self.steps * rate + epsilon)
+        shift = 8.0 * HALF_ULP * (self.steps * rate + np.abs(epsilon))
         return value, value * self.error + shift * below

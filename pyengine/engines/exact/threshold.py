@@ -60,9 +60,10 @@ class ThresholdQuestions:
         a_lost, b_lost = law.infinite()
         low, high = law.support()
         lower, upper = np.full(alpha.size, low), np.full(alpha.size, high)
-        # below the smallest loss lies what A cannot lose; room for the rounding of the bracket
-        room = 8.0 * HALF_ULP * (1.0 + max(abs(low), abs(high)))
+        # room for the rounding of losses, so that no atom at an end is outside
+        room = 32.0 * HALF_ULP * (1.0 + max(abs(low), abs(high)))
         lower -= room
+        upper += room
         rest = 1.0 - alpha
         small = alpha <= 0.5
 
@@ -72,7 +73,7 @@ class ThresholdQuestions:
 
         while True:
             middle = 0.5 * (lower + upper)
-            open_ = (upper - lower > room) & (middle > lower) & (middle < upper)
+            open_ = (upper - lower > 0.25 * room) & (middle > lower) & (middle < upper)
             if not open_.any():
                 break
             over = exceeds(law.tails(middle))
@@ -167,14 +168,14 @@ def _curve(
     c: FloatArray,
     engine: str,
 ) -> Curve:
-    """Both errors add up to 1; each is taken from the one that is known better."""
-    better = gamma_error <= beta_error
-    beta = np.where(better & (gamma >= 0.5), 1.0 - gamma, beta)
-    gamma = np.where(~better & (beta >= 0.5), 1.0 - beta, gamma)
+    """Both errors add up to 1; the one that is known less well is taken from the other."""
     rounding = 2.0 * HALF_ULP
-    both = np.minimum(beta_error, gamma_error) + rounding
-    beta_error = np.minimum(beta_error, both) + rounding * beta + SUBNORMAL
-    gamma_error = np.minimum(gamma_error, both) + rounding * gamma + SUBNORMAL
+    better = gamma_error <= beta_error
+    beta = np.where(better, 1.0 - gamma, beta)
+    gamma = np.where(better, gamma, 1.0 - beta)
+    beta_error = np.where(better, gamma_error + rounding, beta_error) + rounding * beta + SUBNORMAL
+    gamma_error = np.where(better, gamma_error, beta_error + rounding) + rounding * gamma
+    gamma_error += SUBNORMAL
     gamma = np.clip(gamma, alpha, 1.0)
     beta = np.clip(beta, 0.0, 1.0 - alpha)
     engines = names(engine, alpha.size)

@@ -1,0 +1,146 @@
+"""A composition of a finite law with a law known in closed form, by sums over the finite one.
+
+A continuous first step is replaced by finite laws that enclose it: what merges each cell of the
+loss into one atom, which is post-processing, and what spreads it to the cell's two edges, whose
+profile has chords for the curve and dominates.  The bracket is as narrow as the cells are squared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.answers import Answer, Curve
+from pyengine.engines.exact.threshold import ComposedLaw, Tails, ThresholdQuestions
+from pyengine.laws.base import StepLaw
+
+__all__ = ["Enclosed", "Mixed", "Weights", "enclosing"]
+
+FloatArray = npt.NDArray[np.float64]
+
+HALF_ULP = 2.0**-53
+CELLS = 1 << 12
+MAX_POINTS = 1 << 19  # of one evaluation of the closed form
+
+
+class Weights:
+    """Losses with masses of both laws, none of them infinite, and their relative error.
+
+    Parameters
+    ----------
+    loss, a, b : ndarray of float
+        Losses and both masses of each.
+    error : float
+        Bound on the relative error of each mass.
+    """
+
+    def __init__(self, loss: FloatArray, a: FloatArray, b: FloatArray, error: float) -> None:
+        keep = (a > 0.0) | (b > 0.0)
+        self.loss, self.a, self.b, self.error = loss[keep], a[keep], b[keep], error
+
+
+def enclosing(law: StepLaw) -> tuple[Weights, Weights]:
+    """Finite laws below and above a law of bounded loss, in the order of their profiles."""
+    low, high = law.support()
+    inner = np.linspace(low, high, CELLS + 1)
+    # atoms at both ends keep cells of their own
+    edges = np.unique(np.concatenate([inner, [np.nextafter(high, low)]]))
+    cells = law.cells(edges)
+    a, b = np.exp(cells.log_a), np.exp(cells.log_b)
+    error = float(cells.error.max()) + 8.0 * HALF_ULP * (1.0 + abs(low) + abs(high))
+    a[-2] += a[-1]  # above the largest loss lies nothing but rounding
+    b[-2] += b[-1]
+    a, b = a[:-1], b[:-1]
+    bottom = np.concatenate([edges[:1], edges[:-1]]) - np.append(cells.shift[:1], cells.shift[:-1])
+    top = edges + cells.shift
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = np.clip(np.where(a > 0.0, np.log(b / a), bottom), bottom, top)
+    below = Weights(middle, a, b, error)
+    # masses at both edges with the same sums of A and of B
+    width = np.maximum(top - bottom, 1e-300)
+    share = np.clip(np.expm1(middle - bottom) / np.expm1(width), 0.0, 1.0)
+    upper, lower = a * share, a * (1.0 - share)
+    above = Weights(
+        np.concatenate([bottom, top]),
+        np.concatenate([lower, upper]),
+        np.concatenate([lower * np.exp(bottom), upper * np.exp(top)]),
+        error + float(cells.shift.max()) + 16.0 * HALF_ULP,
+    )
+    return below, above
+
+
+class Mixed:
+    """Composition of finite weights with another law; see `ComposedLaw`."""
+
+    def __init__(self, weights: Weights, law: ComposedLaw) -> None:
+        self._weights, self._law = weights, law
+
+    def support(self) -> tuple[float, float]:
+        """Sums of the smallest and of the largest losses."""
+        low, high = self._law.support()
+        loss = self._weights.loss
+        return low + float(loss.min()), high + float(loss.max())
+
+    def infinite(self) -> tuple[float, float]:
+        """No infinite losses."""
+        return 0.0, 0.0
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        w = self._weights
+        rows = []
+        step = max(1, MAX_POINTS // w.loss.size)
+        for start in range(0, c.size, step):
+            part = c[start : start + step, None] - w.loss
+            found = self._law.tails(part.ravel())
+            shaped = [x.reshape(part.shape) for x in found]
+            masses = (shaped[0] @ w.a, shaped[1] @ w.a, shaped[2] @ w.b, shaped[3] @ w.b)
+            rows.append((*masses, shaped[4].max(axis=1)))
+        parts = [np.concatenate(column) for column in zip(*rows, strict=True)]
+        error = parts[4] + w.error + HALF_ULP * (w.loss.size + 4.0)
+        return Tails(parts[0], parts[1], parts[2], parts[3], error)
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """H_{e^ε}(A‖B): the other law's profile at ε + loss, averaged over A."""
+        w = self._weights
+        values, errors = [], []
+        step = max(1, MAX_POINTS // w.loss.size)
+        for start in range(0, epsilon.size, step):
+            part = epsilon[start : start + step, None] + w.loss
+            value, error = self._law.profile(part.ravel())
+            values.append(value.reshape(part.shape) @ w.a)
+            errors.append(error.reshape(part.shape) @ w.a)
+        value, error = np.concatenate(values), np.concatenate(errors)
+        relative = w.error + HALF_ULP * (w.loss.size + 4.0)
+        shift = 4.0 * HALF_ULP * (np.abs(epsilon) + float(np.abs(w.loss).max()))
+        # tests live where e^ε B is at most A: an error e of all masses moves the profile by 2 e A
+        return value, error + (2.5 * relative + shift) * self.tails(-epsilon).a_below
+
+
+class Enclosed:
+    """Questions on a pair between two others: one that it dominates, and one that dominates it."""
+
+    def __init__(self, below: ComposedLaw, above: ComposedLaw) -> None:
+        self._below, self._above = ThresholdQuestions(below), ThresholdQuestions(above)
+
+    def trade_off(self, alpha: FloatArray) -> Curve:
+        """T(A, B) at α in [0, 1]."""
+        low, high = self._below.trade_off(alpha), self._above.trade_off(alpha)
+        return Curve(_joined(high.beta, low.beta), _joined(low.gamma, high.gamma), low.c)
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0."""
+        return _joined(self._below.profile(epsilon), self._above.profile(epsilon))
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
+        return _joined(self._below.epsilon(delta), self._above.epsilon(delta))
+
+
+def _joined(lower: Answer, upper: Answer) -> Answer:
+    """Answer between two; one third of the way up, where merged cells and chords balance."""
+    with np.errstate(invalid="ignore"):
+        value = lower.value + (upper.value - lower.value) / 3.0
+    value = np.where(lower.value == upper.value, lower.value, value)
+    value = np.clip(value, lower.lower, upper.upper)
+    return Answer(value, lower.lower, upper.upper, lower.engine)

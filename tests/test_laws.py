@@ -1,0 +1,269 @@
+"""Laws of single steps against densities, sums and each other; pairs given in general terms."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import pyengine as pe
+from pyengine.laws.base import StepLaw
+from pyengine.laws.composition import composition_law, step_law
+from pyengine.laws.substituted import SubstitutedGaussian, SubstitutedLaplace
+
+EDGES = np.linspace(-3.0, 3.0, 241)
+
+ADDITIVE = [
+    pe.GaussianMechanism(1.3),
+    pe.LaplaceMechanism(0.8),
+    pe.DiscreteGaussianMechanism(1.1, 2),
+    pe.DiscreteLaplaceMechanism(0.9, 3),
+]
+PAIRS = [
+    pe.RandomizedResponse(0.6, 4),
+    pe.GenericMechanism(0.8, 0.01),
+    pe.from_probabilities([0.5, 0.3, 0.2, 0.0], [0.1, 0.3, 0.4, 0.2]),
+    pe.from_distributions(stats.logistic(), stats.logistic(0.7)),
+]
+
+
+def sampled(step: Any) -> list[Any]:
+    fixed = step.sampled_without_replacement(batch_size=1, dataset_size=5)
+    return [step, step.poisson_sampled(0.2), fixed]
+
+
+@pytest.mark.parametrize("step", [s for m in ADDITIVE + PAIRS for s in sampled(m)], ids=repr)
+@pytest.mark.parametrize("adjacency", ["add", "remove", "substitute"])
+def test_cells_are_laws(step: Any, adjacency: str) -> None:
+    """Masses add up to 1, and the masses of both laws differ by the loss of their cell."""
+    try:
+        law = step_law(step, adjacency)
+    except ValueError:
+        assert adjacency == "substitute"
+        assert any(repr(pair) in repr(step) for pair in PAIRS)
+        return
+    assert isinstance(law, StepLaw)
+    cells = law.cells(EDGES)
+    for logs, lost in zip((cells.log_a, cells.log_b), law.infinite(), strict=True):
+        assert math.isclose(np.exp(logs).sum() + lost, 1.0, rel_tol=1e-12)
+    with np.errstate(invalid="ignore"):
+        loss = cells.log_b - cells.log_a
+    filled = np.isfinite(cells.log_a)
+    assert (filled == np.isfinite(cells.log_b)).all()
+    low = np.append(-np.inf, EDGES - cells.shift) - 2 * cells.error
+    high = np.append(EDGES + cells.shift, np.inf) + 2 * cells.error
+    assert ((low <= loss) & (loss <= high))[filled].all()
+    lowest, highest = law.support()
+    assert lowest <= highest
+    outside = (np.append(EDGES, np.inf) < lowest - 1e-9) | (
+        np.append(-np.inf, EDGES) > highest + 1e-9
+    )
+    assert not filled[outside].any()
+
+
+@pytest.mark.parametrize("mechanism", ADDITIVE, ids=repr)
+def test_orders_are_mirror_images(mechanism: Any) -> None:
+    for step in sampled(mechanism):
+        add, remove = step_law(step, "add").cells(EDGES), step_law(step, "remove").cells(EDGES)
+        inner = slice(1, -1)
+        off = np.abs(np.exp(add.log_a[inner]) - np.exp(remove.log_b[::-1][inner]))
+        atoms = np.exp(add.log_a[inner]).max()
+        # an atom that lies on an edge may be counted on either side
+        assert off.max() < 1e-12 or off.max() <= atoms
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.2, 5.0), st.floats(0.01, 0.99), st.sampled_from(["gaussian", "laplace"]))
+def test_substituted_laws_against_quadrature(noise: float, p: float, kind: str) -> None:
+    law_of = SubstitutedGaussian if kind == "gaussian" else SubstitutedLaplace
+    density = (stats.norm if kind == "gaussian" else stats.laplace).pdf
+    law = law_of(noise, p)
+    shift = 1.0 / noise
+    z = np.linspace(-45.0 - shift, 45.0 + shift, 200_001)
+    base = (1 - p) * density(z)
+    a, b = base + p * density(z, shift), base + p * density(z, -shift)
+    loss = np.log(np.maximum(b, 1e-300)) - np.log(np.maximum(a, 1e-300))
+    edges = np.array([-1.0, -0.3, -0.01, 0.02, 0.5])
+    masses = np.bincount(np.searchsorted(edges, loss), a * (z[1] - z[0]), minlength=6)
+    atoms = 2e-3 if kind == "gaussian" else 0.5  # an atom may lie beside an edge
+    assert np.abs(np.exp(law.cells(edges).log_a) - masses).max() < atoms
+    mirrored = law.cells(-edges[::-1])
+    assert np.exp(mirrored.log_b[::-1])[1:-1] == pytest.approx(
+        np.exp(law.cells(edges).log_a)[1:-1], rel=1e-9, abs=atoms * (kind == "laplace")
+    )
+
+
+def test_discrete_noise_adds_up() -> None:
+    """Against sums with the noise written out, far into the tails."""
+    sigma, shift = Fraction(5, 2), 2
+    ((law, _),) = composition_law(pe.DiscreteGaussianMechanism(sigma / shift, shift), "add")
+    k = np.arange(-400.0, 401.0)
+    log_weight = -(k**2) / (2 * float(sigma) ** 2)
+    log_total = np.logaddexp.reduce(log_weight)
+    loss = (2 * shift * k - shift**2) / (2 * float(sigma) ** 2)
+    for threshold in (-20.0, -1.0, 0.1, 3.0, 30.0):
+        cells = law.cells(np.array([threshold]))
+        expected = np.logaddexp.reduce(log_weight[loss > threshold]) - log_total
+        assert cells.log_a[1] == pytest.approx(expected, rel=1e-13)
+    laplace = pe.DiscreteLaplaceMechanism("1.5", 2)
+    ((law, _),) = composition_law(laplace, "add")
+    ratio = 1 / 1.5
+    assert law.support() == pytest.approx((-ratio, ratio), rel=1e-15)
+    base = math.exp(-1 / 3)
+    cells = law.cells(np.array([0.0]))
+    assert math.exp(cells.log_a[1]) == pytest.approx(base**2 / (1 + base), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "breakpoints"),
+    [
+        (stats.norm(0, 1), stats.norm(1, 1), ()),
+        (stats.norm(0, 1), stats.norm(0, 1.5), ()),
+        (stats.laplace(0, 1), stats.laplace(0.8, 1), ()),
+        (stats.logistic(0, 1), stats.logistic(1, 2), ()),
+        (stats.t(3), stats.t(3, loc=0.5), ()),
+        (stats.uniform(0, 1), stats.uniform(0.25, 1), ()),
+        (stats.triang(0.5), stats.uniform(0, 1), (0.5,)),
+        (stats.gamma(2.0), stats.gamma(3.0), ()),
+    ],
+)
+def test_distributions(p: Any, q: Any, breakpoints: Any) -> None:
+    """Masses of {L > x} against the tails of both distributions, whatever the loss's shape."""
+    law = step_law(pe.from_distributions(p, q, breakpoints=breakpoints), "add")
+    low, high = law.support()
+    edges = np.linspace(max(low, -3.0), min(high, 3.0), 12)[1:-1]
+    cells = law.cells(edges)
+    z = np.concatenate([d.ppf(np.linspace(1e-12, 1 - 1e-12, 200_001)) for d in (p, q)])
+    z = np.unique(z)
+    middle = 0.5 * (z[1:] + z[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = q.logpdf(middle) - p.logpdf(middle)
+    for logs, d in ((cells.log_a, p), (cells.log_b, q)):
+        masses = np.diff(d.cdf(z))
+        for i, edge in enumerate(edges):
+            above = masses[loss > edge].sum()
+            found = np.exp(logs[i + 1 :]).sum() + (law.infinite()[1] if d is q else 0.0)
+            near = masses[np.abs(loss - edge) < 1e-3].sum()
+            assert found == pytest.approx(above, abs=near + 1e-5)
+    assert (cells.error < 1e-9).all()
+
+
+def test_likelihood_ratio_is_the_same_law() -> None:
+    ratio = pe.from_log_likelihood_ratio(lambda x: x - 0.5, stats.norm())
+    gaussian = step_law(pe.GaussianMechanism(1.0), "add").cells(EDGES)
+    for other in (ratio, pe.from_distributions(stats.norm(), stats.norm(1.0))):
+        cells = step_law(other, "add").cells(EDGES)
+        assert cells.log_a == pytest.approx(gaussian.log_a, abs=1e-11)
+        assert cells.log_b == pytest.approx(gaussian.log_b, abs=1e-11)
+
+
+def test_different_supports_are_infinite_losses() -> None:
+    pair = pe.from_distributions(stats.uniform(0, 1), stats.uniform(0.25, 1))
+    assert step_law(pair, "add").infinite() == pytest.approx((0.25, 0.25), abs=1e-12)
+    assert step_law(pair, "remove").infinite() == pytest.approx((0.25, 0.25), abs=1e-12)
+    half = pe.from_log_likelihood_ratio(
+        lambda x: -math.inf if x < 0 else math.log(1.5), stats.norm(), infinite_mass=0.25
+    )
+    assert step_law(half, "add").infinite() == pytest.approx((0.5, 0.25), abs=1e-9)
+    finite = pe.from_probabilities(["1/2", "1/2", "0"], ["0", "1/2", "1/2"])
+    assert step_law(finite, "add").infinite() == (0.5, 0.5)
+    assert pe.delta(finite, 5.0) == 0.5
+    assert pe.epsilon(finite, 0.25) == math.inf
+    sampled_law = step_law(finite.poisson_sampled("1/2"), "add")
+    assert sampled_law.infinite() == (0.0, 0.25)
+    assert sampled_law.support() == pytest.approx((-math.log(2), 0.0))
+
+
+class Unnormalised(type(stats.norm(0, 1))):  # type: ignore[misc]
+    def logpdf(self, x: Any) -> Any:
+        return super().logpdf(x) + math.log(1.1)
+
+
+class OnlyDensity:
+    def logpdf(self, x: Any) -> Any:
+        return -x * x
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pe.from_distributions(stats.norm(), 3.0), "q must be a frozen continuous"),
+        (lambda: pe.from_distributions(stats.poisson(2.0), stats.norm()), "must be continuous"),
+        (lambda: pe.from_distributions(OnlyDensity(), stats.norm()), "has no ppf, isf, support"),
+        (
+            lambda: pe.from_distributions(stats.norm(), stats.norm(), breakpoints=[math.nan]),
+            "breakpoints",
+        ),
+        (
+            lambda: step_law(pe.from_distributions(stats.norm(), Unnormalised(stats.norm)), "add"),
+            "q must have total mass 1, got 1.1",
+        ),
+        (lambda: pe.from_log_likelihood_ratio(1.0, stats.norm()), "must be callable"),  # type: ignore[arg-type]
+        (
+            lambda: step_law(pe.from_log_likelihood_ratio(lambda x: x, stats.norm()), "add"),
+            "q must have total mass 1, got 1.64872",
+        ),
+        (
+            lambda: step_law(pe.from_log_likelihood_ratio(str, stats.norm()), "add"),
+            "Numba can compile",
+        ),
+        (
+            lambda: step_law(
+                pe.from_log_likelihood_ratio(lambda x: math.inf if x > 3 else 0.0, stats.norm()),
+                "add",
+            ),
+            "number or -inf",
+        ),
+        (
+            lambda: pe.from_log_likelihood_ratio(lambda x: 0.0 * x, stats.norm(), infinite_mass=2),
+            "infinite_mass must lie",
+        ),
+        (lambda: pe.from_probabilities([0.5, 0.6], [0.5, 0.5]), "p must add up to 1"),
+        (lambda: pe.from_probabilities([0.5, 0.5], [1.5, -0.5]), r"q\[0\] must lie in"),
+        (lambda: pe.from_probabilities([1.0], [0.5, 0.5]), "as many entries"),
+        (lambda: pe.from_probabilities([math.nan, 1.0], [0.5, 0.5]), "NaN"),
+        (lambda: pe.from_profile(0.5), "must be callable"),  # type: ignore[arg-type]
+        (lambda: pe.from_profile(lambda e: 1.5 - e), "must lie in"),
+        (lambda: pe.from_profile(lambda e: 0.1 + 0.1 * min(e, 1.0)), "must not increase"),
+        (lambda: pe.from_profile(lambda e: 0.5 if e < 1 else 0.0), "convex"),
+        (lambda: pe.from_profile(lambda e: 0.5, epsilon=[0.5, 1.0]), "increase from 0"),  # noqa: ARG005
+    ],
+)
+def test_bad_pairs(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_profile_dominates() -> None:
+    """Chords lie above the profile in both orders, by less for a finer grid."""
+    tight = pe.GaussianMechanism(2.0)
+    epsilon = np.array([0.0, 0.011, 0.5, 1.0, 2.0])
+    truth = pe.delta(tight, epsilon)
+    excess = []
+    for steps in (50, 400):
+        grid = np.linspace(0.0, 5.0, steps + 1)
+        pair = pe.from_profile(lambda e: pe.delta(tight, e), epsilon=grid)
+        for adjacency in ("add", "remove"):
+            found = pe.delta(pair, epsilon, adjacency=adjacency)
+            assert (found >= truth * (1 - 1e-12)).all()
+        excess.append((found / truth - 1).max())
+        gamma = pe.gamma_bound(pair, [0.01, 0.3])
+        assert (gamma >= pe.gamma_bound(tight, [0.01, 0.3])).all()
+    assert excess[1] < excess[0] / 30 < 0.1
+
+
+def test_profile_with_mass_at_infinity() -> None:
+    exact = pe.GenericMechanism(1.0, 0.01)
+    pair = pe.from_profile(lambda e: pe.delta(exact, e), epsilon=[0.0, 0.5, 1.0, 2.0])
+    grid = np.array([0.0, 0.25, 1.0, 3.0, 50.0])
+    assert pe.delta(pair, grid) == pytest.approx(pe.delta(exact, grid), rel=1e-12)
+    assert pe.epsilon(pair, 0.005) == math.inf
+    dented = pe.from_profile(lambda e: 0.5 if e < 1 else 0.0, convexify=True)
+    assert pe.delta(dented, 0.0) <= 0.5
+    assert pe.delta(dented, 1.01) == 0.0
