@@ -92,12 +92,14 @@ def gamma_bound(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     kappa : float or exact number (str, Fraction, Decimal)
         Success probability of the adversary without the release, in [0, 1].
     adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.gamma_bound`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -135,12 +137,14 @@ def delta(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     epsilon : float or exact number (str, Fraction, Decimal)
         In [0, ∞].
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -184,12 +188,14 @@ def epsilon(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     delta : float or exact number (str, Fraction, Decimal)
         In [0, 1].
     adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.epsilon`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
