@@ -38,7 +38,13 @@ ACCURACY = 1e-11  # the accuracy that the package's own answers keep
 
 
 class Bracket(NamedTuple):
-    """Bounds: the truth lies between them if the given values are the true ones of a curve."""
+    """Bounds between which the truth lies if the given values are the true ones of a curve.
+
+    Parameters
+    ----------
+    lower, upper : float or ndarray
+        Both bounds.
+    """
 
     lower: Any
     upper: Any
@@ -178,10 +184,12 @@ def trade_off_from_profile(
 
     Parameters
     ----------
-    profile, symmetric, accuracy
+    profile : callable, or pair of arrays
         As in `gamma_from_profile`: for T(A, B), the profile of the pair (B, A).
     alpha : array_like
         In [0, 1].
+    symmetric, accuracy
+        As in `gamma_from_profile`.
 
     Returns
     -------
