@@ -77,7 +77,7 @@ def trade_off(
     >>> import pyengine as pe
     >>> mechanism = pe.dp_sgd("1", "0.01", 1000)
     >>> pe.reference.trade_off(mechanism, "0.1", adjacency="add")
-    Value('0.805798868372046715010486161403', error=..., certified)
+    Value('0.8057988683720467150104861614...', error=..., certified)
     """
     return _curve(_asked(mechanism, adjacency, digits, threat_model), "alpha", alpha, "beta")
 
@@ -94,12 +94,14 @@ def gamma_bound(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     kappa : float or exact number (str, Fraction, Decimal)
         Success probability of the adversary without the release, in [0, 1].
     adjacency : {"add", "remove", "add_remove"}
         As in `pyengine.gamma_bound`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -120,7 +122,7 @@ def gamma_bound(
     --------
     >>> import pyengine as pe
     >>> pe.reference.gamma_bound(pe.dp_sgd("1", "0.01", 1000), "1e-3", digits=20).decimal(20)
-    '0.0040684478811425658560'
+    '0.004068447881142565856'
     """
     return _curve(_asked(mechanism, adjacency, digits, threat_model), "kappa", kappa, "gamma")
 
@@ -137,12 +139,14 @@ def delta(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     epsilon : float or exact number (str, Fraction, Decimal)
         In [0, ∞].
     adjacency : {"add_remove", "add", "remove"}
         As in `pyengine.delta`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -186,12 +190,14 @@ def epsilon(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     delta : float or exact number (str, Fraction, Decimal)
         In [0, 1].
     adjacency : {"add_remove", "add", "remove"}
         As in `pyengine.epsilon`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -214,7 +220,7 @@ def epsilon(
     >>> import pyengine as pe
     >>> lebeda = pe.dp_sgd("0.8", "0.001", 10_000)
     >>> pe.reference.epsilon(lebeda, "1e-7", adjacency="remove", digits=12).decimal(12)
-    '1.17076284317'
+    '1.17076284323'
     """
     bound = Fraction(_checks.probability("delta", delta))
     pair, signs, places = _asked(mechanism, adjacency, digits, threat_model)
