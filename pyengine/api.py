@@ -87,7 +87,7 @@ def _recognised(
     thing: Any, adjacency: str, method: str, threat_model: ThreatModel
 ) -> Mechanism | Questions:
     """Mechanism that an object of another library is, or what answers for it."""
-    from pyengine.interop import recognise
+    from pyengine.interop.recognise import recognise
 
     found = recognise(thing, adjacency)
     plain = method == "auto" and isinstance(threat_model, DifferentialPrivacy)
@@ -201,9 +201,10 @@ def trade_off(
         `pyengine.interop`.
     alpha : array_like
         Levels of the test, in [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         ``add``: H0 is the data without the record; ``remove``: H0 is the data with it;
-        ``add_remove``: lower convex hull of both functions.
+        ``add_remove``: lower convex hull of both functions; ``substitute``: another record takes
+        its place.
     method : {"auto", "closed_form", "spectral", "convolution", "exact", "lattice", "edgeworth", \
 "clt", "monte_carlo"}
         Engine; ``auto`` takes the fastest one whose error estimate is small enough, and never one
@@ -224,14 +225,17 @@ def trade_off(
     Raises
     ------
     ValueError
-        For an argument outside its domain.
+        For an argument outside its domain, or an adjacency that the mechanism does not define.
     AccuracyError
         Where no engine reaches that accuracy.
 
     Notes
     -----
     Accuracy over the domain is measured in the docs (theory/accuracy).  For levels near 1 the
-    result keeps its relative accuracy: 1 - α is exact there.
+    result keeps its relative accuracy: 1 - α is exact there.  ``exact`` and ``lattice``, which
+    answer for other noise than Gaussian, have proven bounds (theory/exact).  Under substitution
+    without replacement only bounds are known for more than one step, and values are the safe ones:
+    a lower bound of β, upper bounds of γ, δ and ε (theory/adjacency).
 
     References
     ----------
@@ -267,7 +271,7 @@ def gamma_bound(
         What is released.
     kappa : array_like
         Success probability of the adversary without the release, in [0, 1].
-    adjacency : {"add", "remove", "add_remove"}
+    adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `trade_off`.  The default has H0 without the record, as in the papers.
     method, threat_model, tolerance, bounds
         As in `trade_off`.
@@ -324,9 +328,9 @@ def delta(
         What is released.
     epsilon : array_like
         In [0, ∞].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         ``add``: H(without‖with) of the record; ``remove``: H(with‖without); ``add_remove``: the
-        larger one.
+        larger one; ``substitute``: another record takes its place.
     method, threat_model, tolerance, bounds
         As in `trade_off`.
 
@@ -376,7 +380,7 @@ def epsilon(
         What is released.
     delta : array_like
         In [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `delta`.
     method, threat_model, tolerance, bounds
         As in `trade_off`.

@@ -38,7 +38,13 @@ ACCURACY = 1e-11  # the accuracy that the package's own answers keep
 
 
 class Bracket(NamedTuple):
-    """Bounds: the truth lies between them if the given values are the true ones of a curve."""
+    """Bounds: the truth lies between them if the given values are the true ones of a curve.
+
+    Parameters
+    ----------
+    lower, upper : float or ndarray
+        lower <= truth <= upper.
+    """
 
     lower: Any
     upper: Any
@@ -178,10 +184,12 @@ def trade_off_from_profile(
 
     Parameters
     ----------
-    profile, symmetric, accuracy
+    profile
         As in `gamma_from_profile`: for T(A, B), the profile of the pair (B, A).
     alpha : array_like
         In [0, 1].
+    symmetric, accuracy
+        As in `gamma_from_profile`.
 
     Returns
     -------

@@ -108,6 +108,15 @@ def test_laplace(mu: float, steps: int, kappa: float, gamma: float) -> None:
     assert plain.lower < gamma < plain.upper
 
 
+def test_laplace_below_the_atom_of_the_largest_loss() -> None:
+    """All steps at their largest loss have probability (e^{-μ}/2)^N: below it γ = κ e^{Nμ}."""
+    mechanism, kappa = pe.LaplaceMechanism(2.0).composed(8), 1e-6
+    found = monte_carlo_gamma(mechanism, kappa, samples=5000)
+    gamma = kappa * np.exp(4.0)
+    assert found.lower < gamma < found.upper
+    assert found.value == pytest.approx(gamma, rel=1e-3)
+
+
 def test_laplace_one_step_is_closed_form() -> None:
     """Corollary 1 of Kaissis et al. 2023, in the range where e^{-μ}/2 <= α <= 1/2."""
     mechanism, alpha = pe.LaplaceMechanism(1.0), np.array([0.25, 0.4])

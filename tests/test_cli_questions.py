@@ -326,7 +326,10 @@ def test_doctor_finds_a_wrong_value(
 
 
 def test_gold_values_stand_in_the_tests_data() -> None:
-    import tomllib
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
 
     folder = Path(__file__).parent / "data"
     known = (folder / "dp_sgd_published.json").read_text() + (
@@ -394,3 +397,19 @@ def test_reader_that_leaves() -> None:
     )
     assert run.stderr == ""
     assert run.stdout.startswith("Gaussian, noise 0.8, p 0.001, 10,000 steps")
+
+
+def test_relaxed_answers_stand_beside_those_of_dp(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["tradeoff", "--noise", "1", "--p", "0.5", "--steps", "1", "--alpha", "0.1"]
+    assert main([*words, "--threat-model", "relaxed"]) == 0
+    printed = capsys.readouterr().out
+    assert "threat model relaxed; differential privacy in column dp" in printed
+    assert printed.splitlines()[-2].split() == ["α", "β", "dp", "engine"]
+    mechanism = pe.dp_sgd(1.0, 0.5, 1)
+    row = printed.splitlines()[-1].split()
+    assert float(row[1]) == pytest.approx(pe.trade_off(mechanism, 0.1, threat_model="relaxed"))
+    assert float(row[2]) == pytest.approx(pe.trade_off(mechanism, 0.1))
+    assert main([*words, "--threat-model", "relaxed", "--json", "--digits", "25"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["rows"]
+    assert found["value"].startswith("0.81820133")
+    assert found["dp"] == pe.trade_off(mechanism, 0.1)

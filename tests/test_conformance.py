@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -182,6 +183,18 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = json.loads(capsys.readouterr().out)
     assert len(content["rows"]) == 8 + 2
     assert {row["accountant"] for row in content["rows"]} == {"pyengine", "peer:Loose"}
+
+
+def test_the_guide_s_accountant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = Path(__file__).parents[1] / "docs" / "guides" / "accountants.md"
+    code = re.search(r"^```python\n(import math.*?)^```", guide.read_text("utf-8"), re.M | re.S)
+    assert code is not None
+    (tmp_path / "mine.py").write_text(code.group(1), "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert main(["conformance", "mine:MyAccountant", "--settings", "a"]) == 1
+    assert "2 of 2 answers are unsafe" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

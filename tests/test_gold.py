@@ -16,6 +16,7 @@ import pytest
 from pyengine.tables.cells import auto, reference
 from pyengine.tables.spec import Specification, load
 from pyengine.tables.units import units
+from pyengine.tables.workflows import KINDS
 from pyengine.verification.claims import Claim, read
 from pyengine.verification.verdicts import FAILURES, Rule, judge
 
@@ -23,7 +24,15 @@ GOLD = Path(__file__).parents[1] / "gold"
 SETS = sorted(path.parent.name for path in GOLD.glob("*/spec.toml"))
 DIGITS = 30
 # Workflows whose cells take many seconds; `make accuracy` takes them, too.
-SLOW = ("rarely sampled", "heavy tails", "sampled (", "two phases", "Hayes: Figure 5, q = 0.01")
+SLOW = (
+    "rarely sampled",
+    "heavy tails",
+    "sampled (",
+    "two phases",
+    "Hayes: Figure 5, q = 0.01",
+    "discrete Gaussian (noise_multiplier=3.5",
+    "sampled discrete Gaussian (steps=3)",
+)
 ALL = bool(os.environ.get("PYENGINE_ALL_POINTS"))
 
 
@@ -66,6 +75,19 @@ def test_thirty_digits(name: str) -> None:
         )
         assert lower <= value <= upper
         assert error <= value * Decimal(10) ** (1 - DIGITS)
+
+
+def test_the_set_is_large_and_covers_the_mechanisms() -> None:
+    everything = [line for name in SETS for line in lines(name)]
+    assert len(everything) >= 500
+    assert sum(path.stat().st_size for path in GOLD.rglob("*.*")) < 5e6
+    assert {line["mechanism"] for line in everything} >= set(KINDS) - {"FinitePair"}
+    assert any("FinitePair" in line["mechanism"] for line in everything)
+    assert any(line["mechanism"].startswith("[") for line in everything)  # phases
+    for kind in ("GaussianMechanism", "DiscreteGaussianMechanism", "RandomizedResponse"):
+        assert any(
+            line["mechanism"] == kind and line.get("sampling_probability") for line in everything
+        )
 
 
 def sample(size: int, *, slow: bool = ALL) -> list[tuple[str, int]]:

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 import pyengine as pe
 from pyengine.interop import (
+    find_noise_multiplier_for_advantage,
+    find_noise_multiplier_for_err_rates,
     from_dp_event,
     from_history,
     from_prvs,
@@ -199,6 +201,15 @@ def test_riskcal_calls() -> None:
     np.testing.assert_array_equal(beta, pe.trade_off(RUN, alpha))
     assert get_beta_for_dpsgd(0.8, 0.001, 10_000, 0.1) == beta[0, 1]
     assert get_advantage_for_dpsgd(0.8, 0.001, 10_000) == pe.delta(RUN, 0.0)
+
+
+def test_riskcal_calibration() -> None:
+    noise = find_noise_multiplier_for_advantage(0.1, sample_rate=0.01, num_steps=1000)
+    assert pe.delta(pe.dp_sgd(noise, 0.01, 1000), 0.0) <= 0.1
+    assert pe.delta(pe.dp_sgd(noise * (1 - 1e-9), 0.01, 1000), 0.0) > 0.1
+    noise = find_noise_multiplier_for_err_rates(0.01, 0.9, sample_rate=0.01, num_steps=1000)
+    assert pe.trade_off(pe.dp_sgd(noise, 0.01, 1000), 0.01) >= 0.9
+    assert pe.trade_off(pe.dp_sgd(noise * (1 - 1e-9), 0.01, 1000), 0.01) < 0.9
 
 
 def test_nothing_is_imported() -> None:

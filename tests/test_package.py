@@ -59,6 +59,7 @@ FLOORS = {
 REFERENCE_MAY_IMPORT = (
     "pyengine.reference",
     "pyengine.mechanisms",
+    "pyengine.threat_models",
     "pyengine.errors",
     "pyengine._checks",
 )

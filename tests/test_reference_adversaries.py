@@ -86,3 +86,52 @@ def test_one_step_without_susceptibility_is_central() -> None:
 def test_bad_input(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+QUICK: dict[str, Any] = {"digits": 15}
+
+
+ORDERS = ("add", "remove", "add_remove")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "dimension", "adjacencies"),
+    [
+        (pe.LaplaceMechanism("1"), 1, ORDERS),
+        (pe.LaplaceMechanism("0.5").poisson_sampled("0.3"), 1, ORDERS),
+        (pe.GaussianMechanism("1"), 30, ("remove",)),
+        (pe.GaussianMechanism("0.7").composed(2), 10**6, ("add",)),
+    ],
+    ids=["laplace", "sampled laplace", "gaussian", "many dimensions"],
+)
+def test_all_questions(
+    mechanism: pe.Mechanism, dimension: int, adjacencies: tuple[str, ...]
+) -> None:
+    """The four questions of pyengine.reference against the engines, and the hull."""
+    model = pe.threat_models.Relaxed(dimension)
+    for adjacency in adjacencies:
+        words: dict[str, Any] = {"adjacency": adjacency, "threat_model": model}
+        true_delta = pe.reference.delta(mechanism, "0.001", **words, **QUICK)
+        asked = (
+            ("trade_off", 0.45, 1e-13),
+            ("gamma_bound", 0.02, 1e-13),
+            ("delta", 0.001, 1e-13 + 1e-15 / float(true_delta)),
+            ("epsilon", 0.5 * float(true_delta), 1e-12 + 1e-14 / float(true_delta)),
+        )
+        for name, argument, error in asked:
+            truth = getattr(pe.reference, name)(mechanism, argument, **words, **QUICK)
+            found = getattr(pe, name)(mechanism, argument, **words)
+            assert not truth.certified
+            assert found == pytest.approx(float(truth), rel=error), name
+
+
+def test_weights_and_nothing() -> None:
+    mixed = pe.compose(pe.GaussianMechanism("1"), pe.GaussianMechanism("2"))
+    for combination in ("weighted", "mean"):
+        model = pe.threat_models.Relaxed(3, combination)
+        words: dict[str, Any] = {"adjacency": "add", "threat_model": model}
+        truth = pe.reference.trade_off(mixed, "0.25", **words, **QUICK)
+        assert pe.trade_off(mixed, 0.25, **words) == pytest.approx(float(truth), 1e-13)
+    assert pe.reference.trade_off(pe.compose(), "0.25", threat_model="relaxed") == 0.75
+    laplace = pe.reference.epsilon(pe.LaplaceMechanism("0.5"), 0, threat_model="relaxed", **QUICK)
+    assert float(laplace) == pytest.approx(2.0, rel=1e-14)

@@ -17,6 +17,7 @@ import pytest
 
 import pyengine as pe
 from pyengine import api, mechanisms
+from pyengine.engines.select import ADJACENCIES
 from pyengine.plots import Curve, gamma_png
 from pyengine.tables import cells as table_cells
 from pyengine.tables import files
@@ -289,6 +290,7 @@ def test_columns_hold_single_numbers_and_json_the_rest() -> None:
     ]
     assert found[0]["steps"] is None
     assert json.loads(found[-1]["mechanism"] or "")[0]["q"] == ["1/2", "1/2"]
+    assert found[-1]["steps"] is None
 
 
 @pytest.mark.parametrize(
@@ -521,6 +523,24 @@ def test_summary_is_aligned(built_in: list[Row]) -> None:
     table = lines[header : header + 2 + len(specification.workflows)]
     assert len({len(line) for line in table}) == 1
     assert "Lebeda et al. 2024   1.1708   0.9472   0.7824   0.6286" in lines
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_summary_of_every_adjacency(adjacency: str) -> None:
+    specification = parse(GAMMA.replace("add", adjacency) + ONE_RUN, "test")
+    text = summary(specification, table_of(specification))
+    assert f"(adjacency {adjacency}: " in text
+
+
+def test_summary_of_other_mechanisms() -> None:
+    text = "[delta]\nepsilon = [1]\nadjacency = ['add']\n" + PHASES + LAPLACE + EVERY_KIND
+    specification = parse(text, "test")
+    cell = table_cells.Cell("1e-4333", "1e-4333", "1e-4333", "0", "bound", "test")
+    work = units(specification)
+    table = list(rows(specification, work, {unit.index: [cell] for unit in work}))
+    lines = summary(specification, table).splitlines()
+    assert lines[0].split()[:2] == ["workflow", "mechanism"]
+    assert "GaussianMechanism + GaussianMechanism" in lines[2]
 
 
 def test_many_runs_stay_readable() -> None:

@@ -135,16 +135,20 @@ def test_reads_what_the_table_writes(tmp_path: Path) -> None:
     spec.write_text(
         'formats = ["csv", "jsonl"]\n[epsilon]\ndelta = ["1e-5"]\nadjacency = ["add", "remove"]\n'
         '[[workflow]]\nname = "run"\nnoise_multiplier = [0.8, 1]\nsampling_probability = 0.001\n'
-        'steps = 10_000\n[[workflow]]\nname = "phases"\n'
+        'steps = 10_000\n[[workflow]]\nname = "pair"\nmechanism = "FinitePair"\n'
+        'p = ["1/4", "3/4"]\nq = ["3/4", "1/4"]\nsteps = 7\n[[workflow]]\nname = "phases"\n'
         '[[workflow.phase]]\nmechanism = "GaussianMechanism"\nnoise_multiplier = 3\nsteps = 2\n'
         '[[workflow.phase]]\nmechanism = "GaussianMechanism"\nnoise_multiplier = 2\nsteps = 1\n'
     )
     assert main(["table", str(spec), "-o", str(tmp_path)]) == 0
     from_csv = read(tmp_path / "table.csv")
     assert from_csv == read(tmp_path / "table.jsonl")
-    assert len(from_csv) == 6
+    assert len(from_csv) == 8
     assert from_csv[0].mechanism == RUN
     assert from_csv[0].adjacency == "add"
+    assert from_csv[4].mechanism == pe.from_probabilities(["1/4", "3/4"], ["3/4", "1/4"]).composed(
+        7
+    )
     phases = pe.GaussianMechanism("3").composed(2) + pe.GaussianMechanism("2").composed(1)
     assert from_csv[-1].mechanism == phases
     assert from_csv[-1].lower is not None

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal, Inexact, localcontext
+from decimal import ROUND_HALF_EVEN, Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, TextIO
 
@@ -24,8 +24,7 @@ def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
     """Text with so many significant digits; bounds are rounded outwards by their ``rounding``."""
     if not math.isfinite(value):
         return str(value)
-    with localcontext(prec=digits, rounding=rounding) as context:
-        rounded = context.create_decimal(value)
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(value)
     return f"{float(rounded):.{digits}g}"  # 15 digits survive the way through a double
 
 
@@ -37,8 +36,8 @@ def decimal(value: Any, digits: int, rounding: str) -> str:
     if not isfinite(value):
         return str(float(value))
     numerator, denominator = to_rational(value._mpf_)
-    with localcontext(prec=digits, rounding=rounding) as context:
-        quotient = context.divide(Decimal(numerator), Decimal(denominator))
+    context = Context(prec=digits, rounding=rounding)
+    quotient = context.divide(Decimal(numerator), Decimal(denominator))
     if not quotient:
         return "0"
     if quotient.adjusted() >= -4:
@@ -60,12 +59,11 @@ def in_words(mechanism: Mechanism) -> list[str]:
 
 def _short(value: Any) -> str:
     if isinstance(value, Fraction):
-        with localcontext(prec=30) as context:
-            context.clear_flags()
-            quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-            exact = not context.flags[Inexact]
+        context = Context(prec=30)
+        quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+        exact = not context.flags[Inexact]
         # as it was written, if that was a decimal number
-        return f"{quotient.normalize():f}" if exact else f"{value} = {float(value):.6g}"
+        return f"{quotient.normalize(context):f}" if exact else f"{value} = {float(value):.6g}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -145,6 +145,10 @@ def run(arguments: argparse.Namespace) -> int:
         rows = _precisely(mechanism, arguments, texts, digits)
     else:
         rows = _quickly(mechanism, arguments, values)
+    if arguments.threat_model != "dp":
+        # never a relaxed guarantee without the one of differential privacy beside it
+        for row, worst in zip(rows, _under_dp(mechanism, arguments, values), strict=True):
+            row["dp"] = worst["value"]
     if arguments.json:
         print_json(
             {
@@ -200,14 +204,19 @@ def _quickly(
         return [row for value in values for row in _one(ask, value)]
 
 
+def _under_dp(
+    mechanism: Mechanism, arguments: argparse.Namespace, values: list[float]
+) -> list[dict[str, Any]]:
+    same = {**vars(arguments), "threat_model": "dp", "method": "auto"}
+    return _quickly(mechanism, argparse.Namespace(**same), values)
+
+
 def _precisely(
     mechanism: Mechanism, arguments: argparse.Namespace, texts: list[str], digits: int
 ) -> list[dict[str, Any]]:
     """Rows in arbitrary precision, as decimal strings."""
-    if arguments.method not in ("auto", "reference") or arguments.threat_model != "dp":
-        raise CommandError(
-            f"--digits above {DOUBLE} takes --method auto or reference and --threat-model dp"
-        )
+    if arguments.method not in ("auto", "reference"):
+        raise CommandError(f"--digits above {DOUBLE} takes --method auto or reference")
     try:
         from pyengine import reference
     except ImportError as error:
@@ -217,7 +226,13 @@ def _precisely(
     ask = getattr(reference, arguments.asked.question)
 
     def answer(text: str) -> dict[str, Any]:
-        found = ask(mechanism, text, adjacency=arguments.adjacency, digits=digits)
+        found = ask(
+            mechanism,
+            text,
+            adjacency=arguments.adjacency,
+            threat_model=arguments.threat_model,
+            digits=digits,
+        )
         return {
             "value": decimal(found, digits, ROUND_HALF_EVEN),
             "lower": decimal(found.lower, digits, ROUND_FLOOR),
@@ -260,6 +275,9 @@ def _print(
     for line in in_words(mechanism):
         print(line)
     print(f"adjacency {arguments.adjacency}")
+    relaxed = arguments.threat_model != "dp"
+    if relaxed:
+        print(f"threat model {arguments.threat_model}; differential privacy in column dp")
     print()
     heads = [asked.argument, asked.symbol]
     roundings = {"value": ROUND_HALF_EVEN}
@@ -277,8 +295,11 @@ def _print(
                 for key, how in roundings.items()
             ]
             cells.append(row["engine"])
+        if relaxed:
+            worst, shown = row["dp"], min(digits, DOUBLE)
+            cells.insert(-1, "refused" if worst is None else _shown(worst, shown, ROUND_HALF_EVEN))
         table.append([text, *cells])
-    print_table([*heads, "engine"], table)
+    print_table([*heads, *(["dp"] if relaxed else []), "engine"], table)
 
 
 def _shown(value: float | str, digits: int, rounding: str) -> str:

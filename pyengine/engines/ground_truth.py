@@ -10,6 +10,7 @@ import numpy as np
 
 from pyengine.answers import Answer, FloatArray, names
 from pyengine.mechanisms import Mechanism
+from pyengine.threat_models import ThreatModel
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -30,10 +31,13 @@ class GroundTruth:
         What is released.
     adjacency : str
         A word that `pyengine.reference` knows.
+    threat_model : ThreatModel
+        The adversary.
     """
 
-    def __init__(self, mechanism: Mechanism, adjacency: str) -> None:
+    def __init__(self, mechanism: Mechanism, adjacency: str, threat_model: ThreatModel) -> None:
         self.mechanism, self.adjacency = mechanism, adjacency
+        self.threat_model = threat_model
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α)."""
@@ -55,7 +59,13 @@ class GroundTruth:
 
     def _ask(self, question: Callable[..., Value], arguments: FloatArray) -> Answer:
         values = [
-            question(self.mechanism, float(x), adjacency=self.adjacency, digits=DIGITS)
+            question(
+                self.mechanism,
+                float(x),
+                adjacency=self.adjacency,
+                threat_model=self.threat_model,
+                digits=DIGITS,
+            )
             for x in arguments
         ]
         return Answer(

@@ -29,6 +29,7 @@ from pyengine.mechanisms import Mechanism, steps_of
 __all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample", "saddle_tilt"]
 
 SAMPLES, SEED, CONFIDENCE = 10**6, 0, 0.99
+STEEPEST = 1e4  # largest tilt times the range of a step's loss
 
 
 class Sample:
@@ -227,9 +228,11 @@ def saddle_tilt(terms: list[Loss], kappa: float) -> tuple[float, float]:
         return k - tilt * slope - math.log(2.0 * mills), slope
 
     target = math.log(kappa)
-    low, high = 0.0, 1.0
-    while high < 1e6 and centre(high)[0] > target:
-        high *= 2.0
+    # where κ is below the largest loss's atom, no tilt is large enough
+    largest = STEEPEST / max(float(np.ptp(t.loss)) for t in terms)
+    low, high = 0.0, min(1.0, largest)
+    while high < largest and centre(high)[0] > target:
+        high = min(2.0 * high, largest)
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if centre(middle)[0] > target else (low, middle)

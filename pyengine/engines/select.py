@@ -63,6 +63,10 @@ def questions(
         Where no engine can answer for the mechanism.
     """
     model = threat_model_of(threat_model)
+    if method == "reference":
+        from pyengine.engines.ground_truth import GroundTruth
+
+        return GroundTruth(mechanism, adjacency, model)
     if isinstance(model, Relaxed):
         from pyengine.engines.relaxed_select import relaxed_questions
 
@@ -78,10 +82,6 @@ def questions(
         from pyengine.engines.published import published
 
         return published(mechanism, adjacency, method)
-    if method == "reference":
-        from pyengine.engines.ground_truth import GroundTruth
-
-        return GroundTruth(mechanism, adjacency)
     if adjacency == "add_remove":
         add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
         if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):

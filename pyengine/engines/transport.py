@@ -91,6 +91,8 @@ def loss_table(step: Step, steps: int, tilt: float, *, reversed_: bool) -> LossT
         return own + power * gain(z)
 
     cell = min(FINEST, 1.0 / (16.0 * mu))
+    if not gaussian:
+        cell = min(cell, 0.5 / (1.0 + abs(power)))  # the density may change e-fold in each
     z = np.linspace(*ends, max(16, math.ceil((ends[1] - ends[0]) / cell)) + 1)
     atoms = (-math.inf, -math.inf)
     if not gaussian:
@@ -105,7 +107,7 @@ def loss_table(step: Step, steps: int, tilt: float, *, reversed_: bool) -> LossT
         return sign * gain(_inverse(points, x, z, log_density(z) - total))
 
     inside = np.flatnonzero(np.abs(x) <= WIDEST)
-    low, high = (x[0], x[-1]) if not gaussian else (x[inside[0]], x[inside[-1]])
+    low, high = x[inside[0]], x[inside[-1]]  # atoms begin there, or hardly any mass is left
     cells = 512
     while cells <= MAX_CELLS:
         table, bias = _cubics(loss_at, float(low), float(high), cells)

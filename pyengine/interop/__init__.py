@@ -12,12 +12,19 @@ from pyengine.interop.histories import from_history, to_history
 from pyengine.interop.profiles import Profile
 from pyengine.interop.prvs import from_prvs, to_prvs
 from pyengine.interop.recognise import recognise
-from pyengine.interop.riskcal import get_advantage_for_dpsgd, get_beta_for_dpsgd
+from pyengine.interop.riskcal import (
+    find_noise_multiplier_for_advantage,
+    find_noise_multiplier_for_err_rates,
+    get_advantage_for_dpsgd,
+    get_beta_for_dpsgd,
+)
 from pyengine.interop.sampled import SampledTradeOff
 
 __all__ = [
     "Profile",
     "SampledTradeOff",
+    "find_noise_multiplier_for_advantage",
+    "find_noise_multiplier_for_err_rates",
     "from_dp_event",
     "from_history",
     "from_prvs",

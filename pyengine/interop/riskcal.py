@@ -11,7 +11,12 @@ from pyengine import _checks
 from pyengine.engines.select import questions
 from pyengine.mechanisms import dp_sgd
 
-__all__ = ["get_advantage_for_dpsgd", "get_beta_for_dpsgd"]
+__all__ = [
+    "find_noise_multiplier_for_advantage",
+    "find_noise_multiplier_for_err_rates",
+    "get_advantage_for_dpsgd",
+    "get_beta_for_dpsgd",
+]
 
 
 def _asked(noise_multiplier: float, sample_rate: float, num_steps: int) -> Any:
@@ -73,3 +78,72 @@ def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_ste
     """
     asked = _asked(noise_multiplier, sample_rate, num_steps)
     return float(asked.profile(np.zeros(1)).value[0])
+
+
+def find_noise_multiplier_for_advantage(
+    advantage: float, sample_rate: float, num_steps: int
+) -> float:
+    """Smallest noise multiplier whose advantage is at most a given one, as ``riskcal`` calls it.
+
+    Parameters
+    ----------
+    advantage : float
+        Largest difference of true and false positive rate, in (0, 1).
+    sample_rate, num_steps
+        As of `pyengine.dp_sgd`.
+
+    Returns
+    -------
+    float
+        On the safe side, as that of `pyengine.calibrate`.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain, or a target out of reach.
+
+    Examples
+    --------
+    >>> from pyengine.interop import find_noise_multiplier_for_advantage
+    >>> round(find_noise_multiplier_for_advantage(0.1, sample_rate=0.01, num_steps=1000), 6)
+    1.42244
+    """
+    from pyengine.calibration import calibrate
+    from pyengine.targets import Advantage
+
+    return float(calibrate(lambda s: dp_sgd(s, sample_rate, num_steps), Advantage(advantage)))
+
+
+def find_noise_multiplier_for_err_rates(
+    alpha: float, beta: float, sample_rate: float, num_steps: int
+) -> float:
+    """Smallest noise multiplier that keeps the false negative rate up, as ``riskcal`` calls it.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        False positive rate, and the least false negative rate of a test with it, in (0, 1).
+    sample_rate, num_steps
+        As of `pyengine.dp_sgd`.
+
+    Returns
+    -------
+    float
+        On the safe side, as that of `pyengine.calibrate`.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain, or a target out of reach.
+
+    Examples
+    --------
+    >>> from pyengine.interop import find_noise_multiplier_for_err_rates
+    >>> noise = find_noise_multiplier_for_err_rates(0.01, 0.9, sample_rate=0.01, num_steps=1000)
+    >>> round(noise, 6)
+    0.633281
+    """
+    from pyengine.calibration import calibrate
+    from pyengine.targets import TradeOff
+
+    return float(calibrate(lambda s: dp_sgd(s, sample_rate, num_steps), TradeOff(alpha, beta)))

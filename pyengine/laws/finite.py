@@ -91,14 +91,7 @@ class FiniteLaw:
         loss, log_a = np.asarray(loss, dtype=float), np.asarray(log_a, dtype=float)
         order = np.argsort(loss, kind="stable")
         loss, log_a = loss[order], log_a[order]
-        starts = group_starts(loss)
-        return cls(
-            loss[starts],
-            logsumexp_groups(log_a, starts),
-            logsumexp_groups(log_a + loss, starts),
-            a_infinite,
-            b_infinite,
-        )
+        return _grouped(loss, log_a, log_a + loss, a_infinite, b_infinite)
 
     @property
     def reversed(self) -> FiniteLaw:
@@ -124,7 +117,7 @@ class FiniteLaw:
             loss = np.concatenate([[math.log1p(-p)], loss])
             log_a = np.concatenate([[lost], log_a])
             log_b = np.concatenate([[lost + math.log1p(-p)], log_b])
-        return FiniteLaw(loss, log_a, log_b, 0.0, p * self.b_infinite)
+        return _grouped(loss, log_a, log_b, 0.0, p * self.b_infinite)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest finite loss."""
@@ -167,6 +160,24 @@ def sampled_loss(probability: float, loss: FloatArray) -> FloatArray:
         near = np.log1p(probability * np.expm1(np.minimum(loss, 1.0)))
     far = np.logaddexp(math.log1p(-probability), math.log(probability) + loss)
     return np.asarray(np.where(loss < 1.0, near, far))
+
+
+def _grouped(
+    loss: FloatArray,
+    log_a: FloatArray,
+    log_b: FloatArray,
+    a_infinite: float,
+    b_infinite: float,
+) -> FiniteLaw:
+    """Law of sorted atoms, those of equal losses merged."""
+    starts = group_starts(loss)
+    return FiniteLaw(
+        loss[starts],
+        logsumexp_groups(log_a, starts),
+        logsumexp_groups(log_b, starts),
+        a_infinite,
+        b_infinite,
+    )
 
 
 def group_starts(loss: FloatArray) -> npt.NDArray[np.intp]:

@@ -72,13 +72,10 @@ def hull(pair: Pair, alpha: Fraction, wanted: str, digits: float) -> Answer:
         answer = pair.trade_off(alpha, sign, wanted, digits)
         if answer.threshold is None:
             return answer
-        u = to_fraction(answer.threshold)
-        # T(P, Q) belongs to H(Q || P) and the other way round.
-        own, other = pair.profile(u, -sign, digits), pair.profile(u, sign, digits)
-        if not own.value < other.value:
-            certified = answer.certified and own.certified and other.certified
-            return Answer(answer.value, certified, answer.threshold)
-        ends.append(u)
+        met = _met(pair, answer, sign, wanted, digits)
+        if met is not None:
+            return met
+        ends.append(to_fraction(answer.threshold))
     if min(ends) <= 0 <= max(ends):
         return _line(pair, Fraction(0), alpha, wanted, digits)
     low, high = ends
@@ -92,6 +89,34 @@ def hull(pair: Pair, alpha: Fraction, wanted: str, digits: float) -> Answer:
         else:
             return _line(pair, middle, alpha, wanted, digits)
     return _line(pair, low, alpha, wanted, digits)
+
+
+def _met(pair: Pair, answer: Answer, sign: int, wanted: str, digits: float) -> Answer | None:
+    """Return a function's value if the hull meets it there, None if the hull lies below.
+
+    The hull is lower by no more than the other divergence exceeds the function's own one, which
+    must be told to the digits of the value and not to those of the divergences: both are near 1
+    where β is tiny.
+    """
+    assert answer.threshold is not None
+    u = to_fraction(answer.threshold)
+    with precision(64):
+        size = abs(answer.value).lower()
+        missing = float((-size.log() / arb(10).log()).mid()) if size > 0 else 0.0
+    for places in (digits, digits + max(missing, 0.0) + 3.0):
+        # T(P, Q) belongs to H(Q || P) and the other way round.
+        own, other = pair.profile(u, -sign, places), pair.profile(u, sign, places)
+        if own.value < other.value:
+            return None
+        with precision(int(4 * places) + 200):
+            excess = (other.value - own.value).upper()
+            if excess <= size * arb(10) ** -int(digits + 1):
+                low = answer.value - excess.max(arb(0))
+                high = answer.value + excess.max(arb(0))
+                value = answer.value.union(low if wanted == "beta" else high)
+                certified = answer.certified and own.certified and other.certified
+                return Answer(value, certified, answer.threshold)
+    raise AccuracyError(f"{digits:g} digits of the hull were not reached; ask for fewer digits")
 
 
 def _line(pair: Pair, u: Fraction, alpha: Fraction, wanted: str, digits: float) -> Answer:

@@ -13,14 +13,15 @@ from pyengine import _checks
 from pyengine.mechanisms import Mechanism
 from pyengine.reference.answers import Answer, Pair, hull, larger
 from pyengine.reference.balls import exact, precision
-from pyengine.reference.pairs import pair_of
+from pyengine.reference.pairs import ADJACENCIES, SIGNS, pair_of
+from pyengine.reference.relaxed import length_pair
 from pyengine.reference.value import Value, make
+from pyengine.threat_models import Relaxed, ThreatModel, threat_model_of
 
 __all__ = ["delta", "epsilon", "gamma_bound", "trade_off"]
 
-ADJACENCIES = ("add", "remove", "add_remove")
-SIGNS = {"add": 1, "remove": -1}
 MOST_DIGITS = 200
+Asked = tuple[Pair | None, tuple[int, ...], int]  # the pair, its orders, digits
 
 
 def trade_off(
@@ -28,6 +29,7 @@ def trade_off(
     alpha: _checks.NumberLike,
     *,
     adjacency: str = "add_remove",
+    threat_model: str | ThreatModel = "dp",
     digits: int = 30,
 ) -> Value:
     """Type-II error β of the best test at level α, in arbitrary precision.
@@ -39,8 +41,10 @@ def trade_off(
         the binary numbers that they are.
     alpha : float or exact number (str, Fraction, Decimal)
         Level of the test, in [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.trade_off`.
+    threat_model : {"dp", "relaxed"} or ThreatModel
+        As in `pyengine.trade_off`; relaxed answers are estimates, on which two computations agree.
     digits : int
         Significant decimal digits, in [1, 200].
 
@@ -71,9 +75,9 @@ def trade_off(
     >>> import pyengine as pe
     >>> mechanism = pe.dp_sgd("1", "0.01", 1000)
     >>> pe.reference.trade_off(mechanism, "0.1", adjacency="add")
-    Value('0.805798868372046715010486161403', error=..., certified)
+    Value('0.8057988683720467150104861614...', error=..., certified)
     """
-    return _curve(mechanism, "alpha", alpha, adjacency, digits, "beta")
+    return _curve(_asked(mechanism, adjacency, digits, threat_model), "alpha", alpha, "beta")
 
 
 def gamma_bound(
@@ -81,18 +85,21 @@ def gamma_bound(
     kappa: _checks.NumberLike,
     *,
     adjacency: str = "add",
+    threat_model: str | ThreatModel = "dp",
     digits: int = 30,
 ) -> Value:
     """Reconstruction robustness γ(κ), in arbitrary precision.
 
     Parameters
     ----------
-    mechanism, digits
+    mechanism
         As in `trade_off`.
     kappa : float or exact number (str, Fraction, Decimal)
         Success probability of the adversary without the release, in [0, 1].
-    adjacency : {"add", "remove", "add_remove"}
+    adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.gamma_bound`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -113,9 +120,9 @@ def gamma_bound(
     --------
     >>> import pyengine as pe
     >>> pe.reference.gamma_bound(pe.dp_sgd("1", "0.01", 1000), "1e-3", digits=20).decimal(20)
-    '0.0040684478811425658560'
+    '0.004068447881142565856'
     """
-    return _curve(mechanism, "kappa", kappa, adjacency, digits, "gamma")
+    return _curve(_asked(mechanism, adjacency, digits, threat_model), "kappa", kappa, "gamma")
 
 
 def delta(
@@ -123,18 +130,21 @@ def delta(
     epsilon: _checks.NumberLike,
     *,
     adjacency: str = "add_remove",
+    threat_model: str | ThreatModel = "dp",
     digits: int = 30,
 ) -> Value:
     """Privacy profile δ(ε), in arbitrary precision.
 
     Parameters
     ----------
-    mechanism, digits
+    mechanism
         As in `trade_off`.
     epsilon : float or exact number (str, Fraction, Decimal)
         In [0, ∞].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -157,7 +167,7 @@ def delta(
     >>> pe.reference.delta(pe.dp_sgd("0.8", "0.001", 10_000), 1, digits=12).decimal(12)
     '5.31959137797e-7'
     """
-    pair, signs, places = _asked(mechanism, adjacency, digits)
+    pair, signs, places = _asked(mechanism, adjacency, digits, threat_model)
     if epsilon == math.inf:
         return _largest(signs, places, lambda sign, _: Answer(_infinite(pair, sign), True, None))
     bound = Fraction(_checks.non_negative("epsilon", epsilon))
@@ -171,18 +181,21 @@ def epsilon(
     delta: _checks.NumberLike,
     *,
     adjacency: str = "add_remove",
+    threat_model: str | ThreatModel = "dp",
     digits: int = 30,
 ) -> Value:
     """Inverse of the privacy profile, in arbitrary precision.
 
     Parameters
     ----------
-    mechanism, digits
+    mechanism
         As in `trade_off`.
     delta : float or exact number (str, Fraction, Decimal)
         In [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.epsilon`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -205,10 +218,10 @@ def epsilon(
     >>> import pyengine as pe
     >>> lebeda = pe.dp_sgd("0.8", "0.001", 10_000)
     >>> pe.reference.epsilon(lebeda, "1e-7", adjacency="remove", digits=12).decimal(12)
-    '1.17076284317'
+    '1.17076284323'
     """
     bound = Fraction(_checks.probability("delta", delta))
-    pair, signs, places = _asked(mechanism, adjacency, digits)
+    pair, signs, places = _asked(mechanism, adjacency, digits, threat_model)
     if pair is None:
         return _exactly(Fraction(0))
     return _largest(signs, places, lambda sign, more: _epsilon(pair, bound, sign, more))
@@ -232,11 +245,9 @@ def _epsilon(pair: Pair, bound: Fraction, sign: int, digits: int) -> Answer:
     return pair.epsilon(bound, sign, digits)
 
 
-def _curve(
-    mechanism: Mechanism, name: str, level: Any, adjacency: str, digits: int, wanted: str
-) -> Value:
+def _curve(asked: Asked, name: str, level: Any, wanted: str) -> Value:
     alpha = Fraction(_checks.probability(name, level))
-    pair, signs, places = _asked(mechanism, adjacency, digits)
+    pair, signs, places = asked
     if pair is None or alpha == 1:
         return _exactly(1 - alpha if wanted == "beta" else alpha)
     if alpha == 0:
@@ -251,14 +262,21 @@ def _curve(
 
 
 def _asked(
-    mechanism: Mechanism, adjacency: str, digits: int
-) -> tuple[Pair | None, tuple[int, ...], int]:
+    mechanism: Mechanism, adjacency: str, digits: int, threat_model: str | ThreatModel
+) -> Asked:
     word = _checks.choice("adjacency", adjacency, ADJACENCIES)
     places = _checks.count("digits", digits, least=1)
     if places > MOST_DIGITS:
         raise ValueError(f"digits must be at most {MOST_DIGITS}, got {digits!r}")
-    signs = (1, -1) if word == "add_remove" else (SIGNS[word],)
-    return pair_of(mechanism), signs, places
+    model = threat_model_of(threat_model)
+    if isinstance(model, Relaxed):
+        if word not in SIGNS:
+            raise ValueError(
+                f"adjacency must be 'add', 'remove' or 'add_remove' there, got {word!r}"
+            )
+        return length_pair(mechanism, model), SIGNS[word], places
+    pair, signs = pair_of(mechanism, word)
+    return pair, signs, places
 
 
 def _largest(signs: tuple[int, ...], digits: int, question: Callable[[int, int], Answer]) -> Value:

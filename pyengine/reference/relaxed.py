@@ -7,26 +7,22 @@ roots of distribution functions, not the closed forms that the engines use.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
-from flint import arb
 
 from pyengine.mechanisms import (
     GaussianMechanism,
     LaplaceMechanism,
     Mechanism,
     PoissonSampled,
+    Step,
     steps_of,
 )
-from pyengine.reference.noncentral import Run, agreed, exact, solve, tails
+from pyengine.reference.length import LengthPair
+from pyengine.threat_models import Relaxed
 
-__all__ = ["log_trade_off"]
-
-# Lower and upper tail of P, lower and upper tail of Q, densities of both, at a distance.
-Laws = Callable[[arb, int], tuple[arb, arb, arb, arb, arb, arb]]
+__all__ = ["length_pair", "log_trade_off"]
 
 
 def log_trade_off(
@@ -76,89 +72,38 @@ def log_trade_off(
         raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
     if adjacency not in ("add", "remove"):
         raise ValueError(f"adjacency must be 'add' or 'remove', got {adjacency!r}")
-    square, probability, laplace = _parameters(mechanism)
-
-    def compute(run: Run, bits: int) -> arb:
-        laws = _folded_laplace(square) if laplace else _squared_length(square, dimension, run)
-        high = _highest(float(square), 1 if laplace else dimension, float(min(level, 1 - level)))
-        return _log_beta(laws, exact(level), exact(probability), adjacency, bits, high)
-
-    value = agreed(compute, digits)
+    pair = length_pair(mechanism, Relaxed(dimension))
+    if pair is None:
+        raise ValueError(f"mechanism must be one that releases something, got {mechanism!r}")
+    value = pair.log_beta(level, 1 if adjacency == "add" else -1, digits)
     with mpmath.workdps(digits + 5):
         return +mpmath.mpf(value.str(digits + 5, radius=False))
 
 
-def _parameters(mechanism: Mechanism) -> tuple[Fraction, Fraction, bool]:
-    """Square of the effect, sampling probability, and whether the noise is Laplace."""
-    steps = steps_of(mechanism)
+def length_pair(mechanism: Mechanism, model: Relaxed) -> LengthPair | None:
+    """Return the pair of laws of the length; None if nothing about the record is released."""
+    dimension = model.dimension
+    steps = [(step, n) for step, n in steps_of(mechanism) if not _is_silent(step)]
+    if not steps:
+        return None
     probability = Fraction(1)
     if len(steps) == 1 and steps[0][1] == 1 and isinstance(steps[0][0], PoissonSampled):
         probability = Fraction(steps[0][0].probability)
         steps = [(steps[0][0].mechanism, 1)]
     if len(steps) == 1 and steps[0][1] == 1 and isinstance(steps[0][0], LaplaceMechanism):
-        return 1 / Fraction(steps[0][0].noise_multiplier) ** 2, probability, True
-    if not steps or not all(isinstance(step, GaussianMechanism) for step, _ in steps):
+        if dimension != 1:
+            raise ValueError(f"dimension must be 1 for a Laplace mechanism, got {dimension!r}")
+        square = 1 / Fraction(steps[0][0].noise_multiplier) ** 2
+        return LengthPair(square, probability, 1, laplace=True)
+    if not all(isinstance(step, GaussianMechanism) for step, _ in steps):
         raise ValueError(f"mechanism must be Gaussian steps or one Laplace step, got {mechanism!r}")
-    squares = (number / Fraction(step.noise_multiplier) ** 2 for step, number in steps)  # type: ignore[attr-defined]
-    return sum(squares, Fraction(0)), probability, False
+    variances = [(Fraction(step.noise_multiplier) ** 2, n) for step, n in steps]  # type: ignore[attr-defined]
+    square = sum((n / variance for variance, n in variances), Fraction(0))
+    if model.combination == "mean":
+        total = sum(n for _, n in variances)
+        square = total**2 / sum((n * variance for variance, n in variances), Fraction(0))
+    return LengthPair(square, probability, dimension, laplace=False)
 
 
-def _highest(square: float, dimension: int, tail: float) -> float:
-    """Log of a distance (squared for Gaussians) beyond all that matters."""
-    depth = 2.0 * (50.0 - math.log(tail))
-    return math.log(dimension + 4.0 * square + 4.0 * depth + 4.0 * math.sqrt(dimension * depth))
-
-
-def _squared_length(square: Fraction, dimension: int, run: Run) -> Laws:
-    def laws(x: arb, bits: int) -> tuple[arb, arb, arb, arb, arb, arb]:
-        d = arb(dimension)
-        p = tails(x, d, arb(0), run, bits)
-        q = tails(x, d, exact(square), run, bits)
-        return p.below, p.above, q.below, q.above, p.density, q.density
-
-    return laws
-
-
-def _folded_laplace(square: Fraction) -> Laws:
-    def laws(x: arb, bits: int) -> tuple[arb, arb, arb, arb, arb, arb]:  # noqa: ARG001
-        mu = exact(square).sqrt()
-        p_above = (-x).exp()
-        if x < mu:
-            q_below, q_density = (-mu).exp() * x.sinh(), (-mu).exp() * x.cosh()
-            q_above = 1 - q_below
-        else:
-            q_above = q_density = p_above * mu.cosh()
-            q_below = 1 - q_above
-        return -(-x).expm1(), p_above, q_below, q_above, p_above, q_density
-
-    return laws
-
-
-def _log_beta(
-    laws: Laws, level: arb, probability: arb, adjacency: str, bits: int, high: float
-) -> arb:
-    rest = 1 - probability
-    small = bool(level < 0.5)
-
-    def function(x: arb, bits: int) -> tuple[arb, arb]:
-        p_below, p_above, q_below, q_above, p, q = laws(x, bits)
-        if adjacency == "add":  # the level is P's upper tail
-            below, above, density = p_below, p_above, p
-            upper = small
-        else:  # the level is the mixture's lower tail
-            below = probability * q_below + rest * p_below
-            above = probability * q_above + rest * p_above
-            density = probability * q + rest * p
-            upper = not small
-        target = level if small else 1 - level
-        tail = above if upper else below
-        sign = -1 if upper else 1
-        return sign * (tail.log() - target.log()), density / tail
-
-    x = solve(function, -2000.0, high, bits)
-    p_below, p_above, q_below, q_above, _, _ = laws(x, bits)
-    if adjacency == "add":
-        below = probability * q_below + rest * p_below
-        above = probability * q_above + rest * p_above
-        return below.log() if below < above else (-above).log1p()
-    return p_above.log() if p_above < p_below else (-p_below).log1p()
+def _is_silent(step: Step) -> bool:
+    return isinstance(step, PoissonSampled) and step.probability == 0

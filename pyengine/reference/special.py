@@ -65,7 +65,7 @@ def ncx2_cdf(
     --------
     >>> from pyengine.reference import special
     >>> special.ncx2_cdf(4, 2, 2)
-    Value('0.60570314110766843361103805866...', error=..., certified)
+    Value('0.605703141107668433611039658...', error=..., certified)
     """
     return _tail(x, df, nc, "cdf", digits)
 

@@ -92,9 +92,11 @@ def record(row: Row, specification: Specification) -> list[str | None]:
     worked on; the reference shows what it was given.
     """
     as_text = str if specification.engine == "reference" else short
-    values: list[str | None] = [row.workflow.name, _mechanism(row.workflow)]
+    mechanism = _mechanism(row.workflow)
+    values: list[str | None] = [row.workflow.name, mechanism]
     for name in parameters(specification):
-        text = row.workflow.get(name)
+        # JSON says it all, and what is said twice may differ
+        text = None if mechanism.startswith("[") else row.workflow.get(name)
         if text is not None:
             text = str(fraction(text).numerator) if name in INTEGERS else as_text(text)
         values.append(text)

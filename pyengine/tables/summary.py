@@ -27,6 +27,7 @@ ADJACENCY = {
     "add": "H0 is the data without the record",
     "remove": "H0 is the data with the record",
     "add_remove": "the record is added or removed, whichever is worse",
+    "substitute": "the record is replaced by another one",
 }
 
 

@@ -87,7 +87,12 @@ class ThresholdQuestions:
                 (alpha - first.a_above) / (last.a_above - first.a_above),
                 (first.a_below - rest) / (first.a_below - last.a_below),
             )
+            # formed apart: 1 - share has no digits where share is nearly 1
+            other = np.where(
+                small, 1.0 - share, (rest - last.a_below) / (first.a_below - last.a_below)
+            )
         share = np.clip(np.nan_to_num(share, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+        other = np.clip(np.nan_to_num(other, nan=1.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
         jump = np.maximum(
             np.where(
                 first.b_above < 0.5, last.b_above - first.b_above, first.b_below - last.b_below
@@ -97,7 +102,7 @@ class ThresholdQuestions:
         error = np.maximum(first.error, last.error) + 8.0 * HALF_ULP
         gamma = first.b_above + share * jump
         gamma_error = gamma * (3.0 * error + 2.0 * width)
-        beta = last.b_below + (1.0 - share) * jump
+        beta = last.b_below + other * jump
         with np.errstate(over="ignore"):
             pull = np.minimum(np.exp(upper) * np.minimum(rest, first.a_below), 1.0)
         beta_error = (beta + pull) * (3.0 * error + 2.0 * width)

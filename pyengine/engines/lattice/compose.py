@@ -117,7 +117,15 @@ def _outside(
 ) -> tuple[float, float]:
     """Chernoff bounds on the tilted mass of the sum below and above the window."""
     bounds = []
-    for tilt, end in zip(plan.aside, (first - 1, first + plan.points), strict=True):
+    ends = [0.0, 0.0]  # of the support
+    for array, number, grid in zip(arrays, steps, plan.grids, strict=True):
+        inside = np.flatnonzero(array)
+        ends[0] += number * (float(inside[0]) - grid.centre)
+        ends[1] += number * (float(inside[-1]) - grid.centre)
+    for tilt, end, side in zip(plan.aside, (first - 1, first + plan.points), (0, 1), strict=True):
+        if (ends[side] > end) if side == 0 else (ends[side] < end):
+            bounds.append(0.0)
+            continue
         rate = (tilt - plan.place.tilt) * plan.spacing
         exponent = -rate * end
         error = 4.0 * UNIT * abs(exponent)

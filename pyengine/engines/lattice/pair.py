@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, Curve, names
+from pyengine.engines.lattice.plan import MOST_POINTS
 from pyengine.engines.lattice.rungs import STEP, Rungs, refined
+from pyengine.engines.lattice.slices import Bracket
 from pyengine.engines.lattice.survey import Part, scaled_tail
-from pyengine.engines.lattice.tails import Bracket
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import ReversedLaw, StepLaw
 
@@ -21,7 +22,8 @@ __all__ = ["TOLERANCE", "LatticePair", "reverse"]
 FloatArray = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-4
-TRIES = 8
+TRIES = 10
+FIRST_POINTS = 2**20  # of the first lattice tried
 MOVES = 6  # to other rungs, where the first guess was wrong
 VANISHES = 1e-300  # below, no relative width is asked for
 EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
@@ -85,12 +87,16 @@ class LatticePair:
         while pending.any():
             here = int(rung[pending].min())
             spacing = rungs.first_spacing(rungs.place(here, outer), share, self.tolerance)
-            worst = math.inf
+            worst = used = math.inf
+            stalls = 0
             for attempt in range(TRIES):
                 mine = np.flatnonzero(pending & (rung == here))
                 if not mine.size:
                     break
-                found = question(rungs.tails(here, outer, spacing, self.tolerance), x[mine])
+                # a first look is cheap: it tells how many points are really needed
+                limit = MOST_POINTS if attempt else FIRST_POINTS
+                tails = rungs.tails(here, outer, spacing, self.tolerance, limit)
+                found = question(tails, x[mine])
                 to = np.clip(here + found.beyond * (-1 if outer else 1), 0, last)
                 away = (to != here) & (moved[mine] < MOVES)
                 moved[mine] += away
@@ -110,13 +116,20 @@ class LatticePair:
                 if done.all():
                     continue
                 now = float(width.max())
-                if attempt and now > 0.9 * worst and now < 1.0:
+                stalls += now > 0.9 * worst and now < 1.0 and tails.spacing < 0.9 * used
+                if stalls > 1:
                     raise AccuracyError(
                         f"the bracket stays at a relative width of {now:.1e}, which rounding sets, "
                         f"above the tolerance of {self.tolerance:g}: ask for a larger one"
                     )
-                worst = now
-                spacing = refined(spacing, now, self.tolerance)
+                if tails.points > 0.7 * MOST_POINTS:
+                    needed = tails.points * math.sqrt(min(now / self.tolerance, 1e6))
+                    raise AccuracyError(
+                        f"a bracket of relative width {self.tolerance:g} needs about {needed:.1e} "
+                        f"lattice points, more than {MOST_POINTS}: ask for a larger tolerance"
+                    )
+                worst, used = now, tails.spacing
+                spacing = refined(tails.spacing, now, self.tolerance)
             else:
                 raise AccuracyError(
                     f"no bracket of relative width {self.tolerance:g} within {TRIES} refinements "
@@ -138,14 +151,14 @@ class LatticePair:
 
     def _profile(self, c: FloatArray, floor: FloatArray | None = None) -> Bracket:
         rungs = self.rungs(False)
-        rung = np.searchsorted(-self._marks(rungs)[0], -c)
+        rung = np.searchsorted(-rungs.marks[0], -c)
         return self._ask(rungs, True, "profile", lambda tails, x: tails.at(x), c, rung, floor)
 
     def rough_profile(self, epsilon: FloatArray, floor: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0 with brackets as narrow as if it were at least ``floor``."""
         if not self.parts:
             return Answer.exact(np.zeros(epsilon.size))
-        loss, _, _, log_profile = self._marks(self.rungs(False))
+        loss, _, _, log_profile = self.rungs(False).marks
         with np.errstate(divide="ignore"):
             deep = np.searchsorted(-log_profile, -np.log(0.02 * self.tolerance * floor))
         # H falls with ε: where it is far below the floor, a smaller ε bounds it
@@ -161,10 +174,12 @@ class LatticePair:
             return Answer.exact(np.zeros(epsilon.size))
         lower, upper = np.empty(epsilon.size), np.empty(epsilon.size)
         lost = self._lost(False)
-        lowest = self._lowest(False)
-        none = -epsilon < lowest
-        lower[none], upper[none] = lost
-        some = ~none
+        # within rounding of the smallest loss no relative width can be asked for
+        above = -epsilon - self._lowest(False)
+        end = above < 2.0**-40 * epsilon
+        lower[end] = lost[0]
+        upper[end] = np.minimum(lost[1] - np.expm1(-np.maximum(above[end], 0.0)), 1.0)
+        some = ~end
         if some.any():
             found = self._profile(-epsilon[some], None if floor is None else floor[some])
             lower[some], upper[some] = found.lower, found.upper
@@ -189,41 +204,30 @@ class LatticePair:
         mass = 0.0 - math.expm1(log_kept)
         return mass * (1.0 - 2.0**-47), min(mass * (1.0 + 2.0**-47), 1.0)
 
-    def _marks(self, rungs: Rungs) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Between successive rungs: the loss, and logs of A, of B and of the profile, roughly."""
-        rows = []
-        found = rungs.survey
-        for rung in range(max(rungs.lower_rungs - 1, 1)):
-            tilt = found.tilt_at(-STEP * (rung + 0.5))
-            total, mean, variance = found.cumulants(tilt)
-            deviation = math.sqrt(max(variance, 1e-300))
-            value = total - tilt * mean
-            a, b = scaled_tail(-tilt * deviation), scaled_tail((1.0 - tilt) * deviation)
-            profile = max(a - b, b * min(deviation, 1.0) * 0.3)
-            rows.append(
-                (mean, value + math.log(a), value + mean + math.log(b), value + math.log(profile))
-            )
-        table = np.array(rows).T
-        return table[0], table[1], table[2], table[3]
-
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ: certified bounds."""
         if not self.parts:
             return Answer.exact(np.zeros(delta.size))
         lower, upper = np.zeros(delta.size), np.zeros(delta.size)
-        at_zero = self.profile(np.zeros(1))
         lost = self._lost(False)
         never = delta <= lost[0]
         if lost[0] > 0.0 or self._lowest(False) == -math.inf:
             lower[never] = upper[never] = math.inf
         else:
             lower[never] = upper[never] = self._largest()
-        some = ~never & (delta < at_zero.upper[0])
+        rungs = self.rungs(False)
+        # far below δ(0) it need not be known
+        likely = float(np.interp(0.0, rungs.marks[0][::-1], rungs.marks[3][::-1])) - 2.0
+        near = ~never & (delta > math.exp(min(likely, -1.0)))
+        some = ~never
+        if near.any():
+            at_zero = self.profile(np.zeros(1))
+            some &= delta < at_zero.upper[0]
+            near &= delta >= at_zero.lower[0]
         if some.any():
-            rungs = self.rungs(False)
             with np.errstate(divide="ignore"):
                 log_delta = np.log(np.maximum(delta[some] - lost[0], 0.0))
-            rung = np.searchsorted(-self._marks(rungs)[3], -log_delta)
+            rung = np.searchsorted(-rungs.marks[3], -log_delta)
             deviation = math.sqrt(rungs.survey.cumulants(0.0)[2])
             scale = deviation / (1.0 + np.sqrt(np.maximum(-2.0 * log_delta, 0.0)))
             found = self._ask(
@@ -236,7 +240,7 @@ class LatticePair:
                 scale,
             )
             lower[some], upper[some] = found.lower, found.upper
-            lower[delta >= at_zero.lower[0]] = 0.0
+            lower[near] = 0.0
         return _answer(np.maximum(lower, 0.0), np.maximum(upper, 0.0), EXCESS)
 
     def _near_end(self, found: Bracket) -> Bracket:
@@ -284,7 +288,7 @@ class LatticePair:
         is_middle = ahead & ~is_lower & ~is_upper
         if is_upper.any():
             rungs = self.rungs(True)
-            rung = np.searchsorted(-self._marks(rungs)[2], -log_alpha[is_upper])
+            rung = np.searchsorted(-rungs.marks[2], -log_alpha[is_upper])
             found = self._ask(
                 rungs,
                 True,
@@ -297,7 +301,7 @@ class LatticePair:
             c[is_upper] = -found.c
         if is_lower.any():
             rungs = self.rungs(False)
-            rung = np.searchsorted(-self._marks(rungs)[1], -log_rest[is_lower])
+            rung = np.searchsorted(-rungs.marks[1], -log_rest[is_lower])
             found = self._ask(
                 rungs,
                 True,

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.survey import Part, Survey, scaled_tail
-from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 
 __all__ = ["MOST_POINTS", "Place", "Plan", "StepGrid", "make_plan"]
@@ -24,8 +23,9 @@ FloatArray = npt.NDArray[np.float64]
 MOST_POINTS = 2**24
 SMALL = 1e-3  # what truncation and aliases may take of the tolerance
 LEAST_POINTS = 2**10
-NOISE = 1e-14  # rounding of a transform, roughly, beside the largest mass
-SMALLER = (0.75, 0.5, 0.25, 0.0)  # tilts tried, as parts of the saddle point's
+NOISE = 2.5e-14  # rounding of a transform, roughly, in parts of the mass
+SMALLER = (0.8, 0.6, 0.4, 0.2, 0.0)  # tilts tried, as parts of the saddle point's
+FACTORS = np.geomspace(2.0**-10, 64.0, 49)  # distances of tilts, in units of 1/sd
 SPARE = 64  # points beyond the window
 
 
@@ -53,7 +53,7 @@ class Place:
 class StepGrid:
     """Lattice of one kind of step: points ``anchor + (first + k) spacing``, k = 0 ... last.
 
-    ``centre`` is the k near the tilted mean, ``log_scale`` the log of the tilted mass.
+    ``centre`` is the k near the tilted mean, ``log_scale`` the log of the mass, tilted around it.
     """
 
     anchor: float
@@ -78,24 +78,17 @@ class Plan:
 
 def _window(found: Survey, tilt: float, log_small: float) -> tuple[float, float, float, float]:
     """Losses beyond which the tilted law has little mass, and the tilts of Chernoff's bounds."""
-    total, mean, variance = found.cumulants(tilt)
+    total, _, variance = found.cumulants(tilt)
     deviation = math.sqrt(max(variance, 1e-300))
     ends = []
     for sign in (-1.0, 1.0):
-        best, best_tilt = sign * math.inf, tilt
-        for factor in np.geomspace(0.25, 64.0, 19):
-            other = tilt + sign * factor / deviation
-            if abs(other - tilt) * found.width > 600.0:
-                break
-            end = (found.cumulants(other)[0] - total - log_small) / (other - tilt)
-            if sign * end < sign * best:
-                best, best_tilt = end, other
-            elif sign * end > sign * best + 0.5 * deviation:
-                break
-        if not math.isfinite(best):
-            best = mean + sign * 40.0 * deviation
-            best_tilt = tilt + sign / deviation
-        ends += [best, best_tilt]
+        others = tilt + sign * FACTORS / deviation
+        others = others[np.abs(others - tilt) * found.width < 600.0]
+        if not others.size:
+            others = np.array([tilt + sign * 300.0 / max(found.width, 1e-300)])
+        edges = (found.many(others)[0] - total - log_small) / (others - tilt)
+        best = int(np.argmin(sign * edges))
+        ends += [float(edges[best]), float(others[best])]
     return ends[0], ends[2], ends[1], ends[3]
 
 
@@ -146,6 +139,17 @@ def _anchors(parts: tuple[Part, ...], spacing: float) -> tuple[list[float], floa
     return anchors, spacing, unit
 
 
+def _folded(loss: FloatArray, log_a: FloatArray, inside: npt.NDArray[np.bool_]) -> FloatArray:
+    """Masses inside a range, with what is beyond it at its ends, for the larger of both laws."""
+    first, last = np.flatnonzero(inside)[[0, -1]]
+    kept = log_a[inside].copy()
+    kept[0] = np.logaddexp.reduce(log_a[: first + 1])
+    if last + 1 < loss.size:
+        beyond = np.logaddexp.reduce((log_a + loss)[last + 1 :]) - loss[last]
+        kept[-1] = np.logaddexp(kept[-1], beyond)
+    return kept
+
+
 class _Sketch(NamedTuple):
     tilt: float
     ranges: list[tuple[float, float, npt.NDArray[np.bool_]]]
@@ -171,7 +175,10 @@ def _sketch(
     ]
     cut = Survey(
         tuple(loss[r[2]] for loss, r in zip(found.loss, ranges, strict=True)),
-        tuple(log_a[r[2]] for log_a, r in zip(found.log_mass, ranges, strict=True)),
+        tuple(
+            _folded(loss, log_a, r[2])
+            for loss, log_a, r in zip(found.loss, found.log_mass, ranges, strict=True)
+        ),
         found.steps,
     )
     s_low, s_high, tilt_low, tilt_high = _window(cut, tilt, log_small)
@@ -192,10 +199,11 @@ def _best_sketch(parts: tuple[Part, ...], found: Survey, place: Place, tolerance
     best = _sketch(parts, found, place, place.tilt, log_small)
     if not place.outer or place.tilt == 0.0:
         return best
-    noise = NOISE * sum(found.steps) * (1.0 + abs(place.tilt))
-    allowed = math.log(0.02 * tolerance * share / noise) - 2.0
+    bulk = 2.5 * math.sqrt(found.cumulants(0.0)[2])
     for factor in SMALLER:
         tilt = factor * place.tilt
+        noise = NOISE * sum(found.steps) / max(bulk * abs(tilt), 1.0)
+        allowed = math.log(0.05 * tolerance * share / noise) - 1.0
         excess = (found.cumulants(tilt)[0] - tilt * mean) - (total - place.tilt * mean)
         if excess > allowed:
             break
@@ -206,26 +214,26 @@ def _best_sketch(parts: tuple[Part, ...], found: Survey, place: Place, tolerance
 
 
 def make_plan(
-    parts: tuple[Part, ...], found: Survey, place: Place, spacing: float, tolerance: float
+    parts: tuple[Part, ...],
+    found: Survey,
+    place: Place,
+    spacing: float,
+    tolerance: float,
+    limit: int = MOST_POINTS,
 ) -> Plan:
-    """Lay out a lattice of at most a given spacing.
-
-    Raises
-    ------
-    AccuracyError
-        Where more than MOST_POINTS points would be needed.
-    """
+    """Lay out a lattice of at most a given spacing, but of no more than about ``limit`` points."""
     sketch = _best_sketch(parts, found, place, tolerance)
     s_low, s_high, *aside = sketch.window
-    anchors, h, points = _layout(parts, spacing, s_high - s_low, tolerance)
+    widest = max(s_high - s_low, *(high - low for low, high, _ in sketch.ranges))
+    spacing = max(spacing, widest / (limit - SPARE))
+    anchors, h, points = _layout(parts, spacing, s_high - s_low)
     grids, centre = [], Fraction(0)
     for (low, high, _), anchor, steps, (scale, mean) in zip(
         sketch.ranges, anchors, found.steps, found.step_cumulants(sketch.tilt), strict=True
     ):
         first, last = math.floor((low - anchor) / h) - 2, math.ceil((high - anchor) / h)
-        if last - first > MOST_POINTS:
-            raise AccuracyError(_too_many(tolerance, last - first))
         middle = round((mean - anchor) / h)
+        scale -= sketch.tilt * (anchor + middle * h)
         grids.append(StepGrid(anchor, first, last - first, middle - first, scale))
         centre += steps * (Fraction(anchor) + middle * Fraction(h))
     first_point = math.floor((s_low - float(centre)) / h) - SPARE // 2
@@ -242,13 +250,11 @@ def make_plan(
 
 
 def _layout(
-    parts: tuple[Part, ...], spacing: float, width: float, tolerance: float
+    parts: tuple[Part, ...], spacing: float, width: float
 ) -> tuple[list[float], float, int]:
     """Anchors, a spacing of at most the given one, and a number of points that the FFT likes."""
     anchors, h, unit = _anchors(parts, spacing)
     needed = width / h + SPARE
-    if needed > MOST_POINTS:
-        raise AccuracyError(_too_many(tolerance, needed))
     power = 2 ** math.ceil(math.log2(needed))
     points = max(power * 3 // 4 if 4.0 * needed <= 3.0 * power else power, LEAST_POINTS)
     # the points are there: use them
@@ -258,10 +264,3 @@ def _layout(
     else:
         h = unit / max(math.floor(unit / max(finer, 0.25 * h)), 1)
     return anchors, h, points
-
-
-def _too_many(tolerance: float, points: float) -> str:
-    return (
-        f"a bracket of relative width {tolerance:g} needs {points:.3g} lattice points, more than "
-        f"{MOST_POINTS}: ask for a larger tolerance"
-    )

@@ -9,14 +9,20 @@ from __future__ import annotations
 import math
 import os
 from collections import OrderedDict
+from functools import cached_property
 from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
 
 from pyengine.engines.lattice.compose import compose_on
 from pyengine.engines.lattice.plan import Place, make_plan
 from pyengine.engines.lattice.survey import ROOT_TWO_PI, Part, Survey, scaled_tail, survey
 from pyengine.engines.lattice.tails import LowerTails, MiddleTails
 
-__all__ = ["Rungs", "clear_cache", "refined"]
+__all__ = ["STEP", "Rungs", "clear_cache", "refined"]
+
+FloatArray = npt.NDArray[np.float64]
 
 STEP = 2.0  # between rungs, in units of w
 OVERLAP = 1.5  # how far from its rung an answer may be taken, in units of w
@@ -50,26 +56,31 @@ class Rungs:
         self.parts = parts
         self.survey: Survey = survey(parts)
         self.steps = sum(self.survey.steps)
-        end = -self.survey.root(self.survey.last_tilt(-1.0))
-        self.lower_rungs = max(math.ceil((0.9 * end - 0.5 * STEP) / STEP) + 1, 1)
-        self._end = end
+        self._end = -float(self.survey.table[0][0])
+        self.lower_rungs = max(math.ceil((self._end - 0.5 * STEP) / STEP) + 1, 1)
 
     def place(self, rung: int, outer: bool) -> Place:
         """Place of rung 0, 1, ..."""
         found = self.survey
         if outer:
-            root = max(-STEP * rung, -0.9 * self._end)
+            root = max(-STEP * rung, -self._end)
             tilt = found.tilt_at(root) if rung else 0.0
-            top = math.inf if rung == 0 else self._mean(root + OVERLAP)
-            low = self.lowest if rung == self.lower_rungs - 1 else self._mean(root - OVERLAP)
+            top = math.inf if rung == 0 else self.survey.mean_at(root + OVERLAP)
+            low = (
+                self.lowest if rung == self.lower_rungs - 1 else self.survey.mean_at(root - OVERLAP)
+            )
             return Place(tilt, True, (low, top))
         last = found.root(1.0)
         if last <= STEP:
-            return Place(0.5, False, (self._mean(-OVERLAP), self._mean(last + OVERLAP)))
+            return Place(
+                0.5, False, (self.survey.mean_at(-OVERLAP), self.survey.mean_at(last + OVERLAP))
+            )
         root = min(1.0 + STEP * rung, last - 0.5)
         tilt = min(found.tilt_at(root), 1.0)
         return Place(
-            tilt, False, (self._mean(root - OVERLAP - 0.5), self._mean(root + OVERLAP + 0.5))
+            tilt,
+            False,
+            (self.survey.mean_at(root - OVERLAP - 0.5), self.survey.mean_at(root + OVERLAP + 0.5)),
         )
 
     @property
@@ -78,8 +89,28 @@ class Rungs:
         survey = self.survey
         return sum(n * float(x[0]) for n, x in zip(survey.steps, survey.loss, strict=True))
 
-    def _mean(self, root: float) -> float:
-        return self.survey.cumulants(self.survey.tilt_at(root))[1]
+    @cached_property
+    def marks(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Between successive lower rungs: the loss, and roughly logs of A, B and the profile."""
+        found = self.survey
+        roots = -STEP * (np.arange(max(self.lower_rungs - 1, 1)) + 0.5)
+        tilts = np.interp(roots, found.table[0], found.table[1])
+        total, mean, variance = found.many(tilts)
+        deviation = np.sqrt(np.maximum(variance, 1e-300))
+        value = total - tilts * mean
+        tails = [
+            self._shares(tilt, sd)
+            for tilt, sd in zip(tilts.tolist(), deviation.tolist(), strict=True)
+        ]
+        a, b, profile = (np.log([tail[name] for tail in tails]) for name in ("a", "b", "profile"))
+        return mean, value + a, value + mean + b, value + profile
+
+    @staticmethod
+    def _shares(tilt: float, deviation: float) -> dict[str, float]:
+        """Tails of A and B and the profile at the saddle point, in parts of its value."""
+        a = scaled_tail(abs(tilt) * deviation)
+        b = scaled_tail(abs(1.0 - tilt) * deviation)
+        return {"a": a, "b": b, "profile": max(a - b, b * min(deviation, 1.0) * 0.3)}
 
     def middle_rungs(self) -> int:
         """Number of rungs between the means."""
@@ -93,30 +124,35 @@ class Rungs:
         """
         _, _, variance = self.survey.cumulants(place.tilt)
         deviation = math.sqrt(max(variance, 1e-300))
-        size = abs(place.tilt) * deviation
-        tails = {
-            "a": scaled_tail(size),
-            "b": scaled_tail(abs(1.0 - place.tilt) * deviation),
-        }
-        tails["profile"] = max(tails["a"] - tails["b"], tails["b"] * min(deviation, 1.0) * 0.3)
+        tails = self._shares(place.tilt, deviation)
         coefficient = self.steps / (8.0 * ROOT_TWO_PI * deviation * tails[share])
         spacing = math.sqrt(0.5 * tolerance / coefficient)
-        return min(spacing, 0.25 * deviation, 0.25 / (1.0 + abs(place.tilt)))
+        # cells wider than the law of a step merge nearly all of it
+        narrowest = math.sqrt(max(self._least_variance(place.tilt, variance), 1e-300))
+        return min(spacing, 0.25 * deviation, 0.25 / (1.0 + abs(place.tilt)), 0.5 * narrowest)
+
+    def _least_variance(self, tilt: float, variance: float) -> float:
+        """Variance of the narrowest of those kinds of steps that matter for that of the sum."""
+        found, least = self.survey, variance
+        for loss, log_mass, steps in zip(found.loss, found.log_mass, found.steps, strict=True):
+            own = Survey((loss,), (log_mass,), (1,)).cumulants(tilt)[2]
+            if own * steps > 1e-5 * variance:
+                least = min(least, own)
+        return least
 
     def tails(
-        self, rung: int, outer: bool, spacing: float, tolerance: float
+        self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
     ) -> LowerTails | MiddleTails:
         """What is computed on a rung with a spacing."""
-        key = (self.parts, rung, outer, spacing, tolerance)
+        key = (self.parts, rung, outer, spacing, tolerance, limit)
         with _lock:
             found = _kept.get(key)
             if found is not None:
                 _kept.move_to_end(key)
                 return found
-        composed = compose_on(
-            self.parts,
-            make_plan(self.parts, self.survey, self.place(rung, outer), spacing, tolerance),
-        )
+        place = self.place(rung, outer)
+        plan = make_plan(self.parts, self.survey, place, spacing, tolerance, limit)
+        composed = compose_on(self.parts, plan)
         found = (LowerTails if outer else MiddleTails)(composed)
         del composed
         with _lock:

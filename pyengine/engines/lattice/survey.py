@@ -7,9 +7,8 @@ chosen is then certified from the fine lattice.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +20,13 @@ __all__ = ["ROOT_TWO_PI", "Part", "Survey", "scaled_tail", "survey"]
 FloatArray = npt.NDArray[np.float64]
 Part = tuple[StepLaw, int]
 
-SMALLEST, LARGEST, PER_DECADE = 1e-12, 1e4, 40
+SMALLEST, LARGEST, PER_DECADE = 1e-12, 1e4, 24
+STRIDE, STRIDES = 0.125, 320  # tilts weigh the width of cells, so large losses need narrow ones
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 LOG_TINY = -800.0
 DEEPEST = 45.0  # the largest signed root that matters: e^{-w²/2} is below all doubles
-ATOM = 1e-2  # (tilt sd)² of a tilted law that is an atom
+REFINEMENTS = 20
+ATOM = 4e-3  # (tilt sd)² of a tilted law that is an atom
 
 
 def scaled_tail(x: float) -> float:
@@ -35,7 +36,7 @@ def scaled_tail(x: float) -> float:
     return 1.0 / (ROOT_TWO_PI * (x + 1.0 / x))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Survey:
     """Atoms of each kind of step on the coarse lattice.
 
@@ -51,70 +52,84 @@ class Survey:
     log_mass: tuple[FloatArray, ...]
     steps: tuple[int, ...]
 
-    def cumulants(self, tilt: float) -> tuple[float, float, float]:
+    def many(self, tilts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Cumulant function log E_A e^{tilt S} and its first two derivatives."""
-        total, first, second = 0.0, 0.0, 0.0
+        total, first, second = np.zeros(tilts.size), np.zeros(tilts.size), np.zeros(tilts.size)
         for loss, log_mass, steps in zip(self.loss, self.log_mass, self.steps, strict=True):
-            weight = log_mass + tilt * loss
-            top = float(weight.max())
-            weight = np.exp(weight - top)
-            norm = float(weight.sum())
-            mean = float((weight * loss).sum()) / norm
-            total += steps * (top + math.log(norm))
+            weight = log_mass + tilts[:, None] * loss
+            top = weight.max(axis=1)
+            weight = np.exp(weight - top[:, None])
+            norm = weight.sum(axis=1)
+            mean = (weight * loss).sum(axis=1) / norm
+            spread = (weight * (loss - mean[:, None]) ** 2).sum(axis=1) / norm
+            total += steps * (top + np.log(norm))
             first += steps * mean
-            second += steps * float((weight * (loss - mean) ** 2).sum()) / norm
+            second += steps * spread
         return total, first, second
+
+    def cumulants(self, tilt: float) -> tuple[float, float, float]:
+        """The same at one tilt."""
+        total, first, second = self.many(np.array([tilt]))
+        return float(total[0]), float(first[0]), float(second[0])
 
     def step_cumulants(self, tilt: float) -> list[tuple[float, float]]:
         """For each kind of step, log E_A e^{tilt L} and the mean of the tilted loss."""
         found = []
         for loss, log_mass in zip(self.loss, self.log_mass, strict=True):
-            weight = log_mass + tilt * loss
-            top = float(weight.max())
-            weight = np.exp(weight - top)
-            norm = float(weight.sum())
-            found.append((top + math.log(norm), float((weight * loss).sum()) / norm))
+            one = Survey((loss,), (log_mass,), (1,)).cumulants(tilt)
+            found.append((one[0], one[1]))
         return found
 
+    @cached_property
+    def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Signed roots, tilts and means, all increasing, from one end of the support to the other.
+
+        The signed root w of a tilt is such that the tail beyond its mean is about Φ(-|w|).  A side
+        ends where the tilted law is its last atom, or beyond all doubles.
+        """
+        deviation = max(math.sqrt(self.cumulants(0.0)[2]), 1e-300)
+        sides = []
+        for sign in (-1.0, 1.0):
+            rows: list[FloatArray] = []
+            start = 0.2 / deviation
+            for _ in range(40):
+                tilts = sign * start * 2.0 ** (np.arange(16) / 4.0)
+                total, mean, variance = self.many(tilts)
+                root = sign * np.sqrt(np.maximum(2.0 * (tilts * mean - total), 0.0))
+                ends = (np.abs(root) > DEEPEST) | (variance * tilts * tilts < ATOM)
+                last = int(np.argmax(ends)) + 1 if ends.any() else tilts.size
+                rows.append(np.array([root, tilts, mean])[:, :last])
+                if ends.any():
+                    break
+                start *= 16.0
+            sides.append(np.concatenate(rows, axis=1))
+        centre = np.array([[0.0], [0.0], [self.cumulants(0.0)[1]]])
+        table = np.concatenate([sides[0][:, ::-1], centre, sides[1]], axis=1)
+        for _ in range(REFINEMENTS):  # where single large steps take over, the mean leaps
+            size = np.abs(table[0])
+            inner = np.minimum(size[1:], size[:-1]) < DEEPEST
+            wide = np.flatnonzero((np.diff(table[0]) > 0.25) & inner)
+            if not wide.size:
+                break
+            tilts = 0.5 * (table[1][wide] + table[1][wide + 1])
+            total, mean, _ = self.many(tilts)
+            root = np.sign(tilts) * np.sqrt(np.maximum(2.0 * (tilts * mean - total), 0.0))
+            table = np.insert(table, wide + 1, np.array([root, tilts, mean]), axis=1)
+        table = np.maximum.accumulate(table, axis=1)
+        return table[0], table[1], table[2]
+
     def root(self, tilt: float) -> float:
-        """Signed root w of the tilt: the tail beyond its mean is about Φ(-|w|)."""
+        """Signed root of a tilt."""
         total, mean, _ = self.cumulants(tilt)
         return math.copysign(math.sqrt(max(2.0 * (tilt * mean - total), 0.0)), tilt)
 
-    def last_tilt(self, sign: float) -> float:
-        """A tilt beyond which the law is that of its last atom, or far beyond all doubles."""
-        tilt = sign * 0.25 / max(math.sqrt(self.cumulants(0.0)[2]), 1e-300)
-        for _ in range(200):
-            total, mean, variance = self.cumulants(tilt)
-            if 2.0 * (tilt * mean - total) > DEEPEST**2 or variance * tilt * tilt < ATOM:
-                break
-            tilt *= 2.0
-        return tilt
-
     def tilt_at(self, root: float) -> float:
         """The tilt with a given signed root, or the last one before the support ends."""
-        return self._solve(lambda tilt: self.root(tilt) - root)
+        return float(np.interp(root, self.table[0], self.table[1]))
 
-    def _solve(self, increasing: Callable[[float], float]) -> float:
-        """Root of an increasing function of the tilt."""
-        value = increasing(0.0)
-        if value == 0.0:
-            return 0.0
-        sign = -1.0 if value > 0.0 else 1.0
-        near, far = 0.0, self.last_tilt(sign)
-        if sign * increasing(far) <= 0.0:
-            return far
-        # from the far end by halves, then by bisection
-        while abs(far) > 1e-300 and sign * increasing(0.5 * far) >= 0.0:
-            far *= 0.5
-        near = 0.5 * far
-        while abs(far - near) > 1e-4 * abs(far):
-            middle = 0.5 * (near + far)
-            if sign * increasing(middle) < 0.0:
-                near = middle
-            else:
-                far = middle
-        return 0.5 * (near + far)
+    def mean_at(self, root: float) -> float:
+        """The mean of the tilted loss there."""
+        return float(np.interp(root, self.table[0], self.table[2]))
 
     @property
     def width(self) -> float:
@@ -125,7 +140,15 @@ class Survey:
 @lru_cache(maxsize=256)
 def survey(parts: tuple[Part, ...]) -> Survey:
     """Look at a composition of at least one step."""
-    positive = np.geomspace(SMALLEST, LARGEST, int(PER_DECADE * math.log10(LARGEST / SMALLEST)) + 1)
+    decades = math.log10(LARGEST / SMALLEST)
+    positive = np.unique(
+        np.concatenate(
+            [
+                np.geomspace(SMALLEST, LARGEST, int(PER_DECADE * decades) + 1),
+                np.arange(STRIDE, STRIDES * STRIDE, STRIDE),
+            ]
+        )
+    )
     losses, masses, numbers = [], [], []
     for law, steps in parts:
         lowest, highest = law.support()

@@ -1,0 +1,135 @@
+"""Where on a composed law a question is answered: the indices in reach, and sums of tails there."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._core import lib
+from pyengine.engines.lattice.compose import Composed, Sum
+from pyengine.engines.lattice.steps import doubles
+from pyengine.laws.base import UNIT
+
+__all__ = ["Bracket", "Slice", "interpolate"]
+
+FloatArray = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+SUM_ERROR = 2.0**-51
+
+
+class Bracket(NamedTuple):
+    """Bounds, and -1, 0 or 1 where the answer lies left of, within or right of the reach.
+
+    ``c`` is the loss at which a bound of the trade-off function touches its curve.  For a profile,
+    ``a`` and ``b`` are those of the best test: at least A(E) and at most B(E) of one event.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    beyond: Indices
+    c: FloatArray
+    a: FloatArray
+    b: FloatArray
+
+    @classmethod
+    def empty(cls, size: int) -> Bracket:
+        """Arrays of zeros to be filled."""
+        none = [np.zeros(size) for _ in range(5)]
+        return cls(none[0], none[1], np.zeros(size, dtype=np.int64), *none[2:])
+
+    @classmethod
+    def of(
+        cls,
+        lower: FloatArray,
+        upper: FloatArray,
+        beyond: Indices,
+        c: FloatArray,
+    ) -> Bracket:
+        """Without a test."""
+        none = np.zeros(lower.size)
+        return cls(lower, upper, beyond, c, none, none)
+
+
+class Slice:
+    """The indices within reach, and sums over tails of the whole window at them."""
+
+    def __init__(self, composed: Composed) -> None:
+        plan = composed.plan
+        self.h = plan.spacing
+        high = float(plan.centre)
+        self._centre = (high, float(plan.centre - type(plan.centre)(high)))
+        low, top = ((x - high) / self.h for x in plan.place.reach)
+        first = max(math.floor(max(low, -1e15)) - plan.first, 0)
+        last = min(math.ceil(min(top, 1e15)) - plan.first, plan.points - 1)
+        self.first, self.last, self.points = first, max(last, first), plan.points
+        self.index = plan.first + np.arange(self.first, self.last + 1, dtype=np.float64)
+        self.middle = float(self.index[self.index.size // 2])
+        self.offset = self.h * (self.index - self.middle)  # x_m - x_mid
+
+    @property
+    def loss(self) -> float:
+        """Loss at the middle of the slice."""
+        return (self._centre[0] + self.h * self.middle) + self._centre[1]
+
+    def relative(self, c: FloatArray) -> FloatArray:
+        """Difference c - x_mid."""
+        return ((c - self._centre[0]) - self.h * self.middle) - self._centre[1]
+
+    @property
+    def position_error(self) -> float:
+        """Bound on the error of `loss` and of `relative`, but for that of rounding the result."""
+        return 4.0 * UNIT * (abs(self._centre[0]) + abs(self.h * self.middle))
+
+    def factor(self, part: Sum, base: float, index: FloatArray | None = None) -> FloatArray:
+        """e^{log_scale - rate i - base} at the indices i of the slice, or at others.
+
+        Its relative error is within `error`.
+        """
+        if index is None:
+            index = self.index + part.shift
+        at_middle = part.log_scale - part.rate * (self.middle + part.shift) - base
+        exponent = at_middle - part.rate * (index - (self.middle + part.shift))
+        with np.errstate(over="ignore"):
+            return np.exp(exponent)
+
+    def error(self, part: Sum, log_q: float) -> float:
+        """Relative error of a sum with its factor."""
+        blocks = 2.0 * float(lib.PE_SUM_BLOCK) + part.mass.size / lib.PE_SUM_BLOCK
+        farthest = max(abs(self.index[0]), abs(self.index[-1])) + 2.0 * abs(part.shift)
+        exponents = abs(part.rate) * farthest + abs(part.log_scale)
+        sums = SUM_ERROR * blocks * (1.0 + abs(log_q))
+        return float(part.scale_error + sums + UNIT * (32.0 + 8.0 * exponents))
+
+    def reach_of(self, part: Sum, log_q: float) -> float:
+        """Total weight of the noise in a sum."""
+        return min(-1.0 / math.expm1(log_q), part.mass.size) if log_q < 0.0 else part.mass.size
+
+    def upward(self, part: Sum, log_q: float, first: int, last: int) -> FloatArray:
+        """Discounted sums of what lies at or below each of some places of the window."""
+        y = part.mass[: last + 1]
+        sums = np.empty(y.size)
+        lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums, True))
+        return sums[first:]
+
+    def downward(self, part: Sum, log_q: float) -> FloatArray:
+        """Discounted sums of what lies above each index of the slice, at that index."""
+        y = np.ascontiguousarray(part.mass[: self.first : -1])
+        sums = np.zeros(y.size + 1)
+        if y.size:
+            lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums[1:], True))
+        # sums[i] is discounted to the last of its terms; one more step takes it to the index below
+        return math.exp(log_q) * sums[::-1][: self.index.size]
+
+
+def interpolate(x: FloatArray, y: FloatArray, at: Indices, x0: FloatArray) -> FloatArray:
+    """Chord of (x, y) between at - 1 and at, at x0; before index 0 there is (0, 0)."""
+    first = at == 0
+    x1, y1 = (np.where(first, 0.0, z[np.maximum(at - 1, 0)]) for z in (x, y))
+    span = x[at] - x1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(span > 0.0, (x0 - x1) / span, 1.0)
+    return np.asarray(y1 + np.clip(share, 0.0, 1.0) * (y[at] - y1))
