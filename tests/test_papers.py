@@ -112,13 +112,13 @@ def test_run(small: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_processes_make_the_same_files(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for output, workers in ((one, 1), (two, 2)):
-        jobs = [("hayes2023", "table_2"), ("hayes2023", "figure_11")]
+        jobs = [("kaissis2023_bounding", "figure_1f"), ("kaissis2023_bounding", "figure_4")]
         for made in papers_run._results(jobs, workers):
             output.mkdir(exist_ok=True)
             for name, content in made.files.items():
                 (output / name).write_bytes(content)
     names = sorted(path.name for path in one.iterdir())
-    assert names == ["figure_11.csv", "figure_11.png", "table_2.csv"]
+    assert names == ["figure_1f.csv", "figure_1f.png", "figure_4.csv", "figure_4.png"]
     for name in names:
         assert (one / name).read_bytes() == (two / name).read_bytes()
 
