@@ -38,12 +38,12 @@ ACCURACY = 1e-11  # the accuracy that the package's own answers keep
 
 
 class Bracket(NamedTuple):
-    """Bounds: the truth lies between them if the given values are the true ones of a curve.
+    """Bounds between which the truth lies if the given values are the true ones of a curve.
 
     Parameters
     ----------
     lower, upper : float or ndarray
-        lower <= truth <= upper.
+        Both bounds.
     """
 
     lower: Any
@@ -184,7 +184,7 @@ def trade_off_from_profile(
 
     Parameters
     ----------
-    profile
+    profile : callable, or pair of arrays
         As in `gamma_from_profile`: for T(A, B), the profile of the pair (B, A).
     alpha : array_like
         In [0, 1].

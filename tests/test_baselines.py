@@ -6,6 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
+
 import pyengine as pe
 from pyengine.baselines import (
     advantage,
@@ -170,6 +171,7 @@ def test_dp_mse_advantage() -> None:
     assert dp_gamma([0.1, 0.9], 1.0).tolist() == [0.1 * np.e, 1.0]
     assert mse_lower_bound(np.log(2.0)) == pytest.approx(0.25)
     assert mse_lower_bound(0.0) == np.inf
+    assert mse_lower_bound(np.log(2.0), diameter=[1.0, 3.0]) == pytest.approx(1.25)
     assert advantage(0.55, 0.1) == pytest.approx(0.5)
 
 
