@@ -24,7 +24,7 @@ static double gaussian_profile(double x, double mu) {
         return -0.5 * x * x - HALF_LOG_2PI + log(pe_mills_difference(t, mu));
     }
     double s = mu * (x - 0.5 * mu);
-    if (mu <= x) return log(-expm1(-s) + (exp(-s) * pe_ndtr(mu - x) - pe_ndtr(-x)));
+    if (mu <= x) return log(-expm1(-s) + pe_normal_pdf(x) * pe_mills_difference(x - mu, mu));
     return log1p(-pe_ndtr(-x) - pe_normal_pdf(x) * pe_mills(mu - x));
 }
 
@@ -33,7 +33,8 @@ static double z_of_loss(const pe_step *q, double c) {
     double s; /* log-likelihood ratio of the two Gaussians */
     if (q->p == 1.0) return ((c + q->half_sq) + q->half_sq_low) / q->mu;
     double y = (c - q->floor) - q->floor_low; /* above the smallest loss */
-    if (c < 0.0) s = y > 0.0 ? log(expm1(y)) + log1p(-q->p) - log(q->p) : -INFINITY;
+    if (c < 0.0 && expm1(c) < -0.5 * q->p)
+        s = y > 0.0 ? log(expm1(y)) + log1p(-q->p) - log(q->p) : -INFINITY;
     else if (c > 1.0) s = c - log(q->p) + log1p(-(1.0 - q->p) * exp(-c));
     else s = log1p(expm1(c) / q->p);
     return ((s + q->half_sq) + q->half_sq_low) / q->mu;
@@ -78,9 +79,11 @@ static void put(const pe_step *q, double x, double c, double *row) {
     for (int k = 0; k < PE_FUNCTIONALS; k++) {
         double v = row[2 + k];
         /* a profile of 0 may come of its cancellation, too */
-        double size = isfinite(v) ? 4.0 + 2.0 * fabs(v) : 1.0;
+        /* below log 2 the threshold's error is |log p| units of it, squared in the exponent */
+        double size = isfinite(v) ? 4.0 + (2.0 - log(q->p)) * fabs(v) : 1.0;
+        if (isfinite(v)) size += 0.5 * q->mu * sqrt(1.0 + 2.0 * fabs(v)); /* last place of x */
         row[2 + PE_FUNCTIONALS + k] = isfinite(v) || k == PE_PROFILE
-                                          ? 4.0 * DBL_EPSILON * (size + 1.0 / q->mu)
+                                          ? 4.0 * DBL_EPSILON * size
                                           : DBL_EPSILON;
     }
 }

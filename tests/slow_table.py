@@ -29,10 +29,19 @@ def note(unit: Unit) -> None:
         file.write(f"{unit.index}\n")
 
 
+def wait_while_held() -> None:
+    """Wait while a file says so, once the number of units in it has been noted."""
+    log = Path(os.environ[LOG])
+    hold = Path(f"{log}.hold")
+    while hold.exists() and len(log.read_bytes().split()) >= int(hold.read_text() or "0"):
+        time.sleep(0.01)
+
+
 def slow(batch: Sequence[Unit]) -> list[dict[str, Any]]:
     """Solve units in no less than a known time each, and note each one."""
     records = []
     for unit in batch:
+        wait_while_held()
         (record,) = solve([unit])
         time.sleep(SECONDS)
         note(unit)

@@ -6,8 +6,6 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import pyengine as pe
 from pyengine.baselines import (
@@ -71,18 +69,13 @@ def test_renyi_bound_is_equation_2_without_sampling() -> None:
     assert renyi_gamma(0.0, 2.0, 1.0) == 0.0
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    noise=st.floats(0.5, 10.0),
-    p=st.floats(1e-3, 1.0),
-    steps=st.integers(20, 3000),
-    kappa=st.floats(1e-8, 0.99),
-)
-def test_every_bound_holds(noise: float, p: float, steps: int, kappa: float) -> None:
-    try:
-        (row,) = compare(pe.dp_sgd(noise, p, steps), kappa)
-    except pe.AccuracyError:
-        return
+@pytest.mark.parametrize("seed", range(25))
+def test_every_bound_holds(seed: int) -> None:
+    """Drawn at random where the exact engines are quick: they are the same at the edges."""
+    rng = np.random.default_rng(seed)
+    p = 1.0 if seed % 5 == 0 else rng.uniform(1e-3, 0.5)
+    mechanism = pe.dp_sgd(rng.uniform(1.0, 10.0), p, int(rng.integers(100, 3000)))
+    (row,) = compare(mechanism, 10 ** rng.uniform(-8.0, -0.01))
     assert row.kappa <= row.exact
     for bound in (row.renyi, row.dp, row.pure_dp):
         assert row.exact <= bound * (1 + 1e-9)
@@ -178,6 +171,7 @@ def test_dp_mse_advantage() -> None:
     assert dp_gamma([0.1, 0.9], 1.0).tolist() == [0.1 * np.e, 1.0]
     assert mse_lower_bound(np.log(2.0)) == pytest.approx(0.25)
     assert mse_lower_bound(0.0) == np.inf
+    assert mse_lower_bound(np.log(2.0), diameter=[1.0, 3.0]) == pytest.approx(1.25)
     assert advantage(0.55, 0.1) == pytest.approx(0.5)
 
 

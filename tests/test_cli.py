@@ -184,6 +184,38 @@ def test_without_matplotlib(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line", "extra"),
+    [
+        (["--formats", "parquet"], "", "parquet"),
+        (["--dask", "tcp://127.0.0.1:1"], "", "dask"),
+        ([], 'engine = "reference"', "reference"),
+    ],
+)
+def test_without_other_packages(
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    line: str,
+    extra: str,
+) -> None:
+    spec.write_text(line + SPEC.replace('["1/1000"]', "[0]"), encoding="utf-8")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main(["table", str(spec), "-o", str(tmp_path / "out"), *arguments]) == 2
+    assert f"pip install 'pyengine[{extra}]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_verify_without_the_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main(["verify", str(tmp_path / "mine.csv")]) == 2
+    assert "pip install 'pyengine[reference]'" in capsys.readouterr().err
+
+
 def test_interrupt(
     spec: Path,
     tmp_path: Path,

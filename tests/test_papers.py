@@ -112,13 +112,13 @@ def test_run(small: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_processes_make_the_same_files(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for output, workers in ((one, 1), (two, 2)):
-        jobs = [("hayes2023", "table_2"), ("hayes2023", "figure_11")]
+        jobs = [("kaissis2023_bounding", "figure_1f"), ("kaissis2023_bounding", "figure_4")]
         for made in papers_run._results(jobs, workers):
             output.mkdir(exist_ok=True)
             for name, content in made.files.items():
                 (output / name).write_bytes(content)
     names = sorted(path.name for path in one.iterdir())
-    assert names == ["figure_11.csv", "figure_11.png", "table_2.csv"]
+    assert names == ["figure_1f.csv", "figure_1f.png", "figure_4.csv", "figure_4.png"]
     for name in names:
         assert (one / name).read_bytes() == (two / name).read_bytes()
 
@@ -214,3 +214,24 @@ def test_hayes_figure_5a() -> None:
     item = paper("hayes2023").item("figure_5a")
     checks = list(item.checks(item.rows()))
     assert [c.verdict for c in checks] == [WITHIN, WITHIN]
+
+
+GALLERY = Path(__file__).parents[1] / "docs" / "papers"
+
+
+@pytest.mark.parametrize("found", PAPERS, ids=NAMES)
+def test_gallery_shows_every_item(found: Paper) -> None:
+    """The pages in docs/papers are those of one whole run of ``pyengine papers``."""
+    page = (GALLERY / "index.md").read_text(encoding="utf-8")
+    for item in found.items:
+        assert (GALLERY / found.name / f"{item.name}.csv").is_file()
+        if item.draw is not None:
+            assert (GALLERY / found.name / f"{item.name}.png").is_file()
+            assert f"({found.name}/{item.name}.png)" in page
+    with (GALLERY / found.name / "printed.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["item"] for row in rows} <= {item.name for item in found.items}
+    for row in rows:
+        again = check(row["number"], row["printed"], float(row["computed"]))
+        assert (again.verdict == AGREES) == (row["verdict"] == AGREES), row
+        assert row["verdict"] == AGREES or row["reason"], row

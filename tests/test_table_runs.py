@@ -82,6 +82,13 @@ def content(directory: Path) -> dict[str, bytes]:
     return {name: (directory / name).read_bytes() for name in FILES}
 
 
+def hold(log: Path, units: int) -> Path:
+    """Let the slow solvers wait once so many units are done, until the file is gone."""
+    path = Path(f"{log}.hold")
+    path.write_text(str(units))
+    return path
+
+
 def computed(log: Path) -> list[int]:
     return [int(line) for line in log.read_text(encoding="utf-8").split()]
 
@@ -143,10 +150,12 @@ def test_killed_run_loses_nothing(
     spec: Path, expected: dict[str, bytes], tmp_path: Path, log: Path, workers: str
 ) -> None:
     directory = tmp_path / "out"
+    held = hold(log, 12)
     process = start(spec, directory, "--workers", workers)
     wait_for(has_kept(directory, 4))
     process.kill()
     process.communicate()
+    held.unlink()
     done = kept(directory)
     assert 4 <= len(done) < UNITS
     assert not (directory / "table.csv").exists()
@@ -161,8 +170,9 @@ def test_killed_run_loses_nothing(
     assert done.isdisjoint(computed(log)[len(before) :])
 
 
-def test_killed_run_leaves_no_workers(spec: Path, tmp_path: Path) -> None:
+def test_killed_run_leaves_no_workers(spec: Path, tmp_path: Path, log: Path) -> None:
     directory = tmp_path / "out"
+    hold(log, 12)
     process = start(spec, directory, "--workers", "2")
     wait_for(has_kept(directory, 2))
     lines = (directory / JOURNAL).read_text(encoding="utf-8").splitlines()[1:]
@@ -196,9 +206,10 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_interrupt_tells_how_to_go_on(
-    spec: Path, expected: dict[str, bytes], tmp_path: Path, workers: str
+    spec: Path, expected: dict[str, bytes], tmp_path: Path, log: Path, workers: str
 ) -> None:
     directory = tmp_path / "out"
+    hold(log, 12)
     process = start(spec, directory, "--workers", workers)
     wait_for(has_kept(directory, 4))
     process.send_signal(signal.SIGINT)
@@ -239,9 +250,10 @@ def test_unit_that_kills_every_worker_ends_the_run(
     assert content(directory) == expected
 
 
-def test_torn_journal(spec: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_torn_journal(spec: Path, expected: dict[str, bytes], tmp_path: Path, log: Path) -> None:
     """Wherever a power cut tears the journal, the rest is computed again and nothing else."""
     directory = tmp_path / "out"
+    hold(log, 12)
     process = start(spec, directory, "--workers", "0")
     wait_for(has_kept(directory, 3))
     process.kill()
@@ -262,9 +274,10 @@ def test_torn_journal(spec: Path, expected: dict[str, bytes], tmp_path: Path) ->
     assert content(directory) == expected
 
 
-def interrupted(spec: Path, directory: Path) -> None:
+def interrupted(spec: Path, directory: Path, log: Path) -> None:
     """Leave a journal of an interrupted run beside an older table."""
     directory.mkdir()
+    hold(log, 12)
     for name in FILES:
         (directory / name).write_text("old")
     process = start(spec, directory, "--workers", "0")
@@ -278,10 +291,10 @@ def untouched(directory: Path) -> bool:
 
 
 def test_changed_specification(
-    spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spec: Path, tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = tmp_path / "out"
-    interrupted(spec, directory)
+    interrupted(spec, directory, log)
     journal = (directory / JOURNAL).read_bytes()
     spec.write_text(SPEC.replace("1e-3", "1e-4"), encoding="utf-8")
     assert main(["table", str(spec), "-o", str(directory)]) == 2
@@ -298,11 +311,12 @@ def test_changed_specification(
 def test_other_version(
     spec: Path,
     tmp_path: Path,
+    log: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     directory = tmp_path / "out"
-    interrupted(spec, directory)
+    interrupted(spec, directory, log)
     monkeypatch.setattr("pyengine.tables.run.__version__", "99")
     assert main(["table", str(spec), "-o", str(directory)]) == 2
     assert ", now 99)" in capsys.readouterr().err

@@ -47,20 +47,22 @@ def questions_of(point: dict[str, Any]) -> Iterator[Question]:
     )
     known = {key: Decimal(point[key]) for key in point if key[:2] in ("p_", "q_", "h_")}
     for adjacency, sign, keys in (
-        ("add", 1, ("p_above", "q_above", "q_below")),
-        ("remove", -1, ("q_below", "p_below", "p_above")),
+        ("add", 1, ("p_above", "p_below", "q_above", "q_below")),
+        ("remove", -1, ("q_below", "q_above", "p_below", "p_above")),
     ):
-        level, gamma, beta = (known.get(key) for key in keys)
+        level, rest, gamma, beta = (known.get(key) for key in keys)
         if level is None or not SMALLEST < level < 1:
             continue
         argument = float(level)
         if not 0.0 < argument < 1.0:
             continue
-        rounding = abs(CONTEXT.subtract(Decimal(argument), level))
-        if rounding > LARGEST_SHIFT * CONTEXT.subtract(Decimal(1), level):
+        moved_level = CONTEXT.subtract(Decimal(argument), level)
+        if rest is not None and rest < level:  # its digits are those of a level near 1
+            moved_level = CONTEXT.subtract(rest, CONTEXT.subtract(Decimal(1), Decimal(argument)))
+        if abs(moved_level) > LARGEST_SHIFT * CONTEXT.subtract(Decimal(1), level):
             continue
         # the argument is rounded to a double; the curve's slope is e^{±c}
-        shift = CONTEXT.multiply(CONTEXT.exp(sign * c), CONTEXT.subtract(Decimal(argument), level))
+        shift = CONTEXT.multiply(CONTEXT.exp(sign * c), moved_level)
         for name, value, moved in (("gamma", gamma, shift), ("beta", beta, -shift)):
             if value is None or value < SMALLEST or abs(moved) > LARGEST_SHIFT * value:
                 continue

@@ -79,27 +79,31 @@ def advantage(success: Real, prior: Real) -> Any:
     return _scalar_or_array((reached - before) / (1.0 - before))
 
 
-def mse_lower_bound(renyi_epsilon: Real, *, diameter: float = 1.0) -> Any:
-    """Lower bound on the mean squared error of any unbiased reconstruction of one coordinate.
+def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
+    """Lower bound on the mean squared error of any unbiased reconstruction, for each coordinate.
 
     Parameters
     ----------
     renyi_epsilon : array_like
         ε of Rényi differential privacy of order 2 under substitution, in [0, ∞].
-    diameter : float
-        Width of the coordinate's range, > 0.
+    diameter : array_like
+        Widths of the coordinates' ranges, > 0 and finite, or one for all.
 
     Returns
     -------
     float or ndarray of the shape of ``renyi_epsilon``
-        diameter² / (4 (e^ε - 1)), inf at ε = 0; a proven bound.
+        Mean of diameter² / (4 (e^ε - 1)) over the coordinates, inf at ε = 0; a proven bound.
 
     References
     ----------
     C. Guo, B. Karrer, K. Chaudhuri, L. van der Maaten, Bounding training data reconstruction in
-    private (deep) learning, ICML 2022, as quoted by Hayes, Mahloujifar and Balle 2023, section 2.1.
+    private (deep) learning, ICML 2022, as quoted by Hayes, Mahloujifar and Balle 2023, section 2.1
+    and Appendix J.
     """
     cost = _checks.real_array("renyi_epsilon", renyi_epsilon, 0.0, math.inf)
-    width = float(_checks.positive("diameter", diameter))
+    widths = _checks.real_array("diameter", diameter, 0.0, math.inf)
+    if not widths.size or not np.all((widths > 0.0) & np.isfinite(widths)):
+        raise ValueError(f"diameter must be positive and finite, got {diameter!r}")
+    square = float(np.mean(widths * widths))
     with np.errstate(divide="ignore", over="ignore"):
-        return _scalar_or_array(width * width / (4.0 * np.expm1(cost)))
+        return _scalar_or_array(square / (4.0 * np.expm1(cost)))

@@ -15,7 +15,7 @@ from pyengine.cli.parsers import Commands, command
 if TYPE_CHECKING:
     from pyengine.tables.spec import Specification
 
-__all__ = ["count", "register"]
+__all__ = ["check_package", "count", "register"]
 
 DESCRIPTION = """\
 Compute tables and write them to a directory:
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.formats is not None:
             formats = format_names(arguments.formats.split(","))
             specification = replace(specification, formats=formats)
-        _check_packages(specification)
+        _check_packages(specification, arguments.dask is not None)
         return tables.run(
             specification,
             arguments.output,
@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 130
 
 
-def _check_packages(specification: Specification) -> None:
+def _check_packages(specification: Specification, dask: bool) -> None:
     """Say what is missing before the work and not after it."""
     from pyengine.tables.picture import draws
 
@@ -136,6 +136,13 @@ def _check_packages(specification: Specification) -> None:
         (draws(specification), "gamma.png", "matplotlib", "table"),
         ("parquet" in specification.formats, "table.parquet", "pyarrow", "parquet"),
         (specification.engine == "reference", "the reference", "flint", "reference"),
+        (dask, "--dask", "distributed", "dask"),
     ):
-        if needed and importlib.util.find_spec(package) is None:
-            raise CommandError(f"{what} needs {package}: pip install 'pyengine[{extra}]'")
+        if needed:
+            check_package(what, package, extra)
+
+
+def check_package(what: str, package: str, extra: str) -> None:
+    """Raise CommandError if a module is missing, with the extra that brings it."""
+    if importlib.util.find_spec(package) is None:
+        raise CommandError(f"{what} needs {package}: pip install 'pyengine[{extra}]'")

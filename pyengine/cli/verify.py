@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyengine.cli.errors import CommandError
 from pyengine.cli.output import RED, paint, print_json, print_table
 from pyengine.cli.parsers import Commands, command
-from pyengine.cli.table import count
+from pyengine.cli.table import check_package, count
 
 if TYPE_CHECKING:
     from pyengine.verification.verdicts import Verdict
@@ -93,6 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
         rule = Rule(_tolerance(arguments.tolerance), arguments.both_sides)
         if not 1 <= arguments.digits <= 200:
             raise CommandError(f"--digits must lie in [1, 200], got {arguments.digits}")
+        if arguments.engine == "reference":
+            check_package("the reference", "flint", "reference")
         claims = read(arguments.file, doubles=arguments.doubles, ignore=arguments.ignore)
         with Progress(len(claims), "values", sys.stderr) as progress:
             answers = truths(

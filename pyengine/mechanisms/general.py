@@ -165,7 +165,7 @@ def from_log_likelihood_ratio(
 
     Notes
     -----
-    Accuracy: as in `from_distributions`.  Needs Numba, of the extra ``engines``.
+    Accuracy: as in `from_distributions`.  Needs Numba, of the extra ``distributions``.
     """
     if not callable(log_ratio):
         raise ValueError(f"log_ratio must be callable, got {log_ratio!r}")

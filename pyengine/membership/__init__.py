@@ -5,15 +5,8 @@ the mean gradient of each batch and knows the record and the law of the gradient
 chooses nor knows the other records.
 """
 
-from pyengine.membership.conversion import (
-    NoiseLevels,
-    composed_mu,
-    gdp_of_gmip,
-    gmip_of_gdp,
-    noise_for_gmip,
-    sgd_mu,
-    step_mu,
-)
+from pyengine.membership.composition import composed_mu, sgd_mu, step_mu
+from pyengine.membership.conversion import NoiseLevels, gdp_of_gmip, gmip_of_gdp, noise_for_gmip
 from pyengine.membership.family import ConvexTradeOff, GaussianTradeOff, TradeOffFunction
 from pyengine.membership.step import NoisySGDStep
 from pyengine.membership.stochastic import (

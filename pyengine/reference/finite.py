@@ -18,7 +18,7 @@ from pyengine.mechanisms import (
 )
 from pyengine.reference.balls import exact
 
-__all__ = ["FINITE", "Masses", "masses", "sampled"]
+__all__ = ["FINITE", "Masses", "masses", "sampled", "substituted"]
 
 FINITE = (
     DiscreteGaussianMechanism,
@@ -137,17 +137,66 @@ def _discrete_laplace(step: DiscreteLaplaceMechanism) -> Masses:
 
 def _discrete_gaussian(step: DiscreteGaussianMechanism) -> Masses:
     shift = step.sensitivity
-    spread = exact(step.noise_multiplier) * shift
-    reach = int(float(spread) * (2.8 * ctx.prec) ** 0.5) + 2
+    spread, reach = _scale(step)
+    total, tail = _normaliser(spread, reach)
+    places = range(-reach, reach + shift + 1)
+    p = [(-(x**2) / (2 * spread**2)).exp() / total for x in places]
+    return Masses(p, p[::-1], arb(0), arb(0), 2 * tail / total, True)
 
-    def weight(x: int) -> arb:
-        return (-(x**2) / (2 * spread**2)).exp()
 
-    weights = {x: weight(x) for x in range(reach + shift + 1)}
+def _scale(step: DiscreteGaussianMechanism) -> tuple[arb, int]:
+    """Return sigma and how far the noise is followed."""
+    spread = exact(step.noise_multiplier) * step.sensitivity
+    return spread, int(float(spread) * (2.8 * ctx.prec) ** 0.5) + 2
+
+
+def _normaliser(spread: arb, reach: int) -> tuple[arb, arb]:
+    """Return the sum of all weights, and a bound on those beyond the reach on one side."""
+    total = 1 + 2 * sum(((-(x**2) / (2 * spread**2)).exp() for x in range(1, reach + 1)), arb(0))
     # Beyond the reach the weights fall faster than a geometric series.
-    tail = weight(reach + 1) / (1 - (-(2 * reach + 3) / (2 * spread**2)).exp())
-    total = 2 * sum((weights[x] for x in range(1, reach + 1)), arb(0)) + 1
-    total += arb(0, (2 * tail).upper())
-    p = [weights[abs(x)] / total for x in range(-reach, reach + shift + 1)]
-    q = p[::-1]
-    return Masses(p, q, arb(0), arb(0), 2 * tail / total, True)
+    first = (-((reach + 1) ** 2) / (2 * spread**2)).exp()
+    tail = first / (1 - (-(2 * reach + 3) / (2 * spread**2)).exp())
+    return total + arb(0, (2 * tail).upper()), tail
+
+
+def substituted(step: Step, probability: float | Fraction) -> Masses:
+    """Return the masses of noise on a Poisson sample with one record or with its opposite.
+
+    P is (1 - r) D(0) + r D(-shift), Q is (1 - r) D(0) + r D(shift), D the law of the noise.
+    """
+    assert isinstance(step, DiscreteGaussianMechanism | DiscreteLaplaceMechanism)
+    shift = step.sensitivity
+    r, rest = exact(probability), exact(1 - Fraction(probability))
+    if isinstance(step, DiscreteLaplaceMechanism):
+        decay = (-1 / (exact(step.noise_multiplier) * shift)).exp()
+        unit = (1 - decay) / (1 + decay)
+
+        def tail(x: int) -> arb:
+            """Return the mass at x or beyond, away from 0."""
+            return decay**x / (1 + decay) if x > 0 else 1 - decay ** (1 - x) / (1 + decay)
+
+        inner = range(1 - shift, shift)
+        columns = [[unit * decay ** abs(x - at) for x in inner] for at in (0, -shift, shift)]
+        ends = [(tail(shift + at), tail(shift - at)) for at in (0, -shift, shift)]
+        zero, down, up = ([end[0], *row, end[1]] for row, end in zip(columns, ends, strict=True))
+        lost = arb(0)
+    else:
+        zero, down, up, lost = _three_gaussians(step)
+    p = [rest * a + r * b for a, b in zip(zero, down, strict=True)]
+    q = [rest * a + r * b for a, b in zip(zero, up, strict=True)]
+    return Masses(p, q, arb(0), arb(0), lost, probability == 1)
+
+
+def _three_gaussians(
+    step: DiscreteGaussianMechanism,
+) -> tuple[list[arb], list[arb], list[arb], arb]:
+    """Return the masses of noise around 0, -shift and shift on one range."""
+    shift = step.sensitivity
+    spread, reach = _scale(step)
+    total, tail = _normaliser(spread, reach)
+    places = range(-reach - shift, reach + shift + 1)
+    zero, down, up = (
+        [(-((x - at) ** 2) / (2 * spread**2)).exp() / total for x in places]
+        for at in (0, -shift, shift)
+    )
+    return zero, down, up, 2 * tail / total

@@ -11,12 +11,14 @@ from pyengine.errors import AccuracyError
 from pyengine.reference import closed_form
 from pyengine.reference.cumulants import Cumulants
 from pyengine.reference.gaussian import Phase, offset
+from pyengine.reference.hyperbola import Hyperbola
 from pyengine.reference.inversion import Line
 from pyengine.reference.line import NotFeasibleError, make_plan
 from pyengine.reference.solve import Local
 
 __all__ = ["GaussianLaw"]
 
+FEW_BITS = 10
 STRETCHES = (1.0, 1.15, 1.35, 1.6)  # a cut further out lowers the weight at it
 
 
@@ -60,20 +62,29 @@ class GaussianLaw:
             return closed_form.ClosedForm(self.phases, int(depth / math.log(2)) + 64)
         if self._last is not None and self._last[0] == c and self._last[1] >= depth:
             return self._last[2]
-        local = self._line(c, depth)
+        local = self._inversion(c, depth)
         self._last = (c, depth, local)
         return local
 
-    def _line(self, c: float, depth: float) -> Local:
+    def _inversion(self, c: float, depth: float) -> Local:
         span = max(45.0, 2 * math.sqrt(2 * depth))
         threshold = float(arb(c) - offset(self.phases))
         cut = self._cut(c, threshold, depth)
         for stretch in STRETCHES:
             try:
                 cumulants = Cumulants(self.phases, stretch * cut, span)
-                return Line(self.phases, make_plan(cumulants, threshold, depth))
+                line = Line(self.phases, make_plan(cumulants, threshold, depth))
             except NotFeasibleError as error:
                 reason = error
+                continue
+            six = line.at(arb(c))
+            if max(six.p_above.rel_accuracy_bits(), six.p_below.rel_accuracy_bits()) > FEW_BITS:
+                return line
+            reason = NotFeasibleError("the bounds on a vertical line are too wide")
+        try:
+            return Hyperbola(self.phases, c, depth)
+        except NotFeasibleError as error:
+            reason = error
         raise AccuracyError(
             f"no ground truth for {self.phases[0]!r} at a loss of {c:g}: {reason}; more steps or "
             "more noise make the loss smoother"

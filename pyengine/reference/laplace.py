@@ -19,7 +19,7 @@ from pyengine.errors import AccuracyError
 from pyengine.reference.answers import Answer
 from pyengine.reference.balls import exact, precision
 
-__all__ = ["Laplace"]
+__all__ = ["Laplace", "bracket"]
 
 MOST_KNOTS = 3000
 MOST_STEPS = 1200
@@ -152,7 +152,7 @@ class Laplace:
                 return Answer(value, True, x.mid())
             if low == size - 1:
                 return None
-            gap = _bisect(
+            gap = bracket(
                 lambda c: law.below(c, closed=True) - rest, x, law.knots[low + 1][0], digits / 2 + 4
             )
             if gap is None:
@@ -191,7 +191,7 @@ class Laplace:
         def question(law: _Spline) -> Answer | None:
             goal = exact(delta)
             top = law.knots[-1][0]
-            gap = _bisect(lambda c: goal - self._profile(law, c), arb(0), top, digits + 3)
+            gap = bracket(lambda c: goal - self._profile(law, c), arb(0), top, digits + 3)
             return None if gap is None else Answer(gap[0].union(gap[1]), True, None)
 
         return self._ask(digits, question)
@@ -205,7 +205,7 @@ class Laplace:
         return sum((steps / exact(noise) for noise, steps in self.parts), arb(0))
 
 
-def _bisect(
+def bracket(
     gap: Callable[[arb], arb], low: arb, high: arb, digits: float
 ) -> tuple[arb, arb] | None:
     """Return two exact points around the zero of an increasing function, by false position.

@@ -1,78 +1,167 @@
-"""From a mechanism to its pair of laws."""
+"""From a mechanism and an adjacency to the pair of laws, and to the orders to be asked."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
     GaussianMechanism,
+    GenericMechanism,
     LaplaceMechanism,
     Mechanism,
     PoissonSampled,
+    RandomizedResponse,
+    SampledWithoutReplacement,
     Step,
     steps_of,
 )
 from pyengine.reference.answers import Pair
 from pyengine.reference.atoms import Atoms
-from pyengine.reference.finite import FINITE, Masses, masses, sampled
+from pyengine.reference.finite import FINITE, Masses, masses, sampled, substituted
 from pyengine.reference.gaussian import Phase
 from pyengine.reference.gaussian_law import GaussianLaw
 from pyengine.reference.laplace import Laplace
+from pyengine.reference.sampled_laplace import SampledLaplace
 from pyengine.reference.solve import Continuous
 
-__all__ = ["pair_of"]
+__all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
+
+ADJACENCIES = ("add", "remove", "add_remove", "substitute")
+SIGNS = {"add": (1,), "remove": (-1,), "add_remove": (1, -1)}
+Additive = (
+    GaussianMechanism,
+    LaplaceMechanism,
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+)
+Number = float | Fraction
 
 
-@lru_cache(maxsize=64)
-def pair_of(mechanism: Mechanism) -> Pair | None:
-    """Return the pair (without the record, with it); None if both laws are the same.
+def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
+    """Return the pair (without the record, with it) and the orders whose worst is the answer.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+    adjacency : str
+        A word of `ADJACENCIES`.  ``substitute`` has a pair (with one record, with another).
+
+    Returns
+    -------
+    pair : Pair or None
+        None if both laws are the same.
+    signs : tuple of int
+        1 for (P, Q), -1 for (Q, P).
 
     Raises
     ------
+    ValueError
+        If the mechanism does not say what another record would do.
     AccuracyError
-        If no ground truth is implemented for the mechanism.
+        If no ground truth exists for the mechanism.
     """
-    steps = [(step, number) for step, number in steps_of(mechanism) if not _is_silent(step)]
-    if not steps:
-        return None
-    bases = {type(_base(step)) for step, _ in steps}
-    if bases == {GaussianMechanism}:
-        return Continuous(GaussianLaw(tuple(_phase(step, number) for step, number in steps)))
-    if bases == {LaplaceMechanism} and all(_probability(step) == 1 for step, _ in steps):
-        return Laplace([(_noise(step), number) for step, number in steps])
-    if bases <= set(FINITE):
-        return Atoms([(partial(_masses, step), number) for step, number in steps])
-    names = ", ".join(sorted(base.__name__ for base in bases))
-    raise AccuracyError(f"no ground truth for a composition of {names}")
+    steps = tuple((step, number) for step, number in steps_of(mechanism) if _share(step) != 0)
+    if adjacency != "substitute":
+        return (_pair(steps) if steps else None), SIGNS[adjacency]
+    for step, _ in steps:
+        _check_substitution(step)
+    fixed = sum(n for step, n in steps if isinstance(step, SampledWithoutReplacement))
+    if fixed == 1 and len(steps) == 1:
+        # One step: the larger of both orders, Theorem 15 of Lebeda et al. (2024).
+        return _pair(steps), SIGNS["add_remove"]
+    if fixed:
+        raise AccuracyError(
+            "no ground truth for several steps without replacement under substitution: which data "
+            "sets are the worst is not known"
+        )
+    if any(isinstance(step, PoissonSampled) for step, _ in steps):
+        if not {type(_base(step)) for step, _ in steps} <= set(FINITE):
+            raise AccuracyError(
+                "no ground truth for Poisson sampling of continuous noise under substitution"
+            )
+        return Atoms([(partial(_substituted, step), n) for step, n in steps]), SIGNS["add"]
+    return (_pair(tuple((_doubled(step), n) for step, n in steps)) if steps else None), SIGNS["add"]
+
+
+@lru_cache(maxsize=64)
+def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
+    """Return the pair of steps for adjacency add or remove.
+
+    Without replacement the record pushes another one out: the sensitivity is that of substitution.
+    """
+    plain = [
+        (_doubled(_base(step)) if isinstance(step, SampledWithoutReplacement) else _base(step))
+        for step, _ in steps
+    ]
+    kinds = {type(base) for base in plain}
+    shares = [_share(step) for step, _ in steps]
+    numbers = [number for _, number in steps]
+    if kinds == {GaussianMechanism}:
+        rows = zip(map(_noise, plain), shares, numbers, strict=True)
+        return Continuous(GaussianLaw(tuple(Phase(*row) for row in rows)))
+    if kinds == {LaplaceMechanism} and all(share == 1 for share in shares):
+        return Laplace(list(zip(map(_noise, plain), numbers, strict=True)))
+    if kinds == {LaplaceMechanism} and len(steps) == 1:
+        return SampledLaplace(_noise(plain[0]), shares[0], numbers[0])
+    if kinds <= set(FINITE):
+        makers = [partial(_masses, base, share) for base, share in zip(plain, shares, strict=True)]
+        return Atoms(list(zip(makers, numbers, strict=True)))
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise AccuracyError(f"no ground truth for a composition of {names}, sampled or mixed like this")
 
 
 def _base(step: Step) -> Step:
-    return step.mechanism if isinstance(step, PoissonSampled) else step
+    if isinstance(step, PoissonSampled | SampledWithoutReplacement):
+        return step.mechanism
+    return step
 
 
-def _probability(step: Step) -> float | Fraction:
-    return step.probability if isinstance(step, PoissonSampled) else 1.0
+def _share(step: Step) -> Number:
+    """Return the probability with which a record takes part."""
+    if isinstance(step, PoissonSampled):
+        return step.probability
+    if isinstance(step, SampledWithoutReplacement):
+        return Fraction(step.batch_size, step.dataset_size)
+    return 1.0
 
 
-def _is_silent(step: Step) -> bool:
-    """Whether nothing that depends on the record is ever released."""
-    return _probability(step) == 0
-
-
-def _masses(step: Step) -> Masses:
-    one = masses(_base(step))
-    probability = _probability(step)
-    return one if probability == 1 else sampled(one, probability)
-
-
-def _noise(step: Step) -> float | Fraction:
-    assert isinstance(step, LaplaceMechanism)
+def _noise(step: Step) -> Number:
+    assert isinstance(step, GaussianMechanism | LaplaceMechanism)
     return step.noise_multiplier
 
 
-def _phase(step: Step, number: int) -> Phase:
-    base = _base(step)
-    assert isinstance(base, GaussianMechanism)
-    return Phase(base.noise_multiplier, _probability(step), number)
+def _doubled(step: Step) -> Step:
+    """Return the step with twice the sensitivity; one without a sensitivity as it is."""
+    if isinstance(step, GaussianMechanism | LaplaceMechanism):
+        return replace(step, noise_multiplier=Fraction(step.noise_multiplier) / 2)
+    if isinstance(step, DiscreteGaussianMechanism | DiscreteLaplaceMechanism):
+        half = Fraction(step.noise_multiplier) / 2
+        return replace(step, noise_multiplier=half, sensitivity=2 * step.sensitivity)
+    return step
+
+
+def _check_substitution(step: Step) -> None:
+    allowed = isinstance(_base(step), Additive)
+    if not isinstance(step, PoissonSampled):
+        allowed = allowed or isinstance(_base(step), RandomizedResponse | GenericMechanism)
+    if not allowed:
+        raise ValueError(
+            "adjacency 'substitute' needs a mechanism that says what another record does (additive "
+            "noise; without Poisson sampling, also randomized response and the generic mechanism), "
+            f"got {step!r}"
+        )
+
+
+def _masses(base: Step, share: Number) -> Masses:
+    one = masses(base)
+    return one if share == 1 else sampled(one, share)
+
+
+def _substituted(step: Step) -> Masses:
+    return substituted(_base(step), _share(step))

@@ -13,15 +13,13 @@ from pyengine import _checks
 from pyengine.mechanisms import Mechanism
 from pyengine.reference.answers import Answer, Pair, hull, larger
 from pyengine.reference.balls import exact, precision
-from pyengine.reference.pairs import pair_of
+from pyengine.reference.pairs import ADJACENCIES, SIGNS, pair_of
 from pyengine.reference.relaxed import length_pair
 from pyengine.reference.value import Value, make
 from pyengine.threat_models import Relaxed, ThreatModel, threat_model_of
 
 __all__ = ["delta", "epsilon", "gamma_bound", "trade_off"]
 
-ADJACENCIES = ("add", "remove", "add_remove")
-SIGNS = {"add": 1, "remove": -1}
 MOST_DIGITS = 200
 Asked = tuple[Pair | None, tuple[int, ...], int]  # the pair, its orders, digits
 
@@ -43,7 +41,7 @@ def trade_off(
         the binary numbers that they are.
     alpha : float or exact number (str, Fraction, Decimal)
         Level of the test, in [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.trade_off`.
     threat_model : {"dp", "relaxed"} or ThreatModel
         As in `pyengine.trade_off`; relaxed answers are estimates, on which two computations agree.
@@ -94,12 +92,14 @@ def gamma_bound(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     kappa : float or exact number (str, Fraction, Decimal)
         Success probability of the adversary without the release, in [0, 1].
-    adjacency : {"add", "remove", "add_remove"}
+    adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.gamma_bound`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -137,12 +137,14 @@ def delta(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     epsilon : float or exact number (str, Fraction, Decimal)
         In [0, ∞].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.delta`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -186,12 +188,14 @@ def epsilon(
 
     Parameters
     ----------
-    mechanism, threat_model, digits
+    mechanism
         As in `trade_off`.
     delta : float or exact number (str, Fraction, Decimal)
         In [0, 1].
-    adjacency : {"add_remove", "add", "remove"}
+    adjacency : {"add_remove", "add", "remove", "substitute"}
         As in `pyengine.epsilon`.
+    threat_model, digits
+        As in `trade_off`.
 
     Returns
     -------
@@ -264,11 +268,15 @@ def _asked(
     places = _checks.count("digits", digits, least=1)
     if places > MOST_DIGITS:
         raise ValueError(f"digits must be at most {MOST_DIGITS}, got {digits!r}")
-    signs = (1, -1) if word == "add_remove" else (SIGNS[word],)
     model = threat_model_of(threat_model)
     if isinstance(model, Relaxed):
-        return length_pair(mechanism, model), signs, places
-    return pair_of(mechanism), signs, places
+        if word not in SIGNS:
+            raise ValueError(
+                f"adjacency must be 'add', 'remove' or 'add_remove' there, got {word!r}"
+            )
+        return length_pair(mechanism, model), SIGNS[word], places
+    pair, signs = pair_of(mechanism, word)
+    return pair, signs, places
 
 
 def _largest(signs: tuple[int, ...], digits: int, question: Callable[[int, int], Answer]) -> Value:

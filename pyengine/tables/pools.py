@@ -142,14 +142,12 @@ class Dask:
     Raises
     ------
     WorkersError
-        If distributed is not installed, or no scheduler with a worker answers there.
+        If no scheduler with a worker answers there.
     """
 
     def __init__(self, address: str) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise WorkersError("--dask needs distributed: pip install 'pyengine[dask]'") from None
+        import distributed
+
         try:
             client: Any = distributed.Client
             self._client = client(address, timeout=CONNECT_SECONDS, set_as_default=False)

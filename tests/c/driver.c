@@ -537,6 +537,35 @@ static int run_lattice(void)
     return failures;
 }
 
+/* Every variate reaches the ends of this table: all cells are read, none beyond. */
+static int run_sampling(void)
+{
+    enum { CELLS = 7 };
+    int failures = 0;
+    double *coefficients = allocate(4 * CELLS);
+    for (size_t i = 0; i < 4 * CELLS; ++i) coefficients[i] = i % 4 ? 0.0 : (double)(i / 4);
+    const pe_loss_table table[2] = {
+        {5, -0.5, CELLS, CELLS - 1e-9, coefficients},
+        {0, 0.0, 1.0, CELLS - 1e-9, coefficients},
+    };
+    for (size_t n = 0; n <= 300; n += 75) {
+        double *all = allocate(n), *part = allocate(n);
+        pe_sample_losses(7, 0, n, 2, table, all);
+        const size_t split = n / 3;
+        pe_sample_losses(7, 0, split, 2, table, part);
+        pe_sample_losses(7, split, n - split, 2, table, part + split);
+        for (size_t i = 0; i < n; ++i)
+            if (differ(all[i], part[i]) || !(all[i] >= 0.0 && all[i] <= 5.0 * (CELLS - 1))) {
+                fprintf(stderr, "sample %zu of %zu: %a and %a\n", i, n, all[i], part[i]);
+                ++failures;
+            }
+        free(all);
+        free(part);
+    }
+    free(coefficients);
+    return failures;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -549,6 +578,7 @@ static const struct {
     {"lattice engine", run_lattice},
     {"from rows to answers", run_answers},
     {"kernels of three arguments", run_ternary},
+    {"random losses", run_sampling},
 };
 
 int main(void)
