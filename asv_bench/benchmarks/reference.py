@@ -14,8 +14,8 @@ WORKFLOWS = {
 class Gamma:
     """One γ to 30 digits, with everything that the question needs."""
 
-    params = list(WORKFLOWS)
-    param_names = ["workflow"]
+    params = tuple(WORKFLOWS)
+    param_names = ("workflow",)
 
     def setup(self, workflow):
         noise, p, steps, self.kappa = WORKFLOWS[workflow]
