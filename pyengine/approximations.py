@@ -16,14 +16,8 @@ from pyengine.engines.clt import clt_distance
 from pyengine.engines.edgeworth import edgeworth_questions
 from pyengine.engines.expansion import MAX_ORDER
 from pyengine.engines.measures import losses
-from pyengine.engines.monte_carlo import (
-    CONFIDENCE,
-    SAMPLES,
-    MonteCarloPair,
-    Sample,
-    saddle_tilt,
-    tilted_gamma,
-)
+from pyengine.engines.monte_carlo import CONFIDENCE, SAMPLES, MonteCarloPair
+from pyengine.engines.tilted import tilted_gamma
 from pyengine.mechanisms import Mechanism
 
 __all__ = ["clt_mu", "edgeworth_gamma", "monte_carlo_gamma"]
@@ -229,9 +223,9 @@ def monte_carlo_gamma(
             if level in (0.0, 1.0) or not terms:
                 parts[:, i] = level
                 continue
-            tilt, centre = saddle_tilt(terms, float(level))
-            sample = Sample(mechanism, adjacency, samples, seed, tilt, threads)
-            value, lower, upper = tilted_gamma(sample, float(level), centre, share)
+            value, lower, upper = tilted_gamma(
+                mechanism, adjacency, float(level), samples, seed, share, threads
+            )
             parts[:, i] = lower, value, upper
     else:
         pair = MonteCarloPair(mechanism, adjacency, samples, seed, share, threads)

@@ -8,13 +8,12 @@ already bound the other curve from both sides, and every conversion here returns
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine._conjugate import Bracket, Curve, FloatArray, Refined, least, source
 
 __all__ = [
     "Bracket",
@@ -25,29 +24,10 @@ __all__ = [
     "trade_off_from_profile",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-Function = Callable[[FloatArray], FloatArray]
-Curve = Callable[[Any], Any] | tuple[Any, Any]
-
-CONVEX = 1e-7  # dents that rounding may make, relative to the largest value nearby
-ROUNDS, INSERTED = 6, 12  # of the refinement where the answers of a function lie
 LARGEST = 700.0  # of |ε| where a function is asked
 
 
 ACCURACY = 1e-11  # the accuracy that the package's own answers keep
-
-
-class Bracket(NamedTuple):
-    """Bounds between which the truth lies if the given values are the true ones of a curve.
-
-    Parameters
-    ----------
-    lower, upper : float or ndarray
-        Both bounds.
-    """
-
-    lower: Any
-    upper: Any
 
 
 def gamma_from_epsilon_delta(epsilon: Any, delta: Any, kappa: Any) -> Any:
@@ -212,8 +192,8 @@ def trade_off_from_profile(
     True
     """
     slope = _checks.real_array("alpha", alpha, 0.0, 1.0)
-    least = _least_of_profile(profile, slope.ravel(), symmetric, accuracy)
-    return _shaped(_rest(least), slope.shape)
+    found = _least_of_profile(profile, slope.ravel(), symmetric, accuracy)
+    return _shaped(_rest(found), slope.shape)
 
 
 def profile_from_trade_off(
@@ -260,12 +240,12 @@ def profile_from_trade_off(
     low = 1.0 / (1.0 + np.exp(scores[::-1]))
     high = 1.0 - low[::-1]
     levels = np.concatenate([[0.0], low, high[(high > 0.5) & (high < 1.0 - 1e-14)], [1.0]])
-    function, x, y = _source("trade_off", trade_off, levels, 1.0)
+    function, x, y = source("trade_off", trade_off, levels, 1.0)
     if x[-1] < 1.0:
         x, y = np.append(x, 1.0), np.append(y, 0.0)
-    refined = _Refined(function, 0.0)
-    least = _least("trade_off", refined, x, y, np.exp(grid.ravel()), 1.0, accuracy)
-    return _shaped(_rest(least), grid.shape)
+    refined = Refined(function, 0.0)
+    found = least("trade_off", refined, x, y, np.exp(grid.ravel()), 1.0, accuracy)
+    return _shaped(_rest(found), grid.shape)
 
 
 def _least_of_profile(
@@ -273,7 +253,7 @@ def _least_of_profile(
 ) -> Bracket:
     """Bounds of min over t of δ(log t) + slope t."""
     steps = np.arange(0.0, LARGEST ** (2 / 3), 1.0 / 24.0) ** 1.5
-    function, epsilon, delta = _source("profile", profile, steps, LARGEST)
+    function, epsilon, delta = source("profile", profile, steps, LARGEST)
 
     def at(t: FloatArray) -> FloatArray:
         """Profile at log t, for t < 1 by the symmetry of the relation."""
@@ -289,161 +269,14 @@ def _least_of_profile(
         t = np.concatenate([mirrored, t])
         y = np.concatenate([1.0 - mirrored + mirrored * delta[above][::-1], y])
     t, y = np.append(0.0, t), np.append(1.0, y)  # H_0 = 1
-    refined = _Refined(None if function is None else at, 1e-300 if symmetric else 1.0)
-    return _least("profile", refined, t, y, slope, math.inf, accuracy)
+    refined = Refined(None if function is None else at, 1e-300 if symmetric else 1.0)
+    return least("profile", refined, t, y, slope, math.inf, accuracy)
 
 
-def _source(
-    name: str, curve: Curve, grid: FloatArray, top: float
-) -> tuple[Function | None, FloatArray, FloatArray]:
-    """A function of arrays, or None, with abscissae and values."""
-    if callable(curve):
-
-        def function(x: FloatArray) -> FloatArray:
-            return _asked(name, curve, x)
-
-        return function, grid, function(grid)
-    try:
-        x, y = curve
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a callable or a pair of arrays, got {curve!r}") from None
-    x = _checks.real_array(f"{name}[0]", x, 0.0, top).ravel()
-    y = _checks.real_array(f"{name}[1]", y, 0.0, 1.0).ravel()
-    if x.size != y.size or not x.size:
-        raise ValueError(f"{name} must hold two arrays of one length >= 1, got {x.size}, {y.size}")
-    if not (np.diff(x) > 0.0).all():
-        raise ValueError(f"{name}[0] must increase, got {x!r}")
-    return None, x, y
-
-
-def _asked(name: str, curve: Callable[[Any], Any], x: FloatArray) -> FloatArray:
-    """Values of a function of arrays, or else of floats."""
-    try:
-        values = np.asarray(curve(x), dtype=float)
-    except (TypeError, ValueError):
-        values = np.zeros(())
-    if values.shape != x.shape:
-        values = np.array([_checks.real(name, curve(float(point))) for point in x])
-    bad = ~((values >= 0.0) & (values <= 1.0))
-    if bad.any():
-        raise ValueError(f"{name} must lie in [0, 1], got {values[bad][0]!r} at {x[bad][0]!r}")
-    return values
-
-
-class _Refined(NamedTuple):
-    """A function that gives more values, from an abscissa on."""
-
-    function: Function | None
-    lowest: float
-
-
-def _least(
-    name: str,
-    source: _Refined,
-    x: FloatArray,
-    y: FloatArray,
-    slope: FloatArray,
-    end: float,
-    accuracy: float,
-) -> Bracket:
-    """Bounds of min over x in [0, end] of y(x) + slope x for a decreasing convex y.
-
-    The values are an upper bound; the lower envelope of all convex functions through them, whose
-    corners are where extended chords meet, gives a lower bound.
-    """
-    error = _checks.real_array("accuracy", accuracy, 0.0, 1e-3)
-    _check_convex(name, x, y, CONVEX + 4.0 * float(error))
-    function = source.function
-    for _ in range(ROUNDS):
-        corners = _corners(x, y, end, float(error))
-        lower, low_at = _minimum(*corners, slope)
-        upper, high_at = _minimum(x, y, slope)
-        lower = np.minimum(lower, upper)
-        open_ = upper - lower > max(1e-9, 4.0 * float(error)) * upper
-        if function is None or not open_.any():
-            break
-        places = np.append(corners[0][low_at[open_]], x[high_at[open_]])
-        near = np.unique(np.searchsorted(x, places)[:, None] + np.arange(-2, 2))
-        near = near[(near >= 0) & (near < x.size - 1)]
-        share = np.arange(1.0, INSERTED) / INSERTED
-        extra = np.setdiff1d((x[near, None] + share * np.diff(x)[near][:, None]).ravel(), x)
-        extra = extra[extra >= source.lowest]
-        order = np.argsort(np.concatenate([x, extra]))
-        y = np.concatenate([y, function(extra)])[order]
-        x = np.concatenate([x, extra])[order]
-    return Bracket(lower * (1.0 - 2.0 * error), np.minimum(upper * (1.0 + error), 1.0))
-
-
-def _check_convex(name: str, x: FloatArray, y: FloatArray, tolerance: float) -> None:
-    if (np.diff(y) > tolerance * y[:-1]).any():
-        raise ValueError(f"{name} must not increase")
-    left, right = x[1:-1] - x[:-2], x[2:] - x[1:-1]
-    chord = (y[:-2] * right + y[2:] * left) / (left + right)
-    # rounding of an abscissa is an error of the value by the slope times as much
-    slack = tolerance * y[:-2] + 1e-15 * x[1:-1] * (y[:-2] - y[1:-1]) / left
-    dent = y[1:-1] - chord > slack
-    if dent.any():
-        raise ValueError(f"{name} must be convex, but is not near {float(x[1:-1][dent][0])!r}")
-
-
-def _corners(
-    x: FloatArray, y: FloatArray, end: float, error: float
-) -> tuple[FloatArray, FloatArray]:
-    """Corners of the largest function that lies below every convex one through the points.
-
-    Chords are tilted by what a relative error of the values does to their slopes.
-    """
-    if x.size == 1:
-        return np.array([0.0, x[0], x[0]]), np.array([y[0], y[0], 0.0])
-    chord = np.minimum(np.diff(y) / np.diff(x), 0.0)
-    tilt = 2.0 * error * y[:-1] / np.diff(x)
-    steep, flat = chord - tilt, np.minimum(chord + tilt, 0.0)
-    ends_x, ends_y = [x[0], x[-2]], [y[1], y[-1]]  # one interval: nothing but monotony
-    if chord.size > 1:  # the first and the last interval have one neighbour
-        reach = x[-1] - x[-2]
-        if steep[-2] < 0.0:  # on to where the chord has come down to the last value
-            reach = min(reach, _ratio(y[-2] - y[-1], -steep[-2]))
-        ends_x = [x[0], x[-2] + reach]
-        ends_y = [y[1] - flat[1] * (x[1] - x[0]), y[-2] + steep[-2] * reach]
-    ends_x.append(0.0)
-    ends_y.append(y[0] - flat[0] * x[0])
-    if steep[-1] < 0.0:
-        beyond = min(x[-1] + _ratio(y[-1], -steep[-1]), end, 1e300)
-        ends_x.append(beyond)
-        ends_y.append(y[-1] + steep[-1] * (beyond - x[-1]))
-    left, right = steep[:-2], flat[2:]  # in between, the chords of both neighbours meet
-    x0, y0, x1, y1 = x[1:-2], y[1:-2], x[2:-1], y[2:-1]
-    bends = right > left
-    bend = np.where(bends, right - left, 1.0)
-    with np.errstate(over="ignore"):
-        meet = np.where(bends, x0 + ((y1 - y0) - right * (x1 - x0)) / bend, x0)
-    meet = np.clip(meet, x0, x1)
-    height = np.minimum(y0 + left * (meet - x0), y1 - right * (x1 - meet))
-    corners_x = np.concatenate([x, meet, ends_x])
-    return corners_x, np.clip(np.concatenate([y, height, ends_y]), 0.0, 1.0)
-
-
-def _ratio(a: Any, b: Any) -> float:
-    with np.errstate(over="ignore"):
-        return float(a / b)
-
-
-def _minimum(
-    x: FloatArray, y: FloatArray, slope: FloatArray
-) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    """Least y + slope x over points, and where it is."""
-    at = np.empty(slope.size, dtype=np.intp)
-    rows = max(1, (1 << 21) // x.size)
-    for start in range(0, slope.size, rows):
-        part = slice(start, start + rows)
-        at[part] = (y + slope[part, None] * x).argmin(axis=1)
-    return np.minimum(y[at] + slope * x[at], 1.0), at
-
-
-def _rest(least: Bracket) -> Bracket:
+def _rest(found: Bracket) -> Bracket:
     slack = 2.0**-52
     return Bracket(
-        np.maximum(1.0 - least.upper - slack, 0.0), np.minimum(1.0 - least.lower + slack, 1.0)
+        np.maximum(1.0 - found.upper - slack, 0.0), np.minimum(1.0 - found.lower + slack, 1.0)
     )
 
 

@@ -269,3 +269,26 @@ def test_everything_released() -> None:
         assert pe.epsilon(mechanism, 0.5) == math.inf
         assert pe.trade_off(mechanism, 0.0) == 0.0
         assert pe.gamma_bound(mechanism, 0.1) == 1.0
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        pe.LaplaceMechanism("1.7").composed(12),
+        pe.RandomizedResponse("0.62", 3).poisson_sampled("0.1").composed(8),
+        pe.DiscreteLaplaceMechanism("1.3", 2).poisson_sampled("1/3").composed(3),
+        pe.DiscreteGaussianMechanism("0.9", 2),
+        pe.GenericMechanism("0.3", "1e-5").composed(4),
+        pe.from_probabilities(["1/2", "1/3", "1/6"], ["1/5", "2/5", "2/5"]).composed(3),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_against_arbitrary_precision(mechanism: Any, adjacency: str) -> None:
+    for question, x in (("delta", "0.25"), ("gamma_bound", "1e-7"), ("trade_off", "0.375")):
+        truth = getattr(pe.reference, question)(mechanism, x, adjacency=adjacency, digits=20)
+        found = getattr(pe, question)(
+            mechanism, float(x), adjacency=adjacency, method="exact", bounds=True
+        )
+        assert between(found, truth, 1e-14)
+        assert found.upper - found.lower <= 1e-10 * found.value + 1e-300

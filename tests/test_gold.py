@@ -32,6 +32,8 @@ SLOW = (
     "Hayes: Figure 5, q = 0.01",
     "discrete Gaussian (noise_multiplier=3.5",
     "sampled discrete Gaussian (steps=3)",
+    "sampled Laplace",
+    "Lebeda: Figure 3",
 )
 ALL = bool(os.environ.get("PYENGINE_ALL_POINTS"))
 
@@ -84,6 +86,7 @@ def test_the_set_is_large_and_covers_the_mechanisms() -> None:
     assert {line["mechanism"] for line in everything} >= set(KINDS) - {"FinitePair"}
     assert any("FinitePair" in line["mechanism"] for line in everything)
     assert any(line["mechanism"].startswith("[") for line in everything)  # phases
+    assert any(line.get("batch_size") for line in everything)
     for kind in ("GaussianMechanism", "DiscreteGaussianMechanism", "RandomizedResponse"):
         assert any(
             line["mechanism"] == kind and line.get("sampling_probability") for line in everything

@@ -180,6 +180,21 @@ def test_different_supports_are_infinite_losses() -> None:
     assert sampled_law.support() == pytest.approx((-math.log(2), 0.0))
 
 
+def test_constant_losses_are_atoms() -> None:
+    """Densities with finitely many ratios are answered by exact sums."""
+    shifted = pe.from_distributions(stats.uniform(0, 1), stats.uniform(0.01, 1))
+    truth = pe.from_probabilities([0.01, 0.99, 0.0], [0.0, 0.99, 0.01])
+    for adjacency in ("add", "remove", "add_remove"):
+        for steps in (1, 10):
+            ask: Any = {"adjacency": adjacency, "bounds": True}
+            found = pe.delta(shifted.composed(steps), 0.5, **ask)
+            assert found.value == pytest.approx(1 - 0.99**steps, rel=1e-11)
+            assert found.upper - found.lower < 1e-11
+            exact = pe.trade_off(truth.poisson_sampled(0.1).composed(steps), 0.4, **ask)
+            sampled_pair = pe.trade_off(shifted.poisson_sampled(0.1).composed(steps), 0.4, **ask)
+            assert sampled_pair.value == pytest.approx(exact.value, rel=1e-10)
+
+
 class Unnormalised(type(stats.norm(0, 1))):  # type: ignore[misc]
     def logpdf(self, x: Any) -> Any:
         return super().logpdf(x) + math.log(1.1)

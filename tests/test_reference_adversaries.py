@@ -135,3 +135,20 @@ def test_weights_and_nothing() -> None:
     assert pe.reference.trade_off(pe.compose(), "0.25", threat_model="relaxed") == 0.75
     laplace = pe.reference.epsilon(pe.LaplaceMechanism("0.5"), 0, threat_model="relaxed", **QUICK)
     assert float(laplace) == pytest.approx(2.0, rel=1e-14)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+@pytest.mark.parametrize(("noise", "epsilon"), [(819.82, 3.6e-9), (544.39, 4.49e-5), (1.1, 0.1)])
+def test_bounds_of_small_profiles_enclose_the_truth(
+    noise: float, epsilon: float, adjacency: str
+) -> None:
+    """Small effects, where roundings of ε and of the effect count."""
+    words: dict[str, Any] = {"adjacency": adjacency, "threat_model": "relaxed"}
+    for mechanism in (
+        pe.LaplaceMechanism(noise),
+        pe.LaplaceMechanism(noise).poisson_sampled(0.3),
+        pe.GaussianMechanism(noise).poisson_sampled(0.3),
+    ):
+        truth = pe.reference.delta(mechanism, epsilon, **words, digits=18)
+        found = pe.delta(mechanism, epsilon, bounds=True, **words)
+        assert found.lower <= truth <= found.upper

@@ -45,8 +45,8 @@ class Loss:
         Their weights; each sums to 1.
     steps : int
         Repetitions.
-    largest : float
-        Supremum of -L: beyond ε = ``largest`` the profile of one step vanishes.
+    largest, highest : float
+        Suprema of -L and of L: beyond ε = ``largest`` the profile of one step vanishes.
     """
 
     loss: FloatArray
@@ -54,6 +54,7 @@ class Loss:
     under_b: FloatArray
     steps: int
     largest: float
+    highest: float
 
 
 def losses(mechanism: Mechanism, adjacency: str) -> list[Loss]:
@@ -145,13 +146,12 @@ def _loss(
     mixture = (1.0 - probability) * without + probability * within
     loss = ratio(s, probability)
     if isinstance(mechanism, LaplaceMechanism):
-        largest = float(loss.max() if reversed_ else -loss.min())
+        ends = -float(loss.min()), float(loss.max())
     else:
-        bounded = not reversed_ and probability < 1.0
-        largest = -math.log1p(-probability) if bounded else math.inf
+        ends = (-math.log1p(-probability) if probability < 1.0 else math.inf), math.inf
     if reversed_:
-        return Loss(-loss, mixture, without, steps, largest)
-    return Loss(loss, without, mixture, steps, largest)
+        return Loss(-loss, mixture, without, steps, *ends[::-1])
+    return Loss(loss, without, mixture, steps, *ends)
 
 
 def pearson(mechanism: Mechanism) -> float:

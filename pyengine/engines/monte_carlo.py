@@ -1,14 +1,12 @@
 """Monte Carlo estimates of the test between both laws, with confidence intervals.
 
 Algorithm 1 of Hayes et al. 2023 draws losses under A and sums the likelihood ratios of the largest
-ones.  Memory is one number for each sample, not one for each sample and step.  Tilted samples come
-from A with every step's density multiplied by e^{λL}: then all that enters is bounded on the event
-asked for, and the relative error does not grow when κ falls.
+ones.  Memory is one number for each sample, not one for each sample and step.
 
-Intervals: let c be the true threshold of level κ.  (1) The rank of c among the losses is known up
-to a failure probability, by DKW or, tilted, because the sample mean of A's tail at c has mean κ and
-bounded terms.  (2) B's mass beyond c, or below it, is the mean of variables bounded at c, to which
-Bennett's inequality applies; c is fixed, only its rank is not.
+Intervals: let c be the true threshold of level α.  (1) The rank of c among the losses is known by
+DKW up to a failure probability.  (2) B's mass below c is the mean of variables bounded by e^c, to
+which Bennett's inequality applies; c is fixed, only its rank is not.  `pyengine.engines.tilted` is
+for levels that this cannot reach.
 """
 
 from __future__ import annotations
@@ -21,15 +19,14 @@ import numpy as np
 from pyengine.answers import Answer, Curve, names
 from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
 from pyengine.engines.intervals import bennett_interval, deviation, dkw_width
-from pyengine.engines.measures import Loss, losses
+from pyengine.engines.measures import losses
 from pyengine.engines.sampling import sample_losses
 from pyengine.engines.transport import loss_table
 from pyengine.mechanisms import Mechanism, steps_of
 
-__all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample", "saddle_tilt"]
+__all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample"]
 
 SAMPLES, SEED, CONFIDENCE = 10**6, 0, 0.99
-STEEPEST = 1e4  # largest tilt times the range of a step's loss
 
 
 class Sample:
@@ -207,89 +204,3 @@ def _between(
     curve.gamma.lower[inner] = np.maximum(1.0 - upper[inner], alpha[inner])
     curve.gamma.upper[inner] = 1.0 - lower[inner]
     return curve
-
-
-def saddle_tilt(terms: list[Loss], kappa: float) -> tuple[float, float]:
-    """λ >= 0 and a threshold that A tilted by λ is centred about, where A's tail is roughly κ."""
-
-    def centre(tilt: float) -> tuple[float, float]:
-        k = slope = curvature = 0.0
-        for t in terms:
-            with np.errstate(divide="ignore"):
-                exponent = np.log(t.under_a) + tilt * t.loss
-            top = float(exponent.max())
-            weight = np.exp(exponent - top)
-            total = float(weight.sum())
-            mean = float(weight @ t.loss) / total
-            k += t.steps * (top + math.log(total))
-            slope += t.steps * mean
-            curvature += t.steps * float(weight @ (t.loss - mean) ** 2) / total
-        mills = 1.0 + tilt * math.sqrt(0.5 * math.pi * curvature)
-        return k - tilt * slope - math.log(2.0 * mills), slope
-
-    target = math.log(kappa)
-    # where κ is below the largest loss's atom, no tilt is large enough
-    largest = STEEPEST / max(float(np.ptp(t.loss)) for t in terms)
-    low, high = 0.0, min(1.0, largest)
-    while high < largest and centre(high)[0] > target:
-        high = min(2.0 * high, largest)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if centre(middle)[0] > target else (low, middle)
-    return low, centre(low)[1]
-
-
-def tilted_gamma(
-    sample: Sample, kappa: float, centre: float, confidence: float
-) -> tuple[float, float, float]:
-    """γ(κ) from tilted samples: estimate, lower and upper end of its interval.
-
-    Parameters
-    ----------
-    sample : Sample
-        Drawn with a tilt that suits κ.
-    kappa : float
-        Level, in (0, 1).
-    centre : float
-        A threshold near that of κ, chosen without the samples.
-    confidence : float
-        Share of intervals that hold the truth, at least.
-    """
-    s, failure = sample, 1.0 - confidence
-    first, last = _ranks(s, kappa, centre, 0.5 * failure)
-    k = min(int(np.searchsorted(s.a_above, kappa, side="right")) - 1, s.size - 1)
-    rank = np.array([k + (kappa - s.a_above[k]) / (s.a_above[k + 1] - s.a_above[k])])
-    fewest, most = np.array([float(first)]), np.array([float(last)])
-    if s.tilt >= 1.0:  # B's mass above the threshold is the small one, its terms are bounded there
-        sums, ends, c = s.b_above, (fewest, most), s.threshold(most, up=False)
-    else:
-        c = np.minimum(s.threshold(fewest, up=True), -math.log(kappa))  # E_A e^S = 1
-        sums, ends = s.b_below, (most, fewest)
-    with np.errstate(over="ignore"):
-        bound = np.exp(s.log_mgf + (1.0 - s.tilt) * c)
-    low, high = (s.at(sums, end) for end in ends)
-    lower, upper = bennett_interval(low, high, bound, s.size, 0.5 * failure)
-    value = s.at(sums, rank)
-    parts = (value, lower, upper) if s.tilt >= 1.0 else (1.0 - value, 1.0 - upper, 1.0 - lower)
-    estimate, least, top = (min(max(float(part[0]), kappa), 1.0) for part in parts)
-    return min(max(estimate, least), top), least, top
-
-
-def _ranks(s: Sample, kappa: float, centre: float, failure: float) -> tuple[int, int]:
-    """Range of how many losses lie above the threshold of level κ, up to a failure probability.
-
-    The weights at a threshold are bounded by their value there, which says nothing far below; that
-    the threshold does not lie there is tested at one point that the samples have no part in.
-    """
-    limit = math.log(3.0 / failure) / s.size
-    with np.errstate(over="ignore"):
-        bound = np.exp(s.log_mgf - s.tilt * np.append(s.loss, -math.inf if s.tilt else 0.0))
-        possible = deviation(s.a_above, kappa) <= limit * bound
-    if s.tilt:
-        point = centre - 1.0 / s.tilt
-        rank = int(np.searchsorted(-s.loss, -point))  # losses above the point
-        mean = s.a_above[rank]
-        if mean > kappa and deviation(mean, kappa) > limit * math.exp(s.log_mgf - s.tilt * point):
-            possible[rank + 1 :] = False
-    found = np.flatnonzero(possible)
-    return int(found[0]), int(found[-1])

@@ -149,10 +149,13 @@ def _plain(step: Step, *, doubled: bool) -> StepLaw:
         return GaussianLaw(factor * float(step.noise_multiplier))
     if isinstance(step, LaplaceMechanism):
         return LaplaceLaw(factor * float(step.noise_multiplier))
-    law: StepLaw | None = discrete_law(step, doubled=doubled) or density_law(step)
-    if law is None:
+    law = discrete_law(step, doubled=doubled)
+    if law is not None:
+        return law
+    density = density_law(step)
+    if density is None:
         raise ValueError(f"mechanism must have a law of its loss, got {step!r}")
-    return law
+    return density.as_finite() or density
 
 
 def _substitute(step: Step) -> StepLaw:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.laws.base import Cells
+from pyengine.laws.finite import FiniteLaw, grouped
 from pyengine.mechanisms import Step
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
 from pyengine.special import ndtr
@@ -269,6 +270,26 @@ class DensityLaw:
         point = np.where(inside, middle, np.where(target <= loss[0], x[0], x[-1]))
         return point, miss
 
+    def as_finite(self) -> FiniteLaw | None:
+        """The same law as atoms, if the loss is constant on every piece; else None."""
+        if any(piece.kind for piece in self._pieces):
+            return None
+        finite = [p for p in self._pieces if np.isfinite(p.level)]
+        loss = np.array([piece.level for piece in finite])
+        parts = [self._integrals(*self._between(piece)) for piece in finite]
+        masses = np.array([m.sum(axis=1) for m, _ in parts]).reshape(-1, 2)
+        errors = np.array([e.sum(axis=1) for _, e in parts]).reshape(-1, 2)
+        keep = (masses > 0.0).all(axis=1)
+        order = np.argsort(loss[keep], kind="stable")
+        a, b = masses[keep][order].T
+        error = float((errors[keep] / masses[keep]).max()) if keep.any() else ROUNDING
+        return grouped(loss[keep][order], np.log(a), np.log(b), self._infinite, error)
+
+    def _between(self, piece: _Piece) -> tuple[FloatArray, FloatArray]:
+        """Ends of the intervals of a piece."""
+        x = self._x[piece.first : piece.last + 1]
+        return x[:-1], x[1:]
+
     def cells(self, edges: FloatArray) -> Cells:
         """Masses of the cells between edges; see the module's docstring for their errors."""
         size = edges.size + 1
@@ -279,7 +300,7 @@ class DensityLaw:
             if piece.kind == 0:
                 if np.isfinite(piece.level):
                     cell = int(np.searchsorted(edges, piece.level, side="left"))
-                    m, e = self._integrals(x[:-1], x[1:])
+                    m, e = self._integrals(*self._between(piece))
                     masses[:, cell] += m.sum(axis=1)
                     errors[:, cell] += e.sum(axis=1)
                 continue

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pyengine.laws.base import Cells
 
-__all__ = ["UNIT", "FiniteLaw", "log_fraction", "sampled_loss"]
+__all__ = ["UNIT", "FiniteLaw", "grouped", "log_fraction", "sampled_loss"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -50,6 +50,8 @@ class FiniteLaw:
         Logarithms of the masses of A and B at each.
     a_infinite, b_infinite : float
         Mass of A where B has none (loss -inf), and of B where A has none (loss inf).
+    error : float
+        Relative error of the masses beyond that of rounding, where they are not given exactly.
     """
 
     loss: FloatArray
@@ -57,6 +59,7 @@ class FiniteLaw:
     log_b: FloatArray
     a_infinite: float = 0.0
     b_infinite: float = 0.0
+    error: float = 0.0
 
     @classmethod
     def from_fractions(cls, pairs: Iterable[tuple[Fraction, Fraction]]) -> FiniteLaw:
@@ -91,7 +94,7 @@ class FiniteLaw:
         loss, log_a = np.asarray(loss, dtype=float), np.asarray(log_a, dtype=float)
         order = np.argsort(loss, kind="stable")
         loss, log_a = loss[order], log_a[order]
-        return _grouped(loss, log_a, log_a + loss, a_infinite, b_infinite)
+        return grouped(loss, log_a, log_a + loss, (a_infinite, b_infinite))
 
     @property
     def reversed(self) -> FiniteLaw:
@@ -102,6 +105,7 @@ class FiniteLaw:
             self.log_a[::-1],
             self.b_infinite,
             self.a_infinite,
+            self.error,
         )
 
     def poisson_sampled(self, probability: float) -> FiniteLaw:
@@ -117,7 +121,7 @@ class FiniteLaw:
             loss = np.concatenate([[math.log1p(-p)], loss])
             log_a = np.concatenate([[lost], log_a])
             log_b = np.concatenate([[lost + math.log1p(-p)], log_b])
-        return _grouped(loss, log_a, log_b, 0.0, p * self.b_infinite)
+        return grouped(loss, log_a, log_b, (0.0, p * self.b_infinite), self.error)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest finite loss."""
@@ -139,7 +143,7 @@ class FiniteLaw:
             log_a[cell[starts]] = logsumexp_groups(self.log_a, starts)
             log_b[cell[starts]] = logsumexp_groups(self.log_b, starts)
         deepest = np.where(np.isfinite(log_a), -np.minimum(log_a, log_b), 0.0)
-        error = UNIT * (2.0 + deepest + math.log(cell.size + 1.0))
+        error = UNIT * (2.0 + deepest + math.log(cell.size + 1.0)) + self.error
         return Cells(log_a, log_b, error, UNIT * (1.0 + np.abs(edges)))
 
     def spacing(self) -> tuple[float, float] | None:
@@ -162,12 +166,12 @@ def sampled_loss(probability: float, loss: FloatArray) -> FloatArray:
     return np.asarray(np.where(loss < 1.0, near, far))
 
 
-def _grouped(
+def grouped(
     loss: FloatArray,
     log_a: FloatArray,
     log_b: FloatArray,
-    a_infinite: float,
-    b_infinite: float,
+    infinite: tuple[float, float],
+    error: float = 0.0,
 ) -> FiniteLaw:
     """Law of sorted atoms, those of equal losses merged."""
     starts = group_starts(loss)
@@ -175,8 +179,8 @@ def _grouped(
         loss[starts],
         logsumexp_groups(log_a, starts),
         logsumexp_groups(log_b, starts),
-        a_infinite,
-        b_infinite,
+        *infinite,
+        error,
     )
 
 

@@ -134,9 +134,13 @@ class LaplacePair:
             # 1 - root² = 2 e^{-μ} (cosh μ - e^ε) = -2 e^{-μ} cosh μ expm1(ε - log cosh μ)
             gap = -np.expm1(np.minimum(epsilon - self.highest, 0.0)) * (1.0 + math.exp(-2.0 * mu))
             value = gap / (1.0 + root)
+            slope = np.where(root > 0.0, v / np.maximum(root, 1e-300), 0.0)
         else:
             v = np.exp(np.minimum(epsilon - mu, 0.0))
             w = np.sqrt(v / (2.0 - v))
             rest = -2.0 * np.expm1(np.minimum(epsilon - mu, 0.0)) / ((2.0 - v) * (1.0 + w))  # 1 - w
             value = rest * rest / (1.0 + w * w)
-        return Profile(value, ROUNDING * value)
+            slope = rest  # P's mass, which is more
+        # ε - μ is rounded, and so is μ
+        moved = np.where(value > 0.0, slope * (mu + np.minimum(epsilon, 1e300)), 0.0)
+        return Profile(value, ROUNDING * (value + 0.25 * moved))

@@ -180,25 +180,31 @@ class SampledPair:
     def profile(self, epsilon: FloatArray, *, backward: bool) -> Profile:
         """The unsampled profile at another ε, times a factor."""
         p = self.probability
+        possible = np.full(epsilon.shape, True)
         with np.errstate(over="ignore"):
             if backward:  # H_t(Q_p‖P) = p H_{t'}(Q‖P), t' = 1 + (t - 1)/p
+                factor = np.full(epsilon.shape, p)
                 inner = np.where(
                     epsilon > 1.0,
                     epsilon + np.log((1.0 - (1.0 - p) * np.exp(-epsilon)) / p),
                     np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / p),
                 )
-                part = self.pair.profile(inner, backward=True)
-                return Profile(p * part.value, p * part.error)
-            # H_t(P‖Q_p) = (1 - t (1-p)) H_{t''}(P‖Q), t'' = t p / (1 - t (1-p))
-            factor = p - (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
-            possible = factor > 0.0
-            factor = np.where(possible, factor, p)
-            inner = np.where(
-                possible, np.minimum(epsilon, 700.0) + math.log(p) - np.log(factor), 0.0
-            )
-        part = self.pair.profile(np.maximum(inner, 0.0), backward=False)
+            else:  # H_t(P‖Q_p) = f H_{t''}(P‖Q), f = 1 - t (1-p), t'' - 1 = (t - 1)/f
+                factor = p - (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
+                possible = factor > 0.0
+                factor = np.where(possible, factor, p)
+                inner = np.log1p(np.expm1(np.minimum(epsilon, 700.0)) / factor)
+        part = self.pair.profile(inner, backward=backward)
         value = np.where(possible, factor * part.value, 0.0)
-        return Profile(value, np.where(possible, factor * part.error, 0.0) + ROUNDING * value)
+        # a rounding of the inner ε moves the profile by its slope, e^ε times a mass
+        end = np.clip(inner if backward else -inner, self.pair.lowest, self.pair.highest)
+        tails = self.pair.tails(end)
+        mass = tails.p_above if backward else tails.q_below
+        with np.errstate(invalid="ignore"):
+            slope = np.where(mass > -math.inf, exp(inner + mass), 0.0)
+        moved = np.where(slope > 0.0, slope * np.minimum(inner, 1e300), 0.0)
+        error = factor * part.error + ROUNDING * p * (part.value + moved)
+        return Profile(value, np.where(possible, error, 0.0))
 
 
 def _newton(

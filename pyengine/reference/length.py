@@ -93,9 +93,10 @@ class LengthPair:
 
         def compute(run: Run, bits: int) -> arb:
             target = exact(delta).log()
+            extra = 30 + max(0, math.ceil(-float(target) / math.log(2.0)))  # lost by cancellation
 
             def function(x: arb, bits: int) -> tuple[arb, arb]:
-                point = self._point(x, run, bits)
+                point = self._point(x, run, bits + extra)
                 slope = self._slope(x, point)
                 ratio = point.p / point.q if sign == 1 else point.q / point.p  # e^ε
                 if sign == 1:

@@ -96,7 +96,7 @@ def _power(step: _Atoms, number: int) -> _Atoms:
 def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
     """Compose laws, each with its number of steps; refuse where that takes too many products."""
     nothing = _Atoms(np.zeros(1), np.ones((2, 1)), np.zeros((2, 1), np.int64), (1.0, 1.0), 0.0)
-    result, losses, atoms, steps, survive = nothing, 0.0, 0.0, 0, [0.0, 0.0]
+    result, losses, atoms, given, steps, survive = nothing, 0.0, 0.0, 0.0, 0, [0.0, 0.0]
     for law, number in laws:
         if not law.loss.size:  # nothing but infinite losses
             return FiniteComposition(nothing, 1.0, 1.0, 0.0, 0.0)
@@ -104,11 +104,12 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
         losses += number * (1.0 + float(np.abs(law.loss).max()))
         atoms += number * math.log(law.loss.size)
         steps += number
+        given += number * law.error
         for side, mass in enumerate(law.infinite()):
             survive[side] += number * math.log1p(-mass)
     # each mass is known within UNIT (1 + |log mass|); for N factors, summed over all paths to a
     # total M, that is UNIT (N + log(number of paths) + |log M|) at most, as entropy is concave
-    error = result.error + UNIT * (2.0 * steps + atoms + losses)
+    error = result.error + UNIT * (2.0 * steps + atoms + losses) + given
     a_lost, b_lost = (-math.expm1(value) for value in survive)
     return FiniteComposition(result, a_lost, b_lost, error, 2.0 * HALF_ULP * losses)
 

@@ -107,10 +107,12 @@ class ThresholdQuestions:
             pull = np.minimum(np.exp(upper) * np.minimum(rest, first.a_below), 1.0)
         beta_error = (beta + pull) * (3.0 * error + 2.0 * width)
         # α = 0 and all of A that B cannot show
+        edge = float(law.tails(np.array([low - 1.0])).error[0])
         nothing, all_ = alpha == 0.0, rest <= a_lost
         for mask, value in ((nothing, b_lost), (all_, 1.0)):
             gamma[mask], beta[mask] = value, 1.0 - value
-            gamma_error[mask] = beta_error[mask] = 4.0 * HALF_ULP * (0.0 < value < 1.0)
+            whole = 4.0 * HALF_ULP * (0.0 < value < 1.0)
+            gamma_error[mask] = beta_error[mask] = whole + min(value, 1.0 - value) * 3.0 * edge
         c = np.where(nothing, np.inf, np.where(all_, -np.inf, upper))
         return _curve(alpha, beta, beta_error, gamma, gamma_error, c, self._engine)
 
@@ -125,13 +127,12 @@ class ThresholdQuestions:
     def _profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Profile and error, at ε = inf too."""
         value = np.full(epsilon.size, self._law.infinite()[0])
-        error = 4.0 * HALF_ULP * value
+        low, _ = self._law.support()
+        error = value * (4.0 * HALF_ULP + 2.5 * self._law.tails(np.array([low - 1.0])).error)
         finite = np.isfinite(epsilon)
         if finite.any():
             inner, inner_error = self._law.profile(epsilon[finite])
             value[finite], error[finite] = inner, inner_error + SUBNORMAL
-        beyond = epsilon > -self._law.support()[0] + 1e-9
-        error[beyond] = 4.0 * HALF_ULP * value[beyond]
         return np.minimum(value, 1.0), error
 
     def epsilon(self, delta: FloatArray) -> Answer:

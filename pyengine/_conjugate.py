@@ -1,0 +1,180 @@
+"""Conjugates of decreasing convex functions from finitely many values, bounded on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine import _checks
+
+__all__ = ["Bracket", "Curve", "FloatArray", "Function", "Refined", "least", "source"]
+
+FloatArray = npt.NDArray[np.float64]
+Function = Callable[[FloatArray], FloatArray]
+Curve = Callable[[Any], Any] | tuple[Any, Any]
+
+CONVEX = 1e-7  # dents that rounding may make, relative to the largest value nearby
+ROUNDS, INSERTED = 6, 12  # of the refinement where the answers of a function lie
+
+
+class Bracket(NamedTuple):
+    """Bounds between which the truth lies if the given values are the true ones of a curve.
+
+    Parameters
+    ----------
+    lower, upper : float or ndarray
+        Both bounds.
+    """
+
+    lower: Any
+    upper: Any
+
+
+def source(
+    name: str, curve: Curve, grid: FloatArray, top: float
+) -> tuple[Function | None, FloatArray, FloatArray]:
+    """A function of arrays, or None, with abscissae and values."""
+    if callable(curve):
+
+        def function(x: FloatArray) -> FloatArray:
+            return _asked(name, curve, x)
+
+        return function, grid, function(grid)
+    try:
+        x, y = curve
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a callable or a pair of arrays, got {curve!r}") from None
+    x = _checks.real_array(f"{name}[0]", x, 0.0, top).ravel()
+    y = _checks.real_array(f"{name}[1]", y, 0.0, 1.0).ravel()
+    if x.size != y.size or not x.size:
+        raise ValueError(f"{name} must hold two arrays of one length >= 1, got {x.size}, {y.size}")
+    if not (np.diff(x) > 0.0).all():
+        raise ValueError(f"{name}[0] must increase, got {x!r}")
+    return None, x, y
+
+
+def _asked(name: str, curve: Callable[[Any], Any], x: FloatArray) -> FloatArray:
+    """Values of a function of arrays, or else of floats."""
+    try:
+        values = np.asarray(curve(x), dtype=float)
+    except (TypeError, ValueError):
+        values = np.zeros(())
+    if values.shape != x.shape:
+        values = np.array([_checks.real(name, curve(float(point))) for point in x])
+    bad = ~((values >= 0.0) & (values <= 1.0))
+    if bad.any():
+        raise ValueError(f"{name} must lie in [0, 1], got {values[bad][0]!r} at {x[bad][0]!r}")
+    return values
+
+
+class Refined(NamedTuple):
+    """A function that gives more values, from an abscissa on."""
+
+    function: Function | None
+    lowest: float
+
+
+def least(
+    name: str,
+    refined: Refined,
+    x: FloatArray,
+    y: FloatArray,
+    slope: FloatArray,
+    end: float,
+    accuracy: float,
+) -> Bracket:
+    """Bounds of min over x in [0, end] of y(x) + slope x for a decreasing convex y.
+
+    The values are an upper bound; the lower envelope of all convex functions through them, whose
+    corners are where extended chords meet, gives a lower bound.
+    """
+    error = _checks.real_array("accuracy", accuracy, 0.0, 1e-3)
+    _check_convex(name, x, y, CONVEX + 4.0 * float(error))
+    function = refined.function
+    for _ in range(ROUNDS):
+        corners = _corners(x, y, end, float(error))
+        lower, low_at = _minimum(*corners, slope)
+        upper, high_at = _minimum(x, y, slope)
+        lower = np.minimum(lower, upper)
+        open_ = upper - lower > max(1e-9, 4.0 * float(error)) * upper
+        if function is None or not open_.any():
+            break
+        places = np.append(corners[0][low_at[open_]], x[high_at[open_]])
+        near = np.unique(np.searchsorted(x, places)[:, None] + np.arange(-2, 2))
+        near = near[(near >= 0) & (near < x.size - 1)]
+        share = np.arange(1.0, INSERTED) / INSERTED
+        extra = np.setdiff1d((x[near, None] + share * np.diff(x)[near][:, None]).ravel(), x)
+        extra = extra[extra >= refined.lowest]
+        order = np.argsort(np.concatenate([x, extra]))
+        y = np.concatenate([y, function(extra)])[order]
+        x = np.concatenate([x, extra])[order]
+    return Bracket(lower * (1.0 - 2.0 * error), np.minimum(upper * (1.0 + error), 1.0))
+
+
+def _check_convex(name: str, x: FloatArray, y: FloatArray, tolerance: float) -> None:
+    if (np.diff(y) > tolerance * y[:-1]).any():
+        raise ValueError(f"{name} must not increase")
+    left, right = x[1:-1] - x[:-2], x[2:] - x[1:-1]
+    chord = (y[:-2] * right + y[2:] * left) / (left + right)
+    # rounding of an abscissa is an error of the value by the slope times as much
+    slack = tolerance * y[:-2] + 1e-15 * x[1:-1] * (y[:-2] - y[1:-1]) / left
+    dent = y[1:-1] - chord > slack
+    if dent.any():
+        raise ValueError(f"{name} must be convex, but is not near {float(x[1:-1][dent][0])!r}")
+
+
+def _corners(
+    x: FloatArray, y: FloatArray, end: float, error: float
+) -> tuple[FloatArray, FloatArray]:
+    """Corners of the largest function that lies below every convex one through the points.
+
+    Chords are tilted by what a relative error of the values does to their slopes.
+    """
+    if x.size == 1:
+        return np.array([0.0, x[0], x[0]]), np.array([y[0], y[0], 0.0])
+    chord = np.minimum(np.diff(y) / np.diff(x), 0.0)
+    tilt = 2.0 * error * y[:-1] / np.diff(x)
+    steep, flat = chord - tilt, np.minimum(chord + tilt, 0.0)
+    ends_x, ends_y = [x[0], x[-2]], [y[1], y[-1]]  # one interval: nothing but monotony
+    if chord.size > 1:  # the first and the last interval have one neighbour
+        reach = x[-1] - x[-2]
+        if steep[-2] < 0.0:  # on to where the chord has come down to the last value
+            reach = min(reach, _ratio(y[-2] - y[-1], -steep[-2]))
+        ends_x = [x[0], x[-2] + reach]
+        ends_y = [y[1] - flat[1] * (x[1] - x[0]), y[-2] + steep[-2] * reach]
+    ends_x.append(0.0)
+    ends_y.append(y[0] - flat[0] * x[0])
+    if steep[-1] < 0.0:
+        beyond = min(x[-1] + _ratio(y[-1], -steep[-1]), end, 1e300)
+        ends_x.append(beyond)
+        ends_y.append(y[-1] + steep[-1] * (beyond - x[-1]))
+    left, right = steep[:-2], flat[2:]  # in between, the chords of both neighbours meet
+    x0, y0, x1, y1 = x[1:-2], y[1:-2], x[2:-1], y[2:-1]
+    bends = right > left
+    bend = np.where(bends, right - left, 1.0)
+    with np.errstate(over="ignore"):
+        meet = np.where(bends, x0 + ((y1 - y0) - right * (x1 - x0)) / bend, x0)
+    meet = np.clip(meet, x0, x1)
+    height = np.minimum(y0 + left * (meet - x0), y1 - right * (x1 - meet))
+    corners_x = np.concatenate([x, meet, ends_x])
+    return corners_x, np.clip(np.concatenate([y, height, ends_y]), 0.0, 1.0)
+
+
+def _ratio(a: Any, b: Any) -> float:
+    with np.errstate(over="ignore"):
+        return float(a / b)
+
+
+def _minimum(
+    x: FloatArray, y: FloatArray, slope: FloatArray
+) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """Least y + slope x over points, and where it is."""
+    at = np.empty(slope.size, dtype=np.intp)
+    rows = max(1, (1 << 21) // x.size)
+    for start in range(0, slope.size, rows):
+        part = slice(start, start + rows)
+        at[part] = (y + slope[part, None] * x).argmin(axis=1)
+    return np.minimum(y[at] + slope * x[at], 1.0), at
