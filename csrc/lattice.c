@@ -67,6 +67,7 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
                       double *spread, double *a, double *b, double *lost)
 {
     const double h = grid->spacing, per = grid->tilt * h, rise = expm1(h), down = exp(-per);
+    const double lost_share = -expm1(-h);
     const int outer = grid->outer;
     for (size_t i = 0; i < n; ++i) {
         const int no_a = !(log_a[i] > -INFINITY), no_b = !(log_b[i] > -INFINITY);
@@ -88,7 +89,7 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
         if (outer) {
             whole *= 1.0 + 2.0 * s;
             g -= 5.0 * s + blur;
-            spill = 4.0 * edge / h;
+            spill = 4.0 * edge / lost_share;
         } else {
             whole *= 1.0 - (3.0 * s + 2.0 * blur);
         }

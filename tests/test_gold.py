@@ -87,7 +87,7 @@ def test_the_set_is_large_and_covers_the_mechanisms() -> None:
     assert any("FinitePair" in line["mechanism"] for line in everything)
     assert any(line["mechanism"].startswith("[") for line in everything)  # phases
     assert any(line.get("batch_size") for line in everything)
-    for kind in ("GaussianMechanism", "DiscreteGaussianMechanism", "RandomizedResponse"):
+    for kind in ("GaussianMechanism", "LaplaceMechanism", "RandomizedResponse"):
         assert any(
             line["mechanism"] == kind and line.get("sampling_probability") for line in everything
         )

@@ -152,7 +152,14 @@ def test_no_log_and_no_closed_form() -> None:
         pe.trade_off(sampled, 0.1, method="closed_form", **RELAXED)
 
 
-def test_level_at_the_end_of_the_range_is_refused() -> None:
-    """Few steps have a smallest loss; so near it the lattice has one point."""
-    with pytest.raises(pe.AccuracyError, match="further from 0 and 1"):
-        pe.trade_off(pe.LaplaceMechanism(1.0).composed(2), 1.0 - 1e-9, adjacency="add", **RELAXED)
+def test_end_of_the_range() -> None:
+    """As α → 1 the slope of two Laplace steps tends to e to the extreme losses."""
+    rest = 1e-9
+    alpha = 1.0 - rest
+    steps = pe.LaplaceMechanism(1.0).composed(2)
+    for adjacency, loss in (("add", -2.0), ("remove", -2.0 * math.log(math.cosh(1.0)))):
+        found = pe.trade_off(steps, alpha, adjacency=adjacency, bounds=True, **RELAXED)
+        expected = math.exp(loss) * (1.0 - alpha)
+        assert found.lower <= expected * (1.0 + 1e-3)
+        assert found.upper >= expected * (1.0 - 1e-12)
+        assert found.value == pytest.approx(expected, rel=1e-3)

@@ -36,10 +36,13 @@ class GaussianLaw(Law):
         return 0.0, 0.0
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Normal masses between z = L/μ + μ/2; the rounding of z, and of μ in it, is ``shift``."""
+        """Normal masses between z = L/μ + μ/2.
+
+        The rounding of z is ``shift``, with that of μ and of a noise that is off by 4 units.
+        """
         mu = 1.0 / self.noise_multiplier
         z = edges * self.noise_multiplier + 0.5 * mu
-        shift = UNIT * (4.0 * np.abs(edges) + 3.0 * mu * mu)
+        shift = UNIT * (8.0 * np.abs(edges) + 8.0 * mu * mu)
         use = np.ones(z.size, dtype=np.bool_)
         use[1:] = z[1:] > z[:-1]
         kept = np.flatnonzero(use)

@@ -147,7 +147,8 @@ def _sum(
 ) -> Sum:
     points = plan.points
     half = points // 2 + 1
-    level_error = FFT_ROUNDING * math.log2(points)
+    folds = max(array.size // points for array in arrays)
+    level_error = FFT_ROUNDING * math.log2(points) + UNIT * folds
     bound, slack = np.ones(half), np.zeros(half)
     product: npt.NDArray[np.complex128] | None = None
     log_scale, scale_error = 0.0, 0.0

@@ -16,6 +16,7 @@ from pyengine.engines.lattice.slices import Bracket
 from pyengine.engines.lattice.survey import Part, scaled_tail
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import ReversedLaw, StepLaw
+from pyengine.laws.gaussian import GaussianLaw
 
 __all__ = ["TOLERANCE", "LatticePair", "reverse"]
 
@@ -41,6 +42,17 @@ def _plain(law: StepLaw) -> StepLaw:
     return reverse(reverse(law)) if isinstance(law, ReversedLaw) else law
 
 
+def _joined(parts: list[Part]) -> tuple[Part, ...]:
+    """Gaussian steps as the one step that they are: their squares 1/noise² add up."""
+    square, others = 0.0, []
+    for law, number in parts:
+        if isinstance(law, GaussianLaw):
+            square += number / law.noise_multiplier**2
+        else:
+            others.append((law, number))
+    return (*others, (GaussianLaw(1.0 / math.sqrt(square)), 1)) if square > 0.0 else tuple(others)
+
+
 class LatticePair:
     """Questions on a composition of one-step laws.
 
@@ -53,7 +65,7 @@ class LatticePair:
     """
 
     def __init__(self, parts: list[Part], tolerance: float = TOLERANCE) -> None:
-        self.parts = tuple((_plain(law), number) for law, number in parts if number > 0)
+        self.parts = _joined([(_plain(law), number) for law, number in parts if number > 0])
         self.tolerance = tolerance
         self._rungs: dict[bool, Rungs] = {}
 

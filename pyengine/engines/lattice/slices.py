@@ -65,6 +65,7 @@ class Slice:
         low, top = ((x - high) / self.h for x in plan.place.reach)
         first = max(math.floor(max(low, -1e15)) - plan.first, 0)
         last = min(math.ceil(min(top, 1e15)) - plan.first, plan.points - 1)
+        self.is_open = plan.place.reach[1] == math.inf
         self.first, self.last, self.points = first, max(last, first), plan.points
         self.index = plan.first + np.arange(self.first, self.last + 1, dtype=np.float64)
         self.middle = float(self.index[self.index.size // 2])

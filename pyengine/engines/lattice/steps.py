@@ -147,7 +147,7 @@ def _fold_above(
     mass = math.exp(log_a + place - grid.log_scale)
     a[-1] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
     if outer:
-        spill = min(4.0 * edge / plan.spacing, 1.0)
+        spill = min(4.0 * edge / -math.expm1(-plan.spacing), 1.0)
         spread[-1] += mass * (1.0 - spill) * (1.0 + 4.0 * margin)
         spread[-2] += mass * spill * math.exp(-per) * (1.0 + 4.0 * margin)
     else:

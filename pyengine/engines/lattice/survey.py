@@ -26,7 +26,7 @@ ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 LOG_TINY = -800.0
 DEEPEST = 45.0  # the largest signed root that matters: e^{-w²/2} is below all doubles
 REFINEMENTS = 20
-ATOM = 4e-3  # (tilt sd)² of a tilted law that is an atom
+ATOM = 0.3  # (tilt sd)² of a tilted law of which an atom holds most
 
 
 def scaled_tail(x: float) -> float:
@@ -96,7 +96,9 @@ class Survey:
                 tilts = sign * start * 2.0 ** (np.arange(16) / 4.0)
                 total, mean, variance = self.many(tilts)
                 root = sign * np.sqrt(np.maximum(2.0 * (tilts * mean - total), 0.0))
-                ends = (np.abs(root) > DEEPEST) | (variance * tilts * tilts < ATOM)
+                # λ² times the variance is small at first, and again where one atom holds nearly all
+                is_atom = (variance * tilts * tilts < ATOM) & (np.abs(tilts) * deviation > 2.0)
+                ends = (np.abs(root) > DEEPEST) | is_atom
                 last = int(np.argmax(ends)) + 1 if ends.any() else tilts.size
                 rows.append(np.array([root, tilts, mean])[:, :last])
                 if ends.any():
