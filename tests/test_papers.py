@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import csv
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pyengine
 from pyengine.cli import main
 from pyengine.papers import run as papers_run
 from pyengine.papers.item import AGREES, DIFFERS, WITHIN, Item, Paper, Table, check
@@ -121,6 +127,30 @@ def test_processes_make_the_same_files(tmp_path: Path) -> None:
     assert names == ["figure_1f.csv", "figure_1f.png", "figure_4.csv", "figure_4.png"]
     for name in names:
         assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_interrupt(tmp_path: Path) -> None:
+    """Ctrl-C reaches the whole group: the command ends soon and says so, files are whole."""
+    output = tmp_path / "papers"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pyengine", "papers", "hayes2023", "-o", str(output)],
+        cwd=Path(pyengine.__file__).parents[1],
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(600):
+        if list(output.glob("*/*.csv")):
+            break
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    message = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert message.endswith("pyengine: interrupted\n")
+    assert "Traceback" not in message
+    found = list((output / "hayes2023").iterdir())
+    assert found
+    assert all(path.suffix in {".csv", ".png"} for path in found)
 
 
 def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

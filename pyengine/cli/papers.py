@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 from pyengine.cli.errors import CommandError
@@ -59,6 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     names = list(dict.fromkeys(arguments.names)) or list(NAMES)
     try:
         return regenerate(names, arguments.output, arguments.workers)
+    except BrokenExecutor:
+        raise CommandError(
+            "a worker process was ended from outside; run the command again"
+        ) from None
     except OSError as error:
         where = error.filename or arguments.output
         raise CommandError(f"{where}: {error.strerror or error}") from None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Generator, Sequence
+from concurrent.futures import as_completed
+from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from pyengine.errors import ApproximationWarning
@@ -16,6 +16,7 @@ from pyengine.papers.item import DIFFERS, Cell, Check, Item, Table
 from pyengine.papers.pages import checks_csv, index_page
 from pyengine.papers.registry import paper
 from pyengine.tables.files import csv_text, prepare, replace_all
+from pyengine.tables.pools import Processes
 from pyengine.tables.progress import Progress
 
 __all__ = ["Made", "make", "run"]
@@ -87,14 +88,20 @@ def run(names: Sequence[str], output: Path, workers: int) -> int:
     ------
     OSError
         If a file cannot be written; all others are complete.
+    BrokenExecutor
+        If a worker process ended before its work was done.
     """
     papers = [paper(name) for name in names]
     for name in names:
         prepare(output / name)
     jobs = [(p.name, item.name) for p in papers for item in p.items]
     made: dict[tuple[str, str], Made] = {}
-    with Progress(len(jobs), "figures and tables", sys.stderr) as progress:
-        for done in _results(jobs, workers):
+    # the results are closed at once when this is interrupted, so that the workers end
+    with (
+        Progress(len(jobs), "figures and tables", sys.stderr) as progress,
+        closing(_results(jobs, workers)) as results,
+    ):
+        for done in results:
             replace_all(output / done.paper, done.files)
             made[done.paper, done.item] = done
             progress.advance(1)
@@ -106,18 +113,17 @@ def run(names: Sequence[str], output: Path, workers: int) -> int:
     return _summary(list(made.values()), output)
 
 
-def _results(jobs: list[tuple[str, str]], workers: int) -> Iterator[Made]:
+def _results(jobs: list[tuple[str, str]], workers: int) -> Generator[Made, None, None]:
     if workers == 1:
         yield from (make(*job) for job in jobs)
         return
-    # spawned, not forked: a fork would copy locks that threads of this process hold
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        try:
-            for future in as_completed([pool.submit(make, *job) for job in jobs]):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pool, complete = Processes(workers), False
+    try:
+        for future in as_completed([pool.executor.submit(make, *job) for job in jobs]):
+            yield future.result()
+        complete = True
+    finally:
+        pool.close(abandon=not complete)
 
 
 def _summary(made: list[Made], output: Path) -> int:
