@@ -28,7 +28,8 @@ gold: $(VENV)/core.stamp $(VENV)/test.stamp
 	done
 
 accuracy: $(VENV)/core.stamp $(VENV)/test.stamp
-	PYENGINE_ALL_POINTS=1 $(BIN)/python -m pytest tests/test_dp_sgd.py tests/test_gold.py $(PYTEST_ARGS)
+	PYENGINE_ALL_POINTS=1 $(BIN)/python -m pytest tests/test_dp_sgd.py tests/test_gold.py \
+	    tests/test_reference.py $(PYTEST_ARGS)
 
 # Stamps keep the second run quick.  The editable install builds the extension in place, so the core
 # is repeated when C sources or metadata change; the extras only when pyproject.toml does.

@@ -469,6 +469,9 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
             status = ask_ladder(pair, 0, functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, 1, 1,
                                 &rest, other);
             if (status == PE_NO_MEMORY) break;
+            /* a missed root is an error of the tail that was asked for, not of its complement only:
+             * where the complement comes out tiny, its own error says nothing about this one */
+            other[2 + PE_FUNCTIONALS + functional] += fabs(other[2 + functional] - x[i]);
             double next = shortfall(other, functional);
             if (next < best) {
                 memcpy(row, other, sizeof other);

@@ -217,4 +217,11 @@ def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "riskcal", None)
     with pytest.raises(ImportError):
         find("riskcal")
-    assert set(KNOWN) == {"pyengine", "dp_accounting", "opacus", "prv_accountant", "riskcal"}
+    assert set(KNOWN) == {
+        "pyengine",
+        "dp_accounting",
+        "gdpnum",
+        "opacus",
+        "prv_accountant",
+        "riskcal",
+    }

@@ -292,3 +292,13 @@ def test_against_arbitrary_precision(mechanism: Any, adjacency: str) -> None:
         )
         assert between(found, truth, 1e-14)
         assert found.upper - found.lower <= 1e-10 * found.value + 1e-300
+
+
+def test_level_inside_the_first_atom() -> None:
+    """β keeps its digits where nearly all of an atom is above the level."""
+    truth, alpha = 0.7580464386350747, 0.9999998207472784
+    bounds = pe.trade_off(
+        pe.RandomizedResponse(truth), alpha, adjacency="remove", method="exact", bounds=True
+    )
+    exact = (1 - Fraction(alpha)) * (1 - Fraction(truth)) / Fraction(truth)
+    assert bounds.lower <= exact <= bounds.upper

@@ -159,7 +159,11 @@ def test_histories() -> None:
     )
     assert sorted(to_history(mechanism)) == sorted(history)
     assert pe.epsilon(history, 1e-5) == pe.epsilon(mechanism, 1e-5)
-    for library, base in (("opacus", "IAccountant"), ("riskcal", "CTDAccountant")):
+    for library, base in (
+        ("opacus", "IAccountant"),
+        ("riskcal", "CTDAccountant"),
+        ("gdpnum", "CTDAccountant"),
+    ):
         accountant = stand_in(f"{library}.accountants", base, "RDPAccountant", history=history)
         assert recognise(accountant, "add") == mechanism
     with pytest.raises(ValueError, match="Gaussian steps, got LaplaceMechanism"):

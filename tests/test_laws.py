@@ -282,3 +282,11 @@ def test_profile_with_mass_at_infinity() -> None:
     dented = pe.from_profile(lambda e: 0.5 if e < 1 else 0.0, convexify=True)
     assert pe.delta(dented, 0.0) <= 0.5
     assert pe.delta(dented, 1.01) == 0.0
+
+
+def test_ratios_that_rounding_cannot_tell_apart_are_one_atom() -> None:
+    p = [0.1, 0.2, 0.7]
+    q = [0.3, math.nextafter(0.6, 1.0), 0.1]
+    law = step_law(pe.from_probabilities(p, q), "add")
+    assert law.support()[0] < 0 < law.support()[1]
+    assert law.spacing() is not None  # of the two values that are left

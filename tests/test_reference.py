@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from decimal import Decimal
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import Any
 
 import mpmath
 import pytest
+from flint import arb
 
 import pyengine as pe
 from pyengine import reference
+from pyengine.reference.balls import precision
+from pyengine.reference.gaussian import Phase
+from pyengine.reference.gaussian_law import GaussianLaw
+from pyengine.reference.six import Six
 
 DATA = Path(__file__).parent / "data"
 PUBLISHED = json.loads((DATA / "dp_sgd_published.json").read_text(encoding="utf-8"))
@@ -59,3 +65,29 @@ def test_value_is_a_number() -> None:
     assert again.error == value.error
     assert again.certified
     assert Decimal(value.decimal(35)) == Decimal(str(mpmath.nstr(value, 35)))
+
+
+def random_points() -> list[dict[str, Any]]:
+    """Some points of the random file that a vertical line can serve, more on request."""
+    points = json.loads((DATA / "dp_sgd_random.json").read_text(encoding="utf-8"))["points"]
+    kept = [p for p in points if sum(p["steps"]) >= 3000 and len(p["noise"]) < 5]
+    return kept[:: 11 if os.environ.get("PYENGINE_ALL_POINTS") else 397]
+
+
+@pytest.mark.parametrize(
+    "point", random_points(), ids=lambda p: f"{p['noise'][0]:.4g}-{p['c']:.4g}"
+)
+def test_random_points(point: dict[str, Any]) -> None:
+    """Enclosures hold what two runs of another program agreed on, also far in the tails."""
+    rows = zip(point["noise"], point["p"], point["steps"], strict=True)
+    law = GaussianLaw(tuple(Phase(*row) for row in rows))
+    local = law.near(point["c"], 60.0)
+    with precision(300):
+        six = local.at(arb(point["c"]))
+        names = [name for name in Six.__dataclass_fields__ if name in point]
+        for name, digits in zip(names, point["digits"], strict=True):
+            value, truth = getattr(six, name), arb(point[name])
+            slack = abs(truth) * arb(10) ** (1 - min(digits, 20))
+            assert abs(value.mid() - truth) <= value.rad() + slack
+        sharp = max(getattr(six, name).rel_accuracy_bits() for name in ("p_above", "p_below"))
+        assert sharp > 50

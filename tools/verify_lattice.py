@@ -29,30 +29,30 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def random_mechanism(rng: np.random.Generator) -> pe.Mechanism:
+def random_mechanism(rng: np.random.Generator, most: float) -> pe.Mechanism:
     kind = rng.choice(["gaussian", "gaussian", "gaussian", "two kinds", "laplace", "response"])
     if kind == "laplace":
         return pe.LaplaceMechanism(10.0 ** rng.uniform(-0.5, 1.5)).composed(
             int(rng.integers(1, 60))
         )
     if kind == "response":
-        steps = int(10.0 ** rng.uniform(0.0, 3.0))
+        steps = int(10.0 ** rng.uniform(0.0, min(most, 3.0)))
         return pe.RandomizedResponse(rng.uniform(0.5, 0.9)).composed(steps)
     parts = []
     for _ in range(2 if kind == "two kinds" else 1):
-        steps = int(10.0 ** rng.uniform(0.0, 6.0))
+        steps = int(10.0 ** rng.uniform(0.0, most))
         while True:
             rate = 1.0 if rng.random() < 0.15 else 10.0 ** rng.uniform(-5.0, 0.0)
             noise = 10.0 ** rng.uniform(-0.3, 1.5)
             if 1e-3 < rate**2 * steps * np.expm1(min(noise**-2.0, 50.0)) < 1e3:
                 break
-            steps = int(10.0 ** rng.uniform(0.0, 6.0))
+            steps = int(10.0 ** rng.uniform(0.0, most))
         parts.append(pe.dp_sgd(noise, rate, steps))
     return pe.compose(*parts)
 
 
-def random_problem(rng: np.random.Generator) -> tuple[pe.Mechanism, str, str, float]:
-    mechanism = random_mechanism(rng)
+def random_problem(rng: np.random.Generator, most: float) -> tuple[pe.Mechanism, str, str, float]:
+    mechanism = random_mechanism(rng, most)
     adjacency = str(rng.choice(["add", "remove", "add_remove"], p=[0.4, 0.4, 0.2]))
     question = str(rng.choice(list(QUESTIONS)))
     small = 10.0 ** -rng.choice(
@@ -75,6 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problems", type=int, nargs="?", default=5000)
     parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("--most-steps", type=float, default=1e6)
     parser.add_argument("--tolerance", type=float, default=1e-4)
     given = parser.parse_args()
     rng = np.random.default_rng(given.seed)
@@ -84,7 +85,7 @@ def main() -> None:
     for index in range(given.problems):
         if index and index % 500 == 0:
             print(f"after {index}: {dict(counts)}", flush=True)
-        mechanism, adjacency, question, argument = random_problem(rng)
+        mechanism, adjacency, question, argument = random_problem(rng, np.log10(given.most_steps))
         name = f"#{index} {question}({argument!r}, {adjacency}) of {mechanism!r}"
         ask = QUESTIONS[question]
         try:

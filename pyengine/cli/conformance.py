@@ -24,9 +24,9 @@ Ask accountants for γ(κ), δ(ε) and ε(δ) of four DP-SGD runs whose answers 
 each with its own defaults and in a process of its own, and print their errors, their times and how
 many times as long they took as pyengine. An upper bound that lies below the truth is UNSAFE.
 
-Without names it takes every accountant that is installed. Known ones: dp_accounting, opacus,
-prv_accountant, riskcal. Your own is a class named module:Class; see the guide for authors of
-accountants."""
+Without names it takes every accountant that is installed. Known ones: dp_accounting, gdpnum,
+opacus, prv_accountant, riskcal. Your own is a class named module:Class; see the guide for authors
+of accountants."""
 EPILOG = """\
 examples:
   pyengine conformance
@@ -38,6 +38,7 @@ exit codes: 0 no answer is unsafe; 1 one is; 2 wrong input, or no accountant is 
 LIMIT = 60.0
 DISTRIBUTIONS = {
     "dp_accounting": "dp-accounting",
+    "gdpnum": "gdpnum",
     "opacus": "opacus",
     "prv_accountant": "prv-accountant",
     "riskcal": "riskcal",

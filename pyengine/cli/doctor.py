@@ -40,6 +40,7 @@ OPTIONAL = (
     "python-flint",
     "numba",
     "dp-accounting",
+    "gdpnum",
     "opacus",
     "prv-accountant",
     "riskcal",

@@ -130,8 +130,12 @@ def on_laws(
 
 
 def _on_lattice(laws: Laws, tolerance: float | None) -> PairQuestions:
+    from pyengine.engines.exact.single import SingleStep
+    from pyengine.engines.exact.threshold import ThresholdQuestions
     from pyengine.engines.lattice import TOLERANCE, LatticePair
 
+    if sum(number for _, number in laws) == 1:  # one edge is all the lattice that it takes
+        return ThresholdQuestions(SingleStep(laws[0][0]), "lattice")
     return LatticePair(laws, TOLERANCE if tolerance is None else tolerance)
 
 

@@ -24,9 +24,9 @@ def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
     Parameters
     ----------
     thing : object
-        Event, privacy loss distribution or accountant of dp_accounting; accountant or history of
-        Opacus or riskcal; privacy random variable of prv_accountant; callable privacy profile;
-        array of shape (n, 2) of samples of a trade-off function.
+        Event or privacy loss distribution of dp_accounting; accountant of Opacus, riskcal or
+        gdpnum, or its history; privacy random variable of prv_accountant; callable privacy
+        profile; array of shape (n, 2) of samples of a trade-off function.
     adjacency : {"add", "remove", "add_remove"}
         Of the question.
 
@@ -47,7 +47,7 @@ def recognise(thing: Any, adjacency: str) -> Mechanism | Questions:
         return from_privacy_loss_distribution(thing)
     if base == ("prv_accountant", "PrivacyRandomVariable"):
         return from_prv(thing)
-    if base in (("opacus", "IAccountant"), ("riskcal", "CTDAccountant")):
+    if base[1] in ("IAccountant", "CTDAccountant"):
         return from_history(thing.history)
     if isinstance(thing, list | tuple | np.ndarray) and len(thing):
         return _sequence(thing, adjacency)
@@ -63,6 +63,7 @@ def _base(thing: Any) -> tuple[str, str]:
     """Library and class that tell what an object is; no library is imported for it."""
     known = {
         "dp_accounting": ("DpEvent", "PrivacyLossDistribution"),
+        "gdpnum": ("CTDAccountant",),
         "opacus": ("IAccountant",),
         "prv_accountant": ("PrivacyRandomVariable",),
         "riskcal": ("CTDAccountant",),

@@ -74,12 +74,11 @@ class FiniteLaw:
             merged[b / a] = (old_a + a, old_b + b)
         a_infinite, _ = merged.pop(Fraction(0), (Fraction(0), Fraction(0)))
         atoms = sorted(merged.items())
-        return cls(
+        return grouped(  # ratios that differ may have the same logarithm
             np.array([log_fraction(ratio) for ratio, _ in atoms]),
             np.array([log_fraction(a) for _, (a, _) in atoms]),
             np.array([log_fraction(b) for _, (_, b) in atoms]),
-            float(a_infinite),
-            float(b_infinite),
+            (float(a_infinite), float(b_infinite)),
         )
 
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from flint import arb, arb_poly, fmpz
+from flint import arb, arb_poly, ctx, fmpz
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import Answer
@@ -87,11 +87,14 @@ class Atoms:
                 return Answer(gamma if wanted == "gamma" else beta, True, None)
             at = size - 1 - j
             slope = q[at] / p[at]
-            lost = spread(law.lost)
+            # Atoms are sorted by midpoints: those in a wrong order have slopes within their balls.
+            close = arb(2) ** (40 - min(ctx.prec, slope.rel_accuracy_bits() + 38))
+            lost = spread(law.lost) + spread(close * (only_q + above_q[j] + level * slope))
             if wanted == "gamma":
                 value = only_q + above_q[j] + (level - above_p[j]) * slope + lost
             else:
-                value = below_q[at] + (rest - below_p[at] - only_p) * slope + lost
+                less = (rest - below_p[at] - only_p) * slope
+                value = below_q[at] + less + spread(law.lost) + spread(close * (below_q[at] + less))
                 value = value.max(arb(0)) if value.overlaps(arb(0)) else value
             return Answer(value, True, slope.log().mid())
 

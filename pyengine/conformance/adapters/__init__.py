@@ -33,6 +33,7 @@ class Adapter(Protocol):
 KNOWN = {
     "pyengine": "pyengine.conformance.adapters.own:Pyengine",
     "dp_accounting": "pyengine.conformance.adapters.dp_accounting:DpAccounting",
+    "gdpnum": "pyengine.conformance.adapters.gdpnum:GdpNum",
     "opacus": "pyengine.conformance.adapters.opacus:Opacus",
     "prv_accountant": "pyengine.conformance.adapters.prv_accountant:PrvAccountant",
     "riskcal": "pyengine.conformance.adapters.riskcal:RiskCal",

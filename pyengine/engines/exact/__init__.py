@@ -13,6 +13,7 @@ from pyengine.engines.exact.finite import composition
 from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceLaw
 from pyengine.engines.exact.mixed import Enclosed, Mixed, enclosing
 from pyengine.engines.exact.sampled_laplace import SampledLaplace
+from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ComposedLaw, ThresholdQuestions
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
@@ -59,6 +60,8 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
             return ThresholdQuestions(closed[0].law)
         weights = composition(finite).weights(MAX_WEIGHTS // closed[0].number)
         return ThresholdQuestions(Mixed(weights, closed[0].law))
+    if sum(number for _, number in laws) == 1:
+        return ThresholdQuestions(SingleStep(laws[0][0]))
     if closed is not None and [part.number for part in closed] == [1, 1] and not finite:
         below, above = enclosing(closed[0].step)
         return Enclosed(Mixed(below, closed[1].law), Mixed(above, closed[1].law))

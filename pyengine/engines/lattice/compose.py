@@ -46,14 +46,51 @@ class Sum:
 class Composed:
     """The composition at one place: the spread pair and both laws of the tests' index.
 
-    ``lost`` is (lower, upper) of the A-mass at loss -infinity.
+    Sums are made when asked for, and not kept: at 2^23 points each takes 64 MB.
+
+    Parameters
+    ----------
+    plan : Plan
+        The lattice.
+    masses : list of StepMasses
+        One entry for each kind of step.
+    steps : list of int
+        Numbers of steps.
+    moved : int
+        How much further the window of the tests' index lies than that of the loss.
+    lost : tuple of float
+        Lower and upper bound of the A-mass at loss -infinity.
     """
 
     plan: Plan
-    spread: Sum
-    a: Sum
-    b: Sum
+    masses: list[StepMasses]
+    steps: list[int]
+    moved: int
     lost: tuple[float, float]
+
+    @property
+    def _rate(self) -> float:
+        return self.plan.place.tilt * self.plan.spacing
+
+    @property
+    def spread(self) -> Sum:
+        """The pair with its cells split: masses of A."""
+        scales = [grid.log_scale for grid in self.plan.grids]
+        return _sum([m.spread for m in self.masses], self.steps, scales, self._rate, 0, self.plan)
+
+    @property
+    def a(self) -> Sum:
+        """Law of the tests' index under A."""
+        scales = [grid.log_scale for grid in self.plan.grids]
+        arrays = [m.a for m in self.masses]
+        return _sum(arrays, self.steps, scales, self._rate, self.moved, self.plan)
+
+    @property
+    def b(self) -> Sum:
+        """Law of the tests' index under B."""
+        scales = [m.log_scale_b for m in self.masses]
+        arrays, rate = [m.b for m in self.masses], self._rate - self.plan.spacing
+        return _sum(arrays, self.steps, scales, rate, self.moved, self.plan)
 
 
 def compose_on(parts: tuple[Part, ...], plan: Plan) -> Composed:
@@ -62,21 +99,11 @@ def compose_on(parts: tuple[Part, ...], plan: Plan) -> Composed:
     masses = [
         step_masses(law, grid, plan) for (law, _), grid in zip(parts, plan.grids, strict=True)
     ]
-    per = plan.place.tilt * plan.spacing
-    scales_a = [grid.log_scale for grid in plan.grids]
-    scales_b = [m.log_scale_b for m in masses]
     # a test's index rounds the loss of every step: the window goes with its mean
-    shift = sum(
+    moved = sum(
         number * (_mean(m.a) - _mean(m.spread)) for number, m in zip(steps, masses, strict=True)
     )
-    moved = round(shift)
-    return Composed(
-        plan,
-        _sum([m.spread for m in masses], steps, scales_a, per, 0, plan),
-        _sum([m.a for m in masses], steps, scales_a, per, moved, plan),
-        _sum([m.b for m in masses], steps, scales_b, per - plan.spacing, moved, plan),
-        _lost(parts, masses),
-    )
+    return Composed(plan, masses, steps, round(moved), _lost(parts, masses))
 
 
 def _moments(array: FloatArray, centre: float, rate: float) -> tuple[float, float]:
@@ -174,8 +201,11 @@ def _sum(
     # rounding of the forward transforms and of the powers, then of the inverse
     slack += 3.0 * UNIT * sum(steps) + level_error
     noise = 2.0 / points * float((bound * slack).sum()) * (1.0 + 4.0 * UNIT * sum(steps) + 1e-9)
-    mass = np.fft.irfft(product, points)
-    mass = np.roll(mass, -((plan.first + shift) % points))
+    del bound, slack, spectrum, normal
+    cyclic = np.fft.irfft(product, points)
+    del product
+    start = (plan.first + shift) % points
+    mass = np.concatenate([cyclic[start:], cyclic[:start]])
     np.maximum(mass, 0.0, out=mass)
     scale_error += 4.0 * UNIT * abs(log_scale)
     return Sum(mass, rate, log_scale, scale_error, noise, below, above, shift)

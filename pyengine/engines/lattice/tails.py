@@ -36,7 +36,7 @@ class LowerTails:
 
     def __init__(self, composed: Composed) -> None:
         part = self._slice = Slice(composed)
-        spread, a, b = composed.spread, composed.a, composed.b
+        spread = composed.spread
         self.lost = composed.lost
         self.base = spread.log_scale - spread.rate * part.middle
         self.base_b = self.base + part.loss
@@ -50,7 +50,8 @@ class LowerTails:
         noise = spread.noise * part.reach_of(spread, log_q) + spread.below
         sums = (profile[part.first :] * (1.0 + error) + noise) * part.factor(spread, self.base)
         self.profile = np.minimum.accumulate((sums * (1.0 + error))[::-1])[::-1]
-        del below, profile, sums
+        del below, profile, sums, y, spread
+        a = composed.a
         self._shift = a.shift
         self._first = max(part.first - max(a.shift, 0), 0)  # of the tests, in their window
         last = min(part.last - min(a.shift, 0), part.points - 1)
@@ -62,6 +63,8 @@ class LowerTails:
         factor = np.minimum(part.factor(a, self.base, index), 1e300)
         sums = np.maximum(sums, 0.0) * factor * (1.0 - error)
         self.a = np.maximum.accumulate(sums)
+        del a
+        b = composed.b
         error = part.error(b, b.rate) + 2.0 * part.position_error
         noise = b.noise * part.reach_of(b, b.rate) + b.below
         sums = part.upward(b, b.rate, self._first, last) * (1.0 + error) + noise
@@ -230,12 +233,12 @@ class MiddleTails:
 
     def __init__(self, composed: Composed) -> None:
         part = self._slice = Slice(composed)
-        spread, a, b = composed.spread, composed.a, composed.b
+        spread = composed.spread
         self.base = spread.log_scale - spread.rate * part.middle
         self.base_b = self.base + part.loss
-        sums = self._tail(a, self.base, True, True)
+        sums = self._tail(composed.a, self.base, True, True)
         self.a = np.minimum.accumulate(sums)
-        sums = self._tail(b, self.base_b, False, True)
+        sums = self._tail(composed.b, self.base_b, False, True)
         self.b = np.minimum.accumulate(sums[::-1])[::-1]
         self.spread_a = self._tail(spread, self.base, True, False)
         rate = spread.rate - part.h

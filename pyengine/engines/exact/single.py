@@ -1,0 +1,105 @@
+"""One step of any law: its masses between losses, asked at the threshold itself.
+
+A threshold c is an edge of two cells, {L <= c} and {L > c}; what rounding moves it by, the law says
+(docs/theory/exact).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.exact.threshold import Tails
+from pyengine.laws.base import UNIT, StepLaw
+
+__all__ = ["SingleStep"]
+
+FloatArray = npt.NDArray[np.float64]
+
+VANISHES = -740.0  # log of a mass that is 0 in double precision, but for what SUBNORMAL covers
+LARGEST = 1e300
+
+
+class SingleStep:
+    """One step as a `ComposedLaw`.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The ordered pair of the step.
+    """
+
+    def __init__(self, law: StepLaw) -> None:
+        self._law = law
+        low, high = law.support()
+        self._support = (
+            low if math.isfinite(low) else -self._end(-1.0),
+            high if math.isfinite(high) else self._end(1.0),
+        )
+
+    def _end(self, sign: float) -> float:
+        """Loss beyond which neither law has mass that double precision can hold."""
+        end = 1.0
+        while end < LARGEST:
+            cells = self._law.cells(np.array([sign * end]))
+            outside = -1 if sign > 0.0 else 0
+            if max(cells.log_a[outside], cells.log_b[outside]) < VANISHES:
+                break
+            end *= 2.0
+        return end
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest finite loss, where unbounded those of any mass."""
+        return self._support
+
+    def infinite(self) -> tuple[float, float]:
+        """Mass of A at loss -inf and of B at loss inf."""
+        return self._law.infinite()
+
+    def _edges(
+        self, c: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Finite masses of A above and below, of B above and below, their error, the edges' shift.
+
+        Masses of one side are sums over cells of positive terms, so they keep their digits.
+        """
+        edges, place = np.unique(c, return_inverse=True)
+        cells = self._law.cells(edges)
+        sums = []
+        for log_mass in (cells.log_a, cells.log_b):
+            mass = np.exp(log_mass)
+            below = np.cumsum(mass)[:-1]
+            above = np.cumsum(mass[::-1])[::-1][1:]
+            sums += [above[place], below[place]]
+        finite = np.concatenate([cells.log_a, cells.log_b])
+        finite = np.abs(finite[np.isfinite(finite)])
+        rounding = UNIT * (8.0 + 2.0 * edges.size + (finite.max() if finite.size else 0.0))
+        error = np.full(c.size, float(cells.error.max()) + rounding)
+        shift = cells.shift[place]
+        return sums[0], sums[1], sums[2], sums[3], error, shift
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        a_lost, b_lost = self.infinite()
+        a_above, a_below, b_above, b_below, error, _ = self._edges(c)
+        return Tails(a_above, a_below + a_lost, b_above + b_lost, b_below, error + 4.0 * UNIT)
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """H_{e^ε}(A‖B) = A(L <= -ε) - e^ε B(L <= -ε), and a bound on its error.
+
+        At an edge that is off by s the difference changes by at most (e^s - 1) A(L <= -ε + s).
+        """
+        low, _ = self.support()
+        a_lost, _ = self.infinite()
+        _, a_below, _, b_below, error, shift = self._edges(-epsilon)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            scaled = np.exp(np.minimum(epsilon, 700.0)) * b_below
+            inner = np.maximum(a_below - scaled, 0.0)
+        rounding = 4.0 * UNIT * (1.0 + np.abs(epsilon))
+        bound = (error + rounding) * (a_below + scaled) + 2.0 * np.expm1(shift) * a_below
+        vanishes = (epsilon >= -low) if math.isfinite(self._law.support()[0]) else epsilon > 700.0
+        inner = np.where(vanishes, 0.0, inner)
+        bound = np.where(vanishes, np.where(epsilon > 700.0, a_below, 0.0), bound)
+        return a_lost + inner, bound + a_lost * 4.0 * UNIT
