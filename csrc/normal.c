@@ -232,6 +232,14 @@ double pe_mills(double t)
     return t >= 0.0 ? 1.0 / (t + excess(t)) : pe_ndtr(-t) / pe_normal_pdf(t);
 }
 
+/* Gauss-Legendre rule on [0, 1], lower half */
+static const double LEGENDRE_NODE[4] = {
+    0x1.454e34f533998p-6, 0x1.a06d536d82f88p-4, 0x1.e5dad4f9af698p-3,
+    0x1.a214dac30e32fp-2};
+static const double LEGENDRE_WEIGHT[4] = {
+    0x1.9ea1d04ca0374p-5, 0x1.c76fb531d2b96p-4, 0x1.413c50a255615p-3,
+    0x1.736360b199343p-3};
+
 /* -m'(t) = 1 - t m(t) = e/(t + e), without cancellation on either side */
 static double mills_slope(double t)
 {
@@ -245,14 +253,10 @@ double pe_mills_difference(double t, double step)
     double end = t + step;
     if (step * fmax(1.0, -t) <= 0.5) {
         /* Gauss-Legendre rule for the integral of the slope: error below 1e-15 of it */
-        static const double node[4] = {0.019855071751231884, 0.10166676129318663,
-                                       0.23723379504183551, 0.40828267875217510};
-        static const double weight[4] = {0.050614268145188130, 0.11119051722668724,
-                                         0.15685332293894364, 0.18134189168918099};
         double sum = 0.0;
         for (int k = 0; k < 4; k++)
-            sum += weight[k] * (mills_slope(t + step * node[k]) +
-                                mills_slope(t + step * (1.0 - node[k])));
+            sum += LEGENDRE_WEIGHT[k] * (mills_slope(t + step * LEGENDRE_NODE[k]) +
+                                mills_slope(t + step * (1.0 - LEGENDRE_NODE[k])));
         return step * sum;
     }
     if (t >= 0.0) {

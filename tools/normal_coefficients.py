@@ -99,12 +99,29 @@ def fit(name: str, f: Callable[[Real], Real], a: float, b: float, n: int, d: int
         print(f"static const double {name}_{label}[{len(table)}] = {{{body}}};")
 
 
+def legendre(count: int) -> None:
+    """Print the lower half of the nodes of Gauss and Legendre's rule on [0, 1], and its weights."""
+    nodes, weights = [], []
+    for k in range(count // 2):
+        root = -mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (count + mp.mpf(1) / 2))
+        for _ in range(8):  # Newton's steps from this start converge
+            value, last = mp.legendre(count, root), mp.legendre(count - 1, root)
+            slope = count * (root * value - last) / (root**2 - 1)
+            root -= value / slope
+        nodes.append((1 + root) / 2)
+        weights.append(1 / ((1 - root**2) * slope**2))
+    for label, table in (("NODE", nodes), ("WEIGHT", weights)):
+        body = ", ".join(float(c).hex() for c in table)
+        print(f"static const double LEGENDRE_{label}[{len(table)}] = {{{body}}};")
+
+
 def main() -> None:
     fit("CENTRE", centre, 0.0, 0.5, 4, 4)
     fit("NEAR", excess, 0.0, 6.0, 9, 10)
     fit("FAR", far_excess, 0.0, 1 / 36, 5, 5)
     fit("QUANTILE", central_quantile, 0.0, float(CENTRAL_EDGE), 8, 8)
     fit("START", tail_quantile, 0.0, 38.0, 7, 6)
+    legendre(8)
 
 
 if __name__ == "__main__":

@@ -134,9 +134,10 @@ def _on_lattice(laws: Laws, tolerance: float | None) -> PairQuestions:
     from pyengine.engines.exact.threshold import ThresholdQuestions
     from pyengine.engines.lattice import TOLERANCE, LatticePair
 
-    if sum(number for _, number in laws) == 1:  # one edge is all the lattice that it takes
-        return ThresholdQuestions(SingleStep(laws[0][0]), "lattice")
-    return LatticePair(laws, TOLERANCE if tolerance is None else tolerance)
+    pair = LatticePair(laws, TOLERANCE if tolerance is None else tolerance)
+    if sum(number for _, number in pair.parts) == 1:  # one edge is all the lattice that it takes
+        return ThresholdQuestions(SingleStep(pair.parts[0][0]), "lattice")
+    return pair
 
 
 def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:

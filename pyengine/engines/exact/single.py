@@ -61,7 +61,7 @@ class SingleStep:
     def _edges(
         self, c: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Finite masses of A above and below, of B above and below, their error, the edges' shift.
+        """Logs of the finite masses of A above and below, of B above and below, their error, shift.
 
         Masses of one side are sums over cells of positive terms, so they keep their digits.
         """
@@ -69,21 +69,18 @@ class SingleStep:
         cells = self._law.cells(edges)
         sums = []
         for log_mass in (cells.log_a, cells.log_b):
-            mass = np.exp(log_mass)
-            below = np.cumsum(mass)[:-1]
-            above = np.cumsum(mass[::-1])[::-1][1:]
+            below = np.logaddexp.accumulate(log_mass)[:-1]
+            above = np.logaddexp.accumulate(log_mass[::-1])[::-1][1:]
             sums += [above[place], below[place]]
-        finite = np.concatenate([cells.log_a, cells.log_b])
-        finite = np.abs(finite[np.isfinite(finite)])
-        rounding = UNIT * (8.0 + 2.0 * edges.size + (finite.max() if finite.size else 0.0))
-        error = np.full(c.size, float(cells.error.max()) + rounding)
-        shift = cells.shift[place]
-        return sums[0], sums[1], sums[2], sums[3], error, shift
+        size = np.max([np.where(np.isfinite(x), np.abs(x), 0.0) for x in sums], axis=0)
+        error = float(cells.error.max()) + UNIT * (8.0 + 4.0 * edges.size * (1.0 + size))
+        return sums[0], sums[1], sums[2], sums[3], error, cells.shift[place]
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
         a_lost, b_lost = self.infinite()
-        a_above, a_below, b_above, b_below, error, _ = self._edges(c)
+        *logs, error, _ = self._edges(c)
+        a_above, a_below, b_above, b_below = (np.exp(x) for x in logs)
         return Tails(a_above, a_below + a_lost, b_above + b_lost, b_below, error + 4.0 * UNIT)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -91,15 +88,15 @@ class SingleStep:
 
         At an edge that is off by s the difference changes by at most (e^s - 1) A(L <= -ε + s).
         """
-        low, _ = self.support()
         a_lost, _ = self.infinite()
-        _, a_below, _, b_below, error, shift = self._edges(-epsilon)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            scaled = np.exp(np.minimum(epsilon, 700.0)) * b_below
-            inner = np.maximum(a_below - scaled, 0.0)
-        rounding = 4.0 * UNIT * (1.0 + np.abs(epsilon))
+        _, log_a, _, log_b, error, shift = self._edges(-epsilon)
+        with np.errstate(under="ignore"):
+            a_below = np.exp(log_a)
+            # never above A's mass but by rounding: every loss here is at most -ε
+            scaled = np.exp(np.minimum(epsilon + log_b, log_a))
+        inner = a_below - scaled
+        rounding = 8.0 * UNIT * (1.0 + np.abs(epsilon))
         bound = (error + rounding) * (a_below + scaled) + 2.0 * np.expm1(shift) * a_below
-        vanishes = (epsilon >= -low) if math.isfinite(self._law.support()[0]) else epsilon > 700.0
-        inner = np.where(vanishes, 0.0, inner)
-        bound = np.where(vanishes, np.where(epsilon > 700.0, a_below, 0.0), bound)
+        vanishes = epsilon >= -self._law.support()[0]
+        inner, bound = np.where(vanishes, 0.0, inner), np.where(vanishes, 0.0, bound)
         return a_lost + inner, bound + a_lost * 4.0 * UNIT

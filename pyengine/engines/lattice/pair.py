@@ -91,6 +91,20 @@ class LatticePair:
         scale: FloatArray | None = None,
     ) -> Bracket:
         """Brackets of a question at x, first asked on the given rungs."""
+        # what overflows makes a bracket infinitely wide, and so no answer
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return self._search(rungs, outer, share, question, x, rung, scale)
+
+    def _search(
+        self,
+        rungs: Rungs,
+        outer: bool,
+        share: str,
+        question: Callable[[Any, FloatArray], Bracket],
+        x: FloatArray,
+        rung: npt.NDArray[np.int64],
+        scale: FloatArray | None,
+    ) -> Bracket:
         result = Bracket.empty(x.size)
         moved = np.zeros(x.size, dtype=np.int64)
         pending = np.ones(x.size, dtype=np.bool_)
@@ -121,7 +135,7 @@ class LatticePair:
                     size = np.maximum(size, scale[at])
                 with np.errstate(divide="ignore", invalid="ignore"):
                     width = (result.upper[at] - result.lower[at]) / size
-                width = np.where(result.upper[at] > VANISHES, width, 0.0)
+                width = np.where(result.upper[at] <= VANISHES, 0.0, width)
                 width = np.where(np.isnan(width), math.inf, width)
                 done = width <= self.tolerance
                 pending[at[done]] = False

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.engines.lattice.plan import Plan, StepGrid
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import UNIT, StepLaw
 
 __all__ = ["StepMasses", "doubles", "step_masses"]
@@ -102,6 +103,16 @@ def _margin(*terms: float) -> float:
     return UNIT * (64.0 + 8.0 * sum(abs(x) for x in terms if math.isfinite(x)))
 
 
+def _scaled(log_mass: float) -> float:
+    """Exponential of a log mass on the scale of the lattice."""
+    if log_mass > 700.0:
+        raise AccuracyError(
+            "mass beyond the lattice outweighs what is on it: the question is of a tail that single "
+            "large steps decide; ask method='auto' or another engine"
+        )
+    return math.exp(log_mass)
+
+
 def _fold_below(
     cells: Any, shift: FloatArray, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
 ) -> float:
@@ -114,12 +125,12 @@ def _fold_below(
     blur = margin + 4.0 * float(shift[0])
     outer = plan.place.outer
     if log_b > -math.inf:
-        b[0] += math.exp(log_b + (per - plan.spacing) * -grid.centre - lattice.log_scale_b) * (
+        b[0] += _scaled(log_b + (per - plan.spacing) * -grid.centre - lattice.log_scale_b) * (
             1.0 + 4.0 * margin
         )
     if log_a == -math.inf:
         return 0.0
-    mass = math.exp(log_a + place - grid.log_scale)
+    mass = _scaled(log_a + place - grid.log_scale)
     share = math.exp(min(log_b - log_a - lattice.origin - 8.0 * blur, 0.0))
     a[0] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
     spread[0] += mass * share * (1.0 + 4.0 * margin if outer else 1.0 - 8.0 * blur)
@@ -139,12 +150,12 @@ def _fold_above(
     edge = float(shift[-1])
     outer = plan.place.outer
     if log_b > -math.inf:
-        b[-1] += math.exp(log_b + (per - plan.spacing) * end - lattice.log_scale_b) * (
+        b[-1] += _scaled(log_b + (per - plan.spacing) * end - lattice.log_scale_b) * (
             1.0 + 4.0 * margin
         )
     if log_a == -math.inf:
         return
-    mass = math.exp(log_a + place - grid.log_scale)
+    mass = _scaled(log_a + place - grid.log_scale)
     a[-1] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
     if outer:
         spill = min(4.0 * edge / -math.expm1(-plan.spacing), 1.0)
