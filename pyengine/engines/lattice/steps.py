@@ -107,8 +107,8 @@ def _scaled(log_mass: float) -> float:
     """Exponential of a log mass on the scale of the lattice."""
     if log_mass > 700.0:
         raise AccuracyError(
-            "mass beyond the lattice outweighs what is on it: the question is of a tail that single "
-            "large steps decide; ask method='auto' or another engine"
+            "mass beyond the lattice outweighs what is on it: the question is of a tail that "
+            "single large steps decide; ask method='auto' or another engine"
         )
     return math.exp(log_mass)
 
