@@ -236,6 +236,7 @@ def _draw_figure_4(table: Table, figure: Figure) -> None:
             ylabel="hockey-stick divergence",
             title=f"{steps} steps" if steps > 1 else "1 step",
         )
+    left.set_xticks([-0.1, -0.05, 0.0, 0.05, 0.1])
     right.set(yscale="log", ylim=(1e-5, 1.0))
     left.legend(frameon=False)
 
