@@ -64,7 +64,8 @@ def log_trade_off(
     --------
     >>> import pyengine as pe
     >>> from pyengine.reference import relaxed
-    >>> print(relaxed.log_trade_off(pe.GaussianMechanism(0.5), 0.1, adjacency="add", digits=20))
+    >>> value = relaxed.log_trade_off(pe.GaussianMechanism(0.5), 0.1, adjacency="add", digits=20)
+    >>> print(f"{float(value):.14f}")
     -1.01858319030023
     """
     level = Fraction(alpha)

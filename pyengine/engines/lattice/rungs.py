@@ -19,6 +19,7 @@ from pyengine.engines.lattice.compose import compose_on
 from pyengine.engines.lattice.plan import Place, make_plan
 from pyengine.engines.lattice.survey import ROOT_TWO_PI, Part, Survey, scaled_tail, survey
 from pyengine.engines.lattice.tails import LowerTails, MiddleTails
+from pyengine.errors import AccuracyError
 
 __all__ = ["STEP", "Rungs", "clear_cache", "refined"]
 
@@ -55,6 +56,11 @@ class Rungs:
     def __init__(self, parts: tuple[Part, ...]) -> None:
         self.parts = parts
         self.survey: Survey = survey(parts)
+        if not any(loss.size > 1 for loss in self.survey.loss):
+            raise AccuracyError(
+                "the finite losses of these steps are a single one: method='exact' answers where "
+                "the lattice has nothing to resolve"
+            )
         self.steps = sum(self.survey.steps)
         self._end = -float(self.survey.table[0][0])
         self.lower_rungs = max(math.ceil((self._end - 0.5 * STEP) / STEP) + 1, 1)
