@@ -104,7 +104,9 @@ class ThresholdQuestions:
         gamma_error = gamma * (3.0 * error + 2.0 * width)
         beta = last.b_below + other * jump
         with np.errstate(over="ignore"):
-            pull = np.minimum(np.exp(upper) * np.minimum(rest, first.a_below), 1.0)
+            # the level is met within the error of the smaller side, and β moves e^c times as much
+            level = np.where(small, alpha, np.minimum(rest, first.a_below))
+            pull = np.minimum(np.exp(upper) * level, 1.0)
         beta_error = (beta + pull) * (3.0 * error + 2.0 * width)
         # α = 0 and all of A that B cannot show
         edge = float(law.tails(np.array([low - 1.0])).error[0])
