@@ -7,6 +7,7 @@
 #include <math.h>
 
 #define LOG_SQRT_2PI 0x1.d67f1c864beb5p-1
+#define TWO_PI 0x1.921fb54442d18p+2
 
 /* ---- masses of the normal distribution between given points ------------------------------------ */
 
@@ -63,8 +64,8 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass)
 #define UNIT 0x1p-53
 
 void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
-                      const double *log_b, const double *error, const double *shift,
-                      double *spread, double *a, double *b, double *lost)
+                      const double *log_b, const double *error, const double *ratio_error,
+                      const double *shift, double *spread, double *a, double *b, double *lost)
 {
     const double h = grid->spacing, per = grid->tilt * h, rise = expm1(h), down = exp(-per);
     const double lost_share = -expm1(-h);
@@ -81,17 +82,18 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
         /* masses and exponents, relative; then the log ratio */
         const double s = error[i] + UNIT * (12.0 + 3.0 * (sizes + fabs(place) + fabs(grid->log_scale_a) +
                                                           fabs(grid->log_scale_b)));
-        const double ratio = log_b[i] - log_a[i] - below;
-        const double blur = 2.0 * edge + UNIT * (16.0 + 4.0 * (sizes + fabs(below)));
+        const double apart = no_a || no_b ? 0.0 : log_b[i] - log_a[i];
+        const double ratio = no_b ? -INFINITY : no_a ? INFINITY : apart - below;
+        const double doubt = ratio_error[i] + UNIT * (8.0 + 3.0 * (fabs(apart) + fabs(below)));
         const double mass = exp(log_a[i] + place - grid->log_scale_a);
 
         double spill = 0.0, whole = mass, g = ratio;
-        if (outer) {
+        if (outer) { /* both masses may be too large by the same factor, not their ratio */
             whole *= 1.0 + 2.0 * s;
-            g -= 5.0 * s + blur;
+            g -= doubt + 2.0 * edge;
             spill = 4.0 * edge / lost_share;
         } else {
-            whole *= 1.0 - (3.0 * s + 2.0 * blur);
+            whole *= 1.0 - (3.0 * s + 4.0 * edge + 2.0 * doubt);
         }
         if (!no_a) {
             double two = spill < 1.0 ? spill : 1.0, one, none; /* shares of points k - 2, k - 1, k */
@@ -125,9 +127,16 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
         }
         /* any function of the outcome is a test: an atom goes to the nearer point */
         const size_t to = ratio >= 0.25 * h ? k : k - 1;
-        if (!no_a)
-            a[to] += (to == k ? mass : mass * down) * (outer ? 1.0 - 2.0 * s : 1.0 + 2.0 * s);
-        if (!no_b)
+        if (!no_a) {
+            const double at = (to == k ? mass : mass * down) * (outer ? 1.0 - 2.0 * s : 1.0 + 2.0 * s);
+            a[to] += at;
+            if (outer && !no_b) { /* here both are too small by the same factor */
+                const double scales = fabs(grid->log_scale_a) + fabs(grid->log_scale_b);
+                b[to] += at * exp(to == k ? ratio - h : ratio) *
+                         (1.0 + doubt + UNIT * (16.0 + 4.0 * (scales + fabs(grid->origin))));
+            }
+        }
+        if (!no_b && (no_a || !outer))
             b[to] += exp(log_b[i] + (per - h) * ((double)to - grid->centre) - grid->log_scale_b) *
                      (1.0 + 2.0 * s);
     }
@@ -199,6 +208,75 @@ void pe_spectrum_power(size_t n, double *z, double steps, double error, const do
             slack[at + i] += ps[i];
         }
     }
+}
+
+/* ---- lowest frequencies ---------------------------------------------------------------------------- */
+
+#define MOMENTS PE_BLOCK_MOMENTS
+#define SLOTS 16
+
+static void block_moments(size_t n, const double *y, double half, double *moments)
+{
+    double sums[MOMENTS][SLOTS] = {{0.0}};
+    for (size_t i = 0; i < n; ++i) {
+        const double t = ((double)i - half) / half;
+        double power = y[i];
+        for (int m = 0; m < MOMENTS; ++m) {
+            sums[m][i % SLOTS] += power;
+            power *= t / (double)(m + 1);
+        }
+    }
+    for (int m = 0; m < MOMENTS; ++m) {
+        moments[m] = 0.0;
+        for (int i = 0; i < SLOTS; ++i)
+            moments[m] += sums[m][i];
+    }
+}
+
+static void add_compensated(double term, double *sum, double *low)
+{
+    const double next = *sum + term;
+    *low += fabs(*sum) >= fabs(term) ? (*sum - next) + term : (term - next) + *sum;
+    *sum = next;
+}
+
+double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t points, size_t block,
+                          size_t count, double *moments, double *z)
+{
+    const double half = 0.5 * (double)block, turn = TWO_PI / (double)points;
+    const size_t blocks = (n + block - 1) / block;
+    double reach = 0.0;
+    for (size_t b = 0; b < blocks; ++b) {
+        const size_t start = b * block;
+        block_moments(n - start < block ? n - start : block, y + start, half, moments + b * MOMENTS);
+        const double away = fabs((double)((int64_t)start - centre) + half);
+        reach += moments[b * MOMENTS] * (away + half);
+    }
+    for (size_t j = 0; j < count; ++j) {
+        const double a = turn * (double)j * half;
+        double re = 0.0, re_low = 0.0, im = 0.0, im_low = 0.0;
+        for (size_t b = 0; b < blocks; ++b) {
+            const double *m = moments + b * MOMENTS;
+            if (m[0] == 0.0)
+                continue;
+            /* (e^{-iat} - 1) over the block, by its moments */
+            const double s = a * a;
+            const double even = -s * (m[2] - s * (m[4] - s * (m[6] - s * m[8])));
+            const double odd = -a * (m[1] - s * (m[3] - s * (m[5] - s * (m[7] - s * m[9]))));
+            const int64_t place = (int64_t)(b * block + block / 2) - centre;
+            int64_t r = (int64_t)j * place % points;
+            r = r > points / 2 ? r - points : r < -(points / 2) ? r + points : r;
+            const double angle = -turn * (double)r, sine = sin(angle), half_sine = sin(0.5 * angle);
+            const double less = -2.0 * half_sine * half_sine; /* cos - 1 */
+            add_compensated(m[0] * less, &re, &re_low);
+            add_compensated((1.0 + less) * even - sine * odd, &re, &re_low);
+            add_compensated(m[0] * sine, &im, &im_low);
+            add_compensated((1.0 + less) * odd + sine * even, &im, &im_low);
+        }
+        z[2 * j] = re + re_low;
+        z[2 * j + 1] = im + im_low;
+    }
+    return reach;
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------------- */

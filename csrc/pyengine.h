@@ -246,17 +246,18 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass);
  * e^{tilt spacing (k - centre) - log_scale_a}, those of B by e^{(tilt - 1) spacing (k - centre) -
  * log_scale_b}.  lost: A-mass of spread that goes to loss -infinity, not tilted.
  *
- * outer           1: spread is rounded to raise H(A||B), a down and b up; 0: spread to lower the
- *                 integral of min(A, tB), a and b up.  Rounding, error and shift are covered
- *                 (docs/theory/lattice)
+ * error           bounds the relative error of each mass, ratio_error that of log_b - log_a
+ * outer           1: spread is rounded to raise H(A||B), a down, and b up but for the factor by which
+ *                 a is down; 0: spread to lower the integral of min(A, tB), a and b up.  Rounding,
+ *                 errors and shift are covered (docs/theory/lattice)
  */
 typedef struct {
     double origin, spacing, tilt, centre, log_scale_a, log_scale_b;
     int outer;
 } pe_lattice;
 void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
-                      const double *log_b, const double *error, const double *shift,
-                      double *spread, double *a, double *b, double *lost);
+                      const double *log_b, const double *error, const double *ratio_error,
+                      const double *shift, double *spread, double *a, double *b, double *lost);
 
 /* z[j]^steps, n complex numbers as pairs, times other[j] where other is not NULL, in place.
  *
@@ -268,6 +269,20 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
  */
 void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other,
                        double *bound, double *slack);
+
+/* z_j = sum of y_k (e^{-2 pi i j (k - centre)/points} - 1) for j < count, y >= 0 of sum 1; the sum of
+ * y_k |k - centre| is at most the value returned, d.
+ *
+ * moments has room for PE_BLOCK_MOMENTS numbers for each of the (n + block - 1)/block blocks.
+ *
+ * Absolute error  of z_j at most 2^-53 (block/16 + 80) (min(2 pi j d/points, 2) + a) + a^10/10^6 with
+ *                 a = pi j block/points
+ * Domain          block even, a < 1/2, |centre| and points below 2^40, count below 2^20
+ * Method          the block's phase exactly reduced, inside it ten moments
+ */
+#define PE_BLOCK_MOMENTS 10
+double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t points, size_t block,
+                          size_t count, double *moments, double *z);
 
 /* Sums of y_k e^{rate (k - centre)} and of (k - centre) times that, y >= 0.
  *

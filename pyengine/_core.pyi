@@ -87,6 +87,19 @@ class _Lib:
     ) -> None: ...
     def pe_normal_cells(self, n: int, z: Any, shift: float, log_mass: Any, /) -> None: ...
     PE_SUM_BLOCK: int
+    PE_BLOCK_MOMENTS: int
+    def pe_low_frequencies(
+        self,
+        n: int,
+        y: Any,
+        centre: int,
+        points: int,
+        block: int,
+        count: int,
+        moments: Any,
+        z: Any,
+        /,
+    ) -> float: ...
     def pe_lattice_cells(
         self,
         grid: Any,
@@ -95,6 +108,7 @@ class _Lib:
         log_a: Any,
         log_b: Any,
         error: Any,
+        ratio_error: Any,
         shift: Any,
         spread: Any,
         a: Any,

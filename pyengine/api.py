@@ -43,6 +43,7 @@ def _asked(
     method: str,
     threat_model: str | ThreatModel,
     tolerance: Any,
+    wanted: str | None = None,
 ) -> Questions:
     """Check the keywords and return what answers; the same object for the same question."""
     key: Any = (mechanism, adjacency, method, threat_model, tolerance)
@@ -65,6 +66,7 @@ def _asked(
         method=method,
         threat_model=model,
         tolerance=tolerance,
+        wanted=wanted,
     )
     # only what is small: the way of floats keeps its contours by itself
     small = hasattr(asked, "one") and isinstance(mechanism, Mechanism)
@@ -174,7 +176,8 @@ def answers(
     Bounds, list of str
         The same numbers that the function returns, and one engine for each.
     """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance)
+    wanted = {"trade_off": "beta", "gamma_bound": "gamma"}.get(name)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, wanted)
     question = QUESTIONS[name]
     flat = _checks.real_array(question.argument, argument, 0.0, question.upper).ravel()
     answer = question.ask(asked, flat)
@@ -249,7 +252,7 @@ def trade_off(
     >>> round(pe.trade_off(mechanism, 0.1, adjacency="add"), 12)
     0.805798868372
     """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, "beta")
     return _answer("trade_off", asked, alpha, bounds)
 
 
@@ -306,7 +309,7 @@ def gamma_bound(
     >>> round(pe.gamma_bound(mechanism, 1e-3), 12)
     0.004068447881
     """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance)
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, "gamma")
     return _answer("gamma_bound", asked, kappa, bounds)
 
 

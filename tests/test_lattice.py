@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import pyengine as pe
 from pyengine._core import ffi, lib
 from pyengine.engines.lattice import LatticePair
-from pyengine.engines.lattice import pair as lattice_pair
+from pyengine.engines.lattice import search as lattice_search
 from pyengine.engines.lattice.compose import compose_on
 from pyengine.engines.lattice.pair import reverse
-from pyengine.engines.lattice.plan import make_plan
+from pyengine.engines.lattice.plan import make_layout
 from pyengine.engines.lattice.rungs import Rungs
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
@@ -40,8 +40,8 @@ COMMON = settings(
 def few_points(most: int) -> Iterator[None]:
     """Lattices of at most so many points, so that what needs more is refused soon."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lattice_pair, "MOST_POINTS", most)
-        patch.setattr(lattice_pair, "FIRST_POINTS", most // 4)
+        patch.setattr(lattice_search, "MOST_POINTS", most)
+        patch.setattr(lattice_search, "FIRST_POINTS", most // 4)
         yield
 
 
@@ -214,16 +214,17 @@ def test_one_step_is_split_on_the_safe_side(law: StepLaw, outer: bool) -> None:
     """Total masses of the split pair and of tests lie on the side that the proofs need."""
     rungs = Rungs(((law, 1),))
     place = rungs.place(0, outer)
-    plan = make_plan(rungs.parts, rungs.survey, place, 0.01, 1e-4)
-    composed = compose_on(rungs.parts, plan)
+    layout = make_layout(rungs.division(0, outer), place, 0.01, 1e-4)
+    composition = compose_on(rungs.parts, layout)
+    (composed,) = composition.terms
 
     def total(part) -> float:  # type: ignore[no-untyped-def]
-        index = plan.first + part.shift + np.arange(part.mass.size)
+        index = part.first + part.shift + np.arange(part.mass.size)
         with np.errstate(over="ignore", invalid="ignore"):
             terms = part.mass * np.exp(part.log_scale - part.rate * index)
         return float(np.nansum(terms[part.mass > 1e-25]))
 
-    spread = total(composed.spread) + (composed.lost[1] if outer else 0.0)
+    spread = total(composed.spread) + (composition.lost[1] if outer else 0.0)
     assert spread == pytest.approx(1.0, abs=1e-6)
     assert (total(composed.a) - 1.0) * (-1.0 if outer else 1.0) > -1e-9
 

@@ -36,6 +36,7 @@ def questions(
     method: str,
     threat_model: str | ThreatModel,
     tolerance: float | None,
+    wanted: str | None = None,
 ) -> Questions:
     """Return what answers questions on a mechanism.
 
@@ -49,6 +50,8 @@ def questions(
         A word of `THREAT_MODELS` or an object of `pyengine.threat_models`.
     tolerance : float or None
         Relative width of a certified bracket; None for the engine's default.
+    wanted : {"beta", "gamma"} or None
+        Which error of a trade-off function is to have that width; None for both.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def questions(
             model=model,
             adjacency=adjacency,
             method=method,
-            on_laws=lambda laws: on_laws(laws, method, tolerance),
+            on_laws=lambda laws: on_laws(laws, method, tolerance, wanted),
             both_orders=_both_orders,
         )
     if method in APPROXIMATIONS:
@@ -83,58 +86,66 @@ def questions(
 
         return published(mechanism, adjacency, method)
     if adjacency == "add_remove":
-        add, remove = (_pair(mechanism, order, method, tolerance) for order in ("add", "remove"))
+        add, remove = (
+            _pair(mechanism, order, method, tolerance, wanted) for order in ("add", "remove")
+        )
         if isinstance(add, GaussianPairQuestions) and isinstance(remove, GaussianPairQuestions):
             return GaussianQuestions(add.pair, remove.pair, method)
         return _both_orders(add, remove)
-    pair = _pair(mechanism, adjacency, method, tolerance)
+    pair = _pair(mechanism, adjacency, method, tolerance, wanted)
     attained = real_substitutions(mechanism) if adjacency == "substitute" else None
     if attained is None:
         if isinstance(pair, GaussianPairQuestions):
             return GaussianOneOrder(pair)
         return OneOrder(pair)
-    return Substitution(pair, [on_laws(laws, method, tolerance) for laws in attained])
+    others = [on_laws(laws, method, tolerance, wanted) for laws in attained]
+    return Substitution(pair, others)
 
 
 def _pair(
-    mechanism: Mechanism, adjacency: str, method: str, tolerance: float | None
+    mechanism: Mechanism,
+    adjacency: str,
+    method: str,
+    tolerance: float | None,
+    wanted: str | None,
 ) -> PairQuestions:
     """Questions on an ordered pair: Gaussian engines where they apply, else engines on laws."""
     gaussian = ordered_pair(mechanism, adjacency) if method in GAUSSIAN else None
     if gaussian is not None:
         return GaussianPairQuestions(gaussian, method)
-    return on_laws(composition_law(mechanism, adjacency), method, tolerance)
+    return on_laws(composition_law(mechanism, adjacency), method, tolerance, wanted)
 
 
 def on_laws(
     laws: Laws,
     method: str,
     tolerance: float | None,
+    wanted: str | None = None,
 ) -> PairQuestions:
     """Questions on the laws of steps: exact sums where they are short, else a general engine."""
     from pyengine.engines.exact import exact_questions
 
     if method == "lattice":
-        return _on_lattice(laws, tolerance)
+        return _on_lattice(laws, tolerance, wanted)
     if method in ("auto", "exact"):
         try:
             return exact_questions(laws)
         except AccuracyError:
             if method == "exact":
                 raise
-        return _on_lattice(laws, tolerance)
+        return _on_lattice(laws, tolerance, wanted)
     raise AccuracyError(
         f"method={method!r} answers for Gaussian noise, plain, on a Poisson sample or without "
         "replacement; ask method='auto'"
     )
 
 
-def _on_lattice(laws: Laws, tolerance: float | None) -> PairQuestions:
+def _on_lattice(laws: Laws, tolerance: float | None, wanted: str | None) -> PairQuestions:
     from pyengine.engines.exact.single import SingleStep
     from pyengine.engines.exact.threshold import ThresholdQuestions
     from pyengine.engines.lattice import TOLERANCE, LatticePair
 
-    pair = LatticePair(laws, TOLERANCE if tolerance is None else tolerance)
+    pair = LatticePair(laws, TOLERANCE if tolerance is None else tolerance, wanted)
     if sum(number for _, number in pair.parts) == 1:  # one edge is all the lattice that it takes
         return ThresholdQuestions(SingleStep(pair.parts[0][0]), "lattice")
     return pair

@@ -37,13 +37,22 @@ class Cells(NamedTuple):
     error : ndarray of shape (n + 2,)
         Bound on the relative error of each mass, both laws.
     shift : ndarray of shape (n + 1,)
-        Bound on the distance of each true edge from the given one.
+        Bound on the distance of each true edge from the given one.  An edge's distance depends on
+        the edge alone.
+    ratio : ndarray of shape (n + 2,) or None
+        Bound on the error of log_b - log_a where that is known better than from ``error``.
     """
 
     log_a: FloatArray
     log_b: FloatArray
     error: FloatArray
     shift: FloatArray
+    ratio: FloatArray | None = None
+
+    @property
+    def ratio_error(self) -> FloatArray:
+        """Bound on the error of log_b - log_a."""
+        return 2.01 * self.error if self.ratio is None else self.ratio
 
 
 @runtime_checkable
@@ -111,7 +120,10 @@ class ReversedLaw:
     def cells(self, edges: FloatArray) -> Cells:
         """Cells of the pair at the edges' mirror images."""
         cells = self.law.cells(-edges[::-1])
-        return Cells(cells.log_b[::-1], cells.log_a[::-1], cells.error[::-1], cells.shift[::-1])
+        ratio = None if cells.ratio is None else cells.ratio[::-1]
+        return Cells(
+            cells.log_b[::-1], cells.log_a[::-1], cells.error[::-1], cells.shift[::-1], ratio
+        )
 
     def spacing(self) -> tuple[float, float] | None:
         """Lattice of -L."""
@@ -186,28 +198,36 @@ class PoissonSampledLaw(Law):
         # cells below the support, and between edges that share an inner loss, are empty
         log_a = np.full(edges.size + 1, -math.inf)
         log_b = np.full(edges.size + 1, -math.inf)
-        error = np.zeros(edges.size + 1)
+        error, twice = np.zeros(edges.size + 1), np.zeros(edges.size + 1)
         kept = np.flatnonzero(_new(inner[first:])) + first
         if kept.size:
             cells = self.law.cells(inner[kept])
             shift[kept] += slope[kept] * cells.shift
             place = np.append(kept, edges.size)
             log_a[place], log_b[place], error[place] = cells.log_a, cells.log_b, cells.error
+            twice[place] = cells.ratio_error
         else:
             cells = self.law.cells(np.zeros(1))
             log_a[-1] = np.logaddexp(*cells.log_a)
             log_b[-1] = np.logaddexp(*cells.log_b)
             error[-1] = cells.error.max() + 8.0 * UNIT * LIBM
+            twice[-1] = 2.01 * error[-1]
         alone = self.law.infinite()[0]
         if alone > 0.0:  # A's mass alone now has loss log(1 - p)
             home = first if first < edges.size else edges.size
             log_a[home] = np.logaddexp(log_a[home], math.log(alone))
         with np.errstate(invalid="ignore"):
             mixed = np.logaddexp(log_a + math.log1p(-p), log_b + math.log(p))
+            # the ratio is 1 - p + p b/a: only its second term has the error of the inner ratio
+            weight = np.exp(np.minimum(log_b + math.log(p) - mixed, 0.0))
+        weight = np.where(np.isnan(weight), 0.0, weight)
         finite = np.where(np.isfinite(log_a), np.abs(log_a), 0.0)
         finite += np.where(np.isfinite(mixed), np.abs(mixed), 0.0)
         error = error + UNIT * (8.0 * LIBM + 4.0 * (finite + abs(math.log(p))))
-        return Cells(log_a, mixed, error, shift)
+        of_b = np.where(np.isfinite(log_b), np.abs(log_b), 0.0) + abs(math.log(p))
+        ratio = weight * (twice + 4.0 * UNIT * of_b) * (1.0 + 1e-9)
+        ratio += UNIT * (8.0 * LIBM + 2.0 * finite)
+        return Cells(log_a, mixed, error, shift, ratio)
 
 
 def _new(x: FloatArray) -> npt.NDArray[np.bool_]:

@@ -490,8 +490,8 @@ static int run_lattice(void)
             for (size_t i = 0; i <= n; ++i)
                 shift[i] = i % 2 ? 1e-16 : 0.0;
             memset(points, 0, 3 * (n + 1) * sizeof(double));
-            pe_lattice_cells(&grid, 1, n, log_a, log_b, error, shift, points, points + n + 1,
-                             points + 2 * (n + 1), &lost);
+            pe_lattice_cells(&grid, 1, n, log_a, log_b, error, error, shift, points,
+                             points + n + 1, points + 2 * (n + 1), &lost);
             for (size_t i = 0; i < 3 * (n + 1); ++i)
                 if (!(points[i] >= 0.0) || !isfinite(points[i]))
                     ++failures;
@@ -501,6 +501,12 @@ static int run_lattice(void)
             pe_profile_sums(n + 1, points, -0.01, grid.spacing, sums, profile);
             pe_exponential_sums(n + 1, points, grid.centre, 0.1, both);
             failures += !(sums[n] >= 0.0) || !(profile[n] >= 0.0) || !(both[0] >= 0.0);
+            double *moments = allocate(PE_BLOCK_MOMENTS * (n / 16 + 1)), *low = allocate(2 * 5);
+            const double reach =
+                pe_low_frequencies(n + 1, points, 3, 1024, 16, 5, moments, low);
+            failures += !(reach >= 0.0) || low[0] != 0.0 || !(low[8] <= 0.0);
+            free(moments);
+            free(low);
             free(log_a);
             free(log_b);
             free(error);

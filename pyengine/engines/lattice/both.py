@@ -73,7 +73,9 @@ class LatticeBothOrders(BothOrders):
         return beta, gamma
 
     def _is_wide(self, beta: Answer, gamma: Answer) -> npt.NDArray[np.bool_]:
-        limit = 2.0 * self._pairs[0].tolerance * np.minimum(gamma.upper, beta.upper)
+        sizes = {"beta": beta.upper, "gamma": gamma.upper}
+        size = sizes.get(self._pairs[0].wanted or "", np.minimum(gamma.upper, beta.upper))
+        limit = 2.0 * self._pairs[0].tolerance * size
         return np.asarray(gamma.upper - gamma.lower > np.maximum(limit, 4e-16))
 
     def _bridge(

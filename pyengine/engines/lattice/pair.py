@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, Curve, names
-from pyengine.engines.lattice.plan import MOST_POINTS
-from pyengine.engines.lattice.rungs import STEP, Rungs, refined
+from pyengine.engines.lattice.rungs import STEP, Rungs
+from pyengine.engines.lattice.search import Search
 from pyengine.engines.lattice.slices import Bracket
 from pyengine.engines.lattice.survey import Part, scaled_tail
-from pyengine.errors import AccuracyError
 from pyengine.laws.base import ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
 
@@ -23,10 +22,7 @@ __all__ = ["TOLERANCE", "LatticePair", "reverse"]
 FloatArray = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-4
-TRIES = 10
-FIRST_POINTS = 2**20  # of the first lattice tried
-MOVES = 6  # to other rungs, where the first guess was wrong
-VANISHES = 1e-300  # below, no relative width is asked for
+NEAR_END = 0.05  # of the tolerance: nearer to the smallest loss its ratio serves
 EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
 
 
@@ -62,11 +58,15 @@ class LatticePair:
         The steps and their numbers; steps whose laws are equal may be left out.
     tolerance : float
         Largest relative width of a bracket.
+    wanted : {"beta", "gamma"} or None
+        Which of both errors of a trade-off function is to have that width; None for both.
     """
 
-    def __init__(self, parts: list[Part], tolerance: float = TOLERANCE) -> None:
+    def __init__(
+        self, parts: list[Part], tolerance: float = TOLERANCE, wanted: str | None = None
+    ) -> None:
         self.parts = _joined([(_plain(law), number) for law, number in parts if number > 0])
-        self.tolerance = tolerance
+        self.tolerance, self.wanted = tolerance, wanted
         self._rungs: dict[bool, Rungs] = {}
 
     def rungs(self, is_reversed: bool) -> Rungs:
@@ -78,7 +78,7 @@ class LatticePair:
     def reversed(self) -> LatticePair:
         """Questions on the reversed pair."""
         parts = [(reverse(law), number) for law, number in self.parts]
-        return LatticePair(parts, self.tolerance)
+        return LatticePair(parts, self.tolerance, self.wanted)
 
     def _ask(
         self,
@@ -89,79 +89,15 @@ class LatticePair:
         x: FloatArray,
         rung: npt.NDArray[np.int64],
         scale: FloatArray | None = None,
+        last: int | None = None,
     ) -> Bracket:
-        """Brackets of a question at x, first asked on the given rungs."""
+        """Brackets of a question at x, first asked on the given rungs, at most on the last one."""
+        if last is None:
+            last = (rungs.lower_rungs if outer else rungs.middle_rungs()) - 1
+        search = Search(rungs, outer, share, self.tolerance, last)
         # what overflows makes a bracket infinitely wide, and so no answer
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return self._search(rungs, outer, share, question, x, rung, scale)
-
-    def _search(
-        self,
-        rungs: Rungs,
-        outer: bool,
-        share: str,
-        question: Callable[[Any, FloatArray], Bracket],
-        x: FloatArray,
-        rung: npt.NDArray[np.int64],
-        scale: FloatArray | None,
-    ) -> Bracket:
-        result = Bracket.empty(x.size)
-        moved = np.zeros(x.size, dtype=np.int64)
-        pending = np.ones(x.size, dtype=np.bool_)
-        last = (rungs.lower_rungs if outer else rungs.middle_rungs()) - 1
-        rung = np.clip(rung, 0, last)
-        while pending.any():
-            here = int(rung[pending].min())
-            spacing = rungs.first_spacing(rungs.place(here, outer), share, self.tolerance)
-            worst = used = math.inf
-            stalls = 0
-            for attempt in range(TRIES):
-                mine = np.flatnonzero(pending & (rung == here))
-                if not mine.size:
-                    break
-                # a first look is cheap: it tells how many points are really needed
-                limit = MOST_POINTS if attempt else FIRST_POINTS
-                tails = rungs.tails(here, outer, spacing, self.tolerance, limit)
-                found = question(tails, x[mine])
-                to = np.clip(here + found.beyond * (-1 if outer else 1), 0, last)
-                away = (to != here) & (moved[mine] < MOVES)
-                moved[mine] += away
-                rung[mine] = np.where(away, to, here)
-                at = mine[~away]
-                for whole, part in zip(result, found, strict=True):
-                    whole[at] = part[~away]
-                size = np.maximum(result.upper[at], 0.0)
-                if scale is not None:
-                    size = np.maximum(size, scale[at])
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    width = (result.upper[at] - result.lower[at]) / size
-                width = np.where(result.upper[at] <= VANISHES, 0.0, width)
-                width = np.where(np.isnan(width), math.inf, width)
-                done = width <= self.tolerance
-                pending[at[done]] = False
-                if done.all():
-                    continue
-                now = float(width.max())
-                stalls += now > 0.9 * worst and now < 1.0 and tails.spacing < 0.9 * used
-                if stalls > 1:
-                    raise AccuracyError(
-                        f"the bracket stays at a relative width of {now:.1e}, which rounding sets, "
-                        f"above the tolerance of {self.tolerance:g}: ask for a larger one"
-                    )
-                if tails.points > 0.7 * MOST_POINTS:
-                    needed = tails.points * math.sqrt(min(now / self.tolerance, 1e6))
-                    raise AccuracyError(
-                        f"a bracket of relative width {self.tolerance:g} needs about {needed:.1e} "
-                        f"lattice points, more than {MOST_POINTS}: ask for a larger tolerance"
-                    )
-                worst, used = now, tails.spacing
-                spacing = refined(tails.spacing, now, self.tolerance)
-            else:
-                raise AccuracyError(
-                    f"no bracket of relative width {self.tolerance:g} within {TRIES} refinements "
-                    f"(last width {worst:.1e}): ask for a larger tolerance"
-                )
-        return result
+            return search.brackets(question, x, rung, scale)
 
     def tests(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For each c in the range of the loss, an event with at least A and at most B of it.
@@ -264,6 +200,7 @@ class LatticePair:
                 delta[some],
                 rung,
                 scale,
+                rungs.near_end(NEAR_END * self.tolerance * abs(rungs.lowest)),
             )
             lower[some], upper[some] = found.lower, found.upper
             lower[near] = 0.0
@@ -294,6 +231,12 @@ class LatticePair:
             lower=np.maximum(found.lower, least), c=np.where(least > found.lower, lowest, found.c)
         )
 
+    def _scale(self, computed: str, where: npt.NDArray[np.bool_]) -> FloatArray | None:
+        """Size that a width is relative to, where the error computed is not the one wanted."""
+        if self.wanted in (None, computed):
+            return None
+        return np.full(int(where.sum()), 0.5)
+
     def _largest(self) -> float:
         """The ε at which the profile vanishes, where the loss is bounded below."""
         return -math.fsum(number * law.support()[0] for law, number in self.parts)
@@ -322,6 +265,8 @@ class LatticePair:
                 lambda t, x: self._end_of_first(t.first_from_second(x), x),
                 alpha[is_upper],
                 rung,
+                self._scale("gamma", is_upper),
+                last=rungs.near_end(NEAR_END * self.tolerance),
             )
             _put(gamma, beta, is_upper, found.lower, found.upper, EXCESS)
             c[is_upper] = -found.c
@@ -335,6 +280,8 @@ class LatticePair:
                 lambda t, x: self._end_of_second(t.second_from_first(x), x),
                 1.0 - alpha[is_lower],
                 rung,
+                self._scale("beta", is_lower),
+                last=rungs.near_end(NEAR_END * self.tolerance),
             )
             _put(beta, gamma, is_lower, found.lower, found.upper, 1.0 - EXCESS)
             c[is_lower] = found.c
@@ -343,7 +290,13 @@ class LatticePair:
             guess = np.clip((np.sqrt(-2.0 * log_alpha[is_middle]) - 1.0) / STEP, 0, None)
             rung = np.minimum(guess.astype(np.int64), rungs.middle_rungs() - 1)
             found = self._ask(
-                rungs, False, "b", lambda t, x: t.second_from_first(x), alpha[is_middle], rung
+                rungs,
+                False,
+                "b",
+                lambda t, x: t.second_from_first(x),
+                alpha[is_middle],
+                rung,
+                self._scale("beta", is_middle),
             )
             _put(beta, gamma, is_middle, found.lower, found.upper, 1.0 - EXCESS)
             c[is_middle] = found.c

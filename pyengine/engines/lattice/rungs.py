@@ -16,18 +16,35 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.plan import Place, make_plan
-from pyengine.engines.lattice.survey import ROOT_TWO_PI, Part, Survey, scaled_tail, survey
-from pyengine.engines.lattice.tails import LowerTails, MiddleTails
+from pyengine.engines.lattice.division import Division, Term
+from pyengine.engines.lattice.layout import Place
+from pyengine.engines.lattice.middle import MiddleTails
+from pyengine.engines.lattice.plan import make_layout
+from pyengine.engines.lattice.survey import (
+    DEEPEST,
+    ROOT_TWO_PI,
+    Part,
+    Survey,
+    scaled_tail,
+    survey,
+)
+from pyengine.engines.lattice.tails import LowerTails
+from pyengine.engines.lattice.terms import Tail, good
 from pyengine.errors import AccuracyError
+from pyengine.laws.base import UNIT
 
-__all__ = ["STEP", "Rungs", "clear_cache", "refined"]
+__all__ = ["STEP", "Rungs", "clear_cache"]
 
 FloatArray = npt.NDArray[np.float64]
 
 STEP = 2.0  # between rungs, in units of w
 OVERLAP = 1.5  # how far from its rung an answer may be taken, in units of w
 KEPT_BYTES = 64 * 2**20
+LOOKS = 10  # losses at which it is seen whether one tilt describes the tail
+LOSSES = 160  # of the table of a tail that is divided
+COARSE = 256.0  # units by which log masses are off, for each nat
+FINE = 120  # losses a decade of the survey of such a tail
+MATTERS = 10.0  # nats below the largest term
 
 _kept: OrderedDict[object, LowerTails | MiddleTails] = OrderedDict()
 _lock = Lock()
@@ -61,9 +78,44 @@ class Rungs:
                 "the finite losses of these steps are a single one: method='exact' answers where "
                 "the lattice has nothing to resolve"
             )
-        self.steps = sum(self.survey.steps)
-        self._end = -float(self.survey.table[0][0])
+        self._end = -float(self._lower[0][0])
         self.lower_rungs = max(math.ceil((self._end - 0.5 * STEP) / STEP) + 1, 1)
+
+    @cached_property
+    def _tail(self) -> Tail | None:
+        """The lower tail, where one tilt does not describe it."""
+        tail = Tail(self.parts, self.survey)
+        away = tail.mean - tail.lowest
+        c = tail.mean - np.geomspace(min(tail.deviation, 0.5 * away), away, LOOKS)
+        whole = tail.whole(c)
+        parts = tail.log_tail(c, coarse=True)
+        if np.any((whole - parts > good(tail.steps)) & (parts > -0.5 * DEEPEST**2)):
+            return Tail(self.parts, survey(self.parts, FINE))
+        return None
+
+    @cached_property
+    def _lower(self) -> tuple[FloatArray, FloatArray]:
+        """Signed roots of lower tails, increasing, and the losses that belong to them."""
+        roots, _, means = self.survey.table
+        tail = self._tail
+        if tail is None:
+            return roots, means
+        away = tail.mean - tail.lowest
+        c = tail.mean - np.geomspace(min(0.02 * tail.deviation, 0.5 * away), away, LOSSES)
+        log_tail = np.minimum.accumulate(tail.log_tail(c))
+        root = -np.sqrt(-2.0 * np.minimum(log_tail, 0.0))
+        deep = root < -DEEPEST
+        kept = int(np.argmax(deep)) + 1 if deep.any() else root.size
+        own = np.array([root[:kept][::-1], c[:kept][::-1]])
+        upper = roots > 0.0
+        return (
+            np.concatenate([own[0], [0.0], roots[upper]]),
+            np.concatenate([own[1], [tail.mean], means[upper]]),
+        )
+
+    def _loss_at(self, root: float) -> float:
+        """Loss with a signed root."""
+        return float(np.interp(root, *self._lower))
 
     def place(self, rung: int, outer: bool) -> Place:
         """Place of rung 0, 1, ..."""
@@ -71,11 +123,13 @@ class Rungs:
         if outer:
             root = max(-STEP * rung, -self._end)
             tilt = found.tilt_at(root) if rung else 0.0
-            top = math.inf if rung == 0 else self.survey.mean_at(root + OVERLAP)
-            low = (
-                self.lowest if rung == self.lower_rungs - 1 else self.survey.mean_at(root - OVERLAP)
-            )
-            return Place(tilt, True, (low, top))
+            top = math.inf if rung == 0 else self._loss_at(root + OVERLAP)
+            is_last = rung == self.lower_rungs - 1
+            low = self.lowest if is_last else self._loss_at(root - OVERLAP)
+            least = math.inf
+            if self._tail is not None:
+                least = float(self._tail.log_tail(np.array([low]))[0])
+            return Place(tilt, True, (low, top), least)
         last = found.root(1.0)
         if last <= STEP:
             return Place(
@@ -95,11 +149,28 @@ class Rungs:
         survey = self.survey
         return sum(n * float(x[0]) for n, x in zip(survey.steps, survey.loss, strict=True))
 
+    def division(self, rung: int, outer: bool) -> Division:
+        """What is composed at a place."""
+        place = self.place(rung, outer)
+        if not outer or self._tail is None:
+            return Division(self.parts, (Term(0.0, self.parts, self.survey, place.tilt),))
+        if (rung, outer) not in self._divisions:
+            root = max(-STEP * rung, -self._end)
+            c = np.array([place.reach[0], self._loss_at(root), self._loss_at(root + OVERLAP)])
+            self._divisions[rung, outer] = self._tail.division(c, self._tail.log_tail(c))
+        return self._divisions[rung, outer]
+
+    @cached_property
+    def _divisions(self) -> dict[tuple[int, bool], Division]:
+        return {}
+
     @cached_property
     def marks(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Between successive lower rungs: the loss, and roughly logs of A, B and the profile."""
         found = self.survey
         roots = -STEP * (np.arange(max(self.lower_rungs - 1, 1)) + 0.5)
+        if self._tail is not None:
+            return self._marks_of(self._tail, np.asarray(roots, dtype=np.float64))
         tilts = np.interp(roots, found.table[0], found.table[1])
         total, mean, variance = found.many(tilts)
         deviation = np.sqrt(np.maximum(variance, 1e-300))
@@ -111,6 +182,18 @@ class Rungs:
         a, b, profile = (np.log([tail[name] for tail in tails]) for name in ("a", "b", "profile"))
         return mean, value + a, value + mean + b, value + profile
 
+    def _marks_of(
+        self, tail: Tail, roots: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The same of a tail that is divided, from its slope."""
+        c = np.interp(roots, *self._lower)
+        near = 1e-3 * (tail.mean - c)
+        slope = (tail.log_tail(c + near) - tail.log_tail(c - near)) / (2.0 * near)
+        slope = np.maximum(slope, 1e-9)
+        log_a = -0.5 * roots**2 - 1.0
+        log_b = log_a + c + np.log(slope / (1.0 + slope))
+        return c, log_a, log_b, log_a - np.log1p(slope)
+
     @staticmethod
     def _shares(tilt: float, deviation: float) -> dict[str, float]:
         """Tails of A and B and the profile at the saddle point, in parts of its value."""
@@ -118,33 +201,45 @@ class Rungs:
         b = scaled_tail(abs(1.0 - tilt) * deviation)
         return {"a": a, "b": b, "profile": max(a - b, b * min(deviation, 1.0) * 0.3)}
 
+    def near_end(self, distance: float) -> int:
+        """The first lower rung within some distance of the smallest loss."""
+        losses = self.marks[0]
+        near = np.flatnonzero(losses - self.lowest < distance)
+        return min(int(near[0]) + 1 if near.size else self.lower_rungs - 1, self.lower_rungs - 1)
+
     def middle_rungs(self) -> int:
         """Number of rungs between the means."""
         return max(math.ceil((self.survey.root(1.0) - 1.0) / STEP) + 1, 1)
 
-    def first_spacing(self, place: Place, share: str, tolerance: float) -> float:
+    def first_spacing(self, rung: int, outer: bool, share: str, tolerance: float) -> float:
         """Spacing expected to give a bracket of a relative width.
 
         The variance of splitting and of merging is N h²/4; it moves the profile by half of it times
         the density of A.
         """
-        _, _, variance = self.survey.cumulants(place.tilt)
+        terms = self.division(rung, outer).terms
+        largest = max(term.excess for term in terms)
+        spacing = min(
+            self._term_spacing(term, share, tolerance)
+            for term in terms
+            if term.excess >= largest - MATTERS
+        )
+        return max(spacing, self.least_spacing(rung))
+
+    def least_spacing(self, rung: int) -> float:
+        """Spacing below which the rounding of log masses is wider than a cell, roughly."""
+        return COARSE * UNIT * (4.0 + (STEP * rung) ** 2)
+
+    def _term_spacing(self, term: Term, share: str, tolerance: float) -> float:
+        found, tilt = term.survey, term.tilt
+        variance = found.cumulants(tilt)[2]
         deviation = math.sqrt(max(variance, 1e-300))
-        tails = self._shares(place.tilt, deviation)
-        coefficient = self.steps / (8.0 * ROOT_TWO_PI * deviation * tails[share])
+        tails = self._shares(tilt, deviation)
+        coefficient = sum(found.steps) / (8.0 * ROOT_TWO_PI * deviation * tails[share])
         spacing = math.sqrt(0.5 * tolerance / coefficient)
         # cells wider than the law of a step merge nearly all of it
-        narrowest = math.sqrt(max(self._least_variance(place.tilt, variance), 1e-300))
-        return min(spacing, 0.25 * deviation, 0.25 / (1.0 + abs(place.tilt)), 0.5 * narrowest)
-
-    def _least_variance(self, tilt: float, variance: float) -> float:
-        """Variance of the narrowest of those kinds of steps that matter for that of the sum."""
-        found, least = self.survey, variance
-        for loss, log_mass, steps in zip(found.loss, found.log_mass, found.steps, strict=True):
-            own = Survey((loss,), (log_mass,), (1,)).cumulants(tilt)[2]
-            if own * steps > 1e-5 * variance:
-                least = min(least, own)
-        return least
+        narrowest = math.sqrt(max(_least_variance(found, tilt, variance), 1e-300))
+        return min(spacing, 0.25 * deviation, 0.25 / (1.0 + abs(tilt)), 0.5 * narrowest)
 
     def tails(
         self, rung: int, outer: bool, spacing: float, tolerance: float, limit: int
@@ -157,8 +252,8 @@ class Rungs:
                 _kept.move_to_end(key)
                 return found
         place = self.place(rung, outer)
-        plan = make_plan(self.parts, self.survey, place, spacing, tolerance, limit)
-        composed = compose_on(self.parts, plan)
+        division = self.division(rung, outer)
+        composed = compose_on(self.parts, make_layout(division, place, spacing, tolerance, limit))
         found = (LowerTails if outer else MiddleTails)(composed)
         del composed
         with _lock:
@@ -168,7 +263,11 @@ class Rungs:
         return found
 
 
-def refined(spacing: float, width: float, tolerance: float) -> float:
-    """Spacing for another try, after a bracket of a given relative width."""
-    wanted = math.sqrt(tolerance / width) if width < math.inf else 0.0
-    return spacing * min(max(0.7 * wanted, 1.0 / 64.0), 0.7)
+def _least_variance(found: Survey, tilt: float, variance: float) -> float:
+    """Variance of the narrowest of those kinds of steps that matter for that of the sum."""
+    least = variance
+    for loss, log_mass, steps in zip(found.loss, found.log_mass, found.steps, strict=True):
+        own = Survey((loss,), (log_mass,), (1,)).cumulants(tilt)[2]
+        if own * steps > 1e-5 * variance:
+            least = min(least, own)
+    return least

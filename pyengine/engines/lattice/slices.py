@@ -9,16 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
-from pyengine.engines.lattice.compose import Composed, Sum
+from pyengine.engines.lattice.compose import Composition
 from pyengine.engines.lattice.steps import doubles
+from pyengine.engines.lattice.sums import Sum
 from pyengine.laws.base import UNIT
 
-__all__ = ["Bracket", "Slice", "interpolate"]
+__all__ = ["NEAR", "Bracket", "Slice", "interpolate"]
 
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 SUM_ERROR = 2.0**-51
+# around the best index, which is flat; any index is valid
+NEAR = (-5, -3, -2, -1, 0, 1, 2, 4)
 
 
 class Bracket(NamedTuple):
@@ -57,17 +60,19 @@ class Bracket(NamedTuple):
 class Slice:
     """The indices within reach, and sums over tails of the whole window at them."""
 
-    def __init__(self, composed: Composed) -> None:
-        plan = composed.plan
+    def __init__(self, composed: Composition) -> None:
+        plan = composed.terms[0].plan
         self.h = plan.spacing
         high = float(plan.centre)
         self._centre = (high, float(plan.centre - type(plan.centre)(high)))
         low, top = ((x - high) / self.h for x in plan.place.reach)
-        first = max(math.floor(max(low, -1e15)) - plan.first, 0)
-        last = min(math.ceil(min(top, 1e15)) - plan.first, plan.points - 1)
+        starts = [term.plan.first + term.offset for term in composed.terms]
+        ends = [start + t.plan.points - 1 for start, t in zip(starts, composed.terms, strict=True)]
+        self.first = max(math.floor(max(low, -1e15)), min(starts))
+        self.last = max(min(math.ceil(min(top, 1e15)), max(ends)), self.first)
+        self.points = max(term.plan.points for term in composed.terms)
         self.is_open = plan.place.reach[1] == math.inf
-        self.first, self.last, self.points = first, max(last, first), plan.points
-        self.index = plan.first + np.arange(self.first, self.last + 1, dtype=np.float64)
+        self.index = np.arange(self.first, self.last + 1, dtype=np.float64)
         self.middle = float(self.index[self.index.size // 2])
         self.offset = self.h * (self.index - self.middle)  # x_m - x_mid
 
@@ -85,17 +90,15 @@ class Slice:
         """Bound on the error of `loss` and of `relative`, but for that of rounding the result."""
         return 4.0 * UNIT * (abs(self._centre[0]) + abs(self.h * self.middle))
 
-    def factor(self, part: Sum, base: float, index: FloatArray | None = None) -> FloatArray:
-        """e^{log_scale - rate i - base} at the indices i of the slice, or at others.
-
-        Its relative error is within `error`.
-        """
-        if index is None:
-            index = self.index + part.shift
+    def exponent(self, part: Sum, base: float, index: FloatArray) -> FloatArray:
+        """log_scale - rate i - base at indices i."""
         at_middle = part.log_scale - part.rate * (self.middle + part.shift) - base
-        exponent = at_middle - part.rate * (index - (self.middle + part.shift))
+        return np.asarray(at_middle - part.rate * (index - (self.middle + part.shift)))
+
+    def factor(self, part: Sum, base: float, index: FloatArray) -> FloatArray:
+        """Exponential of the same; its relative error is within `error`."""
         with np.errstate(over="ignore"):
-            return np.exp(exponent)
+            return np.exp(self.exponent(part, base, index))
 
     def error(self, part: Sum, log_q: float) -> float:
         """Relative error of a sum with its factor."""
@@ -105,20 +108,52 @@ class Slice:
         sums = SUM_ERROR * blocks * (1.0 + abs(log_q))
         return float(part.scale_error + sums + UNIT * (32.0 + 8.0 * exponents))
 
+    def reach_of_profile(self, part: Sum, log_q: float) -> float:
+        """The same in a sum of the profile: of (1 - e^{-jh}) q^j for the points j below."""
+        gain = -math.expm1(-self.h)
+        most = part.mass.size * -math.expm1(-self.h * part.mass.size)
+        if log_q == 0.0:
+            return most
+        q = math.exp(log_q)
+        return min(q * gain / (math.expm1(log_q) * math.expm1(log_q - self.h)) * 1.001, most)
+
     def reach_of(self, part: Sum, log_q: float) -> float:
         """Total weight of the noise in a sum."""
         return min(-1.0 / math.expm1(log_q), part.mass.size) if log_q < 0.0 else part.mass.size
 
+    def _up_to(self, part: Sum, last: int) -> FloatArray:
+        """Masses at or below an index, with zeros beyond the window."""
+        size = last - part.first + 1
+        if size <= part.mass.size:
+            return part.mass[: max(size, 0)]
+        return np.concatenate([part.mass, np.zeros(size - part.mass.size)])
+
+    def _from(self, sums: FloatArray, part: Sum, first: int, last: int) -> FloatArray:
+        """Sums at the indices first ... last, of sums from the window's first index on."""
+        if first >= part.first:
+            return sums[first - part.first :]
+        below = np.zeros(min(part.first, last + 1) - first)
+        return np.concatenate([below, sums])
+
     def upward(self, part: Sum, log_q: float, first: int, last: int) -> FloatArray:
-        """Discounted sums of what lies at or below each of some places of the window."""
-        y = part.mass[: last + 1]
+        """Discounted sums of what lies at or below each index, before the shift of tests."""
+        y = self._up_to(part, last)
         sums = np.empty(y.size)
         lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums, True))
-        return sums[first:]
+        return self._from(sums, part, first, last)
+
+    def profile(self, part: Sum, log_q: float) -> FloatArray:
+        """Sums of the profile at the indices of the slice."""
+        y = self._up_to(part, self.last)
+        below, profile = np.empty(y.size), np.empty(y.size)
+        lib.pe_profile_sums(
+            y.size, doubles(y), log_q, self.h, doubles(below, True), doubles(profile, True)
+        )
+        return self._from(profile, part, self.first, self.last)
 
     def downward(self, part: Sum, log_q: float) -> FloatArray:
         """Discounted sums of what lies above each index of the slice, at that index."""
-        y = np.ascontiguousarray(part.mass[: self.first : -1])
+        y = np.ascontiguousarray(part.mass[: self.first - part.first : -1])
         sums = np.zeros(y.size + 1)
         if y.size:
             lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums[1:], True))

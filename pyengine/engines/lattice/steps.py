@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.lattice.plan import Plan, StepGrid
+from pyengine.engines.lattice.layout import Plan, StepGrid
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import UNIT, StepLaw
 
@@ -33,7 +33,8 @@ class StepMasses(NamedTuple):
     lost : float
         A-mass of ``spread`` at loss -infinity, an upper bound, not tilted.
     blur : float
-        Bound on the relative inflation of the masses of ``spread``.
+        Bound on the relative inflation of the masses of ``spread``, and on how much too small the
+        masses of tests may be.
     """
 
     spread: FloatArray
@@ -77,7 +78,9 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
         shift = np.ascontiguousarray(
             cells.shift + 4.0 * UNIT * (np.abs(edges) + abs(origin) + abs(grid.anchor))
         )
-        log_a, log_b, error = (np.ascontiguousarray(x[1:-1]) for x in cells[:3])
+        log_a, log_b, error, ratio_error = (
+            np.ascontiguousarray(x[1:-1]) for x in (*cells[:3], cells.ratio_error)
+        )
         lib.pe_lattice_cells(
             lattice,
             start + 1,
@@ -85,6 +88,7 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
             doubles(log_a),
             doubles(log_b),
             doubles(error),
+            doubles(ratio_error),
             doubles(shift),
             doubles(spread, True),
             doubles(a, True),

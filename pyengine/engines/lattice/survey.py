@@ -98,6 +98,7 @@ class Survey:
                 root = sign * np.sqrt(np.maximum(2.0 * (tilts * mean - total), 0.0))
                 # λ² times the variance is small at first, and again where one atom holds nearly all
                 is_atom = (variance * tilts * tilts < ATOM) & (np.abs(tilts) * deviation > 2.0)
+                is_atom &= self._beside_end(tilts, int(sign)) < 1.0
                 ends = (np.abs(root) > DEEPEST) | is_atom
                 last = int(np.argmax(ends)) + 1 if ends.any() else tilts.size
                 rows.append(np.array([root, tilts, mean])[:, :last])
@@ -120,6 +121,15 @@ class Survey:
         table = np.maximum.accumulate(table, axis=1)
         return table[0], table[1], table[2]
 
+    def _beside_end(self, tilts: FloatArray, sign: int) -> FloatArray:
+        """Expected number of steps with a loss other than the last one on a side."""
+        number = np.zeros(tilts.size)
+        for loss, log_mass, steps in zip(self.loss, self.log_mass, self.steps, strict=True):
+            weight = (log_mass + tilts[:, None] * loss)[:, ::sign]
+            whole = np.logaddexp.reduce(weight, axis=1)
+            number -= steps * np.expm1(weight[:, -1] - whole)
+        return number
+
     def root(self, tilt: float) -> float:
         """Signed root of a tilt."""
         total, mean, _ = self.cumulants(tilt)
@@ -140,13 +150,13 @@ class Survey:
 
 
 @lru_cache(maxsize=256)
-def survey(parts: tuple[Part, ...]) -> Survey:
+def survey(parts: tuple[Part, ...], per_decade: int = PER_DECADE) -> Survey:
     """Look at a composition of at least one step."""
     decades = math.log10(LARGEST / SMALLEST)
     positive = np.unique(
         np.concatenate(
             [
-                np.geomspace(SMALLEST, LARGEST, int(PER_DECADE * decades) + 1),
+                np.geomspace(SMALLEST, LARGEST, int(per_decade * decades) + 1),
                 np.arange(STRIDE, STRIDES * STRIDE, STRIDE),
             ]
         )

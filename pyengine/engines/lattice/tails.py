@@ -1,4 +1,4 @@
-"""Certified functionals of a composition near one place: profile, tests, and both tails.
+"""Certified functionals of a composition near one place: profile, tests, lower tails.
 
 Everything is kept relative to e^base, so that tails below the range of doubles lose nothing.
 """
@@ -10,19 +10,17 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._core import lib
-from pyengine.engines.lattice.compose import Composed, Sum
-from pyengine.engines.lattice.slices import Bracket, Slice, interpolate
-from pyengine.engines.lattice.steps import doubles
+from pyengine.engines.lattice.compose import Bound, Composition
+from pyengine.engines.lattice.slices import NEAR, Bracket, Slice, interpolate
+from pyengine.engines.lattice.sums import Sum
 from pyengine.laws.base import UNIT
 
-__all__ = ["LowerTails", "MiddleTails"]
+__all__ = ["LowerTails"]
 
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# Around the best index, which is flat; any index is valid.
-NEAR = (-5, -3, -2, -1, 0, 1, 2, 4)
+LOG_LEAST = -700.0
 
 
 class LowerTails:
@@ -34,49 +32,82 @@ class LowerTails:
     atoms on the lattice shift it less than others.
     """
 
-    def __init__(self, composed: Composed) -> None:
+    def __init__(self, composed: Composition) -> None:
         part = self._slice = Slice(composed)
-        spread = composed.spread
         self.lost = composed.lost
-        self.base = spread.log_scale - spread.rate * part.middle
-        self.base_b = self.base + part.loss
-        y = spread.mass[: part.last + 1]
-        below, profile = np.empty(y.size), np.empty(y.size)
-        log_q = min(spread.rate, 0.0)
-        lib.pe_profile_sums(
-            y.size, doubles(y), log_q, part.h, doubles(below, True), doubles(profile, True)
-        )
-        error = part.error(spread, log_q)
-        noise = spread.noise * part.reach_of(spread, log_q) + spread.below
-        sums = (profile[part.first :] * (1.0 + error) + noise) * part.factor(spread, self.base)
-        self.profile = np.minimum.accumulate((sums * (1.0 + error))[::-1])[::-1]
-        del below, profile, sums, y, spread
-        a = composed.a
-        self._shift = a.shift
-        self._first = max(part.first - max(a.shift, 0), 0)  # of the tests, in their window
-        last = min(part.last - min(a.shift, 0), part.points - 1)
-        index = composed.plan.first + a.shift + np.arange(self._first, last + 1, dtype=np.float64)
-        log_q = min(a.rate, 0.0)
-        error = part.error(a, log_q)
-        noise = a.noise * part.reach_of(a, log_q) + a.below + a.above
-        sums = part.upward(a, log_q, self._first, last) * (1.0 - error) - noise
-        factor = np.minimum(part.factor(a, self.base, index), 1e300)
-        sums = np.maximum(sums, 0.0) * factor * (1.0 - error)
-        self.a = np.maximum.accumulate(sums)
-        del a
-        b = composed.b
-        error = part.error(b, b.rate) + 2.0 * part.position_error
-        noise = b.noise * part.reach_of(b, b.rate) + b.below
-        sums = part.upward(b, b.rate, self._first, last) * (1.0 + error) + noise
-        with np.errstate(invalid="ignore", over="ignore"):
-            sums = sums * part.factor(b, self.base_b, index) * (1.0 + error)
-        sums = np.where(np.isnan(sums), math.inf, sums)
-        self.b = np.minimum.accumulate(sums[::-1])[::-1]
+        main = composed.terms[0]
+        self._shift = main.moved
+        # of the tests, before their shift
+        self._first = part.first - max(self._shift, 0)
+        last = part.last - min(self._shift, 0)
+        index = np.arange(self._first, last + 1, dtype=np.float64)
+        self.profile = np.zeros(part.index.size)
+        self.a, self._log_b = np.zeros(index.size), np.full(index.size, -math.inf)
+        self.base = self.base_b = math.nan
+        for term in composed.terms:
+            spread = term.spread
+            if term is main:
+                self.base = spread.log_scale - spread.rate * part.middle
+                self.base_b = self.base + part.loss
+            self.profile += self._profile(spread)
+            del spread
+            self.a += self._first_law(term.a, index)
+            self._log_b = np.logaddexp(self._log_b, self._second_law(term.b, index))
+        self.profile *= 1.0 + UNIT * (2.0 + len(composed.terms))
+        self.a *= 1.0 - UNIT * (2.0 + len(composed.terms))
+        self._log_b += UNIT * (8.0 + 4.0 * np.abs(self._log_b)) * len(composed.terms)
+        if composed.rest is not None:
+            self.profile += self._bound(composed.rest)
+        self.profile = np.minimum.accumulate(self.profile[::-1])[::-1]
+        self.a = np.maximum.accumulate(self.a)
+        self._log_b = np.minimum.accumulate(self._log_b[::-1])[::-1]
+        with np.errstate(over="ignore"):
+            # not 0: an upper bound
+            self.b = np.exp(np.maximum(self._log_b + composed.shrunk, LOG_LEAST))
         # the event of the largest ratio, which is the best one at an end of the support
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self.b > 0.0, self.a / self.b, 0.0)
         self._best = int(ratio.argmax())
         self._ratio = float(ratio[self._best])
+
+    def _profile(self, spread: Sum) -> FloatArray:
+        """Upper bounds of one term's profile, but for `lost`."""
+        part = self._slice
+        log_q = min(spread.rate, 0.0)
+        error = part.error(spread, log_q)
+        noise = spread.noise * part.reach_of_profile(spread, log_q) + spread.below
+        sums = part.profile(spread, log_q) * (1.0 + error) + noise
+        sums[part.index > spread.last] += spread.above
+        sums *= part.factor(spread, self.base, part.index) * (1.0 + error)
+        return np.where(np.isnan(sums), math.inf, sums)
+
+    def _first_law(self, a: Sum, index: FloatArray) -> FloatArray:
+        """Lower bounds of one term's A(K <= m)."""
+        part = self._slice
+        log_q = min(a.rate, 0.0)
+        error = part.error(a, log_q)
+        noise = a.noise * part.reach_of(a, log_q) + a.below + a.above
+        sums = part.upward(a, log_q, int(index[0]), int(index[-1])) * (1.0 - error) - noise
+        factor = np.minimum(part.factor(a, self.base, index + a.shift), 1e300)
+        return np.asarray(np.maximum(sums, 0.0) * factor * (1.0 - error))
+
+    def _second_law(self, b: Sum, index: FloatArray) -> FloatArray:
+        """Logs of upper bounds of one term's B(K <= m), which may be beyond all doubles."""
+        part = self._slice
+        error = part.error(b, b.rate) + 2.0 * part.position_error
+        noise = b.noise * part.reach_of(b, b.rate) + b.below
+        sums = part.upward(b, b.rate, int(index[0]), int(index[-1])) * (1.0 + error) + noise
+        sums[index > b.last] += b.above
+        with np.errstate(divide="ignore"):
+            return np.log(sums) + part.exponent(b, self.base_b, index + b.shift) + error
+
+    def _bound(self, rest: Bound) -> FloatArray:
+        """What is not composed, at the indices of the slice."""
+        part = self._slice
+        exponent = rest.log_value - rest.tilt * (part.loss + part.offset) - self.base
+        doubt = UNIT * (64.0 + 8.0 * (abs(rest.tilt * part.loss) + abs(self.base)))
+        with np.errstate(over="ignore"):
+            return np.exp(exponent + doubt) * (1.0 + 64.0 * UNIT)
 
     @property
     def spacing(self) -> float:
@@ -91,7 +122,7 @@ class LowerTails:
     @property
     def bytes(self) -> int:
         """Memory held."""
-        return 3 * self.profile.nbytes + 2 * self.a.nbytes
+        return self.profile.nbytes + 3 * self.a.nbytes
 
     def _around(self, index: Indices, size: int, sign: int) -> list[Indices]:
         """Candidates in the other array for a loss's (sign 1) or a test's (-1) index."""
@@ -99,7 +130,9 @@ class LowerTails:
         ends = (move, move - sign * self._shift)
         centres = {ends[0], ends[1], (ends[0] + ends[1]) // 2}
         found = [np.clip(index + m + step, 0, size - 1) for m in centres for step in NEAR]
-        return [*found, np.full_like(index, self._best)] if sign > 0 else found
+        if sign < 0:
+            return found
+        return [*found, np.full_like(index, self._best)]
 
     def at(self, c: FloatArray) -> Bracket:
         """H_{e^-c}(A‖B)."""
@@ -122,9 +155,10 @@ class LowerTails:
         upper = upper * scale + self.lost[1]
         upper = np.where(inside, upper, upper + gain * np.maximum(1.0 - upper, 0.0))
         lower, best = np.zeros(c.size), np.zeros(c.size, dtype=np.int64)
-        ratio = np.exp(np.minimum(doubt - position, 700.0))
+        log_ratio = doubt - position
+        rounded = 1.0 + UNIT * (16.0 + 4.0 * np.abs(log_ratio))
         for near in self._around(index, self.a.size, 1):
-            test = self.a[near] - self.b[near] * ratio
+            test = self.a[near] - np.exp(np.minimum(self._log_b[near] + log_ratio, 700.0)) * rounded
             best = np.where(test > lower, near, best)
             lower = np.maximum(lower, test)
         lower = lower * scale * (1.0 - 8.0 * UNIT) + self.lost[0]
@@ -161,7 +195,8 @@ class LowerTails:
             for near in self._around(index, self.a.size, 1):
                 rest = self.a[near] - large
                 # the test proves H > δ up to this ε
-                line = np.log(np.maximum(rest, 0.0) / self.b[near]) - part.loss - doubt
+                line = np.log(np.maximum(rest, 0.0)) - self._log_b[near]
+                line -= part.loss + doubt + UNIT * (16.0 + 4.0 * np.abs(line))
                 lower = np.maximum(lower, np.where(rest > 0.0, line, -math.inf))
         return Bracket.of(lower, upper, beyond, -upper)
 
@@ -221,90 +256,4 @@ class LowerTails:
             np.minimum(upper * scale * (1.0 + tiny) + self.lost[1], 1.0),
             beyond,
             part.loss + c,
-        )
-
-
-class MiddleTails:
-    """A's upper and B's lower tail, of a composition that is not ``outer``.
-
-    Relative to e^base and e^base_b: ``a``, ``b`` upper bounds of A(K > m) and B(K <= m);
-    ``spread_a``, ``spread_b`` lower bounds of the same of the spread pair.
-    """
-
-    def __init__(self, composed: Composed) -> None:
-        part = self._slice = Slice(composed)
-        spread = composed.spread
-        self.base = spread.log_scale - spread.rate * part.middle
-        self.base_b = self.base + part.loss
-        sums = self._tail(composed.a, self.base, True, True)
-        self.a = np.minimum.accumulate(sums)
-        sums = self._tail(composed.b, self.base_b, False, True)
-        self.b = np.minimum.accumulate(sums[::-1])[::-1]
-        self.spread_a = self._tail(spread, self.base, True, False)
-        rate = spread.rate - part.h
-        of_b = Sum(
-            spread.mass,
-            rate,
-            spread.log_scale + float(composed.plan.centre),
-            spread.scale_error,
-            spread.noise,
-            spread.below,
-            spread.above,
-            spread.shift,
-        )
-        self.spread_b = self._tail(of_b, self.base_b, False, False)
-
-    @property
-    def spacing(self) -> float:
-        """Spacing of the lattice."""
-        return self._slice.h
-
-    @property
-    def points(self) -> int:
-        """Number of points of the lattice."""
-        return self._slice.points
-
-    @property
-    def bytes(self) -> int:
-        """Memory held."""
-        return 6 * self.a.nbytes
-
-    def _tail(self, sums: Sum, base: float, above: bool, is_upper: bool) -> FloatArray:
-        part = self._slice
-        log_q = min(-abs(sums.rate), 0.0)
-        error = part.error(sums, log_q) + 4.0 * part.position_error
-        noise = sums.noise * part.reach_of(sums, log_q)
-        if above:
-            values = part.downward(sums, log_q)
-        else:
-            values = part.upward(sums, log_q, part.first, part.last)
-        if is_upper:
-            noise += sums.above if above else sums.below
-            values = values * (1.0 + error) + noise
-            return values * part.factor(sums, base) * (1.0 + error)
-        values = np.maximum(values * (1.0 - error) - noise - sums.above - sums.below, 0.0)
-        return values * part.factor(sums, base) * (1.0 - error)
-
-    def second_from_first(self, alpha: FloatArray) -> Bracket:
-        """β = B(not E) for the best E with A(E) = α among upper sets of the loss."""
-        part = self._slice
-        error = UNIT * (16.0 + 4.0 * abs(self.base))
-        scaled = np.exp(np.log(alpha) - self.base)
-        less, more = scaled * (1.0 - error), scaled * (1.0 + error)
-        falling = self.a[::-1]
-        index = self.a.size - np.searchsorted(falling, less, side="right")  # first with a <= less
-        beyond = np.where(index < 1, -1, np.where(index >= self.a.size, 1, 0))
-        index = np.clip(index, 1, self.a.size - 1)
-        upper = interpolate(-self.a, self.b, index, -less) * (1.0 + 16.0 * UNIT)
-        upper = np.where(less < self.a[-1], math.inf, upper)
-        lower, c = np.zeros(alpha.size), np.zeros(alpha.size)
-        for step in NEAR:
-            near = np.clip(index + step, 0, self.a.size - 1)
-            line = np.exp(part.offset[near]) * (self.spread_a[near] - more) + self.spread_b[near]
-            c = np.where(line > lower, part.offset[near], c)
-            lower = np.maximum(lower, line)
-        error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
-        scale = math.exp(min(self.base_b, 700.0))
-        return Bracket.of(
-            lower * scale * (1.0 - error), upper * scale * (1.0 + error), beyond, part.loss + c
         )

@@ -1,0 +1,105 @@
+"""Certified functionals of a composition between the means of its loss: both tails."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.lattice.compose import Composition
+from pyengine.engines.lattice.slices import NEAR, Bracket, Slice, interpolate
+from pyengine.engines.lattice.sums import Sum
+from pyengine.laws.base import UNIT
+
+__all__ = ["MiddleTails"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class MiddleTails:
+    """A's upper and B's lower tail, of a composition that is not ``outer``.
+
+    Relative to e^base and e^base_b: ``a``, ``b`` upper bounds of A(K > m) and B(K <= m);
+    ``spread_a``, ``spread_b`` lower bounds of the same of the spread pair.
+    """
+
+    def __init__(self, composition: Composition) -> None:
+        part = self._slice = Slice(composition)
+        (composed,) = composition.terms
+        spread = composed.spread
+        self.base = spread.log_scale - spread.rate * part.middle
+        self.base_b = self.base + part.loss
+        sums = self._tail(composed.a, self.base, True, True)
+        self.a = np.minimum.accumulate(sums)
+        sums = self._tail(composed.b, self.base_b, False, True)
+        self.b = np.minimum.accumulate(sums[::-1])[::-1]
+        self.spread_a = self._tail(spread, self.base, True, False)
+        rate = spread.rate - part.h
+        of_b = Sum(
+            spread.mass,
+            rate,
+            spread.log_scale + float(composed.plan.centre),
+            spread.scale_error,
+            spread.noise,
+            spread.below,
+            spread.above,
+            spread.first,
+            spread.shift,
+        )
+        self.spread_b = self._tail(of_b, self.base_b, False, False)
+
+    @property
+    def spacing(self) -> float:
+        """Spacing of the lattice."""
+        return self._slice.h
+
+    @property
+    def points(self) -> int:
+        """Number of points of the lattice."""
+        return self._slice.points
+
+    @property
+    def bytes(self) -> int:
+        """Memory held."""
+        return 6 * self.a.nbytes
+
+    def _tail(self, sums: Sum, base: float, above: bool, is_upper: bool) -> FloatArray:
+        part = self._slice
+        log_q = min(-abs(sums.rate), 0.0)
+        error = part.error(sums, log_q) + 4.0 * part.position_error
+        noise = sums.noise * part.reach_of(sums, log_q)
+        if above:
+            values = part.downward(sums, log_q)
+        else:
+            values = part.upward(sums, log_q, part.first, part.last)
+        if is_upper:
+            noise += sums.above if above else sums.below
+            values = values * (1.0 + error) + noise
+            return values * part.factor(sums, base, part.index + sums.shift) * (1.0 + error)
+        values = np.maximum(values * (1.0 - error) - noise - sums.above - sums.below, 0.0)
+        return values * part.factor(sums, base, part.index + sums.shift) * (1.0 - error)
+
+    def second_from_first(self, alpha: FloatArray) -> Bracket:
+        """β = B(not E) for the best E with A(E) = α among upper sets of the loss."""
+        part = self._slice
+        error = UNIT * (16.0 + 4.0 * abs(self.base))
+        scaled = np.exp(np.log(alpha) - self.base)
+        less, more = scaled * (1.0 - error), scaled * (1.0 + error)
+        falling = self.a[::-1]
+        index = self.a.size - np.searchsorted(falling, less, side="right")  # first with a <= less
+        beyond = np.where(index < 1, -1, np.where(index >= self.a.size, 1, 0))
+        index = np.clip(index, 1, self.a.size - 1)
+        upper = interpolate(-self.a, self.b, index, -less) * (1.0 + 16.0 * UNIT)
+        upper = np.where(less < self.a[-1], math.inf, upper)
+        lower, c = np.zeros(alpha.size), np.zeros(alpha.size)
+        for step in NEAR:
+            near = np.clip(index + step, 0, self.a.size - 1)
+            line = np.exp(part.offset[near]) * (self.spread_a[near] - more) + self.spread_b[near]
+            c = np.where(line > lower, part.offset[near], c)
+            lower = np.maximum(lower, line)
+        error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
+        scale = math.exp(min(self.base_b, 700.0))
+        return Bracket.of(
+            lower * scale * (1.0 - error), upper * scale * (1.0 + error), beyond, part.loss + c
+        )

@@ -1,0 +1,130 @@
+"""From rung to rung and from coarse to fine until every bracket is narrow enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.lattice.layout import MOST_POINTS
+from pyengine.engines.lattice.rungs import Rungs
+from pyengine.engines.lattice.slices import Bracket
+from pyengine.errors import AccuracyError
+
+__all__ = ["Search"]
+
+FloatArray = npt.NDArray[np.float64]
+
+TRIES = 10
+FIRST_POINTS = 2**20  # of the first lattice tried
+MOVES = 6  # to other rungs, where the first guess was wrong
+VANISHES = 1e-300  # below, no relative width is asked for
+
+
+class Search(NamedTuple):
+    """Questions of one sort on the rungs of one composition.
+
+    Parameters
+    ----------
+    rungs : Rungs
+        Where compositions are made and kept.
+    outer : bool
+        Which rungs: those of lower tails, or those between the means.
+    share : str
+        Which tail sets the first spacing.
+    tolerance : float
+        Largest relative width of a bracket.
+    last : int
+        The deepest rung that need be asked.
+    """
+
+    rungs: Rungs
+    outer: bool
+    share: str
+    tolerance: float
+    last: int
+
+    def brackets(
+        self,
+        question: Callable[[Any, FloatArray], Bracket],
+        x: FloatArray,
+        rung: npt.NDArray[np.int64],
+        scale: FloatArray | None,
+    ) -> Bracket:
+        """Brackets at x, first asked on the given rungs; widths are relative to scale at least."""
+        result = Bracket.empty(x.size)
+        moved = np.zeros(x.size, dtype=np.int64)
+        pending = np.ones(x.size, dtype=np.bool_)
+        rung = np.clip(rung, 0, self.last)
+        while pending.any():
+            here = int(rung[pending].min())
+            tries = _Tries(self, here)
+            while (mine := np.flatnonzero(pending & (rung == here))).size:
+                tails = tries.tails()
+                found = question(tails, x[mine])
+                to = np.clip(here + found.beyond * (-1 if self.outer else 1), 0, self.last)
+                away = (to != here) & (moved[mine] < MOVES)
+                moved[mine] += away
+                rung[mine] = np.where(away, to, here)
+                at = mine[~away]
+                for whole, part in zip(result, found, strict=True):
+                    whole[at] = part[~away]
+                size = np.maximum(result.upper[at], 0.0)
+                if scale is not None:
+                    size = np.maximum(size, scale[at])
+                width = (result.upper[at] - result.lower[at]) / size
+                width = np.where(result.upper[at] <= VANISHES, 0.0, width)
+                width = np.where(np.isnan(width), math.inf, width)
+                done = width <= self.tolerance
+                pending[at[done]] = False
+                if not done.all():
+                    tries.refine(tails, float(width.max()))
+        return result
+
+
+class _Tries:
+    """Finer and finer lattices on one rung."""
+
+    def __init__(self, search: Search, rung: int) -> None:
+        self._search, self._rung = search, rung
+        self._spacing = search.rungs.first_spacing(
+            rung, search.outer, search.share, search.tolerance
+        )
+        self._worst = self._used = math.inf
+        self._number = self._stalls = 0
+
+    def tails(self) -> Any:
+        """What is computed with the present spacing."""
+        search = self._search
+        # a first look is cheap: it tells how many points are really needed
+        limit = MOST_POINTS if self._number else FIRST_POINTS
+        return search.rungs.tails(self._rung, search.outer, self._spacing, search.tolerance, limit)
+
+    def refine(self, tails: Any, now: float) -> None:
+        """Take a finer spacing after the widest bracket, or say that none will do."""
+        tolerance = self._search.tolerance
+        self._number += 1
+        self._stalls += now > 0.9 * self._worst and now < 1.0 and tails.spacing < 0.9 * self._used
+        if self._stalls > 1:
+            raise AccuracyError(
+                f"the bracket stays at a relative width of {now:.1e}, which rounding sets, "
+                f"above the tolerance of {tolerance:g}: ask for a larger one"
+            )
+        if now > 4.0 * tolerance * (MOST_POINTS / tails.points) ** 2:
+            needed = tails.points * math.sqrt(min(now / tolerance, 1e8))
+            raise AccuracyError(
+                f"a bracket of relative width {tolerance:g} needs about {needed:.1e} "
+                f"lattice points, more than {MOST_POINTS}: ask for a larger tolerance"
+            )
+        self._worst, self._used = now, tails.spacing
+        wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0
+        self._spacing = tails.spacing * min(max(0.7 * wanted, 1.0 / 64.0), 0.7)
+        if self._number >= TRIES or self._spacing < self._search.rungs.least_spacing(self._rung):
+            raise AccuracyError(
+                f"no bracket of relative width {tolerance:g} after {self._number} refinements "
+                f"(last width {now:.1e}), or a lattice finer than the rounding of losses: ask for "
+                "a larger tolerance"
+            )

@@ -1,0 +1,170 @@
+"""Ranges of the steps and window of the sum, chosen from the survey.
+
+All numbers here are guesses; the composition certifies what they lead to.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.lattice.division import Term
+from pyengine.engines.lattice.layout import Place
+from pyengine.engines.lattice.survey import Part, Survey, scaled_tail
+from pyengine.laws.base import StepLaw
+
+__all__ = ["Sketch", "sketch", "sketch_of"]
+
+FloatArray = npt.NDArray[np.float64]
+Range = tuple[float, float, npt.NDArray[np.bool_]]  # ends, and the atoms of the survey inside
+
+SMALL = 1e-3  # what truncation and aliases may take of the tolerance
+FACTORS = np.geomspace(2.0**-10, 64.0, 49)  # distances of tilts, in units of 1/sd
+LIGHT = 16.0  # nats by which what is folded down must lie below the tilted mass
+
+
+def _window(found: Survey, tilt: float, log_small: float) -> tuple[float, float, float, float]:
+    """Losses beyond which the tilted law has little mass, and the tilts of Chernoff's bounds."""
+    total, _, variance = found.cumulants(tilt)
+    deviation = math.sqrt(max(variance, 1e-300))
+    ends = []
+    for sign in (-1.0, 1.0):
+        others = tilt + sign * FACTORS / deviation
+        others = others[np.abs(others - tilt) * found.width < 600.0]
+        if not others.size:
+            others = np.array([tilt + sign * 300.0 / max(found.width, 1e-300)])
+        edges = (found.many(others)[0] - total - log_small) / (others - tilt)
+        best = int(np.argmin(sign * edges))
+        ends += [float(edges[best]), float(others[best])]
+    return ends[0], ends[2], ends[1], ends[3]
+
+
+def _range(
+    law: StepLaw,
+    loss: FloatArray,
+    log_a: FloatArray,
+    tilt: float,
+    log_scale: float,
+    log_small: float,
+    log_lost: float,
+) -> Range:
+    """Where one step's mass may be folded onto the ends of its range, and the atoms inside."""
+    bare = np.logaddexp.accumulate(log_a)
+    # for a tilt <= 0, whatever the other steps do, a step adds no more than its bare mass
+    outside = bare < log_lost if tilt <= 0.0 else bare + tilt * loss - log_scale < log_small
+    low = int(np.argmin(outside))  # the first that must be inside
+    above = np.logaddexp.accumulate((log_a + tilt * loss - log_scale)[::-1])[::-1]
+    bare = np.logaddexp.accumulate((log_a + loss)[::-1])[::-1]
+    outside = (above < log_small) & (bare + (tilt - 1.0) * loss - log_scale < log_small)
+    high = loss.size - 1 - int(np.argmin(outside[::-1]))
+    lowest, highest = law.support()
+    inside = np.zeros(loss.size, dtype=np.bool_)
+    inside[max(low - 2, 0) : high + 3] = True
+    return (
+        float(loss[low - 2]) if low >= 2 else max(lowest, float(loss[0]) - 1.0),
+        float(loss[high + 2]) if high + 2 < loss.size else min(highest, float(loss[-1]) + 1.0),
+        inside,
+    )
+
+
+def _folded(loss: FloatArray, log_a: FloatArray, inside: npt.NDArray[np.bool_]) -> FloatArray:
+    """Masses inside a range, with what is beyond it at its ends, for the larger of both laws."""
+    first, last = np.flatnonzero(inside)[[0, -1]]
+    kept = log_a[inside].copy()
+    kept[0] = np.logaddexp.reduce(log_a[: first + 1])
+    if last + 1 < loss.size:
+        beyond = np.logaddexp.reduce((log_a + loss)[last + 1 :]) - loss[last]
+        kept[-1] = np.logaddexp(kept[-1], beyond)
+    return kept
+
+
+class Sketch(NamedTuple):
+    """Ranges of the steps, and ends and outer tilts of the window, for a tilt."""
+
+    tilt: float
+    ranges: list[Range]
+    window: tuple[float, float, float, float]
+
+    @property
+    def width(self) -> float:
+        """Width of the window."""
+        return self.window[1] - self.window[0]
+
+
+def sketch(
+    parts: tuple[Part, ...], found: Survey, place: Place, tilt: float, log_small: float
+) -> Sketch:
+    """Ranges of the steps and window of the sum with a given tilt."""
+    log_each = log_small - math.log(sum(found.steps))
+    total = found.cumulants(tilt)[0]
+    log_value = min(total - tilt * place.reach[0], place.log_least) if place.outer else 0.0
+    each = [
+        (law, loss, log_a, *cumulants)
+        for (law, _), loss, log_a, cumulants in zip(
+            parts, found.loss, found.log_mass, found.step_cumulants(tilt), strict=True
+        )
+    ]
+    ranges = [
+        _range(law, loss, log_a, tilt, scale, log_each, log_each + log_value)
+        for law, loss, log_a, scale, _ in each
+    ]
+    window = _window(_cut(found, ranges), tilt, log_small)
+    if place.outer:
+        # a step beyond what takes the sum out of reach, whatever the others do, may lie nearer
+        top = place.reach[1]
+        if top == math.inf:
+            _, mean, variance = found.cumulants(0.0)
+            top = max(mean + 2.0 * math.sqrt(variance), 0.0)
+        room = 1.1 * (top - window[0])
+        ranges = [
+            _lowered(loss, ranges[i], mean + room, log_a + tilt * loss[0] - scale, tilt)
+            for i, (_, loss, log_a, scale, mean) in enumerate(each)
+        ]
+        window = _window(_cut(found, ranges), tilt, log_small)
+    s_low, s_high, tilt_low, tilt_high = window
+    return Sketch(tilt, ranges, (min(s_low, place.reach[0]), s_high, tilt_low, tilt_high))
+
+
+def _cut(found: Survey, ranges: list[Range]) -> Survey:
+    """The survey with each step folded onto its range."""
+    return Survey(
+        tuple(loss[r[2]] for loss, r in zip(found.loss, ranges, strict=True)),
+        tuple(
+            _folded(loss, log_a, r[2])
+            for loss, log_a, r in zip(found.loss, found.log_mass, ranges, strict=True)
+        ),
+        found.steps,
+    )
+
+
+def _lowered(
+    loss: FloatArray, given: Range, ceiling: float, log_a: FloatArray, tilt: float
+) -> Range:
+    """A range without what lies above a ceiling, unless folding gives that much tilted mass.
+
+    ``log_a`` is that of all masses as they were at the first loss.
+    """
+    low, high, inside = given
+    folded = np.logaddexp.accumulate(log_a[::-1])[::-1] + tilt * (loss - loss[0])
+    heavy = np.flatnonzero(folded > -LIGHT)
+    if heavy.size:
+        ceiling = max(ceiling, float(loss[min(int(heavy[-1]) + 1, loss.size - 1)]))
+    kept = inside & (loss <= ceiling)
+    last = int(np.flatnonzero(inside)[-1])
+    if ceiling >= high or np.count_nonzero(kept) < 2 or kept[last]:
+        return given
+    return low, float(loss[np.flatnonzero(kept)[-1]]), kept
+
+
+def sketch_of(term: Term, place: Place, tolerance: float) -> Sketch:
+    """Ranges and window that take a small part of the tolerance."""
+    variance = term.survey.cumulants(place.tilt)[2]
+    share = min(scaled_tail(abs(place.tilt) * math.sqrt(max(variance, 1e-300))), 1.0)
+    if place.outer:
+        share *= -math.expm1(-min(1.0 / (1.0 + abs(place.tilt)), 0.3 * math.sqrt(variance)))
+    log_small = math.log(max(SMALL * tolerance * share / (1.0 + abs(place.tilt)), 1e-300)) - 3.0
+    log_small = min(log_small - term.excess, -3.0)
+    return sketch(term.parts, term.survey, place, place.tilt, log_small)
