@@ -82,6 +82,8 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
         /* masses and exponents, relative; then the log ratio */
         const double s = error[i] + UNIT * (12.0 + 3.0 * (sizes + fabs(place) + fabs(grid->log_scale_a) +
                                                           fabs(grid->log_scale_b)));
+        if (s > lost[1])
+            lost[1] = s;
         const double apart = no_a || no_b ? 0.0 : log_b[i] - log_a[i];
         const double ratio = no_b ? -INFINITY : no_a ? INFINITY : apart - below;
         const double doubt = ratio_error[i] + UNIT * (8.0 + 3.0 * (fabs(apart) + fabs(below)));

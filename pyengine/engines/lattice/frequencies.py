@@ -7,6 +7,8 @@ left, where each step's transform is near 1: its distance from 1 is summed direc
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,9 +20,17 @@ __all__ = ["lowest"]
 
 FloatArray = npt.NDArray[np.float64]
 
+FEW = 16  # steps up to which a transform's own rounding will do
+MOST_WORK = 2e4  # bounds blocks times frequencies by 32 of it
+
 
 def lowest(
-    arrays: list[FloatArray], steps: list[int], plan: Plan, count: int
+    arrays: list[FloatArray],
+    steps: list[int],
+    plan: Plan,
+    transforms: list[npt.NDArray[np.complex128]],
+    transform_error: float,
+    count: int,
 ) -> tuple[npt.NDArray[np.complex128], FloatArray]:
     """Values of the composition's transform at the lowest frequencies, and bounds on their errors.
 
@@ -32,17 +42,32 @@ def lowest(
         Numbers of steps.
     plan : Plan
         The lattice.
+    transforms : list of ndarray
+        FFTs of the masses, which serve for kinds of few steps; at least ``count`` frequencies.
+    transform_error : float
+        Bound on the error of each of their values.
     count : int
         Number of frequencies, from 0 on; below a 512th of the points.
     """
     points = plan.points
+    sizes = [array.size for array, number in zip(arrays, steps, strict=True) if number > FEW]
+    count = min(count, int(math.sqrt(MOST_WORK * points / max(sizes, default=1))))
     block = int(np.clip(2 * (points // (64 * count)), 16, 256))
     frequency = np.arange(count)
     turn = 2.0 * np.pi * frequency / points
     half = 0.5 * turn * block
     log_value = np.zeros(count, dtype=np.complex128)
     error = np.zeros(count)
-    for array, number, grid in zip(arrays, steps, plan.grids, strict=True):
+    for array, number, grid, fft in zip(arrays, steps, plan.grids, transforms, strict=True):
+        if number <= FEW:
+            size = np.abs(fft[:count])
+            relative = transform_error / np.maximum(size - transform_error, 1e-300)
+            error += number * np.where(size > 2.0 * transform_error, 2.0 * relative, np.inf)
+            with np.errstate(divide="ignore"):
+                own = np.log(fft[:count])
+            log_value = log_value + number * own
+            error += 8.0 * UNIT * number * np.abs(own)
+            continue
         moments = np.empty(lib.PE_BLOCK_MOMENTS * (array.size // block + 1))
         z = np.empty(count, dtype=np.complex128)
         reach = lib.pe_low_frequencies(

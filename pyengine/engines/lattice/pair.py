@@ -183,7 +183,7 @@ class LatticePair:
         near = ~never & (delta > math.exp(min(likely, -1.0)))
         some = ~never
         if near.any():
-            at_zero = self.profile(np.zeros(1))
+            at_zero = self.profile(np.zeros(1), np.array([float(delta[near].min())]))
             some &= delta < at_zero.upper[0]
             near &= delta >= at_zero.lower[0]
         if some.any():

@@ -21,6 +21,7 @@ from pyengine.engines.lattice.layout import (
 )
 from pyengine.engines.lattice.survey import Part
 from pyengine.engines.lattice.windows import Sketch, sketch, sketch_of
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 
 __all__ = ["make_layout"]
@@ -65,7 +66,14 @@ def make_layout(
     terms = division.terms
     sketches = [sketch_of(term, replace(place, tilt=term.tilt), tolerance) for term in terms]
     widest = max(max(one.width, *(high - low for low, high, _ in one.ranges)) for one in sketches)
+    steepest = max(abs(term.tilt) for term in terms)
+    limit = min(max(limit, int(widest * steepest)), MOST_POINTS)
     spacing = max(spacing, widest / (limit - SPARE))
+    if spacing * steepest > 300.0:
+        raise AccuracyError(
+            f"a tilted law falls from one point of a lattice of {MOST_POINTS} to the next by more "
+            "than a double can hold: the question is of a tail beyond this engine"
+        )
     anchors, h = _spacing(division.parts, spacing, max(one.width for one in sketches))
     plans = [
         _plan(term, one, replace(place, tilt=one.tilt), anchors, h)
@@ -75,12 +83,13 @@ def make_layout(
     if division.rest is not None:
         term = division.rest.term
         at = replace(place, tilt=term.tilt)
+        coarsest = 1.0 / (1.0 + abs(term.tilt))
         plans_of_rest = []
         for one in single_parts(term):
             found = sketch(one.parts, one.survey, at, term.tilt, -40.0)
             low, high, _ = found.ranges[0]
             plans_of_rest.append(
-                _plan(one, found, at, anchors, max(h, (high - low) / POINTS_OF_REST))
+                _plan(one, found, at, anchors, max(h, min((high - low) / POINTS_OF_REST, coarsest)))
             )
         rest = RestPlan(term.parts, plans_of_rest, division.rest.most)
     return Layout([term.parts for term in terms], plans, rest, division.unseen)

@@ -69,7 +69,7 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
             "outer": int(outer),
         },
     )
-    lost = ffi.new("double *")
+    lost = ffi.new("double[2]")
     blur = 0.0
     for start in range(0, grid.last, CHUNK):
         stop = min(start + CHUNK, grid.last)
@@ -95,12 +95,14 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
             doubles(b, True),
             lost,
         )
-        blur = max(blur, float(error.max()))
         if start == 0:
-            lost[0] += _fold_below(cells, shift, plan, grid, lattice, spread, a, b)
+            folded, margin = _fold_below(cells, shift, plan, grid, lattice, spread, a, b)
+            lost[0] += folded
+            blur = max(blur, margin)
         if stop == grid.last:
-            _fold_above(cells, shift, plan, grid, lattice, spread, a, b)
-    return StepMasses(spread, a, b, log_scale_b, float(lost[0]), 4.0 * (blur + 1e4 * UNIT))
+            blur = max(blur, _fold_above(cells, shift, plan, grid, lattice, spread, a, b))
+    blur = max(blur, float(lost[1])) + 16.0 * UNIT
+    return StepMasses(spread, a, b, log_scale_b, float(lost[0]), 6.0 * blur)
 
 
 def _margin(*terms: float) -> float:
@@ -119,8 +121,11 @@ def _scaled(log_mass: float) -> float:
 
 def _fold_below(
     cells: Any, shift: FloatArray, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
-) -> float:
-    """Put what lies below the lattice on its first point and on loss -infinity; what is lost."""
+) -> tuple[float, float]:
+    """Put what lies below the lattice on its first point and on loss -infinity.
+
+    Returns what is lost, and the relative error of the mass that is moved.
+    """
     spread, a, b = arrays
     log_a, log_b = float(cells.log_a[0]), float(cells.log_b[0])
     per = plan.place.tilt * plan.spacing
@@ -133,18 +138,18 @@ def _fold_below(
             1.0 + 4.0 * margin
         )
     if log_a == -math.inf:
-        return 0.0
+        return 0.0, margin
     mass = _scaled(log_a + place - grid.log_scale)
     share = math.exp(min(log_b - log_a - lattice.origin - 8.0 * blur, 0.0))
     a[0] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
     spread[0] += mass * share * (1.0 + 4.0 * margin if outer else 1.0 - 8.0 * blur)
-    return math.exp(log_a) * (1.0 - share * (1.0 - 4.0 * blur)) * (1.0 + 4.0 * margin)
+    return math.exp(log_a) * (1.0 - share * (1.0 - 4.0 * blur)) * (1.0 + 4.0 * margin), margin
 
 
 def _fold_above(
     cells: Any, shift: FloatArray, plan: Plan, grid: StepGrid, lattice: Any, *arrays: FloatArray
-) -> None:
-    """Put what lies above the lattice on its last point."""
+) -> float:
+    """Put what lies above the lattice on its last point; the relative error of its mass."""
     spread, a, b = arrays
     log_a, log_b = float(cells.log_a[-1]), float(cells.log_b[-1])
     per = plan.place.tilt * plan.spacing
@@ -158,7 +163,7 @@ def _fold_above(
             1.0 + 4.0 * margin
         )
     if log_a == -math.inf:
-        return
+        return margin
     mass = _scaled(log_a + place - grid.log_scale)
     a[-1] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
     if outer:
@@ -167,3 +172,4 @@ def _fold_above(
         spread[-2] += mass * spill * math.exp(-per) * (1.0 + 4.0 * margin)
     else:
         spread[-1] += mass * (1.0 - 8.0 * (margin + edge))
+    return margin

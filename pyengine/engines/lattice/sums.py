@@ -20,6 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 
 FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
 MOST_LOW = 1024  # frequencies computed to more digits than a transform gives
+GAIN = 16.0  # what they must be able to gain
 SUM_ROUNDING = 64.0 * UNIT  # of NumPy's pairwise sums of at most 2^25 terms, and the division
 
 
@@ -101,13 +102,14 @@ def sum_of(
     # in the coordinate of the first term, with the term's weight
     log_scale = plan.log_weight + rate * offset
     scale_error = 8.0 * UNIT * (abs(plan.log_weight) + abs(rate * offset))
-    normal = []
+    normal, transforms = [], []
     for array, number, scale, grid in zip(arrays, steps, scales, plan.grids, strict=True):
         norm = float(array.sum())
         log_scale += number * (scale + math.log(norm))
         scale_error += number * (SUM_ROUNDING + 4.0 * UNIT * (abs(scale) + abs(math.log(norm))))
         normal.append(array / norm)
         spectrum = np.fft.rfft(_wrapped(normal[-1], grid.centre, points))
+        transforms.append(spectrum[:MOST_LOW].copy())
         lib.pe_spectrum_power(
             half,
             ffi.from_buffer("double[]", spectrum, require_writable=True),
@@ -125,11 +127,11 @@ def sum_of(
     slack += 3.0 * UNIT * total
     doubt = bound * slack
     share = level_error * float(bound.sum())
-    if float(doubt.sum()) > share:
+    if float(doubt.sum()) > GAIN * share:
         count = int(np.searchsorted(-np.cumsum(doubt[::-1])[::-1], -0.1 * share))
         count = min(count, MOST_LOW, points // 512)
-        value, error = lowest(normal, steps, plan, count)
-        better = np.flatnonzero(error < doubt[:count])
+        value, error = lowest(normal, steps, plan, transforms, level_error, count)
+        better = np.flatnonzero(error < doubt[: error.size])
         product[better], doubt[better] = value[better], error[better]
     noise = 2.0 / points * (float(doubt.sum()) + share) * (1.0 + 4.0 * UNIT * total + 1e-9)
     del bound, slack, doubt, spectrum, normal

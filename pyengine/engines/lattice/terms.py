@@ -32,6 +32,8 @@ CUTS = np.array(
 MOST_LARGE = 12  # steps of large loss that are counted
 MOST_TERMS = 60
 NEGLIGIBLE = 25.0  # nats below the tail, for what is bounded and not composed
+SLACK = 1.0  # nats given up for a narrower window
+SLIGHT = 4.0  # nats below the tail, where a term's own precision matters little
 BETTER = 2.0  # nats that one more interval must gain
 FEW = 0.0  # log odds of large steps up to which the sum over their number is a short one
 LOG_FACTORIAL = np.array([math.lgamma(k + 1.0) for k in range(MOST_LARGE + 2)])
@@ -174,6 +176,16 @@ class Tail:
         best = int(np.argmin(worst))
         return float(worst[best]), float(self.tilts[best])
 
+    def _mildest(self, log_moment: FloatArray, shape: FloatArray) -> tuple[float, float]:
+        """The same for the tilt nearest to 0 that is nearly as good or good enough.
+
+        Its window is narrower, and what lies far below the tail may be less precise.
+        """
+        worst = np.max(log_moment[:, None] - shape, axis=1)
+        worst = np.where(np.isnan(worst), math.inf, worst)
+        first = int(np.argmax(worst <= max(float(worst.min()) + SLACK, -SLIGHT)))
+        return float(worst[first]), float(self.tilts[first])
+
     def _rest(
         self, base: FloatArray, odds: FloatArray, most: int, shape: FloatArray
     ) -> tuple[float, float]:
@@ -271,7 +283,7 @@ class Tail:
             if any(not x.size for x in loss):
                 continue  # no mass there that the survey can see
             found = Survey(tuple(loss), tuple(log_mass), tuple(n for _, n in parts))
-            excess, tilt = self._excess(log_weight + log_moment, shape)
+            excess, tilt = self._mildest(log_weight + log_moment, shape)
             yield Term(log_weight, tuple(parts), found, tilt, excess)
 
 
