@@ -11,7 +11,7 @@ from flint import arb, arb_poly, ctx, fmpz
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import Answer
-from pyengine.reference.balls import exact, precision, spread
+from pyengine.reference.balls import exact, lacking_digits, precision, spread
 from pyengine.reference.finite import Masses
 
 __all__ = ["Atoms"]
@@ -56,14 +56,20 @@ class Atoms:
             self._done[bits] = _compose([(make(), steps) for make, steps in self.parts])
         return self._done[bits]
 
-    def _ask(self, digits: float, question: Callable[[_Composed], Answer | None]) -> Answer:
+    def _ask(
+        self,
+        digits: float,
+        question: Callable[[_Composed], Answer | None],
+        enough: arb | None = None,
+    ) -> Answer:
         """Raise the precision until the answer has the digits."""
         bits = int(3.33 * digits) + 80
         for _ in range(ROUNDS):
             with precision(bits):
                 answer = question(self._law(bits))
                 if answer is not None and (
-                    answer.value.rel_accuracy_bits() > 3.33 * digits or answer.value == 0
+                    lacking_digits(answer.value, digits) <= 0
+                    or (enough is not None and answer.value.rad() < enough)
                 ):
                     return answer
             bits *= 2
@@ -100,7 +106,9 @@ class Atoms:
 
         return self._ask(digits, question)
 
-    def profile(self, epsilon: Fraction, sign: int, digits: float) -> Answer:
+    def profile(
+        self, epsilon: Fraction, sign: int, digits: float, enough: arb | None = None
+    ) -> Answer:
         """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
 
         def question(law: _Composed) -> Answer:
@@ -113,7 +121,7 @@ class Atoms:
                     total += part if part > 0 else part.max(arb(0))
             return Answer(total, True, None)
 
-        return self._ask(digits, question)
+        return self._ask(digits, question, enough)
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> Answer:
         """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""

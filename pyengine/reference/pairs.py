@@ -25,8 +25,9 @@ from pyengine.reference.atoms import Atoms
 from pyengine.reference.finite import FINITE, Masses, masses, sampled, substituted
 from pyengine.reference.gaussian import Phase
 from pyengine.reference.gaussian_law import GaussianLaw
-from pyengine.reference.laplace import Laplace
-from pyengine.reference.sampled_laplace import SampledLaplace
+from pyengine.reference.knots import Knotted
+from pyengine.reference.laplace import LaplaceSource
+from pyengine.reference.piecewise import PiecesSource
 from pyengine.reference.solve import Continuous
 
 __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
@@ -39,6 +40,8 @@ Additive = (
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
 )
+# Both orders of these have the same answers.
+SYMMETRIC = (*Additive, RandomizedResponse, GenericMechanism)
 Number = float | Fraction
 
 
@@ -68,7 +71,9 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
     """
     steps = tuple((step, number) for step, number in steps_of(mechanism) if _share(step) != 0)
     if adjacency != "substitute":
-        return (_pair(steps) if steps else None), SIGNS[adjacency]
+        symmetric = all(isinstance(step, SYMMETRIC) for step, _ in steps)
+        signs = SIGNS["add"] if symmetric else SIGNS[adjacency]
+        return (_pair(steps) if steps else None), signs
     for step, _ in steps:
         _check_substitution(step)
     fixed = sum(n for step, n in steps if isinstance(step, SampledWithoutReplacement))
@@ -106,9 +111,9 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
         rows = zip(map(_noise, plain), shares, numbers, strict=True)
         return Continuous(GaussianLaw(tuple(Phase(*row) for row in rows)))
     if kinds == {LaplaceMechanism} and all(share == 1 for share in shares):
-        return Laplace(list(zip(map(_noise, plain), numbers, strict=True)))
+        return Knotted(LaplaceSource(list(zip(map(_noise, plain), numbers, strict=True))))
     if kinds == {LaplaceMechanism} and len(steps) == 1:
-        return SampledLaplace(_noise(plain[0]), shares[0], numbers[0])
+        return Knotted(PiecesSource(_noise(plain[0]), shares[0], numbers[0]))
     if kinds <= set(FINITE):
         makers = [partial(_masses, base, share) for base, share in zip(plain, shares, strict=True)]
         return Atoms(list(zip(makers, numbers, strict=True)))

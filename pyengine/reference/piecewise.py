@@ -1,4 +1,4 @@
-"""The law of sampled Laplace steps, piece by piece in Legendre polynomials.
+"""The law of sampled Laplace steps, piece by piece in polynomials.
 
 With P the law without the record, a step has loss L = log(1 - p + p exp(l)), where l is the loss
 of the plain Laplace step: atoms at both ends a < b of the range of L, and a smooth density between.
@@ -13,22 +13,92 @@ all steps share two matrices.  All terms are positive.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
-from flint import arb, arb_mat
+from flint import arb, arb_mat, arb_poly, fmpz
 
+from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact
+from pyengine.reference.knots import Point
 
-__all__ = ["Pieces"]
+__all__ = ["Pieces", "PiecesSource"]
+
+MOST_STEPS = 150
+MOST_ORDER = 260
+SMOOTH = 20.0  # gain per node that is counted on where nothing is near
 
 
-class Pieces:
-    """Tails of the total loss under P and Q, in one discretisation.
+class PiecesSource:
+    """What makes the law of equal sampled Laplace steps; see `pyengine.reference.knots.Source`.
 
     Parameters
     ----------
     noise, probability : float or Fraction
-        Of every step; probability in (0, 1).
+        Of every step; probability in (0, 1].
+    steps : int
+        Number of steps.
+    """
+
+    certified = False
+
+    def __init__(self, noise: float | Fraction, probability: float | Fraction, steps: int) -> None:
+        if steps > MOST_STEPS:
+            raise AccuracyError(
+                f"no ground truth for more than {MOST_STEPS} sampled Laplace steps of one kind, "
+                f"got {steps}"
+            )
+        self.noise, self.probability, self.steps = noise, probability, steps
+        self.cost = 1
+
+    def order(self, depth: float, variant: int = 0) -> int:
+        """Return how many nodes resolve the density, whose singularity lies left of its range."""
+        mu, p = 1 / float(self.noise), float(self.probability)
+        rate = SMOOTH
+        if self.probability < 1:
+            rest = float(1 - Fraction(self.probability))
+            width = mu + math.log((rest * math.exp(-mu) + p) / (rest + p * math.exp(-mu)))
+            away = math.log1p(p / rest * math.exp(-mu)) / width
+            rate = min(rate, 1 + 2 * away + 2 * (away * (1 + away)) ** 0.5)
+        order = int((depth + 6) * 2.303 / math.log(rate)) + 12 if rate > 1 else MOST_ORDER + 1
+        if order > MOST_ORDER:
+            raise AccuracyError(
+                f"{depth:.0f} digits would need polynomials of degree {order} on each piece; "
+                "ask for fewer digits or add noise"
+            )
+        return order + 9 * variant
+
+    def bits(self, depth: float, variant: int) -> int:
+        """Return the working precision for a depth in decimal digits."""
+        # Powers of s in [0, 1] cancel 2.6 bits for each degree, thrice one after the other.
+        return int(3.4 * depth) + 90 + 9 * self.order(depth, variant) + 3 * self.steps + 8 * variant
+
+    def law(self, depth: float, variant: int) -> Pieces:
+        """Return the law at the working precision."""
+        return Pieces(self.noise, self.probability, self.steps, self.order(depth, variant))
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the smallest and the largest loss."""
+        low, high = _range(1 / exact(self.noise), self.probability)
+        return self.steps * low, self.steps * high
+
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+        return arb(0), arb(0)
+
+
+def _range(mu: arb, probability: float | Fraction) -> tuple[arb, arb]:
+    p, rest = exact(probability), exact(1 - Fraction(probability))
+    return (rest + p * (-mu).exp()).log(), (rest + p * mu.exp()).log()
+
+
+class Pieces:
+    """Masses of the total loss under P and Q, in one discretisation.
+
+    Parameters
+    ----------
+    noise, probability : float or Fraction
+        Of every step; probability in (0, 1].
     steps : int
         Number of steps.
     order : int
@@ -42,15 +112,18 @@ class Pieces:
         mu, self.p = 1 / exact(noise), exact(probability)
         self.rest = exact(1 - Fraction(probability))
         self.mu = mu
-        low = (self.rest + self.p * (-mu).exp()).log()
-        high = (self.rest + self.p * mu.exp()).log()
-        self.low, self.width = low, high - low
-        self.start = steps * low
-        self.nodes = [arb.legendre_p_root(order, k, weight=True) for k in range(order - 1, -1, -1)]
+        self.low, high = _range(mu, probability)
+        self.width = high - self.low
+        self.start = steps * self.low
+        self.nodes = [
+            ((1 + x) / 2, weight / 2)
+            for x, weight in (
+                arb.legendre_p_root(order, k, weight=True) for k in range(order - 1, -1, -1)
+            )
+        ]
         atom_low, atom_high = arb(1) / 2, (-mu).exp() / 2
         same, before = self._maps()
-        points = [self._point(x) for x, _ in self.nodes]
-        step_density = arb_mat(order, 1, [self._density(s) for s in points])
+        step_density = arb_mat(order, 1, [self._density(s) for s, _ in self.nodes])
         atoms = [arb(1)]
         pieces = arb_mat(order, 0)
         for n in range(steps):
@@ -65,10 +138,7 @@ class Pieces:
                 + (atom_high * atoms[j - 1] if j > 0 else arb(0))
                 for j in range(n + 2)
             ]
-        self._finish(pieces, atoms, points)
-
-    def _point(self, x: arb) -> arb:
-        return (1 + x) / 2
+        self._finish(pieces, atoms)
 
     def _density(self, s: arb) -> arb:
         """Return the density of (L - a) / D at s in (0, 1), under P."""
@@ -80,112 +150,86 @@ class Pieces:
     def _maps(self) -> tuple[arb_mat, arb_mat]:
         """Return the maps of node values on a piece, and on the one before it, by convolution."""
         order = self.order
-        at_nodes = [_legendre(x, order) for x, _ in self.nodes]
-        self._inverse = arb_mat(
+        at_nodes = [_legendre(2 * s - 1, order) for s, _ in self.nodes]
+        to_legendre = arb_mat(
             order,
             order,
             [
-                (2 * k + 1) * weight * row[k] / 2
+                (2 * k + 1) * weight * row[k]
                 for k in range(order)
                 for row, (_, weight) in zip(at_nodes, self.nodes, strict=True)
             ],
         )
-        self._series: dict[tuple[str, int], list[arb]] = {}
-        same, before = [], []
-        for x, _ in self.nodes:
-            s = self._point(x)
-            same.append(self._moments(s, arb(0), s))
-            before.append(self._moments(1 + s, s, arb(1)))
-        flat_same = [value for row in same for value in row]
-        flat_before = [value for row in before for value in row]
-        return (
-            arb_mat(order, order, flat_same) * self._inverse,
-            arb_mat(order, order, flat_before) * self._inverse,
-        )
+        self._to_powers = _shifted_legendre(order) * to_legendre
+        densities = [self._density(s) for s, _ in self.nodes]
+        same = self._convolution(densities)
+        # The part with the piece before is the same seen from the other end.
+        before = self._convolution(densities[::-1])
+        return same, arb_mat([row[::-1] for row in before.tolist()[::-1]])
 
-    def _moments(self, s: arb, start: arb, stop: arb) -> list[arb]:
-        """Return the integrals of g(y) P_k(2 (s - y) - 1) over start < y < stop, all k."""
-        half = (stop - start) / 2
-        factors, rows = [], []
-        for x, weight in self.nodes:
-            y = start + half * (1 + x)
-            factors.append(half * weight * self._density(y))
-            rows += _legendre(2 * (s - y) - 1, self.order)
-        product = arb_mat(1, self.order, factors) * arb_mat(self.order, self.order, rows)
-        return list(product.entries())
-
-    def _finish(self, pieces: arb_mat, atoms: list[arb], points: list[arb]) -> None:
-        """Keep masses of atoms and pieces, and node values, under P and Q."""
-        self.atoms_p = atoms
-        self.atoms_q = [mass * (self.start + j * self.width).exp() for j, mass in enumerate(atoms)]
-        n, order = self.steps, self.order
-        self.values_p = [[pieces[i, j] for i in range(order)] for j in range(n)]
-        self.values_q = [
-            [
-                value * (self.start + (j + s) * self.width).exp()
-                for value, s in zip(row, points, strict=True)
-            ]
-            for j, row in enumerate(self.values_p)
+    def _convolution(self, density: list[arb]) -> arb_mat:
+        """Return the map from node values of f to those of the integral of g(y) f(s - y) to s."""
+        order = self.order
+        column = self._to_powers * arb_mat(order, 1, density)
+        grown = [arb.fac_ui(k) for k in range(2 * order)]
+        scaled = [x * y for x, y in zip(column.entries(), grown, strict=False)]
+        zero = arb(0)
+        rows = [
+            scaled[m - k - 1] * grown[k] / grown[m] if 0 < m - k <= order else zero
+            for m in range(2 * order)
+            for k in range(order)
         ]
-        self.masses_p = [self._integral(row) for row in self.values_p]
-        self.masses_q = [self._integral(row) for row in self.values_q]
+        powers = [x for s, _ in self.nodes for x in _powers(s, 2 * order)]
+        product = arb_mat(2 * order, order, rows) * self._to_powers
+        return arb_mat(order, 2 * order, powers) * product
 
-    def _integral(self, row: list[arb]) -> arb:
-        return sum((v * w for v, (_, w) in zip(row, self.nodes, strict=True)), arb(0)) / 2
-
-    def _part(self, law: str, piece: int, s: arb) -> arb:
-        """Return the integral over the first part, up to s, of a piece."""
-        found = self._series.get((law, piece))
-        if found is None:
-            row = (self.values_p if law == "p" else self.values_q)[piece]
-            column = self._inverse * arb_mat(self.order, 1, row)
-            found = self._series[law, piece] = column.entries()
-        at = _legendre(2 * s - 1, self.order + 1)
-        total = found[0] * s
-        for k in range(1, self.order):
-            total += found[k] * (at[k + 1] - at[k - 1]) / (2 * k + 1) / 2
-        return total
-
-    def tails(self, c: arb) -> tuple[arb, arb, arb, arb]:
-        """Return P(S > c), P(S <= c), Q(S > c), Q(S <= c) for c between knots."""
-        place = (c - self.start) / self.width
-        j = int(float(place.mid()) // 1)
-        if j < 0 or j >= self.steps:
-            inside = [sum(self.atoms_p, arb(0)) + sum(self.masses_p, arb(0))]
-            inside.append(sum(self.atoms_q, arb(0)) + sum(self.masses_q, arb(0)))
-            zero = arb(0)
-            if j < 0:
-                return inside[0], zero, inside[1], zero
-            return zero, inside[0], zero, inside[1]
-        part_p = self._part("p", j, place - j)
-        part_q = self._part("q", j, place - j)
-        return (
-            self.above("p", j + 1, closed=True) + self.masses_p[j] - part_p,
-            self.below("p", j, closed=True) + part_p,
-            self.above("q", j + 1, closed=True) + self.masses_q[j] - part_q,
-            self.below("q", j, closed=True) + part_q,
+    def _finish(self, pieces: arb_mat, atoms: list[arb]) -> None:
+        """Keep atoms, densities and masses under P and Q."""
+        n, order = self.steps, self.order
+        self.knots = [self.start + j * self.width for j in range(n + 1)]
+        grown = [knot.exp() for knot in self.knots]
+        within = [(s * self.width).exp() for s, _ in self.nodes]
+        values_q = arb_mat(
+            order, n, [pieces[i, j] * grown[j] * within[i] for i in range(order) for j in range(n)]
         )
+        self.atoms = atoms, [mass * scale for mass, scale in zip(atoms, grown, strict=True)]
+        # Densities of s on each piece; their integrals from 0 to s.
+        self.densities = _columns(self._to_powers * pieces), _columns(self._to_powers * values_q)
+        self.integrals = tuple([poly.integral() for poly in law] for law in self.densities)
+        self._below, self._above = [], []
+        for law in (0, 1):
+            one = arb(1)
+            parts = [poly(one) for poly in self.integrals[law]]
+            below, above = [arb(0)], [arb(0)]
+            for j in range(n):
+                below.append(below[-1] + self.atoms[law][j] + parts[j])
+                above.append(above[-1] + self.atoms[law][n - j] + parts[n - 1 - j])
+            self._below.append(below)
+            self._above.append(above[::-1])
 
-    def above(self, law: str, knot: int, *, closed: bool) -> arb:
-        """Return the mass above a knot, with its atom if closed."""
-        atoms, masses = self._of(law)
-        first = knot if closed else knot + 1
-        return sum(atoms[first:], arb(0)) + sum(masses[knot:], arb(0))
+    def masses(self, c: arb) -> Point:
+        """Return masses at a threshold."""
+        place = (c - self.start) / self.width
+        j = math.floor(float(place.mid()) + 0.5)
+        away = place - j
+        if 0 <= j <= self.steps and away.overlaps(arb(0)):
+            return Point(*(mass for law in (0, 1) for mass in self._at(law, j)))
+        j = j if away > 0 else j - 1
+        return Point(*(mass for law in (0, 1) for mass in self._inside(law, j, place - j)))
 
-    def below(self, law: str, knot: int, *, closed: bool) -> arb:
-        """Return the mass below a knot, with its atom if closed."""
-        atoms, masses = self._of(law)
-        stop = knot + 1 if closed else knot
-        return sum(atoms[:stop], arb(0)) + sum(masses[:knot], arb(0))
+    def _at(self, law: int, j: int) -> tuple[arb, arb, arb]:
+        return self._above[law][j], self.atoms[law][j], self._below[law][j]
 
-    def _of(self, law: str) -> tuple[list[arb], list[arb]]:
-        if law == "p":
-            return self.atoms_p, self.masses_p
-        return self.atoms_q, self.masses_q
-
-    def knot(self, j: int) -> arb:
-        """Return the loss at a knot."""
-        return self.start + j * self.width
+    def _inside(self, law: int, j: int, s: arb) -> tuple[arb, arb, arb]:
+        """Return masses above, at and below a point of a piece."""
+        below, above, atoms = self._below[law], self._above[law], self.atoms[law]
+        if j < 0:
+            return above[0] + atoms[0], arb(0), arb(0)
+        if j >= self.steps:
+            return arb(0), arb(0), below[-1] + atoms[-1]
+        part = self.integrals[law][j](s)
+        upto = below[j] + atoms[j] + part
+        return above[j] - part, arb(0), upto
 
 
 def _legendre(x: arb, count: int) -> list[arb]:
@@ -194,6 +238,32 @@ def _legendre(x: arb, count: int) -> list[arb]:
     for k in range(1, count - 1):
         values.append(((2 * k + 1) * x * values[k] - k * values[k - 1]) / (k + 1))
     return values[:count]
+
+
+def _powers(x: arb, count: int) -> list[arb]:
+    values = [arb(1)]
+    for _ in range(count - 1):
+        values.append(values[-1] * x)
+    return values
+
+
+def _shifted_legendre(count: int) -> arb_mat:
+    """Return the matrix from factors of P_k(2 s - 1) to those of powers of s."""
+    return arb_mat(
+        count,
+        count,
+        [
+            arb(fmpz((-1) ** (k + i) * math.comb(k, i) * math.comb(k + i, i)))
+            for i in range(count)
+            for k in range(count)
+        ],
+    )
+
+
+def _columns(matrix: arb_mat) -> list[arb_poly]:
+    rows, columns = matrix.nrows(), matrix.ncols()
+    entries = matrix.entries()
+    return [arb_poly([entries[i * columns + j] for i in range(rows)]) for j in range(columns)]
 
 
 def _padded(entries: list[arb], rows: int, columns: int, *, after: bool) -> list[arb]:

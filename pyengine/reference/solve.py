@@ -58,9 +58,11 @@ class Continuous:
         """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
         return _trade_off(self.law, alpha, sign, wanted, digits)
 
-    def profile(self, epsilon: Fraction, sign: int, digits: float) -> Answer:
+    def profile(
+        self, epsilon: Fraction, sign: int, digits: float, enough: arb | None = None
+    ) -> Answer:
         """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
-        return _profile(self.law, epsilon, sign, digits)
+        return _profile(self.law, epsilon, sign, digits, enough)
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> Answer:
         """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
@@ -119,7 +121,7 @@ def _epsilon(law: Law, delta: Fraction, sign: int, digits: float) -> Answer:
     return _solve(law, sign, name, delta, digits, enclose, order=1)
 
 
-def _profile(law: Law, epsilon: Fraction, sign: int, digits: float) -> Answer:
+def _profile(law: Law, epsilon: Fraction, sign: int, digits: float, enough: arb | None) -> Answer:
     c = -sign * epsilon
     name = "h_pq" if sign > 0 else "h_qp"
     depth = (digits + GUARD) * LN10
@@ -133,7 +135,7 @@ def _profile(law: Law, epsilon: Fraction, sign: int, digits: float) -> Answer:
         with precision(local.bits):
             value = getattr(local.at(exact(c)), name)
             short = _shortfall(value, digits)
-        if short <= 0:
+        if short <= 0 or (enough is not None and value.rad() < enough):
             return Answer(value, local.certified, None)
         depth += (short + 1) * LN10
     raise _failed(digits)
