@@ -44,7 +44,14 @@ class KnotLaw(Protocol):
 
     @property
     def knots(self) -> list[arb]:
-        """Places of atoms and of kinks of the density: disjoint balls that increase."""
+        """Places of atoms and of kinks of the density: disjoint balls that increase.
+
+        Below the first and above the last one lies too little mass to matter, or none.
+        """
+
+    @property
+    def cost(self) -> int:
+        """How many sums of some hundred terms a threshold takes, roughly."""
 
     def masses(self, c: arb) -> Point:
         """Return masses at a threshold; one that overlaps a knot is taken for it."""
@@ -158,8 +165,12 @@ class Knotted:
 
         def question(law: KnotLaw, depth: float) -> Answer | None:
             top = law.knots[-1] if sign < 0 else -law.knots[0]
-            gap = bracket(lambda c: exact(delta) - _profile(law, c, sign), arb(0), top, depth + 3)
-            return None if gap is None else Answer(gap[0].union(gap[1]), True, None)
+
+            def gap(c: arb) -> arb:
+                return exact(delta) - _profile(law, c, sign)
+
+            ends = bracket(gap, arb(0), top, depth + 3) if gap(top.mid()) > 0 else None
+            return None if ends is None else Answer(ends[0].union(ends[1]), True, None)
 
         return self._ask(digits, question)
 
@@ -220,8 +231,9 @@ class _TradeOff:
             return None
         inside = there.a_at - excess
         if inside < 0 and low == 0:
-            # All finite losses are rejected; what is left has no mass under B.
-            return Answer(arb(0) if self.wanted == "beta" else arb(1), True, None)
+            # All knots are rejected; what is left has no mass under B, or it lies below the knots.
+            beta = there.b_below.union(arb(0))
+            return Answer(beta if self.wanted == "beta" else 1 - beta, True, None)
         if inside < 0:
             return self._between(self.places[low - 1], u)
         # Where an edge of the atom cannot be told from the level, the slope there may be any up to

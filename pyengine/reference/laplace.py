@@ -45,7 +45,6 @@ class LaplaceSource:
                 f"feasible, for at most {MOST_STEPS} steps"
             )
         self.parts = parts
-        self.cost = knots * self.total
 
     def bits(self, depth: float, variant: int) -> int:  # noqa: ARG002 - there is one
         """Return the working precision for a depth in decimal digits."""
@@ -85,6 +84,7 @@ class Spline:
         self.knots = [exact(x) for x in places]
         self.atoms = [(-exact(x) / 2).exp() * knots[x][0] for x in places]
         self.sums = [_tails(knots[x]) for x in places]
+        self.cost = len(places)
         self._under_p = lru_cache(maxsize=4096)(self._tails_at_knot)
 
     def masses(self, c: arb) -> Point:

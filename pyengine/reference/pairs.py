@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -20,14 +21,18 @@ from pyengine.mechanisms import (
     Step,
     steps_of,
 )
+from pyengine.reference import closed_form
 from pyengine.reference.answers import Pair
 from pyengine.reference.atoms import Atoms
 from pyengine.reference.finite import FINITE, Masses, masses, sampled, substituted
 from pyengine.reference.gaussian import Phase
 from pyengine.reference.gaussian_law import GaussianLaw
-from pyengine.reference.knots import Knotted
+from pyengine.reference.knots import Knotted, Source
 from pyengine.reference.laplace import LaplaceSource
+from pyengine.reference.mixed import JoinedSource, MixedSource
+from pyengine.reference.normal_source import NormalSource
 from pyengine.reference.piecewise import PiecesSource
+from pyengine.reference.smooth import MixedLaw, SmoothMixture
 from pyengine.reference.solve import Continuous
 
 __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
@@ -43,6 +48,7 @@ Additive = (
 # Both orders of these have the same answers.
 SYMMETRIC = (*Additive, RandomizedResponse, GenericMechanism)
 Number = float | Fraction
+Finite = list[tuple[Callable[[], Masses], int]]
 
 
 def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
@@ -104,21 +110,36 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
         (_doubled(_base(step)) if isinstance(step, SampledWithoutReplacement) else _base(step))
         for step, _ in steps
     ]
-    kinds = {type(base) for base in plain}
     shares = [_share(step) for step, _ in steps]
-    numbers = [number for _, number in steps]
-    if kinds == {GaussianMechanism}:
-        rows = zip(map(_noise, plain), shares, numbers, strict=True)
-        return Continuous(GaussianLaw(tuple(Phase(*row) for row in rows)))
-    if kinds == {LaplaceMechanism} and all(share == 1 for share in shares):
-        return Knotted(LaplaceSource(list(zip(map(_noise, plain), numbers, strict=True))))
-    if kinds == {LaplaceMechanism} and len(steps) == 1:
-        return Knotted(PiecesSource(_noise(plain[0]), shares[0], numbers[0]))
-    if kinds <= set(FINITE):
-        makers = [partial(_masses, base, share) for base, share in zip(plain, shares, strict=True)]
-        return Atoms(list(zip(makers, numbers, strict=True)))
-    names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise AccuracyError(f"no ground truth for a composition of {names}, sampled or mixed like this")
+    rows = [(base, share, n) for base, share, (_, n) in zip(plain, shares, steps, strict=True)]
+    gaussian = [Phase(_noise(b), s, n) for b, s, n in rows if isinstance(b, GaussianMechanism)]
+    laplace = [(_noise(b), s, n) for b, s, n in rows if isinstance(b, LaplaceMechanism)]
+    finite: Finite = [(partial(_masses, b, s), n) for b, s, n in rows if isinstance(b, FINITE)]
+    if len(gaussian) + len(laplace) + len(finite) < len(rows):
+        raise AccuracyError(
+            "no ground truth for mechanisms of distributions or functions in double precision"
+        )
+    if gaussian:
+        law = GaussianLaw(tuple(gaussian))
+        if not laplace and not finite:
+            return Continuous(law)
+        if not laplace and closed_form.applies(tuple(gaussian)):
+            return Knotted(MixedSource(finite, NormalSource(tuple(gaussian))))
+        return SmoothMixture(MixedLaw(law, finite, [PiecesSource(*row) for row in laplace]))
+    if not laplace:
+        return Atoms(finite)
+    source = _laplace(laplace)
+    return Knotted(MixedSource(finite, source) if finite else source)
+
+
+def _laplace(rows: list[tuple[Number, Number, int]]) -> Source:
+    """Return what makes the law of Laplace steps, sampled or not."""
+    whole = [(noise, n) for noise, share, n in rows if share == 1]
+    sampled = [PiecesSource(*row) for row in rows if row[1] != 1]
+    source: Source = LaplaceSource(whole) if whole else sampled.pop()
+    for one in sampled:
+        source = JoinedSource(one, source)
+    return source
 
 
 def _base(step: Step) -> Step:

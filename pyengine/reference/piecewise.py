@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from flint import arb, arb_mat, arb_poly, fmpz
+from flint import arb, arb_mat
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact
@@ -49,7 +49,6 @@ class PiecesSource:
                 f"got {steps}"
             )
         self.noise, self.probability, self.steps = noise, probability, steps
-        self.cost = 1
 
     def order(self, depth: float, variant: int = 0) -> int:
         """Return how many nodes resolve the density, whose singularity lies left of its range."""
@@ -70,8 +69,8 @@ class PiecesSource:
 
     def bits(self, depth: float, variant: int) -> int:
         """Return the working precision for a depth in decimal digits."""
-        # Powers of s in [0, 1] cancel 2.6 bits for each degree, thrice one after the other.
-        return int(3.4 * depth) + 90 + 9 * self.order(depth, variant) + 3 * self.steps + 8 * variant
+        # The radii of recurrences grow by 1.3 bits for each degree.
+        return int(3.4 * depth) + 90 + 2 * self.order(depth, variant) + 3 * self.steps + 8 * variant
 
     def law(self, depth: float, variant: int) -> Pieces:
         """Return the law at the working precision."""
@@ -104,6 +103,8 @@ class Pieces:
     order : int
         Number of nodes on a piece.
     """
+
+    cost = 1
 
     def __init__(
         self, noise: float | Fraction, probability: float | Fraction, steps: int, order: int
@@ -150,8 +151,9 @@ class Pieces:
     def _maps(self) -> tuple[arb_mat, arb_mat]:
         """Return the maps of node values on a piece, and on the one before it, by convolution."""
         order = self.order
-        at_nodes = [_legendre(2 * s - 1, order) for s, _ in self.nodes]
-        to_legendre = arb_mat(
+        self._ratios = [(arb(2 * k + 1) / (k + 1), arb(k) / (k + 1)) for k in range(order + 2)]
+        at_nodes = [self._legendre(2 * s - 1) for s, _ in self.nodes]
+        self._to_legendre = arb_mat(
             order,
             order,
             [
@@ -160,28 +162,33 @@ class Pieces:
                 for row, (_, weight) in zip(at_nodes, self.nodes, strict=True)
             ],
         )
-        self._to_powers = _shifted_legendre(order) * to_legendre
-        densities = [self._density(s) for s, _ in self.nodes]
-        same = self._convolution(densities)
-        # The part with the piece before is the same seen from the other end.
-        before = self._convolution(densities[::-1])
-        return same, arb_mat([row[::-1] for row in before.tolist()[::-1]])
+        same, before = [], []
+        for s, _ in self.nodes:
+            same += self._moments(s, arb(0), s)
+            before += self._moments(1 + s, s, arb(1))
+        return (
+            arb_mat(order, order, same) * self._to_legendre,
+            arb_mat(order, order, before) * self._to_legendre,
+        )
 
-    def _convolution(self, density: list[arb]) -> arb_mat:
-        """Return the map from node values of f to those of the integral of g(y) f(s - y) to s."""
-        order = self.order
-        column = self._to_powers * arb_mat(order, 1, density)
-        grown = [arb.fac_ui(k) for k in range(2 * order)]
-        scaled = [x * y for x, y in zip(column.entries(), grown, strict=False)]
-        zero = arb(0)
-        rows = [
-            scaled[m - k - 1] * grown[k] / grown[m] if 0 < m - k <= order else zero
-            for m in range(2 * order)
-            for k in range(order)
-        ]
-        powers = [x for s, _ in self.nodes for x in _powers(s, 2 * order)]
-        product = arb_mat(2 * order, order, rows) * self._to_powers
-        return arb_mat(order, 2 * order, powers) * product
+    def _legendre(self, x: arb) -> list[arb]:
+        """Return P_0(x), P_1(x), ..., as many as there are nodes."""
+        values = [arb(1), x]
+        for k in range(1, self.order - 1):
+            one, two = self._ratios[k]
+            values.append(one * x * values[k] - two * values[k - 1])
+        return values[: self.order]
+
+    def _moments(self, s: arb, start: arb, stop: arb) -> list[arb]:
+        """Return the integrals of g(y) P_k(2 (s - y) - 1) over start < y < stop, all k."""
+        length = stop - start
+        total = [arb(0)] * self.order
+        for x, weight in self.nodes:
+            y = start + length * x
+            factor = length * weight * self._density(y)
+            row = self._legendre(2 * (s - y) - 1)
+            total = [a + factor * b for a, b in zip(total, row, strict=True)]
+        return total
 
     def _finish(self, pieces: arb_mat, atoms: list[arb]) -> None:
         """Keep atoms, densities and masses under P and Q."""
@@ -193,19 +200,40 @@ class Pieces:
             order, n, [pieces[i, j] * grown[j] * within[i] for i in range(order) for j in range(n)]
         )
         self.atoms = atoms, [mass * scale for mass, scale in zip(atoms, grown, strict=True)]
-        # Densities of s on each piece; their integrals from 0 to s.
-        self.densities = _columns(self._to_powers * pieces), _columns(self._to_powers * values_q)
-        self.integrals = tuple([poly.integral() for poly in law] for law in self.densities)
+        # Densities of s on each piece, and their integrals from 0 to s.
+        self._densities = [_columns(self._to_legendre * law) for law in (pieces, values_q)]
+        self._integrals = [[_integral(series) for series in law] for law in self._densities]
         self._below, self._above = [], []
         for law in (0, 1):
-            one = arb(1)
-            parts = [poly(one) for poly in self.integrals[law]]
+            parts = [series[0] for series in self._densities[law]]
             below, above = [arb(0)], [arb(0)]
             for j in range(n):
                 below.append(below[-1] + self.atoms[law][j] + parts[j])
                 above.append(above[-1] + self.atoms[law][n - j] + parts[n - 1 - j])
             self._below.append(below)
             self._above.append(above[::-1])
+
+    def density(self, law: int, j: int, s: arb) -> arb:
+        """Return the density of s on a piece, under P (0) or Q (1)."""
+        return self._sum(self._densities[law][j], s)
+
+    def _sum(self, series: list[arb], s: arb) -> arb:
+        """Return a sum of Legendre polynomials of 2 s - 1, by Clenshaw's recurrence."""
+        x, one, two = 2 * s - 1, arb(0), arb(0)
+        for k in range(len(series) - 1, 0, -1):
+            one, two = series[k] + self._ratios[k][0] * x * one - self._ratios[k + 1][1] * two, one
+        return series[0] + x * one - two / 2
+
+    def atoms_and_nodes(self) -> tuple[list[arb], list[arb], list[arb]]:
+        """Return masses under P and Q and losses of the atoms, and of nodes for the density."""
+        p, q = (list(masses) for masses in self.atoms)
+        losses = list(self.knots)
+        for j, knot in enumerate(self.knots[:-1]):
+            for s, weight in self.nodes:
+                p.append(weight * self.density(0, j, s))
+                q.append(weight * self.density(1, j, s))
+                losses.append(knot + s * self.width)
+        return p, q, losses
 
     def masses(self, c: arb) -> Point:
         """Return masses at a threshold."""
@@ -227,43 +255,27 @@ class Pieces:
             return above[0] + atoms[0], arb(0), arb(0)
         if j >= self.steps:
             return arb(0), arb(0), below[-1] + atoms[-1]
-        part = self.integrals[law][j](s)
+        part = self._sum(self._integrals[law][j], s)
         upto = below[j] + atoms[j] + part
         return above[j] - part, arb(0), upto
 
 
-def _legendre(x: arb, count: int) -> list[arb]:
-    """Return P_0(x), P_1(x), ..."""
-    values = [arb(1), x]
-    for k in range(1, count - 1):
-        values.append(((2 * k + 1) * x * values[k] - k * values[k - 1]) / (k + 1))
-    return values[:count]
-
-
-def _powers(x: arb, count: int) -> list[arb]:
-    values = [arb(1)]
-    for _ in range(count - 1):
-        values.append(values[-1] * x)
-    return values
-
-
-def _shifted_legendre(count: int) -> arb_mat:
-    """Return the matrix from factors of P_k(2 s - 1) to those of powers of s."""
-    return arb_mat(
-        count,
-        count,
-        [
-            arb(fmpz((-1) ** (k + i) * math.comb(k, i) * math.comb(k + i, i)))
-            for i in range(count)
-            for k in range(count)
-        ],
-    )
-
-
-def _columns(matrix: arb_mat) -> list[arb_poly]:
-    rows, columns = matrix.nrows(), matrix.ncols()
+def _columns(matrix: arb_mat) -> list[list[arb]]:
+    columns = matrix.ncols()
     entries = matrix.entries()
-    return [arb_poly([entries[i * columns + j] for i in range(rows)]) for j in range(columns)]
+    return [entries[j::columns] for j in range(columns)]
+
+
+def _integral(series: list[arb]) -> list[arb]:
+    """Return the Legendre series of the integral from 0 to s of one in 2 s - 1."""
+    result = [arb(0)] * (len(series) + 1)
+    result[0] += series[0] / 2
+    result[1] += series[0] / 2
+    for k in range(1, len(series)):
+        part = series[k] / (2 * (2 * k + 1))
+        result[k + 1] += part
+        result[k - 1] -= part
+    return result
 
 
 def _padded(entries: list[arb], rows: int, columns: int, *, after: bool) -> list[arb]:
