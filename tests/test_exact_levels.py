@@ -83,3 +83,12 @@ def test_a_level_whose_complement_is_rounded() -> None:
     truth = 1 - Fraction(alpha) * 10**10
     assert Fraction(found.lower) <= truth <= Fraction(found.upper)
     assert abs(found.value / float(truth) - 1) < 1e-7
+
+
+def test_beta_between_two_doubles_at_its_largest() -> None:
+    """1 - α is rounded; β may lie between that and 1 - α itself."""
+    mechanism = pe.dp_sgd(0.2255304212833306, 0.0006490157215432952, 1)
+    alpha = 2.249140653744654e-14
+    gamma = pe.gamma_bound(mechanism, alpha, adjacency="remove", method="lattice")
+    beta = pe.trade_off(mechanism, alpha, adjacency="remove", method="lattice", bounds=True)
+    assert Fraction(beta.lower) <= 1 - Fraction(gamma) <= Fraction(beta.upper)

@@ -56,7 +56,9 @@ class ThresholdQuestions:
                 off = (error * exact + SUBNORMAL) * (shown > 0.0 and hidden > 0.0)
                 value[nothing] = exact
                 lower[nothing], upper[nothing] = exact - off, exact + off
-        rest, engines = 1.0 - alpha, names(self._engine, size)
+        engines = names(self._engine, size)
+        rest = 1.0 - alpha
+        rest = np.where(1.0 - rest == alpha, rest, np.minimum(np.nextafter(rest, 2.0), 1.0))
         return Curve(
             _clipped(Answer(beta, found.beta_lower, found.beta_upper, engines), 0.0 * rest, rest),
             _clipped(Answer(gamma, found.gamma_lower, found.gamma_upper, engines), alpha, 1.0),
