@@ -1,7 +1,7 @@
 """The ground truth: time for digits, and the error that is left."""
 
 from pyengine import reference
-from pyengine.mechanisms import LaplaceMechanism, dp_sgd
+from pyengine.mechanisms import GenericMechanism, LaplaceMechanism, dp_sgd
 from pyengine.reference import pairs
 
 WORKFLOWS = {
@@ -40,3 +40,30 @@ class Laplace:
     def time_delta(self):
         pairs._pair.cache_clear()
         reference.delta(self.mechanism, "1.7")
+
+
+class Mixed:
+    """γ of compositions of different mechanisms, to 30 digits."""
+
+    params = ("generic", "laplace", "substituted")
+    param_names = ("beside",)
+
+    def setup(self, beside):
+        run = dp_sgd("1", "0.01", 1000)
+        others = {
+            "generic": GenericMechanism("1/2", "1e-6").composed(3),
+            "laplace": LaplaceMechanism("2"),
+        }
+        self.adjacency = "substitute" if beside == "substituted" else "add"
+        self.mechanism = run + others[beside] if beside in others else run
+
+    def _gamma(self):
+        pairs._pair.cache_clear()
+        pairs._substituted_pair.cache_clear()
+        return reference.gamma_bound(self.mechanism, "1e-3", adjacency=self.adjacency)
+
+    def time_gamma(self, beside):
+        self._gamma()
+
+    def track_digits(self, beside):
+        return self._gamma().digits

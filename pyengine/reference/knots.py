@@ -268,8 +268,11 @@ class _TradeOff:
 
 def _profile(law: KnotLaw, epsilon: arb, sign: int) -> arb:
     """Return H_{exp(epsilon)}(A || B); an atom at the threshold adds nothing."""
-    there, scale = _faced(law.masses(-sign * epsilon), sign), epsilon.exp()
-    value = there.a_below - scale * there.b_below + spread(there.a_at - scale * there.b_at)
+    c, scale = -sign * epsilon, epsilon.exp()
+    there = _faced(law.masses(c), sign)
+    value = there.a_below - scale * there.b_below
+    if there.a_at != 0 and not any(c == knot for knot in law.knots):
+        value += spread(there.a_at - scale * there.b_at)  # the atom is close, or not even that
     return value.max(arb(0)) if value.overlaps(arb(0)) else value
 
 

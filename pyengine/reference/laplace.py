@@ -97,13 +97,17 @@ class Spline:
         else:
             p_below, p_at = self._below(c, k), arb(0)
             q_above, q_at = self._below(-c, last + 1 - k), arb(0)
-        return Point(1 - p_below - p_at, p_at, p_below, q_above, q_at, 1 - q_above - q_at)
+        p_above = 1 - p_below - p_at if k < last or not at else arb(0)
+        q_below = 1 - q_above - q_at if k > 0 or not at else arb(0)
+        return Point(p_above, p_at, p_below, q_above, q_at, q_below)
 
     def _tails_at_knot(self, k: int) -> tuple[arb, arb]:
         return self._below(self.knots[k], k), self.atoms[k]
 
     def _below(self, c: arb, count: int) -> arb:
         """Return P(S < c) with c above so many knots."""
+        if count == len(self.knots):
+            return arb(1)
         total = arb(0)
         for x, (whole, upper) in zip(self.knots[:count], self.sums[:count], strict=True):
             y = (c - x) / 2

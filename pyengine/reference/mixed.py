@@ -139,7 +139,7 @@ class JoinedSource:
     def law(self, depth: float, variant: int) -> KnotLaw:
         """Return the law at the working precision."""
         rest = self.rest.law(depth, variant)
-        steps, knots = self.first.steps, len(rest.knots)
+        steps, knots = self.first.pieces, len(rest.knots)
         order = self.first.order(depth, variant)
         _check((steps + 1) * knots, (steps + knots) * order * rest.cost)
         return Joined(self.first.law(depth, variant), rest)
@@ -169,7 +169,7 @@ class Joined:
 
     def __init__(self, first: Pieces, rest: KnotLaw) -> None:
         self.first, self.rest = first, rest
-        self.cost = (first.steps + len(rest.knots)) * first.order * rest.cost
+        self.cost = (first.pieces + len(rest.knots)) * first.order * rest.cost
 
     @cached_property
     def knots(self) -> list[arb]:
@@ -182,7 +182,7 @@ class Joined:
         total = [arb(0)] * 6
         for p, q, knot in zip(*first.atoms, first.knots, strict=True):
             _add(total, self.rest.masses(c - knot), p, q)
-        for j in range(first.steps):
+        for j in range(first.pieces):
             for low, high in self._parts(j, c):
                 for s, weight in first.nodes:
                     place = low + (high - low) * s

@@ -34,6 +34,10 @@ from pyengine.reference.normal_source import NormalSource
 from pyengine.reference.piecewise import PiecesSource
 from pyengine.reference.smooth import MixedLaw, SmoothMixture
 from pyengine.reference.solve import Continuous
+from pyengine.reference.substituted_law import (
+    SubstitutedGaussianLaw,
+    SubstitutedNormalSource,
+)
 
 __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
 
@@ -49,6 +53,7 @@ Additive = (
 SYMMETRIC = (*Additive, RandomizedResponse, GenericMechanism)
 Number = float | Fraction
 Finite = list[tuple[Callable[[], Masses], int]]
+Laplace = list[PiecesSource]
 
 
 def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
@@ -91,13 +96,7 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
             "no ground truth for several steps without replacement under substitution: which data "
             "sets are the worst is not known"
         )
-    if any(isinstance(step, PoissonSampled) for step, _ in steps):
-        if not {type(_base(step)) for step, _ in steps} <= set(FINITE):
-            raise AccuracyError(
-                "no ground truth for Poisson sampling of continuous noise under substitution"
-            )
-        return Atoms([(partial(_substituted, step), n) for step, n in steps]), SIGNS["add"]
-    return (_pair(tuple((_doubled(step), n) for step, n in steps)) if steps else None), SIGNS["add"]
+    return (_substituted_pair(steps) if steps else None), SIGNS["add"]
 
 
 @lru_cache(maxsize=64)
@@ -106,40 +105,88 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
 
     Without replacement the record pushes another one out: the sensitivity is that of substitution.
     """
-    plain = [
-        (_doubled(_base(step)) if isinstance(step, SampledWithoutReplacement) else _base(step))
-        for step, _ in steps
-    ]
-    shares = [_share(step) for step, _ in steps]
-    rows = [(base, share, n) for base, share, (_, n) in zip(plain, shares, steps, strict=True)]
-    gaussian = [Phase(_noise(b), s, n) for b, s, n in rows if isinstance(b, GaussianMechanism)]
-    laplace = [(_noise(b), s, n) for b, s, n in rows if isinstance(b, LaplaceMechanism)]
-    finite: Finite = [(partial(_masses, b, s), n) for b, s, n in rows if isinstance(b, FINITE)]
-    if len(gaussian) + len(laplace) + len(finite) < len(rows):
-        raise AccuracyError(
-            "no ground truth for mechanisms of distributions or functions in double precision"
-        )
-    if gaussian:
-        law = GaussianLaw(tuple(gaussian))
-        if not laplace and not finite:
-            return Continuous(law)
-        if not laplace and closed_form.applies(tuple(gaussian)):
-            return Knotted(MixedSource(finite, NormalSource(tuple(gaussian))))
-        return SmoothMixture(MixedLaw(law, finite, [PiecesSource(*row) for row in laplace]))
+    gaussian: list[Phase] = []
+    laplace: Laplace = []
+    finite: Finite = []
+    for step, number in steps:
+        base, share = _base(step), _share(step)
+        base = _doubled(base) if isinstance(step, SampledWithoutReplacement) else base
+        if isinstance(base, GaussianMechanism):
+            gaussian.append(Phase(base.noise_multiplier, share, number))
+        elif isinstance(base, LaplaceMechanism):
+            laplace.append(_laplace_part(base, share, number, substituted=False))
+        else:
+            finite.append((partial(_masses, _finite(base), share), number))
+    if not gaussian:
+        return _without_gaussian(laplace, finite)
+    phases = tuple(gaussian)
+    if finite and not laplace and closed_form.applies(phases):
+        return Knotted(MixedSource(finite, NormalSource(phases)))
+    return _with_gaussian(GaussianLaw(phases), laplace, finite)
+
+
+@lru_cache(maxsize=64)
+def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
+    """Return the pair of steps, sampled or not, in which a record takes the place of another."""
+    gaussian: list[tuple[Number, Number, int]] = []
+    laplace: Laplace = []
+    finite: Finite = []
+    for step, number in steps:
+        base, share = _base(step), _share(step)
+        plain = _doubled(base) if share == 1 else base
+        if isinstance(plain, GaussianMechanism):
+            gaussian.append((plain.noise_multiplier, share, number))
+        elif isinstance(plain, LaplaceMechanism):
+            laplace.append(_laplace_part(plain, share, number, substituted=share != 1))
+        elif isinstance(step, PoissonSampled):
+            finite.append((partial(_substituted, step), number))
+        else:
+            finite.append((partial(_masses, _finite(plain), share), number))
+    if not gaussian:
+        return _without_gaussian(laplace, finite)
+    if all(share == 1 for _, share, _ in gaussian):
+        phases = tuple(Phase(*row) for row in gaussian)
+        if finite and not laplace:
+            return Knotted(MixedSource(finite, NormalSource(phases)))
+        return _with_gaussian(GaussianLaw(phases), laplace, finite)
+    if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
+        source = SubstitutedNormalSource(*gaussian[0][:2])
+        return Knotted(MixedSource(finite, source) if finite else source)
+    return _with_gaussian(SubstitutedGaussianLaw(tuple(gaussian)), laplace, finite)
+
+
+def _with_gaussian(
+    law: GaussianLaw | SubstitutedGaussianLaw, laplace: Laplace, finite: Finite
+) -> Pair:
+    if not laplace and not finite:
+        return Continuous(law)
+    return SmoothMixture(MixedLaw(law, finite, laplace))
+
+
+def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
     if not laplace:
         return Atoms(finite)
-    source = _laplace(laplace)
-    return Knotted(MixedSource(finite, source) if finite else source)
-
-
-def _laplace(rows: list[tuple[Number, Number, int]]) -> Source:
-    """Return what makes the law of Laplace steps, sampled or not."""
-    whole = [(noise, n) for noise, share, n in rows if share == 1]
-    sampled = [PiecesSource(*row) for row in rows if row[1] != 1]
+    whole = [(part.noise, part.steps) for part in laplace if part.probability == 1]
+    sampled = [part for part in laplace if part.probability != 1]
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
     for one in sampled:
         source = JoinedSource(one, source)
-    return source
+    return Knotted(MixedSource(finite, source) if finite else source)
+
+
+def _laplace_part(
+    base: LaplaceMechanism, share: Number, steps: int, *, substituted: bool
+) -> PiecesSource:
+    return PiecesSource(base.noise_multiplier, share, steps, substituted=substituted)
+
+
+def _finite(base: Step) -> Step:
+    if not isinstance(base, FINITE):
+        raise AccuracyError(
+            "no ground truth for mechanisms made of distributions or functions: they are in double "
+            f"precision, got {base!r}"
+        )
+    return base
 
 
 def _base(step: Step) -> Step:
@@ -155,11 +202,6 @@ def _share(step: Step) -> Number:
     if isinstance(step, SampledWithoutReplacement):
         return Fraction(step.batch_size, step.dataset_size)
     return 1.0
-
-
-def _noise(step: Step) -> Number:
-    assert isinstance(step, GaussianMechanism | LaplaceMechanism)
-    return step.noise_multiplier
 
 
 def _doubled(step: Step) -> Step:

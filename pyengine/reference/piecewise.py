@@ -38,26 +38,29 @@ class PiecesSource:
         Of every step; probability in (0, 1].
     steps : int
         Number of steps.
+    substituted : bool
+        Whether another record takes the record's place, in (0, 1) only.
     """
 
     certified = False
 
-    def __init__(self, noise: float | Fraction, probability: float | Fraction, steps: int) -> None:
-        if steps > MOST_STEPS:
-            raise AccuracyError(
-                f"no ground truth for more than {MOST_STEPS} sampled Laplace steps of one kind, "
-                f"got {steps}"
-            )
+    def __init__(
+        self,
+        noise: float | Fraction,
+        probability: float | Fraction,
+        steps: int,
+        *,
+        substituted: bool = False,
+    ) -> None:
         self.noise, self.probability, self.steps = noise, probability, steps
+        self.substituted = substituted
+        self.pieces = 2 * steps if substituted else steps
 
     def order(self, depth: float, variant: int = 0) -> int:
         """Return how many nodes resolve the density, whose singularity lies left of its range."""
-        mu, p = 1 / float(self.noise), float(self.probability)
         rate = SMOOTH
         if self.probability < 1:
-            rest = float(1 - Fraction(self.probability))
-            width = mu + math.log((rest * math.exp(-mu) + p) / (rest + p * math.exp(-mu)))
-            away = math.log1p(p / rest * math.exp(-mu)) / width
+            away = self._singularity()
             rate = min(rate, 1 + 2 * away + 2 * (away * (1 + away)) ** 0.5)
         order = int((depth + 6) * 2.303 / math.log(rate)) + 12 if rate > 1 else MOST_ORDER + 1
         if order > MOST_ORDER:
@@ -67,6 +70,14 @@ class PiecesSource:
             )
         return order + 9 * variant
 
+    def _singularity(self) -> float:
+        """Return how far from a piece its density is singular, relative to its width."""
+        mu, p = 1 / float(self.noise), float(self.probability)
+        rest = float(1 - Fraction(self.probability))
+        start = rest + p * math.exp(-mu)
+        width = mu + math.log((rest * math.exp(-mu) + p) / start)
+        return math.log(start / rest) / width
+
     def bits(self, depth: float, variant: int) -> int:
         """Return the working precision for a depth in decimal digits."""
         # The radii of recurrences grow by 1.3 bits for each degree.
@@ -74,21 +85,87 @@ class PiecesSource:
 
     def law(self, depth: float, variant: int) -> Pieces:
         """Return the law at the working precision."""
-        return Pieces(self.noise, self.probability, self.steps, self.order(depth, variant))
+        if self.pieces > MOST_STEPS:
+            raise AccuracyError(
+                f"no ground truth for more than {MOST_STEPS} Laplace steps of one kind where some "
+                f"are sampled, or {MOST_STEPS // 2} under substitution, got {self.steps}"
+            )
+        return Pieces(self._step(), self.steps, self.order(depth, variant))
+
+    def _step(self) -> SampledStep | SubstitutedStep:
+        return (SubstitutedStep if self.substituted else SampledStep)(self.noise, self.probability)
 
     def ends(self) -> tuple[arb, arb]:
         """Return the smallest and the largest loss."""
-        low, high = _range(1 / exact(self.noise), self.probability)
-        return self.steps * low, self.steps * high
+        step = self._step()
+        low = self.steps * step.low
+        return low, low + self.pieces * step.width
 
     def infinite(self) -> tuple[arb, arb]:
         """Return the masses that only P, and only Q, has."""
         return arb(0), arb(0)
 
 
-def _range(mu: arb, probability: float | Fraction) -> tuple[arb, arb]:
-    p, rest = exact(probability), exact(1 - Fraction(probability))
-    return (rest + p * (-mu).exp()).log(), (rest + p * mu.exp()).log()
+class SampledStep:
+    """One sampled step without and with a record.
+
+    Parameters
+    ----------
+    noise, probability : float or Fraction
+        Probability in (0, 1].
+
+    Attributes
+    ----------
+    low, width : arb
+        The smallest loss and the width of each piece of the density.
+    atoms : list of arb
+        Masses under P where the loss is smallest, a piece further, and so on.
+    """
+
+    def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
+        self.mu, self.p = 1 / exact(noise), exact(probability)
+        self.rest = exact(1 - Fraction(probability))
+        self.low = (self.rest + self.p * (-self.mu).exp()).log()
+        self.width = (self.rest + self.p * self.mu.exp()).log() - self.low
+        self.atoms = [arb(1) / 2, (-self.mu).exp() / 2]
+
+    def density(self, piece: int, s: arb) -> arb:  # noqa: ARG002 - there is one
+        """Return the density of (L - low) / width at s in (0, 1), under P."""
+        grown = (self.low + s * self.width).exp()
+        excess = grown - self.rest
+        odds = excess / self.p  # exp(l)
+        return self.width * grown / excess / (odds.sqrt() * (self.mu / 2).exp() * 4)
+
+
+class SubstitutedStep:
+    """One sampled step with one record at -1 and another one at 1, in sensitivities.
+
+    With w = exp(-mu), P = (1 - p) Lap(0) + p Lap(-1) and Q its mirror image, the loss is constant
+    beyond -1 and 1, and (1 - p + p w) e^L = 1 - p + p w e^(2 mu x) for 0 < x < 1.
+
+    Parameters
+    ----------
+    noise, probability : float or Fraction
+        Probability in (0, 1).
+    """
+
+    def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
+        mu, self.p = 1 / exact(noise), exact(probability)
+        self.rest = exact(1 - Fraction(probability))
+        self.w = (-mu).exp()
+        self.start = self.rest + self.p * self.w
+        self.width = ((self.rest + self.p / self.w) / self.start).log()
+        self.low = -self.width
+        self.atoms = [(self.rest * self.w + self.p) / 2, arb(0), self.w * self.start / 2]
+
+    def density(self, piece: int, s: arb) -> arb:
+        """Return the density of L / width + 1 - piece at s in (0, 1), under P."""
+        loss = (s if piece else 1 - s) * self.width
+        grown = self.start * loss.exp()
+        excess = grown - self.rest
+        right = self.width * self.start * (self.p * self.w / excess).sqrt() * grown / excess / 4
+        # Q's density at a loss is P's at minus that loss.
+        return right if piece else right * loss.exp()
 
 
 class Pieces:
@@ -96,8 +173,8 @@ class Pieces:
 
     Parameters
     ----------
-    noise, probability : float or Fraction
-        Of every step; probability in (0, 1].
+    step : SampledStep or SubstitutedStep
+        Any of the equal steps.
     steps : int
         Number of steps.
     order : int
@@ -106,50 +183,51 @@ class Pieces:
 
     cost = 1
 
-    def __init__(
-        self, noise: float | Fraction, probability: float | Fraction, steps: int, order: int
-    ) -> None:
-        self.steps, self.order = steps, order
-        mu, self.p = 1 / exact(noise), exact(probability)
-        self.rest = exact(1 - Fraction(probability))
-        self.mu = mu
-        self.low, high = _range(mu, probability)
-        self.width = high - self.low
-        self.start = steps * self.low
+    def __init__(self, step: SampledStep | SubstitutedStep, steps: int, order: int) -> None:
+        self.order, self._step = order, step
+        each = len(step.atoms) - 1
+        self.pieces = steps * each
+        self.width, self.start = step.width, steps * step.low
         self.nodes = [
             ((1 + x) / 2, weight / 2)
             for x, weight in (
                 arb.legendre_p_root(order, k, weight=True) for k in range(order - 1, -1, -1)
             )
         ]
-        atom_low, atom_high = arb(1) / 2, (-mu).exp() / 2
-        same, before = self._maps()
-        step_density = arb_mat(order, 1, [self._density(s) for s, _ in self.nodes])
+        self._prepare()
+        maps = [self._maps(piece) for piece in range(each)]
+        densities = [
+            arb_mat(order, 1, [step.density(piece, s) for s, _ in self.nodes])
+            for piece in range(each)
+        ]
         atoms = [arb(1)]
         pieces = arb_mat(order, 0)
         for n in range(steps):
-            columns = [pieces[i, j] for i in range(order) for j in range(n)]
-            here = arb_mat(order, n + 1, _padded(columns, order, n, after=True))
-            left = arb_mat(order, n + 1, _padded(columns, order, n, after=False))
-            row = arb_mat(1, n + 1, atoms)
-            pieces = atom_low * here + atom_high * left + same * here + before * left
-            pieces += step_density * row
+            count = (n + 1) * each
+            shifted = [_shifted(pieces, count, k) for k in range(each + 1)]
+            new = arb_mat(order, count)
+            for k, mass in enumerate(step.atoms):
+                new += mass * shifted[k]
+            for k, (same, before) in enumerate(maps):
+                new += same * shifted[k] + before * shifted[k + 1]
+                row = [arb(0)] * k + atoms + [arb(0)] * (each - 1 - k)
+                new += densities[k] * arb_mat(1, count, row)
+            pieces = new
             atoms = [
-                (atom_low * atoms[j] if j <= n else arb(0))
-                + (atom_high * atoms[j - 1] if j > 0 else arb(0))
-                for j in range(n + 2)
+                sum(
+                    (
+                        mass * atoms[j - k]
+                        for k, mass in enumerate(step.atoms)
+                        if 0 <= j - k <= n * each
+                    ),
+                    arb(0),
+                )
+                for j in range(count + 1)
             ]
         self._finish(pieces, atoms)
 
-    def _density(self, s: arb) -> arb:
-        """Return the density of (L - a) / D at s in (0, 1), under P."""
-        grown = (self.low + s * self.width).exp()
-        excess = grown - self.rest
-        odds = excess / self.p  # exp(l)
-        return self.width * grown / excess / (odds.sqrt() * (self.mu / 2).exp() * 4)
-
-    def _maps(self) -> tuple[arb_mat, arb_mat]:
-        """Return the maps of node values on a piece, and on the one before it, by convolution."""
+    def _prepare(self) -> None:
+        """Keep what Legendre polynomials need."""
         order = self.order
         self._ratios = [(arb(2 * k + 1) / (k + 1), arb(k) / (k + 1)) for k in range(order + 2)]
         at_nodes = [self._legendre(2 * s - 1) for s, _ in self.nodes]
@@ -162,10 +240,17 @@ class Pieces:
                 for row, (_, weight) in zip(at_nodes, self.nodes, strict=True)
             ],
         )
+
+    def _maps(self, piece: int) -> tuple[arb_mat, arb_mat]:
+        """Return what convolution with a piece of a step does to the node values of a piece.
+
+        The first map is into the piece where both begin, the second into the one after it.
+        """
+        order = self.order
         same, before = [], []
         for s, _ in self.nodes:
-            same += self._moments(s, arb(0), s)
-            before += self._moments(1 + s, s, arb(1))
+            same += self._moments(piece, s, arb(0), s)
+            before += self._moments(piece, 1 + s, s, arb(1))
         return (
             arb_mat(order, order, same) * self._to_legendre,
             arb_mat(order, order, before) * self._to_legendre,
@@ -179,20 +264,20 @@ class Pieces:
             values.append(one * x * values[k] - two * values[k - 1])
         return values[: self.order]
 
-    def _moments(self, s: arb, start: arb, stop: arb) -> list[arb]:
+    def _moments(self, piece: int, s: arb, start: arb, stop: arb) -> list[arb]:
         """Return the integrals of g(y) P_k(2 (s - y) - 1) over start < y < stop, all k."""
         length = stop - start
         total = [arb(0)] * self.order
         for x, weight in self.nodes:
             y = start + length * x
-            factor = length * weight * self._density(y)
+            factor = length * weight * self._step.density(piece, y)
             row = self._legendre(2 * (s - y) - 1)
             total = [a + factor * b for a, b in zip(total, row, strict=True)]
         return total
 
     def _finish(self, pieces: arb_mat, atoms: list[arb]) -> None:
         """Keep atoms, densities and masses under P and Q."""
-        n, order = self.steps, self.order
+        n, order = self.pieces, self.order
         self.knots = [self.start + j * self.width for j in range(n + 1)]
         grown = [knot.exp() for knot in self.knots]
         within = [(s * self.width).exp() for s, _ in self.nodes]
@@ -240,7 +325,7 @@ class Pieces:
         place = (c - self.start) / self.width
         j = math.floor(float(place.mid()) + 0.5)
         away = place - j
-        if 0 <= j <= self.steps and away.overlaps(arb(0)):
+        if 0 <= j <= self.pieces and away.overlaps(arb(0)):
             return Point(*(mass for law in (0, 1) for mass in self._at(law, j)))
         j = j if away > 0 else j - 1
         return Point(*(mass for law in (0, 1) for mass in self._inside(law, j, place - j)))
@@ -253,7 +338,7 @@ class Pieces:
         below, above, atoms = self._below[law], self._above[law], self.atoms[law]
         if j < 0:
             return above[0] + atoms[0], arb(0), arb(0)
-        if j >= self.steps:
+        if j >= self.pieces:
             return arb(0), arb(0), below[-1] + atoms[-1]
         part = self._sum(self._integrals[law][j], s)
         upto = below[j] + atoms[j] + part
@@ -278,10 +363,10 @@ def _integral(series: list[arb]) -> list[arb]:
     return result
 
 
-def _padded(entries: list[arb], rows: int, columns: int, *, after: bool) -> list[arb]:
-    """Return the entries of a matrix with a column of zeros put before or after the others."""
-    result = []
-    for i in range(rows):
-        row = entries[i * columns : (i + 1) * columns]
-        result += [*row, arb(0)] if after else [arb(0), *row]
-    return result
+def _shifted(matrix: arb_mat, columns: int, by: int) -> arb_mat:
+    """Return a matrix moved to the right among so many columns, zero elsewhere."""
+    own = matrix.ncols()
+    before, after = [arb(0)] * by, [arb(0)] * (columns - by - own)
+    entries = matrix.entries()
+    rows = (entries[i * own : (i + 1) * own] for i in range(matrix.nrows()))
+    return arb_mat(matrix.nrows(), columns, [x for row in rows for x in (*before, *row, *after)])

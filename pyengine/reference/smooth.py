@@ -24,11 +24,11 @@ from pyengine.reference.atoms import composed
 from pyengine.reference.balls import exact, log_magnitude, precision, spread
 from pyengine.reference.cumulants import Array, Cumulants
 from pyengine.reference.finite import Masses
-from pyengine.reference.gaussian import Phase
 from pyengine.reference.gaussian_law import GaussianLaw
 from pyengine.reference.piecewise import PiecesSource
 from pyengine.reference.six import Six
 from pyengine.reference.solve import Continuous, Local
+from pyengine.reference.substituted_law import SubstitutedGaussianLaw
 
 __all__ = ["SmoothMixture"]
 
@@ -62,19 +62,19 @@ class _Atoms:
 class _MixedCumulants(Cumulants):
     """Cumulants of Gaussian steps and atoms, in double precision."""
 
-    def __init__(self, phases: tuple[Phase, ...], log_p: Array, losses: Array) -> None:
-        super().__init__(phases)
+    def __init__(self, inner: Cumulants, log_p: Array, losses: Array) -> None:
+        self.inner, self.shift = inner, inner.shift
         self.log_p, self.atoms = log_p, losses
 
     def value(self, tilt: float) -> float:
         """Return K(tilt)."""
         exponent = self.log_p + tilt * self.atoms
         top = float(exponent.max())
-        return super().value(tilt) + top + math.log(float(np.sum(np.exp(exponent - top))))
+        return self.inner.value(tilt) + top + math.log(float(np.sum(np.exp(exponent - top))))
 
     def mean_variance(self, tilt: float) -> tuple[float, float]:
         """Return K'(tilt) and K''(tilt)."""
-        mean, variance = super().mean_variance(tilt)
+        mean, variance = self.inner.mean_variance(tilt)
         exponent = self.log_p + tilt * self.atoms
         weight = np.exp(exponent - exponent.max())
         weight /= weight.sum()
@@ -87,7 +87,7 @@ class MixedLaw:
 
     Parameters
     ----------
-    gaussian : GaussianLaw
+    gaussian : GaussianLaw or SubstitutedGaussianLaw
         The Gaussian steps.
     finite : list of (callable, int)
         What returns the masses of a finite step at the working precision, with its number of steps.
@@ -95,7 +95,12 @@ class MixedLaw:
         Laplace steps, sampled or not, by kind.
     """
 
-    def __init__(self, gaussian: GaussianLaw, finite: Finite, laplace: list[PiecesSource]) -> None:
+    def __init__(
+        self,
+        gaussian: GaussianLaw | SubstitutedGaussianLaw,
+        finite: Finite,
+        laplace: list[PiecesSource],
+    ) -> None:
         self.gaussian, self.finite, self.laplace = gaussian, finite, laplace
         self._last: tuple[float, float, Local] | None = None
 
@@ -133,7 +138,7 @@ class MixedLaw:
         atoms = self.atoms(ROUGH, 0, self._bits(ROUGH, 0))
         log_p = np.array([log_magnitude(p) for p in atoms.p])
         losses = np.array([float(loss.mid()) for loss in atoms.losses])
-        return _MixedCumulants(self.gaussian.phases, log_p, losses)
+        return _MixedCumulants(self.gaussian.cumulants, log_p, losses)
 
     def lowest(self) -> arb | None:
         """Return the infimum of the loss; None if there is none."""

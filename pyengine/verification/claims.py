@@ -190,7 +190,7 @@ def _special(number: int, row: Mapping[str, Any], function: str, doubles: bool) 
         for key, cell in row.items()
         if key not in ("question", "argument", "at", *NUMBERS, *SILENT, "workflow")
     }
-    made = special(function, rest)
+    made = special(function, rest, str(row.get("workflow") or ""))
     words = ", ".join(f"{key} {value}" for key, value in made.parameters)
     at = argument_of(function, row["at"])
     return Claim(
