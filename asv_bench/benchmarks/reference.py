@@ -1,5 +1,7 @@
 """The ground truth: time for digits, and the error that is left."""
 
+from typing import ClassVar
+
 from pyengine import reference
 from pyengine.mechanisms import GenericMechanism, LaplaceMechanism, dp_sgd
 from pyengine.reference import pairs
@@ -28,6 +30,30 @@ class Gamma:
 
     def track_digits(self, workflow):
         value = reference.gamma_bound(self.mechanism, self.kappa)
+        return value.digits if value.certified else 0.0
+
+
+class Few:
+    """Few steps, where the transform falls slowly: each question to 30 digits."""
+
+    params = (["gamma_bound", "trade_off", "delta", "epsilon"], [2, 10, 30])
+    param_names = ("question", "steps")
+    LEVELS: ClassVar = {
+        "gamma_bound": "1e-2",
+        "trade_off": "0.1",
+        "delta": "0.5",
+        "epsilon": "1e-6",
+    }
+
+    def setup(self, question, steps):
+        self.mechanism = dp_sgd("0.8", "0.02", steps)
+
+    def time_question(self, question, steps):
+        pairs._pair.cache_clear()
+        getattr(reference, question)(self.mechanism, self.LEVELS[question])
+
+    def track_digits(self, question, steps):
+        value = getattr(reference, question)(self.mechanism, self.LEVELS[question])
         return value.digits if value.certified else 0.0
 
 

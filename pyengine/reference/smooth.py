@@ -102,7 +102,7 @@ class MixedLaw:
         laplace: list[PiecesSource],
     ) -> None:
         self.gaussian, self.finite, self.laplace = gaussian, finite, laplace
-        self._last: tuple[float, float, Local] | None = None
+        self._last: tuple[arb, float, Local] | None = None
 
     def atoms(self, depth: float, variant: int, bits: int) -> _Atoms:
         """Return all that is not Gaussian as atoms."""
@@ -156,22 +156,22 @@ class MixedLaw:
         one = composed([(make(), steps) for make, steps in self.finite])
         return one.only_p, one.only_q
 
-    def guess(self, name: str, log_target: float) -> float:
+    def guess(self, name: str, log_target: float) -> arb:
         """Return a threshold at which a quantity has about the given logarithm."""
         if name.startswith("h_"):
             tail = "q_above" if name == "h_qp" else "p_below"
             name, log_target = tail, min(log_target, -1e-3)
-        return self.cumulants.threshold(name, log_target) + self.cumulants.shift
+        return arb(self.cumulants.threshold(name, log_target) + self.cumulants.shift)
 
-    def near(self, c: float, depth: float) -> Local:
+    def near(self, c: arb, depth: float) -> Local:
         """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
         if self._last is not None and self._last[0] == c and self._last[1] >= depth:
             return self._last[2]
         cumulants = self.cumulants
-        tilt = cumulants.saddle(c - cumulants.shift)
+        tilt = cumulants.saddle(float(c) - cumulants.shift)
         inner = self.gaussian.cumulants
-        middle = inner.mean_variance(tilt)[0] + inner.shift
-        local = _MixedLocal(self._sums(c, depth), self.gaussian.near(middle, depth + 3))
+        middle = arb(inner.mean_variance(tilt)[0] + inner.shift)
+        local = _MixedLocal(self._sums(float(c), depth), self.gaussian.around(middle, depth + 3))
         self._last = c, depth, local
         return local
 

@@ -191,18 +191,23 @@ class SubstitutedGaussianLaw:
         """Return the infimum of the loss: there is none."""
         return None
 
-    def guess(self, name: str, log_target: float) -> float:
+    def guess(self, name: str, log_target: float) -> arb:
         """Return a threshold at which a quantity has about the given logarithm."""
         if name.startswith("h_"):
             name, log_target = ("q_above" if name == "h_qp" else "p_below"), min(log_target, -1e-3)
-        return self.cumulants.threshold(name, log_target)
+        return arb(self.cumulants.threshold(name, log_target))
 
-    def near(self, c: float, depth: float) -> _Local:
+    def near(self, c: arb, depth: float) -> _Local:
         """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
-        if self._last is None or self._last[0] != c or self._last[1] < depth:
-            plans = _plans(_Cumulants(self.rows), c, depth)
-            self._last = c, depth, _Local([_Line(self.rows, plan) for plan in plans])
+        place = float(c)
+        if self._last is None or self._last[0] != place or self._last[1] < depth:
+            plans = _plans(_Cumulants(self.rows), place, depth)
+            self._last = place, depth, _Local([_Line(self.rows, plan) for plan in plans])
         return self._last[2]
+
+    def around(self, c: arb, depth: float) -> _Local:
+        """Prepare evaluation over a wide range of thresholds; as `near`."""
+        return self.near(c, depth)
 
 
 def _plans(cumulants: _Cumulants, c: float, depth: float) -> list[_Plan]:
