@@ -39,6 +39,13 @@ ESTIMATED = {
     "Gaussian, Laplace": pe.compose(GAUSSIAN, LAPLACE.composed(2)),
     "DP-SGD, sampled Laplace": pe.compose(MANY, SAMPLED),
     "DP-SGD, Laplace, response": pe.compose(MANY, LAPLACE, RESPONSE),
+    "1,000 sampled Laplace": pe.LaplaceMechanism("1").poisson_sampled("0.01").composed(1000),
+    "many kinds of Laplace": pe.compose(
+        pe.LaplaceMechanism("1").poisson_sampled("0.05").composed(500),
+        pe.LaplaceMechanism("2").poisson_sampled("0.01").composed(500),
+        pe.LaplaceMechanism("10"),
+        RESPONSE,
+    ),
 }
 QUESTIONS = (("gamma_bound", "1e-3"), ("trade_off", "0.3"), ("delta", "0.4"), ("epsilon", "0.02"))
 
@@ -76,6 +83,7 @@ SUBSTITUTED = {
     "few sampled Gaussian": pe.dp_sgd("1", "0.5", 5),
     "sampled and unsampled Gaussian": pe.compose(MANY, pe.GaussianMechanism("4")),
     "sampled Laplace": pe.LaplaceMechanism("3").poisson_sampled("0.1").composed(5),
+    "many sampled Laplace": pe.LaplaceMechanism("1").poisson_sampled("0.01").composed(1000),
     "sampled Gaussian, Laplace": pe.compose(pe.dp_sgd("2", "0.3", 60), pe.LaplaceMechanism("6")),
 }
 
@@ -222,6 +230,30 @@ def test_deep_levels() -> None:
         assert abs(free - (1 - mpmath.mpf("0.999") ** 3)) < mpmath.mpf("1e-39")
 
 
+def test_both_methods_for_many_laplace_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polynomials on pieces and the inversion of what is no atom, for the same steps."""
+    from pyengine.reference import pairs
+
+    run = pe.LaplaceMechanism("0.8").poisson_sampled("0.5").composed(100)
+
+    def answers() -> list[reference.Value]:
+        pairs._pair.cache_clear()
+        return [
+            getattr(reference, question)(run, at, adjacency=adjacency, digits=3)
+            for question, at in QUESTIONS
+            for adjacency in ("add", "remove")
+        ]
+
+    pieces = answers()
+    monkeypatch.setattr(pairs, "MOST_PIECES", 50)
+    inverted = answers()
+    pairs._pair.cache_clear()
+    for one, two in zip(pieces, inverted, strict=True):
+        assert one != two
+        assert abs(one - two) <= one.error + two.error
+        assert abs(one - two) < 1e-4 * one
+
+
 def test_what_is_refused() -> None:
     noisy = pe.compose(MANY, RESPONSE.composed(300), pe.RandomizedResponse("0.6").composed(100))
     with pytest.raises(pe.AccuracyError, match="fewer"):
@@ -229,3 +261,7 @@ def test_what_is_refused() -> None:
     kinds = [pe.LaplaceMechanism(k).poisson_sampled("0.1").composed(20) for k in (1, 2, 3)]
     with pytest.raises(pe.AccuracyError, match="fewer"):
         reference.delta(pe.compose(*kinds), "0.1", digits=5)
+    with pytest.raises(pe.AccuracyError, match="falls too slowly"):
+        reference.delta(pe.LaplaceMechanism("10").poisson_sampled("0.1").composed(200), "0.1")
+    with pytest.raises(pe.AccuracyError, match="falls too slowly"):
+        reference.delta(pe.dp_sgd("2", "0.2", 2), "0.1", adjacency="substitute")

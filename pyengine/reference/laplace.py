@@ -37,14 +37,19 @@ class LaplaceSource:
     certified = True
 
     def __init__(self, parts: list[tuple[float | Fraction, int]]) -> None:
-        knots = math.prod(steps + 1 for _, steps in parts)
         self.total = sum(steps for _, steps in parts)
-        if knots > MOST_KNOTS or self.total > MOST_STEPS:
+        if not self.feasible(parts):
             raise AccuracyError(
-                f"exact sums of Laplace steps have {knots} knots here, at most {MOST_KNOTS} are "
-                f"feasible, for at most {MOST_STEPS} steps"
+                f"exact sums of Laplace steps have at most {MOST_KNOTS} knots, for at most "
+                f"{MOST_STEPS} steps"
             )
         self.parts = parts
+
+    @staticmethod
+    def feasible(parts: list[tuple[float | Fraction, int]]) -> bool:
+        """Whether the sums are short enough."""
+        knots = math.prod(steps + 1 for _, steps in parts)
+        return knots <= MOST_KNOTS and sum(steps for _, steps in parts) <= MOST_STEPS
 
     def bits(self, depth: float, variant: int) -> int:  # noqa: ARG002 - there is one
         """Return the working precision for a depth in decimal digits."""

@@ -29,15 +29,17 @@ from pyengine.reference.gaussian import Phase
 from pyengine.reference.gaussian_law import GaussianLaw
 from pyengine.reference.knots import Knotted, Source
 from pyengine.reference.laplace import LaplaceSource
+from pyengine.reference.many_laplace import ManyLaplace
 from pyengine.reference.mixed import JoinedSource, MixedSource
 from pyengine.reference.normal_source import NormalSource
-from pyengine.reference.piecewise import PiecesSource
+from pyengine.reference.piecewise import MOST_PIECES, PiecesSource
 from pyengine.reference.smooth import MixedLaw, SmoothMixture
 from pyengine.reference.solve import Continuous
 from pyengine.reference.substituted_law import (
-    SubstitutedGaussianLaw,
+    SubstitutedGaussian,
     SubstitutedNormalSource,
 )
+from pyengine.reference.twice import Twice
 
 __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
 
@@ -152,12 +154,10 @@ def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
         source = SubstitutedNormalSource(*gaussian[0][:2])
         return Knotted(MixedSource(finite, source) if finite else source)
-    return _with_gaussian(SubstitutedGaussianLaw(tuple(gaussian)), laplace, finite)
+    return _with_gaussian(Twice(SubstitutedGaussian(tuple(gaussian)), None), laplace, finite)
 
 
-def _with_gaussian(
-    law: GaussianLaw | SubstitutedGaussianLaw, laplace: Laplace, finite: Finite
-) -> Pair:
+def _with_gaussian(law: GaussianLaw | Twice, laplace: Laplace, finite: Finite) -> Pair:
     if not laplace and not finite:
         return Continuous(law)
     return SmoothMixture(MixedLaw(law, finite, laplace))
@@ -168,6 +168,10 @@ def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
         return Atoms(finite)
     whole = [(part.noise, part.steps) for part in laplace if part.probability == 1]
     sampled = [part for part in laplace if part.probability != 1]
+    steps = sum(part.pieces for part in laplace)
+    if steps > MOST_PIECES and (sampled or not LaplaceSource.feasible(whole)):
+        many = ManyLaplace(laplace)
+        return _with_gaussian(Twice(many, many.floor), [], finite)
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
     for one in sampled:
         source = JoinedSource(one, source)

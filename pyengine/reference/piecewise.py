@@ -22,9 +22,9 @@ from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact
 from pyengine.reference.knots import Point
 
-__all__ = ["Pieces", "PiecesSource"]
+__all__ = ["MOST_PIECES", "Pieces", "PiecesSource"]
 
-MOST_STEPS = 150
+MOST_PIECES = 150
 MOST_ORDER = 260
 SMOOTH = 20.0  # gain per node that is counted on where nothing is near
 
@@ -85,19 +85,20 @@ class PiecesSource:
 
     def law(self, depth: float, variant: int) -> Pieces:
         """Return the law at the working precision."""
-        if self.pieces > MOST_STEPS:
+        if self.pieces > MOST_PIECES:
             raise AccuracyError(
-                f"no ground truth for more than {MOST_STEPS} Laplace steps of one kind where some "
-                f"are sampled, or {MOST_STEPS // 2} under substitution, got {self.steps}"
+                f"no ground truth for more than {MOST_PIECES} Laplace steps of one kind beside "
+                f"Gaussian ones, got {self.steps}"
             )
-        return Pieces(self._step(), self.steps, self.order(depth, variant))
+        return Pieces(self.step(), self.steps, self.order(depth, variant))
 
-    def _step(self) -> SampledStep | SubstitutedStep:
+    def step(self) -> SampledStep | SubstitutedStep:
+        """Return any of the steps at the working precision."""
         return (SubstitutedStep if self.substituted else SampledStep)(self.noise, self.probability)
 
     def ends(self) -> tuple[arb, arb]:
         """Return the smallest and the largest loss."""
-        step = self._step()
+        step = self.step()
         low = self.steps * step.low
         return low, low + self.pieces * step.width
 

@@ -28,7 +28,7 @@ from pyengine.reference.gaussian_law import GaussianLaw
 from pyengine.reference.piecewise import PiecesSource
 from pyengine.reference.six import Six
 from pyengine.reference.solve import Continuous, Local
-from pyengine.reference.substituted_law import SubstitutedGaussianLaw
+from pyengine.reference.twice import Twice
 
 __all__ = ["SmoothMixture"]
 
@@ -87,7 +87,7 @@ class MixedLaw:
 
     Parameters
     ----------
-    gaussian : GaussianLaw or SubstitutedGaussianLaw
+    gaussian : GaussianLaw or Twice
         The Gaussian steps.
     finite : list of (callable, int)
         What returns the masses of a finite step at the working precision, with its number of steps.
@@ -97,7 +97,7 @@ class MixedLaw:
 
     def __init__(
         self,
-        gaussian: GaussianLaw | SubstitutedGaussianLaw,
+        gaussian: GaussianLaw | Twice,
         finite: Finite,
         laplace: list[PiecesSource],
     ) -> None:

@@ -8,24 +8,22 @@ twice, with two discretisations that differ in every parameter.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from flint import acb, acb_mat, arb
+from flint import acb, arb
 
 from pyengine.errors import AccuracyError
-from pyengine.reference.balls import exact, precision, spread, upper_normal
-from pyengine.reference.cumulants import Array, Cumulants, away_from_poles
+from pyengine.reference.balls import exact, upper_normal
+from pyengine.reference.cumulants import Array
 from pyengine.reference.knots import Point
-from pyengine.reference.six import Six
+from pyengine.reference.twice import Measured, Plan, turned_sums
 
-__all__ = ["SubstitutedGaussianLaw", "SubstitutedNormalSource"]
+__all__ = ["SubstitutedGaussian", "SubstitutedNormalSource"]
 
 Number = float | Fraction
 Rows = tuple[tuple[Number, Number, int], ...]  # noise, probability (1: the record always), steps
-MOST_PRODUCTS = 6e7
 FAR, NEAR = 90.0, 0.05  # reach and spacing of what plans
 
 
@@ -96,11 +94,12 @@ class SubstitutedNormal:
         )
 
 
-class _Cumulants(Cumulants):
+class _Cumulants(Measured):
     """Cumulants of the total loss, in double precision."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows, self.shift = rows, 0.0
+        self.steepest = sum(1 / float(noise) for noise, _, _ in rows)
 
     def measure(self, row: int, spacing: float) -> tuple[Array, Array, Array]:
         """Return nodes, log masses under P and losses of one step."""
@@ -156,21 +155,8 @@ class _Cumulants(Cumulants):
         return total
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """One discretisation: line, nodes in t, and spacing, offset and ends of the nodes in z."""
-
-    tilt: float
-    spacing: float
-    count: int
-    step: float
-    shift: float
-    windows: tuple[tuple[float, float], ...]
-    bits: int
-
-
-class SubstitutedGaussianLaw:
-    """The total loss; see `pyengine.reference.solve.Law`.
+class SubstitutedGaussian:
+    """The transform of the total loss; see `pyengine.reference.twice.Transform`.
 
     Parameters
     ----------
@@ -180,187 +166,53 @@ class SubstitutedGaussianLaw:
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self._last: tuple[float, float, _Local] | None = None
 
-    @cached_property
-    def cumulants(self) -> Cumulants:
-        """Double-precision cumulants that plan."""
+    def cumulants(self) -> Measured:
+        """Return cumulants that plan."""
         return _Cumulants(self.rows)
 
-    def lowest(self) -> arb | None:
-        """Return the infimum of the loss: there is none."""
-        return None
+    def lost(self, plan: Plan) -> tuple[arb, arb]:  # noqa: ARG002 - whatever the plan
+        """Return bounds on the mass that is left out: none."""
+        return arb(0), arb(0)
 
-    def guess(self, name: str, log_target: float) -> arb:
-        """Return a threshold at which a quantity has about the given logarithm."""
-        if name.startswith("h_"):
-            name, log_target = ("q_above" if name == "h_qp" else "p_below"), min(log_target, -1e-3)
-        return arb(self.cumulants.threshold(name, log_target))
+    def values(self, plan: Plan) -> list[acb]:
+        """Return E exp(lambda S) at the nodes of a line."""
+        power = [acb(1)] * plan.count
+        for k, (noise, probability, steps) in enumerate(self.rows):
+            if probability == 1:
+                square = 1 / exact(noise) ** 2
+                places = [acb(arb(plan.tilt), j * arb(plan.spacing)) for j in range(plan.count)]
+                values = [(square * s * (s - 1) / 2).exp() for s in places]
+            else:
+                values = self._one(k, plan)
+            power = [x * y**steps for x, y in zip(power, values, strict=True)]
+        return power
 
-    def near(self, c: arb, depth: float) -> _Local:
-        """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
-        place = float(c)
-        if self._last is None or self._last[0] != place or self._last[1] < depth:
-            plans = _plans(_Cumulants(self.rows), place, depth)
-            self._last = place, depth, _Local([_Line(self.rows, plan) for plan in plans])
-        return self._last[2]
-
-    def around(self, c: arb, depth: float) -> _Local:
-        """Prepare evaluation over a wide range of thresholds; as `near`."""
-        return self.near(c, depth)
-
-
-def _plans(cumulants: _Cumulants, c: float, depth: float) -> list[_Plan]:
-    """Return two discretisations that share no parameter."""
-    saddle = cumulants.saddle(c)
-    spread_of = math.sqrt(cumulants.mean_variance(saddle)[1])
-    plans = []
-    for variant, (factor, finer) in enumerate(((1.0, 1.0), (1.15, 1.11))):
-        tilt = away_from_poles(saddle, min(0.4, 2.0 / spread_of) * factor)
-        tilt += 0.03 * variant / spread_of * math.copysign(1.0, tilt - 0.5)
-        tail = cumulants.value(tilt) - tilt * c
-        lost = depth + 8 + max(0.0, -tail, -tail - c)
-        period = lost / min(abs(tilt), abs(tilt - 1))
-        period = finer * max(period, _chernoff(cumulants, tilt, c, depth + 8, spread_of))
-        reach = finer * _reach(cumulants, tilt, depth + 8, spread_of)
-        steepest = max(1 / float(noise) for noise, _, _ in cumulants.rows)
-        step = 2 * math.pi / (reach * steepest * 2 + 2 * math.sqrt(2 * depth + 20)) / finer
-        windows = []
-        for k, row in enumerate(cumulants.rows):
-            if row[1] == 1:
-                windows.append((0.0, 0.0))
-                continue
-            z, log_p, loss = cumulants.measure(k, NEAR)
-            exponent = log_p + tilt * loss
-            margin = depth + 12 + math.log(row[2]) + 20 * variant
-            inside = z[exponent > exponent.max() - margin]
-            if inside[0] < 2 - FAR or inside[-1] > FAR - 2:
-                raise AccuracyError(f"no ground truth at a loss of {c:g}: it is too far out")
-            windows.append((float(inside[0]) - 0.1, float(inside[-1]) + 0.1))
-        count = int(reach * period / (2 * math.pi)) + 2
-        nodes = sum((high - low) / step for low, high in windows)
-        if count * max(nodes, 1.0) > MOST_PRODUCTS:
-            raise AccuracyError(
-                f"an inversion would take {count} x {nodes:.0f} values; more steps, or more noise, "
-                "make the loss smoother"
-            )
-        bits = int((depth + abs(math.log(count * max(nodes, 2.0)))) / math.log(2)) + 70
-        shift = 0.37 * step * variant
-        plans.append(
-            _Plan(
-                tilt, 2 * math.pi / period, count, step, shift, tuple(windows), bits + 16 * variant
-            )
+    def _one(self, row: int, plan: Plan) -> list[acb]:
+        """Return the transform of one step, as entries of one product of two matrices."""
+        noise, probability, steps = self.rows[row]
+        finer = 1.0 + 0.11 * plan.variant
+        width = (
+            2
+            * math.pi
+            / (2 * plan.reach / float(noise) + 2 * math.sqrt(2 * plan.depth + 20))
+            / finer
         )
-    return plans
-
-
-def _chernoff(cumulants: _Cumulants, tilt: float, c: float, depth: float, sd: float) -> float:
-    """Return a period beyond which both tails are small by Chernoff's bound."""
-    start = cumulants.value(tilt)
-    longest = 0.0
-    for sign in (1, -1):
-        periods = []
-        for away in np.geomspace(0.3, 30.0, 24):
-            gap = float(away) / sd
-            change = cumulants.value(tilt + sign * gap) - start - sign * gap * c
-            periods.append((change + depth) / gap)
-        longest = max(longest, min(periods))
-    return longest
-
-
-def _reach(cumulants: _Cumulants, tilt: float, depth: float, sd: float) -> float:
-    """Return a t beyond which the transform is small, from where it falls the last time."""
-    size, t, last = cumulants.value(tilt), 1.0 / sd, 1.0 / sd
-    quiet = 0
-    while quiet < 8:
-        t *= 1.15
-        small = cumulants.log_size(tilt, t) - size < -depth
-        quiet = quiet + 1 if small else 0
-        last = last if small else t
-        if t * sum(1 / float(noise) for noise, _, _ in cumulants.rows) > 2e4:
-            raise AccuracyError("the transform falls too slowly; more steps make the loss smoother")
-    return 1.15 * last
-
-
-class _Line:
-    """Tails and divergences by one trapezoidal rule."""
-
-    def __init__(self, rows: Rows, plan: _Plan) -> None:
-        self.plan = plan
-        with precision(plan.bits):
-            self.tilt, self.spacing = arb(plan.tilt), arb(plan.spacing)
-            places = [acb(self.tilt, k * self.spacing) for k in range(plan.count)]
-            power = [acb(1)] * plan.count
-            for (noise, probability, steps), window in zip(rows, plan.windows, strict=True):
-                if probability == 1:
-                    square = 1 / exact(noise) ** 2
-                    values = [(square * s * (s - 1) / 2).exp() for s in places]
-                else:
-                    values = self._transform(noise, probability, window)
-                power = [x * y**steps for x, y in zip(power, values, strict=True)]
-            power[0] /= 2
-            kernels = [x / s for x, s in zip(power, places, strict=True)]
-            kernels += [x / (s - 1) for x, s in zip(power, places, strict=True)]
-            kernels += [x / (s * (s - 1)) for x, s in zip(power, places, strict=True)]
-            self._kernels = acb_mat(3, plan.count, kernels)
-
-    def _transform(
-        self, noise: Number, probability: Number, window: tuple[float, float]
-    ) -> list[acb]:
-        """Return M at the nodes of the line, as entries of one product of two matrices."""
+        z, log_p, loss = _Cumulants(self.rows).measure(row, NEAR)
+        exponent = log_p + plan.tilt * loss
+        margin = plan.depth + 12 + math.log(steps) + 20 * plan.variant
+        inside = z[exponent > exponent.max() - margin]
+        if inside[0] < 2 - FAR or inside[-1] > FAR - 2:
+            raise AccuracyError("no ground truth at so large a loss; ask for a larger value")
+        first, last = math.floor((inside[0] - 0.1) / width), math.ceil((inside[-1] + 0.1) / width)
+        plan.check(last - first)
         mu, p, rest = 1 / exact(noise), exact(probability), exact(1 - Fraction(probability))
-        step, count = arb(self.plan.step), self.plan.count
+        step, shift = arb(width), arb(0.37 * width * plan.variant)
         factor = step / (2 * arb.pi()).sqrt()
-        giant = math.isqrt(count - 1) + 1
-        small: list[acb] = []
-        columns = []
-        first = math.floor(window[0] / self.plan.step)
-        for k in range(first, math.ceil(window[1] / self.plan.step) + 1):
-            z = k * step + arb(self.plan.shift)
-            a, b = (rest + p * (s * mu * z - mu**2 / 2).exp() for s in (-1, 1))
-            loss = (b / a).log()
-            weight = factor * (-z * z / 2 + self.tilt * loss).exp() * a
-            small.extend(acb(0, j * self.spacing * loss).exp() for j in range(giant))
-            leap = giant * self.spacing * loss
-            columns.append([weight * acb(0, j * leap).exp() for j in range(giant)])
-        large = [column[j] for j in range(giant) for column in columns]
-        nodes = len(columns)
-        product = acb_mat(giant, nodes, large) * acb_mat(nodes, giant, small)
-        return list(product.entries())[:count]
-
-    def at(self, c: arb) -> list[arb]:
-        """Return tails and divergences at a threshold, without any bound of their error."""
-        count, tilt = self.plan.count, self.plan.tilt
-        giant = math.isqrt(count - 1) + 1
-        steps = [acb(0, -k * self.spacing * c).exp() for k in range(giant)]
-        leaps = [acb(0, -k * giant * self.spacing * c).exp() for k in range(giant)]
-        turns = [x * y for x in leaps for y in steps][:count]
-        sums = self._kernels * acb_mat(count, 1, turns)
-        scale, grow = (-self.tilt * c).exp() * self.spacing / arb.pi(), c.exp()
-        zero, one, both = (sums[k, 0].real * scale for k in range(3))
-        one *= grow
-        p_above, p_below = (1 + zero, -zero) if tilt < 0 else (zero, 1 - zero)
-        q_above, q_below = (1 + one, -one) if tilt < 1 else (one, 1 - one)
-        if tilt > 1:
-            h_qp, h_pq = grow * both, both - 1 / grow + 1
-        elif tilt > 0:
-            h_qp, h_pq = grow * both + 1, both + 1
-        else:
-            h_qp, h_pq = grow * (both - 1) + 1, both
-        return [p_above, p_below, q_above, q_below, h_qp, h_pq]
-
-
-class _Local:
-    """Two lines: the second one answers, ten times their difference is the error."""
-
-    certified = False
-
-    def __init__(self, lines: list[_Line]) -> None:
-        self.lines = lines
-        self.bits = lines[-1].plan.bits
-
-    def at(self, c: arb) -> Six:
-        """Return tails and divergences at a threshold."""
-        with precision(self.bits):
-            one, two = (line.at(c) for line in self.lines)
-            return Six(*(y + spread(10 * (x - y)) for x, y in zip(one, two, strict=True)))
+        losses, weights = [], []
+        for k in range(first, last + 1):
+            y = k * step + shift
+            a, b = (rest + p * (s * mu * y - mu**2 / 2).exp() for s in (-1, 1))
+            losses.append((b / a).log())
+            weights.append(factor * (-y * y / 2 + arb(plan.tilt) * losses[-1]).exp() * a)
+        return turned_sums(losses, weights, arb(plan.spacing), plan.count)
