@@ -156,7 +156,7 @@ def monte_carlo_gamma(
     adjacency : {"add", "remove"}
         As in `pyengine.gamma_bound`.
     samples : int
-        Number of samples, >= 2; memory is about 40 bytes for each, whatever the number of steps.
+        Number of samples, >= 2; memory is about 70 bytes for each, whatever the number of steps.
     seed : int
         In [0, 2^64).  A seed gives the same numbers with any number of threads, on any machine.
     confidence : float
@@ -193,7 +193,8 @@ def monte_carlo_gamma(
     ----------
     J. Hayes, S. Mahloujifar, B. Balle, Bounding Training Data Reconstruction in DP-SGD (2023),
     Algorithm 1 (whose last line divides by the number of kept samples where that of all samples is
-    meant) and section 3.3.
+    meant) and section 3.3.  A. Maurer, M. Pontil, Empirical Bernstein Bounds and Sample Variance
+    Penalization, COLT 2009, Theorem 4.
 
     Examples
     --------

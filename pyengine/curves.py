@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, FloatArray, PairQuestions
+from pyengine.answers import Answer, Curve, FloatArray, PairQuestions
 
 __all__ = ["BothOrders", "OneOrder", "Substitution", "larger", "smaller"]
 
@@ -68,31 +68,46 @@ class BothOrders:
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull: the better of both curves, or a line that touches both."""
         first, second = self._add.trade_off(alpha), self._remove.trade_off(alpha)
+        beta, gamma, _ = self._hull(alpha, first, second)
+        return beta, gamma
+
+    def _hull(
+        self, alpha: FloatArray, first: Curve, second: Curve
+    ) -> tuple[Answer, Answer, FloatArray]:
+        """β and γ, and the slope's c where a line may touch both curves, else that of the first."""
         gamma = larger(first.gamma, second.gamma)
         beta = smaller(first.beta, second.beta)
         # the slope of the hull lies between those of both curves
         low = np.clip(np.minimum(first.c, second.c), -700.0, 700.0)
         high = np.clip(np.maximum(first.c, second.c), -700.0, 700.0)
         open_ = (alpha > 0.0) & (alpha < 1.0) & (high > low)
+        slope = first.c.copy()
         if not open_.any():
-            return beta, gamma
+            return beta, gamma, slope
         at = np.flatnonzero(open_)
         c = _lowest(lambda x: self._odds(alpha[at], x), low[at], high[at])
+        slope[at] = c
         tangent_beta, tangent_gamma = self._tangent(alpha[at], c)
-        bridged = (tangent_gamma.value > gamma.upper[at]) & (tangent_beta.value < beta.lower[at])
+        # a tangent has the digits of γ for c >= 0, and those of β otherwise
+        bridged = np.where(
+            c >= 0.0,
+            tangent_gamma.value > gamma.upper[at],
+            tangent_beta.value < beta.lower[at],
+        )
         if not bridged.any():
-            return beta, gamma
+            return beta, gamma, slope
         at, c = at[bridged], c[bridged]
         line_beta, line_gamma = taken(tangent_beta, bridged), taken(tangent_gamma, bridged)
         # tangents bound the hull from outside, points of both curves from inside
-        inside = self._chord(alpha[at], c)
+        inside = self._chord(alpha[at], c) * (1.0 - 2.0**-50)
         line_gamma.lower = np.minimum(np.maximum(gamma.lower[at], inside), line_gamma.value)
-        line_beta.upper = np.maximum(np.minimum(beta.upper[at], 1.0 - inside), line_beta.value)
+        other = np.minimum(beta.upper[at], 1.0 - inside + 2.0**-52)
+        line_beta.upper = np.maximum(other, line_beta.value)
         where = np.zeros(alpha.size, dtype=np.bool_)
         where[at] = True
         gamma.put(where, line_gamma)
         beta.put(where, line_beta)
-        return beta, gamma
+        return beta, gamma, slope
 
     def _tangent(self, alpha: FloatArray, c: FloatArray) -> tuple[Answer, Answer]:
         """β and γ at α on the line of slope e^c that touches the hull from outside.

@@ -1,7 +1,7 @@
 """Random bit patterns as arguments of the noncentral chi-squared functions.
 
 ``python tests/fuzz_ncx2.py 10000000`` prints what it found and how long the slowest block took; the
-test of the same name in test_special_ncx2.py runs a smaller number.
+test of the same name in test_special_ncx2_laws.py runs a smaller number.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import comb
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ from pyengine.baselines import (
     renyi_divergence,
     renyi_gamma,
     renyi_gamma_bound,
+    substitution_cost,
 )
 
 RUN = pe.dp_sgd(1.0, 0.1, 30)
@@ -91,6 +94,41 @@ def test_compare() -> None:
     assert first.pure_dp == 1.0
     assert first.fano == fano_success(10, renyi_divergence(RUN, 1.0))
     assert np.isnan(second.fano)
+    assert first.mse == second.mse == mse_lower_bound(substitution_cost(RUN))
+    (silent,) = compare(pe.GaussianMechanism(1.0).composed(0), 0.1)
+    assert silent.mse == np.inf
+
+
+def test_substitution_without_sampling_is_twice_the_distance() -> None:
+    assert substitution_cost(pe.GaussianMechanism(2.0).composed(3)) == pytest.approx(3.0, rel=1e-14)
+    for noise in (0.2, 1.0, 7.0):  # log(2/3 e^d + 1/3 e^-2d) at distance d
+        d = 2.0 / noise
+        moment = np.log(2.0 / 3.0 * np.exp(d) + np.exp(-2.0 * d) / 3.0)
+        assert substitution_cost(pe.LaplaceMechanism(noise)) == pytest.approx(moment, rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [1e-6, 0.03, 0.6])
+@pytest.mark.parametrize("noise", [0.4, 1.0, 5.0])
+def test_substitution_on_a_sample_against_quadrature(noise: float, p: float) -> None:
+    mu = 1 / mpmath.mpf(noise)
+    for step, log_density in (
+        (pe.GaussianMechanism(noise), lambda z: -(z**2) / 2 - mpmath.log(2 * mpmath.pi) / 2),
+        (pe.LaplaceMechanism(noise), lambda z: -abs(z) - mpmath.log(2)),
+    ):
+
+        def square(z: mpmath.mpf, f: Callable[..., mpmath.mpf] = log_density) -> mpmath.mpf:
+            plain, up, down = (mpmath.exp(f(z - s * mu)) for s in (0, 1, -1))
+            a, b = (1 - p) * plain + p * up, (1 - p) * plain + p * down
+            return (b - a) ** 2 / a
+
+        with mpmath.workdps(30):
+            far = 30 + 8 * mu
+            chi = mpmath.quad(square, [-far, -3 * mu, -mu, 0, mu, 3 * mu, far])
+            truth = float(mpmath.log1p(chi))
+        sampled = step.poisson_sampled(p)
+        assert substitution_cost(sampled) == pytest.approx(truth, rel=1e-11)
+        one_order = renyi_divergence(pe.compose(sampled), 2.0)
+        assert substitution_cost(sampled) >= one_order * (1 - 1e-9)
 
 
 def test_fano_reproduces_hayes_table_2() -> None:

@@ -1,4 +1,4 @@
-"""``pyengine gamma|tradeoff|delta|epsilon``, the grammar of mechanisms, doctor and completion."""
+"""``pyengine gamma|tradeoff|delta|epsilon``, the grammar of mechanisms, and doctor."""
 
 from __future__ import annotations
 
@@ -339,31 +339,6 @@ def test_gold_values_stand_in_the_tests_data() -> None:
     assert len(gold) == 10
     for value in gold:
         assert f'"{value["truth"]}"' in known
-
-
-def complete(*words: str) -> set[str]:
-    """What bash offers after these words, the last one unfinished."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    program = f"source <({sys.executable} -m pyengine completion) && _pyengine && "
-    program += 'printf "%s\\n" "${COMPREPLY[@]}"'
-    line = " ".join(f"'{word}'" for word in ("pyengine", *words))
-    run = subprocess.run(
-        ["bash", "-c", f"COMP_WORDS=({line}); COMP_CWORD={len(words)}; {program}"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-    )
-    return set(run.stdout.split())
-
-
-def test_completion() -> None:
-    assert complete("ga") == {"gamma"}
-    assert complete("") >= set(commands()) | {"--help", "--version"}
-    assert complete("gamma", "--ka") == {"--kappa"}
-    assert complete("gamma", "--noise", "1", "--adjacency", "add") == {"add", "add_remove"}
-    assert complete("delta", "--mechanism", "lap") == {"laplace"}
-    assert "pyproject.toml" in complete("gamma", "--file", "pyproj")
 
 
 def test_colour_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_random_points(point: dict[str, Any]) -> None:
     """Enclosures hold what two runs of another program agreed on, also far in the tails."""
     rows = zip(point["noise"], point["p"], point["steps"], strict=True)
     law = GaussianLaw(tuple(Phase(*row) for row in rows))
-    local = law.near(point["c"], 60.0)
+    local = law.near(arb(point["c"]), 60.0)
     with precision(300):
         six = local.at(arb(point["c"]))
         names = [name for name in Six.__dataclass_fields__ if name in point]

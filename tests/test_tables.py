@@ -425,16 +425,16 @@ def test_reference_values_are_decimal_strings() -> None:
         certified = True
 
     with mpmath.workdps(50):
-        cell = table_cells.from_mpf(Answer(mpmath.mpf(1) / 3), 30, "delta")
+        cell = table_cells.from_mpf(Answer(mpmath.mpf(1) / 3), 30, 1.0)
     assert cell.value == "0." + 30 * "3"
     assert cell.certainty == "bound"
     assert None not in (cell.error, cell.lower, cell.upper)
     assert Decimal(cell.error or "") >= Decimal("0.333e-30")
     assert Fraction(cell.lower or "") < Fraction(1, 3) < Fraction(cell.upper or "")
     with mpmath.workdps(50):
-        one = table_cells.from_mpf(Answer(1), 30, "delta")
+        one = table_cells.from_mpf(Answer(1), 30, 1.0)
     assert (one.value, one.upper) == ("1", "1")
-    infinite = table_cells.from_mpf(Answer("inf"), 30, "epsilon")
+    infinite = table_cells.from_mpf(Answer("inf"), 30, None)
     assert (infinite.value, infinite.error) == ("inf", "0")
 
 

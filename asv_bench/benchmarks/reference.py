@@ -1,7 +1,9 @@
 """The ground truth: time for digits, and the error that is left."""
 
+from typing import ClassVar
+
 from pyengine import reference
-from pyengine.mechanisms import LaplaceMechanism, dp_sgd
+from pyengine.mechanisms import GenericMechanism, LaplaceMechanism, dp_sgd
 from pyengine.reference import pairs
 
 WORKFLOWS = {
@@ -31,6 +33,30 @@ class Gamma:
         return value.digits if value.certified else 0.0
 
 
+class Few:
+    """Few steps, where the transform falls slowly: each question to 30 digits."""
+
+    params = (["gamma_bound", "trade_off", "delta", "epsilon"], [2, 10, 30])
+    param_names = ("question", "steps")
+    LEVELS: ClassVar = {
+        "gamma_bound": "1e-2",
+        "trade_off": "0.1",
+        "delta": "0.5",
+        "epsilon": "1e-6",
+    }
+
+    def setup(self, question, steps):
+        self.mechanism = dp_sgd("0.8", "0.02", steps)
+
+    def time_question(self, question, steps):
+        pairs._pair.cache_clear()
+        getattr(reference, question)(self.mechanism, self.LEVELS[question])
+
+    def track_digits(self, question, steps):
+        value = getattr(reference, question)(self.mechanism, self.LEVELS[question])
+        return value.digits if value.certified else 0.0
+
+
 class Laplace:
     """δ of 20 Laplace steps by exact sums."""
 
@@ -40,3 +66,30 @@ class Laplace:
     def time_delta(self):
         pairs._pair.cache_clear()
         reference.delta(self.mechanism, "1.7")
+
+
+class Mixed:
+    """γ of compositions of different mechanisms, to 30 digits."""
+
+    params = ("generic", "laplace", "substituted")
+    param_names = ("beside",)
+
+    def setup(self, beside):
+        run = dp_sgd("1", "0.01", 1000)
+        others = {
+            "generic": GenericMechanism("1/2", "1e-6").composed(3),
+            "laplace": LaplaceMechanism("2"),
+        }
+        self.adjacency = "substitute" if beside == "substituted" else "add"
+        self.mechanism = run + others[beside] if beside in others else run
+
+    def _gamma(self):
+        pairs._pair.cache_clear()
+        pairs._substituted_pair.cache_clear()
+        return reference.gamma_bound(self.mechanism, "1e-3", adjacency=self.adjacency)
+
+    def time_gamma(self, beside):
+        self._gamma()
+
+    def track_digits(self, beside):
+        return self._gamma().digits

@@ -12,6 +12,7 @@ from pyengine.baselines.renyi import (
     renyi_divergence,
     renyi_gamma,
     renyi_gamma_bound,
+    substitution_cost,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "renyi_divergence",
     "renyi_gamma",
     "renyi_gamma_bound",
+    "substitution_cost",
 ]

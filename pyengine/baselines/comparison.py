@@ -10,9 +10,13 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.api import epsilon, gamma_bound
-from pyengine.baselines.guarantees import advantage, dp_gamma
+from pyengine.baselines.guarantees import advantage, dp_gamma, mse_lower_bound
 from pyengine.baselines.information import fano_success
-from pyengine.baselines.renyi import renyi_divergence, renyi_gamma_bound
+from pyengine.baselines.renyi import (
+    renyi_divergence,
+    renyi_gamma_bound,
+    substitution_cost,
+)
 from pyengine.mechanisms import Mechanism
 
 __all__ = ["Comparison", "compare"]
@@ -37,6 +41,9 @@ class Comparison(NamedTuple):
         From (ε, 0); 1 where no ε is finite.
     fano : float
         Fano's inequality for 1/κ equally likely candidates; NaN where 1/κ is not an integer > 1.
+    mse : float
+        Lower bound on the mean squared error of unbiased reconstruction, for each coordinate and
+        in units of its squared range; the same for every κ, inf where nothing is released.
     """
 
     kappa: float
@@ -46,6 +53,7 @@ class Comparison(NamedTuple):
     dp: float
     pure_dp: float
     fano: float
+    mse: float
 
 
 def compare(
@@ -65,14 +73,15 @@ def compare(
     Returns
     -------
     list of Comparison
-        One for each κ.  All but ``exact``, which is γ(κ) itself, are upper bounds of it; ``fano``
-        bounds the success of every attack on that prior, and may lie below γ(κ).
+        One for each κ.  ``renyi``, ``dp`` and ``pure_dp`` are upper bounds of γ(κ); ``fano`` bounds
+        the success of every attack on that prior, and may lie below γ(κ); ``mse`` bounds an error.
 
     Notes
     -----
     Fano's inequality takes the Kullback-Leibler divergence of the law with the record from that
     without as the bound on the mutual information, which holds for any candidates.  The ε of
-    ``dp`` and ``pure_dp`` is that of adjacency ``remove``, which bounds γ(κ) of ``add``.
+    ``dp`` and ``pure_dp`` is that of adjacency ``remove``, which bounds γ(κ) of ``add``.  ``mse``
+    takes Rényi differential privacy of order 2 under substitution, `substitution_cost`.
 
     Examples
     --------
@@ -91,6 +100,7 @@ def compare(
     # Q(E) <= e^ε P(E) + δ with Q the law with the record is the profile of `remove`
     cost, pure = (float(epsilon(mechanism, d, adjacency="remove")) for d in (slack, 0.0))
     information = float(renyi_divergence(mechanism, 1.0))
+    error = float(mse_lower_bound(substitution_cost(mechanism)))
     rows = []
     for i, k in enumerate(array):
         prior = float(k)
@@ -104,6 +114,7 @@ def compare(
             "dp": dp_gamma(prior, cost, slack),
             "pure_dp": dp_gamma(prior, pure),
             "fano": fano_success(size, information) if whole else math.nan,
+            "mse": error,
         }
         rows.append(Comparison(**cells))
     return rows

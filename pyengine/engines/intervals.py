@@ -2,7 +2,8 @@
 
 For n independent variables in [0, M] with mean m the variance is at most M m, and Bennett's
 inequality with that variance says: a sample mean x with x log(x/m) - x + m >= t M/n on a given side
-of m has probability at most e^{-t}.  Inverted in m it is an interval.
+of m has probability at most e^{-t}.  Inverted in m it is an interval.  Where the sample variance is
+far below that, the inequality of Maurer and Pontil says more.
 """
 
 from __future__ import annotations
@@ -12,17 +13,61 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["bennett_interval", "deviation", "dkw_width"]
+__all__ = ["bennett_interval", "deviation", "empirical_bernstein", "rank_range"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def dkw_width(samples: int, failure: float) -> float:
-    """Largest distance η of empirical from true distribution function, up to a failure probability.
+def empirical_bernstein(
+    mean: FloatArray, square: FloatArray, width: FloatArray, samples: int, failure: float
+) -> FloatArray:
+    """How far the mean of variables lies above their sample mean at most; below it as well.
 
-    Dvoretzky, Kiefer and Wolfowitz with Massart's constant: 2 e^{-2nη²} = failure.
+    Parameters
+    ----------
+    mean, square : ndarray
+        Sample means of the variables and of their squares.
+    width : ndarray
+        Length of an interval that holds every value.
+    samples : int
+        Their number, >= 2.
+    failure : float
+        Probability that the mean lies further off, for each of both sides.
+
+    References
+    ----------
+    A. Maurer, M. Pontil, Empirical Bernstein Bounds and Sample Variance Penalization, COLT 2009,
+    Theorem 4.
     """
-    return math.sqrt(math.log(2.0 / failure) / (2.0 * samples))
+    log = math.log(2.0 / failure)
+    variance = np.maximum(square - mean * mean, 0.0) * (samples / (samples - 1.0))
+    spread = np.sqrt(2.0 * log / samples * variance)
+    return np.asarray(spread + 7.0 * log / (3.0 * (samples - 1.0)) * width)
+
+
+def rank_range(level: FloatArray, samples: int, failure: float) -> tuple[FloatArray, FloatArray]:
+    """Range of the share of samples for which something of probability ``level`` happens.
+
+    Chernoff's bound with the relative entropy of two coins; both sides together fail with
+    probability ``failure`` at most.
+    """
+    limit = math.log(2.0 / failure) / samples
+
+    def entropy(share: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            yes = np.where(share > 0.0, share * np.log(share / level), 0.0)
+            no = np.where(share < 1.0, (1.0 - share) * np.log((1.0 - share) / (1.0 - level)), 0.0)
+        return np.asarray(yes + no)
+
+    ends = []
+    for end in (0.0, 1.0):
+        inner, outer = level.copy(), np.full(level.shape, end)
+        for _ in range(60):
+            middle = 0.5 * (inner + outer)
+            far = entropy(middle) > limit
+            inner, outer = np.where(far, inner, middle), np.where(far, middle, outer)
+        ends.append(outer)
+    return ends[0], ends[1]
 
 
 def deviation(x: FloatArray, mean: FloatArray | float) -> FloatArray:

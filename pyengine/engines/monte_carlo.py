@@ -3,30 +3,37 @@
 Algorithm 1 of Hayes et al. 2023 draws losses under A and sums the likelihood ratios of the largest
 ones.  Memory is one number for each sample, not one for each sample and step.
 
-Intervals: let c be the true threshold of level α.  (1) The rank of c among the losses is known by
-DKW up to a failure probability.  (2) B's mass below c is the mean of variables bounded by e^c, to
-which Bennett's inequality applies; c is fixed, only its rank is not.  `pyengine.engines.tilted` is
-for levels that this cannot reach.
+Intervals: a pilot of independent samples chooses a threshold c and finds a range of the true one.
+The line of slope -e^c that touches the trade-off function, and the test at c, moved to the level
+with the true slope, bound β from both sides by means of bounded variables whose variance is seen
+(docs/approximations).  `pyengine.engines.tilted` is for levels that this cannot reach.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from pyengine.answers import Answer, Curve, names
 from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
-from pyengine.engines.intervals import bennett_interval, deviation, dkw_width
+from pyengine.engines.intervals import (
+    bennett_interval,
+    deviation,
+    empirical_bernstein,
+    rank_range,
+)
 from pyengine.engines.measures import losses
 from pyengine.engines.sampling import sample_losses
 from pyengine.engines.transport import loss_table
 from pyengine.mechanisms import Mechanism, steps_of
 
-__all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample"]
+__all__ = ["CONFIDENCE", "SAMPLES", "MonteCarloPair", "Sample", "pilot_of"]
 
 SAMPLES, SEED, CONFIDENCE = 10**6, 0, 0.99
+PILOT, FEWEST = 8, 200  # samples for each one of the pilot, and the pilot's fewest
+OTHER = 0x9E3779B97F4A7C15  # bits that make the pilot's seed another one
 
 
 class Sample:
@@ -95,9 +102,23 @@ class Sample:
         return np.where(inside, value, math.inf if up else -math.inf)
 
 
+def pilot_of(
+    mechanism: Mechanism,
+    adjacency: str,
+    samples: int,
+    seed: int,
+    tilt: float = 0.0,
+    threads: int | None = None,
+) -> Sample:
+    """Samples that are independent of those of the seed: they may choose what those are asked."""
+    size = max(samples // PILOT, FEWEST)
+    return Sample(mechanism, adjacency, size, seed ^ OTHER, tilt, threads)
+
+
 @lru_cache(maxsize=4)
-def _plain(mechanism: Mechanism, adjacency: str, samples: int, seed: int) -> Sample:
-    return Sample(mechanism, adjacency, samples, seed)
+def _plain(mechanism: Mechanism, adjacency: str, samples: int, seed: int) -> tuple[Sample, Sample]:
+    pilot = pilot_of(mechanism, adjacency, samples, seed)
+    return Sample(mechanism, adjacency, samples, seed), pilot
 
 
 class MonteCarloPair:
@@ -113,9 +134,10 @@ class MonteCarloPair:
         threads: int | None = None,
     ) -> None:
         if threads is None:
-            self._sample = _plain(mechanism, adjacency, samples, seed)
+            self._sample, self._pilot = _plain(mechanism, adjacency, samples, seed)
         else:
             self._sample = Sample(mechanism, adjacency, samples, seed, threads=threads)
+            self._pilot = pilot_of(mechanism, adjacency, samples, seed, threads=threads)
         self._failure = 1.0 - confidence
 
     def trade_off(self, alpha: FloatArray) -> Curve:
@@ -123,14 +145,7 @@ class MonteCarloPair:
         s, level = self._sample, np.clip(alpha, 0.0, 1.0)
         # the paper prints the mean of the kept ratios; their sum over all samples is meant
         gamma = s.at(s.b_above, level * s.size)
-        eta = dkw_width(s.size, 0.5 * self._failure)
-        fewest, most = ((level + sign * eta) * s.size for sign in (-1.0, 1.0))
-        with np.errstate(over="ignore", divide="ignore"):
-            # A(S > c) = α and E_A e^S = 1 leave e^c at most 1/α
-            bound = np.minimum(np.exp(s.threshold(fewest, up=True)), 1.0 / level)
-        # B's mass below the threshold: its terms are bounded by e^c
-        low, high = s.at(s.b_below, most), s.at(s.b_below, fewest)
-        lower, upper = bennett_interval(low, high, bound, s.size, 0.5 * self._failure)
+        lower, upper = self._interval(level)
         curve = _between(alpha, 1.0 - gamma, lower, upper, s.threshold(level * s.size, up=False))
         inner = (alpha > 0.0) & (alpha < 1.0)
         width = np.maximum(curve.beta.upper - curve.beta.value, curve.beta.value - curve.beta.lower)
@@ -138,6 +153,41 @@ class MonteCarloPair:
         nothing = np.zeros(int(inner.sum()), dtype=bool)
         warn_where(smaller[inner], width[inner], nothing, "monte_carlo")
         return curve
+
+    def _interval(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds of β: a line below T, and a test beside α moved there with the true slope."""
+        s, pilot, failure = self._sample, self._pilot, 0.25 * self._failure
+        fewest, most = (x * pilot.size for x in rank_range(alpha, pilot.size, failure))
+        c = pilot.loss[np.minimum((alpha * pilot.size).astype(np.int64), pilot.size - 1)]
+        with np.errstate(over="ignore", divide="ignore"):
+            # A(S > c) = α and E_A e^S = 1 leave e^c at most 1/α
+            steepest = np.minimum(np.exp(pilot.threshold(fewest, up=True)), 1.0 / alpha)
+            flattest = np.exp(pilot.threshold(most, up=False))
+        rank = np.searchsorted(-s.loss, -c)  # how many losses are above c
+        above, below, slope = rank / s.size, s.b_below[rank], np.exp(c)
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = self._squares[rank]
+
+            def mean(slope: FloatArray, side: float) -> FloatArray:
+                """Bound of B(S <= c) + slope A(S > c)."""
+                value = below + slope * above
+                width = np.maximum(slope, np.exp(c))
+                squares = square + slope * slope * above
+                off = empirical_bernstein(value, squares, width, s.size, failure)
+                return np.asarray(value + side * off - slope * alpha)
+
+            lower = mean(slope, -1.0)
+            upper = np.maximum(mean(flattest, 1.0), mean(steepest, 1.0))
+        # slopes beyond all doubles say nothing
+        return np.nan_to_num(lower, nan=0.0, neginf=0.0), np.nan_to_num(upper, nan=1.0, posinf=1.0)
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        """Mean squares of B's weights over all but the k largest losses."""
+        s = self._sample
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.exp(2.0 * s.loss[::-1]) / s.size
+            return np.concatenate([[0.0], np.cumsum(squares)])[::-1]
 
     def middle(self) -> tuple[float, float]:
         """A(S > 0) and B(S <= 0)."""

@@ -152,10 +152,16 @@ def _on_lattice(laws: Laws, tolerance: float | None, wanted: str | None) -> Pair
 
 
 def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:
+    from pyengine.engines.exact.both import ExactBothOrders
+    from pyengine.engines.exact.mixed import Enclosed
+    from pyengine.engines.exact.threshold import ThresholdQuestions
     from pyengine.engines.lattice import LatticeBothOrders, LatticePair
 
     if isinstance(add, LatticePair) and isinstance(remove, LatticePair):
         return LatticeBothOrders(add, remove)
+    exact = (ThresholdQuestions, Enclosed)
+    if isinstance(add, exact) and isinstance(remove, exact):
+        return ExactBothOrders(add, remove)
     return BothOrders(add, remove)
 
 

@@ -2,9 +2,8 @@
 
 Every step's density under A is multiplied by e^{λL}.  The weights of A and B on the events asked
 for are then bounded by their value at the threshold, and the relative error does not grow when κ
-falls.  As in `pyengine.engines.monte_carlo` the true threshold c is a fixed number of unknown rank:
-the mean of A's weights above c is κ, so Bennett's inequality says which ranks are possible, and
-applied to B's weights on the side of c where they are bounded it gives γ.
+falls.  Intervals are those of `pyengine.engines.monte_carlo`; the range of the true threshold comes
+from Bennett's inequality, as the mean of A's weights above it is κ.
 """
 
 from __future__ import annotations
@@ -13,34 +12,39 @@ import math
 
 import numpy as np
 
-from pyengine.engines.intervals import bennett_interval, deviation
+from pyengine.engines.intervals import deviation, empirical_bernstein
 from pyengine.engines.measures import Loss, losses
-from pyengine.engines.monte_carlo import Sample
+from pyengine.engines.monte_carlo import Sample, pilot_of
 from pyengine.mechanisms import Mechanism
 
 __all__ = ["saddle_tilt", "tilted_gamma"]
 
 STEEPEST = 1e4  # largest tilt times the range of a step's loss
-FEWEST = 200  # samples of the pilot
+STEPS_DOWN = (1.0, 2.0, 4.0)  # from the centre to where the threshold is not, in units of 1/λ
 ROUNDING = 1e-12  # of a bound that may be attained
-OTHER = 0x9E3779B97F4A7C15  # bits that make the pilot's seed another one
+
+
+def _cumulants(terms: list[Loss], tilt: float) -> tuple[float, float, float]:
+    """Logarithm of E_A e^{λS}, and mean and variance of S under A tilted by λ."""
+    k = slope = curvature = 0.0
+    for t in terms:
+        with np.errstate(divide="ignore"):
+            exponent = np.log(t.under_a) + tilt * t.loss
+        top = float(exponent.max())
+        weight = np.exp(exponent - top)
+        total = float(weight.sum())
+        mean = float(weight @ t.loss) / total
+        k += t.steps * (top + math.log(total))
+        slope += t.steps * mean
+        curvature += t.steps * float(weight @ (t.loss - mean) ** 2) / total
+    return k, slope, curvature
 
 
 def saddle_tilt(terms: list[Loss], kappa: float) -> float:
     """λ >= 0 such that A tilted by λ is centred about where A's tail is roughly κ."""
 
     def log_tail(tilt: float) -> float:
-        k = slope = curvature = 0.0
-        for t in terms:
-            with np.errstate(divide="ignore"):
-                exponent = np.log(t.under_a) + tilt * t.loss
-            top = float(exponent.max())
-            weight = np.exp(exponent - top)
-            total = float(weight.sum())
-            mean = float(weight @ t.loss) / total
-            k += t.steps * (top + math.log(total))
-            slope += t.steps * mean
-            curvature += t.steps * float(weight @ (t.loss - mean) ** 2) / total
+        k, slope, curvature = _cumulants(terms, tilt)
         mills = 1.0 + tilt * math.sqrt(0.5 * math.pi * curvature)
         return k - tilt * slope - math.log(2.0 * mills)
 
@@ -78,32 +82,49 @@ def tilted_gamma(
     """
     terms = losses(mechanism, adjacency)
     tilt = saddle_tilt(terms, kappa)
-    pilot = Sample(
-        mechanism, adjacency, max(samples // 8, FEWEST), seed ^ OTHER, tilt, threads
-    )  # independent of the samples: it may choose what they are asked
-    centre = float(pilot.loss[min(_rank(pilot, kappa)[0], pilot.size - 1)])
+    pilot = pilot_of(mechanism, adjacency, samples, seed, tilt, threads)
     s, failure = Sample(mechanism, adjacency, samples, seed, tilt, threads), 1.0 - confidence
-    first, last = _ranks(s, kappa, centre, 0.5 * failure)
+    known = _known(pilot, kappa, _cumulants(terms, tilt)[1], 0.25 * failure)
+    c = float(pilot.loss[min(_rank(pilot, kappa)[0], pilot.size - 1)])
+    lower, upper = _interval(s, kappa, c, known, 0.25 * failure)
     k, part = _rank(s, kappa)
     rank = np.array([k + part])
-    fewest, most = np.array([float(first)]), np.array([float(last)])
-    if s.tilt >= 1.0:  # B's mass above the threshold is the small one, its terms are bounded there
-        sums, ends, c = s.b_above, (fewest, most), s.threshold(most, up=False)
-    else:
-        c = np.minimum(s.threshold(fewest, up=True), -math.log(kappa))  # E_A e^S = 1
-        sums, ends = s.b_below, (most, fewest)
-    with np.errstate(over="ignore"):
-        bound = np.exp(s.log_mgf + (1.0 - s.tilt) * c)
-    low, high = (s.at(sums, end) for end in ends)
-    lower, upper = bennett_interval(low, high, bound, s.size, 0.5 * failure)
-    value = s.at(sums, rank)
-    parts = (value, lower, upper) if s.tilt >= 1.0 else (1.0 - value, 1.0 - upper, 1.0 - lower)
+    value = s.at(s.b_above, rank)[0] if tilt >= 1.0 else 1.0 - s.at(s.b_below, rank)[0]
     # dB/dA is at most e^{highest loss}: attained where κ is below that loss's probability
     with np.errstate(over="ignore"):
         most_of_all = kappa * np.exp(math.fsum(t.steps * t.highest for t in terms))
     ceiling = float(min(most_of_all * (1.0 + ROUNDING), 1.0))
-    estimate, least, top = (min(max(float(part[0]), kappa), ceiling) for part in parts)
+    estimate, least, top = (min(max(float(x), kappa), ceiling) for x in (value, lower, upper))
     return min(max(estimate, least), top), least, top
+
+
+def _interval(
+    s: Sample, kappa: float, c: float, known: tuple[float, float], failure: float
+) -> tuple[float, float]:
+    """Bounds of γ from samples that had no part in c and in the known range of the threshold.
+
+    Weights of B and, times a slope, of A are taken in units of B's at c: beyond c the latter are
+    at most 1 for tilts of 1 and more, below c for others.
+    """
+    beyond = s.loss > c
+    with np.errstate(over="ignore", under="ignore"):
+        unit = math.exp(min(s.log_mgf + (1.0 - s.tilt) * c, 709.0))
+        of_a, of_b = (np.exp((shift - s.tilt) * (s.loss - c)) for shift in (0.0, 1.0))
+
+    def bound(log_slope: float, side: float) -> float:
+        """B(S > c) + slope (κ - A(S > c)), moved to one side by what it may be off."""
+        slope = math.exp(min(log_slope - c, 709.0))  # in units of e^c
+        if s.tilt >= 1.0:
+            drawn, sign, whole = np.where(beyond, of_b - slope * of_a, 0.0), 1.0, 0.0
+        else:
+            drawn, sign, whole = np.where(beyond, slope * of_a, of_b), -1.0, 1.0
+        mean, square = drawn.mean(keepdims=True), np.square(drawn).mean(keepdims=True)
+        width = np.array([max(slope, 1.0)])
+        off = empirical_bernstein(mean, square, width, s.size, failure)
+        middle = whole + sign * unit * float(mean[0]) + kappa * math.exp(min(log_slope, 709.0))
+        return middle + side * unit * float(off[0])
+
+    return min(bound(x, -1.0) for x in known), bound(c, 1.0)
 
 
 def _rank(s: Sample, kappa: float) -> tuple[int, float]:
@@ -112,21 +133,26 @@ def _rank(s: Sample, kappa: float) -> tuple[int, float]:
     return k, min(float((kappa - s.a_above[k]) / (s.a_above[k + 1] - s.a_above[k])), 1.0)
 
 
-def _ranks(s: Sample, kappa: float, centre: float, failure: float) -> tuple[int, int]:
-    """Range of how many losses lie above the threshold of level κ, up to a failure probability.
+def _known(s: Sample, kappa: float, centre: float, failure: float) -> tuple[float, float]:
+    """Range of the threshold of level κ, up to a failure probability.
 
     The weights at a threshold are bounded by their value there, which says nothing far below; that
-    the threshold does not lie there is tested at one point that the samples had no part in.
+    the threshold does not lie there is tested at points that the samples had no part in.
     """
-    limit = math.log(3.0 / failure) / s.size
+    limit = math.log((2.0 + len(STEPS_DOWN)) / failure) / s.size
     with np.errstate(over="ignore"):
         bound = np.exp(s.log_mgf - s.tilt * np.append(s.loss, -math.inf if s.tilt else 0.0))
         possible = deviation(s.a_above, kappa) <= limit * bound
-    if s.tilt:
-        point = centre - 1.0 / s.tilt
+    lowest = -math.inf
+    for step in STEPS_DOWN if s.tilt else ():
+        point = centre - step / s.tilt
         rank = int(np.searchsorted(-s.loss, -point))  # losses above the point
         mean = s.a_above[rank]
         if mean > kappa and deviation(mean, kappa) > limit * math.exp(s.log_mgf - s.tilt * point):
+            lowest = max(lowest, point)
             possible[rank + 1 :] = False
-    found = np.flatnonzero(possible)
-    return int(found[0]), int(found[-1])
+    found = np.flatnonzero(possible)  # how many losses may lie above the threshold
+    first, last = (np.array([float(found[i])]) for i in (0, -1))
+    lowest = max(float(s.threshold(last, up=False)[0]), lowest)
+    # E_A e^S = 1 leaves e^c at most 1/κ
+    return lowest, min(float(s.threshold(first, up=True)[0]), -math.log(kappa))

@@ -41,8 +41,13 @@ class Pair(Protocol):
     def trade_off(self, alpha: Fraction, sign: int, wanted: str, digits: float) -> Answer:
         """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
 
-    def profile(self, epsilon: Fraction, sign: int, digits: float) -> Answer:
-        """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
+    def profile(
+        self, epsilon: Fraction, sign: int, digits: float, enough: arb | None = None
+    ) -> Answer:
+        """Return H_{exp(epsilon)}(A || B), for epsilon of either sign.
+
+        An absolute error of ``enough`` is small enough, too: zero has no relative one.
+        """
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> Answer:
         """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
@@ -103,9 +108,11 @@ def _met(pair: Pair, answer: Answer, sign: int, wanted: str, digits: float) -> A
     with precision(64):
         size = abs(answer.value).lower()
         missing = float((-size.log() / arb(10).log()).mid()) if size > 0 else 0.0
+        enough = (size * arb(10) ** -int(digits + 2)).lower()
     for places in (digits, digits + max(missing, 0.0) + 3.0):
         # T(P, Q) belongs to H(Q || P) and the other way round.
-        own, other = pair.profile(u, -sign, places), pair.profile(u, sign, places)
+        own = pair.profile(u, -sign, places, enough)
+        other = pair.profile(u, sign, places, enough)
         if own.value < other.value:
             return None
         with precision(int(4 * places) + 200):

@@ -6,15 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from flint import arb, arb_poly, ctx, fmpz
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import Answer
-from pyengine.reference.balls import exact, precision, spread
+from pyengine.reference.balls import exact, lacking_digits, precision, spread
 from pyengine.reference.finite import Masses
 
-__all__ = ["Atoms"]
+__all__ = ["Atoms", "Composed", "composed"]
 
 MOST_ATOMS = 400_000
 MOST_DEGREE = 3_000_000
@@ -22,7 +23,7 @@ ROUNDS = 7
 
 
 @dataclass
-class _Composed:
+class Composed:
     """Atoms in increasing order of loss, and sums over them from both ends."""
 
     p: list[arb]
@@ -34,6 +35,11 @@ class _Composed:
     def __post_init__(self) -> None:
         self.above_p, self.above_q = _sums(self.p[::-1]), _sums(self.q[::-1])
         self.below_p, self.below_q = _sums(self.p), _sums(self.q)
+
+    @cached_property
+    def losses(self) -> list[arb]:
+        """Loss log(q/p) of each atom."""
+        return [(q / p).log() for p, q in zip(self.p, self.q, strict=True)]
 
 
 class Atoms:
@@ -47,23 +53,29 @@ class Atoms:
 
     def __init__(self, parts: list[tuple[Callable[[], Masses], int]]) -> None:
         self.parts = parts
-        self._done: dict[int, _Composed] = {}
+        self._done: dict[int, Composed] = {}
 
-    def _law(self, bits: int) -> _Composed:
+    def _law(self, bits: int) -> Composed:
         """Compose at a precision."""
         if bits not in self._done:
             self._done.clear()
-            self._done[bits] = _compose([(make(), steps) for make, steps in self.parts])
+            self._done[bits] = composed([(make(), steps) for make, steps in self.parts])
         return self._done[bits]
 
-    def _ask(self, digits: float, question: Callable[[_Composed], Answer | None]) -> Answer:
+    def _ask(
+        self,
+        digits: float,
+        question: Callable[[Composed], Answer | None],
+        enough: arb | None = None,
+    ) -> Answer:
         """Raise the precision until the answer has the digits."""
         bits = int(3.33 * digits) + 80
         for _ in range(ROUNDS):
             with precision(bits):
                 answer = question(self._law(bits))
                 if answer is not None and (
-                    answer.value.rel_accuracy_bits() > 3.33 * digits or answer.value == 0
+                    lacking_digits(answer.value, digits) <= 0
+                    or (enough is not None and answer.value.rad() < enough)
                 ):
                     return answer
             bits *= 2
@@ -72,7 +84,7 @@ class Atoms:
     def trade_off(self, alpha: Fraction, sign: int, wanted: str, digits: float) -> Answer:
         """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
 
-        def question(law: _Composed) -> Answer:
+        def question(law: Composed) -> Answer:
             level, rest = exact(alpha), exact(1 - alpha)
             p, q, above_p, above_q, below_p, below_q = _ordered(law, sign)
             only_p, only_q = (law.only_p, law.only_q) if sign > 0 else (law.only_q, law.only_p)
@@ -100,10 +112,12 @@ class Atoms:
 
         return self._ask(digits, question)
 
-    def profile(self, epsilon: Fraction, sign: int, digits: float) -> Answer:
+    def profile(
+        self, epsilon: Fraction, sign: int, digits: float, enough: arb | None = None
+    ) -> Answer:
         """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
 
-        def question(law: _Composed) -> Answer:
+        def question(law: Composed) -> Answer:
             scale = exact(epsilon).exp()
             a, b, only = (law.p, law.q, law.only_p) if sign > 0 else (law.q, law.p, law.only_q)
             total = only + spread(law.lost)
@@ -113,12 +127,12 @@ class Atoms:
                     total += part if part > 0 else part.max(arb(0))
             return Answer(total, True, None)
 
-        return self._ask(digits, question)
+        return self._ask(digits, question, enough)
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> Answer:
         """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
 
-        def question(law: _Composed) -> Answer | None:
+        def question(law: Composed) -> Answer | None:
             goal = exact(delta)
             a, b, above_a, above_b, _, _ = _ordered(law, -sign)  # largest log dA/dB last
             # _ordered gives (P, Q) by log dQ/dP for 1: here B plays P and A plays Q.
@@ -158,7 +172,7 @@ class Atoms:
 
 
 def _ordered(
-    law: _Composed, sign: int
+    law: Composed, sign: int
 ) -> tuple[list[arb], list[arb], list[arb], list[arb], list[arb], list[arb]]:
     """Return A, B by increasing log dB/dA, sums of the k largest and of the k smallest."""
     if sign > 0:
@@ -182,7 +196,8 @@ def _sums(values: list[arb]) -> list[arb]:
     return result
 
 
-def _compose(parts: list[tuple[Masses, int]]) -> _Composed:
+def composed(parts: list[tuple[Masses, int]]) -> Composed:
+    """Return the atoms of a composition of finite steps, each with a number of steps."""
     p, q = [arb(1)], [arb(1)]
     keep_p, keep_q, lost = arb(1), arb(1), arb(0)
     for one, steps in parts:
@@ -198,7 +213,7 @@ def _compose(parts: list[tuple[Masses, int]]) -> _Composed:
         keep_q *= (1 - one.only_q) ** steps
         lost += steps * one.lost
     order = sorted(range(len(p)), key=lambda i: _loss(p[i], q[i]))
-    return _Composed([p[i] for i in order], [q[i] for i in order], 1 - keep_p, 1 - keep_q, lost)
+    return Composed([p[i] for i in order], [q[i] for i in order], 1 - keep_p, 1 - keep_q, lost)
 
 
 def _loss(p: arb, q: arb) -> arb:

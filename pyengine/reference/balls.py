@@ -9,7 +9,19 @@ from fractions import Fraction
 
 from flint import arb, ctx, fmpq
 
-__all__ = ["exact", "lower", "precision", "spread", "to_fraction", "upper", "upper_normal"]
+__all__ = [
+    "exact",
+    "lacking_digits",
+    "lower",
+    "precision",
+    "spread",
+    "to_fraction",
+    "upper",
+    "upper_normal",
+]
+
+ZERO = 400  # what may be zero and is below 10^-ZERO is known well enough
+LN10 = math.log(10)
 
 
 @contextmanager
@@ -59,3 +71,15 @@ def log_magnitude(x: arb) -> float:
     """Return the natural logarithm of |x|, roughly; -inf for 0."""
     middle = abs(x.mid())
     return float(middle.log()) if middle > 0 else -math.inf
+
+
+def lacking_digits(value: arb, digits: float) -> float:
+    """Return how many decimal digits a ball lacks; an enclosure of zero may be tiny instead."""
+    if not value.is_finite():
+        return 12.0
+    if value == 0:
+        return 0.0
+    if value.overlaps(arb(0)):
+        small = -log_magnitude(abs(value).upper()) / LN10
+        return 0.0 if small > ZERO else min(max(digits, small), ZERO - small + 3)
+    return digits - value.rel_accuracy_bits() / 3.33

@@ -17,6 +17,8 @@ __all__ = [
     "log_odds",
     "log_upper_normal",
     "offset_loss",
+    "place_of",
+    "single_threshold",
 ]
 
 Array = NDArray[np.float64]
@@ -203,6 +205,34 @@ def offset_loss(phase: Phase, z: Array) -> Array:
     if phase.full_batch:
         return exponent
     return np.logaddexp(0.0, exponent + log_odds(phase))
+
+
+def place_of(phase: Phase, loss: float) -> float:
+    """Return the z where Y = log(1 + odds * exp(mu z - mu^2 / 2)) has a value, for p < 1."""
+    mu = 1 / float(phase.noise)
+    return (loss + math.log(-math.expm1(-loss)) - log_odds(phase)) / mu + mu / 2
+
+
+def single_threshold(phases: tuple[Phase, ...], measure: str, log_tail: float) -> float:
+    """Return a Y that about exp(log_tail) steps exceed, under P or Q (``measure``), for p < 1."""
+
+    def log_mass(loss: float) -> float:
+        logs = []
+        for phase in phases:
+            z, count = place_of(phase, loss), math.log(phase.steps)
+            if measure.startswith("p"):
+                logs.append(count + log_upper_normal(z))
+            else:
+                logs.append(count + log_rest(phase) + log_upper_normal(z))
+                shifted = log_upper_normal(z - 1 / float(phase.noise))
+                logs.append(count + math.log(phase.probability) + shifted)
+        return max(logs) + math.log(sum(math.exp(x - max(logs)) for x in logs))
+
+    low, high = -600.0, 8.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if log_mass(math.exp(middle)) > log_tail else (low, middle)
+    return math.exp(high)
 
 
 def log_upper_normal(x: float) -> float:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property, partial
 
 from flint import arb
 
 from pyengine.errors import AccuracyError
 from pyengine.reference import closed_form
-from pyengine.reference.cumulants import Cumulants
+from pyengine.reference.bend import make_bend
+from pyengine.reference.cumulants import Cumulants, place_of, single_threshold
 from pyengine.reference.gaussian import Phase, offset
 from pyengine.reference.hyperbola import Hyperbola
 from pyengine.reference.inversion import Line
-from pyengine.reference.line import NotFeasibleError, make_plan
+from pyengine.reference.line import NotFeasibleError, Plan, make_plan
+from pyengine.reference.six import Six
 from pyengine.reference.solve import Local
 
 __all__ = ["GaussianLaw"]
 
-FEW_BITS = 10
+FEW_BITS, SHARE, NEARLY = 10, 0.5, 0.9
+ALONE = 100  # steps, of which one alone may make a tail
+MOST_FEW, MOST_KINDS = 1000, 10
+QUICK = 1.0e6  # products of nodes in z and in t; some 0.3 s
 STRETCHES = (1.0, 1.15, 1.35, 1.6)  # a cut further out lowers the weight at it
 
 
@@ -33,12 +40,18 @@ class GaussianLaw:
 
     def __init__(self, phases: tuple[Phase, ...]) -> None:
         self.phases = phases
-        self._last: tuple[float, float, Local] | None = None
+        self.steps = sum(phase.steps for phase in phases)
+        self._last: tuple[arb, float, Local] | None = None
 
     @cached_property
     def cumulants(self) -> Cumulants:
         """Double-precision cumulants that plan."""
         return Cumulants(self.phases)
+
+    @property
+    def _few(self) -> bool:
+        """Whether the hyperbola may be quicker than a line."""
+        return self.steps <= MOST_FEW and len(self.phases) <= MOST_KINDS
 
     def lowest(self) -> arb | None:
         """Return the infimum of the loss; None if there is none."""
@@ -46,57 +59,105 @@ class GaussianLaw:
             return None
         return offset(self.phases)
 
-    def guess(self, name: str, log_target: float) -> float:
+    def guess(self, name: str, log_target: float) -> arb:
         """Return a threshold at which a quantity has about the given logarithm."""
         if name.startswith("h_"):
-            return self._guess_divergence(name, log_target)
-        return self.cumulants.threshold(name, log_target) + self.cumulants.shift
+            name = "q_above" if name == "h_qp" else "p_below"
+            log_target = min(log_target, -1e-3)
+        # Beyond the cut is little of the tail; without it, rare large steps mislead.
+        cut = math.sqrt(2 * (9 - log_target + math.log(self.steps)))
+        cut += max(1 / float(phase.noise) for phase in self.phases)
+        cumulants = Cumulants(self.phases, cut)
+        threshold = cumulants.threshold(name, log_target)
+        if name.endswith("above") and self.steps <= ALONE and self.lowest() is not None:
+            alone = single_threshold(self.phases, name, log_target)
+            smaller = Cumulants(self.phases, max(place_of(x, alone) for x in self.phases))
+            rest = smaller.mean_variance(0.0)[0] * (1 - 1 / self.steps)
+            threshold = min(threshold, 1.15 * (alone + rest))
+        return (offset(self.phases) + threshold).mid()
 
-    def _guess_divergence(self, name: str, log_target: float) -> float:
-        tail = "q_above" if name == "h_qp" else "p_below"
-        return self.cumulants.threshold(tail, min(log_target, -1e-3)) + self.cumulants.shift
-
-    def near(self, c: float, depth: float) -> Local:
+    def near(self, c: arb, depth: float) -> Local:
         """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
         if closed_form.applies(self.phases):
             return closed_form.ClosedForm(self.phases, int(depth / math.log(2)) + 64)
-        if self._last is not None and self._last[0] == c and self._last[1] >= depth:
-            return self._last[2]
-        local = self._inversion(c, depth)
+        if self._last is not None and self._last[1] >= depth:
+            place, _, local = self._last
+            if place == c or min(_bits(local, c)) > NEARLY * depth / math.log(2):
+                return local
+        local = self._inversion(c, depth, self._few)
         self._last = (c, depth, local)
         return local
 
-    def _inversion(self, c: float, depth: float) -> Local:
-        span = max(45.0, 2 * math.sqrt(2 * depth))
-        threshold = float(arb(c) - offset(self.phases))
-        cut = self._cut(c, threshold, depth)
-        for stretch in STRETCHES:
+    def around(self, c: arb, depth: float) -> Local:
+        """Prepare evaluation over a wide range of thresholds, which a vertical line does best."""
+        if closed_form.applies(self.phases):
+            return self.near(c, depth)
+        return self._inversion(c, depth, few=False)
+
+    def _inversion(self, c: arb, depth: float, few: bool) -> Local:
+        """Return what the first method with sharp bounds gives, or else the sharpest."""
+        threshold = float(c - offset(self.phases))
+        best: tuple[float, Local] | None = None
+        reason = NotFeasibleError("no method")
+        for method in self._methods(threshold, float(c), depth, few):
             try:
-                cumulants = Cumulants(self.phases, stretch * cut, span)
-                line = Line(self.phases, make_plan(cumulants, threshold, depth))
+                local = method()
             except NotFeasibleError as error:
                 reason = error
                 continue
-            six = line.at(arb(c))
-            if max(six.p_above.rel_accuracy_bits(), six.p_below.rel_accuracy_bits()) > FEW_BITS:
-                return line
-            reason = NotFeasibleError("the bounds on a vertical line are too wide")
-        try:
-            return Hyperbola(self.phases, c, depth)
-        except NotFeasibleError as error:
-            reason = error
+            above, below, *_ = _bits(local, c)
+            if min(above, below) > SHARE * depth / math.log(2):
+                return local
+            if max(above, below) > FEW_BITS and (best is None or min(above, below) > best[0]):
+                best = min(above, below), local
+                if not few:
+                    break
+            reason = NotFeasibleError("the bounds are too wide")
+        if best is not None:
+            return best[1]
         raise AccuracyError(
-            f"no ground truth for {self.phases[0]!r} at a loss of {c:g}: {reason}; more steps or "
-            "more noise make the loss smoother"
+            f"no ground truth for {self.phases[0]!r} at a loss of {float(c):g}: {reason}; more "
+            "steps or more noise make the loss smoother"
         )
+
+    def _methods(
+        self, threshold: float, c: float, depth: float, few: bool
+    ) -> Iterator[Callable[[], Local]]:
+        """Yield ways of inversion, the quick ones first."""
+        span = max(45.0, 2 * math.sqrt(2 * depth))
+        cut = self._cut(c, threshold, depth)
+
+        def plan(stretch: float) -> Plan:
+            cumulants = Cumulants(self.phases, stretch * cut, span)
+            return make_plan(cumulants, threshold, depth)
+
+        def line(stretch: float) -> Line:
+            return Line(self.phases, plan(stretch))
+
+        quick = False
+        with suppress(NotFeasibleError):
+            quick = plan(1.0).products < QUICK
+        if quick:
+            yield partial(line, 1.0)
+        if few:
+            yield lambda: Hyperbola(self.phases, make_bend(self.phases, threshold, depth))
+        for stretch in STRETCHES[1:] if quick else STRETCHES:
+            yield partial(line, stretch)
+        if not few:
+            yield lambda: Hyperbola(self.phases, make_bend(self.phases, threshold, depth))
 
     def _cut(self, c: float, threshold: float, depth: float) -> float:
         """Return where the normal law may be cut off, from an estimate of the tail."""
-        log_steps = math.log(sum(phase.steps for phase in self.phases))
         low, high = 8.0, 45.0 + math.sqrt(2 * depth)
         for _ in range(9):
             cut = (low + high) / 2
             estimate = Cumulants(self.phases, cut).chernoff(threshold) - 6 + min(c, 0.0)
-            needed = math.sqrt(2 * (depth + log_steps - estimate))
+            needed = math.sqrt(2 * max(depth + math.log(self.steps) - estimate, 0.0))
             low, high = (cut, high) if needed > cut else (low, cut)
         return 1.02 * high + max(1 / float(phase.noise) for phase in self.phases)
+
+
+def _bits(local: Local, c: arb) -> list[int]:
+    """Return how many bits of each quantity of `Six` are known at a threshold."""
+    six = local.at(c)
+    return [getattr(six, name).rel_accuracy_bits() for name in Six.__dataclass_fields__]

@@ -72,7 +72,13 @@ class LengthPair:
         value = _ball(agreed(compute, _places(digits)), digits)
         return Answer(value, False, slopes[-1].mid())
 
-    def profile(self, epsilon: Fraction, sign: int, digits: float) -> Answer:
+    def profile(
+        self,
+        epsilon: Fraction,
+        sign: int,
+        digits: float,
+        enough: arb | None = None,  # noqa: ARG002 - the digits are reached
+    ) -> Answer:
         """H(P‖Q) for sign 1, H(Q‖P) for -1, at ε of either sign."""
 
         def compute(run: Run, bits: int) -> arb:

@@ -23,6 +23,7 @@ __all__ = ["Contour", "Grid", "NotFeasibleError", "Plan", "make_plan"]
 
 MOST_PRODUCTS = 4.0e8
 MOST_EXPONENTIALS = 4.0e6
+MOST_EXPONENT = 1e12  # in double precision
 
 
 class NotFeasibleError(Exception):
@@ -82,6 +83,11 @@ class Plan:
     bits: int
     cut: float
 
+    @property
+    def products(self) -> int:
+        """Number of products of nodes in z and in t."""
+        return self.count * sum(grid.nodes for grid in self.grids if grid is not None)
+
 
 def make_plan(
     cumulants: Cumulants, threshold: float, depth: float, variant: tuple[float, float] = (1.0, 0.0)
@@ -119,6 +125,8 @@ def make_plan(
     reach, contours = _reach(phases, coarse, depth, 1 / sd)
     count = math.ceil(reach * period / (2 * math.pi)) + 1
     tilts = [tilt, *(x for x in beyond if x is not None)]
+    if max(map(abs, tilts)) * max(float(loss[-1]) for loss in cumulants.losses) > MOST_EXPONENT:
+        raise NotFeasibleError("a second mode")
     grids = tuple(
         None if phase.full_batch else _grid(cumulants, i, phase, coarse[i], tilts, reach, deep)
         for i, phase in enumerate(phases)
@@ -290,5 +298,5 @@ def _grid(
         if step < 1e-6:
             raise NotFeasibleError("a second mode")
     step = float(np.float32(step))
-    first = math.floor(low / step)
+    first = math.floor(min(low, -1.0) / step)  # the bound on what is left of it needs z < 0
     return Grid(first * step, step, math.ceil(high / step) - first + 1, float(down))

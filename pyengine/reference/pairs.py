@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -20,14 +21,25 @@ from pyengine.mechanisms import (
     Step,
     steps_of,
 )
+from pyengine.reference import closed_form
 from pyengine.reference.answers import Pair
 from pyengine.reference.atoms import Atoms
 from pyengine.reference.finite import FINITE, Masses, masses, sampled, substituted
 from pyengine.reference.gaussian import Phase
 from pyengine.reference.gaussian_law import GaussianLaw
-from pyengine.reference.laplace import Laplace
-from pyengine.reference.sampled_laplace import SampledLaplace
+from pyengine.reference.knots import Knotted, Source
+from pyengine.reference.laplace import LaplaceSource
+from pyengine.reference.many_laplace import ManyLaplace
+from pyengine.reference.mixed import JoinedSource, MixedSource
+from pyengine.reference.normal_source import NormalSource
+from pyengine.reference.piecewise import MOST_PIECES, PiecesSource
+from pyengine.reference.smooth import MixedLaw, SmoothMixture
 from pyengine.reference.solve import Continuous
+from pyengine.reference.substituted_law import (
+    SubstitutedGaussian,
+    SubstitutedNormalSource,
+)
+from pyengine.reference.twice import Twice
 
 __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
 
@@ -39,7 +51,11 @@ Additive = (
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
 )
+# Both orders of these have the same answers.
+SYMMETRIC = (*Additive, RandomizedResponse, GenericMechanism)
 Number = float | Fraction
+Finite = list[tuple[Callable[[], Masses], int]]
+Laplace = list[PiecesSource]
 
 
 def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
@@ -68,7 +84,9 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
     """
     steps = tuple((step, number) for step, number in steps_of(mechanism) if _share(step) != 0)
     if adjacency != "substitute":
-        return (_pair(steps) if steps else None), SIGNS[adjacency]
+        symmetric = all(isinstance(step, SYMMETRIC) for step, _ in steps)
+        signs = SIGNS["add"] if symmetric else SIGNS[adjacency]
+        return (_pair(steps) if steps else None), signs
     for step, _ in steps:
         _check_substitution(step)
     fixed = sum(n for step, n in steps if isinstance(step, SampledWithoutReplacement))
@@ -80,13 +98,7 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
             "no ground truth for several steps without replacement under substitution: which data "
             "sets are the worst is not known"
         )
-    if any(isinstance(step, PoissonSampled) for step, _ in steps):
-        if not {type(_base(step)) for step, _ in steps} <= set(FINITE):
-            raise AccuracyError(
-                "no ground truth for Poisson sampling of continuous noise under substitution"
-            )
-        return Atoms([(partial(_substituted, step), n) for step, n in steps]), SIGNS["add"]
-    return (_pair(tuple((_doubled(step), n) for step, n in steps)) if steps else None), SIGNS["add"]
+    return (_substituted_pair(steps) if steps else None), SIGNS["add"]
 
 
 @lru_cache(maxsize=64)
@@ -95,25 +107,90 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
 
     Without replacement the record pushes another one out: the sensitivity is that of substitution.
     """
-    plain = [
-        (_doubled(_base(step)) if isinstance(step, SampledWithoutReplacement) else _base(step))
-        for step, _ in steps
-    ]
-    kinds = {type(base) for base in plain}
-    shares = [_share(step) for step, _ in steps]
-    numbers = [number for _, number in steps]
-    if kinds == {GaussianMechanism}:
-        rows = zip(map(_noise, plain), shares, numbers, strict=True)
-        return Continuous(GaussianLaw(tuple(Phase(*row) for row in rows)))
-    if kinds == {LaplaceMechanism} and all(share == 1 for share in shares):
-        return Laplace(list(zip(map(_noise, plain), numbers, strict=True)))
-    if kinds == {LaplaceMechanism} and len(steps) == 1:
-        return SampledLaplace(_noise(plain[0]), shares[0], numbers[0])
-    if kinds <= set(FINITE):
-        makers = [partial(_masses, base, share) for base, share in zip(plain, shares, strict=True)]
-        return Atoms(list(zip(makers, numbers, strict=True)))
-    names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise AccuracyError(f"no ground truth for a composition of {names}, sampled or mixed like this")
+    gaussian: list[Phase] = []
+    laplace: Laplace = []
+    finite: Finite = []
+    for step, number in steps:
+        base, share = _base(step), _share(step)
+        base = _doubled(base) if isinstance(step, SampledWithoutReplacement) else base
+        if isinstance(base, GaussianMechanism):
+            gaussian.append(Phase(base.noise_multiplier, share, number))
+        elif isinstance(base, LaplaceMechanism):
+            laplace.append(_laplace_part(base, share, number, substituted=False))
+        else:
+            finite.append((partial(_masses, _finite(base), share), number))
+    if not gaussian:
+        return _without_gaussian(laplace, finite)
+    phases = tuple(gaussian)
+    if finite and not laplace and closed_form.applies(phases):
+        return Knotted(MixedSource(finite, NormalSource(phases)))
+    return _with_gaussian(GaussianLaw(phases), laplace, finite)
+
+
+@lru_cache(maxsize=64)
+def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
+    """Return the pair of steps, sampled or not, in which a record takes the place of another."""
+    gaussian: list[tuple[Number, Number, int]] = []
+    laplace: Laplace = []
+    finite: Finite = []
+    for step, number in steps:
+        base, share = _base(step), _share(step)
+        plain = _doubled(base) if share == 1 else base
+        if isinstance(plain, GaussianMechanism):
+            gaussian.append((plain.noise_multiplier, share, number))
+        elif isinstance(plain, LaplaceMechanism):
+            laplace.append(_laplace_part(plain, share, number, substituted=share != 1))
+        elif isinstance(step, PoissonSampled):
+            finite.append((partial(_substituted, step), number))
+        else:
+            finite.append((partial(_masses, _finite(plain), share), number))
+    if not gaussian:
+        return _without_gaussian(laplace, finite)
+    if all(share == 1 for _, share, _ in gaussian):
+        phases = tuple(Phase(*row) for row in gaussian)
+        if finite and not laplace:
+            return Knotted(MixedSource(finite, NormalSource(phases)))
+        return _with_gaussian(GaussianLaw(phases), laplace, finite)
+    if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
+        source = SubstitutedNormalSource(*gaussian[0][:2])
+        return Knotted(MixedSource(finite, source) if finite else source)
+    return _with_gaussian(Twice(SubstitutedGaussian(tuple(gaussian)), None), laplace, finite)
+
+
+def _with_gaussian(law: GaussianLaw | Twice, laplace: Laplace, finite: Finite) -> Pair:
+    if not laplace and not finite:
+        return Continuous(law)
+    return SmoothMixture(MixedLaw(law, finite, laplace))
+
+
+def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
+    if not laplace:
+        return Atoms(finite)
+    whole = [(part.noise, part.steps) for part in laplace if part.probability == 1]
+    sampled = [part for part in laplace if part.probability != 1]
+    steps = sum(part.pieces for part in laplace)
+    if steps > MOST_PIECES and (sampled or not LaplaceSource.feasible(whole)):
+        many = ManyLaplace(laplace)
+        return _with_gaussian(Twice(many, many.floor), [], finite)
+    source: Source = LaplaceSource(whole) if whole else sampled.pop()
+    for one in sampled:
+        source = JoinedSource(one, source)
+    return Knotted(MixedSource(finite, source) if finite else source)
+
+
+def _laplace_part(
+    base: LaplaceMechanism, share: Number, steps: int, *, substituted: bool
+) -> PiecesSource:
+    return PiecesSource(base.noise_multiplier, share, steps, substituted=substituted)
+
+
+def _finite(base: Step) -> Step:
+    if not isinstance(base, FINITE):
+        raise AccuracyError(
+            "no ground truth for mechanisms made of distributions or functions: they are in double "
+            f"precision, got {base!r}"
+        )
+    return base
 
 
 def _base(step: Step) -> Step:
@@ -129,11 +206,6 @@ def _share(step: Step) -> Number:
     if isinstance(step, SampledWithoutReplacement):
         return Fraction(step.batch_size, step.dataset_size)
     return 1.0
-
-
-def _noise(step: Step) -> Number:
-    assert isinstance(step, GaussianMechanism | LaplaceMechanism)
-    return step.noise_multiplier
 
 
 def _doubled(step: Step) -> Step:

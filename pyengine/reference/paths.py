@@ -136,7 +136,7 @@ class Path:
     def _left(self, z: arb) -> arb:
         """Bound the integral left of z; there 1 + w cos(mu tau) <= |1 + w e^{i mu tau}| <= 1 + w.
 
-        Height and angle are largest at z.
+        Height and angle are largest at z; the angle is at most w sin(mu tau) and mu tau.
         """
         w = self.step.w(z)
         tau, _ = self._tau(w)
@@ -144,7 +144,7 @@ class Path:
         share = turn.cos() if self.tilt < 0 else arb(1)
         size = self.step.left(z, self.tilt, share) * self._stretch() * (tau**2 / 2).exp()
         if self.gain is None:
-            size *= (self.reach * w * turn.sin()).exp()
+            size *= (self.reach * turn.min(w * turn.sin())).exp()
         result: arb = size * (-self.log_size).exp()
         return result
 

@@ -1,4 +1,4 @@
-"""The law of sampled Laplace steps, piece by piece in Legendre polynomials.
+"""The law of sampled Laplace steps, piece by piece in polynomials.
 
 With P the law without the record, a step has loss L = log(1 - p + p exp(l)), where l is the loss
 of the plain Laplace step: atoms at both ends a < b of the range of L, and a smooth density between.
@@ -13,193 +13,361 @@ all steps share two matrices.  All terms are positive.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from flint import arb, arb_mat
 
+from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact
+from pyengine.reference.knots import Point
 
-__all__ = ["Pieces"]
+__all__ = ["MOST_PIECES", "Pieces", "PiecesSource"]
+
+MOST_PIECES = 150
+MOST_ORDER = 260
+SMOOTH = 20.0  # gain per node that is counted on where nothing is near
 
 
-class Pieces:
-    """Tails of the total loss under P and Q, in one discretisation.
+class PiecesSource:
+    """What makes the law of equal sampled Laplace steps; see `pyengine.reference.knots.Source`.
 
     Parameters
     ----------
     noise, probability : float or Fraction
-        Of every step; probability in (0, 1).
+        Of every step; probability in (0, 1].
+    steps : int
+        Number of steps.
+    substituted : bool
+        Whether another record takes the record's place, in (0, 1) only.
+    """
+
+    certified = False
+
+    def __init__(
+        self,
+        noise: float | Fraction,
+        probability: float | Fraction,
+        steps: int,
+        *,
+        substituted: bool = False,
+    ) -> None:
+        self.noise, self.probability, self.steps = noise, probability, steps
+        self.substituted = substituted
+        self.pieces = 2 * steps if substituted else steps
+
+    def order(self, depth: float, variant: int = 0) -> int:
+        """Return how many nodes resolve the density, whose singularity lies left of its range."""
+        rate = SMOOTH
+        if self.probability < 1:
+            away = self._singularity()
+            rate = min(rate, 1 + 2 * away + 2 * (away * (1 + away)) ** 0.5)
+        order = int((depth + 6) * 2.303 / math.log(rate)) + 12 if rate > 1 else MOST_ORDER + 1
+        if order > MOST_ORDER:
+            raise AccuracyError(
+                f"{depth:.0f} digits would need polynomials of degree {order} on each piece; "
+                "ask for fewer digits or add noise"
+            )
+        return order + 9 * variant
+
+    def _singularity(self) -> float:
+        """Return how far from a piece its density is singular, relative to its width."""
+        mu, p = 1 / float(self.noise), float(self.probability)
+        rest = float(1 - Fraction(self.probability))
+        start = rest + p * math.exp(-mu)
+        width = mu + math.log((rest * math.exp(-mu) + p) / start)
+        return math.log(start / rest) / width
+
+    def bits(self, depth: float, variant: int) -> int:
+        """Return the working precision for a depth in decimal digits."""
+        # The radii of recurrences grow by 1.3 bits for each degree.
+        return int(3.4 * depth) + 90 + 2 * self.order(depth, variant) + 3 * self.steps + 8 * variant
+
+    def law(self, depth: float, variant: int) -> Pieces:
+        """Return the law at the working precision."""
+        if self.pieces > MOST_PIECES:
+            raise AccuracyError(
+                f"no ground truth for more than {MOST_PIECES} Laplace steps of one kind beside "
+                f"Gaussian ones, got {self.steps}"
+            )
+        return Pieces(self.step(), self.steps, self.order(depth, variant))
+
+    def step(self) -> SampledStep | SubstitutedStep:
+        """Return any of the steps at the working precision."""
+        return (SubstitutedStep if self.substituted else SampledStep)(self.noise, self.probability)
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the smallest and the largest loss."""
+        step = self.step()
+        low = self.steps * step.low
+        return low, low + self.pieces * step.width
+
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+        return arb(0), arb(0)
+
+
+class SampledStep:
+    """One sampled step without and with a record.
+
+    Parameters
+    ----------
+    noise, probability : float or Fraction
+        Probability in (0, 1].
+
+    Attributes
+    ----------
+    low, width : arb
+        The smallest loss and the width of each piece of the density.
+    atoms : list of arb
+        Masses under P where the loss is smallest, a piece further, and so on.
+    """
+
+    def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
+        self.mu, self.p = 1 / exact(noise), exact(probability)
+        self.rest = exact(1 - Fraction(probability))
+        self.low = (self.rest + self.p * (-self.mu).exp()).log()
+        self.width = (self.rest + self.p * self.mu.exp()).log() - self.low
+        self.atoms = [arb(1) / 2, (-self.mu).exp() / 2]
+
+    def density(self, piece: int, s: arb) -> arb:  # noqa: ARG002 - there is one
+        """Return the density of (L - low) / width at s in (0, 1), under P."""
+        grown = (self.low + s * self.width).exp()
+        excess = grown - self.rest
+        odds = excess / self.p  # exp(l)
+        return self.width * grown / excess / (odds.sqrt() * (self.mu / 2).exp() * 4)
+
+
+class SubstitutedStep:
+    """One sampled step with one record at -1 and another one at 1, in sensitivities.
+
+    With w = exp(-mu), P = (1 - p) Lap(0) + p Lap(-1) and Q its mirror image, the loss is constant
+    beyond -1 and 1, and (1 - p + p w) e^L = 1 - p + p w e^(2 mu x) for 0 < x < 1.
+
+    Parameters
+    ----------
+    noise, probability : float or Fraction
+        Probability in (0, 1).
+    """
+
+    def __init__(self, noise: float | Fraction, probability: float | Fraction) -> None:
+        mu, self.p = 1 / exact(noise), exact(probability)
+        self.rest = exact(1 - Fraction(probability))
+        self.w = (-mu).exp()
+        self.start = self.rest + self.p * self.w
+        self.width = ((self.rest + self.p / self.w) / self.start).log()
+        self.low = -self.width
+        self.atoms = [(self.rest * self.w + self.p) / 2, arb(0), self.w * self.start / 2]
+
+    def density(self, piece: int, s: arb) -> arb:
+        """Return the density of L / width + 1 - piece at s in (0, 1), under P."""
+        loss = (s if piece else 1 - s) * self.width
+        grown = self.start * loss.exp()
+        excess = grown - self.rest
+        right = self.width * self.start * (self.p * self.w / excess).sqrt() * grown / excess / 4
+        # Q's density at a loss is P's at minus that loss.
+        return right if piece else right * loss.exp()
+
+
+class Pieces:
+    """Masses of the total loss under P and Q, in one discretisation.
+
+    Parameters
+    ----------
+    step : SampledStep or SubstitutedStep
+        Any of the equal steps.
     steps : int
         Number of steps.
     order : int
         Number of nodes on a piece.
     """
 
-    def __init__(
-        self, noise: float | Fraction, probability: float | Fraction, steps: int, order: int
-    ) -> None:
-        self.steps, self.order = steps, order
-        mu, self.p = 1 / exact(noise), exact(probability)
-        self.rest = exact(1 - Fraction(probability))
-        self.mu = mu
-        low = (self.rest + self.p * (-mu).exp()).log()
-        high = (self.rest + self.p * mu.exp()).log()
-        self.low, self.width = low, high - low
-        self.start = steps * low
-        self.nodes = [arb.legendre_p_root(order, k, weight=True) for k in range(order - 1, -1, -1)]
-        atom_low, atom_high = arb(1) / 2, (-mu).exp() / 2
-        same, before = self._maps()
-        points = [self._point(x) for x, _ in self.nodes]
-        step_density = arb_mat(order, 1, [self._density(s) for s in points])
+    cost = 1
+
+    def __init__(self, step: SampledStep | SubstitutedStep, steps: int, order: int) -> None:
+        self.order, self._step = order, step
+        each = len(step.atoms) - 1
+        self.pieces = steps * each
+        self.width, self.start = step.width, steps * step.low
+        self.nodes = [
+            ((1 + x) / 2, weight / 2)
+            for x, weight in (
+                arb.legendre_p_root(order, k, weight=True) for k in range(order - 1, -1, -1)
+            )
+        ]
+        self._prepare()
+        maps = [self._maps(piece) for piece in range(each)]
+        densities = [
+            arb_mat(order, 1, [step.density(piece, s) for s, _ in self.nodes])
+            for piece in range(each)
+        ]
         atoms = [arb(1)]
         pieces = arb_mat(order, 0)
         for n in range(steps):
-            columns = [pieces[i, j] for i in range(order) for j in range(n)]
-            here = arb_mat(order, n + 1, _padded(columns, order, n, after=True))
-            left = arb_mat(order, n + 1, _padded(columns, order, n, after=False))
-            row = arb_mat(1, n + 1, atoms)
-            pieces = atom_low * here + atom_high * left + same * here + before * left
-            pieces += step_density * row
+            count = (n + 1) * each
+            shifted = [_shifted(pieces, count, k) for k in range(each + 1)]
+            new = arb_mat(order, count)
+            for k, mass in enumerate(step.atoms):
+                new += mass * shifted[k]
+            for k, (same, before) in enumerate(maps):
+                new += same * shifted[k] + before * shifted[k + 1]
+                row = [arb(0)] * k + atoms + [arb(0)] * (each - 1 - k)
+                new += densities[k] * arb_mat(1, count, row)
+            pieces = new
             atoms = [
-                (atom_low * atoms[j] if j <= n else arb(0))
-                + (atom_high * atoms[j - 1] if j > 0 else arb(0))
-                for j in range(n + 2)
+                sum(
+                    (
+                        mass * atoms[j - k]
+                        for k, mass in enumerate(step.atoms)
+                        if 0 <= j - k <= n * each
+                    ),
+                    arb(0),
+                )
+                for j in range(count + 1)
             ]
-        self._finish(pieces, atoms, points)
+        self._finish(pieces, atoms)
 
-    def _point(self, x: arb) -> arb:
-        return (1 + x) / 2
-
-    def _density(self, s: arb) -> arb:
-        """Return the density of (L - a) / D at s in (0, 1), under P."""
-        grown = (self.low + s * self.width).exp()
-        excess = grown - self.rest
-        odds = excess / self.p  # exp(l)
-        return self.width * grown / excess / (odds.sqrt() * (self.mu / 2).exp() * 4)
-
-    def _maps(self) -> tuple[arb_mat, arb_mat]:
-        """Return the maps of node values on a piece, and on the one before it, by convolution."""
+    def _prepare(self) -> None:
+        """Keep what Legendre polynomials need."""
         order = self.order
-        at_nodes = [_legendre(x, order) for x, _ in self.nodes]
-        self._inverse = arb_mat(
+        self._ratios = [(arb(2 * k + 1) / (k + 1), arb(k) / (k + 1)) for k in range(order + 2)]
+        at_nodes = [self._legendre(2 * s - 1) for s, _ in self.nodes]
+        self._to_legendre = arb_mat(
             order,
             order,
             [
-                (2 * k + 1) * weight * row[k] / 2
+                (2 * k + 1) * weight * row[k]
                 for k in range(order)
                 for row, (_, weight) in zip(at_nodes, self.nodes, strict=True)
             ],
         )
-        self._series: dict[tuple[str, int], list[arb]] = {}
+
+    def _maps(self, piece: int) -> tuple[arb_mat, arb_mat]:
+        """Return what convolution with a piece of a step does to the node values of a piece.
+
+        The first map is into the piece where both begin, the second into the one after it.
+        """
+        order = self.order
         same, before = [], []
-        for x, _ in self.nodes:
-            s = self._point(x)
-            same.append(self._moments(s, arb(0), s))
-            before.append(self._moments(1 + s, s, arb(1)))
-        flat_same = [value for row in same for value in row]
-        flat_before = [value for row in before for value in row]
+        for s, _ in self.nodes:
+            same += self._moments(piece, s, arb(0), s)
+            before += self._moments(piece, 1 + s, s, arb(1))
         return (
-            arb_mat(order, order, flat_same) * self._inverse,
-            arb_mat(order, order, flat_before) * self._inverse,
+            arb_mat(order, order, same) * self._to_legendre,
+            arb_mat(order, order, before) * self._to_legendre,
         )
 
-    def _moments(self, s: arb, start: arb, stop: arb) -> list[arb]:
+    def _legendre(self, x: arb) -> list[arb]:
+        """Return P_0(x), P_1(x), ..., as many as there are nodes."""
+        values = [arb(1), x]
+        for k in range(1, self.order - 1):
+            one, two = self._ratios[k]
+            values.append(one * x * values[k] - two * values[k - 1])
+        return values[: self.order]
+
+    def _moments(self, piece: int, s: arb, start: arb, stop: arb) -> list[arb]:
         """Return the integrals of g(y) P_k(2 (s - y) - 1) over start < y < stop, all k."""
-        half = (stop - start) / 2
-        factors, rows = [], []
+        length = stop - start
+        total = [arb(0)] * self.order
         for x, weight in self.nodes:
-            y = start + half * (1 + x)
-            factors.append(half * weight * self._density(y))
-            rows += _legendre(2 * (s - y) - 1, self.order)
-        product = arb_mat(1, self.order, factors) * arb_mat(self.order, self.order, rows)
-        return list(product.entries())
-
-    def _finish(self, pieces: arb_mat, atoms: list[arb], points: list[arb]) -> None:
-        """Keep masses of atoms and pieces, and node values, under P and Q."""
-        self.atoms_p = atoms
-        self.atoms_q = [mass * (self.start + j * self.width).exp() for j, mass in enumerate(atoms)]
-        n, order = self.steps, self.order
-        self.values_p = [[pieces[i, j] for i in range(order)] for j in range(n)]
-        self.values_q = [
-            [
-                value * (self.start + (j + s) * self.width).exp()
-                for value, s in zip(row, points, strict=True)
-            ]
-            for j, row in enumerate(self.values_p)
-        ]
-        self.masses_p = [self._integral(row) for row in self.values_p]
-        self.masses_q = [self._integral(row) for row in self.values_q]
-
-    def _integral(self, row: list[arb]) -> arb:
-        return sum((v * w for v, (_, w) in zip(row, self.nodes, strict=True)), arb(0)) / 2
-
-    def _part(self, law: str, piece: int, s: arb) -> arb:
-        """Return the integral over the first part, up to s, of a piece."""
-        found = self._series.get((law, piece))
-        if found is None:
-            row = (self.values_p if law == "p" else self.values_q)[piece]
-            column = self._inverse * arb_mat(self.order, 1, row)
-            found = self._series[law, piece] = column.entries()
-        at = _legendre(2 * s - 1, self.order + 1)
-        total = found[0] * s
-        for k in range(1, self.order):
-            total += found[k] * (at[k + 1] - at[k - 1]) / (2 * k + 1) / 2
+            y = start + length * x
+            factor = length * weight * self._step.density(piece, y)
+            row = self._legendre(2 * (s - y) - 1)
+            total = [a + factor * b for a, b in zip(total, row, strict=True)]
         return total
 
-    def tails(self, c: arb) -> tuple[arb, arb, arb, arb]:
-        """Return P(S > c), P(S <= c), Q(S > c), Q(S <= c) for c between knots."""
-        place = (c - self.start) / self.width
-        j = int(float(place.mid()) // 1)
-        if j < 0 or j >= self.steps:
-            inside = [sum(self.atoms_p, arb(0)) + sum(self.masses_p, arb(0))]
-            inside.append(sum(self.atoms_q, arb(0)) + sum(self.masses_q, arb(0)))
-            zero = arb(0)
-            if j < 0:
-                return inside[0], zero, inside[1], zero
-            return zero, inside[0], zero, inside[1]
-        part_p = self._part("p", j, place - j)
-        part_q = self._part("q", j, place - j)
-        return (
-            self.above("p", j + 1, closed=True) + self.masses_p[j] - part_p,
-            self.below("p", j, closed=True) + part_p,
-            self.above("q", j + 1, closed=True) + self.masses_q[j] - part_q,
-            self.below("q", j, closed=True) + part_q,
+    def _finish(self, pieces: arb_mat, atoms: list[arb]) -> None:
+        """Keep atoms, densities and masses under P and Q."""
+        n, order = self.pieces, self.order
+        self.knots = [self.start + j * self.width for j in range(n + 1)]
+        grown = [knot.exp() for knot in self.knots]
+        within = [(s * self.width).exp() for s, _ in self.nodes]
+        values_q = arb_mat(
+            order, n, [pieces[i, j] * grown[j] * within[i] for i in range(order) for j in range(n)]
         )
+        self.atoms = atoms, [mass * scale for mass, scale in zip(atoms, grown, strict=True)]
+        # Densities of s on each piece, and their integrals from 0 to s.
+        self._densities = [_columns(self._to_legendre * law) for law in (pieces, values_q)]
+        self._integrals = [[_integral(series) for series in law] for law in self._densities]
+        self._below, self._above = [], []
+        for law in (0, 1):
+            parts = [series[0] for series in self._densities[law]]
+            below, above = [arb(0)], [arb(0)]
+            for j in range(n):
+                below.append(below[-1] + self.atoms[law][j] + parts[j])
+                above.append(above[-1] + self.atoms[law][n - j] + parts[n - 1 - j])
+            self._below.append(below)
+            self._above.append(above[::-1])
 
-    def above(self, law: str, knot: int, *, closed: bool) -> arb:
-        """Return the mass above a knot, with its atom if closed."""
-        atoms, masses = self._of(law)
-        first = knot if closed else knot + 1
-        return sum(atoms[first:], arb(0)) + sum(masses[knot:], arb(0))
+    def density(self, law: int, j: int, s: arb) -> arb:
+        """Return the density of s on a piece, under P (0) or Q (1)."""
+        return self._sum(self._densities[law][j], s)
 
-    def below(self, law: str, knot: int, *, closed: bool) -> arb:
-        """Return the mass below a knot, with its atom if closed."""
-        atoms, masses = self._of(law)
-        stop = knot + 1 if closed else knot
-        return sum(atoms[:stop], arb(0)) + sum(masses[:knot], arb(0))
+    def _sum(self, series: list[arb], s: arb) -> arb:
+        """Return a sum of Legendre polynomials of 2 s - 1, by Clenshaw's recurrence."""
+        x, one, two = 2 * s - 1, arb(0), arb(0)
+        for k in range(len(series) - 1, 0, -1):
+            one, two = series[k] + self._ratios[k][0] * x * one - self._ratios[k + 1][1] * two, one
+        return series[0] + x * one - two / 2
 
-    def _of(self, law: str) -> tuple[list[arb], list[arb]]:
-        if law == "p":
-            return self.atoms_p, self.masses_p
-        return self.atoms_q, self.masses_q
+    def atoms_and_nodes(self) -> tuple[list[arb], list[arb], list[arb]]:
+        """Return masses under P and Q and losses of the atoms, and of nodes for the density."""
+        p, q = (list(masses) for masses in self.atoms)
+        losses = list(self.knots)
+        for j, knot in enumerate(self.knots[:-1]):
+            for s, weight in self.nodes:
+                p.append(weight * self.density(0, j, s))
+                q.append(weight * self.density(1, j, s))
+                losses.append(knot + s * self.width)
+        return p, q, losses
 
-    def knot(self, j: int) -> arb:
-        """Return the loss at a knot."""
-        return self.start + j * self.width
+    def masses(self, c: arb) -> Point:
+        """Return masses at a threshold."""
+        place = (c - self.start) / self.width
+        j = math.floor(float(place.mid()) + 0.5)
+        away = place - j
+        if 0 <= j <= self.pieces and away.overlaps(arb(0)):
+            return Point(*(mass for law in (0, 1) for mass in self._at(law, j)))
+        j = j if away > 0 else j - 1
+        return Point(*(mass for law in (0, 1) for mass in self._inside(law, j, place - j)))
+
+    def _at(self, law: int, j: int) -> tuple[arb, arb, arb]:
+        return self._above[law][j], self.atoms[law][j], self._below[law][j]
+
+    def _inside(self, law: int, j: int, s: arb) -> tuple[arb, arb, arb]:
+        """Return masses above, at and below a point of a piece."""
+        below, above, atoms = self._below[law], self._above[law], self.atoms[law]
+        if j < 0:
+            return above[0] + atoms[0], arb(0), arb(0)
+        if j >= self.pieces:
+            return arb(0), arb(0), below[-1] + atoms[-1]
+        part = self._sum(self._integrals[law][j], s)
+        upto = below[j] + atoms[j] + part
+        return above[j] - part, arb(0), upto
 
 
-def _legendre(x: arb, count: int) -> list[arb]:
-    """Return P_0(x), P_1(x), ..."""
-    values = [arb(1), x]
-    for k in range(1, count - 1):
-        values.append(((2 * k + 1) * x * values[k] - k * values[k - 1]) / (k + 1))
-    return values[:count]
+def _columns(matrix: arb_mat) -> list[list[arb]]:
+    columns = matrix.ncols()
+    entries = matrix.entries()
+    return [entries[j::columns] for j in range(columns)]
 
 
-def _padded(entries: list[arb], rows: int, columns: int, *, after: bool) -> list[arb]:
-    """Return the entries of a matrix with a column of zeros put before or after the others."""
-    result = []
-    for i in range(rows):
-        row = entries[i * columns : (i + 1) * columns]
-        result += [*row, arb(0)] if after else [arb(0), *row]
+def _integral(series: list[arb]) -> list[arb]:
+    """Return the Legendre series of the integral from 0 to s of one in 2 s - 1."""
+    result = [arb(0)] * (len(series) + 1)
+    result[0] += series[0] / 2
+    result[1] += series[0] / 2
+    for k in range(1, len(series)):
+        part = series[k] / (2 * (2 * k + 1))
+        result[k + 1] += part
+        result[k - 1] -= part
     return result
+
+
+def _shifted(matrix: arb_mat, columns: int, by: int) -> arb_mat:
+    """Return a matrix moved to the right among so many columns, zero elsewhere."""
+    own = matrix.ncols()
+    before, after = [arb(0)] * by, [arb(0)] * (columns - by - own)
+    entries = matrix.entries()
+    rows = (entries[i * own : (i + 1) * own] for i in range(matrix.nrows()))
+    return arb_mat(matrix.nrows(), columns, [x for row in rows for x in (*before, *row, *after)])

@@ -20,7 +20,7 @@ from pyengine.threat_models import Relaxed, ThreatModel, threat_model_of
 
 __all__ = ["delta", "epsilon", "gamma_bound", "trade_off"]
 
-MOST_DIGITS = 200
+MOST_DIGITS, FEW_DIGITS = 200, 6
 Asked = tuple[Pair | None, tuple[int, ...], int]  # the pair, its orders, digits
 
 
@@ -232,9 +232,11 @@ def _infinite(pair: Pair | None, sign: int) -> arb:
 
 
 def _epsilon(pair: Pair, bound: Fraction, sign: int, digits: int) -> Answer:
-    start = pair.profile(Fraction(0), sign, digits)
+    start = pair.profile(Fraction(0), sign, min(FEW_DIGITS, digits))
     with precision(int(4 * digits) + 200):
         goal = exact(bound)
+        if start.value.overlaps(goal):
+            start = pair.profile(Fraction(0), sign, digits)
         if not start.value > goal:
             return Answer(arb(0), start.certified, None)
         if pair.infinite(sign) > goal:

@@ -22,6 +22,7 @@ __all__ = ["Continuous", "Law", "Local"]
 
 GUARD = 4.0  # decimal digits beyond those asked for
 ROUNDS = 8
+ROUGH = 25.0  # depth of the rounds that look for the place
 LN10 = math.log(10)
 
 
@@ -38,10 +39,10 @@ class Local(Protocol):
 class Law(Protocol):
     """The law of the total loss of a composition, without atoms and without infinite losses."""
 
-    def guess(self, name: str, log_target: float) -> float:
+    def guess(self, name: str, log_target: float) -> arb:
         """Return a threshold at which a quantity of `Six` has about the given logarithm."""
 
-    def near(self, c: float, depth: float) -> Local:
+    def near(self, c: arb, depth: float) -> Local:
         """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
 
     def lowest(self) -> arb | None:
@@ -58,9 +59,11 @@ class Continuous:
         """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
         return _trade_off(self.law, alpha, sign, wanted, digits)
 
-    def profile(self, epsilon: Fraction, sign: int, digits: float) -> Answer:
+    def profile(
+        self, epsilon: Fraction, sign: int, digits: float, enough: arb | None = None
+    ) -> Answer:
         """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
-        return _profile(self.law, epsilon, sign, digits)
+        return _profile(self.law, epsilon, sign, digits, enough)
 
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> Answer:
         """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
@@ -119,7 +122,7 @@ def _epsilon(law: Law, delta: Fraction, sign: int, digits: float) -> Answer:
     return _solve(law, sign, name, delta, digits, enclose, order=1)
 
 
-def _profile(law: Law, epsilon: Fraction, sign: int, digits: float) -> Answer:
+def _profile(law: Law, epsilon: Fraction, sign: int, digits: float, enough: arb | None) -> Answer:
     c = -sign * epsilon
     name = "h_pq" if sign > 0 else "h_qp"
     depth = (digits + GUARD) * LN10
@@ -129,11 +132,12 @@ def _profile(law: Law, epsilon: Fraction, sign: int, digits: float) -> Answer:
             value = arb(0) if sign > 0 else -(exact(c).expm1())
             return Answer(value, True, None)
     for _ in range(ROUNDS):
-        local = law.near(float(c), depth)
+        with precision(int(2 * depth) + 200):
+            local = law.near(exact(c), depth)
         with precision(local.bits):
             value = getattr(local.at(exact(c)), name)
             short = _shortfall(value, digits)
-        if short <= 0:
+        if short <= 0 or (enough is not None and value.rad() < enough):
             return Answer(value, local.certified, None)
         depth += (short + 1) * LN10
     raise _failed(digits)
@@ -153,12 +157,16 @@ def _solve(
     An error of the threshold enters the answer in the given order.
     """
     log_target = _log(target)
-    u = sign * law.guess(name, log_target)
     depth, fine = (digits + GUARD) * LN10, digits / order + 2
+    with precision(int(2 * depth) + 200):
+        u = sign * law.guess(name, log_target)
+    if name.startswith("h_"):
+        u = _nearer(law, sign, name, target, u)
     for _ in range(ROUNDS):
-        local = law.near(sign * float(u), depth)
+        with precision(int(2 * depth) + 200):
+            local = law.near(sign * u, depth)
         with precision(local.bits):
-            root, slope = _root(local, law, sign, name, target, exact(float(u)), fine)
+            root, slope = _root(local, law, sign, name, target, u, fine)
             found = enclose(local, root, slope, fine)
             if found is not None:
                 short = _shortfall(found[0], digits)
@@ -168,8 +176,21 @@ def _solve(
                 depth += (short + 1) * LN10
             else:
                 depth += 6 * LN10
-        u = float(root)
+        u = root
     raise _failed(digits)
+
+
+def _nearer(law: Law, sign: int, name: str, target: Fraction, u: arb) -> arb:
+    """Improve a guess in low precision, until the plan for it serves the root."""
+    for _ in range(ROUNDS):
+        with precision(int(2 * ROUGH) + 200):
+            local = law.near(sign * u, ROUGH)
+        with precision(local.bits):
+            value = getattr(local.at(sign * u), name)
+            u, _slope = _root(local, law, sign, name, target, u, 2.0)
+            if abs((value / exact(target)).log()) < 1:
+                break
+    return u
 
 
 def _root(
@@ -197,7 +218,9 @@ def _root(
     u, before = start, gap(start)
     if before is None:
         return start, 1.0
-    width = 1e-4 * max(1e-3, abs(float(start - (floor * sign if floor is not None else 0))))
+    width = 1e-4 * (
+        max(1e-3, abs(float(start))) if floor is None else float(abs(start - sign * floor))
+    )
     other = inside(u + exact(width))
     after = gap(other)
     slope = 1.0

@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from pyengine import _checks
 from pyengine.api import QUESTIONS, answers
 from pyengine.mechanisms import Mechanism
+from pyengine.tables.models import model_of
 from pyengine.tables.numbers import fraction
 
-__all__ = ["PROVEN", "Cell", "auto", "from_mpf", "reference"]
+__all__ = ["PROVEN", "Cell", "auto", "each", "from_mpf", "reference"]
 
 # Engines whose bounds are proven; those of the others follow from error estimates.
 PROVEN = ("exact", "lattice")
@@ -47,15 +49,24 @@ class Cell:
     message: str = ""
 
 
-def auto(mechanism: Mechanism, question: str, adjacency: str, values: Sequence[str]) -> list[Cell]:
+def auto(
+    mechanism: Mechanism,
+    question: str,
+    adjacency: str,
+    values: Sequence[str],
+    threat_model: str = "dp",
+) -> list[Cell]:
     """Answers of the package in double precision, as the shortest text of each double.
 
     One value beyond the engines does not cost its neighbours: it gets a cell with a message.
     """
     doubles = [_checks.as_double(fraction(value)) for value in values]
+    model = model_of(threat_model)
 
     def ask(points: Sequence[float]) -> list[Cell]:
-        bounds, engines = answers(question, mechanism, points, adjacency=adjacency)
+        bounds, engines = answers(
+            question, mechanism, points, adjacency=adjacency, threat_model=model
+        )
         return [
             _from_doubles(*cell)
             for cell in zip(
@@ -67,16 +78,17 @@ def auto(mechanism: Mechanism, question: str, adjacency: str, values: Sequence[s
             )
         ]
 
-    return _each(ask, doubles)
+    return each(ask, doubles)
 
 
-def _each(ask: Callable[[Sequence[Any]], list[Cell]], values: Sequence[Any]) -> list[Cell]:
+def each(ask: Callable[[Sequence[Any]], list[Cell]], values: Sequence[Any]) -> list[Cell]:
+    """Ask for all values at once; those that fail get cells with messages."""
     try:
         return ask(values)
     except (ArithmeticError, ValueError) as error:
         if len(values) == 1:
             return [Cell(message=str(error))]
-        return [cell for value in values for cell in _each(ask, [value])]
+        return [cell for value in values for cell in each(ask, [value])]
 
 
 def _from_doubles(value: float, lower: float, upper: float, engine: str) -> Cell:
@@ -87,23 +99,32 @@ def _from_doubles(value: float, lower: float, upper: float, engine: str) -> Cell
 
 
 def reference(
-    mechanism: Mechanism, question: str, adjacency: str, values: Sequence[str], digits: int
+    mechanism: Mechanism,
+    question: str,
+    adjacency: str,
+    values: Sequence[str],
+    digits: int,
+    threat_model: str = "dp",
 ) -> list[Cell]:
     """Answers in arbitrary precision, each with ``digits`` significant digits."""
     from pyengine import reference as truth
 
-    ask = getattr(truth, question)
+    ask = partial(
+        getattr(truth, question),
+        mechanism,
+        adjacency=adjacency,
+        threat_model=model_of(threat_model),
+        digits=digits,
+    )
+    ceiling = QUESTIONS[question].ceiling
 
     def one(points: Sequence[str]) -> list[Cell]:
-        return [
-            from_mpf(ask(mechanism, point, adjacency=adjacency, digits=digits), digits, question)
-            for point in points
-        ]
+        return [from_mpf(ask(point), digits, ceiling) for point in points]
 
-    return [cell for value in values for cell in _each(one, [value])]
+    return [cell for value in values for cell in each(one, [value])]
 
 
-def from_mpf(answer: Any, digits: int, question: str) -> Cell:
+def from_mpf(answer: Any, digits: int, ceiling: float | None) -> Cell:
     """Text of a reference value, rounded to ``digits`` digits; its error covers that, too."""
     from mpmath import isinf
 
@@ -122,7 +143,7 @@ def from_mpf(answer: Any, digits: int, question: str) -> Cell:
     with localcontext() as context:
         context.prec = 10_000  # sums of two decimal numbers are exact
         lower, upper = max(value - error, Decimal(0)), value + error
-        if QUESTIONS[question].ceiling == 1.0:
+        if ceiling == 1.0:
             upper = min(upper, Decimal(1))
         return Cell(
             _plain(value), _plain(lower), _plain(upper), _plain(error), certainty, "reference"

@@ -57,7 +57,11 @@ def picture(specification: Specification, rows: Sequence[Row]) -> bytes:
     points: dict[str, list[tuple[float, float]]] = {workflow.name: [] for workflow in drawn}
     for row in rows:
         name = row.workflow.name
-        asked = (row.question, row.adjacency) == (grid.question, adjacency)
+        asked = (row.question, row.adjacency, row.threat_model) == (
+            grid.question,
+            adjacency,
+            grid.threat_models[0],
+        )
         if asked and name in points and row.cell.value is not None:
             points[name].append((_double(row.at), float(row.cell.value)))
     curves = [
@@ -94,7 +98,7 @@ def line(workflow: Workflow, grid: Grid, adjacency: str, points: int) -> list[tu
         return []
     inner = np.geomspace(min(positive), max(positive), points).clip(min(positive), max(positive))
     at = [repr(kappa) for kappa in inner.tolist()]
-    cells = auto(workflow.mechanism, grid.question, adjacency, at)
+    cells = auto(workflow.mechanism, grid.question, adjacency, at, grid.threat_models[0])
     return [
         (float(kappa), float(cell.value))
         for kappa, cell in zip(at, cells, strict=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pyengine.tables.cells import Cell
 from pyengine.tables.numbers import fraction, short
 from pyengine.tables.spec import Specification
+from pyengine.tables.specials import Special
 from pyengine.tables.units import Unit
 from pyengine.tables.workflows import Phase, Workflow
 
@@ -16,7 +17,7 @@ __all__ = ["INTEGERS", "Row", "columns", "numeric", "parameters", "record", "row
 
 ALWAYS = ("noise_multiplier", "sampling_probability", "steps")
 INTEGERS = ("steps", "sensitivity", "categories", "batch_size", "dataset_size")
-ASKED = ("question", "adjacency", "argument", "at")
+ASKED = ("question", "adjacency", "threat_model", "argument", "at")
 ANSWERED = tuple(field.name for field in fields(Cell))
 
 
@@ -26,17 +27,18 @@ class Row:
 
     Parameters
     ----------
-    workflow : Workflow
-        The run.
-    question, adjacency, argument, at : str
+    workflow : Workflow or Special
+        The run, or the special function.
+    question, adjacency, threat_model, argument, at : str
         What was asked: ``question`` at ``argument = at``.
     cell : Cell
         The answer.
     """
 
-    workflow: Workflow
+    workflow: Workflow | Special
     question: str
     adjacency: str
+    threat_model: str
     argument: str
     at: str
     cell: Cell
@@ -57,9 +59,14 @@ def rows(
     by_name = {workflow.name: workflow for workflow in specification.workflows}
     arguments = {grid.question: grid.argument for grid in specification.grids}
     for unit in units:
-        workflow, argument = by_name[unit.workflow], arguments[unit.question]
+        source: Workflow | Special
+        if isinstance(unit.mechanism, Special):
+            source, argument = unit.mechanism, unit.mechanism.argument
+        else:
+            source, argument = by_name[unit.workflow], arguments[unit.question]
+        asked = (unit.question, unit.adjacency, unit.threat_model, argument)
         for at, cell in zip(unit.values, cells[unit.index], strict=True):
-            yield Row(workflow, unit.question, unit.adjacency, argument, at, cell)
+            yield Row(source, *asked, at, cell)
 
 
 def parameters(specification: Specification) -> list[str]:
@@ -70,12 +77,21 @@ def parameters(specification: Specification) -> list[str]:
             for key, value in workflow.phases[0].parameters:
                 if isinstance(value, str):
                     found[key] = None
+    for function, _ in specification.specials:
+        found.update(dict.fromkeys(key for key, _ in function.parameters))
     return list(found)
+
+
+def _asked(specification: Specification) -> list[str]:
+    """Columns of what was asked: the threat model only where one is not the default."""
+    models = {model for grid in specification.grids for model in grid.threat_models}
+    hidden = set() if models - {"dp"} else {"threat_model"}
+    return [name for name in ASKED if name not in hidden]
 
 
 def columns(specification: Specification) -> list[str]:
     """Names of the columns of a table."""
-    return ["workflow", "mechanism", *parameters(specification), *ASKED, *ANSWERED]
+    return ["workflow", "mechanism", *parameters(specification), *_asked(specification), *ANSWERED]
 
 
 def numeric(specification: Specification) -> set[str]:
@@ -92,15 +108,24 @@ def record(row: Row, specification: Specification) -> list[str | None]:
     worked on; the reference shows what it was given.
     """
     as_text = str if specification.engine == "reference" else short
-    mechanism = _mechanism(row.workflow)
+    mechanism = None if isinstance(row.workflow, Special) else _mechanism(row.workflow)
     values: list[str | None] = [row.workflow.name, mechanism]
     for name in parameters(specification):
         # JSON says it all, and what is said twice may differ
-        text = None if mechanism.startswith("[") else row.workflow.get(name)
+        json_says = mechanism is not None and mechanism.startswith("[")
+        text = None if json_says else row.workflow.get(name)
         if text is not None:
             text = str(fraction(text).numerator) if name in INTEGERS else as_text(text)
         values.append(text)
-    values += [row.question, row.adjacency, row.argument, as_text(row.at)]
+    special = isinstance(row.workflow, Special)
+    asked = {
+        "question": row.question,
+        "adjacency": None if special else row.adjacency,
+        "threat_model": None if special else row.threat_model,
+        "argument": row.argument,
+        "at": as_text(row.at),
+    }
+    values += [asked[name] for name in _asked(specification)]
     return values + [getattr(row.cell, name) for name in ANSWERED]
 
 

@@ -14,7 +14,9 @@ from typing import Any
 from pyengine import _checks
 from pyengine.api import QUESTIONS
 from pyengine.engines.select import ADJACENCIES
+from pyengine.tables.models import model_text
 from pyengine.tables.numbers import Literal, fraction, number_text
+from pyengine.tables.specials import Special, specials
 from pyengine.tables.workflows import Workflow, workflows
 
 __all__ = [
@@ -41,11 +43,12 @@ class SpecificationError(ValueError):
 
 @dataclass(frozen=True)
 class Grid:
-    """One question, the exact text of its argument's values, and the adjacencies."""
+    """One question, the exact text of its argument's values, adjacencies and threat models."""
 
     question: str
     values: tuple[str, ...]
     adjacencies: tuple[str, ...]
+    threat_models: tuple[str, ...] = ("dp",)
 
     @property
     def argument(self) -> str:
@@ -71,6 +74,8 @@ class Specification:
         Significant digits of the reference.
     formats : tuple of str
         Words of `FORMATS`: the files to write.
+    specials : tuple of (Special, tuple of str)
+        Special functions, each with the values of its argument.
     """
 
     source: str
@@ -80,6 +85,7 @@ class Specification:
     engine: str = "auto"
     digits: int = DIGITS
     formats: tuple[str, ...] = ("csv", "jsonl")
+    specials: tuple[tuple[Special, tuple[str, ...]], ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -89,8 +95,11 @@ class Specification:
     @property
     def cells(self) -> int:
         """Number of values of the table."""
-        points = sum(len(grid.values) * len(grid.adjacencies) for grid in self.grids)
-        return len(self.workflows) * points
+        points = sum(
+            len(grid.values) * len(grid.adjacencies) * len(grid.threat_models)
+            for grid in self.grids
+        )
+        return len(self.workflows) * points + sum(len(values) for _, values in self.specials)
 
 
 def load(path: str | None) -> Specification:
@@ -145,10 +154,14 @@ def parse(text: str, source: str) -> Specification:
     """
     try:
         content = _loads(text)
-        _only(content, ("engine", "digits", "formats", "workflow", *QUESTIONS), "the specification")
-        runs = _workflows(content)
+        allowed = ("engine", "digits", "formats", "workflow", "special", *QUESTIONS)
+        _only(content, allowed, "the specification")
+        functions = _specials(content.get("special", []))
         grids = tuple(_grid(name, value) for name, value in content.items() if name in QUESTIONS)
-        if not grids:
+        alone = bool(functions) and "workflow" not in content and not grids
+        runs = () if alone else _workflows(content)
+        _differ([run.name for run in runs] + [function.name for function, _ in functions])
+        if not grids and not alone:
             raise ValueError(f"no question: add one of [{'], ['.join(QUESTIONS)}]")
         engine = _checks.choice("engine", content.get("engine", "auto"), ENGINES)
         if "digits" in content and engine != "reference":
@@ -157,7 +170,7 @@ def parse(text: str, source: str) -> Specification:
         formats = format_names(content.get("formats", ["csv", "jsonl"]))
     except ValueError as error:  # a TOML syntax error is one, too
         raise SpecificationError(f"{source}: {error}") from None
-    return Specification(source, text, runs, grids, engine, digits, formats)
+    return Specification(source, text, runs, grids, engine, digits, formats, functions)
 
 
 def _loads(text: str) -> dict[str, Any]:
@@ -192,12 +205,28 @@ def _workflows(content: Mapping[str, Any]) -> tuple[Workflow, ...]:
     tables = content.get("workflow")
     if not isinstance(tables, list) or not tables:
         raise ValueError("no workflow: add one with [[workflow]]")
-    found = [run for index, table in enumerate(tables, start=1) for run in _grid_of(index, table)]
+    return tuple(
+        run for index, table in enumerate(tables, start=1) for run in _grid_of(index, table)
+    )
+
+
+def _differ(names: list[str]) -> None:
     seen: set[str] = set()
-    for workflow in found:
-        if workflow.name in seen:
-            raise ValueError(f"two workflows are named {workflow.name!r}")
-        seen.add(workflow.name)
+    for name in names:
+        if name in seen:
+            raise ValueError(f"two workflows are named {name!r}")
+        seen.add(name)
+
+
+def _specials(tables: Any) -> tuple[tuple[Special, tuple[str, ...]], ...]:
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ValueError(f"special must be tables [[special]], got {tables!r}")
+    found = []
+    for index, table in enumerate(tables, start=1):
+        try:
+            found += specials(table)
+        except ValueError as error:
+            raise ValueError(f"special {index}: {error}") from None
     return tuple(found)
 
 
@@ -226,7 +255,7 @@ def _grid_of(index: int, table: Any) -> list[Workflow]:
 def _grid(question: str, table: Any) -> Grid:
     where = f"[{question}]"
     argument = QUESTIONS[question].argument
-    _only(table, (argument, "adjacency"), where)
+    _only(table, (argument, "adjacency", "threat_model"), where)
     values = table.get(argument)
     if not isinstance(values, list) or not values:
         raise ValueError(f"{where}: {argument} must be a list of numbers, got {values!r}")
@@ -239,6 +268,7 @@ def _grid(question: str, table: Any) -> Grid:
             question,
             tuple(argument_text(question, value) for value in values),
             tuple(_checks.choice("adjacency", word, ADJACENCIES) for word in adjacencies),
+            _models(table.get("threat_model", ["dp"])),
         )
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
@@ -247,6 +277,15 @@ def _grid(question: str, table: Any) -> Grid:
     if len(set(adjacencies)) < len(adjacencies):
         raise ValueError(f"{where}: adjacency holds a value twice")
     return grid
+
+
+def _models(words: Any) -> tuple[str, ...]:
+    if not isinstance(words, list) or not words:
+        raise ValueError(f"threat_model must be a list of words, got {words!r}")
+    models = tuple(map(model_text, words))
+    if len(set(models)) < len(models):
+        raise ValueError("threat_model holds a value twice")
+    return models
 
 
 def argument_text(question: str, value: object) -> str:

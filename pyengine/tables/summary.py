@@ -9,6 +9,7 @@ from decimal import Decimal
 from pyengine.tables.numbers import fraction
 from pyengine.tables.rows import INTEGERS, Row, parameters
 from pyengine.tables.spec import Grid, Specification
+from pyengine.tables.specials import Special
 
 __all__ = ["summary"]
 
@@ -46,8 +47,9 @@ def summary(specification: Specification, rows: Sequence[Row]) -> str:
     str
         Several aligned tables, without a final newline.
     """
-    blocks = [_workflows(specification)]
+    blocks = [_workflows(specification)] if specification.workflows else []
     blocks += [_question(specification, grid, rows) for grid in specification.grids]
+    blocks += _specials(specification, rows)
     blocks.append(_accuracy(rows))
     hidden = len(specification.workflows) - RUNS
     if hidden > 0:
@@ -77,19 +79,38 @@ def _number(name: str, text: str | None) -> str:
 
 
 def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> str:
-    adjacency = grid.adjacencies[0]
+    adjacency, model = grid.adjacencies[0], grid.threat_models[0]
     values = {
         (row.workflow.name, row.at): _double(row.cell.value)
         for row in rows
-        if (row.question, row.adjacency) == (grid.question, adjacency)
+        if (row.question, row.adjacency, row.threat_model) == (grid.question, adjacency, model)
     }
     chosen = _spread(grid.values)
     symbol = SYMBOLS[grid.argument]
     lines = [(f"{symbol} =", *(f"{float(fraction(at)):g}" for at in chosen))]
     for run in specification.workflows[:RUNS]:
         lines.append((run.name, *(_short(values[run.name, at], grid.question) for at in chosen)))
-    title = f"{TITLES[grid.question]}\n(adjacency {adjacency}: {ADJACENCY[adjacency]})"
-    return f"{title}\n{_aligned(lines)}"
+    words = f"adjacency {adjacency}: {ADJACENCY[adjacency]}"
+    if model != "dp":
+        words += f"; threat model {model}"
+    return f"{TITLES[grid.question]}\n({words})\n{_aligned(lines)}"
+
+
+def _specials(specification: Specification, rows: Sequence[Row]) -> list[str]:
+    """Values of the special functions, those with the same arguments together."""
+    cells = {(row.workflow.name, row.at): row.cell for row in rows}
+    groups: dict[tuple[str, tuple[str, ...]], list[Special]] = {}
+    for function, values in specification.specials:
+        groups.setdefault((function.function, values), []).append(function)
+    blocks = []
+    for (name, values), functions in groups.items():
+        chosen = _spread(values)
+        lines = [(f"{functions[0].argument} =", *(f"{float(fraction(at)):g}" for at in chosen))]
+        for function in functions[:RUNS]:
+            found = [_double(cells[function.name, at].value) for at in chosen]
+            lines.append((function.name, *(_short(value, name) for value in found)))
+        blocks.append(_aligned(lines))
+    return blocks
 
 
 def _double(text: str | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import time
@@ -13,13 +14,14 @@ from pyengine._version import __version__
 from pyengine.mechanisms import Mechanism
 from pyengine.tables.cells import Cell, auto, reference
 from pyengine.tables.spec import Specification
+from pyengine.tables.specials import Special, special_cells
 
 __all__ = ["Unit", "cells_of", "solve", "units"]
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Values of one workflow, question and adjacency, in the order of the table.
+    """Values of one workflow, question, adjacency and threat model, or of one special function.
 
     Parameters
     ----------
@@ -27,25 +29,29 @@ class Unit:
         Place among the units of the table.
     workflow, question, adjacency : str
         What is asked about what.
-    mechanism : Mechanism
-        That of the workflow.
+    mechanism : Mechanism or Special
+        That of the workflow; the special function.
     values : tuple of str
         Arguments of the question, exact.
     engine, digits
         As in the specification.
+    threat_model : str
+        What the adversary knows.
     """
 
     index: int
     workflow: str
-    mechanism: Mechanism
+    mechanism: Mechanism | Special
     question: str
     adjacency: str
     values: tuple[str, ...]
     engine: str
     digits: int
+    threat_model: str = "dp"
 
     def __str__(self) -> str:
-        return f"{self.workflow}, {self.question}, {self.adjacency}, {', '.join(self.values)}"
+        words = (self.workflow, self.question, self.adjacency, self.threat_model, *self.values)
+        return ", ".join(word for word in words if word not in ("", "dp"))
 
 
 def units(specification: Specification) -> list[Unit]:
@@ -56,23 +62,18 @@ def units(specification: Specification) -> list[Unit]:
     on the specification alone, as the last bits of a value may depend on its neighbours.
     """
     found: list[Unit] = []
+    whole = specification.engine == "auto"
+    how = (specification.engine, specification.digits)
     for workflow in specification.workflows:
         for grid in specification.grids:
-            for adjacency in grid.adjacencies:
-                whole = specification.engine == "auto"
-                groups = [grid.values] if whole else [(value,) for value in grid.values]
-                for values in groups:
-                    unit = Unit(
-                        len(found),
-                        workflow.name,
-                        workflow.mechanism,
-                        grid.question,
-                        adjacency,
-                        values,
-                        specification.engine,
-                        specification.digits,
-                    )
-                    found.append(unit)
+            for adjacency, model in itertools.product(grid.adjacencies, grid.threat_models):
+                asked = (workflow.name, workflow.mechanism, grid.question, adjacency)
+                for values in [grid.values] if whole else [(value,) for value in grid.values]:
+                    found.append(Unit(len(found), *asked, values, *how, model))
+    for function, points in specification.specials:
+        asked_of = (function.name, function, function.function, "")
+        for values in [points] if whole else [(value,) for value in points]:
+            found.append(Unit(len(found), *asked_of, values, *how))
     return found
 
 
@@ -94,8 +95,7 @@ def solve(batch: Sequence[Unit]) -> list[dict[str, Any]]:
 
 def _solve(unit: Unit) -> dict[str, Any]:
     start = time.perf_counter()
-    question = (unit.mechanism, unit.question, unit.adjacency, unit.values)
-    cells = reference(*question, unit.digits) if unit.engine == "reference" else auto(*question)
+    cells = _cells(unit)
     return {
         "unit": unit.index,
         "cells": [astuple(cell) for cell in cells],
@@ -103,6 +103,15 @@ def _solve(unit: Unit) -> dict[str, Any]:
         "where": f"{platform.node()}:{os.getpid()}",
         "pyengine": __version__,
     }
+
+
+def _cells(unit: Unit) -> list[Cell]:
+    if isinstance(unit.mechanism, Special):
+        return special_cells(unit.mechanism, unit.values, unit.engine, unit.digits)
+    question = (unit.mechanism, unit.question, unit.adjacency, unit.values)
+    if unit.engine == "reference":
+        return reference(*question, unit.digits, unit.threat_model)
+    return auto(*question, unit.threat_model)
 
 
 def cells_of(record: dict[str, Any]) -> list[Cell]:

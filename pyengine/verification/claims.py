@@ -15,15 +15,17 @@ from pyengine import _checks
 from pyengine.api import QUESTIONS
 from pyengine.engines.select import ADJACENCIES
 from pyengine.mechanisms import Mechanism
+from pyengine.tables.models import model_text
 from pyengine.tables.numbers import Literal, fraction, number_text
 from pyengine.tables.spec import argument_text
+from pyengine.tables.specials import FUNCTIONS, Special, argument_of, special
 from pyengine.tables.workflows import KINDS, Phase, Workflow, parameters, phase
 
 __all__ = ["Claim", "ClaimsError", "read"]
 
 SUFFIXES = (".csv", ".json", ".jsonl")
 NUMBERS = ("value", "lower", "upper")
-ASKED = ("question", "adjacency", "argument", "at")
+ASKED = ("question", "adjacency", "threat_model", "argument", "at")
 # Columns of our own tables that say nothing about what is claimed.
 SILENT = ("error", "certainty", "engine", "message", "pyengine")
 # A value may lie far below the smallest double: β of many steps is 1e-4333.
@@ -45,23 +47,26 @@ class Claim:
         Its number, from 1, without the header.
     workflow : str
         The name that the file gives the run, or its parameters.
-    mechanism : Mechanism
-        What was asked about.
+    mechanism : Mechanism or Special
+        What was asked about; a special function.
     question, adjacency, at : str
         What was asked; ``at`` is exact text.
     value, lower, upper : str or None
         What the file says: a decimal number, "inf" or "nan"; None where it says nothing.
+    threat_model : str
+        What the adversary knows.
     """
 
     row: int
     workflow: str
-    mechanism: Mechanism
+    mechanism: Mechanism | Special
     question: str
     adjacency: str
     at: str
     value: str | None
     lower: str | None
     upper: str | None
+    threat_model: str = "dp"
 
 
 def read(path: Path, *, doubles: bool = False, ignore: Collection[str] = ()) -> list[Claim]:
@@ -151,7 +156,10 @@ def _claim(number: int, row: Mapping[str, Any], doubles: bool) -> Claim:
         for key in ("question", "at"):
             if key not in row:
                 raise ValueError(f"{key} is missing")
-        question = _checks.choice("question", row["question"], tuple(QUESTIONS))
+        words = (*QUESTIONS, *FUNCTIONS)
+        question = _checks.choice("question", row["question"], words)
+        if question in FUNCTIONS:
+            return _special(number, row, question, doubles)
         argument = row.get("argument", QUESTIONS[question].argument)
         _checks.choice("argument", argument, (QUESTIONS[question].argument,))
         adjacency = _checks.choice("adjacency", row.get("adjacency", "add_remove"), ADJACENCIES)
@@ -164,10 +172,38 @@ def _claim(number: int, row: Mapping[str, Any], doubles: bool) -> Claim:
             question,
             adjacency,
             _double(at) if doubles else at,
-            *(_claimed(name, row.get(name)) for name in NUMBERS),
+            value=_claimed("value", row.get("value")),
+            lower=_claimed("lower", row.get("lower")),
+            upper=_claimed("upper", row.get("upper")),
+            threat_model=model_text(row.get("threat_model", "dp")),
         )
     except ValueError as error:
         raise ValueError(f"row {number}: {error}") from None
+
+
+def _special(number: int, row: Mapping[str, Any], function: str, doubles: bool) -> Claim:
+    """Claim about a special function: no mechanism, adjacency or threat model."""
+    argument = FUNCTIONS[function][0]
+    _checks.choice("argument", row.get("argument", argument), (argument,))
+    rest = {
+        key: _rounded(key, cell) if doubles else cell
+        for key, cell in row.items()
+        if key not in ("question", "argument", "at", *NUMBERS, *SILENT, "workflow")
+    }
+    made = special(function, rest, str(row.get("workflow") or ""))
+    words = ", ".join(f"{key} {value}" for key, value in made.parameters)
+    at = argument_of(function, row["at"])
+    return Claim(
+        number,
+        str(row.get("workflow") or words),
+        made,
+        function,
+        "",
+        _double(at) if doubles else at,
+        value=_claimed("value", row.get("value")),
+        lower=_claimed("lower", row.get("lower")),
+        upper=_claimed("upper", row.get("upper")),
+    )
 
 
 def _workflow(row: Mapping[str, Any], doubles: bool) -> Workflow:

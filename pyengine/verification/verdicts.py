@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pyengine.tables.cells import Cell
+from pyengine.tables.specials import FUNCTIONS
 from pyengine.tables.spread import spread
 from pyengine.tables.units import Unit, cells_of, solve
 from pyengine.verification.claims import Claim
@@ -16,9 +17,9 @@ from pyengine.verification.claims import Claim
 __all__ = ["FAILURES", "Rule", "Verdict", "judge", "truths"]
 
 SAFE, AGREES, WITHIN = "safe", "agrees", "within tolerance"
-UNSAFE, LOOSE, WRONG_BOUND = "UNSAFE", "TOO LOOSE", "WRONG BOUND"
+UNSAFE, LOOSE, WRONG_BOUND, WRONG = "UNSAFE", "TOO LOOSE", "WRONG BOUND", "WRONG"
 NO_VALUE, NO_TRUTH = "no value", "NO TRUTH"
-FAILURES = (UNSAFE, LOOSE, WRONG_BOUND, NO_TRUTH)
+FAILURES = (UNSAFE, LOOSE, WRONG_BOUND, WRONG, NO_TRUTH)
 
 Number = Fraction | float  # a float is inf or -inf
 
@@ -99,6 +100,7 @@ def truths(
             (claim.at,),
             engine,
             digits,
+            claim.threat_model,
         )
         for index, claim in enumerate(claims)
     ]
@@ -130,14 +132,15 @@ def judge(claim: Claim, truth: Cell, rule: Rule) -> Verdict:
     Notes
     -----
     The truth is only known to lie between two numbers: a claim between them agrees with it.  For
-    γ, δ and ε a value above the truth is safe, for β one below it.
+    γ, δ and ε a value above the truth is safe, for β one below it; special functions have no safe
+    side.
     """
     if claim.value is None:
         return Verdict(claim, truth, NO_VALUE, None)
     if truth.value is None or truth.lower is None or truth.upper is None:
         return Verdict(claim, truth, NO_TRUTH, None)
     if claim.value == "nan":
-        return Verdict(claim, truth, UNSAFE, math.nan)
+        return Verdict(claim, truth, WRONG if claim.question in FUNCTIONS else UNSAFE, math.nan)
     value, lower, upper = _number(claim.value), _number(truth.lower), _number(truth.upper)
     error = _relative(value, _number(truth.value))
     below = claim.question == "trade_off"
@@ -147,7 +150,9 @@ def judge(claim: Claim, truth: Cell, rule: Rule) -> Verdict:
     elif value < lower or value > upper:
         bound = lower if value < lower else upper
         beyond = _beyond(value, bound, rule.tolerance)
-        if (value < lower) == below:
+        if claim.question in FUNCTIONS:
+            word = WRONG if beyond else WITHIN
+        elif (value < lower) == below:
             word = LOOSE if rule.both_sides and beyond else SAFE
         else:
             word = UNSAFE if beyond else WITHIN

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from pyengine.answers import PairQuestions
 from pyengine.engines.exact.finite import composition
 from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceLaw
+from pyengine.engines.exact.levels import ComposedLaw
 from pyengine.engines.exact.mixed import Enclosed, Mixed, enclosing
 from pyengine.engines.exact.sampled_laplace import SampledLaplace
 from pyengine.engines.exact.single import SingleStep
-from pyengine.engines.exact.threshold import ComposedLaw, ThresholdQuestions
+from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.finite import FiniteLaw

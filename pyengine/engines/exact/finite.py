@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.engines.exact.levels import Tails
 from pyengine.engines.exact.mixed import Weights
-from pyengine.engines.exact.threshold import Tails
 from pyengine.errors import AccuracyError
 from pyengine.laws.finite import UNIT, FiniteLaw
 
@@ -99,19 +99,25 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
     result, losses, atoms, given, steps, survive = nothing, 0.0, 0.0, 0.0, 0, [0.0, 0.0]
     for law, number in laws:
         if not law.loss.size:  # nothing but infinite losses
-            return FiniteComposition(nothing, 1.0, 1.0, 0.0, 0.0)
+            empty = _Atoms(nothing.loss, 0.0 * nothing.mantissa, nothing.exponent, (0.0, 0.0), 0.0)
+            return FiniteComposition(empty, 1.0, 1.0, 0.0, 0.0)
         result = _times(result, _power(_of(law), number))
         losses += number * (1.0 + float(np.abs(law.loss).max()))
         atoms += number * math.log(law.loss.size)
         steps += number
         given += number * law.error
-        for side, mass in enumerate(law.infinite()):
-            survive[side] += number * math.log1p(-mass)
+        both = zip(law.infinite(), (law.log_a, law.log_b), strict=True)
+        for side, (mass, logs) in enumerate(both):
+            # what is left of a mass near 1 has its digits in the finite masses
+            rest = math.log1p(-mass) if mass < 0.5 else float(np.logaddexp.reduce(logs))
+            survive[side] += number * min(rest, 0.0)
     # each mass is known within UNIT (1 + |log mass|); for N factors, summed over all paths to a
     # total M, that is UNIT (N + log(number of paths) + |log M|) at most, as entropy is concave
     error = result.error + UNIT * (2.0 * steps + atoms + losses) + given
     a_lost, b_lost = (-math.expm1(value) for value in survive)
-    return FiniteComposition(result, a_lost, b_lost, error, 2.0 * HALF_ULP * losses)
+    # sums of losses are rounded once in each squaring and between laws
+    rounds = 2.0 + len(laws) + sum(number.bit_length() for _, number in laws)
+    return FiniteComposition(result, a_lost, b_lost, error, HALF_ULP * rounds * losses)
 
 
 def _accumulated(values: FloatArray) -> tuple[FloatArray, float]:
@@ -134,8 +140,6 @@ class FiniteComposition:
         exponent = np.clip(atoms.exponent, -3000, 3000).astype(np.int32)
         self._loss = atoms.loss
         self._a, self._b = np.ldexp(atoms.mantissa, exponent)
-        if a_lost == 1.0:
-            self._a, self._b = np.zeros(1), np.zeros(1)
         self._lost = a_lost, b_lost
         self._shift = shift  # rounding of a loss
         sums = []
@@ -179,7 +183,9 @@ class FiniteComposition:
             self._b_above[at] + self._lost[1],
             self._b_below[at],
         )
-        return Tails(*masses, self._relative(*masses))
+        # losses that were merged differ by less than the error
+        shift = np.full(c.size, self._error + self._shift)
+        return Tails(*masses, self._relative(*masses), shift)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B): a sum of positive terms, and what the errors of the masses do to it."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.exact.threshold import Tails
+from pyengine.engines.exact.levels import Tails
 
 __all__ = ["LaplaceLaw"]
 
@@ -188,9 +188,9 @@ class LaplaceLaw:
         ):
             masses += np.where(where, these, 0.0).sum(axis=1)
             masses *= self.scale
-        # c is moved by the rounding of x, and what weighs at most e^(|c| shift) moves with it
-        error = self.error + 8.0 * HALF_ULP * self.steps * self.ratio
-        return Tails(a_above, a_below, b_above, b_below, np.full(c.size, error))
+        # c is moved by the rounding of x, and masses by that of the ratio
+        shift = np.full(c.size, 8.0 * HALF_ULP * self.steps * self.ratio)
+        return Tails(a_above, a_below, b_above, b_below, self.error + shift, shift)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B) at any ε, an integral of 2 e^(-μx) sinh(μ (x - y)) over y < x; its error."""

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, Curve
-from pyengine.engines.exact.threshold import ComposedLaw, Tails, ThresholdQuestions
+from pyengine.engines.exact.levels import ComposedLaw, Tails
+from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.base import StepLaw
 
 __all__ = ["Enclosed", "Mixed", "Weights", "enclosing"]
@@ -95,10 +96,13 @@ class Mixed:
             found = self._law.tails(part.ravel())
             shaped = [x.reshape(part.shape) for x in found]
             masses = (shaped[0] @ w.a, shaped[1] @ w.a, shaped[2] @ w.b, shaped[3] @ w.b)
-            rows.append((*masses, shaped[4].max(axis=1)))
+            rows.append((*masses, shaped[4].max(axis=1), shaped[5].max(axis=1)))
         parts = [np.concatenate(column) for column in zip(*rows, strict=True)]
         error = parts[4] + w.error + HALF_ULP * (w.loss.size + 4.0)
-        return Tails(parts[0], parts[1], parts[2], parts[3], error)
+        # a finite loss is the logarithm of a ratio of two masses, and c minus it is rounded
+        size = np.abs(c) + float(np.abs(w.loss).max())
+        shift = parts[5] + 2.0 * w.error + 8.0 * HALF_ULP * (1.0 + size)
+        return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B): the other law's profile at ε + loss, averaged over A."""
@@ -122,6 +126,7 @@ class Enclosed:
 
     def __init__(self, below: ComposedLaw, above: ComposedLaw) -> None:
         self._below, self._above = ThresholdQuestions(below), ThresholdQuestions(above)
+        self.outer = above
 
     def trade_off(self, alpha: FloatArray) -> Curve:
         """T(A, B) at α in [0, 1]."""

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.exact.threshold import Tails
+from pyengine.engines.exact.levels import Tails
 from pyengine.laws.finite import sampled_loss
 
 __all__ = ["SampledLaplace"]
@@ -73,9 +73,10 @@ class SampledLaplace:
         mixed_above = (1.0 - p) * p_above + p * q_above
         mixed_below = (1.0 - p) * p_below + p * q_below
         error = np.full(c.size, HALF_ULP * (32.0 + 16.0 * mu + 8.0 * math.exp(min(mu, 40.0))))
+        shift = 16.0 * HALF_ULP * (1.0 + np.abs(c))  # of the losses of both atoms
         if self._reversed:
-            return Tails(mixed_below, mixed_above, p_below, p_above, error)
-        return Tails(p_above, p_below, mixed_above, mixed_below, error)
+            return Tails(mixed_below, mixed_above, p_below, p_above, error, shift)
+        return Tails(p_above, p_below, mixed_above, mixed_below, error, shift)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B) at any ε, and a bound on its error."""

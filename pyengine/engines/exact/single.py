@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.exact.threshold import Tails
+from pyengine.engines.exact.levels import Tails
 from pyengine.laws.base import UNIT, StepLaw
 
 __all__ = ["SingleStep"]
@@ -69,19 +69,20 @@ class SingleStep:
         cells = self._law.cells(edges)
         sums = []
         for log_mass in (cells.log_a, cells.log_b):
-            below = np.logaddexp.accumulate(log_mass)[:-1]
-            above = np.logaddexp.accumulate(log_mass[::-1])[::-1][1:]
+            below, above = _running(log_mass)[:-1], _running(log_mass[::-1])[::-1][1:]
             sums += [above[place], below[place]]
         size = np.max([np.where(np.isfinite(x), np.abs(x), 0.0) for x in sums], axis=0)
-        error = float(cells.error.max()) + UNIT * (8.0 + 4.0 * edges.size * (1.0 + size))
+        rounds = 4.0 * edges.size.bit_length()
+        error = float(cells.error.max()) + UNIT * (8.0 + rounds * (1.0 + size))
         return sums[0], sums[1], sums[2], sums[3], error, cells.shift[place]
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
         a_lost, b_lost = self.infinite()
-        *logs, error, _ = self._edges(c)
+        *logs, error, shift = self._edges(c)
         a_above, a_below, b_above, b_below = (np.exp(x) for x in logs)
-        return Tails(a_above, a_below + a_lost, b_above + b_lost, b_below, error + 4.0 * UNIT)
+        error = error + 4.0 * UNIT
+        return Tails(a_above, a_below + a_lost, b_above + b_lost, b_below, error, shift)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B) = A(L <= -ε) - e^ε B(L <= -ε), and a bound on its error.
@@ -100,3 +101,12 @@ class SingleStep:
         vanishes = epsilon >= -self._law.support()[0]
         inner, bound = np.where(vanishes, 0.0, inner), np.where(vanishes, 0.0, bound)
         return a_lost + inner, bound + a_lost * 4.0 * UNIT
+
+
+def _running(log_mass: FloatArray) -> FloatArray:
+    """Logs of running sums, in rounds that double their length, so that few roundings add up."""
+    sums, length = log_mass.copy(), 1
+    while length < sums.size:
+        sums[length:] = np.logaddexp(sums[length:], sums[:-length])
+        length *= 2
+    return sums

@@ -1,5 +1,5 @@
 /* Prints the bits of the noncentral chi-squared functions on a fixed set of arguments, so that builds
- * for different processors can be compared (tests/test_special_ncx2.py).
+ * for different processors can be compared (tests/test_special_ufuncs.py).
  */
 #include "pyengine.h"
 

@@ -1,0 +1,206 @@
+"""Bounds of a trade-off function at a level, from masses above and below a few thresholds.
+
+Masses are known to a relative error and thresholds to a shift, so which of two slopes meet at a
+level may be open; every bound takes the slope that is on its safe side (docs/theory/exact).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "HALF_ULP",
+    "SUBNORMAL",
+    "Bounds",
+    "ComposedLaw",
+    "Tails",
+    "bounds",
+    "reach_of",
+    "tangents",
+    "thresholds",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+HALF_ULP = 2.0**-53
+SUBNORMAL = 2e-317  # what rounding below the normal range may take from a sum of 2^22 masses
+ROUNDING = 16.0 * HALF_ULP  # of the few operations of a bound, relative to its terms
+FAR = 1024.0  # a bracket of thresholds wider than this is halved on a logarithmic axis
+
+
+class Tails(NamedTuple):
+    """Masses of A and B on an event and off it, infinite losses included.
+
+    The event is {S > c} for a threshold c, but for outcomes whose loss is within ``shift`` of c.
+    """
+
+    a_above: FloatArray
+    a_below: FloatArray
+    b_above: FloatArray
+    b_below: FloatArray
+    error: FloatArray  # a bound on the relative error of each
+    shift: FloatArray
+
+
+class ComposedLaw(Protocol):
+    """An ordered pair (A, B) of composed laws with loss S = log dB/dA."""
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest finite loss."""
+
+    def infinite(self) -> tuple[float, float]:
+        """Mass of A at loss -inf and of B at loss inf."""
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses above c and at most c, for finite c."""
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """H_{e^ε}(A‖B) at ε >= 0, and a bound on its absolute error."""
+
+
+class Bounds(NamedTuple):
+    """Proven bounds of β = T(α) and of γ = 1 - T(α)."""
+
+    beta_lower: FloatArray
+    beta_upper: FloatArray
+    gamma_lower: FloatArray
+    gamma_upper: FloatArray
+
+
+def _excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds of A(event) - α, from the mass on the event or off it, whichever says more."""
+    error, rest = tails.error + ROUNDING, 1.0 - alpha
+    least = np.maximum(
+        tails.a_above * (1.0 - error) - SUBNORMAL - alpha,
+        rest - tails.a_below * (1.0 + error) - ROUNDING * rest - SUBNORMAL,
+    )
+    most = np.minimum(
+        tails.a_above * (1.0 + error) + SUBNORMAL - alpha,
+        rest - tails.a_below * (1.0 - error) + ROUNDING * rest + SUBNORMAL,
+    )
+    return least, most
+
+
+def thresholds(law: ComposedLaw, alpha: FloatArray) -> tuple[FloatArray, Tails]:
+    """Brackets of the thresholds at which A's mass is surely at most α, and surely at least α.
+
+    Returns
+    -------
+    tuple of (ndarray of shape (4, n), Tails of such arrays)
+        Thresholds, decreasing, and the tails there.  Between the first two, masses cease to be
+        surely at most α, and between the last two they come to be surely at least α; inside of an
+        atom both brackets are one.
+    """
+    low, high = law.support()
+    # room for the rounding of losses, so that no atom at an end is outside
+    room = 32.0 * HALF_ULP * (1.0 + max(abs(low), abs(high)))
+    ends = np.array([high + room, low - room])
+    upper, lower = (np.full((2, alpha.size), end) for end in ends)
+    # errors depend on how many thresholds are asked at once, so that what was found is kept
+    shape = (len(Tails._fields), 2, alpha.size)
+    at_ends = np.array(law.tails(ends))
+    at_upper, at_lower = (np.broadcast_to(at_ends[:, i, None, None], shape) for i in (0, 1))
+    levels = np.broadcast_to(alpha, upper.shape)
+    while True:
+        middle = 0.5 * (lower + upper)
+        far = upper - lower > FAR
+        if far.any():
+            between = np.sinh(0.5 * (np.arcsinh(lower[far]) + np.arcsinh(upper[far])))
+            middle[far] = np.clip(between, lower[far], upper[far])
+        wide = upper - lower > 8.0 * HALF_ULP * (1.0 + np.abs(lower) + np.abs(upper))
+        open_ = wide & (middle > lower) & (middle < upper)
+        if not open_.any():
+            break
+        one = open_[0] & open_[1] & (middle[0] == middle[1])
+        ask = np.array([open_[0], open_[1] & ~one])
+        found = np.empty(shape)
+        found[:, ask] = law.tails(middle[ask])
+        found[:, 1, one] = found[:, 0, one]
+        least, most = _excess(Tails(*found[:, open_]), levels[open_])
+        # the first bracket ends where α is surely exceeded no more, the second where it surely is
+        down = np.zeros_like(open_)
+        down[open_] = np.where(np.nonzero(open_)[0] == 0, most <= 0.0, ~(least >= 0.0))
+        up = open_ & ~down
+        upper, at_upper = np.where(down, middle, upper), np.where(down, found, at_upper)
+        lower, at_lower = np.where(up, middle, lower), np.where(up, found, at_lower)
+    c = np.concatenate([upper, lower])
+    order = np.argsort(-c, axis=0, kind="stable")
+    seen = np.take_along_axis(np.concatenate([at_upper, at_lower], axis=1), order[None], axis=1)
+    return np.take_along_axis(c, order, axis=0), Tails(*seen)
+
+
+def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> Bounds:
+    """Bounds of T(α) from the tails at any thresholds, both of shape (points, n).
+
+    With t = e^c at a threshold c, the event there is optimal for the sum of B off it and t A on
+    it, but for the shift: that bounds T from below.  Every event is a test, and T is convex: that
+    bounds T from above, with slopes known where A's mass is surely on one side of α.  ``shown`` is
+    B's mass where A has none, which every level gains.
+    """
+    error = points.error + ROUNDING
+    least, most = _excess(points, alpha)
+    # slopes: for masses from α on at most e^steep, for those up to α at least e^flat
+    reach = reach_of(points, c)
+    steep = np.where(most <= 0.0, c + reach, np.inf).min(axis=0)
+    flat = np.where(least >= 0.0, c - reach, -np.inf).max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steepest, flattest = np.exp(steep), np.exp(flat)
+        chord = np.where(most > 0.0, steepest * most, flattest * most)
+        beta_upper = _safe(points.b_below * (1.0 + error), chord, 1.0)
+        # from a test of too high a level, a smaller one by chance, which keeps its share of γ
+        kept = points.b_above * (1.0 - error)
+        thinned = kept * np.minimum(alpha / (alpha + np.maximum(most, 0.0)), 1.0)
+        thinned = thinned * (1.0 - ROUNDING) - SUBNORMAL
+        gamma_lower = np.fmax(_safe(kept, -chord, -1.0), thinned)
+    below, above = tangents(points, c, alpha, reach)
+    beta_lower, gamma_upper = below.max(axis=0), above.min(axis=0)
+    # slopes beyond all doubles say nothing
+    gamma_lower = np.where(np.isfinite(gamma_lower), gamma_lower, 0.0).max(axis=0)
+    gamma_lower = np.maximum(gamma_lower, shown * (1.0 - error.max(axis=0)))
+    beta_upper = np.where(np.isfinite(beta_upper), beta_upper, 1.0).min(axis=0)
+    slack = 2.0 * HALF_ULP
+    return Bounds(
+        np.maximum(beta_lower, 1.0 - gamma_upper - slack),
+        np.minimum(beta_upper, 1.0 - gamma_lower + slack),
+        np.maximum(gamma_lower, 1.0 - beta_upper - slack),
+        np.minimum(gamma_upper, 1.0 - beta_lower + slack),
+    )
+
+
+def reach_of(points: Tails, c: FloatArray) -> FloatArray:
+    """Distance from c at which slopes are on one side of it for sure, though they are rounded."""
+    return np.asarray(points.shift + 0.5 * _exp_error(c))
+
+
+def tangents(
+    points: Tails, c: FloatArray, alpha: FloatArray, reach: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Lower bounds of β and upper bounds of γ at α, on lines of slopes e^(c ∓ reach).
+
+    ``reach`` is at least `reach_of`.  A slope that no double holds gives 0 and 1.
+    """
+    error = points.error + ROUNDING
+    least, _ = _excess(points, alpha)
+    loss = points.shift + reach + 0.5 * _exp_error(c)
+    with np.errstate(over="ignore", invalid="ignore"):
+        kept = points.b_below * (1.0 - error) * (1.0 - loss)
+        below = _safe(kept, np.exp(c - reach) * least, -1.0)
+        grown = points.b_above * (1.0 + error) * np.exp(loss)
+        above = _safe(grown, -np.exp(c + reach) * least, 1.0)
+    below, above = (
+        np.where(np.isfinite(x), x, nothing) for x, nothing in ((below, 0.0), (above, 1.0))
+    )
+    return below, above
+
+
+def _exp_error(c: FloatArray) -> FloatArray:
+    """Twice what rounding of c and of its exponential does to the logarithm of the latter."""
+    return np.asarray(8.0 * HALF_ULP * (1.0 + np.abs(c)))
+
+
+def _safe(x: FloatArray, y: FloatArray, side: float) -> FloatArray:
+    """Sum of both, moved by what rounding can do to either, up for side 1 and down for -1."""
+    return np.asarray(x + y + side * (ROUNDING * (np.abs(x) + np.abs(y)) + SUBNORMAL))

@@ -1,0 +1,113 @@
+"""The hyperbola with the fewest nodes, in double precision."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pyengine.reference.cumulants import Array
+from pyengine.reference.line import NotFeasibleError
+from pyengine.reference.sketch import LINES, TURN, Sketch
+
+__all__ = ["Curve", "best_curve", "log_sizes"]
+
+MOST_NODES = 3000
+SHAPES = ((0.38, 0.33, 0.3), (0.25, 0.22, 0.36))  # angle, and distances of the sides
+SIZES = np.geomspace(1.0, 1000.0, 9)  # of the scale, times the threshold
+COARSE = range(0, LINES, 3)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """lambda(u) = corner + scale sin(angle + i u), its strip and its nodes.
+
+    Parameters
+    ----------
+    corner, scale, angle : float
+        The hyperbola.
+    widths : tuple of float
+        Distances of the sides of the strip, left and right.
+    spacing, reach : float
+        Of the nodes in u, and where they end.
+    """
+
+    corner: float
+    scale: float
+    angle: float
+    widths: tuple[float, float]
+    spacing: float = 0.0
+    reach: float = 0.0
+
+    def places(self, u: Array, away: float = 0.0) -> Array:
+        """Return lambda on the curve or on one of another angle."""
+        result: Array = self.corner + self.scale * np.sin(self.angle + away + 1j * u)
+        return result
+
+    def log_kernel(self, u: Array, threshold: float, away: float = 0.0) -> Array:
+        """Return log |lambda'(u) exp(-lambda c') / lambda|."""
+        place = self.places(u, away)
+        front = np.abs(self.scale * np.cos(self.angle + away + 1j * u) / place)
+        result: Array = np.log(front) - place.real * threshold
+        return result
+
+
+def log_sizes(sketches: list[Sketch], tables: list[Array]) -> Array:
+    """Return the log of the least bound on |F| without exp(-lambda c')."""
+    total: Array = np.zeros(1)
+    for sketch, table in zip(sketches, tables, strict=True):
+        total = total + sketch.steps * table.min(axis=0)
+    return total
+
+
+def best_curve(
+    sketches: list[Sketch], threshold: float, vertices: list[float], goal: float
+) -> Curve:
+    """Return the hyperbola with the fewest nodes.
+
+    Parameters
+    ----------
+    sketches : list of Sketch
+        Of the phases.
+    threshold : float
+        Threshold of the sum of Y.
+    vertices : list of float
+        Where it may cross the real axis.
+    goal : float
+        Logarithm of the absolute error allowed.
+
+    Raises
+    ------
+    NotFeasibleError
+        If there is none, or all have too many nodes.
+    """
+    u: Array = np.linspace(0.0, 9.0, 30)
+    best: tuple[float, Curve] | None = None
+    for vertex, (angle, left, right), size in itertools.product(vertices, SHAPES, SIZES):
+        scale = float(size) / threshold
+        curve = Curve(vertex - scale * math.sin(angle), scale, angle, (left, right))
+        logs = []
+        for away in (-left, right, 0.0):
+            # Beyond the nodes a line must turn by the contour's angle at least.
+            lines = COARSE if away else range(math.ceil(angle / TURN), LINES, 2)
+            places = curve.places(u, away)
+            log = log_sizes(sketches, [sketch.table(places, lines, 2) for sketch in sketches])
+            logs.append(log + curve.log_kernel(u, threshold, away))
+            if away and not log.max() < math.inf:
+                break
+        above = np.nonzero(logs[-1] > goal - 2)[0]
+        if len(logs) < 3 or above.size == 0 or above[-1] == len(u) - 1:
+            continue
+        spacing = min(
+            2 * math.pi * width / max(float(log.max()) - goal + 2, 1.0)
+            for width, log in zip((left, right), logs, strict=False)
+        )
+        before, after = logs[-1][above[-1] : above[-1] + 2]
+        reach = float(np.interp(goal - 2, [after, before], [u[above[-1] + 1], u[above[-1]]]))
+        if best is None or reach / spacing < best[0]:
+            best = reach / spacing, replace(curve, spacing=spacing, reach=reach)
+    if best is None or best[0] > MOST_NODES:
+        raise NotFeasibleError("no hyperbola on which the transform decays")
+    return best[1]

@@ -1,0 +1,352 @@
+"""Questions on laws of the total loss with atoms at known knots and no jumps between them.
+
+A law says what lies above, at and below a threshold.  Knots whose balls overlap are one group: what
+is mixed up within a group changes a slope by no more than the group's width, which its ball tells.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+from flint import arb
+
+from pyengine.errors import AccuracyError
+from pyengine.reference.answers import Answer
+from pyengine.reference.balls import exact, lacking_digits, precision, spread
+
+__all__ = ["KnotLaw", "Knotted", "Point", "Source", "grouped", "hit"]
+
+ROUNDS = 9
+SPARE = 5  # digits that the factor of an estimate and cancellation take
+
+
+class Point(NamedTuple):
+    """Masses of P and Q above a threshold, at it and below it."""
+
+    p_above: arb
+    p_at: arb
+    p_below: arb
+    q_above: arb
+    q_at: arb
+    q_below: arb
+
+
+class KnotLaw(Protocol):
+    """The law of the total loss log dQ/dP in one discretisation.
+
+    Infinite losses count as above or below every threshold.
+    """
+
+    @property
+    def knots(self) -> list[arb]:
+        """Places of atoms and of kinks of the density: disjoint balls that increase.
+
+        Below the first and above the last one lies too little mass to matter, or none.
+        """
+
+    @property
+    def cost(self) -> int:
+        """How many sums of some hundred terms a threshold takes, roughly."""
+
+    def masses(self, c: arb) -> Point:
+        """Return masses at a threshold; one that overlaps a knot is taken for it."""
+
+
+class Source(Protocol):
+    """What makes a law."""
+
+    certified: bool
+
+    def bits(self, depth: float, variant: int) -> int:
+        """Return the working precision for a depth in decimal digits."""
+
+    def law(self, depth: float, variant: int) -> KnotLaw:
+        """Return the law at the working precision.
+
+        Laws that are no exact sums have two variants, which differ in every parameter.
+        """
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the smallest and the largest finite loss."""
+
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+
+
+@dataclass(frozen=True)
+class _Faced:
+    """A point seen along u = sign * loss, in which tests of A against B reject large values."""
+
+    a_above: arb
+    a_at: arb
+    a_below: arb
+    b_above: arb
+    b_at: arb
+    b_below: arb
+
+
+def _faced(point: Point, sign: int) -> _Faced:
+    if sign > 0:
+        return _Faced(*point)
+    p, q = point[:3], point[3:]
+    return _Faced(*q[::-1], *p[::-1])
+
+
+class Knotted:
+    """Questions on a law with knots; see `pyengine.reference.answers.Pair`.
+
+    Parameters
+    ----------
+    source : Source
+        Makes the law.  Unless it is certified, the error is ten times the difference of its two
+        variants, and their rounding.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._done: tuple[float, list[tuple[KnotLaw, int]]] | None = None
+
+    def _runs(self, depth: float) -> list[tuple[KnotLaw, int]]:
+        if self._done is None or self._done[0] != depth:
+            runs = []
+            for variant in range(1 if self.source.certified else 2):
+                bits = self.source.bits(depth, variant)
+                with precision(bits):
+                    runs.append((self.source.law(depth, variant), bits))
+            self._done = depth, runs
+        return self._done[1]
+
+    def _ask(
+        self,
+        digits: float,
+        question: Callable[[KnotLaw, float], Answer | None],
+        enough: arb | None = None,
+    ) -> Answer:
+        depth = digits if self.source.certified else digits + SPARE
+        depth = depth if self._done is None else max(depth, self._done[0])
+        for _ in range(ROUNDS):
+            answers = []
+            for law, bits in self._runs(depth):
+                with precision(bits):
+                    answers.append(question(law, depth))
+            joined = _joined([answer for answer in answers if answer is not None], depth)
+            if joined is None or len(answers) > sum(answer is not None for answer in answers):
+                depth = 1.5 * depth + 12
+                continue
+            lacking = lacking_digits(joined.value, digits)
+            if lacking <= 0 or (enough is not None and joined.value.rad() < enough):
+                return Answer(joined.value, self.source.certified, joined.threshold)
+            depth += min(lacking + 3, 2 * depth + 30)
+        raise AccuracyError(f"{digits:g} digits were not reached; ask for fewer digits")
+
+    def trade_off(self, alpha: Fraction, sign: int, wanted: str, digits: float) -> Answer:
+        """Return T(A, B)(alpha) (``wanted`` "beta") or 1 - T ("gamma"), for 0 < alpha < 1."""
+        return self._ask(
+            digits, lambda law, depth: _TradeOff(law, alpha, sign, wanted, depth).answer()
+        )
+
+    def profile(
+        self, epsilon: Fraction, sign: int, digits: float, enough: arb | None = None
+    ) -> Answer:
+        """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
+
+        def question(law: KnotLaw, _: float) -> Answer:
+            return Answer(_profile(law, exact(epsilon), sign), True, None)
+
+        return self._ask(digits, question, enough)
+
+    def epsilon(self, delta: Fraction, sign: int, digits: float) -> Answer:
+        """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
+
+        def question(law: KnotLaw, depth: float) -> Answer | None:
+            top = law.knots[-1] if sign < 0 else -law.knots[0]
+
+            def gap(c: arb) -> arb:
+                return exact(delta) - _profile(law, c, sign)
+
+            ends = bracket(gap, arb(0), top, depth + 3) if gap(top.mid()) > 0 else None
+            return None if ends is None else Answer(ends[0].union(ends[1]), True, None)
+
+        return self._ask(digits, question)
+
+    def infinite(self, sign: int) -> arb:
+        """Return the mass of A where B has none."""
+        with precision(900):
+            only_p, only_q = self.source.infinite()
+            return only_p if sign > 0 else only_q
+
+    def largest(self, sign: int) -> arb:
+        """Return the supremum of log dA/dB, where that of finite losses is the only one."""
+        with precision(900):
+            low, high = self.source.ends()
+            return -low if sign > 0 else high
+
+
+def _joined(answers: list[Answer], depth: float) -> Answer | None:
+    if not answers:
+        return None
+    if len(answers) == 1:
+        return answers[0]
+    one, two = answers
+    with precision(4 * int(depth) + 200):
+        return Answer(two.value + spread(10 * (one.value - two.value)), False, two.threshold)
+
+
+class _TradeOff:
+    """One point of a trade-off function."""
+
+    def __init__(self, law: KnotLaw, alpha: Fraction, sign: int, wanted: str, depth: float) -> None:
+        self.law, self.sign, self.wanted, self.depth = law, sign, wanted, depth
+        self.level, self.rest = exact(alpha), exact(1 - alpha)
+        self.small = alpha <= Fraction(1, 2)
+        knots = law.knots
+        self.places = knots if sign > 0 else [-knot for knot in reversed(knots)]
+
+    def at(self, u: arb) -> _Faced:
+        return _faced(self.law.masses(self.sign * u), self.sign)
+
+    def excess(self, there: _Faced) -> arb:
+        """Return what the level leaves once all above is rejected."""
+        if self.small:
+            return self.level - there.a_above
+        return there.a_at + there.a_below - self.rest
+
+    def answer(self) -> Answer | None:
+        """Return the value, or None where more precision must decide."""
+        low, high = 0, len(self.places) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if self.excess(self.at(self.places[middle])) < 0:
+                low = middle + 1
+            else:
+                high = middle
+        u, there = self.places[low], self.at(self.places[low])
+        excess = self.excess(there)
+        if not excess.is_finite() or not (excess > 0 or low + 1 < len(self.places)):
+            return None
+        inside = there.a_at - excess
+        if inside < 0 and low == 0:
+            # All knots are rejected; what is left has no mass under B, or it lies below the knots.
+            beta = there.b_below.union(arb(0))
+            return Answer(beta if self.wanted == "beta" else 1 - beta, True, None)
+        if inside < 0:
+            return self._between(self.places[low - 1], u)
+        # Where an edge of the atom cannot be told from the level, the slope there may be any up to
+        # the next knot.
+        slope = u.exp()
+        if not excess > 0:
+            slope = slope.union(self.places[low + 1].exp())
+            value = there.b_below + there.b_at - excess * slope
+        else:
+            if not inside > 0:
+                slope = slope.union(self.places[low - 1].exp() if low > 0 else arb(0))
+            value = there.b_below + inside * slope
+        if self.wanted == "gamma":
+            value = there.b_above + excess * slope
+        return Answer(value, True, u.mid())
+
+    def _between(self, low: arb, high: arb) -> Answer | None:
+        def gap(u: arb) -> arb:
+            there = self.at(u)
+            away = self.excess(there)
+            return away if there.a_at == 0 else arb("nan")
+
+        ends = bracket(gap, low, high, self.depth / 2 + 4)
+        if ends is None:
+            return None
+        left, right = ends
+        there = self.at(left)
+        moved = left.union(right).exp() * -self.excess(there)
+        value = there.b_below + moved if self.wanted == "beta" else there.b_above - moved
+        return Answer(value, True, left)
+
+
+def _profile(law: KnotLaw, epsilon: arb, sign: int) -> arb:
+    """Return H_{exp(epsilon)}(A || B); an atom at the threshold adds nothing."""
+    c, scale = -sign * epsilon, epsilon.exp()
+    there = _faced(law.masses(c), sign)
+    value = there.a_below - scale * there.b_below
+    if there.a_at != 0 and not any(c == knot for knot in law.knots):
+        value += spread(there.a_at - scale * there.b_at)  # the atom is close, or not even that
+    return value.max(arb(0)) if value.overlaps(arb(0)) else value
+
+
+def hit(knots: list[arb], c: arb) -> tuple[int, bool]:
+    """Return the index of the knot that c overlaps, or how many lie below c.
+
+    Raises nothing: for a c that overlaps two knots, the first one counts and its neighbour's mass
+    is on a wrong side, so callers keep knots disjoint and c narrow.
+    """
+    k = bisect_left(knots, float(c.mid()), key=_double)
+    # Doubles find the neighbourhood; balls decide.
+    while k > 0 and not knots[k - 1] < c:
+        k -= 1
+    while k < len(knots) and knots[k] < c:
+        k += 1
+    return k, k < len(knots) and knots[k].overlaps(c)
+
+
+def _double(knot: arb) -> float:
+    return float(knot.mid())
+
+
+def grouped(knots: Iterable[arb]) -> list[arb]:
+    """Return balls in increasing order, those that overlap as one."""
+    result: list[arb] = []
+    for knot in sorted(knots, key=lambda ball: ball.mid()):
+        if result and result[-1].overlaps(knot):
+            result[-1] = result[-1].union(knot)
+        else:
+            result.append(knot)
+    assert all(not one.overlaps(two) for one, two in pairwise(result))
+    return result
+
+
+def bracket(
+    gap: Callable[[arb], arb], low: arb, high: arb, digits: float
+) -> tuple[arb, arb] | None:
+    """Return two exact points around the zero of an increasing function, by false position.
+
+    Parameters
+    ----------
+    gap : callable
+        Negative at ``low``, positive at ``high``.
+    digits : float
+        The points differ by less than 10^-digits of their size.
+    """
+    low, high = low.mid(), high.mid()
+    width = (high - low).mid()
+    at_low = at_high = None
+    for step in range(400):
+        if at_low is None or at_high is None or step % 3 == 2:
+            middle = ((low + high) / 2).mid()
+        else:
+            middle = (low - at_low * (high - low) / (at_high - at_low)).mid()
+            # Beyond the zero, so that both ends close in.
+            nudge = (high - low) / 64 if step % 3 == 0 else (low - high) / 64
+            middle = (middle + nudge).mid() if low < middle + nudge < high else middle
+        value = gap(middle)
+        if value < 0:
+            low, at_low = middle, value.mid()
+        elif value > 0:
+            high, at_high = middle, value.mid()
+        else:
+            return None if not value.is_finite() else _around(gap, middle, width, digits)
+        scale = abs(middle).max(width / 1000)
+        if high - low < scale * arb(10) ** -arb(digits):
+            return low, high
+    return None
+
+
+def _around(
+    gap: Callable[[arb], arb], middle: arb, width: arb, digits: float
+) -> tuple[arb, arb] | None:
+    """Return points on both sides of one where the sign cannot be told."""
+    away = (width / 1000 * arb(10) ** -arb(digits)).mid()
+    low, high = (middle - away).mid(), (middle + away).mid()
+    return (low, high) if gap(low) < 0 < gap(high) else None

@@ -1,0 +1,207 @@
+"""Laws with knots composed with finite steps, and with sampled Laplace steps of another kind.
+
+Both condition on the part that comes first: a sum over its atoms, an integral over its density, of
+what the rest does at the threshold less the loss of that part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import pairwise
+
+from flint import arb
+
+from pyengine.errors import AccuracyError
+from pyengine.reference.atoms import Composed, composed
+from pyengine.reference.balls import spread
+from pyengine.reference.finite import Masses
+from pyengine.reference.knots import KnotLaw, Point, Source, grouped
+from pyengine.reference.piecewise import Pieces, PiecesSource
+
+__all__ = ["JoinedSource", "MixedSource"]
+
+MOST_KNOTS = 200_000
+MOST_VALUES = 300_000  # values of the rest that one threshold takes
+
+
+class MixedSource:
+    """What makes the law of finite steps and others; see `pyengine.reference.knots.Source`.
+
+    Parameters
+    ----------
+    parts : list of (callable, int)
+        What returns the masses of a finite step at the working precision, with its number of steps.
+    rest : Source
+        The other steps.
+    """
+
+    def __init__(self, parts: list[tuple[Callable[[], Masses], int]], rest: Source) -> None:
+        self.parts, self.rest = parts, rest
+        self.certified = rest.certified
+
+    def bits(self, depth: float, variant: int) -> int:
+        """Return the working precision for a depth in decimal digits."""
+        return self.rest.bits(depth, variant)
+
+    def law(self, depth: float, variant: int) -> KnotLaw:
+        """Return the law at the working precision."""
+        rest = self.rest.law(depth, variant)
+        finite = self._finite()
+        _check(len(finite.p) * len(rest.knots), len(finite.p) * rest.cost)
+        return Mixed(finite, rest)
+
+    def _finite(self) -> Composed:
+        return composed([(make(), steps) for make, steps in self.parts])
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the smallest and the largest finite loss."""
+        finite, (low, high) = self._finite(), self.rest.ends()
+        return low + finite.losses[0], high + finite.losses[-1]
+
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+        finite = self._finite()
+        return finite.only_p, finite.only_q
+
+
+def _check(knots: int, values: float) -> None:
+    if knots > MOST_KNOTS:
+        raise AccuracyError(
+            f"the composition has {knots} atoms, at most {MOST_KNOTS} are feasible; fewer steps, "
+            "or fewer kinds of steps, have less"
+        )
+    if values > MOST_VALUES:
+        raise AccuracyError(
+            f"the composition takes sums of {values:.0f} terms, at most {MOST_VALUES} are "
+            "feasible; fewer steps, or fewer kinds of steps, take less"
+        )
+
+
+class Mixed:
+    """A sum over the atoms of finite steps.
+
+    Parameters
+    ----------
+    finite : Composed
+        The finite steps.
+    rest : KnotLaw
+        The others.
+    """
+
+    def __init__(self, finite: Composed, rest: KnotLaw) -> None:
+        self.finite, self.rest = finite, rest
+        self.cost = len(finite.p) * rest.cost
+
+    @cached_property
+    def knots(self) -> list[arb]:
+        """Places of atoms and kinks."""
+        return grouped(x + loss for loss in self.finite.losses for x in self.rest.knots)
+
+    def masses(self, c: arb) -> Point:
+        """Return masses at a threshold."""
+        finite = self.finite
+        total = [arb(0)] * 6
+        for p, q, loss in zip(finite.p, finite.q, finite.losses, strict=True):
+            _add(total, self.rest.masses(c - loss), p, q)
+        lost = spread(finite.lost)
+        p_above, p_at, p_below, q_above, q_at, q_below = total
+        return Point(
+            p_above + lost,
+            p_at,
+            p_below + lost + finite.only_p,
+            q_above + lost + finite.only_q,
+            q_at,
+            q_below + lost,
+        )
+
+
+class JoinedSource:
+    """What makes the law of sampled Laplace steps of one kind and of others; an estimate.
+
+    Parameters
+    ----------
+    first : PiecesSource
+        Steps of one kind.
+    rest : Source
+        The others.
+    """
+
+    certified = False
+
+    def __init__(self, first: PiecesSource, rest: Source) -> None:
+        self.first, self.rest = first, rest
+
+    def bits(self, depth: float, variant: int) -> int:
+        """Return the working precision for a depth in decimal digits."""
+        return max(self.first.bits(depth, variant), self.rest.bits(depth, variant))
+
+    def law(self, depth: float, variant: int) -> KnotLaw:
+        """Return the law at the working precision."""
+        rest = self.rest.law(depth, variant)
+        steps, knots = self.first.pieces, len(rest.knots)
+        order = self.first.order(depth, variant)
+        _check((steps + 1) * knots, (steps + knots) * order * rest.cost)
+        return Joined(self.first.law(depth, variant), rest)
+
+    def ends(self) -> tuple[arb, arb]:
+        """Return the smallest and the largest loss."""
+        one, two = self.first.ends(), self.rest.ends()
+        return one[0] + two[0], one[1] + two[1]
+
+    def infinite(self) -> tuple[arb, arb]:
+        """Return the masses that only P, and only Q, has."""
+        return self.rest.infinite()
+
+
+class Joined:
+    """A sum over the atoms and an integral over the pieces of steps of one kind.
+
+    The integral is split where the rest has a knot, and Gauss's rule of the pieces taken between.
+
+    Parameters
+    ----------
+    first : Pieces
+        Steps of one kind.
+    rest : KnotLaw
+        The others.
+    """
+
+    def __init__(self, first: Pieces, rest: KnotLaw) -> None:
+        self.first, self.rest = first, rest
+        self.cost = (first.pieces + len(rest.knots)) * first.order * rest.cost
+
+    @cached_property
+    def knots(self) -> list[arb]:
+        """Places of atoms and kinks."""
+        return grouped(x + y for x in self.first.knots for y in self.rest.knots)
+
+    def masses(self, c: arb) -> Point:
+        """Return masses at a threshold."""
+        first = self.first
+        total = [arb(0)] * 6
+        for p, q, knot in zip(*first.atoms, first.knots, strict=True):
+            _add(total, self.rest.masses(c - knot), p, q)
+        for j in range(first.pieces):
+            for low, high in self._parts(j, c):
+                for s, weight in first.nodes:
+                    place = low + (high - low) * s
+                    scale = weight * (high - low)
+                    there = self.rest.masses(c - first.start - (j + place) * first.width)
+                    p, q = (first.density(law, j, place) * scale for law in (0, 1))
+                    _add(total, there, p, q)
+        return Point(*total)
+
+    def _parts(self, j: int, c: arb) -> list[tuple[arb, arb]]:
+        """Return the intervals of a piece between which a knot of the rest passes the threshold."""
+        first = self.first
+        places = [(c - knot - first.start) / first.width - j for knot in self.rest.knots]
+        inside = [place for place in reversed(places) if 0 < place < 1]
+        ends = [arb(0), *inside, arb(1)]
+        return list(pairwise(ends))
+
+
+def _add(total: list[arb], point: Point, p: arb, q: arb) -> None:
+    for k, mass in enumerate(point):
+        if mass != 0:
+            total[k] += (p if k < 3 else q) * mass

@@ -1,0 +1,201 @@
+"""One step's transform along lines where the loss Y turns in the complex plane, and bounds there.
+
+With Y = exp(y) and z = (Y + log(1 - exp(-Y)) - log odds + mu^2/2) / mu,
+
+    M(lambda) = integral of g(y) exp(lambda e^y) dy,  g(y) = phi(z) Y / (mu (1 - exp(-Y))),
+
+along Im y = angle, for any angle below pi/4 in modulus.  There |g exp(lambda e^y)| is |g| exp(s r)
+with r = |Y| and s = Re(lambda e^{i angle}): its integral B(angle, s) bounds |M| and grows with s.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import NamedTuple
+
+from flint import acb, arb
+
+from pyengine.reference.balls import precision, upper_normal
+from pyengine.reference.gaussian import Phase
+
+__all__ = ["Majorant", "Nodes", "TurnedStep"]
+
+BOUND_BITS = 64
+SQUARINGS = 10  # each costs a bit
+
+
+class TurnedStep:
+    """The density g of y = log Y off the real axis, at the working precision.
+
+    Parameters
+    ----------
+    phase : Phase
+        A step with p < 1.
+    """
+
+    def __init__(self, phase: Phase) -> None:
+        self.mu = phase.mu()
+        self.low = phase.odds().log() - self.mu**2 / 2
+        self.front = 1 / (self.mu * (2 * arb.pi()).sqrt())
+
+    def parts(self, y: acb) -> tuple[acb, acb, acb]:
+        """Return Y, z and Y / (1 - exp(-Y))."""
+        loss = y.exp()
+        rest = -((-loss).expm1())
+        return loss, (loss + rest.log() - self.low) / self.mu, loss / rest
+
+    def density(self, y: acb) -> tuple[acb, acb]:
+        """Return Y and g."""
+        loss, z, ratio = self.parts(y)
+        return loss, (-z * z / 2).exp() * ratio * self.front
+
+    def left(self, v: arb, angle: arb, s: arb) -> arb:
+        """Bound B from the part below v, by a function that grows with v.
+
+        For |Y| < 1/2, |mu z + log odds - mu^2/2 - y| <= 2 |Y| and |Y / (1 - exp(-Y))| < 3/2.
+        """
+        slack = 2 * v.exp()
+        away = (self.low - slack - v) / self.mu
+        if not (slack < 1 and away > 0):
+            return arb("inf")
+        grown = ((angle + slack) / self.mu) ** 2 / 2 + (s * slack).max(arb(0))
+        return upper_normal(away) * grown.exp() * 3 / 2
+
+    def right(self, v: arb, angle: arb, s: arb) -> arb:
+        """Bound B from the part above v, by a function that falls there.
+
+        |log(1 - exp(-Y))| is at most exp(-Re Y) / (1 - exp(-Re Y)); what remains of the exponent is
+        concave in r.
+        """
+        r, cosine, sine = v.exp(), angle.cos(), angle.sin()
+        rest = -((-r * cosine).expm1())
+        slack = (1 - rest) / rest
+        ahead, beside = r * cosine - self.low - slack, r * sine + slack
+        slope = s - (ahead * cosine - beside * sine) / self.mu**2
+        if not (ahead > 0 and cosine > sine and slope * r < -1):
+            return arb("inf")
+        exponent = (beside**2 - ahead**2) / (2 * self.mu**2) + s * r
+        return exponent.exp() * self.front / (rest * -slope)
+
+
+class _Box(NamedTuple):
+    """log of W |g| exp(R W/2) and D, both at s = 0, then r, W/2 and what |s| adds to R W/2."""
+
+    log_size: arb
+    slope: arb
+    r: arb
+    half: arb
+    stretch: arb
+
+
+class Majorant:
+    """Upper bounds on B(angle, s) of one line.
+
+    On a box of width W around v the exponent h = log|g| + s r has a derivative between D - R and
+    D + R, so that the integral is at most W exp(h(v) + R W/2) sinh(x)/x, x = D W/2.
+
+    Parameters
+    ----------
+    phase : Phase
+        The step.
+    angle : float
+        In [0, pi/4).
+    start, stop : float
+        Ends of the boxes; the rest has closed bounds.
+    width : float
+        Of a box, in units of min(1, mu, mu / r).
+    """
+
+    def __init__(self, phase: Phase, angle: float, start: float, stop: float, width: float) -> None:
+        with precision(BOUND_BITS):
+            self.step, self.angle = TurnedStep(phase), arb(angle)
+            # Dyadic numbers, so that boxes meet.
+            mu, at = 1 / float(phase.noise), math.ldexp(math.floor(math.ldexp(start, 20)), -20)
+            self.start, self.boxes = arb(at), list[_Box]()
+            while at < stop:
+                half = math.ldexp(math.ceil(2**20 * width * min(1, mu, mu * math.exp(-at))), -21)
+                at = at + half
+                self.boxes.append(self._box(arb(at), arb(half)))
+                at = at + half
+            self.stop = arb(at)
+
+    def _box(self, middle: arb, half: arb) -> _Box:
+        loss, z, ratio = self.step.parts(acb(middle, self.angle))
+        log_size = (ratio.real**2 + ratio.imag**2).log() / 2 - (z * z).real / 2
+        wide = acb(middle + arb(0, half), self.angle)
+        loss_all, z_all, ratio_all = self.step.parts(wide)
+        slope = (1 + loss_all - ratio_all - z_all * ratio_all / self.step.mu).real
+        log_size += (2 * half * self.step.front).log() + slope.rad() * half
+        r = abs(loss)
+        return _Box(log_size.upper(), slope.mid(), r, half, (r * half.expm1() * half).upper())
+
+    def bound(self, s: arb) -> arb:
+        """Return an upper bound on B(angle, s)."""
+        with precision(BOUND_BITS):
+            total = self.step.left(self.start, self.angle, s)
+            total += self.step.right(self.stop, self.angle, s)
+            size = abs(s)
+            for log_size, slope, r, half, stretch in self.boxes:
+                push = s * r
+                x = (slope + push) * half
+                exponent = log_size + push + size * stretch
+                exponent += x * x / 6 if abs(x) < 6 else abs(x)
+                total += exponent.exp()
+            return total.upper()
+
+
+class Nodes:
+    """Nodes of the trapezoidal rule on one line, log 2 / ``halves`` apart.
+
+    So Y doubles every ``halves`` nodes, where exp(lambda Y) is a square.
+
+    Parameters
+    ----------
+    phase : Phase
+        The step.
+    angle, start : float
+        The line and its first node.
+    halves, count : int
+        Nodes to a doubling, and in all.
+    """
+
+    def __init__(self, phase: Phase, angle: float, start: float, halves: int, count: int) -> None:
+        self.step, self.angle, self.halves = TurnedStep(phase), arb(angle), halves
+        self.start, self.spacing = arb(start), arb.const_log2() / halves
+        self.losses, self.weights = list[acb](), list[acb]()
+        self.sums = [arb(0)]  # of the moduli of the first weights
+        for k in range(count):
+            loss, density = self.step.density(acb(self.start + k * self.spacing, self.angle))
+            self.losses.append(loss)
+            self.weights.append(density * self.spacing)
+            with precision(BOUND_BITS):
+                self.sums.append((self.sums[-1] + abs(self.weights[-1])).upper())
+
+    def sum(self, place: acb, first: int, last: int) -> tuple[acb, arb]:
+        """Return the sum over nodes first to last - 1, and a bound on what the others add.
+
+        Left of ``first`` exp(s r) is at most max(1, exp(s r)) there.  Nodes right of ``last`` may
+        be left out if s < 0.
+        """
+        total = acb(0)
+        for begin in range(first, last, SQUARINGS * self.halves):
+            grown = [
+                (place * loss).exp() for loss in self.losses[begin : min(begin + self.halves, last)]
+            ]
+            for k in range(begin, min(begin + SQUARINGS * self.halves, last), self.halves):
+                total += sum(
+                    map(operator.mul, grown, self.weights[k : min(k + self.halves, last)]), acb(0)
+                )
+                grown = [x * x for x in grown]
+        with precision(BOUND_BITS):
+            s = (place * acb(0, self.angle).exp()).real
+            end = self.start + (len(self.losses) - 1) * self.spacing
+            missing = self.step.left(self.start, self.angle, s)
+            missing += self.step.right(end, self.angle, s)
+            edge = (self.start + first * self.spacing).exp()
+            missing += self.sums[first] * (s * edge).max(arb(0)).exp()
+            if last < len(self.losses):
+                edge = (self.start + last * self.spacing).exp()
+                missing += self.sums[-1] * (s * edge).exp() if s < 0 else arb("inf")
+            return total, missing.upper()
