@@ -3,7 +3,8 @@
 ``python tools/verify_lattice.py [problems] [seed]`` prints how many brackets hold the value of the
 other engine, their widths and times.  A problem is a composition of Poisson-subsampled Gaussian
 steps, of Laplace steps or of randomized response, an adjacency and a question; the spectral,
-closed-form, convolution and exact engines answer it too.
+closed-form, convolution and exact engines answer it too.  ``--wide`` takes Gaussian steps of noise
+0.3 to 8, probability 1e-5 to 1 and up to 10^6 steps as they come, however much or little they tell.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+def wide_mechanism(rng: np.random.Generator, most: float) -> pe.Mechanism:
+    noise = 10.0 ** rng.uniform(np.log10(0.3), np.log10(8.0))
+    rate = 1.0 if rng.random() < 0.1 else 10.0 ** rng.uniform(-5.0, 0.0)
+    return pe.dp_sgd(noise, rate, int(10.0 ** rng.uniform(0.0, most)))
+
+
 def random_mechanism(rng: np.random.Generator, most: float) -> pe.Mechanism:
     kind = rng.choice(["gaussian", "gaussian", "gaussian", "two kinds", "laplace", "response"])
     if kind == "laplace":
@@ -51,8 +58,10 @@ def random_mechanism(rng: np.random.Generator, most: float) -> pe.Mechanism:
     return pe.compose(*parts)
 
 
-def random_problem(rng: np.random.Generator, most: float) -> tuple[pe.Mechanism, str, str, float]:
-    mechanism = random_mechanism(rng, most)
+def random_problem(
+    rng: np.random.Generator, most: float, wide: bool
+) -> tuple[pe.Mechanism, str, str, float]:
+    mechanism = wide_mechanism(rng, most) if wide else random_mechanism(rng, most)
     adjacency = str(rng.choice(["add", "remove", "add_remove"], p=[0.4, 0.4, 0.2]))
     question = str(rng.choice(list(QUESTIONS)))
     small = 10.0 ** -rng.choice(
@@ -77,6 +86,7 @@ def main() -> None:
     parser.add_argument("seed", type=int, nargs="?", default=1)
     parser.add_argument("--most-steps", type=float, default=1e6)
     parser.add_argument("--tolerance", type=float, default=1e-4)
+    parser.add_argument("--wide", action="store_true")
     given = parser.parse_args()
     rng = np.random.default_rng(given.seed)
     counts: Counter[str] = Counter()
@@ -85,7 +95,9 @@ def main() -> None:
     for index in range(given.problems):
         if index and index % 500 == 0:
             print(f"after {index}: {dict(counts)}", flush=True)
-        mechanism, adjacency, question, argument = random_problem(rng, np.log10(given.most_steps))
+        mechanism, adjacency, question, argument = random_problem(
+            rng, np.log10(given.most_steps), given.wide
+        )
         name = f"#{index} {question}({argument!r}, {adjacency}) of {mechanism!r}"
         ask = QUESTIONS[question]
         try:
