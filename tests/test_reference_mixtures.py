@@ -254,6 +254,18 @@ def test_both_methods_for_many_laplace_steps(monkeypatch: pytest.MonkeyPatch) ->
         assert abs(one - two) < 1e-4 * one
 
 
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_beyond_all_losses_of_many_laplace_steps(adjacency: str) -> None:
+    run = pe.LaplaceMechanism("2.4").poisson_sampled("2.9e-4").composed(545)
+    assert reference.delta(run, "0.2", adjacency=adjacency) == 0
+    mixed = pe.compose(run, RESPONSE)
+    assert reference.delta(mixed, "3", adjacency=adjacency) == 0
+    # response has losses of log(14/3) = 1.5404..., the others of less than 0.1
+    assert reference.delta(mixed, "1.5", adjacency=adjacency, digits=10) > 0
+    with pytest.raises(pe.AccuracyError, match="not reached"):
+        reference.delta(mixed, "1.55", adjacency=adjacency)
+
+
 def test_what_is_refused() -> None:
     noisy = pe.compose(MANY, RESPONSE.composed(300), pe.RandomizedResponse("0.6").composed(100))
     with pytest.raises(pe.AccuracyError, match="fewer"):

@@ -154,6 +154,8 @@ def _period(
     """Return a period with aliases below exp(-depth) of exp(K(tilt) - tilt c), and the tilts."""
     base = cumulants.value(tilt) - tilt * threshold
     sd = math.sqrt(cumulants.mean_variance(tilt)[1])
+    if not sd > 1e-300:
+        raise NotFeasibleError("degenerate saddle point")
     # Relative to the tail that belongs to the pole.
     bases = {0.0: base, 1.0: base + threshold + cumulants.shift}
     pole_depth = {p: depth - min(b, 0.0) for p, b in bases.items()}

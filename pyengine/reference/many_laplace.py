@@ -101,10 +101,12 @@ class ManyLaplace:
         self.parts = parts
 
     @cached_property
-    def floor(self) -> arb:
-        """The smallest loss."""
+    def ends(self) -> tuple[arb, arb]:
+        """The smallest and the largest loss."""
         with precision(400):
-            return sum((part.ends()[0] for part in self.parts), arb(0))
+            ends = [part.ends() for part in self.parts]
+            low, high = (sum((end[k] for end in ends), arb(0)) for k in (0, 1))
+            return low, high
 
     def cumulants(self) -> Measured:
         """Return cumulants that plan."""

@@ -154,7 +154,7 @@ def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
         source = SubstitutedNormalSource(*gaussian[0][:2])
         return Knotted(MixedSource(finite, source) if finite else source)
-    return _with_gaussian(Twice(SubstitutedGaussian(tuple(gaussian)), None), laplace, finite)
+    return _with_gaussian(Twice(SubstitutedGaussian(tuple(gaussian))), laplace, finite)
 
 
 def _with_gaussian(law: GaussianLaw | Twice, laplace: Laplace, finite: Finite) -> Pair:
@@ -171,7 +171,7 @@ def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
     steps = sum(part.pieces for part in laplace)
     if steps > MOST_PIECES and (sampled or not LaplaceSource.feasible(whole)):
         many = ManyLaplace(laplace)
-        return _with_gaussian(Twice(many, many.floor), [], finite)
+        return _with_gaussian(Twice(many, many.ends), [], finite)
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
     for one in sampled:
         source = JoinedSource(one, source)

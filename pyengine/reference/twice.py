@@ -17,6 +17,7 @@ from pyengine.errors import AccuracyError
 from pyengine.reference.balls import precision, spread
 from pyengine.reference.cumulants import Cumulants, away_from_poles
 from pyengine.reference.six import Six
+from pyengine.reference.solve import Local
 
 __all__ = ["Measured", "Plan", "Transform", "Twice", "turned_sums"]
 
@@ -87,12 +88,12 @@ class Twice:
     ----------
     transform : Transform
         Of the total loss.
-    floor : arb or None
-        The infimum of the loss.
+    ends : tuple of arb, optional
+        The smallest and the largest loss, where there are such.
     """
 
-    def __init__(self, transform: Transform, floor: arb | None) -> None:
-        self.transform, self.floor = transform, floor
+    def __init__(self, transform: Transform, ends: tuple[arb, arb] | None = None) -> None:
+        self.transform, self.ends = transform, ends
         self._last: tuple[float, float, _Local] | None = None
 
     @cached_property
@@ -102,7 +103,7 @@ class Twice:
 
     def lowest(self) -> arb | None:
         """Return the infimum of the loss; None if there is none."""
-        return self.floor
+        return None if self.ends is None else self.ends[0]
 
     def guess(self, name: str, log_target: float) -> arb:
         """Return a threshold at which a quantity has about the given logarithm."""
@@ -110,8 +111,10 @@ class Twice:
             name, log_target = ("q_above" if name == "h_qp" else "p_below"), min(log_target, -1e-3)
         return arb(self.cumulants.threshold(name, log_target))
 
-    def near(self, c: arb, depth: float) -> _Local:
+    def near(self, c: arb, depth: float) -> Local:
         """Prepare evaluation near a threshold to a relative error of exp(-depth)."""
+        if self.ends is not None and c > self.ends[1]:
+            return _Beyond(self.ends[1], int(depth / math.log(2)) + 64)
         place = float(c)
         if self._last is None or self._last[0] != place or self._last[1] < depth:
             lines = []
@@ -122,7 +125,7 @@ class Twice:
             self._last = place, depth, _Local(lines)
         return self._last[2]
 
-    def around(self, c: arb, depth: float) -> _Local:
+    def around(self, c: arb, depth: float) -> Local:
         """Prepare evaluation over a wide range of thresholds; as `near`."""
         return self.near(c, depth)
 
@@ -131,6 +134,8 @@ def _plans(cumulants: Measured, c: float, depth: float) -> list[Plan]:
     """Return two discretisations that share no parameter."""
     saddle = cumulants.saddle(c)
     sd = math.sqrt(cumulants.mean_variance(saddle)[1])
+    if not sd > 1e-9 * abs(c):
+        raise AccuracyError(f"no ground truth at a loss of {c:g}, at the end of all losses")
     plans = []
     for variant, (factor, finer) in enumerate(((1.0, 1.0), (1.15, 1.11))):
         tilt = away_from_poles(saddle, min(0.4, 2.0 / sd) * factor)
@@ -213,6 +218,21 @@ class _Line:
         found = [p_above, p_below, q_above, q_below, h_qp, h_pq]
         lost = [lost_p, lost_p, lost_q, lost_q, lost_q, lost_p]
         return [x + y for x, y in zip(found, lost, strict=True)]
+
+
+class _Beyond:
+    """Where no loss is larger than the threshold."""
+
+    certified = True
+
+    def __init__(self, top: arb, bits: int) -> None:
+        self.top, self.bits = top, bits
+
+    def at(self, c: arb) -> Six:
+        """Return tails and divergences at a threshold; NaN where there are larger losses."""
+        if not c > self.top:
+            return Six(*[arb("nan")] * 6)
+        return Six(arb(0), arb(1), arb(0), arb(1), arb(0), -(-c).expm1())
 
 
 class _Local:
