@@ -1,0 +1,226 @@
+"""The lattice engine where single large steps decide: terms, rest, and the lowest frequencies."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pyengine as pe
+from pyengine.engines.lattice.classes import RestrictedLaw
+from pyengine.engines.lattice.compose import compose_on
+from pyengine.engines.lattice.division import Division
+from pyengine.engines.lattice.frequencies import lowest
+from pyengine.engines.lattice.layout import Place, Plan, StepGrid
+from pyengine.engines.lattice.plan import make_layout
+from pyengine.engines.lattice.survey import survey
+from pyengine.engines.lattice.tails import LowerTails
+from pyengine.engines.lattice.terms import Tail
+from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
+from pyengine.laws.gaussian import GaussianLaw
+from pyengine.laws.laplace import LaplaceLaw
+
+# noise, probability, steps, adjacency, question, argument: refused by a single tilt
+FAR = [
+    (2.1479511864644634, 2.0974839470079746e-4, 53, "add", "gamma_bound", 1.5557178860183315e-08),
+    (0.5628077234759418, 9.049396771089232e-5, 3, "remove", "delta", 1.3158968886476958),
+    (4.223434847052776, 2.605285262914029e-4, 88489, "remove", "epsilon", 7.497028062385517e-84),
+    (2.735684109967758, 1.0656845208512873e-5, 1172, "remove", "delta", 0.014493210264481525),
+    (2.5977668919341443, 5.627445744072704e-5, 394, "remove", "epsilon", 1.804698887572021e-97),
+    (5.720708178740541, 4.6578061225849195e-4, 647, "add", "gamma_bound", 1.1087681093386055e-91),
+    (5.25, 0.0013, 1619, "add", "trade_off", 7.7e-51),
+    (1.0853, 0.000536788654, 1165, "remove", "epsilon", 3.6e-23),
+]
+
+
+@pytest.mark.parametrize("case", FAR, ids=str)
+def test_far_modes(case: tuple[float, float, int, str, str, float]) -> None:
+    noise, rate, steps, adjacency, question, argument = case
+    mechanism = pe.dp_sgd(noise, rate, steps)
+    ask = getattr(pe, question)
+    bounds = ask(mechanism, argument, adjacency=adjacency, method="lattice", bounds=True)
+    truth = ask(mechanism, argument, adjacency=adjacency, bounds=True)
+    assert bounds.lower <= truth.upper * (1.0 + 1e-14)
+    assert truth.lower <= bounds.upper * (1.0 + 1e-14)
+    assert bounds.upper - bounds.lower <= 1e-4 * bounds.upper
+
+
+@pytest.mark.parametrize("steps", [20_000, 100_000])
+def test_rounding_does_not_grow_with_the_steps(steps: int) -> None:
+    """Losses of 1e-6 a step, so that their rounding and that of the power count most."""
+    mechanism = pe.dp_sgd(5.4, 1e-5 * math.sqrt(400_000 / steps), steps)
+    epsilon = float(pe.epsilon(mechanism, 1e-9, adjacency="remove"))
+    bounds = pe.delta(mechanism, epsilon, adjacency="remove", method="lattice", bounds=True)
+    assert bounds.lower <= 1e-9 * (1.0 + 1e-10)
+    assert bounds.upper >= 1e-9 * (1.0 - 1e-10)
+    assert bounds.upper - bounds.lower <= 1e-4 * bounds.upper
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_end_of_the_support(steps: int) -> None:
+    """ε of tiny δ is near the largest that a step's loss can be under adjacency add."""
+    mechanism = pe.dp_sgd(0.97, 7.55e-5, steps)
+    bounds = pe.epsilon(mechanism, 1e-84, adjacency="add", method="lattice", bounds=True)
+    assert bounds.upper <= -steps * math.log1p(-7.55e-5) * (1.0 + 1e-12)
+    assert bounds.upper - bounds.lower <= 1e-4 * bounds.upper
+
+
+def test_loss_far_above_the_window() -> None:
+    mechanism = pe.dp_sgd(0.345, 0.4746, 20_000)
+    bounds = pe.delta(mechanism, 100.0, adjacency="remove", method="lattice", bounds=True)
+    assert bounds.lower > 1.0 - 1e-4
+    assert bounds.upper == 1.0
+
+
+@pytest.mark.parametrize("wanted", ["gamma_bound", "trade_off"])
+def test_only_the_wanted_error_is_narrow(wanted: str) -> None:
+    """γ = 1 - β is known at once where β is beyond all precision."""
+    mechanism = pe.dp_sgd(0.5, 0.5, 3000)
+    if wanted == "gamma_bound":
+        bounds = pe.gamma_bound(mechanism, 0.2, adjacency="remove", method="lattice", bounds=True)
+        assert bounds.lower > 1.0 - 1e-4
+    else:
+        bounds = pe.trade_off(mechanism, 0.9, adjacency="remove", method="lattice", bounds=True)
+        assert 0.0 <= bounds.lower <= bounds.upper <= 0.1
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    noise=st.floats(0.4, 4.0),
+    log_rate=st.floats(-4.0, -0.3),
+    steps=st.integers(1, 40),
+    share=st.floats(0.05, 1.5),
+    most=st.integers(1, 4),
+    is_two=st.booleans(),
+    adjacency=st.sampled_from(["add", "remove"]),
+)
+def test_any_division_holds_the_truth(
+    noise: float,
+    log_rate: float,
+    steps: int,
+    share: float,
+    most: int,
+    is_two: bool,
+    adjacency: str,
+) -> None:
+    """Whatever the cuts and the number of large steps that are composed, bounds are bounds."""
+    step = PoissonSampledLaw(GaussianLaw(noise), 10.0**log_rate)
+    law: StepLaw = step if adjacency == "add" else ReversedLaw(step)
+    mechanism = pe.dp_sgd(noise, 10.0**log_rate, steps)
+    epsilon = 0.5 * float(pe.epsilon(mechanism, 1e-6, adjacency=adjacency))
+    truth = pe.delta(mechanism, epsilon, adjacency=adjacency, bounds=True)
+    parts = ((law, steps),)
+    tail = Tail(parts, survey(parts, 60))
+    c = np.array([-2.0 * epsilon - 1e-3, -epsilon, -0.5 * epsilon])
+    log_tail = tail.log_tail(c)
+    shape = tail.tilts[:, None] * c + log_tail
+    cuts = tuple(
+        -share * (epsilon + 1e-4) * factor for factor in ((1.0, 1.7) if is_two else (1.0,))
+    )
+    ends = (math.inf, *cuts, -math.inf)
+    pieces = [RestrictedLaw(law, low, high) for high, low in itertools.pairwise(ends)]
+    unseen = tuple(
+        piece for i, piece in enumerate(pieces) if not tail._mask(0, ends[i + 1], ends[i]).any()
+    )
+    terms = tuple(sorted(tail._listed(cuts, most, shape), key=lambda term: -term.excess))
+    if pieces[0] in unseen or not terms:
+        return
+    rest = tail._rest_of(cuts[0], most, shape) if steps > most else None
+    if rest is not None and not math.isfinite(rest.term.tilt):
+        return
+    place = Place(terms[0].tilt, True, (float(c[0]), float(c[2])), float(log_tail[0]))
+    try:
+        layout = make_layout(Division(parts, terms, rest, unseen), place, 0.02 * noise, 1e-3, 2**14)
+        with np.errstate(all="ignore"):  # what overflows is an infinite bound
+            found = LowerTails(compose_on(parts, layout)).at(np.array([-epsilon]))
+    except pe.AccuracyError:
+        return
+    upper = math.inf if math.isnan(found.upper[0]) else found.upper[0]
+    assert found.lower[0] <= truth.upper * (1.0 + 1e-12)
+    assert truth.lower * (1.0 - 1e-12) <= upper
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        PoissonSampledLaw(GaussianLaw(0.8), 1e-3),
+        ReversedLaw(PoissonSampledLaw(GaussianLaw(2.0), 0.1)),
+        LaplaceLaw(1.3),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("cut", [-0.3, -0.1, 0.0])
+def test_restricted_laws_are_a_partition(law: StepLaw, cut: float) -> None:
+    """Cells of two adjoining parts have the masses of the whole's, one of them being cut."""
+    edges = np.linspace(-2.0, 2.0, 41) + 0.013
+    whole = law.cells(np.union1d(edges, [cut]))
+    below = RestrictedLaw(law, -math.inf, cut).cells(edges)
+    above = RestrictedLaw(law, cut, math.inf).cells(edges)
+    at = int(np.searchsorted(edges, cut))
+    for name in ("log_a", "log_b"):
+        joined = np.exp(getattr(below, name)) + np.exp(getattr(above, name))
+        masses = np.exp(getattr(whole, name))
+        merged = np.concatenate([masses[:at], [masses[at] + masses[at + 1]], masses[at + 2 :]])
+        assert joined == pytest.approx(merged, rel=1e-12, abs=1e-300)
+
+
+def test_error_of_a_sampled_ratio() -> None:
+    """The log ratio of a sampled step is known better than either mass."""
+    law = PoissonSampledLaw(GaussianLaw(0.9), 1e-4)
+    edges = np.log1p(1e-4 * np.expm1(np.linspace(-3.0, 6.0, 25)))
+    cells = law.cells(edges)
+    with mpmath.workdps(50):
+        p, mu = mpmath.mpf(1e-4), 1 / mpmath.mpf(0.9)
+        z = [
+            mpmath.log((mpmath.exp(mpmath.mpf(x)) - 1 + p) / p) / mu + mu / 2
+            for x in edges.tolist()
+        ]
+        for i in range(1, edges.size):
+            a = mpmath.ncdf(z[i]) - mpmath.ncdf(z[i - 1])
+            b = mpmath.ncdf(z[i] - mu) - mpmath.ncdf(z[i - 1] - mu)
+            off = abs(float(mpmath.log(1 - p + p * b / a) - (cells.log_b[i] - cells.log_a[i])))
+            # cells are as wide as the loss changes, so that an edge's error counts about once
+            assert off <= cells.ratio_error[i] + 8.0 * cells.shift[i - 1 : i + 1].sum()
+    assert np.all(cells.ratio_error[1:-1] < 0.2 * 2.01 * cells.error[1:-1])
+
+
+def test_lowest_frequencies() -> None:
+    """Against sums in 40 digits: within the bounds, and those far below a transform's."""
+    rng = np.random.default_rng(3)
+    points = 2**15
+    arrays, steps, grids = [], [30_000, 3], []
+    for width in (40.0, 300.0):
+        index = np.arange(1500)
+        centre = int(rng.integers(600, 900))
+        array = np.exp(-0.5 * ((index - centre) / width) ** 2) * rng.random(index.size)
+        arrays.append(array / array.sum())
+        grids.append(StepGrid(0.0, 0, index.size - 1, centre, 0.0))
+    place = Place(0.0, True, (-1.0, 0.0))
+    plan = Plan(place, 1.0, tuple(grids), Fraction(0), 0, points, (0.0, 0.0))
+    whole = []
+    for array, grid in zip(arrays, grids, strict=True):
+        padded = np.zeros(points)
+        padded[: array.size] = array
+        whole.append(np.fft.rfft(np.roll(padded, -grid.centre)))
+    error = 10.0 * 2.0**-53 * math.log2(points)
+    values, bounds = lowest(arrays, steps, plan, whole, error, 40)
+    assert values.size == 40
+    with mpmath.workdps(40):
+        for j in (0, 1, 2, 7, 39):
+            truth = mpmath.mpc(1)
+            for array, number, grid in zip(arrays, steps, grids, strict=True):
+                shifts = [
+                    mpmath.mpf(float(mass))
+                    * (mpmath.expjpi(mpmath.mpf(-2 * j * (k - grid.centre)) / points) - 1)
+                    for k, mass in enumerate(array)
+                ]
+                truth *= (1 + mpmath.fsum(shifts)) ** number
+            off = abs(mpmath.mpc(complex(values[j])) - truth)
+            assert off <= bounds[j]
+            assert bounds[j] < 0.1 * steps[0] * error
