@@ -73,10 +73,14 @@ class LatticeBothOrders(BothOrders):
         return beta, gamma
 
     def _is_wide(self, beta: Answer, gamma: Answer) -> npt.NDArray[np.bool_]:
-        sizes = {"beta": beta.upper, "gamma": gamma.upper}
-        size = sizes.get(self._pairs[0].wanted or "", np.minimum(gamma.upper, beta.upper))
-        limit = 2.0 * self._pairs[0].tolerance * size
-        return np.asarray(gamma.upper - gamma.lower > np.maximum(limit, 4e-16))
+        tolerance, wanted = 2.0 * self._pairs[0].tolerance, self._pairs[0].wanted
+        wide_beta, wide_gamma = (
+            answer.upper - answer.lower > np.maximum(tolerance * answer.upper, rounding)
+            for answer, rounding in ((beta, 1e-300), (gamma, 4.0 * 2.0**-53))
+        )
+        if wanted is None:
+            return np.where(beta.upper < gamma.upper, wide_beta, wide_gamma)
+        return np.asarray(wide_beta if wanted == "beta" else wide_gamma)
 
     def _bridge(
         self,
