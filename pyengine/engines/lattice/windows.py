@@ -143,12 +143,15 @@ def _cut(found: Survey, ranges: list[Range]) -> Survey:
 def _lowered(
     loss: FloatArray, given: Range, ceiling: float, log_a: FloatArray, tilt: float
 ) -> Range:
-    """A range without what lies above a ceiling, unless folding gives that much tilted mass.
+    """A range without what lies above a ceiling, unless folding gives that much tilted mass of A or B.
 
     ``log_a`` is that of all masses as they were at the first loss.
     """
     low, high, inside = given
-    folded = np.logaddexp.accumulate(log_a[::-1])[::-1] + tilt * (loss - loss[0])
+    away = loss - loss[0]
+    folded = np.logaddexp.accumulate(log_a[::-1])[::-1] + tilt * away
+    of_b = np.logaddexp.accumulate((log_a + away)[::-1])[::-1] + (tilt - 1.0) * away
+    folded = np.maximum(folded, of_b)
     heavy = np.flatnonzero(folded > -LIGHT)
     if heavy.size:
         ceiling = max(ceiling, float(loss[min(int(heavy[-1]) + 1, loss.size - 1)]))
