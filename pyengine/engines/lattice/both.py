@@ -16,6 +16,8 @@ __all__ = ["LatticeBothOrders"]
 
 FloatArray = npt.NDArray[np.float64]
 
+FINEST = 1e-9  # tolerance to which profiles are asked for
+
 
 class LatticeBothOrders(BothOrders):
     """Questions on both orders of a composition: adjacency ``add_remove``.
@@ -37,7 +39,9 @@ class LatticeBothOrders(BothOrders):
             return first.beta, first.gamma
         beta, gamma = smaller(first.beta, second.beta), larger(first.gamma, second.gamma)
         inner = (alpha > 0.0) & (alpha < 1.0)
-        use = second.gamma.value > first.gamma.value
+        # by the smaller error, in which they differ
+        less, more = second.beta.value < first.beta.value, second.gamma.value > first.gamma.value
+        use = np.where(first.beta.value < 0.5, less, more)
         for curve, own, other, where in (
             (first, add, remove, inner & ~use),
             (second, remove, add, inner & use),
@@ -130,12 +134,34 @@ def _excess(c: FloatArray, small: FloatArray, own: LatticePair, other: LatticePa
     size = np.abs(np.clip(c, -700.0, 700.0))
     weight = np.exp(np.minimum(c, 0.0))
     floor = np.maximum(small, 1e-300) / np.maximum(weight, 1e-300)
-    mine, theirs = np.empty(c.size), np.empty(c.size)
+    shift = np.empty(c.size)
     for where, first, second in ((c >= 0.0, other, own), (c < 0.0, own, other)):
-        if where.any():
-            mine[where] = first.rough_profile(size[where], floor[where]).lower
-            theirs[where] = second.rough_profile(size[where], floor[where]).upper
-    return np.maximum(theirs - mine, 0.0) * weight
+        at = np.flatnonzero(where)
+        if at.size:
+            shift[at] = _differences(size[at], floor[at], first, second)
+    return shift * weight
+
+
+def _differences(
+    size: FloatArray, floor: FloatArray, first: LatticePair, second: LatticePair
+) -> FloatArray:
+    """Upper bounds of how much the second profile exceeds the first one, where it does.
+
+    What is left of the brackets' own widths is to be small next to ``floor``: where the profiles
+    are larger than that and nearly equal, they are asked for once more with finer brackets.
+    """
+    tolerance = first.tolerance
+    mine, theirs = (pair.rough_profile(size, floor) for pair in (first, second))
+    excess = theirs.upper - mine.lower
+    widths = (theirs.upper - theirs.lower) + (mine.upper - mine.lower)
+    unclear = np.flatnonzero((excess > 0.0) & (widths > 0.5 * tolerance * floor))
+    if unclear.size:
+        finer = 0.1 * tolerance * float(np.min(floor[unclear] / mine.upper[unclear]))
+        if finer > FINEST:
+            pairs = [LatticePair(list(pair.parts), finer) for pair in (first, second)]
+            again = [pair.rough_profile(size[unclear], floor[unclear]) for pair in pairs]
+            excess[unclear] = again[1].upper - again[0].lower
+    return np.maximum(excess, 0.0)
 
 
 def _points(pair: LatticePair, c: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -24,7 +24,7 @@ from pyengine.engines.lattice.windows import Sketch, sketch, sketch_of
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 
-__all__ = ["make_layout"]
+__all__ = ["common_lattice", "make_layout"]
 
 LEAST_POINTS = 2**10
 POINTS_OF_REST = 2**14  # of a step that only enters a bound
@@ -64,7 +64,10 @@ def make_layout(
     No window has more than about ``limit`` points.
     """
     terms = division.terms
-    sketches = [sketch_of(term, replace(place, tilt=term.tilt), tolerance) for term in terms]
+    sketches = [
+        sketch_of(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
+        for term in terms
+    ]
     widest = max(max(one.width, *(high - low for low, high, _ in one.ranges)) for one in sketches)
     steepest = max(abs(term.tilt) for term in terms)
     limit = min(max(limit, int(widest * steepest)), MOST_POINTS)
@@ -130,11 +133,21 @@ def _points(needed: float) -> int:
     return max(power * 3 // 4 if 4.0 * needed <= 3.0 * power else power, LEAST_POINTS)
 
 
+def common_lattice(parts: tuple[Part, ...]) -> float | None:
+    """Spacing of one lattice that holds the losses of all steps, if there is one."""
+    lattices = [law.spacing() for law, _ in parts]
+    units = [lattice[1] for lattice in lattices if lattice is not None]
+    return units[0] if len(units) == len(parts) and len(set(units)) == 1 else None
+
+
 def _spacing(
     parts: tuple[Part, ...], spacing: float, width: float
 ) -> tuple[dict[StepLaw, float], float]:
     """Anchors, and a spacing of at most the given one."""
     anchors, h, unit = _anchors(parts, spacing)
+    common = common_lattice(parts)
+    if common is not None and spacing > 0.9 * common:
+        return anchors, common
     # the points are there: use them
     finer = width / (_points(width / h + SPARE) - SPARE)
     if unit is None:

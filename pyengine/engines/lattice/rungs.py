@@ -19,7 +19,7 @@ from pyengine.engines.lattice.compose import compose_on
 from pyengine.engines.lattice.division import Division, Term
 from pyengine.engines.lattice.layout import Place
 from pyengine.engines.lattice.middle import MiddleTails
-from pyengine.engines.lattice.plan import make_layout
+from pyengine.engines.lattice.plan import common_lattice, make_layout
 from pyengine.engines.lattice.survey import (
     DEEPEST,
     ROOT_TWO_PI,
@@ -29,7 +29,7 @@ from pyengine.engines.lattice.survey import (
     survey,
 )
 from pyengine.engines.lattice.tails import LowerTails
-from pyengine.engines.lattice.terms import Tail, good
+from pyengine.engines.lattice.terms import GOOD, Tail
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import UNIT
 
@@ -41,7 +41,7 @@ STEP = 2.0  # between rungs, in units of w
 OVERLAP = 1.5  # how far from its rung an answer may be taken, in units of w
 KEPT_BYTES = 64 * 2**20
 LOOKS = 10  # losses at which it is seen whether one tilt describes the tail
-LOSSES = 160  # of the table of a tail that is divided
+LOSSES = 96  # of the table of a tail that is divided
 COARSE = 256.0  # units by which log masses are off, for each nat
 FINE = 120  # losses a decade of the survey of such a tail
 MATTERS = 10.0  # nats below the largest term
@@ -89,7 +89,7 @@ class Rungs:
         c = tail.mean - np.geomspace(min(tail.deviation, 0.5 * away), away, LOOKS)
         whole = tail.whole(c)
         parts = tail.log_tail(c, coarse=True)
-        if np.any((whole - parts > good(tail.steps)) & (parts > -0.5 * DEEPEST**2)):
+        if np.any((whole - parts > GOOD) & (parts > -0.5 * DEEPEST**2)):
             return Tail(self.parts, survey(self.parts, FINE))
         return None
 
@@ -217,6 +217,9 @@ class Rungs:
         The variance of splitting and of merging is N h²/4; it moves the profile by half of it times
         the density of A.
         """
+        common = common_lattice(self.parts)
+        if common is not None:  # no loss lies between its points
+            return common
         terms = self.division(rung, outer).terms
         largest = max(term.excess for term in terms)
         spacing = min(

@@ -142,7 +142,7 @@ class LowerTails:
         index = np.clip(floor, -1.0, float(size)).astype(np.int64)
         open_end = part.is_open
         beyond = np.where(index < 1, -1, np.where((index >= size - 1) & ~open_end, 1, 0))
-        index = np.clip(index, min(1, size - 1), size - 1)
+        index = np.clip(index, 0, size - 1)
         doubt = 2.0 * part.position_error + 8.0 * UNIT * (np.abs(position) + np.abs(c))
         gap = position + doubt - part.offset[index]
         scale = math.exp(min(self.base, 700.0))

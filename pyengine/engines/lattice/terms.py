@@ -21,7 +21,7 @@ from pyengine.engines.lattice.classes import RestrictedLaw
 from pyengine.engines.lattice.division import Division, Rest, Term
 from pyengine.engines.lattice.survey import Part, Survey
 
-__all__ = ["Tail", "good"]
+__all__ = ["GOOD", "Tail"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,16 +32,12 @@ CUTS = np.array(
 MOST_LARGE = 12  # steps of large loss that are counted
 MOST_TERMS = 60
 NEGLIGIBLE = 25.0  # nats below the tail, for what is bounded and not composed
+GOOD = 7.0  # nats by which one tilt may miss a tail: its rounding is then far below tolerances
 SLACK = 1.0  # nats given up for a narrower window
 SLIGHT = 4.0  # nats below the tail, where a term's own precision matters little
 BETTER = 2.0  # nats that one more interval must gain
 FEW = 0.0  # log odds of large steps up to which the sum over their number is a short one
 LOG_FACTORIAL = np.array([math.lgamma(k + 1.0) for k in range(MOST_LARGE + 2)])
-
-
-def good(steps: int) -> float:
-    """Nats by which one tilt may miss a tail, as rounding grows with the number of steps."""
-    return max(4.0 - math.log10(max(steps / 1000.0, 1.0)), 1.0)
 
 
 class Tail:
@@ -131,7 +127,7 @@ class Tail:
         plain = self._excess(self.survey.many(self.tilts)[0], shape)
         whole = Division(self.parts, (Term(0.0, self.parts, self.survey, plain[1], plain[0]),))
         found: tuple[float, tuple[float, ...], int] = (plain[0], (), 0)
-        if plain[0] > good(self.steps):
+        if plain[0] > GOOD:
             far = np.unique(self._cuts(CUTS[:, None], c))[::-1]
             for _ in range(2):
                 better = min(self._divided(found[1], far.tolist(), shape), default=found)

@@ -23,6 +23,8 @@ Range = tuple[float, float, npt.NDArray[np.bool_]]  # ends, and the atoms of the
 
 SMALL = 1e-3  # what truncation and aliases may take of the tolerance
 FACTORS = np.geomspace(2.0**-10, 64.0, 49)  # distances of tilts, in units of 1/sd
+NOISE = 1e-12  # rounding of a tail sum, roughly, in parts of the tilted mass
+SMALLER = (0.8, 0.6, 0.4, 0.2)  # tilts tried, as parts of the saddle point's
 LIGHT = 16.0  # nats by which what is folded down must lie below the tilted mass
 
 
@@ -143,7 +145,7 @@ def _cut(found: Survey, ranges: list[Range]) -> Survey:
 def _lowered(
     loss: FloatArray, given: Range, ceiling: float, log_a: FloatArray, tilt: float
 ) -> Range:
-    """A range without what lies above a ceiling, unless folding gives that much tilted mass of A or B.
+    """A range without what lies above a ceiling, unless folding gives much tilted mass.
 
     ``log_a`` is that of all masses as they were at the first loss.
     """
@@ -162,12 +164,30 @@ def _lowered(
     return low, float(loss[np.flatnonzero(kept)[-1]]), kept
 
 
-def sketch_of(term: Term, place: Place, tolerance: float) -> Sketch:
-    """Ranges and window that take a small part of the tolerance."""
-    variance = term.survey.cumulants(place.tilt)[2]
+def sketch_of(term: Term, place: Place, tolerance: float, alone: bool) -> Sketch:
+    """Ranges and window that take a small part of the tolerance.
+
+    The saddle point needs the fewest digits, but where single large steps matter its tilted law is
+    wider than that of a smaller tilt: of those at which rounding does not matter, the narrowest,
+    unless the term is one of several.
+    """
+    found = term.survey
+    total, mean, variance = found.cumulants(place.tilt)
     share = min(scaled_tail(abs(place.tilt) * math.sqrt(max(variance, 1e-300))), 1.0)
     if place.outer:
         share *= -math.expm1(-min(1.0 / (1.0 + abs(place.tilt)), 0.3 * math.sqrt(variance)))
+    share = max(share, 1e-300)
     log_small = math.log(max(SMALL * tolerance * share / (1.0 + abs(place.tilt)), 1e-300)) - 3.0
-    log_small = min(log_small - term.excess, -3.0)
-    return sketch(term.parts, term.survey, place, place.tilt, log_small)
+    best = sketch(term.parts, found, place, place.tilt, min(log_small - term.excess, -3.0))
+    if not (place.outer and alone) or place.tilt == 0.0:
+        return best
+    allowed = math.log(0.05 * tolerance * share / NOISE) - term.excess
+    for factor in SMALLER:
+        tilt = factor * place.tilt
+        excess = (found.cumulants(tilt)[0] - tilt * mean) - (total - place.tilt * mean)
+        if excess > allowed:
+            break
+        other = sketch(term.parts, found, place, tilt, log_small - term.excess - excess)
+        if other.width < best.width:
+            best = other
+    return best
