@@ -90,6 +90,43 @@ def test_only_the_wanted_error_is_narrow(wanted: str) -> None:
         assert 0.0 <= bounds.lower <= bounds.upper <= 0.1
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        pe.RandomizedResponse(0.6971588533036691).composed(41),
+        pe.RandomizedResponse(0.7879).composed(15) + pe.RandomizedResponse(0.7879).composed(3),
+        pe.DiscreteLaplaceMechanism(2.0).composed(200),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("share", [0.1, 0.7, 1.0 - 3e-6])
+def test_laws_on_one_lattice(mechanism: pe.Mechanism, share: float) -> None:
+    """No discretisation at all: from 0 to within rounding of the largest loss."""
+    epsilon = share * float(pe.epsilon(mechanism, 0.0, adjacency="remove"))
+    given_ = {"adjacency": "remove", "bounds": True}
+    bounds = pe.delta(mechanism, epsilon, method="lattice", **given_)
+    truth = pe.delta(mechanism, epsilon, **given_)
+    assert bounds.lower <= truth.upper
+    assert truth.lower <= bounds.upper
+    assert bounds.upper - bounds.lower <= 1e-4 * bounds.upper
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "alpha"),
+    [
+        (5.503718406661, 0.6767972907488065, 13120, 0.9239467494217347),
+        (3.211367402098731, 0.023536450297429116, 18250, 0.9999999999980107),
+    ],
+)
+def test_hull_of_tiny_errors(noise: float, rate: float, steps: int, alpha: float) -> None:
+    """The order that decides is told by β where γ is 1 to all digits."""
+    mechanism = pe.dp_sgd(noise, rate, steps)
+    bounds = pe.trade_off(mechanism, alpha, method="lattice", bounds=True)
+    truth = pe.trade_off(mechanism, alpha)
+    assert bounds.lower <= truth <= bounds.upper
+    assert bounds.upper - bounds.lower <= 2e-4 * bounds.upper
+
+
 @settings(max_examples=20, deadline=None)
 @given(
     noise=st.floats(0.4, 4.0),

@@ -48,6 +48,12 @@ class Composed:
     offset: int
 
     @property
+    def highest(self) -> int:
+        """The largest index that the sum can have."""
+        grids = zip(self.steps, self.plan.grids, strict=True)
+        return sum(number * (grid.last - grid.centre) for number, grid in grids)
+
+    @property
     def _rate(self) -> float:
         return self.plan.place.tilt * self.plan.spacing
 

@@ -187,9 +187,7 @@ class Rungs:
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """The same of a tail that is divided, from its slope."""
         c = np.interp(roots, *self._lower)
-        near = 1e-3 * (tail.mean - c)
-        slope = (tail.log_tail(c + near) - tail.log_tail(c - near)) / (2.0 * near)
-        slope = np.maximum(slope, 1e-9)
+        slope = tail.slope(c)
         log_a = -0.5 * roots**2 - 1.0
         log_b = log_a + c + np.log(slope / (1.0 + slope))
         return c, log_a, log_b, log_a - np.log1p(slope)
@@ -227,6 +225,11 @@ class Rungs:
             for term in terms
             if term.excess >= largest - MATTERS
         )
+        if outer and rung and self._tail is not None:
+            loss = np.array([self._loss_at(max(-STEP * rung, -self._end))])
+            slope = float(self._tail.slope(loss)[0])
+            density = {"a": slope, "b": 1.0 + slope, "profile": slope * (1.0 + slope)}[share]
+            spacing = min(spacing, math.sqrt(4.0 * tolerance / (self._tail.steps * density)))
         return max(spacing, self.least_spacing(rung))
 
     def least_spacing(self, rung: int) -> float:

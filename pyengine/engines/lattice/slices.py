@@ -67,7 +67,11 @@ class Slice:
         self._centre = (high, float(plan.centre - type(plan.centre)(high)))
         low, top = ((x - high) / self.h for x in plan.place.reach)
         starts = [term.plan.first + term.offset for term in composed.terms]
-        ends = [start + t.plan.points - 1 for start, t in zip(starts, composed.terms, strict=True)]
+        ends = [
+            # no further than the largest loss of all
+            start + min(t.plan.points, max(t.highest - t.plan.first, 0) + 2) - 1
+            for start, t in zip(starts, composed.terms, strict=True)
+        ]
         self.first = max(math.floor(max(low, -1e15)), min(starts))
         self.last = max(min(math.ceil(min(top, 1e15)), max(ends)), self.first)
         self.points = max(term.plan.points for term in composed.terms)

@@ -172,7 +172,7 @@ def sketch_of(term: Term, place: Place, tolerance: float, alone: bool) -> Sketch
     unless the term is one of several.
     """
     found = term.survey
-    total, mean, variance = found.cumulants(place.tilt)
+    total, _, variance = found.cumulants(place.tilt)
     share = min(scaled_tail(abs(place.tilt) * math.sqrt(max(variance, 1e-300))), 1.0)
     if place.outer:
         share *= -math.expm1(-min(1.0 / (1.0 + abs(place.tilt)), 0.3 * math.sqrt(variance)))
@@ -181,13 +181,15 @@ def sketch_of(term: Term, place: Place, tolerance: float, alone: bool) -> Sketch
     best = sketch(term.parts, found, place, place.tilt, min(log_small - term.excess, -3.0))
     if not (place.outer and alone) or place.tilt == 0.0:
         return best
-    allowed = math.log(0.05 * tolerance * share / NOISE) - term.excess
+    allowed = math.log(0.05 * tolerance * share / NOISE)
+    low = place.reach[0]
+    tail = min(place.log_least, total - place.tilt * low)
     for factor in SMALLER:
         tilt = factor * place.tilt
-        excess = (found.cumulants(tilt)[0] - tilt * mean) - (total - place.tilt * mean)
+        excess = found.cumulants(tilt)[0] - tilt * low - tail
         if excess > allowed:
             break
-        other = sketch(term.parts, found, place, tilt, log_small - term.excess - excess)
+        other = sketch(term.parts, found, place, tilt, log_small - excess)
         if other.width < best.width:
             best = other
     return best
