@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.compose import Composition
-from pyengine.engines.lattice.slices import NEAR, Bracket, Slice, interpolate
+from pyengine.engines.lattice.slices import NEAR, Bracket, OnSlice, Slice, interpolate
 from pyengine.engines.lattice.sums import Sum
 from pyengine.laws.base import UNIT
 
@@ -17,7 +17,7 @@ __all__ = ["MiddleTails"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class MiddleTails:
+class MiddleTails(OnSlice):
     """A's upper and B's lower tail, of a composition that is not ``outer``.
 
     Relative to e^base and e^base_b: ``a``, ``b`` upper bounds of A(K > m) and B(K <= m);
@@ -48,16 +48,6 @@ class MiddleTails:
             spread.shift,
         )
         self.spread_b = self._tail(of_b, self.base_b, False, False)
-
-    @property
-    def spacing(self) -> float:
-        """Spacing of the lattice."""
-        return self._slice.h
-
-    @property
-    def points(self) -> int:
-        """Number of points of the lattice."""
-        return self._slice.points
 
     @property
     def bytes(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, Curve, names
-from pyengine.engines.lattice.rungs import STEP, Rungs
+from pyengine.engines.lattice.rungs import STEP, Rungs, rungs_of
 from pyengine.engines.lattice.search import Search
 from pyengine.engines.lattice.slices import Bracket
 from pyengine.engines.lattice.survey import Part, scaled_tail
@@ -72,7 +72,9 @@ class LatticePair:
     def rungs(self, is_reversed: bool) -> Rungs:
         """Rungs of the pair or of its reverse."""
         if is_reversed not in self._rungs:
-            self._rungs[is_reversed] = Rungs(self.reversed().parts if is_reversed else self.parts)
+            self._rungs[is_reversed] = rungs_of(
+                self.reversed().parts if is_reversed else self.parts
+            )
         return self._rungs[is_reversed]
 
     def reversed(self) -> LatticePair:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections import OrderedDict
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Lock
 
 import numpy as np
@@ -33,7 +33,7 @@ from pyengine.engines.lattice.terms import GOOD, Tail
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import UNIT
 
-__all__ = ["STEP", "Rungs", "clear_cache"]
+__all__ = ["STEP", "Rungs", "clear_cache", "rungs_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,6 +55,7 @@ def clear_cache() -> None:
     global _lock
     _lock = Lock()
     _kept.clear()
+    rungs_of.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -277,3 +278,9 @@ def _least_variance(found: Survey, tilt: float, variance: float) -> float:
         if own * steps > 1e-5 * variance:
             least = min(least, own)
     return least
+
+
+@lru_cache(maxsize=8)
+def rungs_of(parts: tuple[Part, ...]) -> Rungs:
+    """The rungs of a composition, with what they have found out about it."""
+    return Rungs(parts)

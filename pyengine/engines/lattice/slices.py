@@ -14,7 +14,7 @@ from pyengine.engines.lattice.steps import doubles
 from pyengine.engines.lattice.sums import Sum
 from pyengine.laws.base import UNIT
 
-__all__ = ["NEAR", "Bracket", "Slice", "interpolate"]
+__all__ = ["NEAR", "Bracket", "OnSlice", "Slice", "interpolate"]
 
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -163,6 +163,22 @@ class Slice:
             lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums[1:], True))
         # sums[i] is discounted to the last of its terms; one more step takes it to the index below
         return math.exp(log_q) * sums[::-1][: self.index.size]
+
+
+class OnSlice:
+    """What is computed on a slice, which is kept as ``_slice``."""
+
+    _slice: Slice
+
+    @property
+    def spacing(self) -> float:
+        """Spacing of the lattice."""
+        return self._slice.h
+
+    @property
+    def points(self) -> int:
+        """Number of points of the longest lattice."""
+        return self._slice.points
 
 
 def interpolate(x: FloatArray, y: FloatArray, at: Indices, x0: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.compose import Bound, Composition
-from pyengine.engines.lattice.slices import NEAR, Bracket, Slice, interpolate
+from pyengine.engines.lattice.slices import NEAR, Bracket, OnSlice, Slice, interpolate
 from pyengine.engines.lattice.sums import Sum
 from pyengine.laws.base import UNIT
 
@@ -23,7 +23,7 @@ Indices = npt.NDArray[np.int64]
 LOG_LEAST = -700.0
 
 
-class LowerTails:
+class LowerTails(OnSlice):
     """Lower tails {S <= c} of both laws, and the profile H(A‖B), of an ``outer`` composition.
 
     Attributes, relative to e^base (masses of B to e^base_b): ``profile`` upper bounds of H at the
@@ -108,16 +108,6 @@ class LowerTails:
         doubt = UNIT * (64.0 + 8.0 * (abs(rest.tilt * part.loss) + abs(self.base)))
         with np.errstate(over="ignore"):
             return np.exp(exponent + doubt) * (1.0 + 64.0 * UNIT)
-
-    @property
-    def spacing(self) -> float:
-        """Spacing of the lattice."""
-        return self._slice.h
-
-    @property
-    def points(self) -> int:
-        """Number of points of the lattice."""
-        return self._slice.points
 
     @property
     def bytes(self) -> int:
