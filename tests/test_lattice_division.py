@@ -112,6 +112,26 @@ def test_laws_on_one_lattice(mechanism: pe.Mechanism, share: float) -> None:
 
 
 @pytest.mark.parametrize(
+    "mechanism",
+    [
+        pe.LaplaceMechanism(3.753).composed(8),
+        pe.RandomizedResponse(0.6058).composed(8),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("gap", [1e-9, 1e-7, 1e-5, 1e-3])
+def test_beside_the_smallest_loss(mechanism: pe.Mechanism, gap: float) -> None:
+    """δ is a small difference of the masses of the last atom."""
+    epsilon = (1.0 - gap) * float(pe.epsilon(mechanism, 0.0, adjacency="remove"))
+    given_ = {"adjacency": "remove", "bounds": True}
+    bounds = pe.delta(mechanism, epsilon, method="lattice", **given_)
+    truth = pe.delta(mechanism, epsilon, **given_)
+    assert bounds.lower <= truth.upper
+    assert truth.lower <= bounds.upper
+    assert bounds.upper - bounds.lower <= 1e-4 * bounds.upper
+
+
+@pytest.mark.parametrize(
     ("noise", "rate", "steps", "alpha"),
     [
         (5.503718406661, 0.6767972907488065, 13120, 0.9239467494217347),

@@ -9,11 +9,18 @@ MECHANISMS = {
     "dp_sgd_1000": (pe.dp_sgd(1.0, 0.01, 1000), 1.0),
     "dp_sgd_10000": (pe.dp_sgd(0.8, 0.001, 10_000), 1.0),
     "sampled_laplace_100": (pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(100), 1.0),
+    # a tail that single large steps decide, 2e-89, and a law that is on a lattice itself
+    "rare_large_steps": (pe.dp_sgd(2.74, 1.07e-5, 1172), 0.0145),
+    "randomized_response": (pe.RandomizedResponse(0.7).composed(50), 1.0),
     "mixed": (pe.compose(pe.dp_sgd(1.0, 0.01, 100), pe.LaplaceMechanism(5.0).composed(10)), 0.5),
 }
 
 # H(with || without) at epsilon 1: two inversions in ball arithmetic agree in these digits.
-DELTA = {"dp_sgd_1000": 0.00261242057862692403, "dp_sgd_10000": 5.31959137797466504814864298892e-7}
+DELTA = {
+    "dp_sgd_1000": 0.00261242057862692403,
+    "dp_sgd_10000": 5.31959137797466504814864298892e-7,
+    "randomized_response": 0.995093807781100136,
+}
 
 
 class Delta:

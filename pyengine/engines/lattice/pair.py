@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, Curve, names
+from pyengine.engines.lattice.ends import profile_at_end
 from pyengine.engines.lattice.rungs import STEP, Rungs, rungs_of
 from pyengine.engines.lattice.search import Search
 from pyengine.engines.lattice.slices import Bracket
@@ -144,6 +145,12 @@ class LatticePair:
         lower[end] = lost[0]
         upper[end] = np.minimum(lost[1] - np.expm1(-np.maximum(above[end], 0.0)), 1.0)
         some = ~end
+        for i in np.flatnonzero(some & (above < math.inf)).tolist():
+            beside = profile_at_end(self.parts, float(above[i]))
+            if beside is not None and beside[1] - beside[0] <= self.tolerance * beside[1]:
+                lower[i] = (lost[0] + beside[0]) * (1.0 - 2.0**-50)
+                upper[i] = min((lost[1] + beside[1]) * (1.0 + 2.0**-50), 1.0)
+                some[i] = False
         if some.any():
             found = self._profile(-epsilon[some], None if floor is None else floor[some])
             lower[some], upper[some] = found.lower, found.upper
