@@ -125,11 +125,13 @@ def sum_of(
     # rounding of the forward transforms and of the powers, then of the inverse
     total = sum(steps)
     slack += 3.0 * UNIT * total
-    doubt = bound * slack
+    slack *= bound
+    doubt = slack
     share = level_error * float(bound.sum())
-    if float(doubt.sum()) > GAIN * share:
-        count = int(np.searchsorted(-np.cumsum(doubt[::-1])[::-1], -0.1 * share))
-        count = min(count, MOST_LOW, points // 512)
+    if (whole := float(doubt.sum())) > GAIN * share:
+        # up to where what is left is small
+        head = np.cumsum(doubt[: min(MOST_LOW, points // 512)])
+        count = min(int(np.searchsorted(head, whole - 0.1 * share)) + 1, head.size)
         value, error = lowest(normal, steps, plan, transforms, level_error, count)
         better = np.flatnonzero(error < doubt[: error.size])
         product[better], doubt[better] = value[better], error[better]
