@@ -138,6 +138,8 @@ def test_interrupt(tmp_path: Path) -> None:
         start_new_session=True,
         stderr=subprocess.PIPE,
         text=True,
+        # what runs in the background of a shell inherits deafness to interrupts
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     for _ in range(600):
         if list(output.glob("*/*.csv")):

@@ -123,13 +123,20 @@ def start(
     spec: Path, directory: Path, *arguments: str, limit: Callable[[], None] | None = None
 ) -> subprocess.Popen[str]:
     """``pyengine table`` with a slow solver, in a process of its own."""
+
+    def prepare() -> None:
+        # what runs in the background of a shell inherits deafness to interrupts
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if limit is not None:
+            limit()
+
     return subprocess.Popen(
         [sys.executable, TESTS / "slow_table.py", spec, "-o", directory, *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=limit,
+        preexec_fn=prepare,
     )
 
 
