@@ -181,11 +181,17 @@ def survey(parts: tuple[Part, ...], per_decade: int = PER_DECADE) -> Survey:
                 break
             edges = np.insert(edges, steep, 0.5 * (edges[steep - 1] + edges[steep]))
             cells = law.cells(edges)
-        keep = (cells.log_a > LOG_TINY) & (cells.log_b > LOG_TINY)
+        keep = _seen(cells)
         losses.append(cells.log_b[keep] - cells.log_a[keep])
         masses.append(cells.log_a[keep])
         numbers.append(steps)
     return Survey(tuple(losses), tuple(masses), tuple(numbers))
+
+
+def _seen(cells: Cells) -> npt.NDArray[np.bool_]:
+    """Cells with mass under both laws, and more than the least under one of them."""
+    small, large = np.minimum(cells.log_a, cells.log_b), np.maximum(cells.log_a, cells.log_b)
+    return np.asarray((small > -math.inf) & (large > LOG_TINY))
 
 
 def _steep(edges: FloatArray, cells: Cells) -> npt.NDArray[np.intp]:
@@ -193,7 +199,7 @@ def _steep(edges: FloatArray, cells: Cells) -> npt.NDArray[np.intp]:
     with np.errstate(divide="ignore", invalid="ignore"):
         density = cells.log_a[1:-1] - np.log(np.diff(edges))
         change = np.abs(np.diff(density))
-    seen = (cells.log_a[1:-1] > LOG_TINY) & (cells.log_b[1:-1] > LOG_TINY)
+    seen = _seen(cells)[1:-1]
     change = np.where(seen[1:] & seen[:-1], change, 0.0)
     at = np.zeros(edges.size - 1, dtype=np.bool_)
     at[1:] |= change > STEEP
