@@ -95,6 +95,7 @@ def test_only_the_wanted_error_is_narrow(wanted: str) -> None:
     [
         pe.RandomizedResponse(0.6971588533036691).composed(41),
         pe.RandomizedResponse(0.7879).composed(15) + pe.RandomizedResponse(0.7879).composed(3),
+        pe.RandomizedResponse(0.58393745).composed(872),
         pe.DiscreteLaplaceMechanism(2.0).composed(200),
     ],
     ids=str,
@@ -109,6 +110,19 @@ def test_laws_on_one_lattice(mechanism: pe.Mechanism, share: float) -> None:
     assert bounds.lower <= truth.upper
     assert truth.lower <= bounds.upper
     assert bounds.upper - bounds.lower <= 1e-4 * bounds.upper
+    gamma = pe.gamma_bound(mechanism, 1e-50, method="lattice", **given_)
+    other = pe.gamma_bound(mechanism, 1e-50, **given_)
+    assert gamma.lower <= other.upper
+    assert other.lower <= gamma.upper
+    assert gamma.upper - gamma.lower <= 1e-4 * gamma.upper
+
+
+def test_below_all_doubles() -> None:
+    """δ of e^-3000 is not 0, and has a bound."""
+    mechanism = pe.dp_sgd(0.85280544668629, 0.004921503365117752, 15122)
+    bounds = pe.delta(mechanism, 34.1, adjacency="add", method="lattice", bounds=True)
+    assert bounds.lower == 0.0
+    assert 0.0 < bounds.upper < 1e-300
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ __all__ = ["TOLERANCE", "LatticePair", "reverse"]
 FloatArray = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-4
+VANISHES = 710.0  # nats
 NEAR_END = 0.05  # of the tolerance: nearer to the smallest loss its ratio serves
 EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
 
@@ -117,7 +118,18 @@ class LatticePair:
     def _profile(self, c: FloatArray, floor: FloatArray | None = None) -> Bracket:
         rungs = self.rungs(False)
         rung = np.searchsorted(-rungs.marks[0], -c)
-        return self._ask(rungs, True, "profile", lambda tails, x: tails.at(x), c, rung, floor)
+        # beyond all doubles a place nearer to the mean bounds it
+        vanishes = int(np.searchsorted(-rungs.marks[3], VANISHES)) + 1
+        return self._ask(
+            rungs,
+            True,
+            "profile",
+            lambda tails, x: tails.at(x),
+            c,
+            rung,
+            floor,
+            min(vanishes, rungs.lower_rungs - 1),
+        )
 
     def rough_profile(self, epsilon: FloatArray, floor: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0 with brackets as narrow as if it were at least ``floor``."""

@@ -134,10 +134,13 @@ def _points(needed: float) -> int:
 
 
 def common_lattice(parts: tuple[Part, ...]) -> float | None:
-    """Spacing of one lattice that holds the losses of all steps, if there is one."""
+    """Spacing of a lattice with the losses of all steps on every other point, if there is one.
+
+    A loss on an edge may be counted on either side: no two losses are to be in one cell.
+    """
     lattices = [law.spacing() for law, _ in parts]
     units = [lattice[1] for lattice in lattices if lattice is not None]
-    return units[0] if len(units) == len(parts) and len(set(units)) == 1 else None
+    return 0.5 * units[0] if len(units) == len(parts) and len(set(units)) == 1 else None
 
 
 def _spacing(

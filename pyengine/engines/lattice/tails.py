@@ -21,6 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 LOG_LEAST = -700.0
+SUBNORMAL = 1e-320
 
 
 class LowerTails(OnSlice):
@@ -153,6 +154,7 @@ class LowerTails(OnSlice):
             lower = np.maximum(lower, test)
         lower = lower * scale * (1.0 - 8.0 * UNIT) + self.lost[0]
         upper = np.minimum(upper * (1.0 + 16.0 * UNIT), 1.0)
+        upper = np.maximum(upper, SUBNORMAL)  # not 0 where only its exponential is
         scale_b = math.exp(min(self.base_b, 700.0))
         error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
         a = self.a[best] * scale * (1.0 - 8.0 * UNIT) + self.lost[0]
