@@ -216,7 +216,7 @@ class LatticePair:
             found = self._ask(
                 rungs,
                 True,
-                "profile",
+                "epsilon",
                 lambda tails, x: self._near_end(tails.epsilon(x)),
                 delta[some],
                 rung,

@@ -41,7 +41,7 @@ STEP = 2.0  # between rungs, in units of w
 OVERLAP = 1.5  # how far from its rung an answer may be taken, in units of w
 KEPT_BYTES = 64 * 2**20
 LOOKS = 10  # losses at which it is seen whether one tilt describes the tail
-LOSSES = 96  # of the table of a tail that is divided
+LOSSES = 80  # of the table of a tail that is divided
 COARSE = 256.0  # units by which log masses are off, for each nat
 FINE = 120  # losses a decade of the survey of such a tail
 MATTERS = 10.0  # nats below the largest term
@@ -120,6 +120,15 @@ class Rungs:
 
     def place(self, rung: int, outer: bool) -> Place:
         """Place of rung 0, 1, ..."""
+        if (rung, outer) not in self._places:
+            self._places[rung, outer] = self._place(rung, outer)
+        return self._places[rung, outer]
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, bool], Place]:
+        return {}
+
+    def _place(self, rung: int, outer: bool) -> Place:
         found = self.survey
         if outer:
             root = max(-STEP * rung, -self._end)
@@ -183,12 +192,19 @@ class Rungs:
         a, b, profile = (np.log([tail[name] for tail in tails]) for name in ("a", "b", "profile"))
         return mean, value + a, value + mean + b, value + profile
 
+    def _slope(self, mean: float, c: FloatArray) -> FloatArray:
+        """Derivative of the log of the lower tail, from the table of its roots."""
+        roots, losses = self._lower
+        near = 0.03 * (mean - c)
+        below, above = (np.interp(c + step, losses, -0.5 * roots**2) for step in (-near, near))
+        return np.asarray(np.maximum((above - below) / (2.0 * near), 1e-9))
+
     def _marks_of(
         self, tail: Tail, roots: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """The same of a tail that is divided, from its slope."""
         c = np.interp(roots, *self._lower)
-        slope = tail.slope(c)
+        slope = self._slope(tail.mean, c)
         log_a = -0.5 * roots**2 - 1.0
         log_b = log_a + c + np.log(slope / (1.0 + slope))
         return c, log_a, log_b, log_a - np.log1p(slope)
@@ -221,14 +237,18 @@ class Rungs:
             return common
         terms = self.division(rung, outer).terms
         largest = max(term.excess for term in terms)
+        loss = self._loss_at(max(-STEP * rung, -self._end))
+        slope = abs(terms[0].tilt)
+        if outer and rung and self._tail is not None:
+            slope = float(self._slope(self._tail.mean, np.array([loss]))[0])
+        if share == "epsilon":  # a relative error of ε moves the profile by slope ε times as much
+            share, tolerance = "profile", tolerance * min(max(slope * abs(loss), 1.0), 16.0)
         spacing = min(
             self._term_spacing(term, share, tolerance)
             for term in terms
             if term.excess >= largest - MATTERS
         )
         if outer and rung and self._tail is not None:
-            loss = np.array([self._loss_at(max(-STEP * rung, -self._end))])
-            slope = float(self._tail.slope(loss)[0])
             density = {"a": slope, "b": 1.0 + slope, "profile": slope * (1.0 + slope)}[share]
             spacing = min(spacing, math.sqrt(4.0 * tolerance / (self._tail.steps * density)))
         return max(spacing, self.least_spacing(rung))

@@ -119,12 +119,6 @@ class Tail:
             best = np.fmin(best, np.logaddexp.reduce(values))
         return best
 
-    def slope(self, c: FloatArray) -> FloatArray:
-        """Derivative of the tail's log."""
-        near = 1e-3 * (self.mean - c)
-        rise = self.log_tail(c + near) - self.log_tail(c - near)
-        return np.maximum(rise / (2.0 * near), 1e-9)
-
     # ---- choice of the intervals -----------------------------------------------------------------
 
     def division(self, c: FloatArray, log_tail: FloatArray) -> Division:
