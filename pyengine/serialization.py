@@ -16,7 +16,7 @@ from pyengine.kinds import named_kinds
 from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, describe
 from pyengine.targets import Target
 
-__all__ = ["SCHEMA", "from_json", "to_json"]
+__all__ = ["SCHEMA", "from_json", "plain", "to_json"]
 
 SCHEMA = "pyengine/1"
 TARGETS = ("EpsilonDelta", "Gamma", "TradeOff", "Advantage", "GaussianDP")
@@ -76,7 +76,7 @@ def to_json(value: Mechanism | Target | Bounds, *, indent: int | None = None) ->
         raise ValueError(f"value must be a Mechanism, a Target or Bounds, got {value!r}")
     import json  # not needed by most programs that import pyengine
 
-    return json.dumps({"schema": SCHEMA, **_plain(content)}, indent=indent, allow_nan=False)
+    return json.dumps({"schema": SCHEMA, **plain(content)}, indent=indent, allow_nan=False)
 
 
 def from_json(text: str) -> Any:
@@ -128,13 +128,14 @@ def _target(target: Target) -> dict[str, Any]:
     return {"target": type(target).__name__, **values}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value of what JSON holds: lists for arrays, text for fractions and infinities."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, float) and math.isinf(value):

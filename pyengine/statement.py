@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING
 from typing import Any
 
 from pyengine import _checks
 from pyengine._version import __version__
 from pyengine.api import answers
 from pyengine.certainty import ESTIMATE, PROVEN, certainty
+from pyengine.decimals import number
 from pyengine.errors import AccuracyError
 from pyengine.markup import latex_table, markdown_table
 from pyengine.mechanisms import Mechanism, compose, in_words
@@ -49,7 +50,7 @@ class Figure:
     @property
     def printed(self) -> str:
         """Four significant digits, rounded up."""
-        return _rounded_up(self.bound)
+        return number(self.bound, DIGITS, ROUND_CEILING)
 
 
 @dataclass(frozen=True)
@@ -218,10 +219,3 @@ class _Asker:
             name, self._run, [argument], adjacency=self._adjacency, proven=False
         )
         return Figure(what, float(bounds.upper[0]), certainty(proven[0]))
-
-
-def _rounded_up(value: float) -> str:
-    if value in (0.0, float("inf")):
-        return f"{value:g}"
-    rounded = Context(prec=DIGITS, rounding=ROUND_CEILING).create_decimal(Decimal(value))
-    return f"{float(rounded):.{DIGITS}g}"

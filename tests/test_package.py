@@ -20,14 +20,14 @@ PACKAGE = Path(pyengine.__file__).parent
 # Imports go down only: a module may import from its own floor and from those above it in this list.
 FLOORS = (
     "_core _ufuncs _version _checks _extras _conjugate _bounded_range _selection _filter "
-    "_toml caches certainty errors markup",
+    "_toml caches certainty decimals errors markup",
     "special _moments",
     "mechanisms kinds answers pairs laws duality threat_models magnitude",
     "engines curves reference",
     "api calibration targets search gaussian_dp composing proven approximations baselines "
     "membership priors interop shuffled",
-    "statement resilience serialization conformance tables verification audit plots cli papers "
-    "__main__",
+    "statement resilience serialization conformance tables verification audit plots report cli "
+    "papers __main__",
 )
 FLOOR = {f"pyengine.{room}": i for i, rooms in enumerate(FLOORS) for room in rooms.split()}
 # Drop-in replacements of two accountants, each known by that name.
@@ -45,6 +45,7 @@ REFERENCE_MAY_IMPORT = (
 HEAVY = {
     "distributed",
     "flint",
+    "jinja2",
     "matplotlib",
     "mpmath",
     "numba",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,11 @@ import pyengine as pe
 from pyengine.cli import main
 
 pytest.importorskip("matplotlib")
+from matplotlib import rc_context
+
 from pyengine.plots import delta_figure, gamma_figure, noise_figure, save, trade_off_figure
+from pyengine.plots.curves import DIRECTIONS
+from pyengine.plots.ticks import number_text
 
 RUN = pe.dp_sgd(1.0, 0.01, 1000)
 
@@ -25,16 +30,79 @@ def ink(path: Path) -> float:
     return float((pixels.min(axis=2) < 250).mean())
 
 
+def words(figure: Any) -> list[str]:
+    """All texts of a picture."""
+    from matplotlib.text import Text
+
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+def ticks(axis: Any) -> list[str]:
+    """Labels of an axis that lie within its limits."""
+    axis.get_figure().canvas.draw()
+    low, high = sorted(axis.get_view_interval())
+    inside = 1.0 + 1e-9
+    return [
+        axis.get_major_formatter()(place, None)
+        for place in axis.get_majorticklocs()
+        if low / inside <= place <= high * inside
+    ]
+
+
 def test_trade_off_figure() -> None:
-    left, right = trade_off_figure(RUN, title="a run").axes
+    figure = trade_off_figure(RUN, title="a run")
+    left, right = figure.axes
     for axes, function in ((left, pe.trade_off), (right, pe.gamma_bound)):
         lines = {line.get_label(): line for line in axes.get_lines()}
         assert len(lines) == 4
         for adjacency in ("add", "remove"):
-            (label,) = (name for name in lines if str(name).startswith(adjacency))
+            (label,) = (name for name in lines if str(name).startswith(f"{adjacency}:"))
             x, y = (np.asarray(data) for data in lines[label].get_data())
             np.testing.assert_allclose(y, function(RUN, x, adjacency=adjacency), rtol=1e-12)
-    assert left.get_legend() is not None
+    assert {"a run", *DIRECTIONS.values()} <= set(words(figure))
+
+
+@pytest.mark.parametrize("draw", [trade_off_figure, gamma_figure, delta_figure])
+def test_several_mechanisms(draw: Any) -> None:
+    runs = {"one": RUN, "_two$": pe.GaussianMechanism(2.0)}
+    figure = draw(runs, adjacency="remove", title="_$x$_")
+    assert {"one", "_two$", "_$x$_\nadjacency remove"} <= set(words(figure))
+    function = {
+        delta_figure: pe.delta,
+        gamma_figure: pe.gamma_bound,
+        trade_off_figure: pe.trade_off,
+    }
+    for label, run in runs.items():
+        (drawn,) = (each for each in figure.axes[0].get_lines() if each.get_label() == label)
+        x, y = (np.asarray(data) for data in drawn.get_data())
+        np.testing.assert_allclose(y, function[draw](run, x, adjacency="remove"), atol=1e-12)
+    with pytest.raises(ValueError, match="mechanisms must not be empty"):
+        draw({})
+
+
+@pytest.mark.parametrize("adjacency", ["add", "substitute"])
+@pytest.mark.parametrize("draw", [trade_off_figure, gamma_figure, delta_figure])
+def test_adjacency_is_named(draw: Any, adjacency: str) -> None:
+    run = pe.GaussianMechanism(2.0)
+    assert f"adjacency {adjacency}" in words(draw(run, adjacency=adjacency))
+    assert "adjacency add_remove" in words(draw({"a": run}, adjacency="add_remove"))
+
+
+def test_ticks_are_read_at_a_glance() -> None:
+    left, right = gamma_figure(pe.dp_sgd(0.8, 0.001, 10_000)).axes
+    assert ticks(right.yaxis) == ["1", "2", "3", "4"] or ticks(right.yaxis) == ["1", "2", "4"]
+    assert ticks(left.xaxis) == ["10⁻⁷", "10⁻⁶", "10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"]
+    (axes,) = noise_figure({"a": lambda s: pe.dp_sgd(s, 0.1, 100)}, 1e-6).axes
+    assert ticks(axes.xaxis) == ["0.1", "0.2", "0.5", "1", "2", "5", "10"]
+    assert len(ticks(axes.yaxis)) >= 4
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.05, "0.05"), (2000.0, "2000"), (1e-6, "10⁻⁶"), (2e-6, "2·10⁻⁶"), (1e5, "10⁵")],
+)
+def test_numbers_of_ticks(value: float, text: str) -> None:
+    assert number_text(value) == text
 
 
 def test_gamma_figure_names_its_runs() -> None:
@@ -70,6 +138,31 @@ def test_command(picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["plot", picture, *run, "-o", str(file)]) == 0
     assert capsys.readouterr().out == f"{file}\n"
     assert 0.02 < ink(file) < 0.5
+
+
+def test_command_with_several_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "several.svg"
+    (tmp_path / "b.toml").write_text("[[phase]]\nnoise = 1\nsteps = 3\n")
+    runs = ["--run", "one", "noise=2,p=0.1,steps=3; noise=1,steps=1"]
+    command = ["plot", "delta", *runs, "--run", "two", str(tmp_path / "b.toml"), "-o", str(file)]
+    assert main([*command, "--adjacency", "add", "--title", "both"]) == 0
+    capsys.readouterr()
+    with rc_context({"svg.fonttype": "none"}):
+        assert main([*command, "--adjacency", "add", "--title", "both"]) == 0
+    text = file.read_text(encoding="utf-8")
+    for word in ("one", "two", "both", "adjacency add"):
+        assert f">{word}<" in text
+    noise = ["plot", "noise", "--run", "a", "steps=10", "--run", "b", "steps=20", "-o", str(file)]
+    assert main([*noise, "--delta", "1e-5"]) == 0
+    capsys.readouterr()
+    for wrong, message in (
+        (["--noise", "1"], "give mechanisms by --run, or one by flags"),
+        (["--run", "one", "noise=1"], "two runs are named 'one'"),
+        (["--run", "three", "noise"], "expected KEY=VALUE"),
+        (["--run", "three", "noise=1,p=2"], "must lie in [0, 1]"),
+    ):
+        assert main([*command, *wrong]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_svg(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyengine import _checks
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
-from pyengine.cli.output import number, print_json
+from pyengine.cli.output import print_json
 from pyengine.cli.parsers import Commands, command
+from pyengine.decimals import number
 from pyengine.mechanisms import describe, in_words
 
 if TYPE_CHECKING:

@@ -19,7 +19,17 @@ from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compos
 from pyengine.mechanisms.dp_sgd import SHUFFLED, not_shuffled
 from pyengine.mechanisms.names import DP_SGD, PARAMETERS, kind_of, renamed
 
-__all__ = ["HELP", "add_mechanism", "family", "phases_of", "read_mechanism", "to_mechanism"]
+__all__ = [
+    "FLAGS",
+    "HELP",
+    "Phase",
+    "add_mechanism",
+    "family",
+    "phases_of",
+    "phases_of_text",
+    "read_mechanism",
+    "to_mechanism",
+]
 
 HELP = """\
 a mechanism:
@@ -129,6 +139,13 @@ def phases_of(arguments: argparse.Namespace) -> list[Phase]:
     if flags:
         return [flags]
     raise CommandError("no mechanism: give --noise, --phase or --file")
+
+
+def phases_of_text(text: str) -> list[Phase]:
+    """Phases of one text: ``KEY=VALUE,...``, several apart by semicolons, or a file of TOML."""
+    if text.endswith(".toml"):
+        return _read(Path(text))
+    return [_parse(part) for part in text.split(";")]
 
 
 def read_mechanism(arguments: argparse.Namespace) -> Mechanism:

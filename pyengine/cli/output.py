@@ -7,13 +7,13 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TextIO
 
 from pyengine._version import __version__
 
-__all__ = ["decimal", "number", "paint", "print_json", "print_table", "spelled"]
+__all__ = ["decimal", "paint", "print_json", "print_table", "spelled"]
 
 GREEK = {
     "α": "alpha",
@@ -25,14 +25,6 @@ GREEK = {
     "μ": "mu",
 }
 RED, PLAIN = "\033[31m", "\033[0m"
-
-
-def number(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Text with so many significant digits; bounds are rounded outwards by their ``rounding``."""
-    if not math.isfinite(value):
-        return str(value)
-    rounded = Context(prec=digits, rounding=rounding).create_decimal(value)
-    return f"{float(rounded):.{digits}g}"  # 15 digits survive the way through a double
 
 
 def decimal(value: Any, digits: int, rounding: str) -> str:

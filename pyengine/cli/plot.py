@@ -1,17 +1,18 @@
-"""``pyengine plot``: pictures of a mechanism."""
+"""``pyengine plot``: pictures of mechanisms."""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyengine import _checks
 from pyengine._extras import missing
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import Commands, command
+from pyengine.engines.registry import ADJACENCIES
 from pyengine.mechanisms import in_words
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ examples:
   pyengine plot tradeoff --noise 1 --p 0.1 --steps 30 -o tradeoff.png
   pyengine plot delta --mechanism gaussian --noise 2 -o delta.png
   pyengine plot noise --p 0.1 --steps 1000 --delta 1e-6 -o noise.png
+  pyengine plot tradeoff --run "noise 1" noise=1,p=0.01,steps=1000 \\
+      --run "two phases" "noise=2,p=0.01,steps=100; noise=1,p=0.01,steps=900" -o two.png
 
 {grammar.HELP}"""
 PICTURES = ("tradeoff", "gamma", "delta", "noise")
@@ -39,12 +42,30 @@ PICTURES = ("tradeoff", "gamma", "delta", "noise")
 
 def register(commands: Commands) -> None:
     """Add the command to the parser."""
-    parser = command(commands, "plot", "pictures of a mechanism", DESCRIPTION, EPILOG, run)
+    parser = command(commands, "plot", "pictures of mechanisms", DESCRIPTION, EPILOG, run)
     parser.add_argument("picture", choices=PICTURES, metavar="PICTURE", help=", ".join(PICTURES))
     parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="FILE", help="where the picture goes"
     )
     parser.add_argument("--delta", default="1e-6", metavar="D", help="of the noise (1e-6)")
+    parser.add_argument(
+        "--run",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("LABEL", "RUN"),
+        dest="runs",
+        help="one of several mechanisms in one picture: its name, and KEY=VALUE,... as for "
+        "--phase, further phases after semicolons, or a file FILE.toml",
+    )
+    parser.add_argument(
+        "--adjacency",
+        choices=ADJACENCIES,
+        metavar="WORD",
+        help=f"who are neighbours: {', '.join(ADJACENCIES)}; if it is not given, one mechanism has "
+        "its tradeoff and delta drawn for both orders, gamma is for add, all else for add_remove",
+    )
+    parser.add_argument("--title", metavar="TEXT", help="above the picture")
     grammar.add_mechanism(parser)
 
 
@@ -52,7 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Draw a picture and write it."""
     check_picture("--output", arguments.output)
     draw = _noise if arguments.picture == "noise" else _curves
-    write(draw(arguments), arguments.output)
+    try:
+        made = draw(arguments)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    write(made, arguments.output)
     print(arguments.output)
     return 0
 
@@ -60,25 +85,49 @@ def run(arguments: argparse.Namespace) -> int:
 def _noise(arguments: argparse.Namespace) -> Figure:
     from pyengine.plots import noise_figure
 
-    phases = grammar.phases_of(arguments)
-    make = grammar.family(phases, "noise")
-    label = " + ".join(", ".join(f"{k} {v}" for k, v in phase.items()) for phase in phases)
-    try:
-        delta = float(_checks.exact("--delta", arguments.delta))
-        return noise_figure({label: make}, delta)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    runs = _runs(arguments) or {"": grammar.phases_of(arguments)}
+    families = {label or _said(run): grammar.family(run, "noise") for label, run in runs.items()}
+    delta = float(_checks.exact("--delta", arguments.delta))
+    words = {"adjacency": arguments.adjacency} if arguments.adjacency else {}
+    return noise_figure(families, delta, title=arguments.title or "", **words)
+
+
+def _said(phases: list[grammar.Phase]) -> str:
+    return " + ".join(
+        ", ".join(f"{key} {value}" for key, value in phase.items()) for phase in phases
+    )
 
 
 def _curves(arguments: argparse.Namespace) -> Figure:
     from pyengine.plots import delta_figure, gamma_figure, trade_off_figure
 
-    mechanism = grammar.read_mechanism(arguments)
-    title = "\n".join(in_words(mechanism))
+    runs = _runs(arguments)
+    mechanisms: Any = {label: grammar.to_mechanism(run) for label, run in runs.items()}
+    if not runs:
+        mechanisms = grammar.read_mechanism(arguments)
+    title = arguments.title
+    if title is None:
+        title = "" if runs else "\n".join(in_words(mechanisms))
     if arguments.picture == "gamma":
-        return gamma_figure({"γ(κ)": mechanism}, title=title)
+        if not runs:
+            mechanisms = {"γ(κ)": mechanisms}
+        return gamma_figure(mechanisms, adjacency=arguments.adjacency or "add", title=title)
     draw = trade_off_figure if arguments.picture == "tradeoff" else delta_figure
-    return draw(mechanism, title=title)
+    return draw(mechanisms, adjacency=arguments.adjacency, title=title)
+
+
+def _runs(arguments: argparse.Namespace) -> dict[str, list[grammar.Phase]]:
+    """Phases of each labelled mechanism; none if there is one without a label."""
+    if not arguments.runs:
+        return {}
+    if arguments.phase or arguments.file or any(getattr(arguments, key) for key in grammar.FLAGS):
+        raise CommandError("give mechanisms by --run, or one by flags such as --noise, not both")
+    found: dict[str, list[grammar.Phase]] = {}
+    for label, text in arguments.runs:
+        if label in found:
+            raise CommandError(f"two runs are named {label!r}")
+        found[label] = grammar.phases_of_text(text)
+    return found
 
 
 def check_picture(option: str, path: Path) -> None:

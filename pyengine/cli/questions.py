@@ -14,8 +14,9 @@ from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_numbers
-from pyengine.cli.output import decimal, number, print_json, print_table
+from pyengine.cli.output import decimal, print_json, print_table
 from pyengine.cli.parsers import Commands, command
+from pyengine.decimals import number
 from pyengine.engines.registry import ADJACENCIES, METHODS, THREAT_MODELS
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, describe, in_words

@@ -6,11 +6,13 @@ Functions return a `matplotlib.figure.Figure` that belongs to no window; `save` 
 from pyengine.plots.curves import delta_figure, gamma_figure, trade_off_figure
 from pyengine.plots.files import SUFFIXES, save
 from pyengine.plots.noise import noise_figure
+from pyengine.plots.series import Series
 from pyengine.plots.table import Curve, gamma_png
 
 __all__ = [
     "SUFFIXES",
     "Curve",
+    "Series",
     "delta_figure",
     "gamma_figure",
     "gamma_png",

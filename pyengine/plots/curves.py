@@ -11,37 +11,52 @@ import numpy.typing as npt
 
 from pyengine.api import answers
 from pyengine.mechanisms import Mechanism
-from pyengine.plots.style import figure, frame, line
+from pyengine.plots.panels import (
+    curve_panel,
+    gain_panel,
+    gamma_panel,
+    power_panel,
+    profile_panel,
+)
+from pyengine.plots.series import Series, asked, named
+from pyengine.plots.style import figure, legend, titled
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["delta_figure", "gamma_figure", "trade_off_figure"]
+__all__ = ["DIRECTIONS", "PROFILES", "delta_figure", "gamma_figure", "reach", "trade_off_figure"]
 
 POINTS = 241  # of a curve
 DIRECTIONS = {
     "add": "add: H0 without the record",
     "remove": "remove: H0 with it",
-    "add_remove": "both: lower convex hull",
+    "add_remove": "add_remove: lower convex hull",
 }
-# wide and pale below the other curves, which it follows nearly everywhere
-HULL = {"linestyle": "-", "linewidth": 6.0, "alpha": 0.35, "zorder": 1, "solid_capstyle": "butt"}
 PROFILES = {
     "add": "add: H(without‖with)",
     "remove": "remove: H(with‖without)",
 }
 
 FloatArray = npt.NDArray[np.float64]
+Mechanisms = Mechanism | Mapping[str, Mechanism]
 
 
-def trade_off_figure(mechanism: Mechanism, *, lowest: float = 1e-6, title: str = "") -> Figure:
-    """Trade-off functions of one mechanism for both orders and their convex hull.
+def trade_off_figure(
+    mechanism: Mechanisms,
+    *,
+    adjacency: str | None = None,
+    lowest: float = 1e-6,
+    title: str = "",
+) -> Figure:
+    """Trade-off functions of one mechanism for both orders and their hull, or of several.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        What is released.
+    mechanism : Mechanism or mapping of str to Mechanism
+        What is released; several by their names in the legend.
+    adjacency : {"add_remove", "add", "remove", "substitute"}, optional
+        As in `pyengine.trade_off`.  If not given, one mechanism is drawn for ``add``, ``remove``
+        and ``add_remove``, and several are drawn for ``add_remove``.
     lowest : float
         Where the logarithmic panel starts, in (0, 1).
     title : str
@@ -50,47 +65,23 @@ def trade_off_figure(mechanism: Mechanism, *, lowest: float = 1e-6, title: str =
     Returns
     -------
     matplotlib.figure.Figure
-        β against α, on linear axes, and the power 1 - β on logarithmic ones.
+        β against α, on linear axes, and the power 1 - β on logarithmic ones; bounds are shaded.
     """
-    made = figure(9.6, 4.6)
+    one = adjacency is None and not isinstance(mechanism, Mapping)
+    made = figure(9.6, 5.0)
     left, right = made.subplots(1, 2)
     evenly, fine = np.linspace(0.0, 1.0, POINTS), np.geomspace(lowest, 1.0, POINTS)
-    for index, (adjacency, label) in enumerate(DIRECTIONS.items()):
-        style = {**line(index), "label": label}
-        if adjacency == "add_remove":
-            style |= HULL
-        beta, *_ = answers("trade_off", mechanism, evenly, adjacency=adjacency, proven=False)
-        left.plot(evenly, beta.value, **style)
-        gamma, *_ = answers("gamma_bound", mechanism, fine, adjacency=adjacency, proven=False)
-        right.plot(fine, gamma.value, **style)
-    chance = {"color": "0.5", "linewidth": 1.0, "label": "no information"}
-    left.plot([0.0, 1.0], [1.0, 0.0], **chance)
-    right.plot([lowest, 1.0], [lowest, 1.0], **chance)
-    frame(
-        left,
-        xlabel="level α",
-        ylabel="type-II error β",
-        xlim=(0, 1),
-        ylim=(0, 1),
-        aspect="equal",
-    )
+    entries = curve_panel(left, _series("trade_off", mechanism, evenly, adjacency, DIRECTIONS))
+    power_panel(right, _series("gamma_bound", mechanism, fine, adjacency, DIRECTIONS))
     left.set_title("Trade-off function", loc="left", fontsize=10)
-    frame(
-        right,
-        xlabel="level α",
-        ylabel="power 1 − β",
-        xscale="log",
-        yscale="log",
-        xlim=(lowest, 1.0),
-    )
     right.set_title("The same, small levels", loc="left", fontsize=10)
-    left.legend(frameon=False, fontsize=9)
-    made.suptitle(title, fontsize=11)
+    legend(made, entries)
+    titled(made, title, "" if one else adjacency or "add_remove")
     return made
 
 
 def gamma_figure(
-    mechanisms: Mapping[str, Mechanism],
+    mechanisms: Mechanisms,
     *,
     lowest: float = 1e-7,
     adjacency: str = "add",
@@ -100,11 +91,11 @@ def gamma_figure(
 
     Parameters
     ----------
-    mechanisms : mapping of str to Mechanism
-        What is released, by its name in the legend.
+    mechanisms : Mechanism or mapping of str to Mechanism
+        What is released; several by their names in the legend.
     lowest : float
         Smallest κ, in (0, 1).
-    adjacency : {"add", "remove", "add_remove"}
+    adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.gamma_bound`.
     title : str
         Above the picture.
@@ -114,33 +105,36 @@ def gamma_figure(
     matplotlib.figure.Figure
         γ and γ/κ against κ; bounds are shaded, and wider than a line only where they matter.
     """
-    made = figure(9.6, 4.6)
+    made = figure(9.6, 5.0)
     left, right = made.subplots(1, 2)
     kappa = np.geomspace(lowest, 1.0, POINTS)
-    for index, (label, mechanism) in enumerate(mechanisms.items()):
-        bounds, *_ = answers("gamma_bound", mechanism, kappa, adjacency=adjacency)
-        for axes, unit in ((left, 1.0), (right, kappa)):
-            _band(axes, kappa, bounds.lower / unit, bounds.upper / unit, index)
-            axes.plot(kappa, bounds.value / unit, **line(index), label=label)
-    for axes, bottom in ((left, [lowest, 1.0]), (right, [1.0, 1.0])):
-        axes.plot([lowest, 1.0], bottom, color="0.5", linewidth=1.0, label="γ = κ: no help")
-        frame(axes, xlabel="prior success κ", xscale="log", yscale="log", xlim=(lowest, 1.0))
+    lines = _series("gamma_bound", mechanisms, kappa, adjacency, {})
+    entries = gamma_panel(left, lines)
+    gain_panel(right, lines)
     left.set_title("Success of any reconstruction attack, γ at most", loc="left", fontsize=10)
-    left.set_ylabel("γ")
     right.set_title("Gain over the prior", loc="left", fontsize=10)
-    right.set_ylabel("γ / κ")
-    left.legend(frameon=False, fontsize=9)
-    made.suptitle(title, fontsize=11)
+    legend(made, entries)
+    titled(made, title, adjacency)
     return made
 
 
-def delta_figure(mechanism: Mechanism, *, smallest: float = 1e-12, title: str = "") -> Figure:
-    """Privacy profiles of one mechanism for both orders, with their bounds.
+def delta_figure(
+    mechanism: Mechanisms,
+    *,
+    adjacency: str | None = None,
+    smallest: float = 1e-12,
+    title: str = "",
+) -> Figure:
+    """Privacy profiles of one mechanism for both orders, or of several, with their bounds.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        What is released.
+    mechanism : Mechanism or mapping of str to Mechanism
+        What is released; several by their names in the legend.
+    adjacency : {"add_remove", "add", "remove", "substitute"}, optional
+        As in `pyengine.delta`.  If not given, one mechanism is drawn for ``add`` and ``remove``,
+        of which the upper one is the profile of ``add_remove``, and several are drawn for
+        ``add_remove``.
     smallest : float
         The smallest δ that is drawn, in (0, 1).
     title : str
@@ -149,30 +143,58 @@ def delta_figure(mechanism: Mechanism, *, smallest: float = 1e-12, title: str = 
     Returns
     -------
     matplotlib.figure.Figure
-        δ against ε on a logarithmic axis; the profile of ``add_remove`` is the upper one.
+        δ against ε on a logarithmic axis.
     """
-    made = figure(6.4, 4.4)
+    one = adjacency is None and not isinstance(mechanism, Mapping)
+    made = figure(6.4, 4.8)
     axes = made.subplots()
-    ends = [
-        float(
-            answers("epsilon", mechanism, [smallest], adjacency=adjacency, proven=False)[0].value[0]
-        )
-        for adjacency in PROFILES
-    ]
-    last = max((end for end in ends if math.isfinite(end)), default=1.0) or 1.0
-    epsilon = np.linspace(0.0, last, POINTS)
-    for index, (adjacency, label) in enumerate(PROFILES.items()):
-        bounds, *_ = answers("delta", mechanism, epsilon, adjacency=adjacency)
-        # what lies below the frame is drawn there, even where it is 0
-        lower, value, upper = (np.maximum(part, smallest / 10) for part in bounds)
-        _band(axes, epsilon, lower, upper, index)
-        axes.plot(epsilon, value, **line(index), label=label)
-    frame(axes, xlabel="ε", ylabel="δ", yscale="log", ylim=(smallest, 1.0), xlim=(0.0, last))
+    words = tuple(PROFILES) if one else (adjacency or "add_remove",)
+    epsilon = np.linspace(0.0, reach(named(mechanism), words, smallest), POINTS)
+    lines = _series("delta", mechanism, epsilon, adjacency, PROFILES)
+    entries = profile_panel(axes, lines, smallest)
     axes.set_title("Privacy profile", loc="left", fontsize=10)
-    axes.legend(frameon=False, fontsize=9)
-    made.suptitle(title, fontsize=11)
+    legend(made, entries)
+    titled(made, title, "" if one else words[0])
     return made
 
 
-def _band(axes: Axes, x: FloatArray, lower: FloatArray, upper: FloatArray, index: int) -> None:
-    axes.fill_between(x, lower, upper, color=line(index)["color"], alpha=0.2, linewidth=0)
+def reach(
+    mechanisms: Mapping[str, Mechanism], adjacencies: tuple[str, ...], smallest: float
+) -> float:
+    """Return the ε at which the last of all profiles has fallen to the smallest δ; 1 if none does.
+
+    Parameters
+    ----------
+    mechanisms : mapping of str to Mechanism
+        What is released.
+    adjacencies : tuple of str
+        Those that are drawn.
+    smallest : float
+        That δ.
+    """
+    ends = [
+        float(answers("epsilon", mechanism, [smallest], adjacency=word, proven=False)[0].value[0])
+        for mechanism in mechanisms.values()
+        for word in adjacencies
+    ]
+    return max((end for end in ends if math.isfinite(end)), default=1.0) or 1.0
+
+
+def _series(
+    question: str,
+    mechanism: Mechanisms,
+    argument: FloatArray,
+    adjacency: str | None,
+    orders: Mapping[str, str],
+) -> list[Series]:
+    """One line for each mechanism, or for each order of the only one."""
+    if adjacency is None and isinstance(mechanism, Mechanism):
+        return [
+            asked(question, label, mechanism, argument, adjacency=word)
+            for word, label in orders.items()
+        ]
+    word = adjacency or "add_remove"
+    return [
+        asked(question, label, each, argument, adjacency=word)
+        for label, each in named(mechanism).items()
+    ]

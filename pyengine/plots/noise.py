@@ -9,7 +9,8 @@ import numpy as np
 
 from pyengine.calibration import calibrate
 from pyengine.mechanisms import Mechanism
-from pyengine.plots.style import figure, frame, line
+from pyengine.plots.style import figure, frame, legend, line, titled
+from pyengine.plots.ticks import ticked
 from pyengine.targets import EpsilonDelta
 
 if TYPE_CHECKING:
@@ -48,14 +49,18 @@ def noise_figure(
     matplotlib.figure.Figure
         Noise multipliers on logarithmic axes, from `pyengine.calibrate`, within 1e-4 of themselves.
     """
-    made = figure(6.4, 4.4)
+    made = figure(6.4, 4.8)
     axes = made.subplots()
     epsilon = np.geomspace(*epsilons, POINTS)
     target = EpsilonDelta(epsilon, delta, adjacency=adjacency)
+    entries = []
     for index, (label, make) in enumerate(families.items()):
-        axes.plot(epsilon, calibrate(make, target, rtol=WIDTH).value, **line(index), label=label)
+        noise = calibrate(make, target, rtol=WIDTH).value
+        (drawn,) = axes.plot(epsilon, noise, **line(index), label=label)
+        entries.append((drawn, label))
     frame(axes, xlabel="ε", ylabel="noise multiplier", xscale="log", yscale="log", xlim=epsilons)
+    ticked(axes)
     axes.set_title(f"Smallest noise for (ε, {delta:g})", loc="left", fontsize=10)
-    axes.legend(frameon=False, fontsize=9)
-    made.suptitle(title, fontsize=11)
+    legend(made, entries)
+    titled(made, title, adjacency)
     return made

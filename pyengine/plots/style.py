@@ -1,7 +1,8 @@
-"""What all pictures share: colours, line styles, frames."""
+"""What all pictures share: colours, line styles, frames, legends, titles."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyengine._extras import needed
@@ -9,8 +10,9 @@ from pyengine._extras import needed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
-__all__ = ["COLOURS", "DPI", "MARKERS", "STYLES", "figure", "frame", "line"]
+__all__ = ["COLOURS", "DPI", "MARKERS", "STYLES", "figure", "frame", "legend", "line", "titled"]
 
 # Okabe and Ito's colours, told apart in any kind of colour vision, without the faint yellow; line
 # styles and markers tell them apart in grey.
@@ -25,6 +27,8 @@ STYLES: tuple[Any, ...] = (
 )
 MARKERS = ("o", "s", "^", "D", "v", "h", "X")
 DPI = 150  # pixels per inch
+OUTSIDE = "outside lower center"
+CHARACTERS = 16.0  # of a legend below a picture, for each inch of its width
 
 
 def figure(width: float, height: float) -> Figure:
@@ -53,3 +57,36 @@ def line(index: int) -> dict[str, Any]:
         "linestyle": STYLES[index % len(STYLES)],
         "linewidth": 1.6,
     }
+
+
+def legend(made: Figure, entries: Sequence[tuple[Any, str]], **words: Any) -> Legend:
+    """Draw a legend of lines with their labels, to the letter.
+
+    Parameters
+    ----------
+    made : Figure
+        Below whose axes it stands, unless ``loc`` says otherwise.
+    entries : sequence of (artist, str)
+        In their order.
+    **words
+        Of matplotlib's ``legend``.
+    """
+    longest = max(len(text) for _, label in entries for text in label.split("\n"))
+    columns = int(CHARACTERS * made.get_figwidth() / (longest + 6))
+    given: dict[str, Any] = {"frameon": False, "fontsize": 9, "loc": OUTSIDE}
+    if "loc" not in words:
+        given["ncols"] = max(1, min(len(entries), columns))
+    artists = [artist for artist, _ in entries]
+    drawn = made.legend(artists, ["label"] * len(entries), **given | words)
+    # set afterwards: a legend leaves out what starts with "_" and takes "$" for a formula
+    for text, (_, label) in zip(drawn.get_texts(), entries, strict=True):
+        text.set(text=label, parse_math=False)
+    return drawn
+
+
+def titled(made: Figure, title: str, adjacency: str = "") -> None:
+    """Set the title above a figure, to the letter, with the adjacency that holds for all of it."""
+    below = f"adjacency {adjacency}" if adjacency else ""
+    text = "\n".join(part for part in (title, below) if part)
+    if text:
+        made.suptitle(text, fontsize=11, parse_math=False)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyengine.plots.style import MARKERS, figure, frame, line
+from pyengine.plots.style import MARKERS, figure, frame, legend, line, titled
+from pyengine.plots.ticks import ticked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,22 +66,20 @@ def gamma_png(curves: Sequence[Curve], title: str) -> bytes:
     left.set_ylabel("γ")
     right.set_title("Gain over the prior", loc="left", fontsize=10)
     right.set_ylabel("γ / κ")
-    made.suptitle(title, fontsize=11)
+    for axes in (left, right):
+        ticked(axes)
+    titled(made, title)
     # in the order of the lines, from the top
     order = sorted(range(len(curves)), key=lambda index: _height(curves[index]), reverse=True)
-    legend = made.legend(
-        [*(handles[index] for index in order), equal],
-        ["label"] * (len(curves) + 1),
+    labels = [*(curves[index].label for index in order), "γ = κ\nthe release is no help"]
+    legend(
+        made,
+        list(zip([*(handles[index] for index in order), equal], labels, strict=True)),
         loc="outside right center",
-        frameon=False,
         fontsize=8.5,
         handlelength=3.2,
         labelspacing=1.0,
     )
-    # set afterwards: a legend leaves out what starts with "_" and takes "$" for a formula
-    labels = [*(curves[index].label for index in order), "γ = κ\nthe release is no help"]
-    for text, label in zip(legend.get_texts(), labels, strict=True):
-        text.set(text=label, parse_math=False)
     buffer = io.BytesIO()
     made.savefig(buffer, format="png")
     return buffer.getvalue()
