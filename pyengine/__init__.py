@@ -103,6 +103,7 @@ _LAZY = (
     "plots",
     "priors",
     "reference",
+    "report",
     "resilience",
     "statement",
     "tables",

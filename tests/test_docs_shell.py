@@ -22,6 +22,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 FILES = {
     "docs/cli.md": {"run.toml": "toml"},
     "docs/guides/tables.md": {"my.toml": "toml"},
+    "docs/report.md": {"run.toml": "toml"},
     "docs/tables.md": {"my.toml": "toml"},
     "docs/verify.md": {"mine.csv": "text"},
 }

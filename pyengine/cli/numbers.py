@@ -7,7 +7,7 @@ from fractions import Fraction
 from pyengine import _checks
 from pyengine.cli.errors import CommandError
 
-__all__ = ["read_numbers"]
+__all__ = ["read_numbers", "read_probabilities", "read_probability"]
 
 MOST = 100_000  # values of one range
 
@@ -40,6 +40,22 @@ def read_numbers(name: str, texts: list[str], *, logarithmic: bool) -> list[str]
         else:
             raise CommandError(f"--{name}: expected a number or FROM:TO:COUNT, got {text!r}")
     return values
+
+
+def read_probabilities(name: str, texts: list[str]) -> list[float]:
+    """Values of `read_numbers` as floats in [0, 1]."""
+    found = [float(Fraction(text)) for text in read_numbers(name, texts, logarithmic=True)]
+    if not all(0.0 <= value <= 1.0 for value in found):
+        raise CommandError(f"--{name} must lie in [0, 1], got {' '.join(texts)}")
+    return found
+
+
+def read_probability(name: str, text: str) -> float:
+    """One number in [0, 1]."""
+    found = read_probabilities(name, [text])
+    if len(found) > 1:
+        raise CommandError(f"--{name} must be one number, got {text}")
+    return found[0]
 
 
 def _range(name: str, text: str, parts: list[str], logarithmic: bool) -> list[str]:

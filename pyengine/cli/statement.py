@@ -6,12 +6,12 @@ import argparse
 
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
-from pyengine.cli.numbers import read_numbers
+from pyengine.cli.numbers import read_probabilities, read_probability
 from pyengine.cli.output import print_json, spelled
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
 
-__all__ = ["register"]
+__all__ = ["add_figures", "register"]
 
 DESCRIPTION = """\
 Print what to report about a run: the mechanism, who are neighbours, ε at δ, the true positive rate
@@ -31,6 +31,14 @@ def register(commands: Commands) -> None:
     """Add the command to the parser."""
     summary = "what to report about a run, on the safe side"
     parser = command(commands, "statement", summary, DESCRIPTION, f"{EPILOG}\n{grammar.HELP}", run)
+    add_figures(parser)
+    parser.add_argument(
+        "--format", choices=FORMATS, default="text", metavar="WORD", help=", ".join(FORMATS)
+    )
+
+
+def add_figures(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of a mechanism and of the figures that are to be stated."""
     parser.add_argument("--delta", required=True, metavar="X", help="δ of (ε, δ)")
     parser.add_argument(
         "--fpr",
@@ -59,9 +67,6 @@ def register(commands: Commands) -> None:
         action="store_true",
         help="do not take the time for proofs where the fastest engine estimates its error",
     )
-    parser.add_argument(
-        "--format", choices=FORMATS, default="text", metavar="WORD", help=", ".join(FORMATS)
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,8 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
     from pyengine.statement import privacy_statement
 
     mechanism = grammar.read_mechanism(arguments)
-    (delta,) = _floats("delta", [arguments.delta])
-    rates, kappas = _floats("fpr", arguments.fpr), _floats("kappa", arguments.kappa)
+    delta = read_probability("delta", arguments.delta)
+    rates = read_probabilities("fpr", arguments.fpr)
+    kappas = read_probabilities("kappa", arguments.kappa)
     try:
         statement = privacy_statement(
             mechanism,
@@ -90,12 +96,3 @@ def run(arguments: argparse.Namespace) -> int:
         text = str(statement) if arguments.format == "text" else statement.markdown()
         print(spelled(text.rstrip()))
     return 0
-
-
-def _floats(name: str, texts: list[str]) -> list[float]:
-    from fractions import Fraction
-
-    found = [float(Fraction(text)) for text in read_numbers(name, texts, logarithmic=True)]
-    if not all(0.0 <= value <= 1.0 for value in found):
-        raise CommandError(f"--{name} must lie in [0, 1], got {' '.join(texts)}")
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from pyengine._extras import needed
@@ -49,7 +49,11 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
 
     buffer = io.BytesIO()
     # one font, for sizes: looking for those of the default list takes most of the time
-    words = {"svg.fonttype": "none", "svg.hashsalt": name, "font.sans-serif": ["DejaVu Sans"]}
+    words: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "font.sans-serif": ["DejaVu Sans"],
+    }
     with rc_context(words):
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     root = ElementTree.fromstring(buffer.getvalue())

@@ -1,0 +1,112 @@
+"""``pyengine report``: a page about a run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from pathlib import Path
+
+from pyengine import _checks
+from pyengine._extras import missing
+from pyengine.cli import grammar
+from pyengine.cli.errors import CommandError
+from pyengine.cli.numbers import read_probabilities, read_probability
+from pyengine.cli.parsers import Commands, command
+from pyengine.cli.statement import add_figures
+
+__all__ = ["register"]
+
+DESCRIPTION = """\
+Write one page about a run, for a model card or a reviewer: the privacy statement, pictures, tables
+with bounds, and what other neighbours, batches or several records of a user change. The page loads
+nothing, and holds all its numbers as JSON."""
+EPILOG = """\
+examples:
+  pyengine report run.toml --delta 1e-5 -o report.html
+  pyengine report --noise 1 --p 0.01 --steps 1000 --delta 1e-5 -o report.html
+  pyengine report run.toml --delta 1e-6 --title "Model 7" --attack "shadow models" 0.001 0.02 \\
+      -o report.html
+"""
+SUFFIXES = (".html", ".htm")
+
+
+def register(commands: Commands) -> None:
+    """Add the command to the parser."""
+    summary = "a page about a run, for a model card or a reviewer"
+    parser = command(commands, "report", summary, DESCRIPTION, f"{EPILOG}\n{grammar.HELP}", run)
+    parser.add_argument(
+        "run_file", nargs="?", type=Path, metavar="RUN.toml", help="the mechanism, as --file"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="FILE.html", help="where the page goes"
+    )
+    add_figures(parser)
+    parser.add_argument("--title", metavar="TEXT", help="heading of the page (Privacy report)")
+    parser.add_argument(
+        "--groups",
+        nargs="*",
+        default=["2", "5"],
+        metavar="K",
+        help="numbers of records of one user to show beside the run (2 5)",
+    )
+    parser.add_argument(
+        "--attack",
+        nargs=3,
+        action="append",
+        default=[],
+        metavar=("NAME", "FPR", "TPR"),
+        help="a measured test of membership, to be drawn beside the bounds; may be given again",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compute the report and write it."""
+    path = arguments.output
+    _check_output(path)
+    if arguments.run_file is not None:
+        if arguments.file is not None:
+            raise CommandError("give RUN.toml or --file, not both")
+        arguments.file = arguments.run_file
+    mechanism = grammar.read_mechanism(arguments)
+    from pyengine.report import Attack, privacy_report, save_report
+
+    delta = read_probability("delta", arguments.delta)
+    words = {} if arguments.title is None else {"title": arguments.title}
+    try:
+        sizes = [_checks.count("--groups", k, 2) for k in arguments.groups]
+        attacks = [
+            Attack(name, *(read_probability("attack", rate) for rate in rates))
+            for name, *rates in arguments.attack
+        ]
+        report = privacy_report(
+            mechanism,
+            delta,
+            adjacency=arguments.adjacency,
+            false_positive_rates=read_probabilities("fpr", arguments.fpr),
+            kappas=read_probabilities("kappa", arguments.kappa),
+            group_sizes=sizes,
+            attacks=attacks,
+            proven=not arguments.estimate,
+            **words,
+        )
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    try:
+        save_report(report, path)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}") from None
+    print(path)
+    return 0
+
+
+def _check_output(path: Path) -> None:
+    """Refuse what cannot become a page before anything is computed."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise CommandError(f"--output must end in {', '.join(SUFFIXES)}; got {str(path)!r}")
+    for package in ("jinja2", "matplotlib"):
+        if importlib.util.find_spec(package) is None:
+            raise CommandError(missing("a report", package, "report"))
+    if path.is_dir():
+        raise CommandError(f"{path}: Is a directory")
+    if not path.parent.is_dir():
+        raise CommandError(f"{path}: No such file or directory")

@@ -1,0 +1,164 @@
+"""A privacy report as a page of HTML."""
+
+from __future__ import annotations
+
+import json
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from typing import TYPE_CHECKING, Any
+
+from pyengine._extras import needed
+from pyengine.certainty import PROVEN
+from pyengine.decimals import number
+from pyengine.mechanisms import describe, step_in_words, steps_of
+from pyengine.plots.series import Series
+from pyengine.report.pictures import pictures
+from pyengine.statement import NEIGHBOURS, Figure
+
+if TYPE_CHECKING:
+    from pyengine.report.content import PrivacyReport
+
+__all__ = ["page"]
+
+DIGITS = 6  # of tables
+HEADS = {
+    "epsilon": ("δ", "ε", "Privacy parameters: the smallest ε at each δ"),
+    "gamma_bound": (
+        "κ, or false positive rate",
+        "γ, or true positive rate",
+        "Reconstruction and membership: the largest success from each prior κ, and the largest "
+        "true positive rate at each false positive rate, which is the same number",
+    ),
+    "trade_off": ("level α", "β", "Trade-off function: the smallest type-II error at each level"),
+    "delta": ("ε", "δ", "Privacy profile: the smallest δ at each ε"),
+}
+KINDS = {
+    "adjacency": "Other neighbours",
+    "sampling": "Other batches, at the same noise, rate and number of steps",
+    "group_size": "Several records of one user",
+}
+# What HTML takes for markup inside a script; JSON reads these escapes back.
+ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def page(report: PrivacyReport) -> str:
+    """Text of the page, the same for the same report; needs Jinja2 and matplotlib.
+
+    Parameters
+    ----------
+    report : PrivacyReport
+        What it shows.  All text of it is escaped.
+    """
+    with needed("a report", "report"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pyengine.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("page.html.jinja")
+    text: str = template.render(
+        report=report,
+        statement=report.statement,
+        neighbours=NEIGHBOURS[report.statement.adjacency],
+        steps=_steps(report),
+        proven=PROVEN,
+        pictures=pictures(report),
+        tables=[_table(table) for table in report.tables],
+        kinds=_kinds(report),
+        attacks=_attacks(report),
+        data=json.dumps(report.as_object(), ensure_ascii=False, allow_nan=False).translate(ESCAPES),
+    )
+    return f"{text}\n"
+
+
+def _steps(report: PrivacyReport) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What each kind of step is, and its parameters as they are held."""
+    return [
+        (
+            step_in_words(step),
+            [(key.replace("_", " "), _value(value)) for key, value in described.items()],
+        )
+        for (step, _), described in zip(
+            steps_of(report.mechanism), describe(report.mechanism), strict=True
+        )
+    ]
+
+
+def _value(value: Any) -> str:
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _table(table: Series) -> dict[str, Any]:
+    argument, answer, caption = HEADS[table.question]
+    lower, value, upper = table.bounds
+    rows = [
+        {
+            "argument": f"{table.argument[i]:g}",
+            "lower": number(lower[i], DIGITS, ROUND_FLOOR),
+            "value": number(value[i], DIGITS),
+            "upper": number(upper[i], DIGITS, ROUND_CEILING),
+            "certainty": table.certainty[i],
+            "engine": table.engine[i].replace("_", " "),
+        }
+        for i in range(table.argument.size)
+    ]
+    return {
+        "caption": caption,
+        "argument": argument,
+        "answer": answer,
+        "adjacency": table.adjacency,
+        "rows": rows,
+        "refused": ", ".join(f"{x:g}" for x in table.refused),
+    }
+
+
+def _kinds(report: PrivacyReport) -> list[dict[str, Any]]:
+    """Tables of alternatives, each of which starts with the run as it is."""
+    own = report.statement
+    this = {
+        "adjacency": f"{own.adjacency}: {NEIGHBOURS[own.adjacency]}",
+        "sampling": "as it is",
+        "group_size": "one record" if _is_single(report) else "as it is",
+    }
+    found = []
+    for kind, title in KINDS.items():
+        rows = [each for each in report.alternatives if each.kind == kind]
+        if rows:
+            first = {"what": this[kind], "words": [], "figures": report.stated, "note": ""}
+            others = [
+                {
+                    "what": each.what,
+                    "words": each.mechanism if kind == "sampling" else [],
+                    "figures": each.figures,
+                    "note": each.note,
+                }
+                for each in rows
+            ]
+            found.append({"title": title, "rows": [first, *others]})
+    return found
+
+
+def _is_single(report: PrivacyReport) -> bool:
+    """Whether the run is of single records, as far as its steps say."""
+    return not any("Mixture" in words for words in report.statement.mechanism)
+
+
+def _attacks(report: PrivacyReport) -> list[dict[str, Any]]:
+    return [
+        {
+            "attack": attack,
+            "figure": figure,
+            "verdict": _verdict(attack.true_positive_rate, figure),
+        }
+        for attack, figure in report.attacks
+    ]
+
+
+def _verdict(measured: float, figure: Figure) -> str:
+    if measured <= figure.bound:
+        return "within the bound"
+    return "above the bound: either chance, or the run is not the one that is described"

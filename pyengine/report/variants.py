@@ -1,0 +1,152 @@
+"""The same run with other batches, with several records of a user, or with other noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from pyengine.mechanisms import (
+    GaussianMechanism,
+    LaplaceMechanism,
+    Mechanism,
+    RandomlyAllocated,
+    SampledWithoutReplacement,
+    Step,
+    TruncatedPoissonSampled,
+    compose,
+    dp_sgd,
+    steps_of,
+)
+from pyengine.mechanisms.core import PoissonSampled
+
+__all__ = ["noise_of", "resampled", "with_group", "with_noise"]
+
+LARGEST = 10**9  # denominator of a rate that was given as a float
+
+# What runs on a batch, the rate of its records, and the number of batches.
+Stage = tuple[Step, Fraction, int]
+
+
+def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
+    """Return the run with batches that are drawn in other ways, by what they are.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The run.
+
+    Returns
+    -------
+    dict of str to Mechanism
+        Of equal noise, rate and number of steps.  Empty where nothing is sampled.  What equals the
+        run itself is left out.
+    """
+    stages = [_stage(step, number) for step, number in steps_of(mechanism)]
+    if all(rate == 1 for _, rate, _ in stages) or any(rate == 0 for _, rate, _ in stages):
+        return {}
+    found = {
+        "Poisson samples of the same rate": [
+            inner.poisson_sampled(rate).composed(steps) for inner, rate, steps in stages
+        ],
+        "batches of fixed size, each drawn without replacement": [
+            inner.sampled_without_replacement(
+                batch_size=rate.numerator, dataset_size=rate.denominator
+            ).composed(steps)
+            for inner, rate, steps in stages
+        ],
+        "shuffled once an epoch: what holds without any amplification": [
+            inner.composed(math.ceil(Fraction(steps, math.floor(1 / rate))))
+            for inner, rate, steps in stages
+        ],
+        "no sampling: the record in every step": [
+            inner.composed(steps) for inner, _, steps in stages
+        ],
+    }
+    made = {what: compose(*parts) for what, parts in found.items()}
+    return {what: each for what, each in made.items() if each != compose(*_exact(mechanism))}
+
+
+def _exact(mechanism: Mechanism) -> list[Mechanism]:
+    """Steps of a run with the exact rates that its floats stand for."""
+    return [
+        step.mechanism.poisson_sampled(_rate(step.probability)).composed(number)
+        if isinstance(step, PoissonSampled)
+        else step.composed(number)
+        for step, number in steps_of(mechanism)
+    ]
+
+
+def _stage(step: Step, number: int) -> Stage:
+    if isinstance(step, PoissonSampled | TruncatedPoissonSampled):
+        return step.mechanism, _rate(step.probability), number
+    if isinstance(step, SampledWithoutReplacement):
+        return step.mechanism, Fraction(step.batch_size, step.dataset_size), number
+    if isinstance(step, RandomlyAllocated):
+        return step.mechanism, Fraction(1, step.steps_per_epoch), number * step.steps_per_epoch
+    return step, Fraction(1), number
+
+
+def _rate(probability: float | Fraction) -> Fraction:
+    """Rate as it was meant: 1/100 where a float is 0.01."""
+    exact = Fraction(probability)
+    near = exact.limit_denominator(LARGEST)
+    return near if isinstance(probability, float) and float(near) == probability else exact
+
+
+def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
+    """Return the run for a user of several records, or None where no pair is known.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The run for one record.
+    size : int
+        Number of records of one user.
+    """
+    parts: list[Mechanism] = []
+    for step, number in steps_of(mechanism):
+        if isinstance(step, PoissonSampled) and isinstance(step.mechanism, GaussianMechanism):
+            noise = step.mechanism.noise_multiplier
+            parts.append(dp_sgd(noise, step.probability, number, group_size=size))
+        elif isinstance(step, GaussianMechanism | LaplaceMechanism):
+            noise = step.noise_multiplier / size  # the sum moves so many times as far
+            parts.append(type(step)(noise).composed(number))
+        else:
+            return None
+    return compose(*parts)
+
+
+def noise_of(mechanism: Mechanism) -> float | None:
+    """Return the noise multiplier that all steps share, or None."""
+    found = {getattr(_inner(step), "noise_multiplier", None) for step, _ in steps_of(mechanism)}
+    if len(found) != 1:
+        return None
+    (noise,) = found
+    return None if noise is None else float(noise)
+
+
+def with_noise(mechanism: Mechanism) -> Callable[[float], Mechanism] | None:
+    """Return the run as a function of a factor of all its noise; None where a step has none."""
+    parts = steps_of(mechanism)
+    if not parts or not all(hasattr(_inner(step), "noise_multiplier") for step, _ in parts):
+        return None
+
+    def make(factor: float) -> Mechanism:
+        return compose(*(_scaled(step, factor).composed(number) for step, number in parts))
+
+    return make
+
+
+def _inner(step: Any) -> Any:
+    return getattr(step, "mechanism", step)
+
+
+def _scaled(step: Any, factor: float) -> Step:
+    if hasattr(step, "mechanism"):
+        scaled: Step = replace(step, mechanism=_scaled(step.mechanism, factor))
+        return scaled
+    made: Step = replace(step, noise_multiplier=float(step.noise_multiplier) * factor)
+    return made
