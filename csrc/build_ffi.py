@@ -26,6 +26,9 @@ SOURCES = [
     "csrc/convolve.c",
     "csrc/sampling.c",
     "csrc/lattice.c",
+    "csrc/tabulated.c",
+    "csrc/allocation.c",
+    "csrc/epoch_rows.c",
 ]
 # The kernels behind pyengine._ufuncs, which setup.py builds with the same flags.
 UFUNC_SOURCES = [
@@ -49,6 +52,8 @@ HEADERS = [
     "csrc/ladder.h",
     "csrc/shifted.h",
     "csrc/certified.h",
+    "csrc/tabulated.h",
+    "csrc/allocation.h",
 ]
 depends = HEADERS
 

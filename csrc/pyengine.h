@@ -139,6 +139,40 @@ int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, do
 int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows);
 
+/* ---- one epoch of random allocation: allocation.c, epoch_rows.c ---------------------------------
+ *
+ * The law of L = log dP/dQ, Q = N(0, sigma^2 I_t), P the mean of N(e_i, sigma^2 I_t).
+ */
+typedef struct pe_epoch pe_epoch;
+
+/* The density of L under Q, and the masses of its tails under both laws.  Immutable once made; *out
+ * must be freed in any case.  Returns a status.
+ *
+ * Domain          0.1 <= noise, steps an integer from 2 to 2^30
+ * Method          doubling by convolution of densities in logarithms (docs/theory/allocation)
+ * Error           an estimate, see there
+ */
+int pe_epoch_new(double noise, double steps, pe_epoch **out);
+void pe_epoch_free(pe_epoch *epoch);
+size_t pe_epoch_bytes(const pe_epoch *epoch);
+
+/* Four numbers: the least and the largest loss of the table, beyond which both laws have a mass below
+ * e^-760; the masses of Q and P before they were made 1, less 1. */
+void pe_epoch_ends(const pe_epoch *epoch, double *out);
+
+/* Log of the density of L under Q; -infinity beyond the ends. */
+void pe_epoch_log_density(const pe_epoch *epoch, size_t n, const double *loss, double *out);
+
+/* Rows as of pe_pair_at and pe_pair_solve, with A = Q and B = P, or reversed with A = P, B = Q and
+ * the loss -L. */
+int pe_epoch_at(const pe_epoch *epoch, int functional, size_t n, const double *c, double *rows);
+int pe_epoch_solve(const pe_epoch *epoch, int functional, size_t n, const double *log_target,
+                   double *rows);
+int pe_epoch_reversed_at(const pe_epoch *epoch, int functional, size_t n, const double *c,
+                         double *rows);
+int pe_epoch_reversed_solve(const pe_epoch *epoch, int functional, size_t n,
+                            const double *log_target, double *rows);
+
 /* ---- one step in closed form: closed_form.c ----------------------------------------------------
  *
  * N(0,1) against (1-p) N(0,1) + p N(mu,1), in this order, reversed, or the worse of both; with p = 1,

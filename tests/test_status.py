@@ -14,7 +14,7 @@ import pyengine as pe
 from pyengine._core import lib
 from pyengine.caches import clear_cache
 from pyengine.engines import convolution, spectral
-from pyengine.engines.status import finished
+from pyengine.status import finished
 
 RUN, FEW = pe.dp_sgd(1.0, 0.01, 1000), pe.dp_sgd(1.0, 0.05, 2)
 

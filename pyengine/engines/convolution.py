@@ -16,9 +16,9 @@ import numpy as np
 from pyengine._core import ffi, lib
 from pyengine.caches import kept
 from pyengine.engines.rows import B_ABOVE, B_BELOW, FloatArray, call_kernel
-from pyengine.engines.status import finished
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair, log_of_rest
+from pyengine.status import finished
 
 __all__ = ["Convolution"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from pyengine._core import ffi, lib
 from pyengine.engines.rows import ROW, FloatArray, call_kernel
-from pyengine.engines.status import finished
 from pyengine.pairs import GaussianPair
+from pyengine.status import finished
 
 __all__ = ["Spectral"]
 

@@ -1,0 +1,72 @@
+#include "tabulated.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simd.h"
+
+static const double HALF_PI = 1.57079632679489661923;
+
+/* cos(pi m / 32), from an argument of at most pi/4, so that high orders keep their digits */
+static double cosine(int m) {
+    const int half = 2 * PE_DEGREE_NODES;
+    m %= 2 * half;
+    if (m > half) m = 2 * half - m;
+    if (2 * m > half) return -cosine(half - m);
+    double unit = HALF_PI / PE_DEGREE_NODES;
+    return 4 * m > half ? sin((half / 2 - m) * unit) : cos(m * unit);
+}
+
+void pe_chebyshev_init(pe_chebyshev *c) {
+    for (int j = 0; j < PE_DEGREE_NODES; j++) {
+        c->point[j] = cosine(2 * j + 1);
+        for (int i = 0; i < PE_DEGREE_NODES; i++)
+            c->matrix[i][j] = (i ? 2.0 : 1.0) / PE_DEGREE_NODES * cosine(i * (2 * j + 1));
+    }
+}
+
+void pe_chebyshev_fit(const pe_chebyshev *c, const double *value, double *coef) {
+    double base = value[PE_DEGREE_NODES / 2]; /* differences have fewer roundings */
+    for (int i = 0; i < PE_DEGREE_NODES; i++) {
+        double sum = 0.0;
+        for (int j = 0; j < PE_DEGREE_NODES; j++) sum += c->matrix[i][j] * (value[j] - base);
+        coef[i] = sum;
+    }
+    coef[0] += base;
+}
+
+int pe_log_density_append(pe_log_density *f, double a, double b, const double *coef) {
+    if (f->n == f->room) {
+        size_t room = 2 * f->room + 32;
+        double *edge = realloc(f->edge, (room + 1) * sizeof(double));
+        if (edge) f->edge = edge;
+        double *rows = realloc(f->coef, room * PE_DEGREE_NODES * sizeof(double));
+        if (rows) f->coef = rows;
+        if (!edge || !rows) return -1;
+        f->room = room;
+    }
+    f->edge[f->n] = a;
+    f->edge[f->n + 1] = b;
+    memcpy(f->coef + f->n * PE_DEGREE_NODES, coef, PE_DEGREE_NODES * sizeof(double));
+    f->n++;
+    return 0;
+}
+
+void pe_log_density_free(pe_log_density *f) {
+    free(f->edge);
+    free(f->coef);
+    memset(f, 0, sizeof *f);
+}
+
+PE_CLONES
+void pe_log_density_block(const pe_log_density *f, const double *x, size_t *hint, double *out) {
+    pe_log_density_lanes(f, x, hint, out);
+}
+
+const double pe_gauss_place[8] = {
+    0.09501250983763744, 0.2816035507792589, 0.45801677765722737, 0.6178762444026438,
+    0.755404408355003,   0.8656312023878318, 0.9445750230732326,  0.9894009349916499};
+const double pe_gauss_weight[8] = {
+    0.1894506104550685,  0.18260341504492358, 0.16915651939500254,  0.14959598881657674,
+    0.12462897125553388, 0.09515851168249279, 0.062253523938647894, 0.027152459411754096};
