@@ -51,7 +51,7 @@ class LatticeBothOrders(BothOrders):
             if where.any():
                 beta.lower[where] = curve.beta.lower[where]
                 gamma.upper[where] = curve.gamma.upper[where]
-                small = np.minimum(curve.beta.upper[where], curve.gamma.upper[where])
+                small = self._of_interest(curve.beta.upper[where], curve.gamma.upper[where])
                 # the slope is known to some rounding only, which moves the line by as little
                 shift = _excess(curve.c[where], small, own, other) + ROUNDED * small
                 beta.lower[where] -= shift
@@ -88,6 +88,11 @@ class LatticeBothOrders(BothOrders):
         found.upper[same] = np.minimum(first.upper[same], second.upper[same])
         found.value = np.clip(found.value, found.lower, found.upper)
         return found
+
+    def _of_interest(self, beta: FloatArray, gamma: FloatArray) -> FloatArray:
+        """The error that is to be narrow, or the smaller one where both are."""
+        wanted = self._pairs[0].wanted
+        return np.minimum(beta, gamma) if wanted is None else beta if wanted == "beta" else gamma
 
     def _is_wide(self, beta: Answer, gamma: Answer) -> npt.NDArray[np.bool_]:
         tolerance, wanted = 2.0 * self._pairs[0].tolerance, self._pairs[0].wanted

@@ -26,7 +26,7 @@ from pyengine.engines.lattice.windows import Sketch, sketch, sketch_of
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 
-__all__ = ["common_lattice", "make_layout"]
+__all__ = ["common_lattice", "landmarks_of", "make_layout"]
 
 LEAST_POINTS = 2**10
 POINTS_OF_REST = 2**14  # of a step that only enters a bound
@@ -39,7 +39,7 @@ MOST_BYTES = 3 * 2**29  # of arrays at once
 Landmarks = dict[StepLaw, tuple[float, float]]
 
 
-def _landmarks(term: Term) -> Landmarks:
+def landmarks_of(term: Term) -> Landmarks:
     """The two atoms that hold nearly all of a step, tilted, for the kinds that have such.
 
     On the lattice they are split and merged exactly; off it the error is of the first order.
@@ -101,7 +101,7 @@ def make_layout(
     No window has more than about ``limit`` points.
     """
     terms = division.terms
-    landmarks = _landmarks(terms[0])
+    landmarks = landmarks_of(terms[0])
     sketches = [
         sketch_of(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
         for term in terms

@@ -17,7 +17,7 @@ from pyengine.engines.lattice.compose import compose_on
 from pyengine.engines.lattice.division import Division, Term
 from pyengine.engines.lattice.layout import Place
 from pyengine.engines.lattice.middle import MiddleTails
-from pyengine.engines.lattice.plan import common_lattice, make_layout
+from pyengine.engines.lattice.plan import common_lattice, landmarks_of, make_layout
 from pyengine.engines.lattice.survey import (
     DEEPEST,
     ROOT_TWO_PI,
@@ -41,6 +41,8 @@ LOOKS = 10  # losses at which it is seen whether one tilt describes the tail
 LOSSES = 80  # of the table of a tail that is divided
 COARSE = 256.0  # units by which log masses are off, for each nat
 FINE = 120  # losses a decade of the survey of such a tail
+COMB = 2.0  # nats by which one tilt may miss the tail of a comb
+MANY_OF_TWO = 10_000  # steps of two losses from which it counts
 MATTERS = 10.0  # nats below the largest term
 
 _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.bytes)
@@ -69,16 +71,27 @@ class Rungs:
     @cached_property
     def _tail(self) -> Tail | None:
         """The lower tail, where one tilt does not describe it."""
-        tail = Tail(self.parts, self.survey)
+        tail = Tail(self.parts, self.survey, self._allowed)
         away = tail.mean - tail.lowest
         if not away > 0.0:  # nearly all mass has the smallest loss
             return None
         c = tail.mean - np.geomspace(min(tail.deviation, 0.5 * away), away, LOOKS)
         whole = tail.whole(c)
         parts = tail.log_tail(c, coarse=True)
-        if np.any((whole - parts > GOOD) & (parts > -0.5 * DEEPEST**2)):
-            return Tail(self.parts, survey(self.parts, FINE))
+        if np.any((whole - parts > tail.allowed) & (parts > -0.5 * DEEPEST**2)):
+            return Tail(self.parts, survey(self.parts, FINE), tail.allowed)
         return None
+
+    @cached_property
+    def _allowed(self) -> float:
+        """Nats by which one tilt may miss the lower tail.
+
+        The transform of many steps of nearly always one of two losses does not fall: it is that of
+        a comb of isolated sums, and at every frequency the number of steps multiplies its rounding.
+        """
+        heavy = landmarks_of(Term(0.0, self.parts, self.survey, 0.0))
+        numbers = [number for law, number in self.parts if law in heavy]
+        return COMB if max(numbers, default=0) > MANY_OF_TWO else GOOD
 
     @cached_property
     def _lower(self) -> tuple[FloatArray, FloatArray]:

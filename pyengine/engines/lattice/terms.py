@@ -49,10 +49,13 @@ class Tail:
         The composition.
     found : Survey
         Its survey.
+    allowed : float
+        Nats by which one tilt may miss the tail.
     """
 
-    def __init__(self, parts: tuple[Part, ...], found: Survey) -> None:
+    def __init__(self, parts: tuple[Part, ...], found: Survey, allowed: float = GOOD) -> None:
         self.parts, self.survey, self.steps = parts, found, sum(found.steps)
+        self.allowed = allowed
         _, self.mean, variance = found.cumulants(0.0)
         self.deviation = math.sqrt(max(variance, 1e-300))
         self.lowest = sum(n * float(x[0]) for n, x in zip(found.steps, found.loss, strict=True))
@@ -127,7 +130,7 @@ class Tail:
         plain = self._excess(self.survey.many(self.tilts)[0], shape)
         whole = Division(self.parts, (Term(0.0, self.parts, self.survey, plain[1], plain[0]),))
         found: tuple[float, tuple[float, ...], int] = (plain[0], (), 0)
-        if plain[0] > GOOD:
+        if plain[0] > self.allowed:
             far = np.unique(self._cuts(CUTS[:, None], c))[::-1]
             for _ in range(2):
                 better = min(self._divided(found[1], far.tolist(), shape), default=found)
