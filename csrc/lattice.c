@@ -64,11 +64,12 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass)
 #define UNIT 0x1p-53
 
 void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
-                      const double *log_b, const double *error, const double *ratio_error,
-                      const double *shift, double *spread, double *a, double *b, double *lost)
+                      const double *log_b, const double *log_ratio, const double *error,
+                      const double *ratio_error, const double *shift, double *spread, double *a,
+                      double *b, double *lost)
 {
     const double h = grid->spacing, per = grid->tilt * h, rise = expm1(h), down = exp(-per);
-    const double lost_share = -expm1(-h);
+    const double lost_share = -expm1(-h), wide = h < 1.0 ? h : 1.0;
     const int outer = grid->outer;
     for (size_t i = 0; i < n; ++i) {
         const int no_a = !(log_a[i] > -INFINITY), no_b = !(log_b[i] > -INFINITY);
@@ -84,9 +85,10 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
                                                           fabs(grid->log_scale_b)));
         if (s > lost[1])
             lost[1] = s;
-        const double apart = no_a || no_b ? 0.0 : log_b[i] - log_a[i];
+        const double apart = no_a || no_b ? 0.0 : log_ratio[i];
         const double ratio = no_b ? -INFINITY : no_a ? INFINITY : apart - below;
-        const double doubt = ratio_error[i] + UNIT * (8.0 + 3.0 * (fabs(apart) + fabs(below)));
+        /* the shares of both points are of relative rounding, and lie h apart */
+        const double doubt = ratio_error[i] + UNIT * (24.0 * wide + 3.0 * (fabs(apart) + fabs(below)));
         const double mass = exp(log_a[i] + place - grid->log_scale_a);
 
         double spill = 0.0, whole = mass, g = ratio;
@@ -134,8 +136,14 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
             a[to] += at;
             if (outer && !no_b) { /* here both are too small by the same factor */
                 const double scales = fabs(grid->log_scale_a) + fabs(grid->log_scale_b);
-                b[to] += at * exp(to == k ? ratio - h : ratio) *
-                         (1.0 + doubt + UNIT * (16.0 + 4.0 * (scales + fabs(grid->origin))));
+                const double move = to == k ? ratio - h : ratio;
+                double image = at * exp(move), units = 16.0;
+                if (fabs(move) < 0.25) { /* what is added has all digits, and few roundings follow */
+                    const double away = expm1(move);
+                    image = at + at * away;
+                    units = 4.0 + 16.0 * fabs(away);
+                }
+                b[to] += image * (1.0 + doubt + UNIT * (units + 4.0 * (scales + fabs(grid->origin))));
             }
         }
         if (!no_b && (no_a || !outer))
@@ -279,6 +287,26 @@ double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t poi
         z[2 * j + 1] = im + im_low;
     }
     return reach;
+}
+
+double pe_sum_less_one(size_t n, const double *y)
+{
+    double sums[SLOTS] = {0.0}, lows[SLOTS] = {0.0};
+    size_t at = 0;
+    for (; at + SLOTS <= n; at += SLOTS)
+        for (int i = 0; i < SLOTS; ++i) { /* no term is negative: Knuth's sum without a branch */
+            const double next = sums[i] + y[at + i], part = next - sums[i];
+            lows[i] += (sums[i] - (next - part)) + (y[at + i] - part);
+            sums[i] = next;
+        }
+    double sum = -1.0, low = 0.0;
+    for (int i = 0; i < SLOTS; ++i)
+        add_compensated(sums[i], &sum, &low);
+    for (; at < n; ++at)
+        add_compensated(y[at], &sum, &low);
+    for (int i = 0; i < SLOTS; ++i)
+        low += lows[i];
+    return sum + low;
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------------- */

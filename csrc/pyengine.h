@@ -296,7 +296,8 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass);
  * e^{tilt spacing (k - centre) - log_scale_a}, those of B by e^{(tilt - 1) spacing (k - centre) -
  * log_scale_b}.  lost: A-mass of spread that goes to loss -infinity, not tilted.
  *
- * error           bounds the relative error of each mass, ratio_error that of log_b - log_a
+ * log_ratio       log of the ratio of both masses, which may be known better than log_b - log_a
+ * error           bounds the relative error of each mass, ratio_error the error of log_ratio
  * outer           1: spread is rounded to raise H(A||B), a down, and b up but for the factor by which
  *                 a is down; 0: spread to lower the integral of min(A, tB), a and b up.  Rounding,
  *                 errors and shift are covered (docs/theory/lattice)
@@ -306,8 +307,9 @@ typedef struct {
     int outer;
 } pe_lattice;
 void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
-                      const double *log_b, const double *error, const double *ratio_error,
-                      const double *shift, double *spread, double *a, double *b, double *lost);
+                      const double *log_b, const double *log_ratio, const double *error,
+                      const double *ratio_error, const double *shift, double *spread, double *a,
+                      double *b, double *lost);
 
 /* z[j]^steps, n complex numbers as pairs, times other[j] where other is not NULL, in place.
  *
@@ -320,7 +322,7 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
 void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other,
                        double *bound, double *slack);
 
-/* z_j = sum of y_k (e^{-2 pi i j (k - centre)/points} - 1) for j < count, y >= 0 of sum 1; the sum of
+/* z_j = sum of y_k (e^{-2 pi i j (k - centre)/points} - 1) for j < count, y >= 0 of sum about 1; the sum of
  * y_k |k - centre| is at most the value returned, d.
  *
  * moments has room for PE_BLOCK_MOMENTS numbers for each of the (n + block - 1)/block blocks.
@@ -333,6 +335,13 @@ void pe_spectrum_power(size_t n, double *z, double steps, double error, const do
 #define PE_BLOCK_MOMENTS 10
 double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t points, size_t block,
                           size_t count, double *moments, double *z);
+
+/* Sum of y_k >= 0, less 1.
+ *
+ * Absolute error  at most 2^-53 |result| + (n 2^-53)^2 times the sum
+ * Method          compensated
+ */
+double pe_sum_less_one(size_t n, const double *y);
 
 /* Sums of y_k e^{rate (k - centre)} and of (k - centre) times that, y >= 0.
  *

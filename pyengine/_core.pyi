@@ -127,6 +127,7 @@ class _Lib:
         n: int,
         log_a: Any,
         log_b: Any,
+        log_ratio: Any,
         error: Any,
         ratio_error: Any,
         shift: Any,
@@ -139,6 +140,7 @@ class _Lib:
     def pe_spectrum_power(
         self, n: int, z: Any, steps: float, error: float, other: Any, bound: Any, slack: Any, /
     ) -> None: ...
+    def pe_sum_less_one(self, n: int, y: Any, /) -> float: ...
     def pe_exponential_sums(
         self, n: int, y: Any, centre: float, rate: float, out: Any, /
     ) -> None: ...

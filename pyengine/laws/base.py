@@ -53,7 +53,10 @@ class Cells(NamedTuple):
         Bound on the distance of each true edge from the given one.  An edge's distance depends on
         the edge alone.
     ratio : ndarray of shape (n + 2,) or None
-        Bound on the error of log_b - log_a where that is known better than from ``error``.
+        Bound on the error of `log_ratio` where that is known better than from ``error``.
+    finer : ndarray of shape (n + 2,) or None
+        `log_ratio` where that is known better than log_b - log_a: a small loss has more digits than
+        the logs of two masses.  Of no meaning where a mass is 0.
     """
 
     log_a: FloatArray
@@ -61,10 +64,19 @@ class Cells(NamedTuple):
     error: FloatArray
     shift: FloatArray
     ratio: FloatArray | None = None
+    finer: FloatArray | None = None
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log of the ratio of both masses; of no meaning where one is 0."""
+        if self.finer is not None:
+            return self.finer
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.log_b - self.log_a)
 
     @property
     def ratio_error(self) -> FloatArray:
-        """Bound on the error of log_b - log_a."""
+        """Bound on the error of `log_ratio`."""
         return 2.01 * self.error if self.ratio is None else self.ratio
 
 
@@ -180,8 +192,9 @@ class ReversedLaw:
         """Cells of the pair at the edges' mirror images."""
         cells = self.law.cells(-edges[::-1])
         ratio = None if cells.ratio is None else cells.ratio[::-1]
+        finer = None if cells.finer is None else -cells.finer[::-1]
         return Cells(
-            cells.log_b[::-1], cells.log_a[::-1], cells.error[::-1], cells.shift[::-1], ratio
+            cells.log_b[::-1], cells.log_a[::-1], cells.error[::-1], cells.shift[::-1], ratio, finer
         )
 
     def spacing(self) -> tuple[float, float] | None:
@@ -270,35 +283,37 @@ class PoissonSampledLaw(Law):
         log_a = np.full(edges.size + 1, -math.inf)
         log_b = np.full(edges.size + 1, -math.inf)
         error, twice = np.zeros(edges.size + 1), np.zeros(edges.size + 1)
+        inner_ratio = np.full(edges.size + 1, math.nan)
         kept = np.flatnonzero(_new(inner[first:])) + first
         if kept.size:
             cells = self.law.cells(inner[kept])
             shift[kept] += slope[kept] * cells.shift
             place = np.append(kept, edges.size)
             log_a[place], log_b[place], error[place] = cells.log_a, cells.log_b, cells.error
-            twice[place] = cells.ratio_error
+            twice[place], inner_ratio[place] = cells.ratio_error, cells.log_ratio
         else:
             cells = self.law.cells(np.zeros(1))
             log_a[-1] = np.logaddexp(*cells.log_a)
             log_b[-1] = np.logaddexp(*cells.log_b)
             error[-1] = cells.error.max() + 8.0 * UNIT * LIBM
-            twice[-1] = 2.01 * error[-1]
+            twice[-1], inner_ratio[-1] = 2.01 * error[-1], log_b[-1] - log_a[-1]
         alone = self.law.infinite()[0]
         if alone > 0.0:  # A's mass alone now has loss log(1 - p)
             home = first if first < edges.size else edges.size
             log_a[home] = np.logaddexp(log_a[home], math.log(alone))
-        with np.errstate(invalid="ignore"):
+            inner_ratio[home] = log_b[home] - log_a[home]
+        with np.errstate(invalid="ignore", over="ignore"):
             mixed = np.logaddexp(log_a + log_rest, log_b + log_p)
             # the ratio is 1 - p + p b/a: only its second term has the error of the inner ratio
-            weight = np.exp(np.minimum(log_b + log_p - mixed, 0.0))
-        weight = np.where(np.isnan(weight), 0.0, weight)
+            known = np.where(np.isfinite(inner_ratio), inner_ratio, 0.0)
+            finer = sampled_loss(self.probability, known)
+            weight = np.minimum(p * np.exp(known - finer), 1.0)
         finite = np.where(np.isfinite(log_a), np.abs(log_a), 0.0)
         finite += np.where(np.isfinite(mixed), np.abs(mixed), 0.0)
         error = error + UNIT * (8.0 * LIBM + 4.0 * (finite + abs(log_p) + abs(log_rest)))
-        of_b = np.where(np.isfinite(log_b), np.abs(log_b), 0.0) + abs(log_p)
-        ratio = weight * (twice + 4.0 * UNIT * of_b) * (1.0 + 1e-9)
-        ratio += UNIT * (8.0 * LIBM + 2.0 * (finite + abs(log_rest)))
-        return Cells(log_a, mixed, error, shift, ratio)
+        ratio = weight * (twice + 2.0 * UNIT * np.abs(known)) * (1.0 + 1e-9)
+        ratio += 24.0 * UNIT * np.abs(finer)
+        return Cells(log_a, mixed, error, shift, ratio, finer)
 
 
 class Share(NamedTuple):
@@ -342,11 +357,14 @@ def sampled_loss(probability: float | Fraction, loss: npt.ArrayLike) -> FloatArr
     loss = np.asarray(loss, dtype=np.float64)
     with np.errstate(over="ignore"):
         change = p * np.expm1(np.minimum(loss, 700.0))
-        near = np.log1p(np.maximum(change, -0.5))
-        # below 1/2, where p is above it: both terms are positive
-        low = np.log(rest + p * np.exp(np.minimum(loss, 0.0))) if p > 0.5 else near
-        far = np.maximum(loss, 0.0) + np.log(p + rest * np.exp(-np.maximum(loss, 0.0)))
-    return np.asarray(np.where(loss > 700.0, far, np.where(change < -0.5, low, near)))
+        found = np.log1p(np.maximum(change, -0.5))
+        if (change < -0.5).any():  # where p is above 1/2: both terms are positive
+            low = np.log(rest + p * np.exp(np.minimum(loss, 0.0)))
+            found = np.where(change < -0.5, low, found)
+        if (loss > 700.0).any():
+            far = np.maximum(loss, 0.0) + np.log(p + rest * np.exp(-np.maximum(loss, 0.0)))
+            found = np.where(loss > 700.0, far, found)
+    return np.asarray(found)
 
 
 def _new(x: FloatArray) -> npt.NDArray[np.bool_]:

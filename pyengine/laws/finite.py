@@ -233,8 +233,37 @@ class FiniteLaw:
             log_b[cell[starts]] = logsumexp_groups(self.log_b, starts)
         deepest = np.where(np.isfinite(log_a), -np.minimum(log_a, log_b), 0.0)
         error = UNIT * (2.0 + deepest + math.log(cell.size + 1.0)) + self.error
-        shift = UNIT + 1.01 * ROUNDED * np.abs(edges) + 1.01 * self.loss_error
-        return Cells(log_a, log_b, error, shift)
+        # an atom is on the wrong side of an edge only where the error of its loss reaches across
+        shift = 1.01 * ROUNDED * np.abs(edges) + 1.01 * self.loss_error
+        if not cell.size:
+            return Cells(log_a, log_b, error, shift)
+        with np.errstate(invalid="ignore"):
+            ratio, finer = 2.01 * error, log_b - log_a
+        at = cell[starts]
+        finer[at], ratio[at] = self._mean_ratios(starts, finer[at], ratio[at])
+        return Cells(log_a, log_b, error, shift, ratio, finer)
+
+    def _mean_ratios(
+        self, starts: npt.NDArray[np.intp], plain: FloatArray, error: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Logs of the ratios of both masses of groups of atoms, and their errors.
+
+        They are means of e^loss, known as well as the losses, and the better the closer these lie.
+        """
+        first = self.loss[starts]
+        sizes = np.diff(starts, append=self.loss.size)
+        away = self.loss - np.repeat(first, sizes)
+        top = np.maximum.reduceat(self.log_a, starts)
+        mass = np.exp(self.log_a - np.repeat(top, sizes))
+        raised = np.add.reduceat(mass * np.expm1(np.minimum(away, 1.0)), starts)
+        mean = raised / np.add.reduceat(mass, starts)
+        width = np.maximum.reduceat(away, starts)
+        largest = np.maximum(np.abs(first), np.abs(first + width))
+        found = first + np.log1p(mean)
+        # masses with their own errors are weights of e^away - 1
+        off = error * np.expm1(np.minimum(width, 1.0)) + 1.01 * ROUNDED * largest
+        off += 1.01 * self.loss_error + UNIT * np.minimum(width, 1.0)
+        return np.where(width < 0.5, found, plain), np.where(width < 0.5, off, error)
 
     def spacing(self) -> tuple[float, float] | None:
         """Offset and spacing of a lattice that holds every loss; None unless there is one."""

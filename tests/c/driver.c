@@ -447,18 +447,21 @@ static int run_lattice(void)
                 .centre = 0.5 * (double)n, .outer = outer,
             };
             double *log_a = allocate(n), *log_b = allocate(n), *error = allocate(n);
-            double *shift = allocate(n + 1), *points = allocate(3 * (n + 1));
+            double *ratio = allocate(n), *shift = allocate(n + 1), *points = allocate(3 * (n + 1));
             double lost[2] = {0.0, 0.0};
             for (size_t i = 0; i < n; ++i) {
                 log_a[i] = i % 7 == 3 ? -INFINITY : -log((double)n);
                 log_b[i] = i % 11 == 5 ? -INFINITY : log_a[i] - 1.0 + grid.spacing * ((double)i + 0.3);
+                ratio[i] = isfinite(log_a[i]) && isfinite(log_b[i]) ? log_b[i] - log_a[i] : 0.0;
                 error[i] = i % 5 ? 1e-15 : 0.0;
             }
             for (size_t i = 0; i <= n; ++i)
                 shift[i] = i % 2 ? 1e-16 : 0.0;
             memset(points, 0, 3 * (n + 1) * sizeof(double));
-            pe_lattice_cells(&grid, 1, n, log_a, log_b, error, error, shift, points,
+            pe_lattice_cells(&grid, 1, n, log_a, log_b, ratio, error, error, shift, points,
                              points + n + 1, points + 2 * (n + 1), lost);
+            free(ratio);
+            failures += !(fabs(pe_sum_less_one(n + 1, points) + 1.0) < 1e9);
             for (size_t i = 0; i < 3 * (n + 1); ++i)
                 if (!(points[i] >= 0.0) || !isfinite(points[i]))
                     ++failures;

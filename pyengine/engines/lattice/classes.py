@@ -66,15 +66,16 @@ class RestrictedLaw:
         kept = np.flatnonzero((left >= self.low) & (right <= self.high))
         home = np.searchsorted(edges, right[kept])
         log_a, log_b = (np.full(edges.size + 1, -math.inf) for _ in range(2))
-        error, ratio = np.zeros(edges.size + 1), np.zeros(edges.size + 1)
+        error, ratio, finer = (np.zeros(edges.size + 1) for _ in range(3))
         log_a[home], log_b[home] = whole.log_a[kept], whole.log_b[kept]
         error[home], ratio[home] = whole.error[kept], whole.ratio_error[kept]
+        finer[home] = whole.log_ratio[kept]
         shift = whole.shift[np.searchsorted(inner, edges)]
         for end, off in zip(ends, whole.shift[np.searchsorted(inner, ends)], strict=True):
             at = int(np.searchsorted(edges, end))
             beside = slice(max(at - 1, 0), at + 1)
             shift[beside] = np.maximum(shift[beside], off)
-        return Cells(log_a, log_b, error, shift, ratio)
+        return Cells(log_a, log_b, error, shift, ratio, finer)
 
 
 def whole_of(law: StepLaw) -> StepLaw:

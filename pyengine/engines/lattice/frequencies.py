@@ -37,7 +37,7 @@ def lowest(
     Parameters
     ----------
     arrays : list of ndarray
-        One step's masses of each kind, of sum 1.
+        One step's masses of each kind, of sum 1 but for rounding.
     steps : list of int
         Numbers of steps.
     plan : Plan
@@ -80,6 +80,7 @@ def lowest(
             ffi.from_buffer("double[]", moments, require_writable=True),
             ffi.from_buffer("double[]", z, require_writable=True),
         )
+        z += lib.pe_sum_less_one(array.size, ffi.from_buffer("double[]", array))
         with np.errstate(divide="ignore"):
             real = 0.5 * np.log1p(2.0 * z.real + (z.real**2 + z.imag**2))
         own = real + 1j * np.arctan2(z.imag, 1.0 + z.real)

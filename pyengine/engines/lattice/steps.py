@@ -79,8 +79,9 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
         shift = np.ascontiguousarray(
             cells.shift + 4.0 * UNIT * (np.abs(edges) + abs(origin) + abs(grid.anchor))
         )
-        log_a, log_b, error, ratio_error = (
-            np.ascontiguousarray(x[1:-1]) for x in (*cells[:3], cells.ratio_error)
+        log_a, log_b, log_ratio, error, ratio_error = (
+            np.ascontiguousarray(x[1:-1])
+            for x in (*cells[:2], cells.log_ratio, cells.error, cells.ratio_error)
         )
         lib.pe_lattice_cells(
             lattice,
@@ -88,6 +89,7 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
             stop - start,
             doubles(log_a),
             doubles(log_b),
+            doubles(log_ratio),
             doubles(error),
             doubles(ratio_error),
             doubles(shift),

@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
 MOST_LOW = 1024  # frequencies computed to more digits than a transform gives
 GAIN = 16.0  # what they must be able to gain
-SUM_ROUNDING = 64.0 * UNIT  # of NumPy's pairwise sums of at most 2^25 terms, and the division
+DIVISION = 2.0 * UNIT  # of the masses by their sum; that it is rounded moves no product
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def sum_of(
     for array, number, scale, grid in zip(arrays, steps, scales, plan.grids, strict=True):
         norm = float(array.sum())
         log_scale += number * (scale + math.log(norm))
-        scale_error += number * (SUM_ROUNDING + 4.0 * UNIT * (abs(scale) + abs(math.log(norm))))
+        scale_error += number * (DIVISION + 4.0 * UNIT * (abs(scale) + abs(math.log(norm))))
         normal.append(array / norm)
         spectrum = np.fft.rfft(_wrapped(normal[-1], grid.centre, points))
         transforms.append(spectrum[:MOST_LOW].copy())

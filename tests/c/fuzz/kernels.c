@@ -360,11 +360,12 @@ static void fuzz_lattice(void)
         .outer = (int)below(2),
     };
     double *log_a = allocate(n), *log_b = allocate(n), *error = allocate(n), *ratio = allocate(n);
-    double *shift = allocate(n + 1), *sums[3], lost[2] = {0.0, 0.0};
+    double *log_ratio = allocate(n), *shift = allocate(n + 1), *sums[3], lost[2] = {0.0, 0.0};
     for (size_t i = 0; i < n; ++i) {
         const double loss = grid.origin + grid.spacing * ((double)(start + i) - uniform(0.0, 1.0));
         log_a[i] = below(8) ? -log_uniform(1e-3, 700.0) : -INFINITY;
         log_b[i] = below(8) ? fmin(log_a[i] + loss, 0.0) : -INFINITY;
+        log_ratio[i] = isfinite(log_a[i]) && isfinite(log_b[i]) ? log_b[i] - log_a[i] : 0.0;
         error[i] = below(2) ? log_uniform(1e-17, 1e-9) : 0.0;
         ratio[i] = below(2) ? log_uniform(1e-17, 1e-9) : 0.0;
     }
@@ -374,7 +375,8 @@ static void fuzz_lattice(void)
         sums[j] = allocate(points);
         memset(sums[j], 0, points * sizeof(double));
     }
-    pe_lattice_cells(&grid, start, n, log_a, log_b, error, ratio, shift, sums[0], sums[1], sums[2], lost);
+    pe_lattice_cells(&grid, start, n, log_a, log_b, log_ratio, error, ratio, shift, sums[0], sums[1],
+                     sums[2], lost);
     for (size_t j = 0; j < 3; ++j)
         for (size_t i = 0; i < points; ++i)
             require(sums[j][i] >= 0.0, "lattice_cells", "masses are not negative", sums[j][i]);
@@ -385,6 +387,7 @@ static void fuzz_lattice(void)
     free(log_b);
     free(error);
     free(ratio);
+    free(log_ratio);
     free(shift);
 }
 
@@ -402,6 +405,11 @@ static void fuzz_sums(void)
         require(profile[i] >= 0.0 && profile[i] <= plain[i] * (1.0 + 1e-9) + DBL_MIN, "profile_sums",
                 "part of the sum", profile[i]);
     }
+    double total = 0.0;
+    for (size_t i = 0; i < n; ++i)
+        total += y[i];
+    require(fabs(pe_sum_less_one(n, y) - (total - 1.0)) <= 1e-15 * (double)n * (1.0 + total),
+            "sum_less_one", "is the plain sum but for rounding", total);
     pe_exponential_sums(n, y, uniform(0.0, (double)n), uniform(-600.0, 600.0) / (double)n, both);
     require(both[0] >= 0.0, "exponential_sums", "not negative", both[0]);
     free(y);
