@@ -29,9 +29,20 @@ static const double ENOUGH = 1e2;       /* times these, of a proven row */
 static const double NEAR_CENTRE = -7.0; /* log of a tail whose complement loses few digits */
 static const double FIRST_COST = 0.05;  /* share of the cost limit spent on the whole law */
 
+/* A kind of step that is one of several pairs of mixtures. */
+typedef struct {
+    double steps;
+    size_t alternatives;
+    double log_share[PE_ALTERNATIVES];
+    pe_mixtures law[PE_ALTERNATIVES];
+    double *block; /* shifts and weights */
+} mixed_step;
+
 struct pe_pair {
     size_t n;
     double *noise, *p, *steps;
+    size_t n_mixed;
+    mixed_step *mixed;
     int reversed;
     double cost_limit;
     pe_ladder *levels[N_LEVELS];
@@ -52,6 +63,36 @@ int pe_pair_new(size_t n, const double *noise, const double *p, const double *st
     memcpy(pair->steps, steps, n * sizeof(double));
     pair->reversed = reversed;
     pair->cost_limit = cost_limit;
+    return PE_OK;
+}
+
+int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const double *log_share,
+                         const size_t *sizes, const double *shift, const double *weight) {
+    size_t total = 0;
+    for (size_t i = 0; i < 2 * alternatives; i++) total += sizes[i];
+    if (!alternatives || alternatives > PE_ALTERNATIVES) return PE_TOO_COSTLY;
+    mixed_step *grown = realloc(pair->mixed, (pair->n_mixed + 1) * sizeof *grown);
+    if (!grown) return PE_NO_MEMORY;
+    pair->mixed = grown;
+    mixed_step *step = &grown[pair->n_mixed];
+    step->steps = steps;
+    step->alternatives = alternatives;
+    step->block = malloc((2 * total + 1) * sizeof(double));
+    if (!step->block) return PE_NO_MEMORY;
+    pair->n_mixed++;
+    memcpy(step->block, shift, total * sizeof(double));
+    memcpy(step->block + total, weight, total * sizeof(double));
+    const double *at = step->block;
+    for (size_t i = 0; i < alternatives; i++) {
+        step->log_share[i] = log_share[i];
+        pe_normals *sides[] = {&step->law[i].a, &step->law[i].b};
+        for (int side = 0; side < 2; side++) {
+            sides[side]->n = sizes[2 * i + (size_t)side];
+            sides[side]->shift = at;
+            sides[side]->weight = at + total;
+            at += sides[side]->n;
+        }
+    }
     return PE_OK;
 }
 
@@ -96,6 +137,8 @@ static void ladder_free(pe_ladder *ladder) {
 void pe_pair_free(pe_pair *pair) {
     if (!pair) return;
     for (int i = 0; i < N_LEVELS; i++) ladder_free(pair->levels[i]);
+    for (size_t i = 0; i < pair->n_mixed; i++) free(pair->mixed[i].block);
+    free(pair->mixed);
     free(pair->noise);
     free(pair);
 }
@@ -127,18 +170,88 @@ static double normal_reach(double log_mass) {
     return sqrt(fmax(0.0, -2.0 * (log_mass + 0.69)));
 }
 
+/* What a ladder removes of the ends of a group's z. */
+typedef struct {
+    int whole;       /* nothing */
+    double log_mass; /* log of the probability that each end may lose */
+} cut;
+
+/* Narrow enough that the tilt e^{lambda l} does not outgrow the taper before its end; what is removed
+ * grows with its width. */
+static double taper_of(pe_group *g, double range, double *wider) {
+    g->taper_s = fmin(0.5, 0.05 / range);
+    *wider = sqrt(1.0 + 0.5 * g->taper_s * g->taper_s);
+    return g->taper_s;
+}
+
+static void set_window(pe_span *w, const cut *removed, double s, double range, double low,
+                       double high) {
+    w->h = COARSE_H * fmin(fmax(1.0 / range, 0.25), 1.0);
+    if (!removed->whole) w->h = fmin(w->h, 0.5 * s);
+    w->m = (size_t)((high - low) / w->h) + 1;
+    w->z0 = high - w->h * (double)(w->m - 1);
+}
+
+static void sampled_group(pe_group *g, const cut *removed, pe_span *w) {
+    double mu = g->mu, wider, s = taper_of(g, mu, &wider), each = removed->log_mass;
+    double end = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
+    g->taper_z = removed->whole ? INFINITY : end;
+    g->taper_low = -INFINITY;
+    set_window(w, removed, s, mu, -REACH, removed->whole ? REACH + mu : end + 8.0 * s);
+}
+
+static void mixed_group(pe_group *g, const cut *removed, pe_span *w) {
+    const pe_normals *sides[] = {&g->law->a, &g->law->b};
+    double low = INFINITY, high = -INFINITY, first = INFINITY, last = -INFINITY, wider;
+    for (int i = 0; i < 2; i++) {
+        first = fmin(first, sides[i]->shift[0]);
+        last = fmax(last, sides[i]->shift[sides[i]->n - 1]);
+    }
+    double s = taper_of(g, last - first, &wider);
+    for (int i = 0; i < 2; i++)
+        for (size_t j = 0; j < sides[i]->n; j++) {
+            double each = removed->log_mass - g->log_share - log(sides[i]->weight[j]);
+            double reach = wider * normal_reach(each);
+            low = fmin(low, sides[i]->shift[j] - reach);
+            high = fmax(high, sides[i]->shift[j] + reach);
+        }
+    g->taper_z = removed->whole ? INFINITY : high;
+    g->taper_low = removed->whole ? -INFINITY : low;
+    set_window(w, removed, s, last - first, removed->whole ? first - REACH : low - 8.0 * s,
+               removed->whole ? last + REACH : high + 8.0 * s);
+}
+
+/* The coarse grid of a leading group whose alternatives are set. */
+static int add_grid(pe_ladder *ladder, pe_group *g, const cut *removed) {
+    pe_span windows[PE_ALTERNATIVES];
+    for (size_t i = 0; i < g->alternatives; i++)
+        if (g[i].law) mixed_group(&g[i], removed, &windows[i]);
+        else sampled_group(&g[i], removed, &windows[i]);
+    if (pe_nodes_new(&g->grid, g, windows)) return PE_NO_MEMORY;
+    for (size_t i = 0; i < g->alternatives; i++)
+        g[i].part = pe_nodes_part(&g->grid, windows, i);
+    ladder->n_groups += g->alternatives;
+    return PE_OK;
+}
+
 static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
     pe_ladder *ladder = calloc(1, sizeof *ladder);
     *out = ladder;
     if (!ladder) return PE_NO_MEMORY;
-    ladder->groups = calloc(pair->n + 1, sizeof *ladder->groups);
+    size_t most = pair->n + PE_ALTERNATIVES * pair->n_mixed;
+    ladder->groups = calloc(most + 1, sizeof *ladder->groups);
     if (!ladder->groups) return PE_NO_MEMORY;
     int whole = level == 0;
-    ladder->cost_limit = pair->cost_limit * (double)pair->n * (whole ? FIRST_COST : 1.0);
+    ladder->cost_limit =
+        pair->cost_limit * (double)(pair->n + pair->n_mixed) * (whole ? FIRST_COST : 1.0);
     ladder->reversed = pair->reversed;
+    ladder->both_ends = pair->n_mixed > 0;
     double total = 1.0, log_mass = LEVELS[level] - CUT;
     for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
+    for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
+    cut removed = {whole, log_mass - log(total)};
     ladder->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
+    if (ladder->both_ends) ladder->log_cut += log(2.0);
     for (size_t i = 0; i < pair->n; i++) {
         double mu = 1.0 / pair->noise[i];
         if (pair->p[i] == 1.0) {
@@ -151,18 +264,21 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
         g->p = pair->p[i];
         g->n = pair->steps[i];
         g->reversed = pair->reversed;
-        /* narrow enough that the tilt e^{lambda l} does not outgrow the taper before its end */
-        double s = fmin(0.5, 0.05 / mu), wider = sqrt(1.0 + 0.5 * s * s);
-        double each = log_mass - log(total);
-        double cut = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
-        g->taper_s = s;
-        g->taper_z = whole ? INFINITY : cut;
-        double top = whole ? REACH + mu : cut + 8.0 * s;
-        double h = COARSE_H * fmin(fmax(pair->noise[i], 0.25), 1.0);
-        if (!whole) h = fmin(h, 0.5 * s);
-        size_t m = (size_t)((REACH + top) / h) + 1;
-        if (pe_nodes_new(&g->grid, g, top - h * (double)(m - 1), h, m)) return PE_NO_MEMORY;
-        ladder->n_groups++;
+        g->alternatives = 1;
+        int status = add_grid(ladder, g, &removed);
+        if (status) return status;
+    }
+    for (size_t i = 0; i < pair->n_mixed; i++) {
+        const mixed_step *step = &pair->mixed[i];
+        pe_group *g = &ladder->groups[ladder->n_groups];
+        for (size_t j = 0; j < step->alternatives; j++) {
+            g[j].n = step->steps;
+            g[j].law = &step->law[j];
+            g[j].log_share = step->log_share[j];
+            g[j].alternatives = step->alternatives - j;
+        }
+        int status = add_grid(ladder, g, &removed);
+        if (status) return status;
     }
     return PE_OK;
 }
@@ -184,7 +300,7 @@ static int get_ladder(pe_pair *pair, int level, pe_ladder **out) {
 pe_cumulants pe_ladder_cumulants(const pe_ladder *ladder, double lambda) {
     double v = ladder->gaussian_variance;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
-    for (size_t i = 0; i < ladder->n_groups; i++)
+    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives)
         pe_nodes_cumulants(&ladder->groups[i].grid, ladder->groups[i].n, lambda, &k);
     return k;
 }
@@ -533,9 +649,10 @@ static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, si
     return status;
 }
 
-/* Only the upper end of z is cut.  What is small there: the lower tail and the profile of a
- * reversed pair, the upper tail of the other. */
+/* Only the upper end of z is cut, unless there are mixtures.  What is small there: the lower tail and the
+ * profile of a reversed pair, the upper tail of the other. */
 static int guard(const pe_pair *pair, int functional) {
+    if (pair->n_mixed) return functional;
     if (functional == PE_PROFILE) return pair->reversed ? PE_PROFILE : -1;
     return pair->reversed ? PE_A_BELOW : PE_A_ABOVE;
 }
@@ -684,7 +801,8 @@ int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, do
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * i;
         fail_row(row);
-        if (!isfinite(c[i])) continue;
+        if (pair->n_mixed) worst = PE_TOO_COSTLY; /* there are no proofs for mixtures */
+        if (!isfinite(c[i]) || pair->n_mixed) continue;
         status = certify_one(pair, functional, c[i], row);
         if (status) worst = status;
     }

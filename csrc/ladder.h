@@ -50,8 +50,9 @@ typedef struct {
     double gaussian_variance; /* sum of n mu^2 over the steps with p = 1 */
     double cost_limit;
     int reversed;
+    int both_ends; /* whether small z are removed as well as large ones */
     int no_memory; /* whether an edge could not be allocated in this question */
-    double log_cut; /* log of a bound on the probability removed at the upper end of z */
+    double log_cut; /* log of a bound on the probability removed at the ends of z */
     pe_edge *edges[4 * PE_RUNGS + 3]; /* at half steps of the rungs */
     pe_line *lines[4][2 * PE_RUNGS + 1];
     struct pe_proven *proven; /* lines with proven errors; NULL until one is asked for */

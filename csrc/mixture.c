@@ -17,28 +17,22 @@ static double ratio_defect(double r, double l) {
     return r * r * sum;
 }
 
-int pe_nodes_new(pe_nodes *nodes, const pe_group *g, double z0, double h, size_t m) {
-    size_t padded = (m + PE_LANES - 1) / PE_LANES * PE_LANES;
-    double *block = malloc(5 * padded * sizeof(double));
-    if (!block) return -1;
-    nodes->m = padded;
-    nodes->z0 = z0;
-    nodes->h = h;
-    nodes->l = block;
-    nodes->r = block + padded;
-    nodes->d = block + 2 * padded;
-    nodes->w = block + 3 * padded;
-    nodes->logw = block + 4 * padded;
-    double log_h = log(h);
-    for (size_t j = 0; j < padded; j++) {
-        double z = z0 + (double)j * h;
+/* log of chi at a scaled distance x beyond which it falls */
+static double log_taper(double x) {
+    return x > -7.0 ? pe_log_ndtr(-1.41421356237309504880 * x) : 0.0;
+}
+
+/* Nodes of the sampled Gaussian. */
+static void sampled_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) {
+    double log_h = log(w->h);
+    for (size_t j = 0; j < nodes->m; j++) {
+        double z = w->z0 + (double)j * w->h;
         double s = g->mu * (z - 0.5 * g->mu);
         double r = g->p * expm1(s);
         /* 1 - p is exact for p >= 1/2, so the logarithm keeps its relative accuracy at p -> 1 */
         double l = r < -0.5 ? log((1.0 - g->p) + g->p * exp(s)) : log1p(r);
         double logw = log_h - HALF_LOG_2PI - 0.5 * z * z;
-        double x = (z - g->taper_z) / g->taper_s;
-        if (x > -7.0) logw += pe_log_ndtr(-1.41421356237309504880 * x);
+        logw += log_taper((z - g->taper_z) / g->taper_s);
         if (g->reversed) {
             logw += l;
             l = -l;
@@ -47,8 +41,64 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, double z0, double h, size_t
         nodes->l[j] = l;
         nodes->r[j] = r;
         nodes->d[j] = ratio_defect(r, l);
-        nodes->logw[j] = j < m ? logw : -1e9;
-        nodes->w[j] = j < m ? exp(logw) : 0.0;
+        nodes->logw[j] = j < w->m ? logw : -1e9;
+        nodes->w[j] = j < w->m ? exp(logw) : 0.0;
+    }
+}
+
+/* Nodes of a pair of mixtures. */
+static void mixed_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) {
+    double log_h = log(w->h) + g->log_share - HALF_LOG_2PI;
+    for (size_t j = 0; j < nodes->m; j++) {
+        double z = w->z0 + (double)j * w->h;
+        pe_mixed_loss at = pe_mixtures_at(g->law, z);
+        double logw = log_h - 0.5 * z * z + at.log_a;
+        logw += log_taper((z - g->taper_z) / g->taper_s);
+        logw += log_taper((g->taper_low - z) / g->taper_s);
+        nodes->l[j] = at.l;
+        nodes->r[j] = at.r;
+        nodes->d[j] = ratio_defect(at.r, at.l);
+        nodes->logw[j] = j < w->m ? logw : -1e9;
+        nodes->w[j] = j < w->m ? exp(logw) : 0.0;
+    }
+}
+
+static size_t padded(size_t m) {
+    return (m + PE_LANES - 1) / PE_LANES * PE_LANES;
+}
+
+pe_nodes pe_nodes_part(const pe_nodes *nodes, const pe_span *windows, size_t index) {
+    size_t from = 0;
+    for (size_t i = 0; i < index; i++) from += padded(windows[i].m);
+    pe_nodes part = {padded(windows[index].m), windows[index].z0, windows[index].h,
+                     nodes->lowest, nodes->highest, nodes->l + from, nodes->r + from, nodes->d + from,
+                     nodes->w + from, nodes->logw + from};
+    return part;
+}
+
+int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
+    size_t m = 0;
+    for (size_t i = 0; i < g->alternatives; i++) m += padded(windows[i].m);
+    double *block = malloc((5 * m + 1) * sizeof(double));
+    if (!block) return -1;
+    nodes->m = m;
+    nodes->z0 = windows->z0;
+    nodes->h = windows->h;
+    nodes->lowest = INFINITY;
+    nodes->highest = -INFINITY;
+    nodes->l = block;
+    nodes->r = block + m;
+    nodes->d = block + 2 * m;
+    nodes->w = block + 3 * m;
+    nodes->logw = block + 4 * m;
+    for (size_t i = 0; i < g->alternatives; i++) {
+        pe_nodes part = pe_nodes_part(nodes, windows, i);
+        if (g[i].law) mixed_nodes(&part, &g[i], &windows[i]);
+        else sampled_nodes(&part, &g[i], &windows[i]);
+        if (!part.m) continue;
+        double first = part.l[0], last = part.l[part.m - 1]; /* the loss is monotone in z */
+        nodes->lowest = fmin(nodes->lowest, fmin(first, last));
+        nodes->highest = fmax(nodes->highest, fmax(first, last));
     }
     return 0;
 }
@@ -118,9 +168,7 @@ PE_CLONES static void scaled_sums(const pe_nodes *nodes, double lambda, double s
 }
 
 void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumulants *sum) {
-    /* the loss is monotone in z, so its extremes are at the ends */
-    double top_x = fmax(lambda * nodes->l[0], lambda * nodes->l[nodes->m - 1]);
-    double top_e = -1e300;
+    double top_x = fmax(lambda * nodes->lowest, lambda * nodes->highest), top_e = -1e300;
     for (size_t j = 0; j < nodes->m && top_x > 600.0; j++)
         top_e = fmax(top_e, lambda * nodes->l[j] + nodes->logw[j]);
     sums s;

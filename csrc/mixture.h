@@ -1,7 +1,8 @@
 /* One step as a discrete measure, and the real cumulants of the composed loss under it.
  *
- * A pair (A, B) of one step: z ~ N(0,1) without the record and the mixture (1-p) N(0,1) + p N(mu,1)
- * with it; A is the first law, or the second where the pair is reversed.  Likelihood ratio
+ * A pair (A, B) of one step: mixtures of normals (normals.h), or z ~ N(0,1) without the record and the
+ * mixture (1-p) N(0,1) + p N(mu,1) with it, where A is the first law, or the second where the pair is
+ * reversed.  Likelihood ratio
  * dB/dA = 1 + r, loss l = log1p(r).  E_A r = 0 exactly, which removes the linear term from every
  * cumulant: K = log1p(E_A[(1+r)^lambda - 1 - lambda r]), a sum of terms of one sign for real lambda.
  */
@@ -10,10 +11,14 @@
 
 #include <stddef.h>
 
+#include "normals.h"
+#include "pyengine.h"
+
 /* Nodes z0 + j h, j < m (m is a multiple of PE_LANES; surplus nodes have weight 0). */
 typedef struct {
     size_t m;
     double z0, h;
+    double lowest, highest; /* of the losses */
     double *l;    /* privacy loss */
     double *r;    /* likelihood ratio minus 1 */
     double *d;    /* r - l >= 0 */
@@ -21,21 +26,38 @@ typedef struct {
     double *logw;
 } pe_nodes;
 
+/* One kind of step.  A step that is one of several pairs, of which the release shows which, is as many
+ * groups behind each other: the first one leads, and its nodes are those of all. */
 typedef struct {
     double noise, mu, p, n;
     int reversed;
+    const pe_mixtures *law; /* the pair, if it is not the sampled Gaussian of noise and p */
+    double log_share;       /* log of the probability of this pair among its alternatives */
+    size_t alternatives;    /* of a leading group: how many there are, itself included */
     /* The density is multiplied by chi(z) = erfc((z - taper_z)/taper_s)/2: it removes what lies far
-     * out with too little probability to matter, without an edge that the sums would feel. */
-    double taper_z, taper_s;
-    pe_nodes grid; /* coarse grid over the whole window of z */
+     * out with too little probability to matter, without an edge that the sums would feel.  Where the
+     * pair is one of mixtures, also by chi(-z) with taper_low for -taper_z. */
+    double taper_z, taper_low, taper_s;
+    pe_nodes grid; /* coarse grids over the windows of z of all alternatives, of a leading group */
+    pe_nodes part; /* those nodes of the grid that are of this group */
 } pe_group;
+
+/* Nodes z0 + j h, j < m, of one group. */
+typedef struct {
+    double z0, h;
+    size_t m;
+} pe_span;
 
 typedef struct {
     double k0, k1, k2; /* K, K', K'' */
 } pe_cumulants;
 
-int pe_nodes_new(pe_nodes *nodes, const pe_group *g, double z0, double h, size_t m);
+/* Nodes of a leading group and of its alternatives, a window for each. */
+int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows);
 void pe_nodes_free(pe_nodes *nodes);
+
+/* A view of the nodes of one alternative. */
+pe_nodes pe_nodes_part(const pe_nodes *nodes, const pe_span *windows, size_t index);
 
 /* Adds n K(lambda) and its derivatives for one group on the given nodes. */
 void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumulants *sum);

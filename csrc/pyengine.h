@@ -109,6 +109,7 @@ enum pe_functional {
 
 enum {
     PE_FUNCTIONALS = 5,
+    PE_ALTERNATIVES = 4, /* pairs that one step may be */
     PE_ROW = 12, /* c, log of the density of S under A, 5 log values, 5 relative errors */
 };
 
@@ -122,6 +123,14 @@ typedef struct pe_pair pe_pair;
  */
 int pe_pair_new(size_t n, const double *noise, const double *p, const double *steps, int reversed,
                 double cost_limit, pe_pair **out);
+
+/* Adds steps of a pair of mixtures of unit normals, or of one of several such pairs of which the
+ * release shows which it was, each with the log of its probability.  sizes has the numbers of normals
+ * of A and of B for each pair; shift (rising within a side) and weight (of sum 1) have them one behind
+ * the other.  The privacy loss must be monotone in z.  To be called before anything is asked of the pair.
+ */
+int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const double *log_share,
+                         const size_t *sizes, const double *shift, const double *weight);
 void pe_pair_free(pe_pair *pair);
 size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours built so far */
 

@@ -32,7 +32,7 @@ enum { SHIFTS = 3 };
 /* One group on one line: the range of z that matters, and what the integrand does when z is moved
  * by +-ia off the real axis, for several a inside the strip of analyticity |Im z| < pi/mu. */
 typedef struct {
-    double z_lo, z_hi;
+    double z_lo, z_hi; /* of a group without any weight: z_hi below z_lo */
     double a[SHIFTS];
     double log_centring; /* of the Gaussians that the centred sums subtract, relative to M(lambda) */
     size_t count;  /* coarse nodes that carry weight */
@@ -44,7 +44,7 @@ typedef struct {
 /* Range of z in which the group's terms matter, from the coarse grid; 0 where there is none. */
 static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted,
                         size_t *from, size_t *to, strip *st) {
-    const pe_nodes *s = &g->grid;
+    const pe_nodes *s = &g->part;
     double small = 1e-19 / g->n, scale = exp(-fmax(log_m, 0.0));
     size_t lo = s->m, hi = 0, end = s->m - 1;
     for (size_t j = 0; j < s->m; j++) {
@@ -54,9 +54,13 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
             hi = j;
         }
     }
-    if (lo == s->m) return 0;
+    if (lo == s->m) { /* another alternative has all the weight, or nothing has any */
+        st->z_hi = st->z_lo - 1.0;
+        return g->log_share < 0.0;
+    }
     while (s->w[end] == 0.0 && s->logw[end] < -1e8) end--; /* padding */
     if (tilted[end] * g->n > 1e-18) return 0; /* the tilt goes on beyond the window */
+    if (g->law && tilted[0] * g->n > 1e-18) return 0;
     st->z_lo = s->z0 + (double)lo * s->h - (lo ? s->h : 0.0);
     st->z_hi = s->z0 + (double)hi * s->h; /* a further node may lie beyond the cut of the window */
     for (*from = 0; *from < s->m && tilted[*from] < 1e-60;) ++*from;
@@ -64,9 +68,46 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
     return 1;
 }
 
+/* The shift i of the sampled Gaussian's integrand. */
+static void move_sampled(strip *st, const pe_group *g, const pe_nodes *s, double lambda, double log_m,
+                         size_t from, int i) {
+    double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p, a = st->a[i];
+    double co = cos(g->mu * a), si = sin(g->mu * a);
+    double *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
+    for (size_t k = 0; k < st->count; k++) {
+        size_t j = from + k;
+        double ratio = exp(g->reversed ? -s->l[j] : s->l[j]), u = fmax(ratio - rest, 0.0);
+        double re = rest + u * co, im = u * si;
+        double x = (s->z0 + (double)j * s->h - g->taper_z) / g->taper_s;
+        moved[k] = s->logw[j] + lambda * s->l[j] - log_m;
+        if (power != 0.0)
+            moved[k] += 0.5 * power * log((re * re + im * im) / (ratio * ratio));
+        if (x > -INFINITY) moved[k] += taper_growth(x, a / g->taper_s);
+        angle[k] = atan2(im, re);
+    }
+}
+
+/* The same of a pair of mixtures. */
+static void move_mixtures(strip *st, const pe_group *g, const pe_nodes *s, double lambda,
+                          double log_m, size_t from, int i) {
+    double a = st->a[i], *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
+    for (size_t k = 0; k < st->count; k++) {
+        size_t j = from + k;
+        double z = s->z0 + (double)j * s->h;
+        pe_moved at = pe_mixtures_moved(g->law, z, a);
+        moved[k] = s->logw[j] + lambda * s->l[j] - log_m;
+        moved[k] += lambda * at.log_b + (1.0 - lambda) * at.log_a;
+        const double far[2] = {z - g->taper_z, g->taper_low - z};
+        for (int end = 0; end < 2; end++)
+            if (far[end] > -INFINITY)
+                moved[k] += taper_growth(far[end] / g->taper_s, a / g->taper_s);
+        angle[k] = fabs(at.angle);
+    }
+}
+
 static int strip_new(strip *st, const pe_group *g, double lambda, double log_m) {
-    const pe_nodes *s = &g->grid;
-    double *tilted = malloc(s->m * sizeof(double));
+    const pe_nodes *s = &g->part;
+    double *tilted = malloc((s->m + 1) * sizeof(double));
     if (!tilted) return PE_NO_MEMORY;
     pe_nodes_tilt(s, lambda, log_m, tilted);
     size_t from = 0, to = 0;
@@ -77,34 +118,28 @@ static int strip_new(strip *st, const pe_group *g, double lambda, double log_m) 
     st->m = (count + PE_LANES - 1) / PE_LANES * PE_LANES;
     st->block = malloc((2 * (SHIFTS + 1) * st->m + 1) * sizeof(double));
     if (!st->block) return PE_NO_MEMORY;
-    double a_top = fmin(0.95 * PI / g->mu, sqrt(2.0 * log(2.0 * g->n / QUADRATURE_TOL)));
-    double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p;
-    st->log_centring = log(1.0 + 2.0 * g->p * (1.0 + fabs(lambda))) - fmin(log_m, 0.0);
+    double range = g->law ? pe_mixtures_range(g->law) : g->mu;
+    double change = g->law ? pe_mixtures_change(g->law) : g->p, rest = 1.0 - g->p;
+    double a_top = fmin(0.95 * PI / range, sqrt(2.0 * log(2.0 * g->n / QUADRATURE_TOL)));
+    st->log_centring = log(1.0 + 2.0 * change * (1.0 + fabs(lambda))) - fmin(log_m, 0.0);
     st->local = st->block + 2 * SHIFTS * st->m;
+    st->count = count;
     for (size_t k = 0; k < count; k++) {
         size_t j = from + k;
         double ratio = exp(g->reversed ? -s->l[j] : s->l[j]);
+        double slope = g->law ? fabs(pe_mixtures_slope(g->law, s->z0 + (double)j * s->h))
+                              : g->mu * fmax(1.0 - rest / ratio, 0.0);
         st->local[k] = s->logw[j] + lambda * s->l[j] - log_m - log(s->h);
-        st->local[st->m + k] = g->mu * fmax(1.0 - rest / ratio, 0.0);
+        st->local[st->m + k] = slope;
     }
-    st->count = count;
     for (int i = 0; i < SHIFTS; i++) {
-        double a = st->a[i] = a_top * (i + 2.0) / (SHIFTS + 1.0);
-        double co = cos(g->mu * a), si = sin(g->mu * a);
         double *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
-        for (size_t k = 0; k < st->m; k++) {
+        st->a[i] = a_top * (i + 2.0) / (SHIFTS + 1.0);
+        if (g->law) move_mixtures(st, g, s, lambda, log_m, from, i);
+        else move_sampled(st, g, s, lambda, log_m, from, i);
+        for (size_t k = count; k < st->m; k++) {
             moved[k] = -1e9;
             angle[k] = 0.0;
-            if (k >= count) continue;
-            size_t j = from + k;
-            double ratio = exp(g->reversed ? -s->l[j] : s->l[j]), u = fmax(ratio - rest, 0.0);
-            double re = rest + u * co, im = u * si;
-            double x = (s->z0 + (double)j * s->h - g->taper_z) / g->taper_s;
-            moved[k] = s->logw[j] + lambda * s->l[j] - log_m;
-            if (power != 0.0)
-                moved[k] += 0.5 * power * log((re * re + im * im) / (ratio * ratio));
-            if (x > -INFINITY) moved[k] += taper_growth(x, a / g->taper_s);
-            angle[k] = atan2(im, re);
         }
     }
     return PE_OK;
@@ -148,6 +183,23 @@ static double strip_spacing(const strip *st, double n, double t_top) {
     }
     if (frequency > 0.0) best = fmin(best, 2.0 * PI / frequency);
     return fmin(best, widest);
+}
+
+/* Windows of a leading group and of its alternatives for |t| <= t_top, and their nodes in all; false
+ * where these are too many. */
+static int strip_windows(const pe_group *g, const strip *st, double t_top, pe_span *windows,
+                         double *count) {
+    *count = 0.0;
+    for (size_t i = 0; i < g->alternatives; i++) {
+        pe_span *w = &windows[i];
+        w->z0 = st[i].z_lo;
+        w->h = strip_spacing(&st[i], g->n, t_top);
+        double own = (st[i].z_hi - st[i].z_lo) / w->h;
+        if (!(own < MAX_NODES_Z)) return 0;
+        w->m = st[i].z_hi < st[i].z_lo ? 0 : (size_t)own + 1;
+        *count += fmax(own, 0.0);
+    }
+    return *count < MAX_NODES_Z;
 }
 
 /* Sums of w_j (cos t l_j - 1) and w_j (sin t l_j - t l_j), with small error relative to themselves. */
@@ -251,14 +303,14 @@ static void add_power(double n, double a, double b, double mean, double *e_re, d
 static int group_exponents(const pe_group *g, double lambda, const strip *st, double ht,
                            size_t first, size_t last, int decayed,
                            double *e_re, double *e_im, double *singles, double *budget) {
-    double h = strip_spacing(st, g->n, (double)(last - 1) * ht);
-    double count = (st->z_hi - st->z_lo) / h;
+    pe_span windows[PE_ALTERNATIVES];
+    double count;
     int rotate = decayed || g->n < FEW_STEPS;
-    if (!(count < MAX_NODES_Z)) return PE_TOO_COSTLY;
+    if (!strip_windows(g, st, (double)(last - 1) * ht, windows, &count)) return PE_TOO_COSTLY;
     *budget -= (count + 1.0) * (double)(last - first) * (rotate ? ROTATION_COST : 1.0);
     if (*budget < 0.0) return PE_TOO_COSTLY;
     pe_nodes nodes;
-    if (pe_nodes_new(&nodes, g, st->z_lo, h, (size_t)count + 1)) return PE_NO_MEMORY;
+    if (pe_nodes_new(&nodes, g, windows)) return PE_NO_MEMORY;
     pe_cumulants k = {0, 0, 0};
     pe_nodes_cumulants(&nodes, 1.0, lambda, &k);
     double *w = nodes.d; /* the defects are no longer needed */
@@ -320,17 +372,19 @@ int pe_line_set_weights(pe_line *ln, const double *e_re, const double *e_im) {
 static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, strip *strips) {
     double lambda = ln->lambda, v = ladder->gaussian_variance, scale = 0.0, rotated = 0.0;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
-    for (size_t i = 0; i < ladder->n_groups; i++) {
+    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives) {
         const pe_group *g = &ladder->groups[i];
         pe_cumulants coarse = {0, 0, 0};
         pe_nodes_cumulants(&g->grid, 1.0, lambda, &coarse);
-        int status = strip_new(&strips[i], g, lambda, coarse.k0);
-        if (status) return status;
-        double h = strip_spacing(&strips[i], g->n, 0.0), z_lo = strips[i].z_lo;
-        double count = (strips[i].z_hi - z_lo) / h;
-        if (!(count < MAX_NODES_Z)) return PE_TOO_COSTLY;
+        for (size_t j = 0; j < g->alternatives; j++) {
+            int status = strip_new(&strips[i + j], &g[j], lambda, coarse.k0);
+            if (status) return status;
+        }
+        pe_span windows[PE_ALTERNATIVES];
+        double count;
+        if (!strip_windows(g, &strips[i], 0.0, windows, &count)) return PE_TOO_COSTLY;
         pe_nodes nodes;
-        if (pe_nodes_new(&nodes, g, z_lo, h, (size_t)count + 1)) return PE_NO_MEMORY;
+        if (pe_nodes_new(&nodes, g, windows)) return PE_NO_MEMORY;
         pe_nodes_cumulants(&nodes, g->n, lambda, &k);
         pe_nodes_free(&nodes);
         scale += fabs(g->n * coarse.k0);
@@ -350,7 +404,8 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, strip *strips) {
 static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *strips,
                             double **e_re, double **e_im) {
     double budget = ladder->cost_limit, v = ladder->gaussian_variance, steps = 0.0;
-    for (size_t i = 0; i < ladder->n_groups; i++) steps += ladder->groups[i].n;
+    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives)
+        steps += ladder->groups[i].n;
     double first = 9.0 / (ln->sd * ln->ht);
     if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
     size_t done = 0, cap = (size_t)first + 16;
@@ -374,7 +429,7 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *s
         double top = done ? -INFINITY : 0.0;
         for (size_t i = done - done / 3; i < done; i++) top = fmax(top, re[i]);
         int decayed = steps * exp(top) < 1.0, status = PE_OK;
-        for (size_t i = 0; i < ladder->n_groups && !status; i++)
+        for (size_t i = 0; i < ladder->n_groups && !status; i += ladder->groups[i].alternatives)
             status = group_exponents(&ladder->groups[i], ln->lambda, &strips[i], ln->ht, done, cap,
                                      decayed, re, im, singles, &budget);
         for (size_t i = done; i < cap && !status; i++)
@@ -505,12 +560,12 @@ static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, c
     if (cut > -INFINITY) {
         /* Removing large z takes at most the mass of the cut from the tail on their side (under B,
          * where the pair is reversed, also at most e^c of it), and at most that share of the other
-         * tail and of a profile that falls as z grows. */
-        int rev = ladder->reversed;
-        double cut_b = rev ? cut + fmin(c, 0.0) : cut;
-        error[1] += exp((l > 0.0) != rev ? cut - log_a : cut);
-        error[2] += exp((l > 1.0) != rev ? cut_b - log_b : cut);
-        error[3] += exp(rev ? cut - log_h : cut);
+         * tail and of a profile that falls as z grows.  Cut at both ends, every tail loses. */
+        int rev = ladder->reversed, both = ladder->both_ends;
+        double cut_b = rev && !both ? cut + fmin(c, 0.0) : cut;
+        error[1] += exp(both || (l > 0.0) != rev ? cut - log_a : cut);
+        error[2] += exp(both || (l > 1.0) != rev ? cut_b - log_b : cut);
+        error[3] += exp(both || rev ? cut - log_h : cut);
     }
     row->density_log = base + log(fabs(s[0]));
     set_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_a,

@@ -18,6 +18,7 @@ class _Lib:
     PE_B_ABOVE: int
     PE_B_BELOW: int
     PE_FUNCTIONALS: int
+    PE_ALTERNATIVES: int
     PE_NO_MEMORY: int
     PE_OK: int
     PE_ADD: int
@@ -58,6 +59,17 @@ class _Lib:
         is_reversed: bool,
         cost_limit: float,
         out: Any,
+        /,
+    ) -> int: ...
+    def pe_pair_add_mixtures(
+        self,
+        pair: Any,
+        steps: float,
+        alternatives: int,
+        log_share: Any,
+        sizes: Any,
+        shift: Any,
+        weight: Any,
         /,
     ) -> int: ...
     def pe_pair_free(self, pair: Any, /) -> None: ...

@@ -1,8 +1,4 @@
-"""Poisson-subsampled Gaussian steps: questions answered from the rows of the engines.
-
-For an ordered pair (A, B) with loss S = log dB/dA: T(A, B)(α) = B(S <= c) at A(S > c) = α, and the
-profile H_{e^ε}(A‖B) = E_A max(0, 1 - e^{S+ε}).  Laws here have no atoms, so no test is randomised.
-"""
+"""Poisson-subsampled Gaussian steps: questions answered from the rows of the engines."""
 
 from __future__ import annotations
 
@@ -15,22 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine._core import ffi, lib
-from pyengine.answers import Answer, ErrorCurve
+from pyengine.answers import ErrorCurve
 from pyengine.caches import Epoch
-from pyengine.curves import OneOrder, larger, taken
-from pyengine.engines.rows import (
-    A_ABOVE,
-    A_BELOW,
-    B_BELOW,
-    ERRORS,
-    PROFILE,
-    FloatArray,
-    Limits,
-    array,
-)
+from pyengine.engines.row_questions import HALF_ULP, RowQuestions, Triple
+from pyengine.engines.rows import FloatArray, Limits, Rows
 from pyengine.engines.solver import Solver, solver
-from pyengine.errors import AccuracyError
 from pyengine.laws.base import PoissonSampledLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.pairs import GaussianPair
@@ -38,22 +23,13 @@ from pyengine.pairs import GaussianPair
 if TYPE_CHECKING:
     from pyengine.engines.lattice.uncomposed import Uncomposed
 
-__all__ = ["GaussianOneOrder", "GaussianPairQuestions", "GaussianQuestions"]
+__all__ = ["GaussianPairQuestions"]
 
-HALF_ULP = 2.0**-53
 TELLING = 0.15  # noise from which on a step no longer shows a record for certain
-ORDER, ORDER_TINY = 1.0 + 1e-9, 1e-300  # what rounding may do to two profiles that agree
-TRIPLE, PAIR_OF_TRIPLES = ffi.typeof("double[3]"), ffi.typeof("double[6]")
-# A value between its bounds; the array methods below give it for many, with the same bits.
-Triple = tuple[float, float, float]
 
 
-class GaussianPairQuestions:
-    """Questions on one ordered pair; ``method`` names an engine or is "auto".
-
-    The methods ``one_…`` answer for a float without arrays; they return None where the arrays must
-    be asked: at the ends of the domain, and where the first engine is not good enough.
-    """
+class GaussianPairQuestions(RowQuestions):
+    """Questions on one ordered pair; ``method`` names an engine or is "auto"."""
 
     def __init__(
         self,
@@ -63,6 +39,7 @@ class GaussianPairQuestions:
         wanted: str | None = None,
     ) -> None:
         self.pair = pair
+        self.is_trivial = pair.is_trivial
         self._wanted = wanted  # "beta" or "gamma" where only one error is to be narrow
         self.method = method
         # contours belong to the cache alone: what it drops is to be freed
@@ -84,169 +61,41 @@ class GaussianPairQuestions:
 
         The engines' laws are then so wide that a composition takes minutes.
         """
-        if self.method != "auto" or self.pair.is_trivial or min(self.pair.noise) > TELLING:
+        if self.method != "auto" or self.is_trivial or min(self.pair.noise) > TELLING:
             return None
         from pyengine.engines.lattice.uncomposed import Uncomposed
 
         return Uncomposed(_laws_of(self.pair), 2.0 * self._limits.ordinary, self._wanted)
 
-    @property
+    def _at(self, functional: int, c: FloatArray) -> Rows:
+        return self._solver().at(functional, c, self.method, self._limits)
+
+    def _solve(self, functional: int, log_target: FloatArray) -> Rows:
+        return self._solver().solve(functional, log_target, self.method, self._limits)
+
+    def _row(self, functional: int, x: float, *, by_value: bool) -> Any:
+        epoch, kept = self._kept  # as `_solver`, in line: floats come this way
+        found = kept()
+        if found is None or epoch is not Epoch.current:
+            found = self._solver()
+        return found.one(functional, x, self.method, self._limits, by_value=by_value)
+
+    def _memo(self) -> dict[Any, Any]:
+        memo: dict[Any, Any] = self._solver().memo.setdefault((self.method, self._limits), {})
+        return memo
+
+    @cached_property
     def is_telling(self) -> bool:
         """Whether there may be answers without an engine."""
         return self._uncomposed is not None
 
-    def told_apart(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]] | None:
-        """Where β is next to nothing, which makes it that of every hull with this curve.
-
-        None where no answer can be had without an engine.
-        """
-        if self._uncomposed is None:
-            return None
-        found, rest = self._uncomposed.trade_off(alpha)
-        return found, ~rest & (found.beta.lower == 0.0) & (alpha < 1.0) & (alpha > 0.0)
+    def _simple(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]] | None:
+        return None if self._uncomposed is None else self._uncomposed.trade_off(alpha)
 
     @cached_property
-    def _ends(self) -> Triple:
+    def ends(self) -> Triple:
         """The largest ε of all, between its bounds."""
-        return (0.0, 0.0, 0.0) if self.pair.is_trivial else largest_epsilon(self.pair)
-
-    @property
-    def _largest(self) -> float:
-        return self._ends[0]
-
-    def _beyond(self, epsilon: float) -> Triple:
-        """δ from the largest ε on: 0, or within its rounding what one of a smaller ε may leave."""
-        return 0.0, 0.0, max(self._ends[2] - epsilon, 0.0) if epsilon < math.inf else 0.0
-
-    def _without_engine(self, value: FloatArray) -> Answer:
-        """Values at the ends of the domain; rounded, or placed by an estimate, unless trivial."""
-        answer = Answer.exact(value)
-        answer.certified[:] = self.pair.is_trivial
-        return answer
-
-    def _at_zero(self) -> float:
-        memo = self._solver().memo
-        key = "at zero", self.method, self._limits
-        if key not in memo:
-            memo[key] = float(self.profile(np.zeros(1)).value[0])
-        return float(memo[key])
-
-    def tangent(self) -> tuple[float, float, float, float, str]:
-        """Total variation with its error, the point (a, b) of slope -1, the engine."""
-        memo = self._solver().memo
-        key = "tangent", self.method, self._limits
-        if key not in memo:
-            table, names = self._solver().at(PROFILE, np.zeros(1), self.method, self._limits)
-            distance = math.exp(table[0, 2 + PROFILE])  # a + b = 1 - distance
-            error = distance * float(table[0, ERRORS + PROFILE]) + 4.0 * HALF_ULP
-            a, b = (math.exp(min(table[0, 2 + side], 0.0)) for side in (A_ABOVE, B_BELOW))
-            memo[key] = distance, error, a, b, str(names[0])
-        found: tuple[float, float, float, float, str] = memo[key]
-        return found
-
-    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
-        """T(A, B) at α in [0, 1]."""
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        c = np.where(alpha == 0.0, math.inf, np.where(alpha == 1.0, -math.inf, 0.0))
-        if self.pair.is_trivial:
-            return ErrorCurve(beta, gamma, c)
-        open_ = np.ones(alpha.size, dtype=np.bool_)
-        if self._uncomposed is not None:
-            simple, open_ = self._uncomposed.trade_off(alpha)
-            for answer, found in ((beta, simple.beta), (gamma, simple.gamma)):
-                answer.put(~open_, taken(found, ~open_))
-                answer.certified[~open_] = False  # the rates of this pair are rounded to doubles
-            c = np.where(open_, c, simple.c)
-        for functional in (A_ABOVE, A_BELOW):
-            if functional == A_ABOVE:
-                chosen = open_ & (alpha > 0.0) & (alpha <= 0.5)
-            else:
-                chosen = open_ & (alpha > 0.5) & (alpha < 1.0)
-            if not chosen.any():
-                continue
-            level = alpha[chosen]
-            tail, out = np.empty(level.size), np.empty((level.size, 6))
-            lib.pe_log_tails(level.size, array(level), array(tail, writable=True))
-            table, names = self._solver().solve(functional, tail, self.method, self._limits)
-            lib.pe_trade_off_answers(
-                level.size, array(level), array(table), array(out, writable=True)
-            )
-            c[chosen] = table[:, 0]
-            beta.put(chosen, _answer(out[:, :3], names))
-            gamma.put(chosen, _answer(out[:, 3:], names))
-        return ErrorCurve(beta, gamma, c)
-
-    def one_trade_off(self, alpha: float) -> tuple[Any, float] | None:
-        """The triples of β and of γ at α, as an array of the C core, and the threshold."""
-        if not 0.0 < alpha < 1.0 or self.pair.is_trivial or self._uncomposed is not None:
-            return None
-        functional = A_ABOVE if alpha <= 0.5 else A_BELOW
-        tail = lib.pe_log_tail(alpha)
-        row = self._solver().one(functional, tail, self.method, self._limits, by_value=True)
-        if row is None:
-            return None
-        out = ffi.new(PAIR_OF_TRIPLES)
-        lib.pe_trade_off_answers(1, (alpha,), row, out)
-        return out, row[0]
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """H_{e^ε}(A‖B) at ε >= 0."""
-        answer = self._without_engine(np.zeros(epsilon.size))
-        chosen = epsilon < self._largest
-        for i in np.flatnonzero(~chosen & (epsilon < self._ends[2])):
-            answer.upper[i] = self._beyond(float(epsilon[i]))[2]
-        if not chosen.any():
-            return answer
-        table, names = self._solver().at(PROFILE, -epsilon[chosen], self.method, self._limits)
-        out = np.empty((len(table), 3))
-        lib.pe_profile_answers(len(table), array(table), array(out, writable=True))
-        answer.put(chosen, _answer(out, names))
-        return answer
-
-    def one_profile(self, epsilon: float) -> Triple | None:
-        """δ between its bounds at ε."""
-        if not 0.0 <= epsilon < self._largest:
-            return self._beyond(epsilon) if epsilon >= self._largest else None
-        row = self._solver().one(PROFILE, -epsilon, self.method, self._limits, by_value=False)
-        if row is None:
-            return None
-        out = ffi.new(TRIPLE)
-        lib.pe_profile_answers(1, row, out)
-        return out[0], out[1], out[2]
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        answer = self._without_engine(np.full(delta.size, self._largest))
-        answer.lower[:], answer.upper[:] = self._ends[1:]
-        chosen = delta > 0.0
-        if self.pair.is_trivial or not chosen.any():
-            return answer
-        nothing = delta >= self._at_zero()
-        answer.put(nothing, self._without_engine(np.zeros(int(nothing.sum()))))
-        chosen &= ~nothing
-        if chosen.any():
-            level = delta[chosen]
-            target, out = np.empty(level.size), np.empty((level.size, 3))
-            lib.pe_natural_logs(level.size, array(level), array(target, writable=True))
-            table, names = self._solver().solve(PROFILE, target, self.method, self._limits)
-            lib.pe_epsilon_answers(level.size, array(table), array(out, writable=True))
-            answer.put(chosen, _answer(out, names))
-        return answer
-
-    def one_epsilon(self, delta: float) -> Triple | None:
-        """ε between its bounds at δ."""
-        if not 0.0 < delta < 1.0 or self.pair.is_trivial:
-            return None
-        if delta >= self._at_zero():
-            return 0.0, 0.0, 0.0
-        row = self._solver().one(
-            PROFILE, lib.pe_natural_log(delta), self.method, self._limits, by_value=True
-        )
-        if row is None:
-            return None
-        out = ffi.new(TRIPLE)
-        lib.pe_epsilon_answers(1, row, out)
-        return out[0], out[1], out[2]
+        return (0.0, 0.0, 0.0) if self.is_trivial else largest_epsilon(self.pair)
 
 
 def _laws_of(pair: GaussianPair) -> tuple[tuple[StepLaw, int], ...]:
@@ -261,32 +110,6 @@ def _laws_of(pair: GaussianPair) -> tuple[tuple[StepLaw, int], ...]:
     return tuple(laws)
 
 
-class GaussianOneOrder(OneOrder):
-    """One order of a Gaussian pair, with a short way for floats."""
-
-    def __init__(self, pair: GaussianPairQuestions) -> None:
-        super().__init__(pair)
-        self._gaussian = pair
-
-    def one(self, name: str, x: float) -> Triple | None:
-        """Value of a public function between its bounds, with the bits that arrays get."""
-        if name == "delta":
-            return self._gaussian.one_profile(x)
-        if name == "epsilon":
-            return self._gaussian.one_epsilon(x)
-        found = self._gaussian.one_trade_off(x)
-        return None if found is None else _side(name, found[0])
-
-
-def _answer(triples: FloatArray, names: npt.NDArray[np.str_]) -> Answer:
-    return Answer(triples[:, 0], triples[:, 1], triples[:, 2], names)
-
-
-def _side(name: str, out: Any) -> Triple:
-    """β or γ of both triples."""
-    return (out[0], out[1], out[2]) if name == "trade_off" else (out[3], out[4], out[5])
-
-
 def largest_epsilon(pair: GaussianPair) -> Triple:
     """The ε at which the profile vanishes, between bounds: the loss of A against B is at most this.
 
@@ -299,123 +122,3 @@ def largest_epsilon(pair: GaussianPair) -> Triple:
     off = math.fsum(n * p / (1.0 - p) for p, n in rows) * HALF_ULP + 8.0 * HALF_ULP * value
     off *= 1.0 + 4.0 * HALF_ULP * len(rows)
     return value, max(value - off, 0.0), value + off
-
-
-class GaussianQuestions:
-    """Questions on both orders of the pair: adjacency ``add_remove``."""
-
-    def __init__(self, add: GaussianPairQuestions, remove: GaussianPairQuestions) -> None:
-        self._add, self._remove = add, remove
-
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """Lower convex hull of T_add and T_remove (Definition F.1 of Dong, Roth and Su 2022).
-
-        The hull's conjugate is the larger of both profiles.  Where the profile of ``remove`` is the
-        larger one at every ε > 0, the hull is T_add left of its point (a, b) of slope -1, the line
-        α + β = a + b up to the mirror image (b, a), and T_remove, the mirror image of T_add, from
-        there.  That order of the profiles is checked at each answer's own slope.
-        """
-        add, remove = self._add, self._remove
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        if add.pair.is_trivial:
-            return beta, gamma
-        apart = np.zeros(alpha.size, dtype=np.bool_)
-        for questions in (add, remove):
-            told = questions.told_apart(alpha)
-            if told is not None:
-                found, new = told[0], told[1] & ~apart
-                for answer, own in ((beta, found.beta), (gamma, found.gamma)):
-                    answer.put(new, taken(own, new))
-                    answer.certified[new] = False
-                apart |= new
-        if not apart.all():
-            for answer, rest in zip((beta, gamma), self._hull(alpha[~apart]), strict=True):
-                answer.put(~apart, rest)
-        return beta, gamma
-
-    def _hull(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """The same where neither curve is next to nothing."""
-        add, remove = self._add, self._remove
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        distance, error, a, b, name = self._add.tangent()
-        line = (alpha > a) & (alpha < b)
-        if line.any():
-            errors, engine = np.full(int(line.sum()), error), np.full(int(line.sum()), name)
-            beta.put(line, Answer.around((1.0 - distance) - alpha[line], errors, engine))
-            gamma.put(line, Answer.around(distance + alpha[line], errors, engine))
-        for questions, other, chosen in (
-            (add, remove, (alpha <= a) & ~line),
-            (remove, add, (alpha > a) & ~line),
-        ):
-            if not chosen.any():
-                continue
-            curve = questions.trade_off(alpha[chosen])
-            beta.put(chosen, curve.beta)
-            gamma.put(chosen, curve.gamma)
-            _check_order(questions, other, curve.c)
-        return beta, gamma
-
-    def one(self, name: str, x: float) -> Triple | None:
-        """Value of a public function between its bounds, with the bits that arrays get."""
-        add, remove = self._add, self._remove
-        if name == "delta":
-            first, second = remove.one_profile(x), add.one_profile(x)
-        elif name == "epsilon":
-            first, second = remove.one_epsilon(x), add.one_epsilon(x)
-        else:
-            return self._one_trade_off(name, x)
-        if first is None or second is None:
-            return None
-        return max(first[0], second[0]), max(first[1], second[1]), max(first[2], second[2])
-
-    def _one_trade_off(self, name: str, alpha: float) -> Triple | None:
-        if not 0.0 < alpha < 1.0 or self._add.pair.is_trivial:
-            return None
-        if self._add.is_telling:  # arrays know more
-            return None
-        distance, error, a, b, _ = self._add.tangent()
-        if a < alpha < b:
-            value = (1.0 - distance) - alpha if name == "trade_off" else distance + alpha
-            return value, value - error, value + error
-        pair, other = (self._add, self._remove) if alpha <= a else (self._remove, self._add)
-        found = pair.one_trade_off(alpha)
-        if found is None:
-            return None
-        out, c = found
-        first, second = (other, pair) if c >= 0.0 else (pair, other)
-        own, rest = first.one_profile(abs(c)), second.one_profile(abs(c))
-        if own is None or rest is None or rest[0] > own[0] * ORDER + ORDER_TINY:
-            return None
-        return _side(name, out)
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
-        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which both profiles are <= δ."""
-        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
-
-
-def _check_order(pair: GaussianPairQuestions, other: GaussianPairQuestions, c: FloatArray) -> None:
-    """Raise if the tangent of slope -e^c to one curve cuts the other one.
-
-    The tangent's intercept is 1 - H_{e^c}(B‖A); for c < 0 the comparison is the same as the one of
-    the exchanged laws at -c.
-    """
-    inner = c[np.isfinite(c)]
-    if not inner.size:
-        return
-    size = np.abs(inner)
-    own = np.empty(inner.size)
-    rest = np.empty(inner.size)
-    for mask, first, second in ((inner >= 0, other, pair), (inner < 0, pair, other)):
-        if mask.any():
-            own[mask] = first.profile(size[mask]).value
-            rest[mask] = second.profile(size[mask]).value
-    bad = rest > own * ORDER + ORDER_TINY
-    if bad.any():
-        raise AccuracyError(
-            "the profiles of adjacency 'add' and 'remove' cross near epsilon "
-            f"{float(size[bad][0]):.6g}; ask for each adjacency apart"
-        )

@@ -146,6 +146,10 @@ class Engine:
         """Why it does not support a problem, with advice, for those who name it."""
         return AccuracyError(f"method={problem.method!r} cannot answer for {problem.mechanism}")
 
+    def prover(self) -> Engine | None:
+        """The engine that proves bounds of what this one estimates; None where none is asked."""
+        return None
+
     def questions(self, problem: Problem) -> Questions | None:
         """What answers for the adjacency as a whole; None if that is made from its pairs."""
         del problem

@@ -12,8 +12,10 @@ from pyengine.curves import BothOrders, NothingReleased, OneOrder, Substitution
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.closed_form import ClosedForm, ClosedFormPair, closed_form_step
 from pyengine.engines.enclosed import EnclosedQuestions
-from pyengine.engines.gaussian import GaussianOneOrder, GaussianPairQuestions, GaussianQuestions
+from pyengine.engines.gaussian import GaussianPairQuestions
 from pyengine.engines.problem import Engine, Problem
+from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
+from pyengine.engines.smooth import SmoothBothOrders, SmoothPairQuestions, smooth_pair
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words
 from pyengine.pairs import enclosing_pairs
@@ -128,6 +130,9 @@ class _Gaussian(Engine):
     def supports(self, problem: Problem) -> bool:
         return problem.gaussian is not None
 
+    def prover(self) -> Engine:
+        return _Certified(self)
+
     def refusal(self, problem: Problem) -> Exception:
         return AccuracyError(
             f"method={problem.method!r} answers for Gaussian noise, plain, on a Poisson sample or "
@@ -136,14 +141,47 @@ class _Gaussian(Engine):
 
     def questions(self, problem: Problem) -> Questions:
         if problem.adjacency != "add_remove":
-            return GaussianOneOrder(self.pair(problem))
-        return GaussianQuestions(self.pair(problem), self.pair(problem.ordered("remove")))
+            return OneOrderOfRows(self.pair(problem))
+        return BothOrdersOfRows(self.pair(problem), self.pair(problem.ordered("remove")))
 
     def pair(self, problem: Problem) -> GaussianPairQuestions:
         assert problem.gaussian is not None
         return GaussianPairQuestions(
             problem.gaussian, problem.method, problem.tolerance, problem.wanted
         )
+
+
+class _Smooth(Engine):
+    """Steps whose sides are mixtures of normals: the spectral engine, else the lattice."""
+
+    name = "spectral"
+    methods = ("auto",)
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.is_relaxed or problem.given is not None:
+            return False
+        return smooth_pair(problem.laws) is not None
+
+    def prover(self) -> Engine:
+        return _Lattice()
+
+    def refusal(self, problem: Problem) -> Exception:
+        return AccuracyError(
+            f"method={problem.method!r} answers for several Gaussian steps, their mixtures and "
+            "samples of them; ask method='auto'"
+        )
+
+    def questions(self, problem: Problem) -> Questions | None:
+        if problem.adjacency != "add_remove":
+            return None if problem.attained else OneOrderOfRows(self.pair(problem))
+        return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
+
+    def pair(self, problem: Problem) -> SmoothPairQuestions:
+        pair = smooth_pair(problem.laws)
+        assert pair is not None
+        lattice = _Lattice()
+        otherwise = (lambda: lattice.pair(problem)) if problem.method == "auto" else None
+        return SmoothPairQuestions(pair, problem.tolerance, otherwise)
 
 
 class _Certified(Engine):
@@ -279,6 +317,7 @@ ENGINES: tuple[Engine, ...] = (
     _NothingReleased(),
     _RelaxedClosedForm(),
     _Gaussian(),
+    _Smooth(),
     _Certified(),
     _Exact(),
     _Lattice(),
@@ -370,9 +409,10 @@ def questions(
     model = threat_model_of(threat_model)
     problem = Problem(mechanism, adjacency, method, model, tolerance, wanted)
     engine = _chosen(problem)
-    if proven and method == "auto" and isinstance(engine, _Gaussian):
+    prover = engine.prover() if proven and method == "auto" else None
+    if prover is not None:
         quick = _asked_of(engine, problem)
-        return EnclosedQuestions(quick, lambda: _asked_of(_Certified(engine), problem))
+        return EnclosedQuestions(quick, lambda: _asked_of(prover, problem))
     return _asked_of(engine, problem)
 
 

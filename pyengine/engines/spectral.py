@@ -11,6 +11,7 @@ from typing import Any
 
 from pyengine._core import ffi, lib
 from pyengine.engines.rows import ROW, FloatArray, call_kernel
+from pyengine.laws.normals import Alternatives
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
 
@@ -20,11 +21,21 @@ COST_LIMIT = 3e7  # node evaluations of one contour: about 0.1 s
 
 
 class Spectral:
-    """Spectral engine on one pair; its contours are kept for later questions."""
+    """Spectral engine on one pair; its contours are kept for later questions.
+
+    Parameters
+    ----------
+    pair : GaussianPair
+        Plain and Poisson-sampled Gaussian steps.
+    mixtures : tuple of (Alternatives, int)
+        Further steps, whose sides are mixtures of normals, and their numbers.
+    """
 
     name = "spectral"
 
-    def __init__(self, pair: GaussianPair) -> None:
+    def __init__(
+        self, pair: GaussianPair, mixtures: tuple[tuple[Alternatives, int], ...] = ()
+    ) -> None:
         out = ffi.new("pe_pair **")
         status = lib.pe_pair_new(
             len(pair.steps),
@@ -37,8 +48,24 @@ class Spectral:
         )
         self._pair = ffi.gc(out[0], lib.pe_pair_free)
         finished(status, "the spectral engine")
+        for pairs, number in mixtures:
+            self._add(pairs, number)
         self._lock = threading.Lock()
         self._bytes = 0
+
+    def _add(self, pairs: Alternatives, number: int) -> None:
+        """Add steps whose sides are mixtures of normals."""
+        sides = [side for pair in pairs for side in (pair.a, pair.b)]
+        status = lib.pe_pair_add_mixtures(
+            self._pair,
+            float(number),
+            len(pairs),
+            [pair.log_share for pair in pairs],
+            [len(side.shifts) for side in sides],
+            [shift for side in sides for shift in side.shifts],
+            [weight for side in sides for weight in side.weights],
+        )
+        finished(status, "the spectral engine")
 
     def bytes(self) -> int:
         """Memory of the contours that are kept; what it was before while they are at work."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
+from pyengine.laws.normals import Alternatives, sampled, swapped
 from pyengine.pairs import CONTEXT, as_decimal, log_of_rest
 
 __all__ = [
@@ -122,6 +123,9 @@ class StepLaw(Protocol):
         A hint for the choice of grids: rounding of it costs accuracy, not soundness.
         """
 
+    def mixtures(self) -> Alternatives | None:
+        """The sides as mixtures of normals; None for other laws."""
+
 
 @dataclass(frozen=True)
 class Law:
@@ -150,6 +154,10 @@ class Law:
 
     def spacing(self) -> tuple[float, float] | None:
         """None: the losses lie on no lattice."""
+        return None
+
+    def mixtures(self) -> Alternatives | None:
+        """None: no mixtures of normals."""
         return None
 
 
@@ -202,6 +210,10 @@ class ReversedLaw:
         found = self.law.spacing()
         return None if found is None else (-found[0], found[1])
 
+    def mixtures(self) -> Alternatives | None:
+        """Those of the pair, exchanged."""
+        return swapped(self.law.mixtures())
+
 
 # Map: the dominating pair of Poisson sampling, add and remove | test_laws | theory/adjacency
 @dataclass(frozen=True)
@@ -252,6 +264,11 @@ class PoissonSampledLaw(Law):
         """No mass of A alone, p times that of B."""
         alone = self.law.infinite()[1]
         return 0.0, positive(float(self.probability) * alone, alone > 0.0)
+
+    def mixtures(self) -> Alternatives | None:
+        """A itself and its mixture with B."""
+        share = share_of(self.probability)
+        return sampled(self.law.mixtures(), share.p, share.rest)
 
     def cells(self, edges: FloatArray) -> Cells:
         """Inner cells at the losses that map to the edges.

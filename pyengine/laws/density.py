@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pyengine._extras import needed
 from pyengine.laws.base import UNIT, Cells, largest_finite
 from pyengine.laws.finite import FiniteLaw, grouped
+from pyengine.laws.normals import Alternatives
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
 from pyengine.special import ndtr
 
@@ -331,6 +332,10 @@ class DensityLaw:
     def infinite(self) -> tuple[float, float]:
         """Mass of A where B has none, and of B where A has none."""
         return self._infinite
+
+    def mixtures(self) -> Alternatives | None:
+        """None: no mixtures of normals."""
+        return None
 
     def spacing(self) -> tuple[float, float] | None:
         """None: the losses lie on no lattice."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from pyengine.laws.base import Cells, largest_finite, positive, sampled_loss, share_of
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
+from pyengine.laws.normals import Alternatives
 
 __all__ = ["ROUNDED", "UNIT", "FiniteLaw", "grouped", "log_fraction"]
 
@@ -264,6 +265,10 @@ class FiniteLaw:
         off = error * np.expm1(np.minimum(width, 1.0)) + 1.01 * ROUNDED * largest
         off += 1.01 * self.loss_error + UNIT * np.minimum(width, 1.0)
         return np.where(width < 0.5, found, plain), np.where(width < 0.5, off, error)
+
+    def mixtures(self) -> Alternatives | None:
+        """None: no mixtures of normals."""
+        return None
 
     def spacing(self) -> tuple[float, float] | None:
         """Offset and spacing of a lattice that holds every loss; None unless there is one."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.laws.base import UNIT, Cells, FloatArray, Law
+from pyengine.laws.normals import STANDARD, Alternatives, MixturePair, Normals
 
 __all__ = ["GaussianLaw"]
 
@@ -34,6 +35,11 @@ class GaussianLaw(Law):
     def infinite(self) -> tuple[float, float]:
         """No infinite losses."""
         return 0.0, 0.0
+
+    def mixtures(self) -> Alternatives | None:
+        """One normal each."""
+        shifted = Normals((1.0 / self.noise_multiplier,), (1.0,))
+        return (MixturePair(STANDARD, shifted),)
 
     def cells(self, edges: FloatArray) -> Cells:
         """Normal masses between z = L/μ + μ/2.

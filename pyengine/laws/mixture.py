@@ -9,6 +9,7 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.laws.base import LIBM, UNIT, Cells, FloatArray, Law
+from pyengine.laws.normals import STANDARD, Alternatives, MixturePair, Normals
 
 __all__ = ["GaussianMixtureLaw"]
 
@@ -45,6 +46,10 @@ class GaussianMixtureLaw(Law):
     def infinite(self) -> tuple[float, float]:
         """No infinite losses."""
         return 0.0, 0.0
+
+    def mixtures(self) -> Alternatives | None:
+        """A standard normal and the mixture."""
+        return (MixturePair(STANDARD, Normals(self.shifts, self.weights)),)
 
     def _loss(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return L(z) and a bound on its error, that of the shifts and weights included."""

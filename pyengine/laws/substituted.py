@@ -20,6 +20,7 @@ from pyengine._core import ffi, lib
 from pyengine.laws.base import UNIT, Cells, FloatArray, Law, StepLaw, sampled_loss, share_of
 from pyengine.laws.fine import Fine
 from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.normals import Alternatives, MixturePair, Normals
 
 __all__ = ["SplicedLaw", "SubstitutedGaussian", "SubstitutedLaplace", "spliced"]
 
@@ -63,6 +64,13 @@ class SubstitutedGaussian(Law):
     def infinite(self) -> tuple[float, float]:
         """No infinite losses."""
         return 0.0, 0.0
+
+    def mixtures(self) -> Alternatives | None:
+        """Two normals each, of which one is shared."""
+        mu, share = 1.0 / self.noise_multiplier, share_of(self.probability)
+        a = Normals((-mu, 0.0), (share.p, share.rest))
+        b = Normals((0.0, mu), (share.rest, share.p))
+        return (MixturePair(a, b),)
 
     def cells(self, edges: FloatArray) -> Cells:
         """Mixtures of normal masses between y(L), where A is shifted by -μ and B by μ.

@@ -17,7 +17,7 @@ case is the one above, dominates.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -25,6 +25,7 @@ import numpy as np
 
 from pyengine.caches import kept
 from pyengine.laws.base import LIBM, UNIT, Cells, FloatArray, Law, StepLaw
+from pyengine.laws.normals import Alternatives, MixturePair
 from pyengine.pairs import CONTEXT, as_decimal
 
 __all__ = ["RevealedMixtureLaw", "Truncation", "truncation"]
@@ -191,6 +192,16 @@ class RevealedMixtureLaw(Law):
         parts = self.first.infinite(), self.second.infinite()
         below, above = (shares[0] * parts[0][i] + shares[1] * parts[1][i] for i in (0, 1))
         return below, above
+
+    def mixtures(self) -> Alternatives | None:
+        """Those of both pairs with their probabilities."""
+        found: list[MixturePair] = []
+        for law, log_share in ((self.first, self.log_first), (self.second, self.log_second)):
+            pairs = law.mixtures()
+            if pairs is None:
+                return None
+            found += (replace(pair, log_share=pair.log_share + log_share) for pair in pairs)
+        return tuple(found)
 
     def cells(self, edges: FloatArray) -> Cells:
         """Sums of the cells of both pairs.

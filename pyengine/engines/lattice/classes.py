@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyengine.laws.base import Cells, FloatArray, StepLaw
+from pyengine.laws.normals import Alternatives
 
 __all__ = ["RestrictedLaw", "whole_of"]
 
@@ -49,6 +50,10 @@ class RestrictedLaw:
     def infinite(self) -> tuple[float, float]:
         """None: masses at infinite losses belong to no interval."""
         return 0.0, 0.0
+
+    def mixtures(self) -> Alternatives | None:
+        """None: a part of a mixture is none."""
+        return None
 
     def spacing(self) -> tuple[float, float] | None:
         """Lattice of the whole."""

@@ -1,0 +1,107 @@
+#include "normals.h"
+
+#include <math.h>
+
+static double exponent(const pe_normals *s, size_t j, double z) {
+    return s->shift[j] * (z - 0.5 * s->shift[j]);
+}
+
+/* sum of the weights times e^exponent - 1, and whether no term is beyond a double's range */
+static double change_at(const pe_normals *s, double z, double *largest) {
+    double sum = 0.0;
+    for (size_t j = 0; j < s->n; j++) {
+        double x = exponent(s, j, z);
+        *largest = fmax(*largest, x);
+        sum += s->weight[j] * expm1(fmin(x, 700.0));
+    }
+    return sum;
+}
+
+static double log_sum_at(const pe_normals *s, double z) {
+    double top = -INFINITY, sum = 0.0;
+    for (size_t j = 0; j < s->n; j++) top = fmax(top, log(s->weight[j]) + exponent(s, j, z));
+    for (size_t j = 0; j < s->n; j++) sum += exp(log(s->weight[j]) + exponent(s, j, z) - top);
+    return top + log(sum);
+}
+
+/* log of 1 + change, where the sum itself has the digits if the change nearly cancels the 1 */
+static double log_of(const pe_normals *s, double z, double change, double largest) {
+    return change < -0.5 || largest > 600.0 ? log_sum_at(s, z) : log1p(change);
+}
+
+pe_mixed_loss pe_mixtures_at(const pe_mixtures *m, double z) {
+    double largest = -INFINITY;
+    double of_a = change_at(&m->a, z, &largest), of_b = change_at(&m->b, z, &largest);
+    pe_mixed_loss out;
+    out.log_a = log_of(&m->a, z, of_a, largest);
+    double r = (of_b - of_a) / (1.0 + of_a);
+    if (largest <= 600.0 && of_a > -0.5 && fabs(r) < 0.5) {
+        out.r = r;
+        out.l = log1p(r);
+        return out;
+    }
+    out.l = log_of(&m->b, z, of_b, largest) - out.log_a;
+    out.r = expm1(out.l);
+    return out;
+}
+
+static double range_of(const pe_normals *s) {
+    return s->shift[s->n - 1] - s->shift[0];
+}
+
+double pe_mixtures_range(const pe_mixtures *m) {
+    return fmax(range_of(&m->a), range_of(&m->b));
+}
+
+double pe_mixtures_change(const pe_mixtures *m) {
+    const pe_normals *a = &m->a, *b = &m->b;
+    double total = 0.0;
+    for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
+        double x = i < a->n ? a->shift[i] : INFINITY, y = j < b->n ? b->shift[j] : INFINITY;
+        double difference = 0.0;
+        if (x <= y) difference += a->weight[i++];
+        if (y <= x) difference -= b->weight[j++];
+        total += fabs(difference);
+    }
+    return 0.5 * total;
+}
+
+static double mean_shift(const pe_normals *s, double z) {
+    double top = -INFINITY, sum = 0.0, first = 0.0;
+    for (size_t j = 0; j < s->n; j++) top = fmax(top, log(s->weight[j]) + exponent(s, j, z));
+    for (size_t j = 0; j < s->n; j++) {
+        double share = exp(log(s->weight[j]) + exponent(s, j, z) - top);
+        sum += share;
+        first += share * s->shift[j];
+    }
+    return first / sum;
+}
+
+double pe_mixtures_slope(const pe_mixtures *m, double z) {
+    return mean_shift(&m->b, z) - mean_shift(&m->a, z);
+}
+
+/* log|s(z + iy)/s(z)| and the argument, which is continuous in y where the terms stay within a half
+ * plane: turned by the smallest shift, their arguments lie between 0 and y times the range. */
+static double moved_side(const pe_normals *s, double z, double y, double *angle) {
+    double top = -INFINITY, sum = 0.0, re = 0.0, im = 0.0, low = s->shift[0];
+    for (size_t j = 0; j < s->n; j++) top = fmax(top, log(s->weight[j]) + exponent(s, j, z));
+    for (size_t j = 0; j < s->n; j++) {
+        double share = exp(log(s->weight[j]) + exponent(s, j, z) - top);
+        double turn = (s->shift[j] - low) * y;
+        sum += share;
+        re += share * cos(turn);
+        im += share * sin(turn);
+    }
+    *angle = low * y + atan2(im, re);
+    return 0.5 * log((re * re + im * im) / (sum * sum));
+}
+
+pe_moved pe_mixtures_moved(const pe_mixtures *m, double z, double y) {
+    pe_moved out;
+    double of_a, of_b;
+    out.log_a = moved_side(&m->a, z, y, &of_a);
+    out.log_b = moved_side(&m->b, z, y, &of_b);
+    out.angle = of_b - of_a;
+    return out;
+}

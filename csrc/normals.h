@@ -1,0 +1,43 @@
+/* Pairs of mixtures of unit normals, as functions of a complex z.
+ *
+ * A has the density phi(z) a(z), a(z) = sum of weight exp(shift (z - shift/2)), and B likewise; the
+ * privacy loss is log b(z)/a(z), and is monotone in z.  Weights add up to 1.
+ */
+#ifndef PE_NORMALS_H
+#define PE_NORMALS_H
+
+#include <stddef.h>
+
+typedef struct {
+    size_t n;
+    const double *shift, *weight; /* shifts rise */
+} pe_normals;
+
+typedef struct {
+    pe_normals a, b;
+} pe_mixtures;
+
+/* The loss l, e^l - 1 without cancellation, and log a at z. */
+typedef struct {
+    double l, r, log_a;
+} pe_mixed_loss;
+
+pe_mixed_loss pe_mixtures_at(const pe_mixtures *m, double z);
+
+/* Largest distance of two shifts of one side: a and b have no zeros where |Im z| is below pi over it. */
+double pe_mixtures_range(const pe_mixtures *m);
+
+/* Half the L1 distance of both sets of weights. */
+double pe_mixtures_change(const pe_mixtures *m);
+
+/* dl/dz */
+double pe_mixtures_slope(const pe_mixtures *m, double z);
+
+/* What becomes of log|a|, log|b| and arg b/a where z moves to z + iy inside of that strip. */
+typedef struct {
+    double log_a, log_b, angle;
+} pe_moved;
+
+pe_moved pe_mixtures_moved(const pe_mixtures *m, double z, double y);
+
+#endif

@@ -1,0 +1,199 @@
+"""Steps whose sides are mixtures of normals: the spectral engine, else the lattice.
+
+Gaussian mixtures, sampled steps under substitution, truncated Poisson samples, and compositions of
+them with Gaussian steps.  Errors are estimates, except of what the lattice answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._core import lib
+from pyengine.answers import Answer, ErrorCurve, PairQuestions
+from pyengine.caches import Cache
+from pyengine.curves import BothOrders
+from pyengine.engines.row_questions import HALF_ULP, BothOrdersOfRows, RowQuestions, Triple
+from pyengine.engines.rows import FloatArray, Limits, Rows, row_errors
+from pyengine.engines.spectral import Spectral
+from pyengine.errors import AccuracyError
+from pyengine.laws.base import StepLaw
+from pyengine.laws.normals import STANDARD, Alternatives, MixturePair
+from pyengine.pairs import GaussianPair
+
+__all__ = ["SmoothBothOrders", "SmoothPair", "SmoothPairQuestions", "smooth_pair"]
+
+UNANSWERED = ""  # the engine of a row that is not accurate enough
+KEPT_BYTES = 4096  # of an engine that has answered nothing yet
+
+SmoothPair = tuple[tuple[Alternatives, int], ...]
+
+
+def smooth_pair(laws: list[tuple[StepLaw, int]]) -> SmoothPair | None:
+    """Return the sides of several steps as mixtures of normals; None where one has none."""
+    if sum(number for _, number in laws) < 2:
+        return None  # one step is an integral up to a threshold, which needs no transform
+    found = []
+    for law, number in laws:
+        pairs = law.mixtures()
+        if pairs is None or len(pairs) > lib.PE_ALTERNATIVES:
+            return None
+        found.append((pairs, number))
+    return tuple(found)
+
+
+def _sampled_gaussian(pair: MixturePair) -> tuple[float, float, bool] | None:
+    """Noise and rate of a sampled or plain Gaussian step, and whether it is reversed."""
+    for a, b, is_reversed in ((pair.a, pair.b, False), (pair.b, pair.a, True)):
+        if a != STANDARD or b.shifts[-1] <= 0.0:
+            continue
+        if len(b.shifts) == 1 or (len(b.shifts) == 2 and b.shifts[0] == 0.0):
+            return 1.0 / b.shifts[-1], b.weights[-1], is_reversed
+    return None
+
+
+class _Kept:
+    """The engine of one pair and what several questions need of it."""
+
+    def __init__(self, pair: SmoothPair) -> None:
+        rows: list[tuple[float, float, bool, int]] = []
+        mixtures: list[tuple[Alternatives, int]] = []
+        for pairs, number in pair:
+            gaussian = _sampled_gaussian(pairs[0]) if len(pairs) == 1 else None
+            if gaussian is None or (rows and rows[0][2] != gaussian[2] and gaussian[1] < 1.0):
+                mixtures.append((pairs, number))
+            else:
+                rows.append((*gaussian, number))
+        noise, probability, orders, steps = zip(*rows, strict=True) if rows else ((), (), (), ())
+        sampled = [order for order, p in zip(orders, probability, strict=True) if p < 1.0]
+        plain = GaussianPair(noise, probability, steps, reversed=any(sampled))
+        self.engine = Spectral(plain, tuple(mixtures))
+        self.memo: dict[Any, Any] = {}
+
+    def bytes(self) -> int:
+        """Memory that this and its contours take."""
+        return KEPT_BYTES + self.engine.bytes()
+
+
+_engines: Cache[_Kept] = Cache(64, lambda kept: kept.bytes(), grows=True)
+
+
+class SmoothPairQuestions(RowQuestions):
+    """Questions on one ordered pair.
+
+    Parameters
+    ----------
+    pair : SmoothPair
+        Sides of the steps.
+    tolerance : float or None
+        Relative width of the bounds; None for the engine's own limits.
+    otherwise : callable or None
+        Makes the questions that answer what this engine does not; None to refuse that.
+    """
+
+    is_trivial = False
+
+    def __init__(
+        self,
+        pair: SmoothPair,
+        tolerance: float | None,
+        otherwise: Callable[[], PairQuestions] | None,
+    ) -> None:
+        self._pair = pair
+        self._limits = Limits.of(tolerance)
+        self._otherwise = otherwise
+
+    def _kept(self) -> _Kept:
+        return _engines.get_or_make(self._pair, lambda: _Kept(self._pair))
+
+    def _judged(self, functional: int, table: FloatArray) -> Rows:
+        errors, good = row_errors(table, functional, self._limits)
+        if not good.all() and self._otherwise is None:
+            worst = float(errors[~good].max())
+            raise AccuracyError(
+                f"no answer within the error limit of {self._limits.ordinary:.3g}: estimated "
+                f"relative error {worst:.1e} with method='spectral'; method='auto' also asks the "
+                "lattice, which brackets what this engine does not resolve"
+            )
+        names = np.where(good, "spectral", UNANSWERED).astype("<U12")
+        return Rows(table, names)
+
+    def _at(self, functional: int, c: FloatArray) -> Rows:
+        return self._judged(functional, self._kept().engine.at(functional, c))
+
+    def _solve(self, functional: int, log_target: FloatArray) -> Rows:
+        return self._judged(functional, self._kept().engine.solve(functional, log_target))
+
+    def _row(self, functional: int, x: float, *, by_value: bool) -> Any:
+        row = self._kept().engine.one(functional, x, by_value)
+        return row if lib.pe_row_good(row, functional, *self._limits) else None
+
+    def _memo(self) -> dict[Any, Any]:
+        memo: dict[Any, Any] = self._kept().memo.setdefault(self._limits, {})
+        return memo
+
+    @cached_property
+    def ends(self) -> Triple:
+        """The largest ε of all, between its bounds, which count the rounding of weights."""
+        parts = [number * -min(pair.least_loss() for pair in pairs) for pairs, number in self._pair]
+        if math.inf in parts:
+            return math.inf, math.inf, math.inf
+        value = math.fsum(parts)
+        count = sum(number for _, number in self._pair)
+        off = 8.0 * HALF_ULP * (math.fsum(map(abs, parts)) + count)
+        return value, max(value - off, 0.0), value + off
+
+    def _completed(
+        self, answer: Answer, ask: Callable[[PairQuestions], Answer], weak: npt.NDArray[np.bool_]
+    ) -> Answer:
+        if weak.any():
+            assert self._otherwise is not None
+            answer.put(weak, ask(self._otherwise()))
+        return answer
+
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+        """T(A, B) at α in [0, 1]."""
+        curve = super().trade_off(alpha)
+        weak = curve.beta.engine == UNANSWERED
+        if weak.any():
+            assert self._otherwise is not None
+            other = self._otherwise().trade_off(alpha[weak])
+            curve.beta.put(weak, other.beta)
+            curve.gamma.put(weak, other.gamma)
+            curve.c[weak] = other.c
+        return curve
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0."""
+        answer = super().profile(epsilon)
+        weak = answer.engine == UNANSWERED
+        return self._completed(answer, lambda pair: pair.profile(epsilon[weak]), weak)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
+        answer = super().epsilon(delta)
+        weak = answer.engine == UNANSWERED
+        return self._completed(answer, lambda pair: pair.epsilon(delta[weak]), weak)
+
+    def tangent(self) -> tuple[float, float, float, float, str]:
+        """Total variation with its error, the point (a, b) of slope -1, the engine."""
+        found = super().tangent()
+        if found[-1] == UNANSWERED:
+            raise AccuracyError("the total variation is not known well enough")
+        return found
+
+
+class SmoothBothOrders(BothOrdersOfRows):
+    """Questions on both orders of the pair: adjacency ``add_remove``."""
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """The hull by its known shape, or where the profiles cross by a search for it."""
+        with contextlib.suppress(AccuracyError):
+            return super().trade_off(alpha)
+        return BothOrders(self._add, self._remove).trade_off(alpha)

@@ -1,0 +1,91 @@
+"""Laws whose two sides are mixtures of normals: what the spectral engine takes of a law.
+
+In units of the noise, A has the density Σ wᵢ φ(z - cᵢ) and B one of the same form; the privacy loss
+is an analytic function of z, so sums over equidistant z are as good as integrals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["STANDARD", "Alternatives", "MixturePair", "Normals", "sampled", "swapped"]
+
+
+@dataclass(frozen=True)
+class Normals:
+    """The mixture Σ wᵢ N(cᵢ, 1).
+
+    Parameters
+    ----------
+    shifts : tuple of float
+        cᵢ, increasing.
+    weights : tuple of float
+        wᵢ > 0, of sum 1 but for their rounding.
+    """
+
+    shifts: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def of(cls, terms: Iterable[tuple[float, float]]) -> Normals:
+        """Return the mixture of terms (shift, weight), those of equal shifts added up."""
+        found: dict[float, float] = {}
+        for shift, weight in terms:
+            if weight > 0.0:
+                found[shift] = found.get(shift, 0.0) + weight
+        shifts = sorted(found)
+        return cls(tuple(shifts), tuple(found[shift] for shift in shifts))
+
+
+STANDARD = Normals((0.0,), (1.0,))
+
+
+@dataclass(frozen=True)
+class MixturePair:
+    """One of the pairs of mixtures that a step may be.
+
+    Parameters
+    ----------
+    a, b : Normals
+        Both sides; log of the ratio of their densities is monotone in z.
+    log_share : float
+        Logarithm of the probability that the step is this pair, which the release reveals.
+    """
+
+    a: Normals
+    b: Normals
+    log_share: float = 0.0
+
+    def least_loss(self) -> float:
+        """Infimum of log dB/dA, which is approached at one end of z."""
+        ends = []
+        for at, sign in ((0, 1.0), (-1, -1.0)):
+            behind = sign * (self.b.shifts[at] - self.a.shifts[at])
+            ratio = math.log(self.b.weights[at]) - math.log(self.a.weights[at])
+            ends.append(ratio if behind == 0.0 else -math.inf if behind > 0.0 else math.inf)
+        return min(ends)
+
+
+Alternatives = tuple[MixturePair, ...]
+
+
+def swapped(pairs: Alternatives | None) -> Alternatives | None:
+    """Return the pairs (B, A)."""
+    if pairs is None:
+        return None
+    return tuple(MixturePair(pair.b, pair.a, pair.log_share) for pair in pairs)
+
+
+def sampled(pairs: Alternatives | None, p: float, rest: float) -> Alternatives | None:
+    """Return the pairs (A, (1 - p) A + p B); ``rest`` is 1 - p, rounded from its exact value."""
+    if pairs is None:
+        return None
+
+    def mixed(pair: MixturePair) -> Normals:
+        terms = [(c, rest * w) for c, w in zip(pair.a.shifts, pair.a.weights, strict=True)]
+        terms += [(c, p * w) for c, w in zip(pair.b.shifts, pair.b.weights, strict=True)]
+        return Normals.of(terms)
+
+    return tuple(MixturePair(pair.a, mixed(pair), pair.log_share) for pair in pairs)
