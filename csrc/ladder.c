@@ -38,11 +38,19 @@ typedef struct {
     double *block; /* shifts and weights */
 } mixed_step;
 
+/* A kind of step that is known by a table. */
+typedef struct {
+    double steps;
+    pe_table table;
+    double *block; /* losses and weights */
+} listed_step;
+
 struct pe_pair {
     size_t n;
     double *noise, *p, *steps;
-    size_t n_mixed;
+    size_t n_mixed, n_listed;
     mixed_step *mixed;
+    listed_step *listed;
     int reversed;
     double cost_limit;
     pe_ladder *levels[N_LEVELS];
@@ -96,6 +104,25 @@ int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const
     return PE_OK;
 }
 
+int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss,
+                      const double *log_weight, double t_max) {
+    if (!m) return PE_TOO_COSTLY;
+    listed_step *grown = realloc(pair->listed, (pair->n_listed + 1) * sizeof *grown);
+    if (!grown) return PE_NO_MEMORY;
+    pair->listed = grown;
+    double *block = malloc(2 * m * sizeof(double));
+    if (!block) return PE_NO_MEMORY;
+    memcpy(block, loss, m * sizeof(double));
+    memcpy(block + m, log_weight, m * sizeof(double));
+    grown[pair->n_listed++] = (listed_step){steps, {m, block, block + m, t_max}, block};
+    return PE_OK;
+}
+
+/* Steps without proofs: of mixtures and of tables. */
+static size_t unproven(const pe_pair *pair) {
+    return pair->n_mixed + pair->n_listed;
+}
+
 enum {
     PROVEN_RUNGS = 4 * (2 * PE_RUNGS + 1),
     PROVEN_LINES = PE_REACHES * (PROVEN_RUNGS + 2 * PE_NEAR),
@@ -138,7 +165,9 @@ void pe_pair_free(pe_pair *pair) {
     if (!pair) return;
     for (int i = 0; i < N_LEVELS; i++) ladder_free(pair->levels[i]);
     for (size_t i = 0; i < pair->n_mixed; i++) free(pair->mixed[i].block);
+    for (size_t i = 0; i < pair->n_listed; i++) free(pair->listed[i].block);
     free(pair->mixed);
+    free(pair->listed);
     free(pair->noise);
     free(pair);
 }
@@ -159,7 +188,9 @@ static size_t ladder_bytes(const pe_ladder *ladder) {
 }
 
 size_t pe_pair_bytes(const pe_pair *pair) {
-    size_t total = sizeof *pair + 3 * pair->n * sizeof(double);
+    size_t total = sizeof *pair + 3 * pair->n * sizeof(double) + pair->n_mixed * sizeof(mixed_step);
+    for (size_t i = 0; i < pair->n_listed; i++)
+        total += sizeof(listed_step) + 2 * pair->listed[i].table.m * sizeof(double);
     for (int i = 0; i < N_LEVELS; i++)
         if (pair->levels[i]) total += ladder_bytes(pair->levels[i]);
     return total;
@@ -225,7 +256,8 @@ static void mixed_group(pe_group *g, const cut *removed, pe_span *w) {
 static int add_grid(pe_ladder *ladder, pe_group *g, const cut *removed) {
     pe_span windows[PE_ALTERNATIVES];
     for (size_t i = 0; i < g->alternatives; i++)
-        if (g[i].law) mixed_group(&g[i], removed, &windows[i]);
+        if (g[i].table) windows[i] = (pe_span){0.0, 1.0, g[i].table->m};
+        else if (g[i].law) mixed_group(&g[i], removed, &windows[i]);
         else sampled_group(&g[i], removed, &windows[i]);
     if (pe_nodes_new(&g->grid, g, windows)) return PE_NO_MEMORY;
     for (size_t i = 0; i < g->alternatives; i++)
@@ -238,17 +270,18 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
     pe_ladder *ladder = calloc(1, sizeof *ladder);
     *out = ladder;
     if (!ladder) return PE_NO_MEMORY;
-    size_t most = pair->n + PE_ALTERNATIVES * pair->n_mixed;
+    size_t most = pair->n + PE_ALTERNATIVES * pair->n_mixed + pair->n_listed;
     ladder->groups = calloc(most + 1, sizeof *ladder->groups);
     if (!ladder->groups) return PE_NO_MEMORY;
     int whole = level == 0;
     ladder->cost_limit =
-        pair->cost_limit * (double)(pair->n + pair->n_mixed) * (whole ? FIRST_COST : 1.0);
+        pair->cost_limit * (double)(pair->n + unproven(pair)) * (whole ? FIRST_COST : 1.0);
     ladder->reversed = pair->reversed;
-    ladder->both_ends = pair->n_mixed > 0;
+    ladder->both_ends = unproven(pair) > 0;
     double total = 1.0, log_mass = LEVELS[level] - CUT;
     for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
     for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
+    for (size_t i = 0; i < pair->n_listed; i++) total += pair->listed[i].steps;
     cut removed = {whole, log_mass - log(total)};
     ladder->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
     if (ladder->both_ends) ladder->log_cut += log(2.0);
@@ -277,6 +310,14 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
             g[j].log_share = step->log_share[j];
             g[j].alternatives = step->alternatives - j;
         }
+        int status = add_grid(ladder, g, &removed);
+        if (status) return status;
+    }
+    for (size_t i = 0; i < pair->n_listed; i++) {
+        pe_group *g = &ladder->groups[ladder->n_groups];
+        g->n = pair->listed[i].steps;
+        g->table = &pair->listed[i].table;
+        g->alternatives = 1;
         int status = add_grid(ladder, g, &removed);
         if (status) return status;
     }
@@ -652,7 +693,7 @@ static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, si
 /* Only the upper end of z is cut, unless there are mixtures.  What is small there: the lower tail and the
  * profile of a reversed pair, the upper tail of the other. */
 static int guard(const pe_pair *pair, int functional) {
-    if (pair->n_mixed) return functional;
+    if (unproven(pair)) return functional;
     if (functional == PE_PROFILE) return pair->reversed ? PE_PROFILE : -1;
     return pair->reversed ? PE_A_BELOW : PE_A_ABOVE;
 }
@@ -801,8 +842,8 @@ int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, do
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * i;
         fail_row(row);
-        if (pair->n_mixed) worst = PE_TOO_COSTLY; /* there are no proofs for mixtures */
-        if (!isfinite(c[i]) || pair->n_mixed) continue;
+        if (unproven(pair)) worst = PE_TOO_COSTLY;
+        if (!isfinite(c[i]) || unproven(pair)) continue;
         status = certify_one(pair, functional, c[i], row);
         if (status) worst = status;
     }

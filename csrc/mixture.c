@@ -63,6 +63,19 @@ static void mixed_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) {
     }
 }
 
+/* Nodes of a table. */
+static void listed_nodes(pe_nodes *nodes, const pe_table *table) {
+    for (size_t j = 0; j < nodes->m; j++) {
+        size_t i = j < table->m ? j : table->m - 1;
+        double l = table->loss[i];
+        nodes->l[j] = l;
+        nodes->r[j] = expm1(l);
+        nodes->d[j] = ratio_defect(nodes->r[j], l);
+        nodes->logw[j] = j < table->m ? table->log_weight[i] : -1e9;
+        nodes->w[j] = j < table->m ? exp(nodes->logw[j]) : 0.0;
+    }
+}
+
 static size_t padded(size_t m) {
     return (m + PE_LANES - 1) / PE_LANES * PE_LANES;
 }
@@ -93,7 +106,8 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
     nodes->logw = block + 4 * m;
     for (size_t i = 0; i < g->alternatives; i++) {
         pe_nodes part = pe_nodes_part(nodes, windows, i);
-        if (g[i].law) mixed_nodes(&part, &g[i], &windows[i]);
+        if (g[i].table) listed_nodes(&part, g[i].table);
+        else if (g[i].law) mixed_nodes(&part, &g[i], &windows[i]);
         else sampled_nodes(&part, &g[i], &windows[i]);
         if (!part.m) continue;
         double first = part.l[0], last = part.l[part.m - 1]; /* the loss is monotone in z */

@@ -26,12 +26,21 @@ typedef struct {
     double *logw;
 } pe_nodes;
 
+/* A law known by nodes of its own: sums over them are as good as integrals of e^{(lambda + it) l} as long
+ * as |t| <= t_max. */
+typedef struct {
+    size_t m;
+    const double *loss, *log_weight;
+    double t_max;
+} pe_table;
+
 /* One kind of step.  A step that is one of several pairs, of which the release shows which, is as many
  * groups behind each other: the first one leads, and its nodes are those of all. */
 typedef struct {
     double noise, mu, p, n;
     int reversed;
-    const pe_mixtures *law; /* the pair, if it is not the sampled Gaussian of noise and p */
+    const pe_mixtures *law; /* the pair, if it is not the sampled Gaussian of noise and p, */
+    const pe_table *table;  /* nor known by a table */
     double log_share;       /* log of the probability of this pair among its alternatives */
     size_t alternatives;    /* of a leading group: how many there are, itself included */
     /* The density is multiplied by chi(z) = erfc((z - taper_z)/taper_s)/2: it removes what lies far

@@ -131,6 +131,13 @@ int pe_pair_new(size_t n, const double *noise, const double *p, const double *st
  */
 int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const double *log_share,
                          const size_t *sizes, const double *shift, const double *weight);
+
+/* Adds steps of a law that is known by m nodes: losses, and logs of the probabilities under A.  Sums over
+ * them stand for expectations of e^{(lambda + it) L} with |t| <= t_max, to the last digits of a double
+ * relative to t = 0, for all lambda that are asked for.  To be called before anything is asked.
+ */
+int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss,
+                      const double *log_weight, double t_max);
 void pe_pair_free(pe_pair *pair);
 size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours built so far */
 

@@ -107,6 +107,14 @@ static void move_mixtures(strip *st, const pe_group *g, const pe_nodes *s, doubl
 
 static int strip_new(strip *st, const pe_group *g, double lambda, double log_m) {
     const pe_nodes *s = &g->part;
+    if (g->table) { /* its nodes are what they are, unless the tilt goes on beyond them */
+        double ends[2];
+        for (int end = 0; end < 2; end++) {
+            size_t j = end ? g->table->m - 1 : 0;
+            ends[end] = g->table->log_weight[j] + lambda * g->table->loss[j] - log_m;
+        }
+        return g->n * exp(fmax(ends[0], ends[1])) > 1e-18 ? PE_TOO_COSTLY : PE_OK;
+    }
     double *tilted = malloc((s->m + 1) * sizeof(double));
     if (!tilted) return PE_NO_MEMORY;
     pe_nodes_tilt(s, lambda, log_m, tilted);
@@ -192,6 +200,12 @@ static int strip_windows(const pe_group *g, const strip *st, double t_top, pe_sp
     *count = 0.0;
     for (size_t i = 0; i < g->alternatives; i++) {
         pe_span *w = &windows[i];
+        if (g[i].table) {
+            w->m = g[i].table->m;
+            *count += (double)w->m;
+            if (!(t_top <= g[i].table->t_max)) return 0;
+            continue;
+        }
         w->z0 = st[i].z_lo;
         w->h = strip_spacing(&st[i], g->n, t_top);
         double own = (st[i].z_hi - st[i].z_lo) / w->h;

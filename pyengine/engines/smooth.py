@@ -24,7 +24,7 @@ from pyengine.engines.rows import FloatArray, Limits, Rows, row_errors
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
-from pyengine.laws.normals import STANDARD, Alternatives, MixturePair
+from pyengine.laws.normals import STANDARD, Alternatives, Nodes
 from pyengine.pairs import GaussianPair
 
 __all__ = ["SmoothBothOrders", "SmoothPair", "SmoothPairQuestions", "smooth_pair"]
@@ -32,24 +32,29 @@ __all__ = ["SmoothBothOrders", "SmoothPair", "SmoothPairQuestions", "smooth_pair
 UNANSWERED = ""  # the engine of a row that is not accurate enough
 KEPT_BYTES = 4096  # of an engine that has answered nothing yet
 
-SmoothPair = tuple[tuple[Alternatives, int], ...]
+SmoothPair = tuple[tuple[StepLaw, int], ...]
 
 
 def smooth_pair(laws: list[tuple[StepLaw, int]]) -> SmoothPair | None:
-    """Return the sides of several steps as mixtures of normals; None where one has none."""
+    """Return the laws of several steps if the spectral engine takes each of them."""
     if sum(number for _, number in laws) < 2:
         return None  # one step is an integral up to a threshold, which needs no transform
-    found = []
-    for law, number in laws:
-        pairs = law.mixtures()
-        if pairs is None or len(pairs) > lib.PE_ALTERNATIVES:
-            return None
-        found.append((pairs, number))
-    return tuple(found)
+    return tuple(laws) if all(_taken(law) is not None for law, _ in laws) else None
 
 
-def _sampled_gaussian(pair: MixturePair) -> tuple[float, float, bool] | None:
+def _taken(law: StepLaw) -> Alternatives | Nodes | None:
+    """What the spectral engine takes of a law."""
+    pairs = law.mixtures()
+    if pairs is not None:
+        return pairs if len(pairs) <= lib.PE_ALTERNATIVES else None
+    return law.nodes()
+
+
+def _sampled_gaussian(found: Alternatives | Nodes) -> tuple[float, float, bool] | None:
     """Noise and rate of a sampled or plain Gaussian step, and whether it is reversed."""
+    if isinstance(found, Nodes) or len(found) > 1:
+        return None
+    pair = found[0]
     for a, b, is_reversed in ((pair.a, pair.b, False), (pair.b, pair.a, True)):
         if a != STANDARD or b.shifts[-1] <= 0.0:
             continue
@@ -63,17 +68,18 @@ class _Kept:
 
     def __init__(self, pair: SmoothPair) -> None:
         rows: list[tuple[float, float, bool, int]] = []
-        mixtures: list[tuple[Alternatives, int]] = []
-        for pairs, number in pair:
-            gaussian = _sampled_gaussian(pairs[0]) if len(pairs) == 1 else None
-            if gaussian is None or (rows and rows[0][2] != gaussian[2] and gaussian[1] < 1.0):
-                mixtures.append((pairs, number))
+        others: list[tuple[Alternatives | Nodes, int]] = []
+        for law, number in pair:
+            found = _taken(law)
+            assert found is not None
+            gaussian = _sampled_gaussian(found)
+            if gaussian is None or (rows and gaussian[2] != rows[0][2] and gaussian[1] < 1.0):
+                others.append((found, number))
             else:
                 rows.append((*gaussian, number))
         noise, probability, orders, steps = zip(*rows, strict=True) if rows else ((), (), (), ())
-        sampled = [order for order, p in zip(orders, probability, strict=True) if p < 1.0]
-        plain = GaussianPair(noise, probability, steps, reversed=any(sampled))
-        self.engine = Spectral(plain, tuple(mixtures))
+        plain = GaussianPair(noise, probability, steps, reversed=any(orders))
+        self.engine = Spectral(plain, tuple(others))
         self.memo: dict[Any, Any] = {}
 
     def bytes(self) -> int:
@@ -90,7 +96,7 @@ class SmoothPairQuestions(RowQuestions):
     Parameters
     ----------
     pair : SmoothPair
-        Sides of the steps.
+        Laws of the steps.
     tolerance : float or None
         Relative width of the bounds; None for the engine's own limits.
     otherwise : callable or None
@@ -141,12 +147,12 @@ class SmoothPairQuestions(RowQuestions):
     @cached_property
     def ends(self) -> Triple:
         """The largest ε of all, between its bounds, which count the rounding of weights."""
-        parts = [number * -min(pair.least_loss() for pair in pairs) for pairs, number in self._pair]
+        parts = [-number * law.limits()[0] for law, number in self._pair]
         if math.inf in parts:
             return math.inf, math.inf, math.inf
         value = math.fsum(parts)
-        count = sum(number for _, number in self._pair)
-        off = 8.0 * HALF_ULP * (math.fsum(map(abs, parts)) + count)
+        off = math.fsum(number * law.support_error() for law, number in self._pair)
+        off = (off + 4.0 * HALF_ULP * abs(value)) * (1.0 + 2.0**-40)
         return value, max(value - off, 0.0), value + off
 
     def _completed(

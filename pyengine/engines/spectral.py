@@ -9,9 +9,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
+
 from pyengine._core import ffi, lib
-from pyengine.engines.rows import ROW, FloatArray, call_kernel
-from pyengine.laws.normals import Alternatives
+from pyengine.engines.rows import ROW, FloatArray, array, call_kernel
+from pyengine.laws.normals import Alternatives, Nodes
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
 
@@ -27,14 +29,15 @@ class Spectral:
     ----------
     pair : GaussianPair
         Plain and Poisson-sampled Gaussian steps.
-    mixtures : tuple of (Alternatives, int)
-        Further steps, whose sides are mixtures of normals, and their numbers.
+    others : tuple of (Alternatives or Nodes, int)
+        Further steps, whose sides are mixtures of normals or which are known by nodes, and their
+        numbers.
     """
 
     name = "spectral"
 
     def __init__(
-        self, pair: GaussianPair, mixtures: tuple[tuple[Alternatives, int], ...] = ()
+        self, pair: GaussianPair, others: tuple[tuple[Alternatives | Nodes, int], ...] = ()
     ) -> None:
         out = ffi.new("pe_pair **")
         status = lib.pe_pair_new(
@@ -48,12 +51,23 @@ class Spectral:
         )
         self._pair = ffi.gc(out[0], lib.pe_pair_free)
         finished(status, "the spectral engine")
-        for pairs, number in mixtures:
-            self._add(pairs, number)
+        for other, number in others:
+            if isinstance(other, Nodes):
+                self._add_nodes(other, number)
+            else:
+                self._add_mixtures(other, number)
         self._lock = threading.Lock()
         self._bytes = 0
 
-    def _add(self, pairs: Alternatives, number: int) -> None:
+    def _add_nodes(self, nodes: Nodes, number: int) -> None:
+        """Add steps of a law known by nodes."""
+        loss, log_weight = (np.ascontiguousarray(x) for x in (nodes.loss, nodes.log_weight))
+        status = lib.pe_pair_add_table(
+            self._pair, float(number), loss.size, array(loss), array(log_weight), nodes.t_max
+        )
+        finished(status, "the spectral engine")
+
+    def _add_mixtures(self, pairs: Alternatives, number: int) -> None:
         """Add steps whose sides are mixtures of normals."""
         sides = [side for pair in pairs for side in (pair.a, pair.b)]
         status = lib.pe_pair_add_mixtures(

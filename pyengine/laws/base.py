@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.laws.normals import Alternatives, sampled, swapped
+from pyengine.laws.normals import Alternatives, Nodes, sampled, swapped
 from pyengine.pairs import CONTEXT, as_decimal, log_of_rest
 
 __all__ = [
@@ -126,6 +126,9 @@ class StepLaw(Protocol):
     def mixtures(self) -> Alternatives | None:
         """The sides as mixtures of normals; None for other laws."""
 
+    def nodes(self) -> Nodes | None:
+        """A discrete measure that is as good as the law; None where there is none."""
+
 
 @dataclass(frozen=True)
 class Law:
@@ -158,6 +161,10 @@ class Law:
 
     def mixtures(self) -> Alternatives | None:
         """None: no mixtures of normals."""
+        return None
+
+    def nodes(self) -> Nodes | None:
+        """None: no smooth law, or one of mixtures."""
         return None
 
 
@@ -213,6 +220,13 @@ class ReversedLaw:
     def mixtures(self) -> Alternatives | None:
         """Those of the pair, exchanged."""
         return swapped(self.law.mixtures())
+
+    def nodes(self) -> Nodes | None:
+        """Those of the pair, of losses -L and their probabilities under B."""
+        found = self.law.nodes()
+        if found is None:
+            return None
+        return Nodes(-found.loss, found.log_weight + found.loss, found.t_max)
 
 
 # Map: the dominating pair of Poisson sampling, add and remove | test_laws | theory/adjacency

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pyengine._extras import needed
 from pyengine.laws.base import UNIT, Cells, largest_finite
 from pyengine.laws.finite import FiniteLaw, grouped
-from pyengine.laws.normals import Alternatives
+from pyengine.laws.normals import Alternatives, Nodes
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
 from pyengine.special import ndtr
 
@@ -335,6 +335,10 @@ class DensityLaw:
 
     def mixtures(self) -> Alternatives | None:
         """None: no mixtures of normals."""
+        return None
+
+    def nodes(self) -> Nodes | None:
+        """None: there are none."""
         return None
 
     def spacing(self) -> tuple[float, float] | None:

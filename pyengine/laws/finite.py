@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pyengine.laws.base import Cells, largest_finite, positive, sampled_loss, share_of
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
-from pyengine.laws.normals import Alternatives
+from pyengine.laws.normals import Alternatives, Nodes
 
 __all__ = ["ROUNDED", "UNIT", "FiniteLaw", "grouped", "log_fraction"]
 
@@ -268,6 +268,10 @@ class FiniteLaw:
 
     def mixtures(self) -> Alternatives | None:
         """None: no mixtures of normals."""
+        return None
+
+    def nodes(self) -> Nodes | None:
+        """None: there are none."""
         return None
 
     def spacing(self) -> tuple[float, float] | None:

@@ -1,4 +1,4 @@
-"""Laws whose two sides are mixtures of normals: what the spectral engine takes of a law.
+"""What the spectral engine takes of a law: two mixtures of normals, or nodes.
 
 In units of the noise, A has the density Σ wᵢ φ(z - cᵢ) and B one of the same form; the privacy loss
 is an analytic function of z, so sums over equidistant z are as good as integrals.
@@ -6,11 +6,16 @@ is an analytic function of z, so sums over equidistant z are as good as integral
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["STANDARD", "Alternatives", "MixturePair", "Normals", "sampled", "swapped"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["STANDARD", "Alternatives", "MixturePair", "Nodes", "Normals", "sampled", "swapped"]
+
+FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,30 @@ class MixturePair:
     b: Normals
     log_share: float = 0.0
 
-    def least_loss(self) -> float:
-        """Infimum of log dB/dA, which is approached at one end of z."""
-        ends = []
-        for at, sign in ((0, 1.0), (-1, -1.0)):
-            behind = sign * (self.b.shifts[at] - self.a.shifts[at])
-            ratio = math.log(self.b.weights[at]) - math.log(self.a.weights[at])
-            ends.append(ratio if behind == 0.0 else -math.inf if behind > 0.0 else math.inf)
-        return min(ends)
-
 
 Alternatives = tuple[MixturePair, ...]
+
+
+class Nodes(NamedTuple):
+    """A law as a discrete measure that is as good as itself.
+
+    Sums of e^{(λ + it) L} over the nodes are expectations under A to the last digits of a double,
+    relative to t = 0, wherever the tilted law lies between the outermost nodes and t is between
+    -t_max and t_max.
+
+    Parameters
+    ----------
+    loss : ndarray of shape (m,)
+        L, monotone.
+    log_weight : ndarray of shape (m,)
+        Logarithms of the probabilities under A.
+    t_max : float
+        Largest argument.
+    """
+
+    loss: FloatArray
+    log_weight: FloatArray
+    t_max: float
 
 
 def swapped(pairs: Alternatives | None) -> Alternatives | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyengine.laws.base import Cells, FloatArray, StepLaw
-from pyengine.laws.normals import Alternatives
+from pyengine.laws.normals import Alternatives, Nodes
 
 __all__ = ["RestrictedLaw", "whole_of"]
 
@@ -53,6 +53,10 @@ class RestrictedLaw:
 
     def mixtures(self) -> Alternatives | None:
         """None: a part of a mixture is none."""
+        return None
+
+    def nodes(self) -> Nodes | None:
+        """None: there are none."""
         return None
 
     def spacing(self) -> tuple[float, float] | None:
