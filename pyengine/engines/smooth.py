@@ -24,7 +24,7 @@ from pyengine.engines.rows import FloatArray, Limits, Rows, row_errors
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
-from pyengine.laws.normals import STANDARD, Alternatives, Nodes
+from pyengine.laws.normals import STANDARD, Alternatives, LossNodes
 from pyengine.pairs import GaussianPair
 
 __all__ = ["SmoothBothOrders", "SmoothPair", "SmoothPairQuestions", "smooth_pair"]
@@ -42,7 +42,7 @@ def smooth_pair(laws: list[tuple[StepLaw, int]]) -> SmoothPair | None:
     return tuple(laws) if all(_taken(law) is not None for law, _ in laws) else None
 
 
-def _taken(law: StepLaw) -> Alternatives | Nodes | None:
+def _taken(law: StepLaw) -> Alternatives | LossNodes | None:
     """What the spectral engine takes of a law."""
     pairs = law.mixtures()
     if pairs is not None:
@@ -50,9 +50,9 @@ def _taken(law: StepLaw) -> Alternatives | Nodes | None:
     return law.nodes()
 
 
-def _sampled_gaussian(found: Alternatives | Nodes) -> tuple[float, float, bool] | None:
+def _sampled_gaussian(found: Alternatives | LossNodes) -> tuple[float, float, bool] | None:
     """Noise and rate of a sampled or plain Gaussian step, and whether it is reversed."""
-    if isinstance(found, Nodes) or len(found) > 1:
+    if isinstance(found, LossNodes) or len(found) > 1:
         return None
     pair = found[0]
     for a, b, is_reversed in ((pair.a, pair.b, False), (pair.b, pair.a, True)):
@@ -68,7 +68,7 @@ class _Kept:
 
     def __init__(self, pair: SmoothPair) -> None:
         rows: list[tuple[float, float, bool, int]] = []
-        others: list[tuple[Alternatives | Nodes, int]] = []
+        others: list[tuple[Alternatives | LossNodes, int]] = []
         for law, number in pair:
             found = _taken(law)
             assert found is not None

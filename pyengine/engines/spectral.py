@@ -13,7 +13,7 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.engines.rows import ROW, FloatArray, array, call_kernel
-from pyengine.laws.normals import Alternatives, Nodes
+from pyengine.laws.normals import Alternatives, LossNodes
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
 
@@ -29,7 +29,7 @@ class Spectral:
     ----------
     pair : GaussianPair
         Plain and Poisson-sampled Gaussian steps.
-    others : tuple of (Alternatives or Nodes, int)
+    others : tuple of (Alternatives or LossNodes, int)
         Further steps, whose sides are mixtures of normals or which are known by nodes, and their
         numbers.
     """
@@ -37,7 +37,7 @@ class Spectral:
     name = "spectral"
 
     def __init__(
-        self, pair: GaussianPair, others: tuple[tuple[Alternatives | Nodes, int], ...] = ()
+        self, pair: GaussianPair, others: tuple[tuple[Alternatives | LossNodes, int], ...] = ()
     ) -> None:
         out = ffi.new("pe_pair **")
         status = lib.pe_pair_new(
@@ -52,14 +52,14 @@ class Spectral:
         self._pair = ffi.gc(out[0], lib.pe_pair_free)
         finished(status, "the spectral engine")
         for other, number in others:
-            if isinstance(other, Nodes):
+            if isinstance(other, LossNodes):
                 self._add_nodes(other, number)
             else:
                 self._add_mixtures(other, number)
         self._lock = threading.Lock()
         self._bytes = 0
 
-    def _add_nodes(self, nodes: Nodes, number: int) -> None:
+    def _add_nodes(self, nodes: LossNodes, number: int) -> None:
         """Add steps of a law known by nodes."""
         loss, log_weight = (np.ascontiguousarray(x) for x in (nodes.loss, nodes.log_weight))
         status = lib.pe_pair_add_table(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.laws.normals import Alternatives, Nodes, sampled, swapped
+from pyengine.laws.normals import Alternatives, LossNodes, sampled, swapped
 from pyengine.pairs import CONTEXT, as_decimal, log_of_rest
 
 __all__ = [
@@ -126,7 +126,7 @@ class StepLaw(Protocol):
     def mixtures(self) -> Alternatives | None:
         """The sides as mixtures of normals; None for other laws."""
 
-    def nodes(self) -> Nodes | None:
+    def nodes(self) -> LossNodes | None:
         """A discrete measure that is as good as the law; None where there is none."""
 
 
@@ -163,7 +163,7 @@ class Law:
         """None: no mixtures of normals."""
         return None
 
-    def nodes(self) -> Nodes | None:
+    def nodes(self) -> LossNodes | None:
         """None: no smooth law, or one of mixtures."""
         return None
 
@@ -221,12 +221,12 @@ class ReversedLaw:
         """Those of the pair, exchanged."""
         return swapped(self.law.mixtures())
 
-    def nodes(self) -> Nodes | None:
+    def nodes(self) -> LossNodes | None:
         """Those of the pair, of losses -L and their probabilities under B."""
         found = self.law.nodes()
         if found is None:
             return None
-        return Nodes(-found.loss, found.log_weight + found.loss, found.t_max)
+        return LossNodes(-found.loss, found.log_weight + found.loss, found.t_max)
 
 
 # Map: the dominating pair of Poisson sampling, add and remove | test_laws | theory/adjacency

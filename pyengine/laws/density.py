@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pyengine._extras import needed
 from pyengine.laws.base import UNIT, Cells, largest_finite
 from pyengine.laws.finite import FiniteLaw, grouped
-from pyengine.laws.normals import Alternatives, Nodes
+from pyengine.laws.normals import Alternatives, LossNodes
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
 from pyengine.special import ndtr
 
@@ -200,7 +200,7 @@ class DensityLaw:
         return np.where(same & ~np.isfinite(third), third, np.where(np.isnan(change), np.nan, kind))
 
     def _refined(self, x: FloatArray) -> FloatArray:
-        """Nodes at the places where the kind of the loss changes, by repeated halving there."""
+        """LossNodes at the places where the kind of the loss changes, by repeated halving there."""
         scale = 0.01 * (np.quantile(x, 0.75) - np.quantile(x, 0.25))
         for _ in range(60):
             kinds = self._kinds(x)
@@ -337,7 +337,7 @@ class DensityLaw:
         """None: no mixtures of normals."""
         return None
 
-    def nodes(self) -> Nodes | None:
+    def nodes(self) -> LossNodes | None:
         """None: there are none."""
         return None
 

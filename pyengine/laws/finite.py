@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pyengine.laws.base import Cells, largest_finite, positive, sampled_loss, share_of
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
-from pyengine.laws.normals import Alternatives, Nodes
+from pyengine.laws.normals import Alternatives, LossNodes
 
 __all__ = ["ROUNDED", "UNIT", "FiniteLaw", "grouped", "log_fraction"]
 
@@ -270,7 +270,7 @@ class FiniteLaw:
         """None: no mixtures of normals."""
         return None
 
-    def nodes(self) -> Nodes | None:
+    def nodes(self) -> LossNodes | None:
         """None: there are none."""
         return None
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["STANDARD", "Alternatives", "MixturePair", "Nodes", "Normals", "sampled", "swapped"]
+__all__ = ["STANDARD", "Alternatives", "LossNodes", "MixturePair", "Normals", "sampled", "swapped"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -67,7 +67,7 @@ class MixturePair:
 Alternatives = tuple[MixturePair, ...]
 
 
-class Nodes(NamedTuple):
+class LossNodes(NamedTuple):
     """A law as a discrete measure that is as good as itself.
 
     Sums of e^{(λ + it) L} over the nodes are expectations under A to the last digits of a double,

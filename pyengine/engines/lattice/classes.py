@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyengine.laws.base import Cells, FloatArray, StepLaw
-from pyengine.laws.normals import Alternatives, Nodes
+from pyengine.laws.normals import Alternatives, LossNodes
 
 __all__ = ["RestrictedLaw", "whole_of"]
 
@@ -55,7 +55,7 @@ class RestrictedLaw:
         """None: a part of a mixture is none."""
         return None
 
-    def nodes(self) -> Nodes | None:
+    def nodes(self) -> LossNodes | None:
         """None: there are none."""
         return None
 
