@@ -8,7 +8,7 @@ from the C core, by doubling (docs/theory/allocation).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,26 +18,11 @@ from pyengine.caches import kept
 from pyengine.errors import AccuracyError
 from pyengine.status import finished
 
-__all__ = ["AllocatedLaw", "LossNodes"]
+__all__ = ["AllocatedLaw"]
 
 FloatArray = npt.NDArray[np.float64]
 
 LEAST_NOISE, MOST_STEPS = 0.1, 2**24  # what the estimates of the errors were measured on
-
-
-class LossNodes(NamedTuple):
-    """A discrete measure in the place of a smooth law: Σ e^{log_weight + s loss} is E_Q e^{sL}.
-
-    Parameters
-    ----------
-    loss : ndarray of shape (n,)
-        Increasing, equally spaced.
-    log_weight : ndarray of shape (n,)
-        Logs of the density under Q times the spacing.
-    """
-
-    loss: FloatArray
-    log_weight: FloatArray
 
 
 @dataclass(frozen=True)
