@@ -1,11 +1,13 @@
 """Sphinx configuration."""
 
+import importlib.metadata
 import shutil
 import sys
 from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from sphinx.errors import ConfigError
 
 import pyengine
 
@@ -47,6 +49,21 @@ numpydoc_validation_checks = {"GL03", "GL05", "GL07", "PR01", "PR02", "PR03", "R
 
 html_theme = "furo"
 html_title = f"pyengine {release}"
+
+
+def formulas():
+    """Return MathJax as one file, which draws formulas as SVG and needs no font and no network."""
+    package = "sphinx-mathjax-offline"
+    try:
+        files = importlib.metadata.files(package) or []
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ConfigError(f"formulas need {package}: pip install '.[docs]'") from error
+    return next(str(file.locate()) for file in files if file.name == "tex-svg-full.js")
+
+
+html_static_path = [formulas(), "code.css"]
+html_css_files = ["code.css"]
+mathjax_path = "tex-svg-full.js"
 
 
 class ErrorBudget(Directive):
