@@ -18,8 +18,8 @@ from pyengine.cli.output import spelled
 from pyengine.tables import progress
 
 NAMES = (
-    "gamma tradeoff delta epsilon calibrate statement table verify plot papers conformance doctor "
-    "completion"
+    "gamma tradeoff delta epsilon calibrate statement report table verify plot papers conformance "
+    "doctor completion"
 )
 
 

@@ -189,8 +189,17 @@ def test_lebeda_figure_1_curves_cross_at_two_steps_only() -> None:
 
 def test_lebeda_figure_3_each_pair_is_the_worst_somewhere() -> None:
     table = paper("lebeda2024").item("figure_3").rows()
-    curves = np.array([table.where(pair=name).column("delta") for name in table.distinct("pair")])
-    worst = np.argmax(curves[:, ~np.isnan(curves).any(axis=0)], axis=0)
+    grid = np.linspace(0.0, 1.2, 97)
+    curves = []
+    for name in table.distinct("pair"):
+        rows = table.where(pair=name)
+        epsilon, delta = rows.column("epsilon"), rows.column("delta")
+        assert np.all(np.diff(epsilon) > 0.0)
+        assert np.all(np.diff(delta) <= 0.0)  # without a gap, down to 0
+        assert delta[-1] == 0.0
+        assert np.max(np.diff(epsilon)) < 0.04
+        curves.append(np.interp(grid, epsilon, delta))
+    worst = np.argmax(curves, axis=0)
     assert set(worst.tolist()) == {0, 1, 2}
 
 

@@ -137,12 +137,16 @@ def _panel(axis: Any, title: str, items: Sequence[Finding]) -> None:
     for index, item in enumerate(items):
         curve, colour = item.curve, style.line(index)["color"]
         axis.plot(
-            levels, item.bound(levels), color=colour, lw=1.2, ls="--", label=f"{item.name}: bound"
+            levels, item.bound(levels), color=colour, lw=1.4, ls="--", label=f"{item.name}: bound"
         )
         axis.plot(curve.alpha, curve.beta, color=colour, lw=1.6, label=f"{item.name}: attack")
         x = np.concatenate([curve.alpha_lower, curve.alpha_upper[::-1]])
         y = np.concatenate([curve.beta_lower, curve.beta_upper[::-1]])
-        axis.fill(x, y, color=colour, alpha=0.15, lw=0)
+        # bands that overlap are told apart by their edges, not by their colours
+        axis.fill(x, y, facecolor=colour, alpha=0.08, lw=0, zorder=0)
+        for part in ("lower", "upper"):
+            ends = (getattr(curve, f"{name}_{part}") for name in ("alpha", "beta"))
+            axis.plot(*ends, color=colour, lw=0.6, alpha=0.6, zorder=1)
     axis.plot([0, 1], [1, 0], color="0.6", lw=0.8, ls=":")
     style.frame(axis, title=title, xlabel="false positive rate α", xlim=(0, 1), ylim=(0, 1))
     axis.legend(fontsize=7, frameon=False)

@@ -190,7 +190,7 @@ PAPER = Paper(
             training.draw_figure_15,
             training.check_figure_15,
             "sampling rates between the stated ends",
-            (11.0, 15.0),
+            (11.0, 5.4),
         ),
     ),
     left_out="Figures 1, 2, 4, 5b, 6 to 8, 10 and 12, which show attacks on trained networks, and "

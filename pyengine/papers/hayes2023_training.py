@@ -15,10 +15,10 @@ from pyengine.calibration import calibrate
 from pyengine.mechanisms import dp_sgd
 from pyengine.papers.item import Check, Table, check
 from pyengine.plots.style import COLOURS, MARKERS, frame, line
+from pyengine.plots.ticks import ticked
 from pyengine.targets import EpsilonDelta
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
@@ -90,17 +90,14 @@ def sampling_rates(budgets: Sequence[float], sizes: Sequence[int]) -> Table:
     )
 
 
-def _draw_noise_and_rate(axes: Axes, rows: Table, figure: Figure) -> None:
-    x, y = rows.column("sampling_probability"), rows.column("noise_multiplier")
-    axes.plot(x, y, color="0.75", linewidth=1.0, zorder=1)
-    points = axes.scatter(x, y, c=rows.column("gamma"), cmap="viridis", s=22, zorder=2)
-    figure.colorbar(points, ax=axes, label="γ")
-    frame(axes, xlabel="sampling rate q", ylabel="noise multiplier σ")
-
-
 def draw_figure_5a(table: Table, figure: Figure) -> None:
     """Noise against rate, coloured by γ."""
-    _draw_noise_and_rate(figure.subplots(), table, figure)
+    axes = figure.subplots()
+    x, y = table.column("sampling_probability"), table.column("noise_multiplier")
+    axes.plot(x, y, color="0.75", linewidth=1.0, zorder=1)
+    points = axes.scatter(x, y, c=table.column("gamma"), cmap="viridis", s=22, zorder=2)
+    figure.colorbar(points, ax=axes, label="γ")
+    frame(axes, xlabel="sampling rate q", ylabel="noise multiplier σ")
 
 
 def _gamma_at(table: Table, spent: float, size: int, rate: float) -> float:
@@ -144,13 +141,29 @@ def draw_figure_14(table: Table, figure: Figure) -> None:
 
 
 def draw_figure_15(table: Table, figure: Figure) -> None:
-    """Noise against rate, one panel for each ε and prior size."""
+    """Noise against rate, a line for each ε, one panel a prior size, coloured by γ."""
     sizes, budgets = table.distinct("prior_size"), table.distinct("epsilon")
-    grid = figure.subplots(len(budgets), len(sizes), squeeze=False)
-    for row, spent in zip(grid, budgets, strict=True):
-        for axes, size in zip(row, sizes, strict=True):
-            _draw_noise_and_rate(axes, table.where(prior_size=size, epsilon=spent), figure)
-            axes.set_title(f"ε = {spent:g}, {size} candidates", fontsize=9)
+    grid = figure.subplots(1, len(sizes), sharey=True)
+    for axes, size in zip(grid, sizes, strict=True):
+        rows = table.where(prior_size=size)
+        for spent in budgets:
+            part = rows.where(epsilon=spent)
+            x, y = part.column("sampling_probability"), part.column("noise_multiplier")
+            axes.plot(x, y, color="0.75", linewidth=1.0, zorder=1)
+            axes.text(x[-1] * 1.15, y[-1], f"ε = {spent:g}", fontsize=8, va="center")
+        points = axes.scatter(
+            rows.column("sampling_probability"),
+            rows.column("noise_multiplier"),
+            c=rows.column("gamma"),
+            cmap="viridis",
+            s=26,
+            zorder=2,
+        )
+        figure.colorbar(points, ax=axes, label="γ", location="bottom", aspect=30)
+        frame(axes, xlabel="sampling rate q", xscale="log", yscale="log", xlim=(0.008, 2.5))
+        ticked(axes)
+        axes.set_title(f"{size} candidates", fontsize=9)
+    grid[0].set_ylabel("noise multiplier σ")
 
 
 def _simulated_success(size: int, mu: float, correlation: float, generator: Any) -> float:

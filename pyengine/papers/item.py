@@ -138,7 +138,17 @@ class Item:
     draw: Callable[[Table, Figure], None] | None = None
     checks: Callable[[Table], Iterable[Check]] = _no_checks
     chosen: str = ""
-    size: tuple[float, float] = (7.0, 4.4)
+    size: tuple[float, float] = (7.0, 4.6)
+
+    @property
+    def label(self) -> str:
+        """Its name for people: "Figure 1a"."""
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def heading(self) -> str:
+        """Its name, and what it shows."""
+        return f"{self.label}: {self.title}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pyengine.api import delta, epsilon
 from pyengine.calibration import calibrate
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["PAPER"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Figure 1
 LAPLACE = LaplaceMechanism(0.8)
@@ -115,7 +112,7 @@ def _noise(target: float, rate: float) -> float:
 
 def _figure_2() -> Table:
     rows = []
-    for rate in np.geomspace(1e-4, 1.0, 13).tolist():
+    for rate in np.geomspace(1e-4, 1.0, 25).tolist():
         for target in FIGURE_2_EPSILONS:
             found = _noise(target, rate)
             rows.append(("poisson", target, rate, found))
@@ -172,27 +169,24 @@ def _check_table_1(table: Table) -> Iterable[Check]:
             )
 
 
-def _profile(orders: tuple[str, str], grid: FloatArray) -> FloatArray:
-    """Privacy profile of two halved Laplace steps, each in its own order of the pair."""
+def _profile(orders: tuple[str, str]) -> list[tuple[float, float]]:
+    """Privacy profile of two halved Laplace steps, each in its own order of the pair.
+
+    A relative width cannot be kept where the profile vanishes, so that the last value lies before
+    its end, where it is 0.
+    """
     laws = tuple((step_law(HALVED, order), 1) for order in orders)
-    end = -sum(law.support()[0] for law, _ in laws)  # it is 0 from there
-    values = np.zeros(grid.size)
-    inside = grid < end
-    # a relative width cannot be kept where the profile vanishes
-    far = inside & (grid < end - 0.02)
+    end = -sum(law.support()[0] for law, _ in laws)
+    grid = np.linspace(0.0, 2.0, 161)
+    far = grid[grid < end - 0.02]
     asked = questions_on_pair(Problem(HALVED.composed(2), "add", tolerance=1e-4, given=laws))
-    values[far] = asked.profile(grid[far]).value
-    near = inside & ~far
-    values[near] = np.nan
-    return values
+    found = list(zip(far.tolist(), asked.profile(far).value.tolist(), strict=True))
+    beyond = [end, *grid[grid > end].tolist()]
+    return [*found, *((e, 0.0) for e in beyond)]
 
 
 def _figure_3() -> Table:
-    grid = np.linspace(0.0, 2.0, 161)
-    rows = []
-    for name, orders in PAIRS.items():
-        values = _profile(orders, grid)
-        rows += [(name, e, v) for e, v in zip(grid.tolist(), values.tolist(), strict=True)]
+    rows = [(name, e, v) for name, orders in PAIRS.items() for e, v in _profile(orders)]
     return Table(("pair", "epsilon", "delta"), list(rows))
 
 

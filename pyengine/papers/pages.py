@@ -38,10 +38,9 @@ def index_page(papers: Sequence[Paper], checks: Mapping[tuple[str, str], Sequenc
 
 
 def _item(paper: Paper, item: Item, checks: Sequence[Check]) -> list[str]:
-    label = item.name.replace("_", " ").capitalize()
-    lines = [f"### {label}: {item.title}", ""]
+    lines = [f"### {item.heading}", ""]
     if item.draw is not None:
-        lines += [f"![{label}]({paper.name}/{item.name}.png)", ""]
+        lines += [f"![{item.label}]({paper.name}/{item.name}.png)", ""]
     lines += [f"Rows: `{paper.name}/{item.name}.csv`.", ""]
     if item.chosen:
         lines += [f"Chosen, not printed: {item.chosen}", ""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import textwrap
 import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures import as_completed
@@ -20,6 +21,8 @@ from pyengine.tables.pools import Processes
 from pyengine.tables.progress import Progress
 
 __all__ = ["Made", "make", "run"]
+
+CHARACTERS = 11.0  # of a title, for each inch of a picture's width
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,12 @@ def _csv(table: Table) -> str:
 
 
 def _png(item: Item, table: Table) -> bytes:
-    from pyengine.plots.style import figure
+    from pyengine.plots.style import figure, titled
 
     made = figure(*item.size)
     assert item.draw is not None
     item.draw(table, made)
+    titled(made, textwrap.fill(item.heading, int(CHARACTERS * item.size[0])))
     buffer = io.BytesIO()
     made.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     return buffer.getvalue()

@@ -81,7 +81,8 @@ def pictures(report: PrivacyReport) -> list[Picture]:
         _drawn(
             "delta",
             "Privacy profile",
-            "The run is (ε, δ)-differentially private for every point on or above the curve.",
+            "The run is (ε, δ)-differentially private for every point on or above the upper bound "
+            "of the curve.",
             report.curves["delta"],
             adjacency,
             lambda axes, lines: profile_panel(axes, lines, SMALLEST),

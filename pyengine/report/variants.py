@@ -112,7 +112,7 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
             noise = step.mechanism.noise_multiplier
             parts.append(dp_sgd(noise, step.probability, number, group_size=size))
         elif isinstance(step, GaussianMechanism | LaplaceMechanism):
-            noise = step.noise_multiplier / size  # the sum moves so many times as far
+            noise = Fraction(step.noise_multiplier) / size  # the sum moves so many times as far
             parts.append(type(step)(noise).composed(number))
         else:
             return None
