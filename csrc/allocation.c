@@ -18,10 +18,10 @@
 #include "simd.h"
 #include "vmath.h"
 
-static const double HALF_LOG_2PI = 0.91893853320467274178;
+static const double HALF_LOG_2PI = 0.91893853320467274178, LOG_2 = 0.69314718055994530942;
 
 #define DEPTH 790.0 /* densities are known down to e^-DEPTH */
-#define FALL 40.0   /* what of an integrand is e^-FALL of the rest is left out */
+#define FALL 38.0   /* what of an integrand is e^-FALL of the rest is left out */
 #define AGREED 3e-8 /* two lattices agree to this: their union has the square of it */
 #define MOST_BLOCKS 3000000L
 
@@ -34,13 +34,14 @@ typedef struct {
     pe_log_density *out;
     const pe_log_density *f, *g;
     double p;
+    size_t near[2][2]; /* pieces that were met last, of the larger and the smaller share */
 } work;
 
 /* The half of the integral where x >= y: the larger value has the weight 1 - q. */
 typedef struct {
     const pe_log_density *large, *small;
     double q, loss;
-    size_t near_large, near_small;
+    size_t *near;
 } half;
 
 /* e^x - 1 with relative accuracy, for x <= 0: below 2 ulp. */
@@ -68,8 +69,8 @@ static void exponents(half *h, double first, double step, double *out) {
         x[l] = loss - pe_log1m(-q * expm1_lane(-v));
         y[l] = x[l] - v;
     }
-    pe_log_density_lanes(h->large, x, &h->near_large, a);
-    pe_log_density_lanes(h->small, y, &h->near_small, b);
+    pe_log_density_lanes(h->large, x, &h->near[0], a);
+    pe_log_density_lanes(h->small, y, &h->near[1], b);
     for (int l = 0; l < PE_BLOCK; l++) out[l] = a[l] + b[l];
 }
 
@@ -119,6 +120,7 @@ static jump find_jump(work *w, half *h) {
     double p = 1.0 - h->q, e[PE_BLOCK];
     double v = h->loss > 600.0 ? h->loss - log(p) : log1p(expm1(h->loss) / p);
     long at = (long)(v / w->spacing), stride = 1;
+    if (at < PE_BLOCK / 2) return j; /* the first block holds it */
     for (int trial = 0; trial < 60; trial++) {
         long first = at - stride * (PE_BLOCK / 2);
         if (first < 0) first = 0;
@@ -145,19 +147,25 @@ static jump find_jump(work *w, half *h) {
     return j;
 }
 
-/* Adds the terms from number `first` on. */
-static void add_half(work *w, half *h, long first, jump j, sums *s) {
+/* Whether an integrand has fallen far enough by its last value, and falls there. */
+static int is_spent(double last, double before, double scale) {
+    return last < scale - FALL && last <= before;
+}
+
+/* Adds the terms of v >= 0, that of v = 0 counted half. */
+static void add_half(work *w, half *h, jump j, sums *s) {
     double e[PE_BLOCK], top, d = w->spacing;
-    long k = first;
+    long k = 0;
     for (;;) {
         exponents(h, (double)k * d, d, e);
         w->blocks++;
+        if (k == 0) e[0] -= LOG_2; /* it belongs to the other half as well */
         top = largest(e);
         add(s, e, k, top);
         k += PE_BLOCK;
         if (top <= 0.5 * PE_NOWHERE) break;
-        if (top < s->scale - FALL && (e[PE_BLOCK - 1] <= e[0] || (j.is_there && j.number >= k)))
-            break;
+        if (is_spent(e[PE_BLOCK - 1], e[PE_BLOCK - 2], s->scale)) break;
+        if (top < s->scale - FALL && j.is_there && j.number >= k) break;
         if (w->blocks > MOST_BLOCKS) {
             w->failed = PE_TOO_COSTLY;
             return;
@@ -171,7 +179,7 @@ static void add_half(work *w, half *h, long first, jump j, sums *s) {
         w->blocks++;
         top = largest(e);
         add(s, e, b, top);
-        if (top < s->scale - FALL && e[PE_BLOCK - 1] <= e[0]) break;
+        if (is_spent(e[PE_BLOCK - 1], e[PE_BLOCK - 2], s->scale)) break;
     }
     for (long b = start - PE_BLOCK; b > k - PE_BLOCK; b -= PE_BLOCK) {
         exponents(h, (double)b * d, d, e);
@@ -179,7 +187,7 @@ static void add_half(work *w, half *h, long first, jump j, sums *s) {
         for (long l = 0; l < k - b; l++) e[l] = PE_NOWHERE; /* summed already */
         top = largest(e);
         add(s, e, b, top);
-        if (top < s->scale - FALL && e[0] <= e[PE_BLOCK - 1]) break;
+        if (is_spent(e[0], e[1], s->scale)) break;
         if (w->blocks > MOST_BLOCKS) {
             w->failed = PE_TOO_COSTLY;
             return;
@@ -191,28 +199,23 @@ static void add_half(work *w, half *h, long first, jump j, sums *s) {
 static double convolved(work *w, double loss) {
     int same = w->f == w->g;
     for (int trial = 0; trial < 60 && !w->failed; trial++) {
-        half one = {w->f, w->g, 1.0 - w->p, loss, 0, 0}, two = {w->g, w->f, w->p, loss, 0, 0};
+        half one = {w->f, w->g, 1.0 - w->p, loss, w->near[0]}, two = {w->g, w->f, w->p, loss, w->near[1]};
         jump first = find_jump(w, &one), second = {0, -INFINITY, 0};
         if (!same) second = find_jump(w, &two);
         sums s = {0.0, 0.0, first.top > second.top ? first.top : second.top};
-        if (same) { /* both halves are the same: twice the terms with v > 0, once that of v = 0 */
-            double e[PE_BLOCK];
-            exponents(&one, 0.0, 0.0, e);
-            for (int l = 1; l < PE_BLOCK; l++) e[l] = PE_NOWHERE;
-            e[0] -= 0.69314718055994530942;
-            w->blocks++;
-            add(&s, e, 0, e[0]);
-            add_half(w, &one, 1, first, &s);
+        add_half(w, &one, first, &s);
+        if (same) { /* both halves are equal, and v = 0 counted half */
             s.even *= 2.0;
             s.odd *= 2.0;
         } else {
-            add_half(w, &one, 0, first, &s);
-            add_half(w, &two, 1, second, &s);
+            add_half(w, &two, second, &s);
         }
         if (s.scale <= 0.5 * PE_NOWHERE) return -INFINITY;
         double sum = s.even + s.odd, off = fabs(s.even - s.odd) / sum, d = w->spacing;
         if (off < (w->is_rough ? 0.3 : AGREED)) {
-            if (off < 1e-13 && d < 0.25) w->spacing = 1.2 * d;
+            /* the logarithm of the error goes with 1/d^2 for a normal law, with 1/d at worst */
+            double next = d * sqrt(log(off + 1e-16) / -20.0);
+            w->spacing = fmin(fmin(next, 1.4 * d), 0.25);
             return s.scale + log(sum * d);
         }
         w->spacing = d * (off > 1e-2 ? 0.5 : 0.8);
@@ -226,7 +229,7 @@ static int is_too_long(const work *w, double a, double b) {
     const pe_log_density *f = w->f;
     if (a >= f->edge[f->n] || b <= f->edge[0]) return 0;
     for (size_t i = pe_piece_of(f, a, 0); i < f->n && f->edge[i] < b; i++)
-        if (3.0 * (f->edge[i + 1] - f->edge[i]) < b - a) return 1;
+        if (2.2 * (f->edge[i + 1] - f->edge[i]) < b - a) return 1;
     return 0;
 }
 
@@ -395,6 +398,7 @@ static int doubled(work *w, pe_log_density *out, double left, double right, doub
     double lowest = fmin(w->f->edge[0], w->g->edge[0]);
     double highest = fmax(w->f->edge[w->f->n], w->g->edge[w->g->n]);
     w->out = out;
+    memset(w->near, 0, sizeof w->near);
     w->is_rough = 1;
     lowest = end_of(w, lowest, left);
     highest = end_of(w, highest, right);

@@ -59,19 +59,24 @@ PE_INLINE void pe_log_density_lanes(const pe_log_density *f, const double *x, si
     double lowest = f->edge[0], highest = f->edge[f->n];
     *hint = two;
     size_t first = one < two ? one : two, last = one < two ? two : one;
+    double value[PE_BLOCK] = {0.0}; /* a place of its own, so that nothing else can change with it */
     for (size_t i = first; i <= last; i++) {
         double a = f->edge[i], b = f->edge[i + 1], middle = 0.5 * (a + b), scale = 2.0 / (b - a);
-        const double *c = f->coef + i * PE_DEGREE_NODES;
+        double from = i == first ? -INFINITY : a, c[PE_DEGREE_NODES];
+        memcpy(c, f->coef + i * PE_DEGREE_NODES, sizeof c);
         for (int l = 0; l < PE_BLOCK; l++) {
             double u = (x[l] - middle) * scale;
             u = u < -1.0 ? -1.0 : u;
             u = u > 1.0 ? 1.0 : u;
-            double v = pe_clenshaw(c, u);
-            out[l] = i == first || x[l] >= a ? v : out[l];
+            double v = pe_clenshaw(c, u), before = value[l];
+            value[l] = x[l] >= from ? v : before;
         }
     }
-    for (int l = 0; l < PE_BLOCK; l++)
-        out[l] = x[l] < lowest || x[l] > highest ? PE_NOWHERE : out[l];
+    for (int l = 0; l < PE_BLOCK; l++) {
+        double v = value[l];
+        v = x[l] < lowest ? PE_NOWHERE : v;
+        out[l] = x[l] > highest ? PE_NOWHERE : v;
+    }
 }
 
 #endif
