@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from pyengine.errors import AccuracyError
+from pyengine.laws.allocation import AllocatedLaw
 from pyengine.laws.base import StepLaw
 from pyengine.laws.bounded_range import BoundedRangeLaw
 from pyengine.laws.density import DensityLaw, density_law, ratio_law
@@ -166,12 +166,8 @@ def _finite_if_it_is(density: DensityLaw) -> StepLaw:
     return density.as_finite() or density
 
 
-def _no_law(step: RandomlyAllocated, _: bool) -> StepLaw:
-    del step
-    raise AccuracyError(
-        "no engine in double precision answers for random allocation; method='reference', or "
-        "pyengine.reference, gives proven digits"
-    )
+def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
+    return AllocatedLaw(float(step.mechanism.noise_multiplier), step.steps_per_epoch)
 
 
 def _read_pair(p: Any, q: Any) -> FinitePair:
@@ -265,7 +261,7 @@ for _kind in (
         is_trivial=lambda step: not any(step.shifts),
         event=_mixture_event,
     ),
-    Kind(RandomlyAllocated, _no_law, "dp_sgd_allocated", make=allocated_epoch, read=_read_epoch),
+    Kind(RandomlyAllocated, _epoch_law, "dp_sgd_allocated", make=allocated_epoch, read=_read_epoch),
     Kind(
         ExponentialMechanism,
         lambda step, _: BoundedRangeLaw(float(step.epsilon)),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import Any
 
-from pyengine._core import ffi, lib
-from pyengine.engines.rows import ROW, FloatArray, call_kernel
-from pyengine.laws.allocation import AllocatedLaw
+import numpy as np
 
-__all__ = ["TabulatedEpoch"]
+from pyengine._core import ffi, lib
+from pyengine.caches import Cache
+from pyengine.engines.row_questions import RowQuestions, Triple
+from pyengine.engines.rows import ROW, FloatArray, Limits, Rows, call_kernel, row_errors
+from pyengine.errors import AccuracyError
+from pyengine.laws.allocation import AllocatedLaw
+from pyengine.laws.base import ReversedLaw, StepLaw
+
+__all__ = ["EpochQuestions", "TabulatedEpoch", "single_epoch"]
 
 
 class TabulatedEpoch:
@@ -22,7 +30,7 @@ class TabulatedEpoch:
         Whether A is the law with the record instead.
     """
 
-    name = "tabulated"
+    name = "convolution"
 
     def __init__(self, law: AllocatedLaw, is_reversed: bool) -> None:
         self.law, self.is_reversed = law, is_reversed
@@ -46,3 +54,66 @@ class TabulatedEpoch:
         row = ffi.new(ROW)
         kernel(self.law.table(), functional, 1, (x,), row)
         return row
+
+
+def single_epoch(laws: list[tuple[StepLaw, int]]) -> TabulatedEpoch | None:
+    """Return the engine of laws that are one epoch; None of others."""
+    if [number for _, number in laws] != [1]:
+        return None
+    law = laws[0][0]
+    is_reversed = isinstance(law, ReversedLaw)
+    whole = law.law if isinstance(law, ReversedLaw) else law
+    if not isinstance(whole, AllocatedLaw) or not whole.is_feasible:
+        return None
+    return TabulatedEpoch(whole, is_reversed)
+
+
+_memos: Cache[dict[Any, Any]] = Cache(256)
+
+
+class EpochQuestions(RowQuestions):
+    """Questions on one ordered pair of one epoch.
+
+    Parameters
+    ----------
+    engine : TabulatedEpoch
+        Gives the rows.
+    tolerance : float or None
+        Relative width of the bounds; None for the limits that every engine has.
+    """
+
+    is_trivial = False
+
+    def __init__(self, engine: TabulatedEpoch, tolerance: float | None) -> None:
+        self._engine, self._limits = engine, Limits.of(tolerance)
+
+    def _judged(self, functional: int, table: FloatArray) -> Rows:
+        errors, good = row_errors(table, functional, self._limits)
+        if not good.all():
+            law, worst = self._engine.law, float(errors[~good].max())
+            raise AccuracyError(
+                f"no answer within the error limit of {self._limits.ordinary:.3g}: estimated "
+                f"relative error {worst:.1e} for noise_multiplier={law.noise:g} and {law.steps} "
+                "steps an epoch; method='reference' may answer"
+            )
+        return Rows(table, np.full(len(table), self._engine.name, dtype="<U12"))
+
+    def _at(self, functional: int, c: FloatArray) -> Rows:
+        return self._judged(functional, self._engine.at(functional, c))
+
+    def _solve(self, functional: int, log_target: FloatArray) -> Rows:
+        return self._judged(functional, self._engine.solve(functional, log_target))
+
+    def _row(self, functional: int, x: float, *, by_value: bool) -> Any:
+        row = self._engine.one(functional, x, by_value)
+        return row if lib.pe_row_good(row, functional, *self._limits) else None
+
+    def _memo(self) -> dict[Any, Any]:
+        key = self._engine.law, self._engine.is_reversed, self._limits
+        memo: dict[Any, Any] = _memos.get_or_make(key, dict)
+        return memo
+
+    @cached_property
+    def ends(self) -> Triple:
+        """No ε is the largest one, in either order."""
+        return math.inf, math.inf, math.inf

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import BothOrders, NothingReleased, OneOrder, Substitution
+from pyengine.engines.allocation import EpochQuestions, single_epoch
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.closed_form import ClosedForm, ClosedFormPair, closed_form_step
 from pyengine.engines.enclosed import EnclosedQuestions
@@ -149,6 +150,31 @@ class _Gaussian(Engine):
         return GaussianPairQuestions(
             problem.gaussian, problem.method, problem.tolerance, problem.wanted
         )
+
+
+class _Epoch(Engine):
+    """One epoch of random allocation: its law by convolutions."""
+
+    name = "convolution"
+    methods = ("auto",)
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.is_relaxed or problem.given is not None:
+            return False
+        return single_epoch(problem.laws) is not None
+
+    def refusal(self, problem: Problem) -> Exception:
+        return _Gaussian().refusal(problem)
+
+    def questions(self, problem: Problem) -> Questions | None:
+        if problem.adjacency != "add_remove":
+            return OneOrderOfRows(self.pair(problem))
+        return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
+
+    def pair(self, problem: Problem) -> EpochQuestions:
+        engine = single_epoch(problem.laws)
+        assert engine is not None
+        return EpochQuestions(engine, problem.tolerance)
 
 
 class _Smooth(Engine):
@@ -317,6 +343,7 @@ ENGINES: tuple[Engine, ...] = (
     _NothingReleased(),
     _RelaxedClosedForm(),
     _Gaussian(),
+    _Epoch(),
     _Smooth(),
     _Certified(),
     _Exact(),

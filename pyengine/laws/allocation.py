@@ -7,6 +7,7 @@ from the C core, by doubling (docs/theory/allocation).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.caches import kept
 from pyengine.errors import AccuracyError
+from pyengine.laws.base import Cells, Law
+from pyengine.laws.normals import LossNodes
 from pyengine.status import finished
 
 __all__ = ["AllocatedLaw"]
@@ -26,7 +29,7 @@ LEAST_NOISE, MOST_STEPS = 0.1, 2**24  # what the estimates of the errors were me
 
 
 @dataclass(frozen=True)
-class AllocatedLaw:
+class AllocatedLaw(Law):
     """The pair (Q, P) of one epoch; see `pyengine.GaussianMechanism.randomly_allocated`.
 
     Parameters
@@ -67,6 +70,22 @@ class AllocatedLaw:
         lib.pe_epoch_ends(self.table(), out)
         return out[0], out[1]
 
+    def limits(self) -> tuple[float, float]:
+        """All real numbers are losses."""
+        return -math.inf, math.inf
+
+    def infinite(self) -> tuple[float, float]:
+        """No mass: both laws have the same null sets."""
+        return 0.0, 0.0
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Refuse: the density is an estimate, and cells are proven."""
+        del edges
+        raise AccuracyError(
+            "random allocation has no proven bounds in double precision, only estimates; "
+            "method='reference', or pyengine.reference, gives proven digits"
+        )
+
     def log_density(self, loss: npt.ArrayLike) -> FloatArray:
         """Return the log of the density of L under Q; -inf outside of the support.
 
@@ -90,51 +109,50 @@ class AllocatedLaw:
         )
         return found
 
-    def nodes(self, highest: float = 0.0) -> LossNodes:
+    def nodes(self) -> LossNodes | None:
         """Return a discrete measure with the moment generating function of L under Q.
-
-        Parameters
-        ----------
-        highest : float
-            The largest |Im λ| that is to be served, in units of 1/L.
 
         Returns
         -------
-        LossNodes
-            Σ e^{log_weight + λ loss} is E_Q e^{λL} within 1e-14 E_Q e^{Re λ L} and what rounding and
-            the density's own errors do, for |Im λ| <= ``highest`` and all Re λ at which the tilted
-            law lies inside of the support.  Beyond, the sum repeats itself with the period of
-            2π over the spacing.
+        LossNodes or None
+            Losses are increasing and equally spaced.  None outside of the domain.
 
         Notes
         -----
-        The spacing is the widest of those tried whose lattice agrees with the one between its
-        points, for tilts that move the law to places of many depths on either side.  The error is
-        the generating function 2π/spacing farther up (Poisson's summation formula), measured so.
+        The sum over a lattice of spacing h is the sum of the generating function at λ + 2πik/h over
+        all k (Poisson's summation formula).  The spacing is the widest of those tried at which the
+        nodes between those that are kept give the same sums, for tilts that move the law to places
+        of many depths on either side, up to the argument at which the function has fallen to
+        e^-`FALL` of its value on the real line.
         """
-        return _nodes(self, float(highest))
+        return _nodes(self) if self.is_feasible else None
 
 
 DEPTHS = (0.0, 5.0, 15.0, 40.0, 100.0, 200.0, 350.0, 500.0, 650.0)  # of the places of tilted laws
-ALIASES = 1e-14
+ALIASES = 1e-14  # in units of the value on the real line
+FALL = 24.0  # two epochs have what is left of one squared
+ROOM = 1.6  # engines ask somewhat farther than they need
 MOST_NODES = 2**20
 
 
 @kept(32)
-def _nodes(law: AllocatedLaw, highest: float) -> LossNodes:
+def _nodes(law: AllocatedLaw) -> LossNodes:
     first, last = law.support()
     tilts = _tilts(law)
-    count = 128
+    count, t_max = 128, 0.0
     while count <= MOST_NODES:
-        loss = first + (last - first) / count * np.arange(count + 1)
-        log_weight = law.log_density(loss) + np.log((last - first) / count)
-        if _agree(loss, log_weight, tilts, highest):
-            coarse = log_weight[::2] + np.log(2.0)
-            return LossNodes(loss[::2], coarse)
+        loss: FloatArray = np.linspace(first, last, count + 1)
+        log_weight = law.log_density(loss) + math.log((last - first) / count)
+        weights = _tilted(loss, log_weight, tilts)
+        highest = 0.5 * math.pi * count / (last - first)  # of the nodes that are to be kept
+        if t_max == 0.0 and _agree(loss, weights, 0.0):
+            t_max = _reach(loss, weights, highest)
+        if 0.0 < t_max <= highest and _agree(loss, weights, t_max):
+            return LossNodes(loss[::2], log_weight[::2] + math.log(2.0), t_max)
         count *= 2
     raise AccuracyError(
-        f"the nodes of a law of one epoch would be more than {MOST_NODES}; "
-        f"ask for less than highest={highest:g}"
+        f"the nodes of the law of one epoch would be more than {MOST_NODES} for "
+        f"noise_multiplier={law.noise:g} and {law.steps} steps; method='reference' may answer"
     )
 
 
@@ -157,28 +175,47 @@ def _tilts(law: AllocatedLaw) -> FloatArray:
         if right.size:
             tilts.append(-slope[min(peak + right[0], slope.size - 1)])
     # a tilted law that the end of the table cuts is none that it can serve
-    kept_ = [s for s in tilts if _is_inside(density + s * loss)]
-    return np.array([0.0, 1.0, *kept_])
+    inside = [s for s in tilts if _is_inside(density + s * loss)]
+    return np.array([0.0, 1.0, *inside])
 
 
 def _is_inside(tilted: FloatArray) -> bool:
     return float(max(tilted[0], tilted[-1])) < float(tilted.max()) - 40.0
 
 
-def _agree(loss: FloatArray, log_weight: FloatArray, tilts: FloatArray, highest: float) -> bool:
-    """Whether every second node gives what the others give."""
-    turn = np.exp(1j * highest * loss)
+def _tilted(
+    loss: FloatArray, log_weight: FloatArray, tilts: FloatArray
+) -> list[tuple[FloatArray, float]]:
+    """Weights of the tilted laws, of sum 1, and what the rounding of their logs does to them."""
+    found = []
     for tilt in tilts:
         exponent = log_weight + tilt * loss
         top = int(np.argmax(exponent))
         weight = np.exp(exponent - exponent[top])
-        total = float(weight.sum())
-        # what the rounding of a logarithm of this size does to a term
         noise = 4e-16 * (abs(log_weight[top]) + abs(tilt * loss[top]))
-        for terms in (weight, weight * turn):
-            if abs(terms[::2].sum() - terms[1::2].sum()) > (ALIASES + noise) * total:
-                return False
+        found.append((weight / weight.sum(), noise))
+    return found
+
+
+def _agree(loss: FloatArray, weights: list[tuple[FloatArray, float]], t: float) -> bool:
+    """Whether every second node gives what the others give, at an argument t."""
+    turn = np.exp(1j * t * loss)
+    for weight, noise in weights:
+        terms = weight * turn
+        if abs(terms[::2].sum() - terms[1::2].sum()) > ALIASES + noise:
+            return False
     return True
+
+
+def _reach(loss: FloatArray, weights: list[tuple[FloatArray, float]], most: float) -> float:
+    """`ROOM` times the argument from which on all tilted laws have fallen; 0 if there is none."""
+    t = most / 64.0
+    while t < most:
+        turn = np.exp(1j * t * loss)
+        if all(abs((weight * turn).sum()) < math.exp(-FALL) + noise for weight, noise in weights):
+            return ROOM * t
+        t *= 1.25
+    return 0.0
 
 
 @kept(64, lib.pe_epoch_bytes)
