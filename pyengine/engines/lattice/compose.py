@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from pyengine.engines.lattice.classes import whole_of
 from pyengine.engines.lattice.layout import Layout, Plan, RestPlan, StepGrid
+from pyengine.engines.lattice.regrid import regridded
+from pyengine.engines.lattice.scales import SmallSteps
 from pyengine.engines.lattice.steps import StepMasses, step_masses
 from pyengine.engines.lattice.sums import Sum, moments, sum_of
 from pyengine.engines.lattice.survey import Part
@@ -121,21 +123,31 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
     terms: list[Composed] = []
     lost: dict[StepLaw, float] = {}
     blurs: dict[StepLaw, float] = {}
+    beyond = 0.0  # lost outside of the windows of sums that are steps of others
 
     def made(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
+        if isinstance(law, SmallSteps) and grid.inner is not None:
+            nonlocal beyond
+            sums = composed(law.parts, grid.inner, 0)
+            found = regridded(sums.spread, sums.a, sums.b, grid.inner, grid, plan)
+            beyond += found.beyond * math.exp(min(plan.log_weight, 700.0))
+            return found.masses
         mass = step_masses(law, grid, plan)
         lost[law] = max(lost.get(law, 0.0), mass.lost)
         blurs[law] = max(blurs.get(law, 0.0), mass.blur)
         return mass
 
-    for own, plan in zip(layout.parts, layout.plans, strict=True):
+    def composed(own: tuple[Part, ...], plan: Plan, offset: int) -> Composed:
         masses = [made(law, grid, plan) for (law, _), grid in zip(own, plan.grids, strict=True)]
         steps = [number for _, number in own]
         # a test's index rounds the loss of every step: the window goes with its mean
         moved = sum(
             number * (_mean(m.a) - _mean(m.spread)) for number, m in zip(steps, masses, strict=True)
         )
-        terms.append(Composed(plan, masses, steps, round(moved), layout.offset(plan)))
+        return Composed(plan, masses, steps, round(moved), offset)
+
+    for own, plan in zip(layout.parts, layout.plans, strict=True):
+        terms.append(composed(own, plan, layout.offset(plan)))
     rest = None
     if layout.rest is not None:
         plans = layout.rest.plans
@@ -151,7 +163,9 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
         number * max(blur for own, blur in blurs.items() if whole_of(own) == law)
         for law, number in parts
     )
-    return PlaceComposition(terms, rest, _lost(parts, lost, shrunk), shrunk)
+    least, most = _lost(parts, lost, shrunk)
+    most = min(most + beyond * math.exp(shrunk) * (1.0 + 2.0**-40), 1.0)
+    return PlaceComposition(terms, rest, (least, most), shrunk)
 
 
 def _rest(planned: RestPlan, masses: list[StepMasses]) -> Bound:

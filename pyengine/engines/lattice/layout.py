@@ -43,13 +43,15 @@ class StepGrid:
     """Lattice of one kind of step: points ``anchor + (first + k) spacing``, k = 0 ... last.
 
     ``centre`` is the k near the tilted mean, ``log_scale`` the log of the mass, tilted around it.
+    What is itself a sum of steps has the plan of its own finer lattice, ``inner``.
     """
 
-    anchor: float
+    anchor: float | Fraction
     first: int
     last: int
     centre: int
     log_scale: float
+    inner: Plan | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,16 @@ class Plan:
     points: int
     aside: tuple[float, float]  # tilts of the Chernoff bounds below and above the window
     log_weight: float = 0.0
+
+    @property
+    def finest(self) -> float:
+        """The smallest spacing: that of the sums among its steps, where there are such."""
+        return min((x.inner.spacing for x in self.grids if x.inner), default=self.spacing)
+
+    @property
+    def longest(self) -> int:
+        """The largest number of points, of the sums among its steps as well."""
+        return max(self.points, *(x.inner.points for x in self.grids if x.inner), 0)
 
 
 class RestPlan(NamedTuple):

@@ -63,6 +63,7 @@ class Slice:
     def __init__(self, composed: PlaceComposition) -> None:
         plan = composed.terms[0].plan
         self.h = plan.spacing
+        self.finest = min(term.plan.finest for term in composed.terms)
         high = float(plan.centre)
         self._centre = (high, float(plan.centre - type(plan.centre)(high)))
         low, top = ((x - high) / self.h for x in plan.place.reach)
@@ -74,7 +75,7 @@ class Slice:
         ]
         self.first = max(math.floor(max(low, -1e15)), min(starts))
         self.last = max(min(math.ceil(min(top, 1e15)), max(ends)), self.first)
-        self.points = max(term.plan.points for term in composed.terms)
+        self.points = max(term.plan.longest for term in composed.terms)
         self.is_open = plan.place.reach[1] == math.inf
         self.index = np.arange(self.first, self.last + 1, dtype=np.float64)
         self.middle = float(self.index[self.index.size // 2])
@@ -172,8 +173,8 @@ class OnSlice:
 
     @property
     def spacing(self) -> float:
-        """Spacing of the lattice."""
-        return self._slice.h
+        """Spacing of the finest lattice."""
+        return self._slice.finest
 
     @property
     def points(self) -> int:

@@ -56,7 +56,8 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
     h, outer, tilt = plan.spacing, plan.place.outer, plan.place.tilt
     size = grid.last + 1
     spread, a, b = np.zeros(size), np.zeros(size), np.zeros(size)
-    origin = grid.anchor + h * grid.first
+    anchor = float(grid.anchor)
+    origin = anchor + h * grid.first
     log_scale_b = grid.log_scale + (origin + h * grid.centre)
     lattice = ffi.new(
         "pe_lattice *",
@@ -77,7 +78,7 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
         edges = origin + h * np.arange(start, stop + 1, dtype=np.float64)
         cells = law.cells(edges)
         shift = np.ascontiguousarray(
-            cells.shift + 4.0 * UNIT * (np.abs(edges) + abs(origin) + abs(grid.anchor))
+            cells.shift + 4.0 * UNIT * (np.abs(edges) + abs(origin) + abs(anchor))
         )
         log_a, log_b, log_ratio, error, ratio_error = (
             np.ascontiguousarray(x[1:-1])

@@ -16,7 +16,7 @@ from pyengine.engines.lattice.layout import Place
 from pyengine.engines.lattice.survey import Part, Survey, scaled_tail
 from pyengine.laws.base import StepLaw
 
-__all__ = ["Sketch", "sketch", "sketch_of"]
+__all__ = ["Sketch", "sketch", "sketch_of", "sketch_of_sum"]
 
 FloatArray = npt.NDArray[np.float64]
 Range = tuple[float, float, npt.NDArray[np.bool_]]  # ends, and the atoms of the survey inside
@@ -129,6 +129,45 @@ def sketch(
         window = _window(_cut(found, ranges), tilt, log_small)
     s_low, s_high, tilt_low, tilt_high = window
     return Sketch(tilt, ranges, (min(s_low, place.reach[0]), s_high, tilt_low, tilt_high))
+
+
+def sketch_of_sum(
+    parts: tuple[Part, ...], found: Survey, tilt: float, log_small: float, log_lost: float
+) -> Sketch:
+    """Ranges and window of a sum that is to be one step of others.
+
+    What is outside counts at the ends of the window, and A's mass below as lost: tilts of at most 0
+    below and of at least 1 above bound it for both laws.  It is to be below ``log_small`` tilted,
+    and below ``log_lost`` as it is.
+    """
+    total, _, variance = found.cumulants(tilt)
+    away = FACTORS / math.sqrt(max(variance, 1e-300))
+    least, most = min(tilt, 0.0), max(tilt, 1.0)
+    below = np.append(least - away, tilt - away)
+    below = below[(below <= 0.0) & ((tilt - below) * found.width < 600.0)]
+    if not below.size:
+        below = np.array([least - 300.0 / max(found.width, 1e-300)])
+    above = np.append(most + away, most)
+    above = above[(above > tilt) & ((above - tilt) * found.width < 600.0)]
+    if not above.size:
+        above = np.array([most + 300.0 / max(found.width, 1e-300)])
+    logs = found.many(below)[0]
+    low = float(np.max((log_small + total - logs) / (tilt - below)))
+    bare = below < 0.0
+    if bare.any():
+        low = min(low, float(np.max((logs[bare] - log_lost) / below[bare])))
+    tilt_low = float(below[np.argmin((tilt - below) * low + logs)])
+    ends = (found.many(above)[0] - total - log_small) / (above - tilt)
+    high = float(np.min(ends))
+    tilt_high = float(above[np.argmin(ends)])
+    log_each = log_small - math.log(sum(found.steps))
+    ranges = [
+        _range(law, loss, log_a, tilt, scale, log_each, log_lost - math.log(sum(found.steps)))
+        for (law, _), loss, log_a, (scale, _) in zip(
+            parts, found.loss, found.log_mass, found.step_cumulants(tilt), strict=True
+        )
+    ]
+    return Sketch(tilt, ranges, (low, high, tilt_low, tilt_high))
 
 
 def _cut(found: Survey, ranges: list[Range]) -> Survey:
