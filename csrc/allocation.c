@@ -8,6 +8,7 @@
  * trapezoidal rule converges geometrically and nothing cancels; L_j has its bulk near 0, where
  * doubles are dense.  t needs floor(t/2^i) and ceil(t/2^i) only.  See docs/theory/allocation.
  */
+/* Map: random allocation, the law of one epoch | test_allocated_law | theory/allocation */
 #include "allocation.h"
 
 #include <math.h>
