@@ -17,7 +17,7 @@ THREADED := $(wildcard tests/c/threads/*.c)
 FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
     -fno-sanitize-recover=all
-WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Werror
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 
 .NOTPARALLEL: # one pip at a time
 # Tests and benchmarks start hundreds of processes: none shall compile again what it imports.

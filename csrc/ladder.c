@@ -76,9 +76,9 @@ int pe_pair_new(size_t n, const double *noise, const double *p, const double *st
 
 int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const double *log_share,
                          const size_t *sizes, const double *shift, const double *weight) {
+    if (!alternatives || alternatives > PE_ALTERNATIVES) return PE_TOO_COSTLY;
     size_t total = 0;
     for (size_t i = 0; i < 2 * alternatives; i++) total += sizes[i];
-    if (!alternatives || alternatives > PE_ALTERNATIVES) return PE_TOO_COSTLY;
     mixed_step *grown = realloc(pair->mixed, (pair->n_mixed + 1) * sizeof *grown);
     if (!grown) return PE_NO_MEMORY;
     pair->mixed = grown;

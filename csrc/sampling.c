@@ -53,8 +53,8 @@ PE_INLINE double uniform(uint64_t bits) {
 }
 
 /* Adds the losses of the pair of variates j, or of its first one only. */
-PE_CLONES void pe_sample_pair(uint64_t seed, uint64_t stream, uint64_t first, uint64_t j, int both,
-                              const pe_loss_table *t, double *sum) {
+PE_CLONES static void sample_pair(uint64_t seed, uint64_t stream, uint64_t first, uint64_t j, int both,
+                                  const pe_loss_table *t, double *sum) {
     double u[BLOCK], v[BLOCK], x[BLOCK], y[BLOCK];
     for (size_t i = 0; i < BLOCK; i++) {
         uint64_t a, b;
@@ -92,7 +92,7 @@ void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables,
         for (size_t g = 0; g < tables; g++) {
             uint64_t steps = table[g].steps;
             for (uint64_t j = 0; 2 * j < steps; j++)
-                pe_sample_pair(seed, g, first + start, j, 2 * j + 1 < steps, &table[g], sum);
+                sample_pair(seed, g, first + start, j, 2 * j + 1 < steps, &table[g], sum);
         }
         for (size_t i = 0; i < BLOCK && start + i < n; i++) out[start + i] = sum[i];
     }

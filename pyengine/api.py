@@ -29,7 +29,7 @@ class Bounds(NamedTuple):
     With ``method="certified"`` lower <= truth <= upper is always proven, floating point included.
     Otherwise it is where the engines ``certified``, ``closed_form``, ``exact``, ``lattice`` and
     (values that it certifies) ``reference`` answer.  ``auto`` proves the bounds of DP-SGD where
-    its certified lines reach, which is nearly everywhere (theory/certified); the rest of it, where
+    its certified lines reach, which is mostly (theory/certified); the rest of it, where
     ``spectral`` and ``convolution`` answer, is estimated, and so are the approximations of the
     papers; each engine's page says what is behind an estimate and how it compares with truth.
     Tables and the command line print the word, ``proven`` or ``estimate``, beside each value.
@@ -273,14 +273,19 @@ def trade_off(
       replacement: error below 1e-11, usually 1e-15, bounds proven (theory/closed_form).
     - Gaussian noise in several steps, on Poisson samples (DP-SGD) or without replacement, and their
       mixtures, under ``add``, ``remove`` and ``add_remove``: error below 1e-11 (1e-9 below 1e-30),
-      bounds proven nearly everywhere, mostly 1e-12 to 1e-10 apart (theory/certified), else
+      bounds proven, mostly 1e-12 to 1e-10 apart, where certified lines reach: some nine in ten
+      ordinary questions, fewer at noise below 0.4 and far out in the tails (theory/certified); else
       estimated.
+    - Mixtures of Gaussians and groups, DP-SGD under ``substitute``, truncated Poisson samples, in
+      several steps, composed with each other and with the above: the same errors, estimated, or
+      where a few loud steps need it those of the lattice; bounds are the lattice's, proven and at
+      most 1e-4 apart (theory/spectral).
     - One step of anything else, and losses with finitely many values (randomized response, the
       generic mechanism, probability vectors) whose sums are short: error below 1e-9, bounds
       proven (theory/exact).
-    - All else, on the lattice: other noise in many steps, DP-SGD under ``substitute``, mixtures
-      of Gaussian with other noise: bounds proven and at most 1e-4 apart, or ``tolerance``, and the
-      value between them is no more accurate than that (theory/lattice).
+    - All else, on the lattice: other noise in many steps, and compositions of Gaussian with other
+      noise: bounds proven and at most 1e-4 apart, or ``tolerance``, and the value between them is
+      no more accurate than that (theory/lattice).
 
     For levels near 1 the result keeps its relative accuracy: 1 - α is exact there.  Under
     substitution without replacement only bounds are known for more than one step, and values are

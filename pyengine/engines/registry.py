@@ -7,6 +7,8 @@ they are asked, so that a question does not load those that it has no need of.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import BothOrders, NothingReleased, OneOrder, Substitution
 from pyengine.engines.allocation import EpochQuestions, single_epoch
@@ -16,11 +18,13 @@ from pyengine.engines.enclosed import EnclosedQuestions
 from pyengine.engines.gaussian import GaussianPairQuestions
 from pyengine.engines.problem import Engine, Problem
 from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
-from pyengine.engines.smooth import SmoothBothOrders, SmoothPairQuestions, smooth_pair
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words
 from pyengine.pairs import enclosing_pairs
 from pyengine.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
+
+if TYPE_CHECKING:
+    from pyengine.engines.smooth import SmoothPairQuestions
 
 __all__ = ["ADJACENCIES", "ENGINES", "METHODS", "THREAT_MODELS", "questions", "questions_on_pair"]
 
@@ -186,6 +190,8 @@ class _Smooth(Engine):
     def supports(self, problem: Problem) -> bool:
         if problem.is_relaxed or problem.given is not None:
             return False
+        from pyengine.engines.smooth import smooth_pair
+
         return smooth_pair(problem.laws) is not None
 
     def prover(self) -> Engine:
@@ -198,11 +204,15 @@ class _Smooth(Engine):
         )
 
     def questions(self, problem: Problem) -> Questions | None:
+        from pyengine.engines.smooth import SmoothBothOrders
+
         if problem.adjacency != "add_remove":
             return None if problem.attained else OneOrderOfRows(self.pair(problem))
         return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
 
     def pair(self, problem: Problem) -> SmoothPairQuestions:
+        from pyengine.engines.smooth import SmoothPairQuestions, smooth_pair
+
         pair = smooth_pair(problem.laws)
         assert pair is not None
         lattice = _Lattice()

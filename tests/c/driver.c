@@ -237,6 +237,44 @@ static int run_pair(void)
     return failures;
 }
 
+/* Mixtures of normals: one that is the sampled Gaussian has its rows, and two that the release tells apart,
+ * but are the same, are one. */
+static int run_mixtures(void)
+{
+    static const double NOISE[] = {1.25}, P[] = {0.125}, STEPS[] = {300.0};
+    static const double SHIFT[] = {0.0, 0.0, 0.8, 0.0, 0.0, 0.8};
+    static const double WEIGHT[] = {1.0, 0.875, 0.125, 1.0, 0.875, 0.125};
+    static const double SHARES[] = {-0.28768207245178093, -1.3862943611198906}; /* 3/4, 1/4 */
+    static const double WHOLE[] = {0.0}, C[] = {-3.0, -0.5, 0.0, 0.7};
+    static const size_t SIZES[] = {1, 2, 1, 2};
+    int failures = 0;
+    pe_pair *pairs[3];
+    failures += pe_pair_new(1, NOISE, P, STEPS, 0, 3e7, &pairs[0]) != PE_OK;
+    for (int k = 1; k < 3; ++k) {
+        failures += pe_pair_new(0, NOISE, P, STEPS, 0, 3e7, &pairs[k]) != PE_OK;
+        failures += pe_pair_add_mixtures(pairs[k], STEPS[0], (size_t)k, k == 1 ? WHOLE : SHARES, SIZES,
+                                         SHIFT, WEIGHT) != PE_OK;
+    }
+    failures += pe_pair_add_mixtures(pairs[2], 1.0, PE_ALTERNATIVES + 1, SHARES, SIZES, SHIFT,
+                                     WEIGHT) != PE_TOO_COSTLY;
+    double rows[3][LENGTH(C) * PE_ROW];
+    for (int k = 0; k < 3; ++k)
+        pe_pair_at(pairs[k], PE_PROFILE, LENGTH(C), C, rows[k]);
+    for (size_t i = 0; i < LENGTH(C); ++i)
+        for (int k = 1; k < 3; ++k) {
+            const double one = rows[0][i * PE_ROW + 2 + PE_PROFILE];
+            const double other = rows[k][i * PE_ROW + 2 + PE_PROFILE];
+            if (!(fabs(one - other) < 1e-11 * (1.0 + fabs(one)))) {
+                printf("mixtures: %g and %g at %g\n", one, other, C[i]);
+                ++failures;
+            }
+        }
+    failures += pe_pair_certify(pairs[1], PE_PROFILE, 1, C, rows[1]) == PE_OK; /* there is no proof */
+    for (int k = 0; k < 3; ++k)
+        pe_pair_free(pairs[k]);
+    return failures;
+}
+
 static int run_law(void)
 {
     int failures = 0;
@@ -550,6 +588,7 @@ static const struct {
     {"elementwise kernels", run_unary},
     {"one step in closed form", run_step},
     {"composed loss, inversion", run_pair},
+    {"composed loss, mixtures", run_mixtures},
     {"composed loss, convolution", run_law},
     {"lattice engine", run_lattice},
     {"from rows to answers", run_answers},

@@ -209,6 +209,53 @@ static double log_target(void)
 
 static const int SOLVED[] = {PE_A_ABOVE, PE_A_BELOW, PE_PROFILE};
 
+/* Random shifts that rise, and weights of sum 1. */
+static void fill_normals(size_t n, double *shift, double *weight)
+{
+    double total = 0.0, at = below(2) ? 0.0 : uniform(-3.0, 3.0);
+    for (size_t i = 0; i < n; ++i) {
+        shift[i] = at;
+        at += log_uniform(1e-3, 10.0);
+        total += weight[i] = log_uniform(1e-8, 1.0);
+    }
+    for (size_t i = 0; i < n; ++i)
+        weight[i] /= total;
+}
+
+/* Steps of mixtures, told apart or not, and of a table. */
+static void add_steps(pe_pair *pair)
+{
+    enum { MOST = 5 };
+    double shift[2 * PE_ALTERNATIVES * MOST], weight[2 * PE_ALTERNATIVES * MOST];
+    double log_share[PE_ALTERNATIVES];
+    size_t sizes[2 * PE_ALTERNATIVES], used = 0;
+    const size_t alternatives = 1 + below(PE_ALTERNATIVES);
+    for (size_t i = 0; i < alternatives; ++i) {
+        log_share[i] = -log((double)alternatives);
+        for (size_t side = 0; side < 2; ++side) {
+            const size_t m = 1 + below(MOST);
+            sizes[2 * i + side] = m;
+            fill_normals(m, shift + used, weight + used);
+            used += m;
+        }
+    }
+    if (below(2))
+        pe_pair_add_mixtures(pair, floor(log_uniform(1.0, 1e6)), alternatives, log_share, sizes,
+                             shift, weight);
+    if (below(3) == 0) {
+        const size_t m = 1 + below(40);
+        double *loss = allocate(m), *log_weight = allocate(m);
+        const double spacing = log_uniform(1e-3, 1.0);
+        for (size_t i = 0; i < m; ++i) {
+            loss[i] = spacing * ((double)i - 0.5 * (double)m);
+            log_weight[i] = log(spacing) - 0.5 * loss[i] * loss[i];
+        }
+        pe_pair_add_table(pair, floor(log_uniform(1.0, 1e6)), m, loss, log_weight, 3.0 / spacing);
+        free(loss);
+        free(log_weight);
+    }
+}
+
 static void fuzz_pair(void)
 {
     double noise[3], p[3], steps[3];
@@ -221,6 +268,8 @@ static void fuzz_pair(void)
     pe_pair *pair;
     if (pe_pair_new(kinds, noise, p, steps, (int)below(2), 1e3, &pair) == PE_OK) {
         double *rows = allocate(PE_ROW * n), *c = allocate(n), *target = filled(n, log_target);
+        if (below(2))
+            add_steps(pair);
         const double size = log_uniform(1e-6, 1e6);
         for (size_t i = 0; i < n; ++i) { /* finite */
             c[i] = below(3) ? size * uniform(-1.0, 1.0) : anything();

@@ -5,7 +5,7 @@
 
 enum { CELLS = 4096, POINTS = CELLS + 1, BLOCK = 64, LOW = 32 };
 
-static double *z, *log_a, *log_b, *error, *shift, *spread, *a, *b, *sums, *profile;
+static double *z, *log_a, *log_b, *log_ratio, *error, *shift, *spread, *a, *b, *sums, *profile;
 static double *spectrum, *power, *bound, *slack, *moments, *low;
 
 static void prepare(void)
@@ -13,6 +13,7 @@ static void prepare(void)
     z = icount_doubles(POINTS);
     log_a = icount_doubles(CELLS + 2);
     log_b = icount_doubles(CELLS + 2);
+    log_ratio = icount_doubles(CELLS + 2);
     error = icount_doubles(CELLS);
     shift = icount_doubles(POINTS);
     spread = icount_doubles(POINTS);
@@ -37,7 +38,8 @@ static void prepare(void)
         error[i] = 1e-15;
         shift[i] = 1e-16;
         log_a[i] = -0.5 * z[i] * z[i] - 5.0;
-        log_b[i] = log_a[i] + 0.02 * ((double)i + 0.5) - 41.0;
+        log_ratio[i] = 0.02 * ((double)i + 0.5) - 41.0;
+        log_b[i] = log_a[i] + log_ratio[i];
     }
 }
 
@@ -56,7 +58,8 @@ static void lattice_cells(void)
     memset(spread, 0, POINTS * sizeof(double));
     memset(a, 0, POINTS * sizeof(double));
     memset(b, 0, POINTS * sizeof(double));
-    pe_lattice_cells(&grid, 1, CELLS, log_a, log_b, error, error, shift, spread, a, b, lost);
+    pe_lattice_cells(&grid, 1, CELLS, log_a, log_b, log_ratio, error, error, shift, spread, a, b,
+                     lost);
     icount_require_numbers(spread, POINTS);
     icount_require(spread[CELLS / 2] > 0.0, "cells have mass");
 }
