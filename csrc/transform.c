@@ -34,6 +34,7 @@ enum { SHIFTS = 3 };
 typedef struct {
     double z_lo, z_hi; /* of a group without any weight: z_hi below z_lo */
     double a[SHIFTS];
+    double mass;         /* of the tilted law, among the alternatives */
     double log_centring; /* of the Gaussians that the centred sums subtract, relative to M(lambda) */
     size_t count;  /* coarse nodes that carry weight */
     size_t m;      /* the same, rounded up to a multiple of PE_LANES */
@@ -120,6 +121,7 @@ static int strip_new(strip *st, const pe_group *g, double lambda, double log_m) 
     pe_nodes_tilt(s, lambda, log_m, tilted);
     size_t from = 0, to = 0;
     int found = strip_window(g, lambda, log_m, tilted, &from, &to, st);
+    for (size_t j = 0; j < s->m; j++) st->mass += tilted[j];
     free(tilted);
     if (!found) return PE_TOO_COSTLY;
     size_t count = to - from;
@@ -393,6 +395,7 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, strip *strips) {
         for (size_t j = 0; j < g->alternatives; j++) {
             int status = strip_new(&strips[i + j], &g[j], lambda, coarse.k0);
             if (status) return status;
+            scale += g->n * strips[i + j].mass * fabs(g[j].log_share); /* which is rounded */
         }
         pe_span windows[PE_ALTERNATIVES];
         double count;

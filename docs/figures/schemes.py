@@ -23,20 +23,24 @@ Run = Callable[[float, int, int], pe.Mechanism]
 
 
 def poisson(noise: float, steps: int, epochs: int) -> pe.Mechanism:
+    """Each record in each batch with probability 1/t."""
     return pe.dp_sgd(noise, f"1/{steps}", steps * epochs)
 
 
 def allocated(noise: float, steps: int, epochs: int) -> pe.Mechanism:
+    """Each record in one random batch of each epoch."""
     return pe.dp_sgd_allocated(noise, steps, epochs)
 
 
 def without_replacement(noise: float, steps: int, epochs: int) -> pe.Mechanism:
+    """A random batch of the share 1/t, of fixed size, in each step."""
     step = pe.GaussianMechanism(noise)
     one = step.sampled_without_replacement(batch_size=1, dataset_size=steps)
     return one.composed(steps * epochs)
 
 
 def shuffled(noise: float, steps: int, epochs: int) -> pe.Mechanism:
+    """What shuffled batches leak at the least."""
     return pe.shuffled_lower_bound(noise, steps, epochs)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import BothOrders, NothingReleased, OneOrder, Substitution
-from pyengine.engines.allocation import EpochQuestions, single_epoch
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.closed_form import ClosedForm, ClosedFormPair, closed_form_step
 from pyengine.engines.enclosed import EnclosedQuestions
@@ -24,6 +23,7 @@ from pyengine.pairs import enclosing_pairs
 from pyengine.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
 
 if TYPE_CHECKING:
+    from pyengine.engines.allocation import EpochQuestions
     from pyengine.engines.smooth import SmoothPairQuestions
 
 __all__ = ["ADJACENCIES", "ENGINES", "METHODS", "THREAT_MODELS", "questions", "questions_on_pair"]
@@ -165,17 +165,23 @@ class _Epoch(Engine):
     def supports(self, problem: Problem) -> bool:
         if problem.is_relaxed or problem.given is not None:
             return False
+        from pyengine.engines.allocation import single_epoch
+
         return single_epoch(problem.laws) is not None
 
     def refusal(self, problem: Problem) -> Exception:
         return _Gaussian().refusal(problem)
 
     def questions(self, problem: Problem) -> Questions | None:
+        from pyengine.engines.smooth import SmoothBothOrders
+
         if problem.adjacency != "add_remove":
             return OneOrderOfRows(self.pair(problem))
         return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
 
     def pair(self, problem: Problem) -> EpochQuestions:
+        from pyengine.engines.allocation import EpochQuestions, single_epoch
+
         engine = single_epoch(problem.laws)
         assert engine is not None
         return EpochQuestions(engine, problem.tolerance)

@@ -39,7 +39,8 @@ def sides(row: dict[str, Any]) -> list[tuple[Fraction, list[Any], list[Any]]]:
     """Probability, A and B of each pair of a step, by exact weights."""
     noise = Fraction(row["noise"])
     if row["kind"] == "mixture":
-        pairs = [(Fraction(c) / noise, Fraction(w)) for c, w in zip(row["shifts"], row["weights"])]
+        terms = zip(row["shifts"], row["weights"], strict=True)
+        pairs = [(Fraction(c) / noise, Fraction(w)) for c, w in terms]
         found = [(Fraction(1), [(Fraction(0), Fraction(1))], pairs)]
     elif row["kind"] == "substitute":
         p = Fraction(row["p"])
