@@ -289,6 +289,90 @@ double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t poi
     return reach;
 }
 
+/* ---- powers of steps with few losses ---------------------------------------------------------------- */
+
+/* e^{-2 pi i k/points} - 1 for |k| <= points/2, by two short tables: k + offset = low + 2^bits high */
+typedef struct {
+    int64_t points, offset;
+    int bits;
+    const double *low, *high;
+} turns;
+
+static void fill_turns(double *table, int64_t first, int64_t count, int64_t step, int64_t points)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        const double angle = TWO_PI * ((double)((first + i) * step) / (double)points);
+        const double half_sine = sin(0.5 * angle);
+        table[2 * i] = -2.0 * half_sine * half_sine;
+        table[2 * i + 1] = -sin(angle);
+    }
+}
+
+static turns make_turns(int64_t points, int bits, double *tables)
+{
+    const int64_t size = (int64_t)1 << bits, half = points / 2 / size + 1;
+    fill_turns(tables, 0, size, 1, points);
+    fill_turns(tables + 2 * size, -half, 2 * half + 1, size, points);
+    return (turns){points, half * size, bits, tables, tables + 2 * size};
+}
+
+static inline void turn_less_one(const turns *t, int64_t k, double *re, double *im)
+{
+    const int64_t at = (k > t->points / 2 ? k - t->points : k) + t->offset;
+    const double *a = t->high + 2 * (at >> t->bits);
+    const double *b = t->low + 2 * (at & (((int64_t)1 << t->bits) - 1));
+    *re = (a[0] * b[0] - a[1] * b[1]) + (a[0] + b[0]);
+    *im = (a[0] * b[1] + a[1] * b[0]) + (a[1] + b[1]);
+}
+
+void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *place, const double *y,
+                     double excess, double missing, double steps, int64_t turned, int bits,
+                     double *tables, const double *other, double *z, double *bound, double *slack)
+{
+    const turns table = make_turns(points, bits, tables);
+    const double block = TWO_PI * (double)((int64_t)1 << bits) / (double)points;
+    const double dead = exp(fmax(-1200.0 / steps, -600.0));
+    int64_t at[PE_MOST_SPARSE] = {0}, whole = 0;
+    for (size_t j = 0; j < n; ++j) {
+        double re = excess, im = 0.0, error = 0.0;
+        for (size_t k = 0; k < count; ++k) {
+            double less, sine;
+            turn_less_one(&table, at[k], &less, &sine);
+            re += y[k] * less;
+            im += y[k] * sine;
+            error += at[k] ? y[k] * (fabs(less) + fabs(sine) + block) : 0.0;
+            at[k] += place[k];
+            at[k] -= at[k] >= points ? points : 0;
+        }
+        error = UNIT * ((24.0 + 2.0 * (double)count) * error + 8.0 * fabs(excess)) + missing;
+        const double square = 2.0 * re + (re * re + im * im); /* |1 + z|^2 - 1 */
+        const double modulus = sqrt(fmax(1.0 + square, 0.0)) * (1.0 + 0x1p-49) + error;
+        double value = 0.0, sine = 0.0;
+        if (1.0 + square > dead) {
+            const double log_size = square > -0.5 ? 0.5 * log1p(square) : log(hypot(1.0 + re, im));
+            const double phase = atan2(im, 1.0 + re), size = exp(steps * log_size);
+            const double c = size * cos(steps * phase), s = size * sin(steps * phase);
+            double less, more;
+            turn_less_one(&table, whole, &less, &more);
+            value = c + (c * less - s * more);
+            sine = s + (s * less + c * more);
+            slack[j] += steps * error / modulus +
+                        UNIT * (96.0 + 24.0 * steps * (fabs(log_size) + fabs(phase)));
+        } else {
+            slack[j] += 1.0; /* the truth is as small as its bound */
+        }
+        whole += turned;
+        whole -= whole >= points ? points : 0;
+        const double power = exp(fmax(steps * log(modulus), -700.0)) * (1.0 + 1e-9);
+        bound[j] *= power > 1e-260 ? power : 1e-260;
+        const double *o = other ? other + 2 * j : NULL;
+        z[2 * j] = o ? value * o[0] - sine * o[1] : value;
+        z[2 * j + 1] = o ? value * o[1] + sine * o[0] : sine;
+    }
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------------- */
+
 double pe_sum_less_one(size_t n, const double *y)
 {
     double sums[SLOTS] = {0.0}, lows[SLOTS] = {0.0};
@@ -308,8 +392,6 @@ double pe_sum_less_one(size_t n, const double *y)
         low += lows[i];
     return sum + low;
 }
-
-/* ---- sums ----------------------------------------------------------------------------------------------- */
 
 void pe_exponential_sums(size_t n, const double *y, double centre, double rate, double *out)
 {

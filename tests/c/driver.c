@@ -513,6 +513,11 @@ static int run_lattice(void)
             const double reach =
                 pe_low_frequencies(n + 1, points, 3, 1024, 16, 5, moments, low);
             failures += !(reach >= 0.0) || low[0] != 0.0 || !(low[8] <= 0.0);
+            const int64_t place[2] = {0, 5};
+            const double pair[2] = {0.75, 0.25};
+            double tables[2 * 32 + 2 * 35], even[2] = {1.0, 1.0}, odd[2] = {0.0, 0.0};
+            pe_sparse_power(2, 1024, 2, place, pair, 0.0, 0.0, 1000.0, 3, 5, tables, NULL, low, even, odd);
+            failures += !(fabs(low[0] - 1.0) <= even[0] * odd[0]) || !(hypot(low[2], low[3]) <= 1.0);
             free(moments);
             free(low);
             free(log_a);

@@ -21,6 +21,8 @@ FloatArray = npt.NDArray[np.float64]
 FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
 MOST_LOW = 1024  # frequencies computed to more digits than a transform gives
 GAIN = 16.0  # what they must be able to gain
+MANY = 1000  # steps from which the rounding of powers counts
+LIGHT = 1e-28  # masses that may be left out of a step of few losses
 DIVISION = 2.0 * UNIT  # of the masses by their sum; that it is rounded moves no product
 
 
@@ -103,11 +105,19 @@ def sum_of(
     log_scale = plan.log_weight + rate * offset
     scale_error = 8.0 * UNIT * (abs(plan.log_weight) + abs(rate * offset))
     normal, transforms = [], []
+    total = 0  # steps whose powers are squared repeatedly
     for array, number, scale, grid in zip(arrays, steps, scales, plan.grids, strict=True):
         norm = float(array.sum())
         log_scale += number * (scale + math.log(norm))
         scale_error += number * (DIVISION + 4.0 * UNIT * (abs(scale) + abs(math.log(norm))))
         normal.append(array / norm)
+        if number >= MANY and (few := _few_losses(normal[-1])).size:
+            product = _sparse_power(
+                normal[-1], few, number, grid.centre, points, product, bound, slack
+            )
+            transforms.append(product[:0])
+            continue
+        total += number
         spectrum = np.fft.rfft(_wrapped(normal[-1], grid.centre, points))
         transforms.append(spectrum[:MOST_LOW].copy())
         lib.pe_spectrum_power(
@@ -120,11 +130,11 @@ def sum_of(
             doubles(slack, True),
         )
         product = spectrum
+        del spectrum
     assert product is not None
     below, above = _outside(normal, steps, plan.first + shift, plan)
     # rounding of the forward transforms and of the powers, then of the inverse
-    total = sum(steps)
-    slack += 3.0 * UNIT * total
+    slack += 3.0 * UNIT * (total + len(steps))
     slack *= bound
     doubt = slack
     share = level_error * float(bound.sum())
@@ -135,8 +145,8 @@ def sum_of(
         value, error = lowest(normal, steps, plan, transforms, level_error, count)
         better = np.flatnonzero(error < doubt[: error.size])
         product[better], doubt[better] = value[better], error[better]
-    noise = 2.0 / points * (float(doubt.sum()) + share) * (1.0 + 4.0 * UNIT * total + 1e-9)
-    del bound, slack, doubt, spectrum, normal
+    noise = 2.0 / points * (float(doubt.sum()) + share) * (1.0 + 4.0 * UNIT * sum(steps) + 1e-9)
+    del bound, slack, doubt, normal
     cyclic = np.fft.irfft(product, points)
     del product
     start = (plan.first + shift) % points
@@ -144,6 +154,49 @@ def sum_of(
     np.maximum(mass, 0.0, out=mass)
     scale_error += 4.0 * UNIT * abs(log_scale)
     return Sum(mass, rate, log_scale, scale_error, noise, below, above, plan.first + offset, shift)
+
+
+def _few_losses(array: FloatArray) -> npt.NDArray[np.intp]:
+    """Where a step has its masses, if these are few; none where a transform serves better."""
+    found = np.flatnonzero(array > LIGHT)
+    return found if found.size <= lib.PE_MOST_SPARSE else found[:0]
+
+
+# Map: the power of a step of few losses | test_lattice_sums | theory/lattice
+def _sparse_power(
+    array: FloatArray,
+    few: npt.NDArray[np.intp],
+    number: int,
+    centre: int,
+    points: int,
+    product: npt.NDArray[np.complex128] | None,
+    bound: FloatArray,
+    slack: FloatArray,
+) -> npt.NDArray[np.complex128]:
+    """Times the power of a step's transform; its phase is that of the heaviest loss."""
+    mass = np.ascontiguousarray(array[few])
+    heaviest = int(few[np.argmax(mass)])
+    place = np.ascontiguousarray((few - heaviest) % points, dtype=np.int64)
+    bits = max(points.bit_length() // 2, 1)
+    spectrum = np.empty(bound.size, dtype=np.complex128)
+    lib.pe_sparse_power(
+        bound.size,
+        points,
+        few.size,
+        ffi.from_buffer("int64_t[]", place),
+        doubles(mass),
+        lib.pe_sum_less_one(mass.size, doubles(mass)),
+        LIGHT * array.size,
+        float(number),
+        (heaviest - centre) * number % points,
+        bits,
+        doubles(np.empty(2 ** (bits + 1) + 2 * (points // 2**bits + 3)), True),
+        ffi.NULL if product is None else ffi.from_buffer("double[]", product),
+        ffi.from_buffer("double[]", spectrum, require_writable=True),
+        doubles(bound, True),
+        doubles(slack, True),
+    )
+    return spectrum
 
 
 def _wrapped(array: FloatArray, centre: int, points: int) -> FloatArray:

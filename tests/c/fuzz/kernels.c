@@ -467,6 +467,38 @@ static void fuzz_sums(void)
     free(profile);
 }
 
+static void fuzz_sparse_power(void)
+{
+    const size_t count = 1 + below(PE_MOST_SPARSE), n = 1 + below(40);
+    const int64_t points = (int64_t)(2 * n) << below(12);
+    const int bits = 1 + (int)below(6);
+    const size_t room = ((size_t)2 << bits) + 2 * (size_t)(points / ((int64_t)1 << bits) + 3);
+    int64_t *place = malloc(count * sizeof *place);
+    double *y = filled(count, mass), *tables = allocate(room), *z = allocate(2 * n);
+    double *bound = allocate(n), *slack = allocate(n), total = 0.0;
+    for (size_t k = 0; k < count; ++k)
+        total += y[k];
+    for (size_t k = 0; k < count; ++k) {
+        place[k] = (int64_t)below((size_t)points);
+        y[k] = total > 0.0 ? y[k] / total : 1.0 / (double)count;
+    }
+    for (size_t j = 0; j < n; ++j) {
+        bound[j] = 1.0;
+        slack[j] = 0.0;
+    }
+    pe_sparse_power(n, points, count, place, y, pe_sum_less_one(count, y), 0.0, 1.0 + (double)below(1000000),
+                    (int64_t)below((size_t)points), bits, tables, NULL, z, bound, slack);
+    for (size_t j = 0; j < n; ++j)
+        require(hypot(z[2 * j], z[2 * j + 1]) <= bound[j] * (1.0 + slack[j]), "sparse_power", "is bounded",
+                bound[j]);
+    free(place);
+    free(y);
+    free(tables);
+    free(z);
+    free(bound);
+    free(slack);
+}
+
 static void fuzz_frequencies(void)
 {
     const size_t n = 1 + below(200), block = 2 * (1 + below(8)), count = 1 + below(8);
@@ -563,6 +595,7 @@ static const struct {
     {"lattice cells", fuzz_lattice, 70},
     {"sums", fuzz_sums, 70},
     {"frequencies", fuzz_frequencies, 50},
+    {"sparse_power", fuzz_sparse_power, 50},
     {"spectrum", fuzz_spectrum, 50},
     {"random losses", fuzz_sampling, 40},
 };
