@@ -24,9 +24,13 @@ static const double HALF_LOG_2PI = 0.91893853320467274178, LOG_2 = 0.69314718055
 #define DEPTH 790.0 /* densities are known down to e^-DEPTH */
 #define FALL 38.0   /* what of an integrand is e^-FALL of the rest is left out */
 #define AGREED 3e-8 /* two lattices agree to this: their union has the square of it */
+#define SUMS_AGREED 2e-13 /* there a narrow maximum may hide below 3e-8 of a wide one */
 #define MOST_BLOCKS 3000000L
+#define MOST_LOSS 600.0 /* e^L stays a double */
 
-typedef struct {
+typedef struct work work;
+struct work {
+    double (*convolved)(work *w, double loss); /* log of the density of both parts together */
     pe_chebyshev chebyshev;
     double spacing; /* of v, kept from one place to the next */
     long blocks;    /* of the integrand so far */
@@ -36,7 +40,7 @@ typedef struct {
     const pe_log_density *f, *g;
     double p;
     size_t near[2][2]; /* pieces that were met last, of the larger and the smaller share */
-} work;
+};
 
 /* The half of the integral where x >= y: the larger value has the weight 1 - q. */
 typedef struct {
@@ -75,18 +79,21 @@ static void exponents(half *h, double first, double step, double *out) {
     for (int l = 0; l < PE_BLOCK; l++) out[l] = a[l] + b[l];
 }
 
-/* Sums of the terms at even and at odd numbers of the lattice, both times e^-scale. */
+/* Sums of the terms at even and at odd numbers of the lattice, times e^-scale, and the difference of such
+ * sums of the terms times a slope: errors at two maxima that are mirror images may cancel in the first. */
 typedef struct {
-    double even, odd, scale;
+    double even, odd, lean, scale;
 } sums;
 
 PE_CLONES
-static void add(sums *s, const double *exponent, long number, double top) {
-    double e[PE_BLOCK], one = 0.0, two = 0.0;
+static void add(sums *s, const double *exponent, long number, double top, double from,
+                double slope) {
+    double e[PE_BLOCK], one = 0.0, two = 0.0, lean = 0.0;
     if (top > s->scale) {
         double shrink = exp(s->scale - top);
         s->even *= shrink;
         s->odd *= shrink;
+        s->lean *= shrink;
         s->scale = top;
     }
     for (int l = 0; l < PE_BLOCK; l++) {
@@ -97,7 +104,9 @@ static void add(sums *s, const double *exponent, long number, double top) {
     for (int l = 0; l < PE_BLOCK; l += 2) {
         one += e[l];
         two += e[l + 1];
+        lean += (from + l * slope) * e[l] - (from + (l + 1) * slope) * e[l + 1];
     }
+    s->lean += number & 1 ? -lean : lean;
     s->even += number & 1 ? two : one;
     s->odd += number & 1 ? one : two;
 }
@@ -162,7 +171,7 @@ static void add_half(work *w, half *h, jump j, sums *s) {
         w->blocks++;
         if (k == 0) e[0] -= LOG_2; /* it belongs to the other half as well */
         top = largest(e);
-        add(s, e, k, top);
+        add(s, e, k, top, 0.0, 0.0);
         k += PE_BLOCK;
         if (top <= 0.5 * PE_NOWHERE) break;
         if (is_spent(e[PE_BLOCK - 1], e[PE_BLOCK - 2], s->scale)) break;
@@ -179,7 +188,7 @@ static void add_half(work *w, half *h, jump j, sums *s) {
         exponents(h, (double)b * d, d, e);
         w->blocks++;
         top = largest(e);
-        add(s, e, b, top);
+        add(s, e, b, top, 0.0, 0.0);
         if (is_spent(e[PE_BLOCK - 1], e[PE_BLOCK - 2], s->scale)) break;
     }
     for (long b = start - PE_BLOCK; b > k - PE_BLOCK; b -= PE_BLOCK) {
@@ -187,7 +196,7 @@ static void add_half(work *w, half *h, jump j, sums *s) {
         w->blocks++;
         for (long l = 0; l < k - b; l++) e[l] = PE_NOWHERE; /* summed already */
         top = largest(e);
-        add(s, e, b, top);
+        add(s, e, b, top, 0.0, 0.0);
         if (is_spent(e[0], e[1], s->scale)) break;
         if (w->blocks > MOST_BLOCKS) {
             w->failed = PE_TOO_COSTLY;
@@ -196,14 +205,20 @@ static void add_half(work *w, half *h, jump j, sums *s) {
     }
 }
 
-/* log f_{j+k}(loss) */
-static double convolved(work *w, double loss) {
+/* The spacing for the next place, from how far even and odd terms are apart: the logarithm of the error
+ * goes with the square of its inverse for a normal law, with the inverse at worst. */
+static double next_spacing(double d, double off, double goal) {
+    return fmin(d * sqrt(log(off + 1e-16) / log(goal)), 1.4 * d);
+}
+
+/* log f_{j+k}(loss) of two shares of a sum */
+static double of_shares(work *w, double loss) {
     int same = w->f == w->g;
     for (int trial = 0; trial < 60 && !w->failed; trial++) {
         half one = {w->f, w->g, 1.0 - w->p, loss, w->near[0]}, two = {w->g, w->f, w->p, loss, w->near[1]};
         jump first = find_jump(w, &one), second = {0, -INFINITY, 0};
         if (!same) second = find_jump(w, &two);
-        sums s = {0.0, 0.0, first.top > second.top ? first.top : second.top};
+        sums s = {0.0, 0.0, 0.0, first.top > second.top ? first.top : second.top};
         add_half(w, &one, first, &s);
         if (same) { /* both halves are equal, and v = 0 counted half */
             s.even *= 2.0;
@@ -214,9 +229,76 @@ static double convolved(work *w, double loss) {
         if (s.scale <= 0.5 * PE_NOWHERE) return -INFINITY;
         double sum = s.even + s.odd, off = fabs(s.even - s.odd) / sum, d = w->spacing;
         if (off < (w->is_rough ? 0.3 : AGREED)) {
-            /* the logarithm of the error goes with 1/d^2 for a normal law, with 1/d at worst */
-            double next = d * sqrt(log(off + 1e-16) / -20.0);
-            w->spacing = fmin(fmin(next, 1.4 * d), 0.25);
+            w->spacing = fmin(next_spacing(d, off, 0.1 * AGREED), 0.25);
+            return s.scale + log(sum * d);
+        }
+        w->spacing = d * (off > 1e-2 ? 0.5 : 0.8);
+    }
+    if (!w->failed) w->failed = PE_TOO_COSTLY;
+    return NAN;
+}
+
+#define STRIDE 4        /* of the lattice that finds where terms matter */
+#define MOST_SCANS 8192 /* blocks of that lattice */
+
+/* Logs of f(x) g(y), y = k d, (k + stride) d, ... and x + y = loss = whole d + rest: both are as exact as
+ * they are small. */
+PE_CLONES
+static void sum_exponents(work *w, double k, double stride, double whole, double rest, double *out) {
+    double x[PE_BLOCK], y[PE_BLOCK], a[PE_BLOCK], b[PE_BLOCK], d = w->spacing;
+    for (int l = 0; l < PE_BLOCK; l++) {
+        double at = k + l * stride;
+        y[l] = at * d;
+        x[l] = (whole - at) * d + rest;
+    }
+    pe_log_density_lanes(w->f, x, &w->near[0][0], a);
+    pe_log_density_lanes(w->g, y, &w->near[0][1], b);
+    for (int l = 0; l < PE_BLOCK; l++) out[l] = a[l] + b[l];
+}
+
+/* log of the density of the sum of two losses.  Each may be a sum of several large ones, so that the
+ * integrand has many maxima: a coarse lattice tells where they are. */
+static double of_sums(work *w, double loss) {
+    const pe_log_density *f = w->f, *g = w->g;
+    double lowest = fmax(g->edge[0], loss - f->edge[f->n]);
+    double highest = fmin(g->edge[g->n], loss - f->edge[0]);
+    if (!(lowest < highest)) return -INFINITY;
+    for (int trial = 0; trial < 60 && !w->failed; trial++) {
+        double d = w->spacing, whole = nearbyint(loss / d), rest = fma(-whole, d, loss);
+        double first = floor(lowest / d), e[PE_BLOCK], top[MOST_SCANS], best = -INFINITY;
+        double scans = ceil((highest / d - first + 1.0) / (STRIDE * PE_BLOCK));
+        if (!(scans <= MOST_SCANS)) break;
+        size_t n = (size_t)scans;
+        for (size_t i = 0; i < n; i++) {
+            double k = first + (double)i * STRIDE * PE_BLOCK;
+            sum_exponents(w, k, STRIDE, whole, rest, e);
+            w->blocks++;
+            top[i] = largest(e);
+            best = fmax(best, top[i]);
+        }
+        if (best <= 0.5 * PE_NOWHERE) return -INFINITY;
+        sums s = {0.0, 0.0, 0.0, best};
+        double width = highest - lowest;
+        for (size_t i = 0; i < n; i++) {
+            /* a maximum between two places of the coarse lattice is little above them, but for the
+             * narrow ones where one part is next to 0 */
+            double from = first + (double)i * STRIDE * PE_BLOCK - PE_BLOCK;
+            double to = from + (STRIDE + 2) * PE_BLOCK;
+            int is_narrow = (from <= 0.0 && to >= 0.0) || (from <= whole && to >= whole);
+            double beside = fmax(i ? top[i - 1] : PE_NOWHERE, i + 1 < n ? top[i + 1] : PE_NOWHERE);
+            if (!is_narrow && fmax(top[i], beside) < s.scale - FALL - 10.0) continue;
+            for (int j = 0; j < STRIDE; j++) {
+                double k = first + ((double)i * STRIDE + j) * PE_BLOCK;
+                sum_exponents(w, k, 1.0, whole, rest, e);
+                w->blocks++;
+                /* PE_BLOCK is even, so each block begins as the first one */
+                add(&s, e, 0, largest(e), (2.0 * k * d - loss) / width, 2.0 * d / width);
+            }
+        }
+        if (w->blocks > MOST_BLOCKS) break;
+        double sum = s.even + s.odd, off = fmax(fabs(s.even - s.odd), fabs(s.lean)) / sum;
+        if (off < (w->is_rough ? 0.3 : SUMS_AGREED)) {
+            w->spacing = next_spacing(d, off, 0.1 * SUMS_AGREED);
             return s.scale + log(sum * d);
         }
         w->spacing = d * (off > 1e-2 ? 0.5 : 0.8);
@@ -240,7 +322,7 @@ static void refine(work *w, double a, double b, int level) {
         double value[PE_DEGREE_NODES], coef[PE_DEGREE_NODES];
         double least = INFINITY, most = -INFINITY, size = 0.0, smallest = INFINITY;
         for (int i = 0; i < PE_DEGREE_NODES; i++) {
-            double v = value[i] = convolved(w, middle + radius * w->chebyshev.point[i]);
+            double v = value[i] = w->convolved(w, middle + radius * w->chebyshev.point[i]);
             if (!isfinite(v) && !w->failed) w->failed = PE_TOO_COSTLY;
             if (w->failed) return;
             least = v < least ? v : least;
@@ -266,10 +348,10 @@ static void refine(work *w, double a, double b, int level) {
 
 /* Where the larger of both densities, f and e^L f, has fallen to e^-depth, between 0 and bound. */
 static double end_of(work *w, double bound, double depth) {
-    double base = convolved(w, 0.0), inner = 0.0, outer = bound, x = 0.5 * bound;
+    double base = w->convolved(w, 0.0), inner = 0.0, outer = bound, x = 0.5 * bound;
     double at_inner = 0.0, at_outer = NAN, goal = sqrt(base + depth);
     for (int trial = 0; trial < 100 && !w->failed; trial++) {
-        double v = convolved(w, x) + (x > 0.0 ? x : 0.0);
+        double v = w->convolved(w, x) + (x > 0.0 ? x : 0.0);
         if (fabs(v + depth) < 5.0) return x;
         double fall = v < base ? sqrt(base - v) : 0.0; /* nearly linear for a normal law */
         if (v > -depth) {
@@ -396,8 +478,12 @@ static int normalise(pe_log_density *f, double *defect) {
 }
 
 static int doubled(work *w, pe_log_density *out, double left, double right, double *defect) {
-    double lowest = fmin(w->f->edge[0], w->g->edge[0]);
-    double highest = fmax(w->f->edge[w->f->n], w->g->edge[w->g->n]);
+    int is_sum = w->convolved == of_sums;
+    double one = w->f->edge[0], two = w->g->edge[0];
+    double lowest = is_sum ? one + two : fmin(one, two);
+    one = w->f->edge[w->f->n];
+    two = w->g->edge[w->g->n];
+    double highest = is_sum ? one + two : fmax(one, two);
     w->out = out;
     memset(w->near, 0, sizeof w->near);
     w->is_rough = 1;
@@ -409,37 +495,42 @@ static int doubled(work *w, pe_log_density *out, double left, double right, doub
     return w->failed;
 }
 
-/* The density for t from those for floor(t/2^i) and ceil(t/2^i), i from the number of bits down. */
-static int by_doubling(struct pe_epoch *epoch) {
-    work w;
-    memset(&w, 0, sizeof w);
-    pe_chebyshev_init(&w.chebyshev);
-    double mu = epoch->mu;
-    long t = (long)epoch->steps, have = 1;
+static int copied(pe_log_density *out, const pe_log_density *f) {
+    for (size_t i = 0; i < f->n; i++)
+        if (pe_log_density_append(out, f->edge[i], f->edge[i + 1], f->coef + i * PE_DEGREE_NODES))
+            return -1;
+    return 0;
+}
+
+static int bits_above(long n) {
     int levels = 0;
-    while (((t + (1L << levels) - 1) >> levels) > 1) levels++;
-    /* what lies beyond the right end of a factor reaches e^-FALL of what its sum has at its own */
-    double left = DEPTH + 50.0, right = DEPTH + (FALL + 2.0) * (levels + 1);
-    double lowest = -mu * (0.5 * mu + sqrt(2.0 * left));
-    double highest = mu * (0.5 * mu + sqrt(2.0 * right)); /* e^L f has its mean at mu^2/2 */
-    pe_log_density now[2] = {{0}, {0}};
-    int status = first_density(&now[0], mu, lowest, highest);
-    if (status) status = PE_NO_MEMORY;
-    w.spacing = mu < 0.6 ? 0.3 * mu : 0.2;
-    for (int i = levels - 1; i >= 0 && !status; i--) {
-        long need = t >> i, last = (t + (1L << i) - 1) >> i;
+    while (((n + (1L << levels) - 1) >> levels) > 1) levels++;
+    return levels;
+}
+
+#define MARGIN (FALL + 2.0) /* what lies beyond the right end of a part is e^-FALL of its sum there */
+
+/* Replaces a density by that of n parts, from those of floor(n/2^i) and ceil(n/2^i) parts, i from the
+ * number of bits down. */
+static int of_parts(work *w, pe_log_density *f, long n, double left, double *right, double *defect) {
+    pe_log_density now[2] = {*f, {0}};
+    long have = 1;
+    int status = PE_OK;
+    memset(f, 0, sizeof *f);
+    for (int i = bits_above(n) - 1; i >= 0 && !status; i--) {
+        long need = n >> i, last = (n + (1L << i) - 1) >> i;
         pe_log_density next[2] = {{0}, {0}};
-        right -= FALL + 2.0;
+        *right -= MARGIN;
         for (long m = need; m <= last && !status; m++) {
             pe_log_density *out = &next[m - need];
             if (m == 1) {
-                status = first_density(out, mu, lowest, highest) ? PE_NO_MEMORY : 0;
+                status = copied(out, &now[0]) ? PE_NO_MEMORY : PE_OK;
                 continue;
             }
-            w.f = &now[m / 2 - have];
-            w.g = &now[m - m / 2 - have];
-            w.p = (double)(m / 2) / (double)m;
-            status = doubled(&w, out, left, right, epoch->defect);
+            w->f = &now[m / 2 - have];
+            w->g = &now[m - m / 2 - have];
+            w->p = (double)(m / 2) / (double)m;
+            status = doubled(w, out, left, *right, defect);
         }
         for (int k = 0; k < 2; k++) {
             pe_log_density_free(&now[k]);
@@ -447,9 +538,29 @@ static int by_doubling(struct pe_epoch *epoch) {
         }
         have = need;
     }
-    epoch->density = now[0];
+    *f = now[0];
     pe_log_density_free(&now[1]);
     return status;
+}
+
+static int make_density(struct pe_epoch *epoch, long epochs) {
+    work w;
+    memset(&w, 0, sizeof w);
+    pe_chebyshev_init(&w.chebyshev);
+    double mu = epoch->mu;
+    long t = (long)epoch->steps;
+    double left = DEPTH + 50.0;
+    double right = DEPTH + MARGIN * (bits_above(t) + bits_above(epochs) + 1);
+    double lowest = -mu * (0.5 * mu + sqrt(2.0 * left));
+    double highest = mu * (0.5 * mu + sqrt(2.0 * right)); /* e^L f has its mean at mu^2/2 */
+    if (first_density(&epoch->density, mu, lowest, highest)) return PE_NO_MEMORY;
+    w.spacing = mu < 0.6 ? 0.3 * mu : 0.2;
+    w.convolved = of_shares;
+    int status = of_parts(&w, &epoch->density, t, left, &right, epoch->defect);
+    if (status || epochs == 1) return status;
+    w.convolved = of_sums;
+    w.spacing *= 0.5; /* of y, no longer of x - y */
+    return of_parts(&w, &epoch->density, epochs, left, &right, epoch->defect);
 }
 
 static int tabulate_masses(struct pe_epoch *epoch) {
@@ -499,12 +610,13 @@ static int tabulate_masses(struct pe_epoch *epoch) {
     return status;
 }
 
-int pe_epoch_new(double noise, double steps, pe_epoch **out) {
+int pe_epoch_new(double noise, double steps, double epochs, pe_epoch **out) {
     struct pe_epoch *epoch = *out = calloc(1, sizeof *epoch);
     if (!epoch) return PE_NO_MEMORY;
     epoch->mu = 1.0 / noise;
     epoch->steps = steps;
-    int status = by_doubling(epoch);
+    int status = make_density(epoch, (long)epochs);
+    if (!status && epoch->density.edge[epoch->density.n] > MOST_LOSS) status = PE_TOO_COSTLY;
     return status ? status : tabulate_masses(epoch);
 }
 

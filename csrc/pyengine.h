@@ -157,18 +157,19 @@ int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_tar
 
 /* ---- one epoch of random allocation: allocation.c, epoch_rows.c ---------------------------------
  *
- * The law of L = log dP/dQ, Q = N(0, sigma^2 I_t), P the mean of N(e_i, sigma^2 I_t).
+ * The law of L = log dP/dQ, Q = N(0, sigma^2 I_t), P the mean of N(e_i, sigma^2 I_t), or the sum of the
+ * losses of several such epochs.
  */
 typedef struct pe_epoch pe_epoch;
 
 /* The density of L under Q, and the masses of its tails under both laws.  Immutable once made; *out
  * must be freed in any case.  Returns a status.
  *
- * Domain          0.1 <= noise, steps an integer from 2 to 2^30
+ * Domain          0.1 <= noise, steps an integer from 2 to 2^30, epochs one from 1 on
  * Method          doubling by convolution of densities in logarithms (docs/theory/allocation)
  * Error           an estimate, see there
  */
-int pe_epoch_new(double noise, double steps, pe_epoch **out);
+int pe_epoch_new(double noise, double steps, double epochs, pe_epoch **out);
 void pe_epoch_free(pe_epoch *epoch);
 size_t pe_epoch_bytes(const pe_epoch *epoch);
 

@@ -253,6 +253,40 @@ def test_order_of_composition_and_epochs_beside_steps() -> None:
         assert one > pe.epsilon(epoch.composed(20), 1e-6, adjacency=adjacency)
 
 
+@pytest.mark.parametrize(
+    ("noise", "steps", "epochs"), [(1.0, 100, 100), (0.6, 20, 7), (3.0, 30, 40)]
+)
+def test_both_engines_agree_on_several_epochs(noise: float, steps: int, epochs: int) -> None:
+    run = pe.dp_sgd_allocated(noise, steps, epochs)
+    for adjacency in ("add", "remove"):
+        for delta in (1e-3, 1e-9, 1e-40):
+            one, two = (
+                pe.epsilon(run, delta, adjacency=adjacency, method=method)
+                for method in ("convolution", "spectral")
+            )
+            assert abs(one / two - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize(("noise", "steps", "epochs"), [(0.5, 10_000, 2), (3.0, 1_000, 5)])
+def test_few_epochs_of_many_steps(noise: float, steps: int, epochs: int) -> None:
+    """The transform has no saddle point in reach; the mean of the sum from its tails."""
+    run = pe.dp_sgd_allocated(noise, steps, epochs)
+    with pytest.raises(pe.AccuracyError):
+        pe.epsilon(run, 1e-9, method="spectral")
+    assert abs(pe.epsilon(run, 1e-9) / pe.epsilon(run, 1e-9, method="convolution") - 1.0) < 1e-13
+    law = AllocatedLaw(noise, steps)
+    engine = TabulatedEpoch(law, False, epochs)
+    loss, weight = on_a_grid(law)
+    mean = float(np.exp(weight) @ loss)
+    # E_Q L over the sum from its tails, against the sum of the means
+    c = np.linspace(-2.0, 30.0, 200_001)
+    rows = engine.at(A_ABOVE, c)
+    above, below = np.exp(rows[:, 2 + A_ABOVE]), np.exp(rows[:, 2 + A_BELOW])
+    width = 32.0 / 200_000
+    found = width * (above[c > 0].sum() - below[c < 0].sum() + 0.5 * (above - below)[c == 0].sum())
+    assert abs(found - epochs * mean) < 1e-6 * abs(mean)
+
+
 def test_two_epochs_against_an_integral_over_one() -> None:
     """Two epochs against one more integral: δ of two is the mean of δ of one at ε - L."""
     epoch = pe.GaussianMechanism(1.0).randomly_allocated(25)

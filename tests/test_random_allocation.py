@@ -13,8 +13,6 @@ from pyengine import reference
 
 NAMES = {"delta": "delta", "gamma": "gamma_bound", "epsilon": "epsilon", "beta": "trade_off"}
 ROWS = load("random_allocation.json")
-# Of few epochs of many steps the transform has no saddle point that a table reaches.
-REFUSED = {("2", 10_000, 5)}
 # The profile is one inversion; levels and inverses take several.
 CHOSEN = [row for row in ROWS if row["question"] == "delta" and row["steps"] <= 100][:4] + [
     row for row in ROWS if row["question"] == "gamma" and row["steps"] == 10
@@ -38,13 +36,9 @@ def test_published_digits(row: dict[str, Any]) -> None:
 def test_published_digits_in_double_precision(row: dict[str, Any]) -> None:
     run = pe.dp_sgd_allocated(float(row["sigma"]), row["steps"], row["epochs"])
     question = getattr(pe, NAMES[row["question"]])
-    try:
-        lower, value, upper = question(
-            run, float(row["argument"]), adjacency=row["adjacency"], bounds=True
-        )
-    except pe.AccuracyError:
-        assert (row["sigma"], row["steps"], row["epochs"]) in REFUSED
-        return
+    lower, value, upper = question(
+        run, float(row["argument"]), adjacency=row["adjacency"], bounds=True
+    )
     with mpmath.workdps(40):
         truth = mpmath.mpf(row["value"])
         rounding = mpmath.mpf(10) ** (1 - row["digits"]) * truth

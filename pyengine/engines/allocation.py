@@ -1,4 +1,4 @@
-"""One epoch of random allocation: rows from the tabulated density of its loss."""
+"""Equal epochs of random allocation: rows from the tabulated density of their loss."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.allocation import AllocatedLaw
 from pyengine.laws.base import ReversedLaw, StepLaw
 
-__all__ = ["EpochQuestions", "TabulatedEpoch", "single_epoch"]
+__all__ = ["EpochQuestions", "TabulatedEpoch", "tabulated_epochs"]
 
 
 class TabulatedEpoch:
-    """Rows of one epoch; a `pyengine.engines.rows.RowEngine`.
+    """Rows of one epoch or several; a `pyengine.engines.rows.RowEngine`.
 
     Parameters
     ----------
@@ -28,22 +28,24 @@ class TabulatedEpoch:
         The pair (A, B), A without the record.
     is_reversed : bool
         Whether A is the law with the record instead.
+    epochs : int
+        Number of epochs.
     """
 
     name = "convolution"
 
-    def __init__(self, law: AllocatedLaw, is_reversed: bool) -> None:
-        self.law, self.is_reversed = law, is_reversed
+    def __init__(self, law: AllocatedLaw, is_reversed: bool, epochs: int = 1) -> None:
+        self.law, self.is_reversed, self.epochs = law, is_reversed, epochs
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows at thresholds of the loss."""
         kernel = lib.pe_epoch_reversed_at if self.is_reversed else lib.pe_epoch_at
-        return call_kernel(kernel, self.law.table(), functional, c)
+        return call_kernel(kernel, self.law.table(self.epochs), functional, c)
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows at the thresholds where the log of a functional has given values."""
         kernel = lib.pe_epoch_reversed_solve if self.is_reversed else lib.pe_epoch_solve
-        return call_kernel(kernel, self.law.table(), functional, log_target)
+        return call_kernel(kernel, self.law.table(self.epochs), functional, log_target)
 
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`."""
@@ -52,27 +54,27 @@ class TabulatedEpoch:
         else:
             kernel = lib.pe_epoch_solve if by_value else lib.pe_epoch_at
         row = ffi.new(ROW)
-        kernel(self.law.table(), functional, 1, (x,), row)
+        kernel(self.law.table(self.epochs), functional, 1, (x,), row)
         return row
 
 
-def single_epoch(laws: list[tuple[StepLaw, int]]) -> TabulatedEpoch | None:
-    """Return the engine of laws that are one epoch; None of others."""
-    if [number for _, number in laws] != [1]:
+def tabulated_epochs(laws: list[tuple[StepLaw, int]]) -> TabulatedEpoch | None:
+    """Return the engine of laws that are equal epochs; None of others."""
+    if len(laws) != 1:
         return None
-    law = laws[0][0]
+    law, epochs = laws[0]
     is_reversed = isinstance(law, ReversedLaw)
     whole = law.law if isinstance(law, ReversedLaw) else law
     if not isinstance(whole, AllocatedLaw) or not whole.is_feasible:
         return None
-    return TabulatedEpoch(whole, is_reversed)
+    return TabulatedEpoch(whole, is_reversed, epochs)
 
 
 _memos: Cache[dict[Any, Any]] = Cache(256)
 
 
 class EpochQuestions(RowQuestions):
-    """Questions on one ordered pair of one epoch.
+    """Questions on one ordered pair of one epoch or several.
 
     Parameters
     ----------
@@ -109,7 +111,8 @@ class EpochQuestions(RowQuestions):
         return row if lib.pe_row_good(row, functional, *self._limits) else None
 
     def _memo(self) -> dict[Any, Any]:
-        key = self._engine.law, self._engine.is_reversed, self._limits
+        engine = self._engine
+        key = engine.law, engine.is_reversed, engine.epochs, self._limits
         memo: dict[Any, Any] = _memos.get_or_make(key, dict)
         return memo
 

@@ -157,7 +157,7 @@ class _Gaussian(Engine):
 
 
 class _Epoch(Engine):
-    """One epoch of random allocation: its law by convolutions."""
+    """One epoch of random allocation, or several equal ones if asked by name: convolutions."""
 
     name = "convolution"
     methods = ("auto",)
@@ -165,9 +165,10 @@ class _Epoch(Engine):
     def supports(self, problem: Problem) -> bool:
         if problem.is_relaxed or problem.given is not None:
             return False
-        from pyengine.engines.allocation import single_epoch
+        from pyengine.engines.allocation import tabulated_epochs
 
-        return single_epoch(problem.laws) is not None
+        found = tabulated_epochs(problem.laws)
+        return found is not None and (found.epochs == 1 or problem.method == self.name)
 
     def refusal(self, problem: Problem) -> Exception:
         return _Gaussian().refusal(problem)
@@ -180,9 +181,9 @@ class _Epoch(Engine):
         return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
 
     def pair(self, problem: Problem) -> EpochQuestions:
-        from pyengine.engines.allocation import EpochQuestions, single_epoch
+        from pyengine.engines.allocation import EpochQuestions, tabulated_epochs
 
-        engine = single_epoch(problem.laws)
+        engine = tabulated_epochs(problem.laws)
         assert engine is not None
         return EpochQuestions(engine, problem.tolerance)
 
@@ -217,12 +218,14 @@ class _Smooth(Engine):
         return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
 
     def pair(self, problem: Problem) -> SmoothPairQuestions:
+        from pyengine.engines.allocation import tabulated_epochs
         from pyengine.engines.smooth import SmoothPairQuestions, smooth_pair
 
         pair = smooth_pair(problem.laws)
         assert pair is not None
-        lattice = _Lattice()
-        otherwise = (lambda: lattice.pair(problem)) if problem.method == "auto" else None
+        epochs = tabulated_epochs(problem.laws) is not None
+        other: Engine = _Epoch() if epochs else _Lattice()
+        otherwise = (lambda: other.pair(problem)) if problem.method == "auto" else None
         return SmoothPairQuestions(pair, problem.tolerance, otherwise)
 
 

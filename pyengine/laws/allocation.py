@@ -48,8 +48,13 @@ class AllocatedLaw(Law):
         """Whether a table can be made of it."""
         return self.noise >= LEAST_NOISE and 2 <= self.steps <= MOST_STEPS
 
-    def table(self) -> Any:
+    def table(self, epochs: int = 1) -> Any:
         """Return the density and the masses of both tails, as an object of the C core.
+
+        Parameters
+        ----------
+        epochs : int
+            Number of epochs, >= 1, the sum of whose losses is wanted.
 
         Raises
         ------
@@ -62,7 +67,7 @@ class AllocatedLaw(Law):
                 f"{MOST_STEPS} steps an epoch, got {self.noise:g} and {self.steps}; "
                 "method='reference' may answer"
             )
-        return _table(self)
+        return _table(self, epochs)
 
     def support(self) -> tuple[float, float]:
         """Losses beyond which both laws have less mass than e^-760."""
@@ -219,9 +224,9 @@ def _reach(loss: FloatArray, weights: list[tuple[FloatArray, float]], most: floa
 
 
 @kept(64, lib.pe_epoch_bytes)
-def _table(law: AllocatedLaw) -> Any:
+def _table(law: AllocatedLaw, epochs: int) -> Any:
     out = ffi.new("pe_epoch **")
-    status = lib.pe_epoch_new(law.noise, float(law.steps), out)
+    status = lib.pe_epoch_new(law.noise, float(law.steps), float(epochs), out)
     table = ffi.gc(out[0], lib.pe_epoch_free)
     if not finished(status, "the law of an epoch"):
         raise AccuracyError(
