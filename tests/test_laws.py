@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from fractions import Fraction
@@ -18,8 +19,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import pyengine as pe
+from pyengine.engines.lattice.pair import LatticePair
+from pyengine.engines.lattice.survey import Part
 from pyengine.laws.base import StepLaw
 from pyengine.laws.composition import composition_law, step_law
+from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.substituted import SubstitutedGaussian, SubstitutedLaplace
 
 EDGES = np.linspace(-3.0, 3.0, 241)
@@ -402,3 +406,45 @@ def test_a_mass_below_all_doubles_that_its_ratio_makes_count() -> None:
     found = pe.epsilon(pe.from_distributions(p, q), 1.3165447772211437e-149, bounds=True)
     assert found.lower <= 422.80041560096320455 <= found.upper
     assert found.upper - found.lower < 1e-4
+
+
+@pytest.mark.parametrize("noise", [0.11, 0.9, 7.0])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_uncertain_gaussian_noise(noise: float, sign: int) -> None:
+    """A noise off by as much as is said moves edges by the shift and B's masses by the error."""
+    units = 1e9  # so much that nothing else counts
+    law = GaussianLaw(noise, units)
+    edges = np.linspace(-8.0, 8.0, 23)
+    cells = law.cells(edges)
+    with mpmath.workdps(40):
+        mu = 1 / mpmath.mpf(noise)
+        other = 1 / (mpmath.mpf(noise) * (1 + sign * mpmath.mpf(units) * mpmath.mpf(2) ** -53))
+        z = [mpmath.mpf(x) / mu + mu / 2 for x in edges.tolist()]
+        for x, place, shift in zip(edges.tolist(), z, cells.shift.tolist(), strict=True):
+            assert abs(other * place - other**2 / 2 - x) <= shift
+        ends = [-mpmath.inf, *z, mpmath.inf]
+        for i, (low, high) in enumerate(itertools.pairwise(ends)):
+            for mean, log_mass in ((0, cells.log_a[i]), (other, cells.log_b[i])):
+                right = low > mean
+                mass = mpmath.ncdf(mean - low if right else high - mean)
+                mass -= mpmath.ncdf(mean - high if right else low - mean)
+                assert abs(mpmath.expm1(mpmath.mpf(float(log_mass)) - mpmath.log(mass))) <= (
+                    1.01 * cells.error[i]
+                )
+
+
+def test_joined_noise_is_within_its_uncertainty() -> None:
+    """Plain Gaussian steps as one: their noise against 50 digits."""
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        parts: list[Part] = [
+            (GaussianLaw(float(10.0 ** rng.uniform(-2.0, 2.0))), int(10.0 ** rng.uniform(0.0, 6.0)))
+            for _ in range(int(rng.integers(1, 9)))
+        ]
+        ((law, number),) = LatticePair(parts).parts
+        assert number == 1
+        assert isinstance(law, GaussianLaw)
+        with mpmath.workdps(50):
+            square = mpmath.fsum(n / mpmath.mpf(own.noise_multiplier) ** 2 for own, n in parts)
+            off = abs(law.noise_multiplier * mpmath.sqrt(square) - 1)
+            assert off <= (law.uncertainty - 4.0) * mpmath.mpf(2) ** -53

@@ -23,9 +23,12 @@ class GaussianLaw(Law):
     ----------
     noise_multiplier : float
         Standard deviation of the noise divided by the sensitivity, in (0, ∞).
+    uncertainty : float
+        Bound on the relative error of the noise, in units of 2^-53.
     """
 
     noise_multiplier: float
+    uncertainty: float = 4.0
     symmetric: ClassVar[bool] = True
 
     def support(self) -> tuple[float, float]:
@@ -44,11 +47,12 @@ class GaussianLaw(Law):
     def cells(self, edges: FloatArray) -> Cells:
         """Normal masses between z = L/μ + μ/2.
 
-        The rounding of z is ``shift``, with that of μ and of a noise that is off by 4 units.
+        The rounding of z is ``shift``, with that of μ and of the noise.  With μ (1 + e) in place of
+        μ, the loss at z moves by e (L - μ²/2), and B's density by a factor of as much.
         """
         mu = 1.0 / self.noise_multiplier
         z = edges * self.noise_multiplier + 0.5 * mu
-        shift = UNIT * (8.0 * np.abs(edges) + 8.0 * mu * mu)
+        shift = UNIT * (4.0 + self.uncertainty) * (np.abs(edges) + mu * mu)
         use = np.ones(z.size, dtype=np.bool_)
         use[1:] = z[1:] > z[:-1]
         kept = np.flatnonzero(use)
@@ -70,4 +74,5 @@ class GaussianLaw(Law):
         reach = np.maximum(np.append(size, 0.0), np.append(0.0, size))
         finite = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)
         error = UNIT * (64.0 + 4.0 * finite + 12.0 * reach * reach)
+        error += UNIT * 2.0 * max(self.uncertainty - 4.0, 0.0) * mu * (1.0 + reach)
         return Cells(logs[0], logs[1], error, shift)

@@ -35,6 +35,7 @@ FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-4
 VANISHES = 710.0  # nats
 BEYOND_LOST = 1e-6
+JOINING = 4.0  # units: half of those of a square, a quotient and a sum, a root and a quotient
 NEAR_END = 0.05  # of the tolerance: nearer to the smallest loss its ratio serves
 
 
@@ -45,13 +46,17 @@ def _plain(law: StepLaw) -> StepLaw:
 
 def _joined(parts: list[Part]) -> tuple[Part, ...]:
     """Gaussian steps as the one step that they are: their squares 1/noise² add up."""
-    square, others = 0.0, []
+    squares, others, own = [], [], 0.0
     for law, number in parts:
         if isinstance(law, GaussianLaw):
-            square += number / law.noise_multiplier**2
+            squares.append(number / law.noise_multiplier**2)
+            own = max(own, law.uncertainty)
         else:
             others.append((law, number))
-    return (*others, (GaussianLaw(1.0 / math.sqrt(square)), 1)) if square > 0.0 else tuple(others)
+    square = math.fsum(squares)
+    if not square > 0.0:
+        return tuple(others)
+    return (*others, (GaussianLaw(1.0 / math.sqrt(square), own + JOINING), 1))
 
 
 class LatticePair:

@@ -35,6 +35,7 @@ SMALL = 1e-300
 LARGEST = 1e300  # stands for larger losses
 STRONG = 0.3  # noise below which Gaussian steps alone may decide
 SATURATED = 0.01  # of the tolerance
+NOISE = 1e-9  # relative: what the uncertainty of a noise can do to an overlap above all doubles
 AT_END = 0.1  # of the tolerance: width of what counts as the smallest loss
 VANISHING = 5e-324  # the least double above 0
 EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
@@ -122,7 +123,9 @@ class Uncomposed:
         log_beta = np.minimum(chernoff_bounds(self.parts).log_beta(alpha), 0.0)
         most = np.exp(log_beta * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT) + VANISHING
         part = self._gaussian_part
-        return most if part is None else np.minimum(most, part.trade_off(alpha).beta.upper)
+        if part is None:
+            return most
+        return np.minimum(most, part.trade_off(alpha).beta.upper * (1.0 + NOISE) + VANISHING)
 
     @cached_property
     def _gaussian_part(self) -> ThresholdQuestions | None:
@@ -160,7 +163,9 @@ class Uncomposed:
         log_overlap = chernoff_bounds(self.parts).log_overlap(np.minimum(epsilon, LARGEST))
         overlap = np.exp(np.minimum(log_overlap, 0.0) * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT)
         part = self._gaussian_part
-        return overlap if part is None else np.minimum(overlap, 1.0 - part.profile(epsilon).lower)
+        if part is None:
+            return overlap
+        return np.minimum(overlap, (1.0 - part.profile(epsilon).lower) * (1.0 + NOISE))
 
     def end(self, is_reversed: bool) -> SmallestLoss | None:
         """The event of the smallest losses, of losses far nearer than the tolerance."""
