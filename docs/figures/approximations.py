@@ -122,20 +122,22 @@ def draw_published() -> None:
                 "--",
             ),
             ("Edgeworth, order 4", edgeworth_gamma(mechanism, kappa), kappa, "#0072B2", "-"),
-            (f"Monte Carlo, Algorithm 1, {samples:,} samples", plain.value, kappa, "#009E73", "o"),
+            ("Monte Carlo, Algorithm 1", plain.value, kappa, "#009E73", "o"),
             ("Monte Carlo, tilted, 20,000 samples", tilted.value, kappa[::2], "#CC79A7", "s"),
         )
         for label, value, x, colour, style in lines:
             error = np.abs(value / exact[:: round(kappa.size / x.size)] - 1.0)
             axis.plot(x, np.maximum(error, 1e-14), style, color=colour, label=label, markersize=4)
         axis.set(xscale="log", yscale="log", ylim=(1e-14, 3.0))
-        axis.set_title(title, fontsize=10)
+        axis.set_title(f"{title}\nAlgorithm 1: {samples:,} samples", fontsize=10)
         axis.grid(color="0.92")
-        axis.legend(fontsize=7.5, loc="lower left")
     for axis in axes[1]:
         axis.set_xlabel("prior success κ")
     for axis in axes[:, 0]:
         axis.set_ylabel("relative error of γ")
+    figure.suptitle("Relative error of γ(κ), adjacency add", fontsize=11)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9, frameon=False)
     figure.savefig(OUTPUT / "published.png", dpi=110)
 
 
