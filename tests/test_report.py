@@ -21,7 +21,9 @@ from pyengine.cli import main
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
+from pyengine.mechanisms import in_words
 from pyengine.report import Attack, PrivacyReport, privacy_report, report_data, save_report
+from pyengine.report.variants import resampled
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)> \" ' & $x$"
@@ -238,6 +240,22 @@ def test_mixed_noise_has_a_factor() -> None:
     assert steps == phases
     shuffled = next(each for each in report.alternatives if each.what.startswith("shuffled"))
     assert len(shuffled.mechanism) == 2  # a step of each noise: no batch holds a record twice
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        pe.GaussianMechanism(1.0).sampled_without_replacement(batch_size=10, dataset_size=1000),
+        pe.GaussianMechanism(1.0).poisson_sampled(0.01),
+        pe.GaussianMechanism(1.0).poisson_sampled("10/1000"),
+    ],
+)
+def test_a_run_is_no_alternative_of_itself(run: pe.Mechanism) -> None:
+    found = resampled(run.composed(10))
+    assert len(found) == 3
+    assert len({tuple(in_words(each)) for each in found.values()}) == 3
+    own = pe.epsilon(run.composed(10), 1e-5)
+    assert min(abs(pe.epsilon(each, 1e-5) - own) for each in found.values()) > 0.01
 
 
 def test_rates_that_are_no_unit_fractions() -> None:

@@ -299,19 +299,16 @@ def _noise(
         return np.empty(0), ()
     noises, rows = [], []
     for factor in FACTORS.tolist():
+        varied = make(factor)
+        words: dict[str, Any] = {"adjacency": adjacency, "tolerance": TOLERANCE}
         try:
-            row = asked(
-                "epsilon",
-                adjacency,
-                make(factor),
-                [delta],
-                adjacency=adjacency,
-                tolerance=TOLERANCE,
-                proven=proven,
-            )
+            row = asked("epsilon", adjacency, varied, [delta], **words)
+            if not 0.0 < row.bounds.upper[0] <= LARGEST:
+                continue  # far beyond proofs take long
+            if proven:
+                row = asked("epsilon", adjacency, varied, [delta], **words, proven=True)
         except AccuracyError:
             continue
-        if 0.0 < row.bounds.upper[0] <= LARGEST:
-            noises.append(factor * (noise_of(run) or 1.0))
-            rows.append(row)
+        noises.append(factor * (noise_of(run) or 1.0))
+        rows.append(row)
     return np.array(noises), (joined(rows),) if len(rows) > 1 else ()

@@ -52,10 +52,7 @@ def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
             inner.poisson_sampled(rate).composed(steps) for inner, rate, steps in stages
         ],
         "batches of fixed size, each drawn without replacement": [
-            inner.sampled_without_replacement(
-                batch_size=rate.numerator, dataset_size=rate.denominator
-            ).composed(steps)
-            for inner, rate, steps in stages
+            _fixed(inner, rate).composed(steps) for inner, rate, steps in stages
         ],
         "shuffled once an epoch: what holds without any amplification": [
             inner.composed(math.ceil(Fraction(steps, math.floor(1 / rate))))
@@ -70,13 +67,24 @@ def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
 
 
 def _exact(mechanism: Mechanism) -> list[Mechanism]:
-    """Steps of a run with the exact rates that its floats stand for."""
-    return [
-        step.mechanism.poisson_sampled(_rate(step.probability)).composed(number)
-        if isinstance(step, PoissonSampled)
-        else step.composed(number)
-        for step, number in steps_of(mechanism)
-    ]
+    """Steps of a run with rates as `resampled` writes them: exact, and in lowest terms."""
+    found: list[Mechanism] = []
+    for step, number in steps_of(mechanism):
+        inner, rate, _ = _stage(step, number)
+        if isinstance(step, PoissonSampled):
+            found.append(inner.poisson_sampled(rate).composed(number))
+        elif isinstance(step, SampledWithoutReplacement):
+            found.append(_fixed(inner, rate).composed(number))
+        else:
+            found.append(step.composed(number))
+    return found
+
+
+def _fixed(inner: Step, rate: Fraction) -> Step:
+    """Batches of fixed size; their law knows the rate only."""
+    return inner.sampled_without_replacement(
+        batch_size=rate.numerator, dataset_size=rate.denominator
+    )
 
 
 def _stage(step: Step, number: int) -> Stage:
