@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from pyengine.laws.allocation import AllocatedLaw
 from pyengine.laws.base import StepLaw
 from pyengine.laws.bounded_range import BoundedRangeLaw
 from pyengine.laws.density import DensityLaw, density_law, ratio_law
@@ -167,6 +166,8 @@ def _finite_if_it_is(density: DensityLaw) -> StepLaw:
 
 
 def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
+    from pyengine.laws.allocation import AllocatedLaw  # here, as few runs need it
+
     return AllocatedLaw(float(step.mechanism.noise_multiplier), step.steps_per_epoch)
 
 

@@ -7,7 +7,6 @@ is an analytic function of z, so sums over equidistant z are as good as integral
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,7 @@ __all__ = ["STANDARD", "Alternatives", "LossNodes", "MixturePair", "Normals", "s
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Normals:
+class Normals(NamedTuple):
     """The mixture Σ wᵢ N(cᵢ, 1).
 
     Parameters
@@ -47,8 +45,7 @@ class Normals:
 STANDARD = Normals((0.0,), (1.0,))
 
 
-@dataclass(frozen=True)
-class MixturePair:
+class MixturePair(NamedTuple):
     """One of the pairs of mixtures that a step may be.
 
     Parameters

@@ -17,7 +17,7 @@ case is the one above, dominates.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -200,7 +200,7 @@ class RevealedMixtureLaw(Law):
             pairs = law.mixtures()
             if pairs is None:
                 return None
-            found += (replace(pair, log_share=pair.log_share + log_share) for pair in pairs)
+            found += (pair._replace(log_share=pair.log_share + log_share) for pair in pairs)
         return tuple(found)
 
     def cells(self, edges: FloatArray) -> Cells:
