@@ -51,3 +51,24 @@ def test_table_of_equal_noise() -> None:
     assert allocated == " / ".join(found)
     assert shuffled == f"{pe.epsilon(pe.shuffled_lower_bound(1.0, 100, 100), 1e-5):.2f}"
     assert plain == f"{pe.epsilon(pe.GaussianMechanism(1.0).composed(100), 1e-5):.2f}"
+
+
+SETTINGS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in (PAGE.parent / "schemes_measured.md").read_text(encoding="utf-8").splitlines()[2:]
+]
+
+
+@pytest.mark.parametrize("row", SETTINGS[5::16], ids=lambda row: "-".join(row[:3]))
+def test_compared_settings_are_what_is_computed(row: list[str]) -> None:
+    noise, steps, epochs = float(row[0]), int(row[1]), int(row[2])
+    poisson = pe.dp_sgd(noise, f"1/{steps}", steps * epochs)
+    allocated = pe.dp_sgd_allocated(noise, steps, epochs)
+    for printed, run in ((row[3], poisson), (row[4], allocated)):
+        for digits, adjacency in zip(printed.split(" / "), ("remove", "add"), strict=True):
+            assert f"{pe.epsilon(run, 1e-5, adjacency=adjacency):.5g}" == digits
+
+
+def test_every_setting_has_its_row() -> None:
+    assert len(SETTINGS) == 64
+    assert all(len(row) == 7 for row in SETTINGS)
