@@ -170,3 +170,15 @@ def test_bounds_of_the_profile_lie_above_it() -> None:
         assert np.all(found >= np.maximum(least, -1e300))
         vanished += int((found < -745.0).sum())
     assert vanished > 100
+
+
+@pytest.mark.parametrize("epsilon", [7.0, 10.813115620603917, 50.0])
+def test_vanishing_profile_beside_atoms_that_are_left_out(epsilon: float) -> None:
+    """Discrete Gaussian noise leaves out atoms below e^-800, which a double can only round up."""
+    mechanism = pe.compose(
+        pe.GaussianMechanism(12.49).composed(5),
+        pe.DiscreteGaussianMechanism(13.32, 2).poisson_sampled(0.0006823).composed(1),
+    )
+    bounds = pe.delta(mechanism, epsilon, adjacency="add", bounds=True)
+    assert bounds.lower == bounds.value == 0.0
+    assert 0.0 < bounds.upper < 1e-320

@@ -60,7 +60,10 @@ class ChernoffBounds:
         return _least(BETWEEN[:, None] * epsilon, self._between[:, None])
 
     def log_profile(self, epsilon: FloatArray) -> FloatArray:
-        """Upper bounds of the log of what finite losses have in H_{e^ε}(A‖B), at finite ε >= 0."""
+        """Upper bounds of the log of what finite losses have in H_{e^ε}(A‖B), at finite ε >= 0.
+
+        But for what no cell has: a double can only say that this is at most the least one.
+        """
         # a profile falls: at a smaller ε, whose product does not overflow, it is a bound as well
         near = np.minimum(epsilon, 1e300 / BEYOND[:, None])
         finite = _least(-BEYOND[:, None] * near, self._beyond[:, None])
@@ -110,7 +113,7 @@ def _log_moments(
     beside += UNIT * (8.0 + kept.size) * (1.0 + abs(beside)) if beside > -math.inf else 0.0
     slopes = -BEYOND[:, None] * least[first:]
     terms = log_a[first:] + slopes + 4.0 * UNIT * np.abs(slopes)
-    return _total(terms), float(np.logaddexp(beside, _log(law.left_out())))
+    return _total(terms), beside
 
 
 def _log(mass: float) -> float:

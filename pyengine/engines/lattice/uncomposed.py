@@ -145,8 +145,10 @@ class Uncomposed:
         vanishes &= ~told_apart
         none = np.zeros(int(vanishes.sum()))
         beyond = np.where(np.isinf(epsilon[vanishes]), 0.0, VANISHING)  # at infinity nothing is
+        # what no cell has is below all doubles as well, but for their rounding
+        beyond += np.where(beyond > 0.0, self.left_out, 0.0)
         most = np.minimum(lost[1] + beyond, 1.0)
-        answer.put(vanishes, answer_of(none + lost[0], most, EXCESS))
+        answer.put(vanishes, answer_of(none + lost[0], most, 0.0))
         rest = ~(told_apart | vanishes)
         end = self.end(False)
         if end is not None and rest.any():
