@@ -615,6 +615,7 @@ int pe_epoch_new(double noise, double steps, double epochs, pe_epoch **out) {
     if (!epoch) return PE_NO_MEMORY;
     epoch->mu = 1.0 / noise;
     epoch->steps = steps;
+    epoch->doublings = bits_above((long)epochs);
     int status = make_density(epoch, (long)epochs);
     if (!status && epoch->density.edge[epoch->density.n] > MOST_LOSS) status = PE_TOO_COSTLY;
     return status ? status : tabulate_masses(epoch);

@@ -9,6 +9,7 @@
 struct pe_epoch {
     pe_log_density density; /* of L = log dP/dQ under Q */
     double mu, steps;
+    int doublings; /* of one epoch's law to that of several */
     size_t panels;
     double *edge;
     size_t *piece;

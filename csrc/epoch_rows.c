@@ -16,8 +16,8 @@ enum { Q_BELOW, Q_ABOVE, P_BELOW, P_ABOVE, LOW_PROFILE, HIGH_PROFILE, TAILS };
 #define BEYOND 42.0 /* what is e^-BEYOND of a sum is left out of it */
 
 /* Relative error of a mass of log m: EACH for every rounding that all values share, and PER_LOG for
- * each unit of |m|, as errors of a density count once for each unit by which a law is tilted; both are
- * estimates (docs/theory/allocation). */
+ * each unit of |m|, as errors of a density count once for each unit by which a law is tilted, and half as
+ * much again for each doubling of epochs; both are estimates (docs/theory/allocation). */
 #define EACH 2e-13
 #define PER_LOG 4e-15
 
@@ -121,8 +121,8 @@ static double profile(const struct pe_epoch *e, place p, int high) {
     }
 }
 
-static double error_of(double log_mass) {
-    return log_mass == -INFINITY ? 0.0 : EACH - PER_LOG * log_mass;
+static double error_of(const struct pe_epoch *e, double log_mass) {
+    return log_mass == -INFINITY ? 0.0 : (1.0 + 0.5 * e->doublings) * (EACH - PER_LOG * log_mass);
 }
 
 static const int OF_A_AND_B[2][PE_FUNCTIONALS] = {
@@ -152,7 +152,7 @@ static void row_at(const struct pe_epoch *e, int reversed, double c, double *row
     row[1] = reversed ? level + k : level;
     for (int i = 0; i < PE_FUNCTIONALS; i++) {
         row[2 + i] = tail[OF_A_AND_B[reversed][i]];
-        row[2 + PE_FUNCTIONALS + i] = error_of(row[2 + i]);
+        row[2 + PE_FUNCTIONALS + i] = error_of(e, row[2 + i]);
     }
 }
 

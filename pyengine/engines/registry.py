@@ -168,7 +168,9 @@ class _Epoch(Engine):
         from pyengine.engines.allocation import tabulated_epochs
 
         found = tabulated_epochs(problem.laws)
-        return found is not None and (found.epochs == 1 or problem.method == self.name)
+        if found is None or found.epochs == 1 or problem.method == self.name:
+            return found is not None
+        return found.law.nodes() is None  # which the spectral engine would need
 
     def refusal(self, problem: Problem) -> Exception:
         return _Gaussian().refusal(problem)

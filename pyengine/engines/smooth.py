@@ -191,6 +191,9 @@ class SmoothPairQuestions(RowQuestions):
         """Total variation with its error, the point (a, b) of slope -1, the engine."""
         found = super().tangent()
         if found[-1] == UNANSWERED:
+            other = self._otherwise() if self._otherwise is not None else None
+            if isinstance(other, RowQuestions):
+                return other.tangent()
             raise AccuracyError("the total variation is not known well enough")
         return found
 

@@ -120,7 +120,8 @@ class AllocatedLaw(Law):
         Returns
         -------
         LossNodes or None
-            Losses are increasing and equally spaced.  None outside of the domain.
+            Losses are increasing and equally spaced.  None outside of the domain, and where there
+            would be more than `MOST_NODES`.
 
         Notes
         -----
@@ -141,7 +142,7 @@ MOST_NODES = 2**20
 
 
 @kept(32)
-def _nodes(law: AllocatedLaw) -> LossNodes:
+def _nodes(law: AllocatedLaw) -> LossNodes | None:
     first, last = law.support()
     tilts = _tilts(law)
     count, t_max = 128, 0.0
@@ -155,10 +156,7 @@ def _nodes(law: AllocatedLaw) -> LossNodes:
         if 0.0 < t_max <= highest and _agree(loss, weights, t_max):
             return LossNodes(loss[::2], log_weight[::2] + math.log(2.0), t_max)
         count *= 2
-    raise AccuracyError(
-        f"the nodes of the law of one epoch would be more than {MOST_NODES} for "
-        f"noise_multiplier={law.noise:g} and {law.steps} steps; method='reference' may answer"
-    )
+    return None
 
 
 def _tilts(law: AllocatedLaw) -> FloatArray:
