@@ -18,7 +18,8 @@ import pyengine as pe
 from pyengine import _core
 from pyengine.cli import doctor, main
 from pyengine.cli.main import make_parser
-from pyengine.cli.output import RED, number, paint
+from pyengine.cli.output import RED, paint
+from pyengine.decimals import number
 
 RUN = ["--noise", "0.8", "--p", "0.001", "--steps", "10000"]
 MECHANISM = pe.dp_sgd("0.8", "0.001", 10_000)
