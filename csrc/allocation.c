@@ -420,9 +420,9 @@ static int append_panel(panels *p, double end, size_t piece) {
 
 static int split_panels(panels *p, const pe_log_density *f, size_t piece, double a, double b,
                         double at_a, double at_b) {
-    double middle = 0.5 * (a + b), half = middle - a, v = at_place(f, middle, piece);
+    double middle = 0.5 * (a + b), width = middle - a, v = at_place(f, middle, piece);
     double one = fabs(v - at_a), two = fabs(at_b - v);
-    if ((one + half > CHANGE || two + half > CHANGE) && p->n < 100000) {
+    if ((one + width > CHANGE || two + width > CHANGE) && p->n < 100000) {
         return split_panels(p, f, piece, a, middle, at_a, v) ||
                split_panels(p, f, piece, middle, b, v, at_b);
     }

@@ -205,7 +205,7 @@ static double normal_reach(double log_mass) {
 typedef struct {
     int whole;       /* nothing */
     double log_mass; /* log of the probability that each end may lose */
-} cut;
+} removal;
 
 /* Narrow enough that the tilt e^{lambda l} does not outgrow the taper before its end; what is removed
  * grows with its width. */
@@ -215,7 +215,7 @@ static double taper_of(pe_group *g, double range, double *wider) {
     return g->taper_s;
 }
 
-static void set_window(pe_span *w, const cut *removed, double s, double range, double low,
+static void set_window(pe_span *w, const removal *removed, double s, double range, double low,
                        double high) {
     w->h = COARSE_H * fmin(fmax(1.0 / range, 0.25), 1.0);
     if (!removed->whole) w->h = fmin(w->h, 0.5 * s);
@@ -223,7 +223,7 @@ static void set_window(pe_span *w, const cut *removed, double s, double range, d
     w->z0 = high - w->h * (double)(w->m - 1);
 }
 
-static void sampled_group(pe_group *g, const cut *removed, pe_span *w) {
+static void sampled_group(pe_group *g, const removal *removed, pe_span *w) {
     double mu = g->mu, wider, s = taper_of(g, mu, &wider), each = removed->log_mass;
     double end = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
     g->taper_z = removed->whole ? INFINITY : end;
@@ -231,7 +231,7 @@ static void sampled_group(pe_group *g, const cut *removed, pe_span *w) {
     set_window(w, removed, s, mu, -REACH, removed->whole ? REACH + mu : end + 8.0 * s);
 }
 
-static void mixed_group(pe_group *g, const cut *removed, pe_span *w) {
+static void mixed_group(pe_group *g, const removal *removed, pe_span *w) {
     const pe_normals *sides[] = {&g->law->a, &g->law->b};
     double low = INFINITY, high = -INFINITY, first = INFINITY, last = -INFINITY, wider;
     for (int i = 0; i < 2; i++) {
@@ -253,7 +253,7 @@ static void mixed_group(pe_group *g, const cut *removed, pe_span *w) {
 }
 
 /* The coarse grid of a leading group whose alternatives are set. */
-static int add_grid(pe_ladder *ladder, pe_group *g, const cut *removed) {
+static int add_grid(pe_ladder *ladder, pe_group *g, const removal *removed) {
     pe_span windows[PE_ALTERNATIVES];
     for (size_t i = 0; i < g->alternatives; i++)
         if (g[i].table) windows[i] = (pe_span){0.0, 1.0, g[i].table->m};
@@ -282,7 +282,7 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
     for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
     for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
     for (size_t i = 0; i < pair->n_listed; i++) total += pair->listed[i].steps;
-    cut removed = {whole, log_mass - log(total)};
+    removal removed = {whole, log_mass - log(total)};
     ladder->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
     if (ladder->both_ends) ladder->log_cut += log(2.0);
     for (size_t i = 0; i < pair->n; i++) {
