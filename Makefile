@@ -14,6 +14,9 @@ COUNTED  := $(wildcard tests/icount/c/*.c tests/icount/c/kernels/*.c)
 COUNT    := -D_GNU_SOURCE -Itests/icount/c
 FUZZER   := $(wildcard tests/c/fuzz/*.c)
 THREADED := $(wildcard tests/c/threads/*.c)
+# The tables of csrc/ncx2_nodes.h are written by a tool.
+C_STYLED := $(filter-out csrc/ncx2_nodes.h,$(wildcard csrc/*.[ch] csrc/*/*.[ch] tests/c/*.[ch] \
+    tests/c/*/*.[ch] tests/icount/c/*.[ch] tests/icount/c/*/*.[ch]))
 FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
     -fno-sanitize-recover=all
@@ -93,10 +96,12 @@ campaign: $(VENV)/core.stamp $(VENV)/test.stamp
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(C_STYLED)
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i $(C_STYLED)
 
 types: $(VENV)/core.stamp $(VENV)/dev.stamp
 	$(BIN)/mypy --strict pyengine

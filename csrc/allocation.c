@@ -57,8 +57,7 @@ PE_INLINE double expm1_lane(double x) {
     double r2 = r * r, r4 = r2 * r2;
     double q0 = (1.0 / 2 + 1.0 / 6 * r) + r2 * (1.0 / 24 + 1.0 / 120 * r);
     double q4 = (1.0 / 720 + 1.0 / 5040 * r) + r2 * (1.0 / 40320 + 1.0 / 362880 * r);
-    double q8 = (1.0 / 3628800 + 1.0 / 39916800 * r) +
-                r2 * (1.0 / 479001600 + 1.0 / 6227020800 * r);
+    double q8 = (1.0 / 3628800 + 1.0 / 39916800 * r) + r2 * (1.0 / 479001600 + 1.0 / 6227020800 * r);
     double e = r + r2 * (q0 + r4 * (q4 + r4 * q8));
     double two = pe_from_bits(pe_bits(n + (PE_MAGIC + 1023.0)) << 52);
     return two * e + (two - 1.0);
@@ -86,8 +85,7 @@ typedef struct {
 } sums;
 
 PE_CLONES
-static void add(sums *s, const double *exponent, long number, double top, double from,
-                double slope) {
+static void add(sums *s, const double *exponent, long number, double top, double from, double slope) {
     double e[PE_BLOCK], one = 0.0, two = 0.0, lean = 0.0;
     if (top > s->scale) {
         double shrink = exp(s->scale - top);
@@ -418,13 +416,12 @@ static int append_panel(panels *p, double end, size_t piece) {
 
 #define CHANGE 5.0 /* of the logs between an end of a panel and its middle */
 
-static int split_panels(panels *p, const pe_log_density *f, size_t piece, double a, double b,
-                        double at_a, double at_b) {
+static int split_panels(panels *p, const pe_log_density *f, size_t piece, double a, double b, double at_a,
+                        double at_b) {
     double middle = 0.5 * (a + b), width = middle - a, v = at_place(f, middle, piece);
     double one = fabs(v - at_a), two = fabs(at_b - v);
     if ((one + width > CHANGE || two + width > CHANGE) && p->n < 100000) {
-        return split_panels(p, f, piece, a, middle, at_a, v) ||
-               split_panels(p, f, piece, middle, b, v, at_b);
+        return split_panels(p, f, piece, a, middle, at_a, v) || split_panels(p, f, piece, middle, b, v, at_b);
     }
     return append_panel(p, b, piece);
 }
@@ -497,8 +494,7 @@ static int doubled(work *w, pe_log_density *out, double left, double right, doub
 
 static int copied(pe_log_density *out, const pe_log_density *f) {
     for (size_t i = 0; i < f->n; i++)
-        if (pe_log_density_append(out, f->edge[i], f->edge[i + 1], f->coef + i * PE_DEGREE_NODES))
-            return -1;
+        if (pe_log_density_append(out, f->edge[i], f->edge[i + 1], f->coef + i * PE_DEGREE_NODES)) return -1;
     return 0;
 }
 

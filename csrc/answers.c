@@ -26,8 +26,7 @@ double pe_row_error(const double *row, int functional) {
 
 int pe_row_good(const double *row, int functional, double limit, double limit_tiny) {
     double value = row[2 + functional];
-    if (functional != PE_PROFILE)
-        value = fmin(value, fmin(row[2 + PE_B_ABOVE], row[2 + PE_B_BELOW]));
+    if (functional != PE_PROFILE) value = fmin(value, fmin(row[2 + PE_B_ABOVE], row[2 + PE_B_BELOW]));
     return pe_row_error(row, functional) <= (value < TINY_LOG ? limit_tiny : limit);
 }
 
@@ -119,7 +118,6 @@ void pe_epsilon_answers(size_t n, const double *rows, double *out) {
         double epsilon = fmax(-row[0], 0.0);
         /* d log delta / d epsilon = -e^epsilon B(S <= -epsilon) / delta */
         double slope = exp(row[2 + PE_B_BELOW] + epsilon - row[2 + PE_PROFILE]);
-        put(out + 3 * i, epsilon,
-            row[ERRORS + PE_PROFILE] / slope + 2.0 * HALF_ULP * (1.0 + epsilon));
+        put(out + 3 * i, epsilon, row[ERRORS + PE_PROFILE] / slope + 2.0 * HALF_ULP * (1.0 + epsilon));
     }
 }

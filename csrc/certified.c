@@ -13,8 +13,7 @@ static const double MAX_VALUES = 40000;
 static const double FARTHEST = 40.0;  /* of z: nothing lies beyond */
 static const double WORK = 20.0; /* nodes times values of one line, in units of the cost limit */
 
-static double short_number(double x)
-{
+static double short_number(double x) {
     int exponent;
     const double mantissa = frexp(x, &exponent);
     return ldexp(floor(mantissa * 0x1p20), exponent - 20);
@@ -34,8 +33,7 @@ typedef struct {
     double integral; /* bound of the integral of that modulus */
 } envelope;
 
-static envelope envelope_at(const composition *q, double t, double before)
-{
+static envelope envelope_at(const composition *q, double t, double before) {
     envelope e = {-0.5 * q->gaussian * t * t, INFINITY};
     double most = 0.0, part = INFINITY, part_log = 0.0;
     for (size_t i = 0; i < q->ladder->n_groups; i++) {
@@ -54,23 +52,19 @@ static envelope envelope_at(const composition *q, double t, double before)
     e.modulus += 1e-9 * (1.0 + fabs(e.modulus)) + 1e-6;
     /* the integral starts one spacing before t; its own bound at t serves with that spacing added */
     e.integral = exp(e.modulus) * before + exp(e.modulus - part_log) * part;
-    if (q->gaussian > 0.0)
-        e.integral = fmin(e.integral, exp(e.modulus) * (before + 1.0 / (q->gaussian * t)));
+    if (q->gaussian > 0.0) e.integral = fmin(e.integral, exp(e.modulus) * (before + 1.0 / (q->gaussian * t)));
     return e;
 }
 
 /* The first t = k ht from which on the modulus is small enough; 0 where none was found. */
-static size_t last_value(const composition *q, double ht, double sd, envelope *found)
-{
+static size_t last_value(const composition *q, double ht, double sd, envelope *found) {
     double t = 8.6 / sd;
     for (int it = 0; it < 40; it++) {
         const size_t k = (size_t)ceil(t / ht) + 1;
-        if (!((double)k < MAX_VALUES))
-            return 0;
+        if (!((double)k < MAX_VALUES)) return 0;
         t = (double)k * ht;
         *found = envelope_at(q, t, ht);
-        if (found->modulus <= OMITTED)
-            return k;
+        if (found->modulus <= OMITTED) return k;
         const double still = found->modulus < -1.0 ? OMITTED / found->modulus : 4.0;
         t *= fmin(fmax(pow(still, 0.6), 1.04), 2.0);
     }
@@ -86,9 +80,8 @@ typedef struct {
 } values;
 
 /* Adds n (log R - i t mean) and what is known of its error. */
-static void add_kind(const pe_shifted *s, int reversed, double t, double a, double b, double error,
-                     values *v, size_t k)
-{
+static void add_kind(const pe_shifted *s, int reversed, double t, double a, double b, double error, values *v,
+                     size_t k) {
     const double x = 1.0 + a, square = x * x + b * b, n = s->steps;
     const double modulus = sqrt(square), defect = 2.0 * a + (a * a + b * b);
     const double log_r = square < 0.25 ? 0.5 * log(square) : 0.5 * log1p(defect);
@@ -103,16 +96,14 @@ static void add_kind(const pe_shifted *s, int reversed, double t, double a, doub
     }
     const double rounding = 4.0 * (2.0 * fabs(a) + a * a + b * b) / square + 4.0 * fabs(log_r) +
                             6.0 * fabs(arg) + 4.0 * fabs(mean) + 2.0 * fabs(b) / modulus;
-    v->error[k] += n * (error / (modulus - error) + U * rounding) +
-                   2.0 * U * (fabs(v->re[k]) + fabs(v->im[k]));
+    v->error[k] +=
+        n * (error / (modulus - error) + U * rounding) + 2.0 * U * (fabs(v->re[k]) + fabs(v->im[k]));
 }
 
-static int run_values(const composition *q, size_t nt, double ht, values *v)
-{
+static int run_values(const composition *q, size_t nt, double ht, values *v) {
     const size_t padded = (nt + PE_SHIFTED_RUN - 1) / PE_SHIFTED_RUN * PE_SHIFTED_RUN;
     v->re = calloc(4 * padded, sizeof(double));
-    if (!v->re)
-        return PE_NO_MEMORY;
+    if (!v->re) return PE_NO_MEMORY;
     v->im = v->re + padded;
     v->error = v->re + 2 * padded;
     v->top = v->re + 3 * padded;
@@ -127,46 +118,40 @@ static int run_values(const composition *q, size_t nt, double ht, values *v)
             double re[PE_SHIFTED_RUN], im[PE_SHIFTED_RUN], error[PE_SHIFTED_RUN];
             pe_shifted_values(&q->kinds[i], first, ht, re, im, error);
             for (size_t k = 0; k < PE_SHIFTED_RUN; k++)
-                add_kind(&q->kinds[i], q->ladder->reversed, (double)(first + k) * ht, re[k], im[k],
-                         error[k], v, first + k);
+                add_kind(&q->kinds[i], q->ladder->reversed, (double)(first + k) * ht, re[k], im[k], error[k],
+                         v, first + k);
         }
     return PE_OK;
 }
 
 /* Sums the errors of the weights at the distances of their poles. */
-static void sum_errors(const values *v, pe_certified *c)
-{
+static void sum_errors(const values *v, pe_certified *c) {
     const double l = c->line.lambda;
     for (size_t k = 0; k < c->line.nt; k++) {
         const double t = (double)k * c->line.ht, own = exp(v->re[k]) * (k ? 1.0 : 0.5);
-        const double relative = v->error[k] + t * c->mean_error +
-                                (12.0 + 2.0 * fabs(v->im[k]) + 2.0 * fabs(v->re[k])) * U;
+        const double relative =
+            v->error[k] + t * c->mean_error + (12.0 + 2.0 * fabs(v->im[k]) + 2.0 * fabs(v->re[k])) * U;
         double error = own * expm1(fmin(relative, 700.0));
-        if (!(error <= own + exp(v->top[k])))
-            error = own + exp(v->top[k]);
+        if (!(error <= own + exp(v->top[k]))) error = own + exp(v->top[k]);
         const double near = hypot(l, t), far = hypot(l - 1.0, t);
         c->uncertain[0] += error * OUT;
         c->uncertain[1] += error / near * OUT;
         c->uncertain[2] += error / far * OUT;
         c->uncertain[3] += error / (near * far) * OUT;
     }
-    for (int f = 0; f < 4; f++)
-        c->uncertain[f] += 24.0 * U * c->line.mass[f];
+    for (int f = 0; f < 4; f++) c->uncertain[f] += 24.0 * U * c->line.mass[f];
 }
 
 /* ---- the line ---------------------------------------------------------------------------------------- */
 
 /* Where a law that is kept whole is cut all the same. */
-static double farthest(const pe_group *g)
-{
+static double farthest(const pe_group *g) {
     return isinf(g->taper_z) ? FARTHEST + g->mu : g->taper_z;
 }
 
 /* Upper bound of K(theta); kinds may be NULL for the farthest cuts. */
-static double cumulant_above(const pe_ladder *ladder, const pe_shifted *kinds, double theta)
-{
-    if (theta == 0.0 || theta == 1.0)
-        return 0.0;
+static double cumulant_above(const pe_ladder *ladder, const pe_shifted *kinds, double theta) {
+    if (theta == 0.0 || theta == 1.0) return 0.0;
     const double v = ladder->gaussian_variance;
     double sum = 0.5 * v * theta * (theta - 1.0), size = fabs(sum);
     for (size_t i = 0; i < ladder->n_groups; i++) {
@@ -180,8 +165,7 @@ static double cumulant_above(const pe_ladder *ladder, const pe_shifted *kinds, d
     return sum + 1e-12 * size;
 }
 
-static int kinds_of(composition *q, pe_certified *c)
-{
+static int kinds_of(composition *q, pe_certified *c) {
     const double lambda = c->line.lambda, v = q->gaussian;
     pe_wide log_m = 0.5L * (pe_wide)v * lambda * ((pe_wide)lambda - 1.0L);
     double error = 4.0 * LDBL_EPSILON * fabs((double)log_m), mean = v * (lambda - 0.5);
@@ -189,10 +173,9 @@ static int kinds_of(composition *q, pe_certified *c)
     for (size_t i = 0; i < q->ladder->n_groups; i++) {
         const pe_group *g = &q->ladder->groups[i];
         pe_shifted *s = &q->kinds[i];
-        const int status = pe_shifted_new(s, g->noise, g->p, g->n,
-                                          g->reversed ? 1.0 - lambda : lambda, farthest(g));
-        if (status)
-            return status < 0 ? PE_NO_MEMORY : PE_TOO_COSTLY;
+        const int status =
+            pe_shifted_new(s, g->noise, g->p, g->n, g->reversed ? 1.0 - lambda : lambda, farthest(g));
+        if (status) return status < 0 ? PE_NO_MEMORY : PE_TOO_COSTLY;
         log_m += (pe_wide)g->n * s->log_m;
         error += g->n * s->log_m_error + 4.0 * LDBL_EPSILON * fabs((double)log_m);
         mean += (g->reversed ? -g->n : g->n) * s->mean_re;
@@ -217,30 +200,24 @@ static int kinds_of(composition *q, pe_certified *c)
     return PE_OK;
 }
 
-static int build(const composition *q, double spread, pe_certified *c)
-{
+static int build(const composition *q, double spread, pe_certified *c) {
     pe_line *ln = &c->line;
     double nodes = 0.0;
-    for (size_t i = 0; i < q->ladder->n_groups; i++)
-        nodes += (double)q->kinds[i].m;
+    for (size_t i = 0; i < q->ladder->n_groups; i++) nodes += (double)q->kinds[i].m;
     /* the period serves three standard deviations */
     const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
     ln->ht = short_number(2.0 * PI / (pe_line_period(q->ladder, ln) + farther));
-    if (!(ln->ht > 0.0))
-        return PE_TOO_COSTLY;
+    if (!(ln->ht > 0.0)) return PE_TOO_COSTLY;
     for (int side = 0; side < 2; side++) {
         ln->theta_k[side] = cumulant_above(q->ladder, q->kinds, ln->theta[side]);
-        if (!isfinite(ln->theta_k[side]))
-            return PE_TOO_COSTLY;
+        if (!isfinite(ln->theta_k[side])) return PE_TOO_COSTLY;
     }
     envelope rest;
     ln->nt = last_value(q, ln->ht, ln->sd, &rest);
-    if (!ln->nt || !(nodes * (double)ln->nt < WORK * q->ladder->cost_limit))
-        return PE_TOO_COSTLY;
+    if (!ln->nt || !(nodes * (double)ln->nt < WORK * q->ladder->cost_limit)) return PE_TOO_COSTLY;
     values v = {0};
     int status = run_values(q, ln->nt, ln->ht, &v);
-    if (!status)
-        status = pe_line_set_weights(ln, v.re, v.im);
+    if (!status) status = pe_line_set_weights(ln, v.re, v.im);
     if (!status) {
         sum_errors(&v, c);
         const double last = (double)(ln->nt - 1) * ln->ht, ratio = OUT / ln->ht;
@@ -252,39 +229,32 @@ static int build(const composition *q, double spread, pe_certified *c)
     return status;
 }
 
-int pe_certified_build(const pe_ladder *ladder, double spread, pe_certified *c)
-{
+int pe_certified_build(const pe_ladder *ladder, double spread, pe_certified *c) {
     const size_t n = ladder->n_groups;
     composition q = {.ladder = ladder, .gaussian = ladder->gaussian_variance};
     q.kinds = calloc(n + 1, sizeof *q.kinds);
     q.slope = calloc(n + 1, sizeof *q.slope);
     int status = q.kinds && q.slope ? kinds_of(&q, c) : PE_NO_MEMORY;
-    if (!status)
-        status = build(&q, spread, c);
-    for (size_t i = 0; q.kinds && i < n; i++)
-        pe_shifted_free(&q.kinds[i]);
+    if (!status) status = build(&q, spread, c);
+    for (size_t i = 0; q.kinds && i < n; i++) pe_shifted_free(&q.kinds[i]);
     free(q.kinds);
     free(q.slope);
     return status;
 }
 
-void pe_certified_free(pe_certified *c)
-{
-    if (c)
-        free(c->line.weights);
+void pe_certified_free(pe_certified *c) {
+    if (c) free(c->line.weights);
     free(c);
 }
 
-size_t pe_certified_bytes(const pe_certified *c)
-{
+size_t pe_certified_bytes(const pe_certified *c) {
     return sizeof *c + (c->line.weights ? 8 * c->line.nt * sizeof(double) : 0);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
 /* A functional and its complement to 1; the error is relative. */
-static void put_pair(pe_row *row, int natural, int other, double log_value, double error)
-{
+static void put_pair(pe_row *row, int natural, int other, double log_value, double error) {
     row->log_value[natural] = log_value;
     row->error[natural] = error;
     row->log_value[other] = NAN;
@@ -297,8 +267,7 @@ static void put_pair(pe_row *row, int natural, int other, double log_value, doub
     }
 }
 
-static void evaluate_one(const pe_certified *q, double c, const double *s, pe_row *row)
-{
+static void evaluate_one(const pe_certified *q, double c, const double *s, pe_row *row) {
     const pe_line *ln = &q->line;
     const double l = ln->lambda, f = ln->ht / PI;
     const pe_wide base = q->log_m - (pe_wide)l * (pe_wide)c;
@@ -318,14 +287,14 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
     const double sign[4] = {1.0, l, l - 1.0, l * (l - 1.0)};
     double log_value[4], error[4];
     for (int k = 1; k < 4; k++) {
-        const double miss = f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) +
-                            (k == 3 ? profile_alias : alias);
-        const double removed = k == 2 ? q->removed[1] * exp((double)-base - c) : q->removed[0] * exp((double)-base);
+        const double miss =
+            f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
+        const double removed =
+            k == 2 ? q->removed[1] * exp((double)-base - c) : q->removed[0] * exp((double)-base);
         const double size = fabs(s[k]), shift = k == 2 ? c : 0.0;
         log_value[k] = (double)(base + (pe_wide)shift + logl((pe_wide)size));
         error[k] = INFINITY;
-        if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size))
-            continue;
+        if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size)) continue;
         if (!(removed < size)) { /* from 0 to what the cut may hold and twice the sum */
             const double cut = log(q->removed[k == 2]) + 1e-9;
             log_value[k] = fmax(cut, log_value[k] + 0.7) + log1p(exp(-fabs(cut - log_value[k] - 0.7))) - 0.69;
@@ -333,15 +302,14 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
             continue;
         }
         const double wide = 4.0 * LDBL_EPSILON * (fabs((double)q->log_m) + fabs(l * c) + fabs(c));
-        error[k] = (expm1(miss / (size - miss) + q->log_m_error + wide + 4.0 * U +
-                          2.0 * U * fabs(log_value[k])) +
-                    removed / size) * OUT;
+        error[k] =
+            (expm1(miss / (size - miss) + q->log_m_error + wide + 4.0 * U + 2.0 * U * fabs(log_value[k])) +
+             removed / size) *
+            OUT;
     }
     row->density_log = (double)base + log(fabs(s[0]));
-    put_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_value[1],
-             error[1]);
-    put_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_value[2],
-             error[2]);
+    put_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_value[1], error[1]);
+    put_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_value[2], error[2]);
     row->log_value[PE_PROFILE] = log_value[3];
     row->error[PE_PROFILE] = error[3];
     if (l > 1.0) {
@@ -355,11 +323,9 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
     }
 }
 
-void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_row *rows)
-{
+void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_row *rows) {
     double padded[PE_LANES], sum[4][PE_LANES];
-    for (size_t u = 0; u < PE_LANES; u++)
-        padded[u] = u < n ? c[u] : c[0];
+    for (size_t u = 0; u < PE_LANES; u++) padded[u] = u < n ? c[u] : c[0];
     pe_line_sums(&q->line, padded, sum);
     for (size_t u = 0; u < n; u++) {
         const double s[4] = {sum[0][u], sum[1][u], sum[2][u], sum[3][u]};
@@ -367,8 +333,7 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
     }
 }
 
-void pe_certified_chernoff(const pe_ladder *ladder, double lambda, double c, pe_row *row)
-{
+void pe_certified_chernoff(const pe_ladder *ladder, double lambda, double c, pe_row *row) {
     const double l = lambda, k = cumulant_above(ladder, NULL, l);
     double removed[2] = {0.0, 0.0};
     for (size_t i = 0; i < ladder->n_groups; i++) {
@@ -384,8 +349,7 @@ void pe_certified_chernoff(const pe_ladder *ladder, double lambda, double c, pe_
         row->log_value[f] = NAN;
         row->error[f] = INFINITY;
     }
-    if (!isfinite(k) || l == 0.0 || l == 1.0)
-        return;
+    if (!isfinite(k) || l == 0.0 || l == 1.0) return;
     double bound[2]; /* half of the bounds, as logs: they stand for all from 0 to twice themselves */
     for (int i = 0; i < 2; i++) {
         const double exponent = k - (l - i) * c, large = fmax(exponent, log(removed[i]));

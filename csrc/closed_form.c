@@ -26,14 +26,12 @@ static const double FAR = 60.0;         /* e^(-60^2/2) is 0, also times 2^200 */
 static const double SMALLEST = 0x1p-1074;
 static const double ORDINARY = 1.0;     /* from this epsilon on, losses are formed as sums */
 
-static pe_dd minus(pe_dd a)
-{
+static pe_dd minus(pe_dd a) {
     return pe_dd_make(-a.h, -a.l);
 }
 
 /* 2^200 exp(-t^2/2) for |t| <= FAR */
-static double gauss(pe_dd t)
-{
+static double gauss(pe_dd t) {
     const pe_dd square = pe_two_prod(t.h, t.h);
     const pe_dd exponent = pe_two_sum(-0.5 * square.h, LOG_SCALE.h);
     const double low = exponent.l + (LOG_SCALE.l - (0.5 * square.l + t.h * t.l));
@@ -42,21 +40,18 @@ static double gauss(pe_dd t)
 }
 
 /* 2^200 times the density at t */
-static double density(pe_dd t)
-{
+static double density(pe_dd t) {
     return fabs(t.h) > FAR ? 0.0 : gauss(t) * INV_SQRT_2PI;
 }
 
 /* 2^200 Phi(-|t|) from the density */
-static double small_tail(pe_dd t, double phi)
-{
+static double small_tail(pe_dd t, double phi) {
     const pe_dd size = t.h < 0.0 ? minus(t) : t;
     return phi / (size.h + (size.l + pe_normal_excess(size.h)));
 }
 
 /* 2^200 Phi(-t) */
-static double tail(pe_dd t)
-{
+static double tail(pe_dd t) {
     const double small = small_tail(t, density(t));
     return t.h < 0.0 ? SCALE - small : small;
 }
@@ -71,8 +66,7 @@ typedef struct {
 
 /* The difference has three forms: of both lower tails, of both upper ones, and, where alpha is near
  * r, of the two small tails in between.  The one with the smallest error is taken. */
-static residual mixture_residual(const pe_step *q, pe_dd x, double alpha)
-{
+static residual mixture_residual(const pe_step *q, pe_dd x, double alpha) {
     const pe_dd y = pe_dd_add(x, minus(q->mu));
     const double stay_phi = density(x), go_phi = density(y), r = q->rest.h, p = q->p.h;
     const double stay_small = small_tail(x, stay_phi), go_small = small_tail(y, go_phi);
@@ -91,8 +85,8 @@ static residual mixture_residual(const pe_step *q, pe_dd x, double alpha)
         f.value = (1.0 - alpha) * SCALE - above;
         f.error = upper_error;
     }
-    const double middle_error = MIXED * U * (go_below + stay_above) +
-                                (4.0 * U * fabs(rest.l) + 0x1p-105 * q->inexact) * SCALE;
+    const double middle_error =
+        MIXED * U * (go_below + stay_above) + (4.0 * U * fabs(rest.l) + 0x1p-105 * q->inexact) * SCALE;
     if (middle_error < f.error) {
         f.value = (rest.h * SCALE + (go_below - stay_above)) + rest.l * SCALE;
         f.error = middle_error;
@@ -112,8 +106,7 @@ typedef struct {
 } profile;
 
 /* Phi(-t) - e^s Phi(-t - mu), s = mu t + mu^2/2 >= 0; rate by s. */
-static profile gaussian_profile(const pe_step *q, pe_dd t)
-{
+static profile gaussian_profile(const pe_step *q, pe_dd t) {
     profile g = {0.0, 0.0, 0.0, INFINITY, INFINITY};
     const double x = t.h + q->mu.h, phi = density(t), second = phi * pe_mills(x);
     if (t.h < 0.0 && q->mu.h > 0.5) {
@@ -125,21 +118,17 @@ static profile gaussian_profile(const pe_step *q, pe_dd t)
         g.value = phi * pe_mills_difference(t.h, q->mu.h);
         g.error = BEYOND * U;
     }
-    if (g.value > 0.0)
-        g.rate = second / g.value;
+    if (g.value > 0.0) g.rate = second / g.value;
     return g;
 }
 
 /* Whether epsilon is certainly at least the largest loss. */
-static int beyond_largest(const pe_step *q, double epsilon)
-{
-    return q->order == PE_ADD && !q->plain &&
-           pe_dd_add_d(q->floor, epsilon).h > 0x1p-103 * fabs(q->floor.h);
+static int beyond_largest(const pe_step *q, double epsilon) {
+    return q->order == PE_ADD && !q->plain && pe_dd_add_d(q->floor, epsilon).h > 0x1p-103 * fabs(q->floor.h);
 }
 
 /* H(A||B) at e^epsilon for epsilon >= 0; rate by epsilon. */
-static profile profile_at(const pe_step *q, double epsilon)
-{
+static profile profile_at(const pe_step *q, double epsilon) {
     const profile none = {0.0, 0.0, 0.0, INFINITY, INFINITY};
     double weight = 1.0, weight_error = 0.0, s_error, weight_rate = 0.0, s_rate = 1.0;
     pe_dd s;
@@ -186,16 +175,14 @@ static profile profile_at(const pe_step *q, double epsilon)
         }
     }
     const pe_dd rise = pe_dd_add(s, minus(q->half_square));
-    if (rise.h > FAR * q->mu.h)
-        return none;
+    if (rise.h > FAR * q->mu.h) return none;
     s_error += 0x1p-98 * (s.h + q->half_square.h);
     profile h = gaussian_profile(q, pe_dd_div(rise, q->mu));
     const double moved = 1.01 * s_error * h.rate; /* log G is concave in s: the rate grows slowly */
     h.error += weight_error + 2.0 * U + moved;
     h.lost_error += moved * h.value;
     const int saturated = rise.h + s_error < -FAR * q->mu.h; /* G is 1 within an error of s */
-    if (!saturated && !(s_error * (1.0 + h.rate) < 0x1p-10))
-        h.error = h.lost_error = INFINITY;
+    if (!saturated && !(s_error * (1.0 + h.rate) < 0x1p-10)) h.error = h.lost_error = INFINITY;
     h.value *= weight;
     h.rate = h.rate * s_rate + weight_rate;
     return h;
@@ -203,27 +190,23 @@ static profile profile_at(const pe_step *q, double epsilon)
 
 /* ---- bounds ------------------------------------------------------------------------------------- */
 
-static double below(double value, double error)
-{
+static double below(double value, double error) {
     const double bound = value - value * (error + 2.0 * U);
     return bound > 0.0 ? fmax(bound * UNSCALE - SMALLEST, 0.0) : 0.0;
 }
 
-static double above(double value, double error, double most)
-{
+static double above(double value, double error, double most) {
     const double bound = value + value * (error + 2.0 * U);
     return bound < SCALE * most ? fmin(bound * UNSCALE + SMALLEST, most) : most;
 }
 
-static void put(double *out, double value, double lower, double upper)
-{
+static void put(double *out, double value, double lower, double upper) {
     out[0] = fmin(fmax(value, lower), upper);
     out[1] = lower;
     out[2] = upper;
 }
 
-static void one_profile(const pe_step *q, double epsilon, double *out)
-{
+static void one_profile(const pe_step *q, double epsilon, double *out) {
     if (epsilon == INFINITY || beyond_largest(q, epsilon)) {
         put(out, 0.0, 0.0, 0.0);
         return;
@@ -236,13 +219,11 @@ static void one_profile(const pe_step *q, double epsilon, double *out)
 /* ---- epsilon ------------------------------------------------------------------------------------ */
 
 /* A start: Newton's method on the concave log of the profile, in s, from where it is too small. */
-static double rough_epsilon(const pe_step *q, double delta)
-{
+static double rough_epsilon(const pe_step *q, double delta) {
     const double log_target = log(delta), log_p = q->plain ? 0.0 : q->log_p.h;
     const double quantile = -pe_ndtri_exp(fmin(log_target - log_p, -1e-17));
     double s = q->half_square.h + q->mu.h * quantile;
-    if (!(s > 0.0))
-        s = 1e-3 * q->half_square.h;
+    if (!(s > 0.0)) s = 1e-3 * q->half_square.h;
     for (int it = 0; it < 60; it++) {
         const pe_dd t = pe_dd_div(pe_dd_add_d(minus(q->half_square), s), q->mu);
         const profile g = gaussian_profile(q, t);
@@ -253,14 +234,11 @@ static double rough_epsilon(const pe_step *q, double delta)
             rate += q->rest.h / mixed;
         }
         const double step = (value - log_target) / rate;
-        if (!(fabs(step) > 1e-15 * s))
-            break;
+        if (!(fabs(step) > 1e-15 * s)) break;
         s = s + step > 0.0 ? s + step : 0.1 * s;
     }
-    if (q->plain)
-        return s;
-    if (q->order == PE_ADD)
-        return fmin(-log1p(q->p.h * expm1(-s)), -q->floor.h);
+    if (q->plain) return s;
+    if (q->order == PE_ADD) return fmin(-log1p(q->p.h * expm1(-s)), -q->floor.h);
     return s < 600.0 ? log1p(q->p.h * expm1(s)) : s + q->log_p.h;
 }
 
@@ -269,8 +247,7 @@ typedef struct {
 } difference;
 
 /* H(epsilon) - delta from a profile at epsilon, with the bound of its error. */
-static difference profile_difference(const pe_step *q, const profile *h, double epsilon, double delta)
-{
+static difference profile_difference(const pe_step *q, const profile *h, double epsilon, double delta) {
     difference d;
     d.value = h->value - delta * SCALE;
     d.error = h->value * (h->error + 2.0 * U) + 2.0 * U * fabs(d.value);
@@ -289,19 +266,15 @@ static difference profile_difference(const pe_step *q, const profile *h, double 
 }
 
 /* 1 where H(epsilon) is certainly at least delta, -1 where it is certainly at most, else 0. */
-static int compare(const pe_step *q, double epsilon, double delta)
-{
-    if (delta > q->p.h || (delta == q->p.h && q->p.l == 0.0))
-        return -1; /* profiles are below p */
+static int compare(const pe_step *q, double epsilon, double delta) {
+    if (delta > q->p.h || (delta == q->p.h && q->p.l == 0.0)) return -1; /* profiles are below p */
     const profile h = profile_at(q, epsilon);
-    if (h.value == 0.0 && h.error == 0.0)
-        return -1; /* below all doubles */
+    if (h.value == 0.0 && h.error == 0.0) return -1; /* below all doubles */
     const difference d = profile_difference(q, &h, epsilon, delta);
     return d.value >= d.error ? 1 : d.value <= -d.error ? -1 : 0;
 }
 
-static void one_epsilon(const pe_step *q, double delta, double *out)
-{
+static void one_epsilon(const pe_step *q, double delta, double *out) {
     const int bounded = q->order == PE_ADD && !q->plain; /* whether there is a largest loss */
     const double largest = bounded ? -q->floor.h : INFINITY;
     if (delta == 0.0 || delta == 1.0) {
@@ -321,8 +294,7 @@ static void one_epsilon(const pe_step *q, double delta, double *out)
         const difference d = profile_difference(q, &h, at, delta);
         const double moved = at + log1p(d.value / (delta * SCALE)) / h.rate;
         known = d.error / (delta * SCALE);
-        if (!(moved >= 0.0 && moved <= largest))
-            break;
+        if (!(moved >= 0.0 && moved <= largest)) break;
         at = moved;
         h = profile_at(q, at);
     }
@@ -332,12 +304,10 @@ static void one_epsilon(const pe_step *q, double delta, double *out)
     for (int side = 0; side < 2; side++) {
         double reach = isfinite(first) ? first : 4.0 * U * at;
         for (int it = 0; it < 50; it++, reach *= it < 20 ? 2.0 : 1e12) {
-            const double end = side ? fmax(at + reach, nextafter(at, INFINITY))
-                                    : fmin(at - reach, nextafter(at, -INFINITY));
-            if (!(end > 0.0 && end < ends[1]))
-                break;
-            if (compare(q, end, delta) != (side ? -1 : 1))
-                continue;
+            const double end =
+                side ? fmax(at + reach, nextafter(at, INFINITY)) : fmin(at - reach, nextafter(at, -INFINITY));
+            if (!(end > 0.0 && end < ends[1])) break;
+            if (compare(q, end, delta) != (side ? -1 : 1)) continue;
             ends[side] = end;
             break;
         }
@@ -352,22 +322,19 @@ typedef struct {
 } threshold;
 
 /* F(x) - target of the tail or of the mixture, with the bound of its error. */
-static residual tail_residual(pe_dd x, double level)
-{
+static residual tail_residual(pe_dd x, double level) {
     const double phi = density(x), small = small_tail(x, phi);
     const double value = x.h > 0.0 ? SCALE - small : small;
     const residual f = {value - level * SCALE, (TAIL + 1.0) * U * value, phi};
     return f;
 }
 
-static residual residual_at(const pe_step *q, pe_dd x, double alpha, int mixed)
-{
+static residual residual_at(const pe_step *q, pe_dd x, double alpha, int mixed) {
     return mixed ? mixture_residual(q, x, alpha) : tail_residual(x, alpha);
 }
 
 /* Widens [at, at] until the signs of the residual at both ends are certain. */
-static threshold checked(const pe_step *q, pe_dd at, double alpha, int mixed)
-{
+static threshold checked(const pe_step *q, pe_dd at, double alpha, int mixed) {
     const residual here = residual_at(q, at, alpha, mixed);
     const double first = 1.5 * (here.error + fabs(here.value)) / here.slope;
     const double most = FAR + fabs(at.h) + (mixed ? q->mu.h : 0.0);
@@ -377,12 +344,9 @@ static threshold checked(const pe_step *q, pe_dd at, double alpha, int mixed)
         for (; reach < most; reach *= 2.0) {
             const pe_dd end = pe_dd_add_d(at, side * reach);
             const residual f = residual_at(q, end, alpha, mixed);
-            if (side * f.value < f.error)
-                continue;
-            if (side < 0)
-                x.low = end;
-            else
-                x.high = end;
+            if (side * f.value < f.error) continue;
+            if (side < 0) x.low = end;
+            else x.high = end;
             break;
         }
     }
@@ -390,21 +354,18 @@ static threshold checked(const pe_step *q, pe_dd at, double alpha, int mixed)
 }
 
 /* x <= 0 with Phi(x) = level, level in (0, 1/2], between checked bounds. */
-static threshold solve_tail(const pe_step *q, double level)
-{
+static threshold solve_tail(const pe_step *q, double level) {
     pe_dd x = pe_dd_make(fmin(pe_ndtri(level), 0.0), 0.0);
     for (int it = 0; it < 2; it++) {
         const residual f = tail_residual(x, level);
         x = pe_dd_add_d(x, -f.value / f.slope);
-        if (x.h > 0.0)
-            x = pe_dd_make(0.0, 0.0);
+        if (x.h > 0.0) x = pe_dd_make(0.0, 0.0);
     }
     return checked(q, x, level, 0);
 }
 
 /* x with F(x) = alpha for the mixture, between checked bounds: Newton's method inside a bracket. */
-static threshold solve_mixture(const pe_step *q, double alpha)
-{
+static threshold solve_mixture(const pe_step *q, double alpha) {
     /* F lies between Phi(x - mu) and Phi(x), */
     const int up = alpha > 0.5;
     const double level = up ? 1.0 - alpha : alpha, z = (up ? -1.0 : 1.0) * pe_ndtri(level);
@@ -414,25 +375,19 @@ static threshold solve_mixture(const pe_step *q, double alpha)
     const double shares[] = {level / q->rest.h, level / q->p.h};
     for (int k = 0; k < 4; k++) {
         const double share = shares[k % 2] * (k < 2 ? 1.0 : 0.5);
-        if (!(share < 1.0))
-            continue;
+        if (!(share < 1.0)) continue;
         const double end = (k % 2 ? q->mu.h : 0.0) + (up ? -1.0 : 1.0) * pe_ndtri(share);
-        if (!(end > low && end < high))
-            continue;
-        if (mixture_residual(q, pe_dd_make(end, 0.0), alpha).value < 0.0)
-            low = end;
-        else
-            high = end;
+        if (!(end > low && end < high)) continue;
+        if (mixture_residual(q, pe_dd_make(end, 0.0), alpha).value < 0.0) low = end;
+        else high = end;
     }
     pe_dd x = pe_dd_make(0.5 * (low + high), 0.0);
     double before = INFINITY; /* the size of the last step */
     for (int it = 0; it < 200; it++) {
         const residual f = mixture_residual(q, x, alpha);
         const double ratio = f.value / (level * SCALE);
-        if (f.value < 0.0)
-            low = x.h;
-        else
-            high = x.h;
+        if (f.value < 0.0) low = x.h;
+        else high = x.h;
         /* far away the tail's logarithm is nearer to a line */
         const double signed_ratio = up ? -ratio : ratio;
         double step = -f.value / f.slope;
@@ -441,8 +396,7 @@ static threshold solve_mixture(const pe_step *q, double alpha)
         const int last = fabs(step) <= 1e-12 * (1.0 + fabs(x.h));
         const pe_dd moved = pe_dd_add_d(x, step);
         if (last || !(high - low > 4.0 * U * fabs(low))) {
-            if (last)
-                x = moved;
+            if (last) x = moved;
             break;
         }
         /* between two tails that are both tiny, steps are short long before the root */
@@ -455,20 +409,16 @@ static threshold solve_mixture(const pe_step *q, double alpha)
 }
 
 /* log(r + p e^s) at the threshold x: the loss of the unreversed pair */
-static double loss_at(const pe_step *q, pe_dd x)
-{
+static double loss_at(const pe_step *q, pe_dd x) {
     const pe_dd s = pe_dd_add(pe_dd_mul(q->mu, x), minus(q->half_square));
-    if (q->plain)
-        return s.h;
-    if (s.h > 600.0)
-        return s.h + q->log_p.h;
+    if (q->plain) return s.h;
+    if (s.h > 600.0) return s.h + q->log_p.h;
     const double r = q->p.h * expm1(s.h);
     return r < -0.5 ? log(q->rest.h + q->p.h * exp(s.h)) : log1p(r);
 }
 
 /* Without the record first: alpha = Phi(-x). */
-static void trade_off_add(const pe_step *q, double alpha, double *out)
-{
+static void trade_off_add(const pe_step *q, double alpha, double *out) {
     /* above 1/2 the exact 1 - alpha = Phi(x) is solved for */
     const int high = alpha > 0.5;
     const double rest = 1.0 - alpha;
@@ -492,8 +442,7 @@ static void trade_off_add(const pe_step *q, double alpha, double *out)
 }
 
 /* With the record first: alpha is the mixture's mass below x. */
-static void trade_off_remove(const pe_step *q, double alpha, double *out)
-{
+static void trade_off_remove(const pe_step *q, double alpha, double *out) {
     const threshold x = solve_mixture(q, alpha);
     const double error = TAIL * U;
     put(out, tail(x.at) * UNSCALE, below(tail(x.high), error), above(tail(x.low), error, 1.0));
@@ -503,8 +452,7 @@ static void trade_off_remove(const pe_step *q, double alpha, double *out)
 }
 
 /* The line of slope -1 that touches both curves: gamma = alpha + H(0). */
-static void tangent(const pe_step *q, double alpha, double *out)
-{
+static void tangent(const pe_step *q, double alpha, double *out) {
     const pe_dd middle = pe_dd_scale(q->mu, 0.5);
     const profile h = profile_at(q, 0.0);
     const double gamma = h.value + alpha * SCALE;
@@ -516,8 +464,7 @@ static void tangent(const pe_step *q, double alpha, double *out)
         const double error = 3.0 * U * fabs(first) + MIXED * U * second + 0x1p-105 * q->inexact * SCALE;
         const double relative = beta > 0.0 ? error / beta : INFINITY;
         put(out, beta * UNSCALE, below(beta, relative), above(fmax(beta, error), relative, 1.0));
-        if (!(beta > error))
-            out[1] = 0.0;
+        if (!(beta > error)) out[1] = 0.0;
     } else {
         const double beta = (1.0 - alpha) * SCALE - h.value;
         const double error = h.error * h.value / beta + U * SCALE / beta;
@@ -528,21 +475,17 @@ static void tangent(const pe_step *q, double alpha, double *out)
 
 /* Lower convex hull of both orders: T of PE_ADD up to the point (a, b) of slope -1, the tangent there to
  * (b, a), and T of PE_REMOVE beyond (docs/theory/closed_form). */
-static void trade_off_hull(const pe_step *q, double alpha, double *out)
-{
+static void trade_off_hull(const pe_step *q, double alpha, double *out) {
     const pe_dd middle = pe_dd_scale(q->mu, 0.5);
     const double level = alpha * SCALE, a = tail(middle);
     const double b = q->rest.h * tail(minus(middle)) + q->p.h * a;
     const double slack_a = a * (TAIL + 2.0) * U, slack_b = b * (MIXED + 2.0) * U;
     const int left = level <= a + slack_a, right = level >= b - slack_b;
     double curve[7];
-    if (left)
-        trade_off_add(q, alpha, curve);
-    else if (right)
-        trade_off_remove(q, alpha, curve);
+    if (left) trade_off_add(q, alpha, curve);
+    else if (right) trade_off_remove(q, alpha, curve);
     if ((left && level < a - slack_a) || (right && level > b + slack_b)) {
-        for (int k = 0; k < 7; k++)
-            out[k] = curve[k];
+        for (int k = 0; k < 7; k++) out[k] = curve[k];
         return;
     }
     tangent(q, alpha, out);
@@ -552,40 +495,29 @@ static void trade_off_hull(const pe_step *q, double alpha, double *out)
     }
 }
 
-static void one_trade_off(const pe_step *q, double alpha, double *out)
-{
+static void one_trade_off(const pe_step *q, double alpha, double *out) {
     if (alpha == 0.0 || alpha == 1.0) {
         put(out, 1.0 - alpha, 1.0 - alpha, 1.0 - alpha);
         put(out + 3, alpha, alpha, alpha);
         out[6] = alpha == 0.0 ? INFINITY : -INFINITY;
         return;
     }
-    if (q->plain || q->order == PE_ADD)
-        trade_off_add(q, alpha, out);
-    else if (q->order == PE_REMOVE)
-        trade_off_remove(q, alpha, out);
-    else
-        trade_off_hull(q, alpha, out);
+    if (q->plain || q->order == PE_ADD) trade_off_add(q, alpha, out);
+    else if (q->order == PE_REMOVE) trade_off_remove(q, alpha, out);
+    else trade_off_hull(q, alpha, out);
     /* true of every trade-off function, and rounding must not hide it */
     out[0] = fmax(fmin(out[0], 1.0 - alpha), out[1]);
-    for (int k = 3; k < 6; k++)
-        out[k] = fmax(out[k], alpha);
+    for (int k = 3; k < 6; k++) out[k] = fmax(out[k], alpha);
 }
 
-void pe_step_trade_off(const pe_step *step, size_t n, const double *alpha, double *out)
-{
-    for (size_t i = 0; i < n; ++i)
-        one_trade_off(step, alpha[i], out + 7 * i);
+void pe_step_trade_off(const pe_step *step, size_t n, const double *alpha, double *out) {
+    for (size_t i = 0; i < n; ++i) one_trade_off(step, alpha[i], out + 7 * i);
 }
 
-void pe_step_profile(const pe_step *step, size_t n, const double *epsilon, double *out)
-{
-    for (size_t i = 0; i < n; ++i)
-        one_profile(step, epsilon[i], out + 3 * i);
+void pe_step_profile(const pe_step *step, size_t n, const double *epsilon, double *out) {
+    for (size_t i = 0; i < n; ++i) one_profile(step, epsilon[i], out + 3 * i);
 }
 
-void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double *out)
-{
-    for (size_t i = 0; i < n; ++i)
-        one_epsilon(step, delta[i], out + 3 * i);
+void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double *out) {
+    for (size_t i = 0; i < n; ++i) one_epsilon(step, delta[i], out + 3 * i);
 }

@@ -62,8 +62,7 @@ static void make_rules(rules *r) {
     }
     for (int i = 0; i < N; i++) {
         r->node[i] = cos(pi * (i + 0.5) / N);
-        for (int k = 0; k < N; k++)
-            r->to_cheb[k][i] = (k ? 2.0 : 1.0) / N * cos(pi * k * (i + 0.5) / N);
+        for (int k = 0; k < N; k++) r->to_cheb[k][i] = (k ? 2.0 : 1.0) / N * cos(pi * k * (i + 0.5) / N);
     }
 }
 
@@ -118,8 +117,8 @@ static int add_panel(pe_law *a, double lo, double hi, const double *coef, double
 }
 
 /* Panels for f over [lo, hi], from left to right, halved until the last coefficients vanish. */
-static int fill(pe_law *a, log_density f, const void *context, double lo, double hi,
-                const rules *r, size_t max_panels) {
+static int fill(pe_law *a, log_density f, const void *context, double lo, double hi, const rules *r,
+                size_t max_panels) {
     double stack[64], parent[64], left = lo;
     int depth = 0;
     stack[depth] = hi;
@@ -171,9 +170,13 @@ void pe_law_free(pe_law *a) {
     free(a);
 }
 
-size_t pe_law_panels(const pe_law *a) { return a->n; }
+size_t pe_law_panels(const pe_law *a) {
+    return a->n;
+}
 
-size_t pe_law_bytes(const pe_law *a) { return sizeof *a + a->room * (N + 2) * sizeof(double); }
+size_t pe_law_bytes(const pe_law *a) {
+    return sizeof *a + a->room * (N + 2) * sizeof(double);
+}
 
 static void normalise(pe_law *a, const rules *r);
 
@@ -193,8 +196,8 @@ static double step_density(const void *context, double w) {
     return -HALF_LOG_2PI - 0.5 * z * z + log_slope;
 }
 
-int pe_law_step(double noise, double p, double floor, double floor_low, double deepest,
-                size_t max_panels, pe_law **out) {
+int pe_law_step(double noise, double p, double floor, double floor_low, double deepest, size_t max_panels,
+                pe_law **out) {
     pe_law *a = calloc(1, sizeof *a);
     *out = a;
     if (!a) return PE_NO_MEMORY;
@@ -250,9 +253,9 @@ static inline double vlog1m(double q) {
 }
 
 /* The rule on u in [u0, u1] for exp(l_a(u) + l_b(log(y - e^u))) y/(y - e^u), x = e^u <= y/2. */
-PE_CLONES static void half_piece(const double *ca, double a_lo, double a_hi, const double *cb,
-                                 double b_lo, double b_hi, double w, double u0, double u1,
-                                 const double *gx, const double *gw, double *top, double *total) {
+PE_CLONES static void half_piece(const double *ca, double a_lo, double a_hi, const double *cb, double b_lo,
+                                 double b_hi, double w, double u0, double u1, const double *gx,
+                                 const double *gw, double *top, double *total) {
     double e[N];
     double mid = 0.5 * (u0 + u1), half = 0.5 * (u1 - u0);
     double sa = 2.0 / (a_hi - a_lo), oa = (a_lo + a_hi) / (a_hi - a_lo);
@@ -278,15 +281,13 @@ PE_CLONES static void half_piece(const double *ca, double a_lo, double a_hi, con
 }
 
 /* Log of the integrand of half_piece at one u. */
-static double log_integrand(const pe_law *a, const pe_law *b, size_t ia, size_t ib, double w,
-                            double u) {
+static double log_integrand(const pe_law *a, const pe_law *b, size_t ia, size_t ib, double w, double u) {
     double l = u - w < -37.0 ? 0.0 : log1p(-exp(u - w));
     return panel_value(a, ia, u) + panel_value(b, ib, w + l) - l;
 }
 
 /* Contribution of x = e^u <= y/2 drawn from a, y - x from b. */
-static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w,
-                          log_sum *sum) {
+static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w, log_sum *sum) {
     double u1 = w - LOG2, u0 = a->edge[0], b_top = b->edge[b->n];
     if (b_top < w) {
         double need = b_top < w - LOG2 ? u1 : w + log1p(-exp(b_top - w));
@@ -360,9 +361,8 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
         for (int k = 0; k < pieces; k++) {
             double lo = c[0] + (c[1] - c[0]) * k / pieces;
             double hi = c[0] + (c[1] - c[0]) * (k + 1) / pieces, top, total;
-            half_piece(a->coef + N * pa, a->edge[pa], a->edge[pa + 1], b->coef + N * pb,
-                       b->edge[pb], b->edge[pb + 1], w, lo, hi, pair->r->x, pair->r->w, &top,
-                       &total);
+            half_piece(a->coef + N * pa, a->edge[pa], a->edge[pa + 1], b->coef + N * pb, b->edge[pb],
+                       b->edge[pb + 1], w, lo, hi, pair->r->x, pair->r->w, &top, &total);
             accumulate(sum, top, total);
         }
         pair->work += pieces;
@@ -388,8 +388,7 @@ typedef enum {
 } weight;
 
 /* log of the integral of a weight over w in [from, to] */
-static double integral(const pe_law *a, const rules *r, double from, double to, weight mode,
-                       double y_c) {
+static double integral(const pe_law *a, const rules *r, double from, double to, weight mode, double y_c) {
     from = fmax(from, a->edge[0]);
     to = fmin(to, a->edge[a->n]);
     log_sum sum = {-INFINITY, 0.0};
@@ -508,8 +507,7 @@ int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law 
         if (at > centre) high = at - 1e-9;
         else low = at + 1e-9;
     }
-    int status = high > low ? fill(c, sum_density, &context, low, high, &r, max_panels)
-                            : PE_TOO_COSTLY;
+    int status = high > low ? fill(c, sum_density, &context, low, high, &r, max_panels) : PE_TOO_COSTLY;
     free(pair.cut);
     c->work = pair.work;
     if (pair.failed) return PE_NO_MEMORY;
@@ -524,23 +522,25 @@ int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law 
 /* ---- questions ----------------------------------------------------------------------------- */
 
 /* A reversed pair has the laws exchanged and the loss negated: its upper side is the lower one. */
-static double functional_at(const pe_law *a, const rules *r, int reversed, int functional,
-                            double w) {
+static double functional_at(const pe_law *a, const rules *r, int reversed, int functional, double w) {
     static const int MIRROR[] = {PE_B_BELOW, PE_B_ABOVE, PE_A_BELOW, PE_A_ABOVE};
     if (functional == PE_PROFILE)
         return reversed ? integral(a, r, w, INFINITY, GAIN_ABOVE, exp(w))
                         : integral(a, r, -INFINITY, w, GAIN_BELOW, exp(w));
     switch (reversed ? MIRROR[functional] : functional) {
-    case PE_A_ABOVE: return integral(a, r, w, INFINITY, UNDER_A, 0.0);
-    case PE_A_BELOW: return integral(a, r, -INFINITY, w, UNDER_A, 0.0);
-    case PE_B_ABOVE: return integral(a, r, w, INFINITY, UNDER_B, 0.0);
-    default: return integral(a, r, -INFINITY, w, UNDER_B, 0.0);
+    case PE_A_ABOVE:
+        return integral(a, r, w, INFINITY, UNDER_A, 0.0);
+    case PE_A_BELOW:
+        return integral(a, r, -INFINITY, w, UNDER_A, 0.0);
+    case PE_B_ABOVE:
+        return integral(a, r, w, INFINITY, UNDER_B, 0.0);
+    default:
+        return integral(a, r, -INFINITY, w, UNDER_B, 0.0);
     }
 }
 
 /* d log(functional) / dw where its log is v; negative where it falls as w grows. */
-static double log_slope(const pe_law *a, const rules *r, int reversed, int functional, double w,
-                        double v) {
+static double log_slope(const pe_law *a, const rules *r, int reversed, int functional, double w, double v) {
     double y = exp(w), c = y + a->floor;
     if (functional == PE_PROFILE) {
         double rest = functional_at(a, r, reversed, PE_B_BELOW, w);
@@ -550,8 +550,7 @@ static double log_slope(const pe_law *a, const rules *r, int reversed, int funct
     return ((functional == PE_A_ABOVE) == (reversed != 0) ? 1.0 : -1.0) * exp(g - v);
 }
 
-static void law_row(const pe_law *a, const rules *r, int reversed, double w, double c,
-                    double *row) {
+static void law_row(const pe_law *a, const rules *r, int reversed, double w, double c, double *row) {
     int inside = w > a->edge[0] && w < a->edge[a->n];
     row[0] = c;
     row[1] = inside ? panel_value(a, find_panel(a, w), w) - w + (reversed ? -c : 0.0) : -INFINITY;
@@ -563,9 +562,8 @@ static void law_row(const pe_law *a, const rules *r, int reversed, double w, dou
             steep = fabs(log_slope(a, r, reversed, q, w, row[2 + q])) * (1.0 + fabs(w));
         /* beyond the ends of the law there is nothing of the size that it keeps */
         row[2 + PE_FUNCTIONALS + q] =
-            size < INFINITY
-                ? a->defect + (1.0 + a->depth) * (1e-14 + 5e-15 * size + 1e-16 * steep)
-                : (a->defect < MISSING ? 0.0 : INFINITY);
+            size < INFINITY ? a->defect + (1.0 + a->depth) * (1e-14 + 5e-15 * size + 1e-16 * steep)
+                            : (a->defect < MISSING ? 0.0 : INFINITY);
     }
 }
 
@@ -578,8 +576,8 @@ void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double 
     }
 }
 
-void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n,
-                  const double *log_target, double *rows) {
+void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n, const double *log_target,
+                  double *rows) {
     rules r;
     make_rules(&r);
     double up = (functional == PE_A_ABOVE) == (reversed != 0) ? 1.0 : -1.0;

@@ -2,15 +2,12 @@
 
 #include "simd.h"
 
-int pe_simd_level(void)
-{
+int pe_simd_level(void) {
 #ifdef PE_HAS_CLONES
     /* the same questions, in the same order, as the resolver of the clones asks */
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4"))
-        return 4;
-    if (__builtin_cpu_supports("x86-64-v3"))
-        return 3;
+    if (__builtin_cpu_supports("x86-64-v4")) return 4;
+    if (__builtin_cpu_supports("x86-64-v3")) return 3;
     return 1;
 #else
     return 0;

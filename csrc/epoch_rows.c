@@ -27,12 +27,14 @@ static double log_sum(double a, double b) {
 }
 
 /* log(1 - e^x) for x < 0 */
-static double log_rest(double x) { return x < -0.6931 ? log1p(-exp(x)) : log(-expm1(x)); }
+static double log_rest(double x) {
+    return x < -0.6931 ? log1p(-exp(x)) : log(-expm1(x));
+}
 
 /* Integrals over [a, b] in one piece, in units of e^unit at the threshold k: of the density f, of
  * e^{L-k} f and of |e^{L-k} - 1| f. */
-static void integrate(const struct pe_epoch *e, size_t panel, double a, double b, double k,
-                      double unit, double *out) {
+static void integrate(const struct pe_epoch *e, size_t panel, double a, double b, double k, double unit,
+                      double *out) {
     const pe_log_density *f = &e->density;
     size_t piece = e->piece[panel];
     double x[PE_BLOCK], v[PE_BLOCK], middle = 0.5 * (a + b), radius = 0.5 * (b - a);
@@ -204,8 +206,7 @@ static double threshold(const struct pe_epoch *e, int which, double target) {
     return fabs(off) <= 1e-9 * (1.0 + fabs(target)) ? k : NAN;
 }
 
-static int rows_at(const struct pe_epoch *e, int reversed, size_t n, const double *c,
-                   double *rows) {
+static int rows_at(const struct pe_epoch *e, int reversed, size_t n, const double *c, double *rows) {
     for (size_t i = 0; i < n; i++) row_at(e, reversed, c[i], rows + i * PE_ROW);
     return PE_OK;
 }
@@ -224,13 +225,11 @@ int pe_epoch_at(const pe_epoch *e, int functional, size_t n, const double *c, do
     return rows_at(e, 0, n, c, rows);
 }
 
-int pe_epoch_solve(const pe_epoch *e, int functional, size_t n, const double *log_target,
-                   double *rows) {
+int pe_epoch_solve(const pe_epoch *e, int functional, size_t n, const double *log_target, double *rows) {
     return rows_solve(e, 0, functional, n, log_target, rows);
 }
 
-int pe_epoch_reversed_at(const pe_epoch *e, int functional, size_t n, const double *c,
-                         double *rows) {
+int pe_epoch_reversed_at(const pe_epoch *e, int functional, size_t n, const double *c, double *rows) {
     (void)functional;
     return rows_at(e, 1, n, c, rows);
 }

@@ -104,8 +104,8 @@ int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const
     return PE_OK;
 }
 
-int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss,
-                      const double *log_weight, double t_max) {
+int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss, const double *log_weight,
+                      double t_max) {
     if (!m) return PE_TOO_COSTLY;
     listed_step *grown = realloc(pair->listed, (pair->n_listed + 1) * sizeof *grown);
     if (!grown) return PE_NO_MEMORY;
@@ -151,8 +151,7 @@ static void ladder_free(pe_ladder *ladder) {
     if (!ladder) return;
     for (size_t i = 0; i < ladder->n_groups; i++) pe_nodes_free(&ladder->groups[i].grid);
     free(ladder->groups);
-    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++)
-        free(ladder->edges[i]);
+    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++) free(ladder->edges[i]);
     for (int s = 0; s < 4; s++)
         for (int i = 0; i <= 2 * PE_RUNGS; i++) {
             pe_line_free(ladder->lines[s][i]);
@@ -215,8 +214,7 @@ static double taper_of(pe_group *g, double range, double *wider) {
     return g->taper_s;
 }
 
-static void set_window(pe_span *w, const removal *removed, double s, double range, double low,
-                       double high) {
+static void set_window(pe_span *w, const removal *removed, double s, double range, double low, double high) {
     w->h = COARSE_H * fmin(fmax(1.0 / range, 0.25), 1.0);
     if (!removed->whole) w->h = fmin(w->h, 0.5 * s);
     w->m = (size_t)((high - low) / w->h) + 1;
@@ -260,8 +258,7 @@ static int add_grid(pe_ladder *ladder, pe_group *g, const removal *removed) {
         else if (g[i].law) mixed_group(&g[i], removed, &windows[i]);
         else sampled_group(&g[i], removed, &windows[i]);
     if (pe_nodes_new(&g->grid, g, windows)) return PE_NO_MEMORY;
-    for (size_t i = 0; i < g->alternatives; i++)
-        g[i].part = pe_nodes_part(&g->grid, windows, i);
+    for (size_t i = 0; i < g->alternatives; i++) g[i].part = pe_nodes_part(&g->grid, windows, i);
     ladder->n_groups += g->alternatives;
     return PE_OK;
 }
@@ -274,8 +271,7 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
     ladder->groups = calloc(most + 1, sizeof *ladder->groups);
     if (!ladder->groups) return PE_NO_MEMORY;
     int whole = level == 0;
-    ladder->cost_limit =
-        pair->cost_limit * (double)(pair->n + unproven(pair)) * (whole ? FIRST_COST : 1.0);
+    ladder->cost_limit = pair->cost_limit * (double)(pair->n + unproven(pair)) * (whole ? FIRST_COST : 1.0);
     ladder->reversed = pair->reversed;
     ladder->both_ends = unproven(pair) > 0;
     double total = 1.0, log_mass = LEVELS[level] - CUT;
@@ -392,8 +388,7 @@ static const pe_edge *edge(pe_ladder *ladder, int i) {
         else hi = a;
         if (hi <= lo * (1.0 + 1e-12)) break; /* the window ends the range of w */
         double next = fmin(a + (target - w) * w / (a * k.k2), 4.0 * a);
-        if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi)
-                                                           : 2.0 * a;
+        if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi) : 2.0 * a;
         a = next;
     }
     e->lambda = sign * a;
@@ -471,8 +466,7 @@ static int kept_certified(const pe_ladder *ladder, double lambda, double spread,
 }
 
 /* The line with proven errors at a rung's abscissa, whose aliases are small at c. */
-static int rung_certified(pe_ladder *ladder, int rung, int functional, double c,
-                          pe_certified **out) {
+static int rung_certified(pe_ladder *ladder, int rung, int functional, double c, pe_certified **out) {
     const pe_edge *e = edge(ladder, 2 * rung);
     if (!e) return PE_NO_MEMORY;
     int moved;
@@ -561,8 +555,8 @@ static double table_guess(const pe_line *ln, int functional, double log_target) 
 
 /* Newton's method on the log of the functional along one line, safeguarded by a bracket; stops
  * where c leaves the neighbourhood that the line serves. */
-static double newton(const pe_ladder *ladder, const pe_line *ln, int functional,
-                     double log_target, double c) {
+static double newton(const pe_ladder *ladder, const pe_line *ln, int functional, double log_target,
+                     double c) {
     double lo = -INFINITY, hi = INFINITY, up = increasing(functional) ? 1.0 : -1.0;
     double reach = 5.0 * ln->sd, start = c;
     pe_row row;
@@ -576,8 +570,7 @@ static double newton(const pe_ladder *ladder, const pe_line *ln, int functional,
             return c + step; /* quadratic convergence: a further step is lost in rounding */
         double next = c + step;
         if (!isfinite(step) || !(next > lo && next < hi))
-            next = lo > -INFINITY && hi < INFINITY ? 0.5 * (lo + hi)
-                                                   : c + copysign(0.5 * ln->sd, miss * up);
+            next = lo > -INFINITY && hi < INFINITY ? 0.5 * (lo + hi) : c + copysign(0.5 * ln->sd, miss * up);
         if (fabs(next - start) > reach) return start + copysign(reach, next - start);
         c = next;
     }
@@ -626,9 +619,8 @@ static double shortfall(const double *row, int functional) {
     const double *value = row + 2, *error = value + PE_FUNCTIONALS;
     double own = error[functional], small = value[functional];
     if (functional != PE_PROFILE) {
-        own = own > error[PE_B_ABOVE] || own > error[PE_B_BELOW]
-                  ? own
-                  : fmin(error[PE_B_ABOVE], error[PE_B_BELOW]);
+        own = own > error[PE_B_ABOVE] || own > error[PE_B_BELOW] ? own
+                                                                 : fmin(error[PE_B_ABOVE], error[PE_B_BELOW]);
         small = fmin(small, fmin(value[PE_B_ABOVE], value[PE_B_BELOW]));
     }
     own /= small < -69.0 ? GOOD_TINY : GOOD;
@@ -638,8 +630,8 @@ static double shortfall(const double *row, int functional) {
 /* What is asked at n arguments of one ladder: rows and, where asked by value, thresholds.  The
  * arguments are taken rung by rung, in batches; one whose threshold turns out to belong to another
  * rung is taken there, unless its row is accurate as it is. */
-static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, size_t n,
-                      const double *x, double *rows) {
+static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, size_t n, const double *x,
+                      double *rows) {
     pe_ladder *ladder;
     int status = get_ladder(pair, level, &ladder);
     int *rung = malloc((n + 1) * sizeof(int));
@@ -677,8 +669,7 @@ static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, si
                 pe_line_evaluate(ladder, ln, m, c, out);
                 for (size_t u = 0; u < m; u++) {
                     /* a root that was not reached is an error of the functional like any other */
-                    if (by_value)
-                        out[u].error[functional] += fabs(out[u].log_value[functional] - target[u]);
+                    if (by_value) out[u].error[functional] += fabs(out[u].log_value[functional] - target[u]);
                     put_row(&out[u], c[u], rows + PE_ROW * index[u]);
                     if (!by_value || shortfall(rows + PE_ROW * index[u], functional) <= 0.2) continue;
                     int nearest = rung_of_c(ladder, c[u], r);
@@ -720,8 +711,7 @@ static int beyond_ladder(pe_pair *pair, double c, double *row) {
     return 1;
 }
 
-static int ask(pe_pair *pair, int functional, int by_value, size_t n, const double *x,
-               double *rows) {
+static int ask(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
     int status = ask_ladder(pair, 0, functional, by_value, n, x, rows);
     int g = guard(pair, functional), worst = status;
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
@@ -731,8 +721,8 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
         if (by_value && functional != PE_PROFILE && x[i] > NEAR_CENTRE) {
             /* the complement is as good a question, and its contour runs on the other side */
             double rest = log1p(-exp(x[i]));
-            status = ask_ladder(pair, 0, functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, 1, 1,
-                                &rest, other);
+            status =
+                ask_ladder(pair, 0, functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, 1, 1, &rest, other);
             if (status == PE_NO_MEMORY) break;
             /* a missed root is an error of the tail that was asked for, not of its complement only:
              * where the complement comes out tiny, its own error says nothing about this one */
@@ -762,8 +752,7 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
     return status == PE_NO_MEMORY ? status : worst;
 }
 
-static int ask_all(pe_pair *pair, int functional, int by_value, size_t n, const double *x,
-                   double *rows) {
+static int ask_all(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
     for (int i = 0; i < N_LEVELS; i++)
         if (pair->levels[i]) pair->levels[i]->no_memory = 0;
     int status = ask(pair, functional, by_value, n, x, rows);
@@ -776,8 +765,7 @@ int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double 
     return ask_all(pair, functional, 0, n, c, rows);
 }
 
-int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target,
-                  double *rows) {
+int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows) {
     return ask_all(pair, functional, 1, n, log_target, rows);
 }
 
@@ -809,8 +797,7 @@ static int certify_one(pe_pair *pair, int functional, double c, double *row) {
         pe_ladder *cut;
         pe_certified *line = NULL;
         status = get_ladder(pair, levels[i], &cut);
-        if (!status && !cut->proven && !(cut->proven = calloc(1, sizeof *cut->proven)))
-            status = PE_NO_MEMORY;
+        if (!status && !cut->proven && !(cut->proven = calloc(1, sizeof *cut->proven))) status = PE_NO_MEMORY;
         if (!status) status = rung_certified(cut, rung_of_c(cut, c, 0), functional, c, &line);
         status = certify_on(status, line, functional, c, row);
         if (status == PE_NO_MEMORY) return status;

@@ -81,8 +81,7 @@ typedef struct {
 } pe_row;
 
 /* Rows at c[0..n-1], n <= PE_LANES.  A row's bits do not depend on its neighbours. */
-void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c,
-                      pe_row *rows);
+void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c, pe_row *rows);
 
 /* d log(functional) / dc at c */
 double pe_row_slope(const pe_row *row, int functional, double c);

@@ -15,8 +15,7 @@
    where (|m| + 4) d <= 0.3: the first term left out is below 1e-16. */
 #define NARROW 0.3
 
-PE_CLONES static void narrow_cells(size_t n, const double *z, double shift, double *out)
-{
+PE_CLONES static void narrow_cells(size_t n, const double *z, double shift, double *out) {
     for (size_t i = 0; i < n; ++i) {
         double width = z[i + 1] - z[i], d = 0.5 * width;
         double m = (z[i] - shift) + d, q = m * m, e = d * d;
@@ -24,18 +23,16 @@ PE_CLONES static void narrow_cells(size_t n, const double *z, double shift, doub
         double h6 = ((q - 15.0) * q + 45.0) * q - 15.0;
         double h8 = (((q - 28.0) * q + 210.0) * q - 420.0) * q + 105.0;
         double h10 = ((((q - 45.0) * q + 630.0) * q - 3150.0) * q + 4725.0) * q - 945.0;
-        double s = e * (h2 / 6.0 + e * (h4 / 120.0 + e * (h6 / 5040.0 + e * (h8 / 362880.0 +
-                   e * (h10 / 39916800.0)))));
+        double s = e * (h2 / 6.0 +
+                        e * (h4 / 120.0 + e * (h6 / 5040.0 + e * (h8 / 362880.0 + e * (h10 / 39916800.0)))));
         double use = (fabs(m) + 4.0) * d <= NARROW ? 1.0 : 0.0;
         s = use != 0.0 ? s : 0.0;
         out[i] = use != 0.0 ? pe_log(width + width * s) - 0.5 * q - LOG_SQRT_2PI : NAN;
     }
 }
 
-static double wide_cell(double low, double high)
-{
-    if (low < 0.0 && high > 0.0)
-        return log(pe_ndtr(high) - pe_ndtr(low));
+static double wide_cell(double low, double high) {
+    if (low < 0.0 && high > 0.0) return log(pe_ndtr(high) - pe_ndtr(low));
     if (high <= 0.0) {
         double t = -low;
         low = -high;
@@ -47,16 +44,13 @@ static double wide_cell(double low, double high)
     return log(sum) - 0.5 * low * low - LOG_SQRT_2PI;
 }
 
-void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass)
-{
-    if (n == 0)
-        return;
+void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass) {
+    if (n == 0) return;
     log_mass[0] = pe_log_ndtr(z[0] - shift);
     log_mass[n] = pe_log_ndtr(shift - z[n - 1]);
     narrow_cells(n - 1, z, shift, log_mass + 1);
     for (size_t i = 1; i < n; ++i)
-        if (isnan(log_mass[i]))
-            log_mass[i] = wide_cell(z[i - 1] - shift, z[i] - shift);
+        if (isnan(log_mass[i])) log_mass[i] = wide_cell(z[i - 1] - shift, z[i] - shift);
 }
 
 /* ---- one step on the lattice --------------------------------------------------------------------- */
@@ -65,26 +59,24 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass)
 
 void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
                       const double *log_b, const double *log_ratio, const double *error,
-                      const double *ratio_error, const double *shift, double *spread, double *a,
-                      double *b, double *lost)
-{
+                      const double *ratio_error, const double *shift, double *spread, double *a, double *b,
+                      double *lost) {
     const double h = grid->spacing, per = grid->tilt * h, rise = expm1(h), down = exp(-per);
     const double lost_share = -expm1(-h), wide = h < 1.0 ? h : 1.0;
     const int outer = grid->outer;
     for (size_t i = 0; i < n; ++i) {
         const int no_a = !(log_a[i] > -INFINITY), no_b = !(log_b[i] > -INFINITY);
-        if (no_a && no_b)
-            continue;
+        if (no_a && no_b) continue;
         const size_t k = start + i; /* the cell between points k - 1 and k */
         const double below = grid->origin + h * ((double)k - 1.0);
         const double edge = shift[i] > shift[i + 1] ? shift[i] : shift[i + 1];
         const double place = per * ((double)k - grid->centre);
         const double sizes = (no_a ? 0.0 : fabs(log_a[i])) + (no_b ? 0.0 : fabs(log_b[i]));
         /* masses and exponents, relative; then the log ratio */
-        const double s = error[i] + UNIT * (12.0 + 3.0 * (sizes + fabs(place) + fabs(grid->log_scale_a) +
-                                                          fabs(grid->log_scale_b)));
-        if (s > lost[1])
-            lost[1] = s;
+        const double s =
+            error[i] +
+            UNIT * (12.0 + 3.0 * (sizes + fabs(place) + fabs(grid->log_scale_a) + fabs(grid->log_scale_b)));
+        if (s > lost[1]) lost[1] = s;
         const double apart = no_a || no_b ? 0.0 : log_ratio[i];
         const double ratio = no_b ? -INFINITY : no_a ? INFINITY : apart - below;
         /* the shares of both points are of relative rounding, and lie h apart */
@@ -123,10 +115,8 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
             spread[k] += whole * none;
             spread[k - 1] += whole * one * down;
             if (two > 0.0) {
-                if (k >= 2)
-                    spread[k - 2] += whole * two * (down * down);
-                else
-                    *lost += exp(log_a[i]) * two * (1.0 + 4.0 * s);
+                if (k >= 2) spread[k - 2] += whole * two * (down * down);
+                else *lost += exp(log_a[i]) * two * (1.0 + 4.0 * s);
             }
         }
         /* any function of the outcome is a test: an atom goes to the nearer point */
@@ -147,8 +137,8 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
             }
         }
         if (!no_b && (no_a || !outer))
-            b[to] += exp(log_b[i] + (per - h) * ((double)to - grid->centre) - grid->log_scale_b) *
-                     (1.0 + 2.0 * s);
+            b[to] +=
+                exp(log_b[i] + (per - h) * ((double)to - grid->centre) - grid->log_scale_b) * (1.0 + 2.0 * s);
     }
 }
 
@@ -157,8 +147,7 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
 #define LANES 64
 
 PE_CLONES static void power_block(const double *re, const double *im, double steps, double error,
-                                  double *out_re, double *out_im, double *bound, double *slack)
-{
+                                  double *out_re, double *out_im, double *bound, double *slack) {
     double zr[LANES], zi[LANES], m[LANES], pr[LANES], pi[LANES], pm[LANES];
     for (int i = 0; i < LANES; ++i) {
         zr[i] = re[i];
@@ -183,8 +172,7 @@ PE_CLONES static void power_block(const double *re, const double *im, double ste
                 pm[i] *= m[i];
             }
         left >>= 1;
-        if (left == 0)
-            break;
+        if (left == 0) break;
         for (int i = 0; i < LANES; ++i) {
             double r = zr[i] * zr[i] - zi[i] * zi[i];
             zi[i] = 2.0 * zr[i] * zi[i];
@@ -199,9 +187,8 @@ PE_CLONES static void power_block(const double *re, const double *im, double ste
     }
 }
 
-void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other,
-                       double *bound, double *slack)
-{
+void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other, double *bound,
+                       double *slack) {
     double re[LANES], im[LANES], pr[LANES], pi[LANES], pb[LANES], ps[LANES];
     for (size_t at = 0; at < n; at += LANES) {
         const size_t count = n - at < LANES ? n - at : LANES;
@@ -225,8 +212,7 @@ void pe_spectrum_power(size_t n, double *z, double steps, double error, const do
 #define MOMENTS PE_BLOCK_MOMENTS
 #define SLOTS 16
 
-static void block_moments(size_t n, const double *y, double half, double *moments)
-{
+static void block_moments(size_t n, const double *y, double half, double *moments) {
     double sums[MOMENTS][SLOTS] = {{0.0}};
     for (size_t i = 0; i < n; ++i) {
         const double t = ((double)i - half) / half;
@@ -238,21 +224,18 @@ static void block_moments(size_t n, const double *y, double half, double *moment
     }
     for (int m = 0; m < MOMENTS; ++m) {
         moments[m] = 0.0;
-        for (int i = 0; i < SLOTS; ++i)
-            moments[m] += sums[m][i];
+        for (int i = 0; i < SLOTS; ++i) moments[m] += sums[m][i];
     }
 }
 
-static void add_compensated(double term, double *sum, double *low)
-{
+static void add_compensated(double term, double *sum, double *low) {
     const double next = *sum + term;
     *low += fabs(*sum) >= fabs(term) ? (*sum - next) + term : (term - next) + *sum;
     *sum = next;
 }
 
 double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t points, size_t block,
-                          size_t count, double *moments, double *z)
-{
+                          size_t count, double *moments, double *z) {
     const double half = 0.5 * (double)block, turn = TWO_PI / (double)points;
     const size_t blocks = (n + block - 1) / block;
     double reach = 0.0;
@@ -267,8 +250,7 @@ double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t poi
         double re = 0.0, re_low = 0.0, im = 0.0, im_low = 0.0;
         for (size_t b = 0; b < blocks; ++b) {
             const double *m = moments + b * MOMENTS;
-            if (m[0] == 0.0)
-                continue;
+            if (m[0] == 0.0) continue;
             /* (e^{-iat} - 1) over the block, by its moments */
             const double s = a * a;
             const double even = -s * (m[2] - s * (m[4] - s * (m[6] - s * m[8])));
@@ -298,8 +280,7 @@ typedef struct {
     const double *low, *high;
 } turns;
 
-static void fill_turns(double *table, int64_t first, int64_t count, int64_t step, int64_t points)
-{
+static void fill_turns(double *table, int64_t first, int64_t count, int64_t step, int64_t points) {
     for (int64_t i = 0; i < count; ++i) {
         const double angle = TWO_PI * ((double)((first + i) * step) / (double)points);
         const double half_sine = sin(0.5 * angle);
@@ -308,16 +289,14 @@ static void fill_turns(double *table, int64_t first, int64_t count, int64_t step
     }
 }
 
-static turns make_turns(int64_t points, int bits, double *tables)
-{
+static turns make_turns(int64_t points, int bits, double *tables) {
     const int64_t size = (int64_t)1 << bits, half = points / 2 / size + 1;
     fill_turns(tables, 0, size, 1, points);
     fill_turns(tables + 2 * size, -half, 2 * half + 1, size, points);
     return (turns){points, half * size, bits, tables, tables + 2 * size};
 }
 
-static inline void turn_less_one(const turns *t, int64_t k, double *re, double *im)
-{
+static inline void turn_less_one(const turns *t, int64_t k, double *re, double *im) {
     const int64_t at = (k > t->points / 2 ? k - t->points : k) + t->offset;
     const double *a = t->high + 2 * (at >> t->bits);
     const double *b = t->low + 2 * (at & (((int64_t)1 << t->bits) - 1));
@@ -326,9 +305,8 @@ static inline void turn_less_one(const turns *t, int64_t k, double *re, double *
 }
 
 void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *place, const double *y,
-                     double excess, double missing, double steps, int64_t turned, int bits,
-                     double *tables, const double *other, double *z, double *bound, double *slack)
-{
+                     double excess, double missing, double steps, int64_t turned, int bits, double *tables,
+                     const double *other, double *z, double *bound, double *slack) {
     const turns table = make_turns(points, bits, tables);
     const double block = TWO_PI * (double)((int64_t)1 << bits) / (double)points;
     const double dead = exp(fmax(-1200.0 / steps, -600.0));
@@ -356,8 +334,8 @@ void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *plac
             turn_less_one(&table, whole, &less, &more);
             value = c + (c * less - s * more);
             sine = s + (s * less + c * more);
-            slack[j] += steps * error / modulus +
-                        UNIT * (96.0 + 24.0 * steps * (fabs(log_size) + fabs(phase)));
+            slack[j] +=
+                steps * error / modulus + UNIT * (96.0 + 24.0 * steps * (fabs(log_size) + fabs(phase)));
         } else {
             slack[j] += 1.0; /* the truth is as small as its bound */
         }
@@ -373,8 +351,7 @@ void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *plac
 
 /* ---- sums ----------------------------------------------------------------------------------------------- */
 
-double pe_sum_less_one(size_t n, const double *y)
-{
+double pe_sum_less_one(size_t n, const double *y) {
     double sums[SLOTS] = {0.0}, lows[SLOTS] = {0.0};
     size_t at = 0;
     for (; at + SLOTS <= n; at += SLOTS)
@@ -384,20 +361,15 @@ double pe_sum_less_one(size_t n, const double *y)
             sums[i] = next;
         }
     double sum = -1.0, low = 0.0;
-    for (int i = 0; i < SLOTS; ++i)
-        add_compensated(sums[i], &sum, &low);
-    for (; at < n; ++at)
-        add_compensated(y[at], &sum, &low);
-    for (int i = 0; i < SLOTS; ++i)
-        low += lows[i];
+    for (int i = 0; i < SLOTS; ++i) add_compensated(sums[i], &sum, &low);
+    for (; at < n; ++at) add_compensated(y[at], &sum, &low);
+    for (int i = 0; i < SLOTS; ++i) low += lows[i];
     return sum + low;
 }
 
-void pe_exponential_sums(size_t n, const double *y, double centre, double rate, double *out)
-{
+void pe_exponential_sums(size_t n, const double *y, double centre, double rate, double *out) {
     double powers[LANES], total = 0.0, first = 0.0;
-    for (int i = 0; i < LANES; ++i)
-        powers[i] = exp(rate * i);
+    for (int i = 0; i < LANES; ++i) powers[i] = exp(rate * i);
     for (size_t at = 0; at < n; at += LANES) {
         const size_t count = n - at < LANES ? n - at : LANES;
         double sum = 0.0, moment = 0.0;
@@ -418,8 +390,7 @@ void pe_exponential_sums(size_t n, const double *y, double centre, double rate, 
 
 /* ---- discounted sums ---------------------------------------------------------------------------------- */
 
-void pe_discounted_sums(size_t n, const double *y, double log_q, double *sums)
-{
+void pe_discounted_sums(size_t n, const double *y, double log_q, double *sums) {
     const double q = exp(log_q);
     double carried = 0.0, local = 0.0;
     for (size_t j = 0; j < n; ++j) {
@@ -433,9 +404,7 @@ void pe_discounted_sums(size_t n, const double *y, double log_q, double *sums)
     }
 }
 
-void pe_profile_sums(size_t n, const double *y, double log_q, double h, double *below,
-                     double *profile)
-{
+void pe_profile_sums(size_t n, const double *y, double log_q, double h, double *below, double *profile) {
     const double q = exp(log_q), qb = exp(log_q - h), gain = -expm1(-h);
     double r0 = 0.0, d0 = 0.0, r = 0.0, d = 0.0;
     for (size_t j = 0; j < n; ++j) {

@@ -7,22 +7,16 @@
 #define MAX_ROOT 0x1p149  /* a and b up to here are squared exactly within the block's range */
 #define MIN_ROOT 0x1p-500 /* b below: its square loses digits */
 
-static inline double
-get(const char *p, ptrdiff_t stride, size_t i)
-{
+static inline double get(const char *p, ptrdiff_t stride, size_t i) {
     return *(const double *)(const void *)(p + (ptrdiff_t)i * stride);
 }
 
-static inline void
-put(char *p, ptrdiff_t stride, size_t i, double value)
-{
+static inline void put(char *p, ptrdiff_t stride, size_t i, double value) {
     *(double *)(void *)(p + (ptrdiff_t)i * stride) = value;
 }
 
 /* x from a double-double, clear of the range where products of its low part vanish. */
-static void
-set_point(pe_ncx2_block *b, int i, pe_dd x, double d, pe_dd lam)
-{
+static void set_point(pe_ncx2_block *b, int i, pe_dd x, double d, pe_dd lam) {
     b->xh[i] = x.h;
     b->xl[i] = x.l;
     b->lh[i] = lam.h;
@@ -32,9 +26,7 @@ set_point(pe_ncx2_block *b, int i, pe_dd x, double d, pe_dd lam)
 
 /* Values where no integral is needed: 1, or 2 outside the domain.
    `what` is one of PE_NCX2_CDF (the complement P = 1 - Q), SF (Q) and their logarithms. */
-static int
-marcum_edge(int what, double order, double a, double b, double *out)
-{
+static int marcum_edge(int what, double order, double a, double b, double *out) {
     int log_form = what & 2, upper = what & 1;
     double zero = log_form ? -INFINITY : 0.0, one = log_form ? 0.0 : 1.0, big;
 
@@ -59,10 +51,8 @@ marcum_edge(int what, double order, double a, double b, double *out)
     return 0;
 }
 
-size_t
-pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a, ptrdiff_t sa,
-                  const char *b, ptrdiff_t sb, char *out, ptrdiff_t so)
-{
+size_t pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a, ptrdiff_t sa,
+                         const char *b, ptrdiff_t sb, char *out, ptrdiff_t so) {
     pe_ncx2_block block;
     size_t at[BLOCK], outside = 0;
     double result[BLOCK];
@@ -81,35 +71,27 @@ pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const cha
                 double x = fmax(bi * bi, 0x1p-1022), lam = ai * ai, tail;
                 double more = 2.0 * mu * (log(bi) - 0.5 * log(x));
                 tail = pe_ncx2(PE_NCX2_LOGCDF, x, 2.0 * mu, lam) + more;
-                if (what == PE_NCX2_LOGCDF)
-                    value = tail;
-                else if (what == PE_NCX2_CDF)
-                    value = exp(tail);
-                else if (what == PE_NCX2_SF)
-                    value = -expm1(tail);
-                else
-                    value = tail < -0.7 ? log1p(-exp(tail)) : log(-expm1(tail));
+                if (what == PE_NCX2_LOGCDF) value = tail;
+                else if (what == PE_NCX2_CDF) value = exp(tail);
+                else if (what == PE_NCX2_SF) value = -expm1(tail);
+                else value = tail < -0.7 ? log1p(-exp(tail)) : log(-expm1(tail));
                 put(out, so, i, value);
                 continue;
             }
             set_point(&block, m, pe_two_prod(bi, bi), 2.0 * mu, pe_two_prod(ai, ai));
             at[m++] = i;
         }
-        if (m == 0)
-            continue;
+        if (m == 0) continue;
         pe_ncx2_block_eval(&block, m, PE_WANT_TAIL);
         pe_ncx2_finish(what, &block, m, result);
-        for (int j = 0; j < m; j++)
-            put(out, so, at[j], result[j]);
+        for (int j = 0; j < m; j++) put(out, so, at[j], result[j]);
     }
     return outside;
 }
 
 /* The b with Q = p (bit 0 of `what` set) or P = p; bit 1: p is given by its logarithm. */
-size_t
-pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
-                          ptrdiff_t sa, const char *p, ptrdiff_t sp, char *out, ptrdiff_t so)
-{
+size_t pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
+                                 ptrdiff_t sa, const char *p, ptrdiff_t sp, char *out, ptrdiff_t so) {
     pe_ncx2_root roots[BLOCK];
     size_t at[BLOCK], outside = 0;
 
@@ -126,10 +108,8 @@ pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, c
                 at[m++] = i;
                 continue;
             }
-            if (end != 2 && valid)
-                value = end < 0 ? 0.0 : INFINITY;
-            else
-                outside += !(isnan(mu) || isnan(ai) || isnan(pi));
+            if (end != 2 && valid) value = end < 0 ? 0.0 : INFINITY;
+            else outside += !(isnan(mu) || isnan(ai) || isnan(pi));
             put(out, so, i, value);
         }
         pe_ncx2_solve(roots, m);
@@ -139,8 +119,7 @@ pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, c
             pe_dd s = pe_two_prod(r, r);
             if (r == INFINITY) /* b^2 overflows, b does not */
                 r = sqrt(roots[j].lam.h) + 1.4142135623730951 * sqrt(-roots[j].log_upper.h);
-            else if (r > 0x1p-400)
-                r += ((roots[j].x.h - s.h) - s.l + roots[j].x.l) / (2.0 * r);
+            else if (r > 0x1p-400) r += ((roots[j].x.h - s.h) - s.l + roots[j].x.l) / (2.0 * r);
             put(out, so, at[j], r);
         }
     }
@@ -153,9 +132,7 @@ typedef struct {
     pe_dd lam1, lam2, factor;
 } composition;
 
-static void
-compose(pe_ncx2_root *roots, const composition *c, int m, int what, double *result)
-{
+static void compose(pe_ncx2_root *roots, const composition *c, int m, int what, double *result) {
     pe_ncx2_block block;
     double fixed[BLOCK];
     int at[BLOCK], k = 0;
@@ -170,21 +147,17 @@ compose(pe_ncx2_root *roots, const composition *c, int m, int what, double *resu
         set_point(&block, k, x, c[j].d, c[j].lam2);
         at[k++] = j;
     }
-    if (k == 0)
-        return;
+    if (k == 0) return;
     pe_ncx2_block_eval(&block, k, PE_WANT_TAIL);
     pe_ncx2_finish(what, &block, k, fixed);
-    for (int j = 0; j < k; j++)
-        result[at[j]] = fixed[j];
+    for (int j = 0; j < k; j++) result[at[j]] = fixed[j];
 }
 
 /* beta(alpha) = 1 - F_{(n-1)K}(n/(n-1) F^{-1}_{nK}(alpha)), d degrees of freedom; `what` is
    PE_NCX2_SF or PE_NCX2_LOGSF for beta, PE_NCX2_CDF or PE_NCX2_LOGCDF for 1 - beta. */
-size_t
-pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp, const char *df,
-                        ptrdiff_t sd, const char *n, ptrdiff_t sn, const char *k, ptrdiff_t sk,
-                        char *out, ptrdiff_t so)
-{
+size_t pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp, const char *df,
+                               ptrdiff_t sd, const char *n, ptrdiff_t sn, const char *k, ptrdiff_t sk,
+                               char *out, ptrdiff_t so) {
     pe_ncx2_root roots[BLOCK];
     composition c[BLOCK];
     size_t at[BLOCK], outside = 0;
@@ -199,13 +172,11 @@ pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp,
             double pi = get(alpha, sp, i);
             pe_ncx2_root *t = roots + m;
             int end = pe_ncx2_target(0, 0, pi, &t->log_lower, &t->log_upper);
-            int valid = d > 0.0 && d < 0x1p200 && ni > 1.0 && ni < 0x1p100 && ki >= 0.0 &&
-                        ki < 0x1p100;
+            int valid = d > 0.0 && d < 0x1p200 && ni > 1.0 && ni < 0x1p100 && ki >= 0.0 && ki < 0x1p100;
             if (end != 0 || !valid) {
                 if (end != 2 && valid) /* alpha = 0: beta = 1; alpha = 1: beta = 0 */
                     value = (end < 0) == upper ? one : zero;
-                else
-                    outside += !(isnan(pi) || isnan(d) || isnan(ni) || isnan(ki));
+                else outside += !(isnan(pi) || isnan(d) || isnan(ni) || isnan(ki));
                 put(out, so, i, value);
                 continue;
             }
@@ -216,21 +187,17 @@ pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp,
             c[m].factor = pe_dd_div(pe_dd_make(ni, 0.0), n1);
             at[m++] = i;
         }
-        if (m == 0)
-            continue;
+        if (m == 0) continue;
         compose(roots, c, m, what, result);
-        for (int j = 0; j < m; j++)
-            put(out, so, at[j], result[j]);
+        for (int j = 0; j < m; j++) put(out, so, at[j], result[j]);
     }
     return outside;
 }
 
 /* j(alpha) = F_{d, mu^2}(SF^{-1}_{d, 0}(alpha)), and with `inverse` alpha from j.  `what` selects
    the value, its complement or a logarithm: bit 0 the complement, bit 1 the logarithm. */
-size_t
-pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t sp, const char *df,
-                   ptrdiff_t sd, const char *mu, ptrdiff_t sm, char *out, ptrdiff_t so)
-{
+size_t pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t sp, const char *df,
+                          ptrdiff_t sd, const char *mu, ptrdiff_t sm, char *out, ptrdiff_t so) {
     pe_ncx2_root roots[BLOCK];
     composition c[BLOCK];
     size_t at[BLOCK], outside = 0;
@@ -250,8 +217,7 @@ pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t
             if (end != 0 || !valid) {
                 if (end != 2 && valid) /* decreasing from 1 at 0 to 0 at 1, both ways */
                     value = (pi == 0.0) != complement ? one : zero;
-                else
-                    outside += !(isnan(pi) || isnan(d) || isnan(mi));
+                else outside += !(isnan(pi) || isnan(d) || isnan(mi));
                 put(out, so, i, value);
                 continue;
             }
@@ -263,11 +229,9 @@ pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t
             c[m].factor = pe_dd_make(1.0, 0.0);
             at[m++] = i;
         }
-        if (m == 0)
-            continue;
+        if (m == 0) continue;
         compose(roots, c, m, tail, result);
-        for (int j = 0; j < m; j++)
-            put(out, so, at[j], result[j]);
+        for (int j = 0; j < m; j++) put(out, so, at[j], result[j]);
     }
     return outside;
 }

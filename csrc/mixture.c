@@ -83,9 +83,9 @@ static size_t padded(size_t m) {
 pe_nodes pe_nodes_part(const pe_nodes *nodes, const pe_span *windows, size_t index) {
     size_t from = 0;
     for (size_t i = 0; i < index; i++) from += padded(windows[i].m);
-    pe_nodes part = {padded(windows[index].m), windows[index].z0, windows[index].h,
-                     nodes->lowest, nodes->highest, nodes->l + from, nodes->r + from, nodes->d + from,
-                     nodes->w + from, nodes->logw + from};
+    pe_nodes part = {padded(windows[index].m), windows[index].z0, windows[index].h, nodes->lowest,
+                     nodes->highest,           nodes->l + from,   nodes->r + from,  nodes->d + from,
+                     nodes->w + from,          nodes->logw + from};
     return part;
 }
 
@@ -204,8 +204,7 @@ void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumul
     sum->k2 += n * k2;
 }
 
-PE_CLONES void pe_nodes_tilt(const pe_nodes *nodes, double lambda, double log_norm,
-                             double *tilted) {
+PE_CLONES void pe_nodes_tilt(const pe_nodes *nodes, double lambda, double log_norm, double *tilted) {
     for (size_t j = 0; j < nodes->m; j += PE_LANES)
         for (int u = 0; u < PE_LANES; u++)
             tilted[j + u] = pe_vexp(nodes->logw[j + u] + lambda * nodes->l[j + u] - log_norm);

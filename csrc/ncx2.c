@@ -7,14 +7,11 @@
 #define BLOCK PE_NCX2_BLOCK
 
 /* Values where no integral is needed: 1, or 2 for arguments outside the domain; 0 where one is. */
-static int
-edge(int what, double x, double df, double nc, double *out)
-{
+static int edge(int what, double x, double df, double nc, double *out) {
     int log_form = what == PE_NCX2_LOGCDF || what == PE_NCX2_LOGSF || what == PE_NCX2_LOGPDF;
     double zero = log_form ? -INFINITY : 0.0, one = log_form ? 0.0 : 1.0;
 
-    if (x > 0.0 && x < INFINITY && df > 0.0 && df < INFINITY && nc >= 0.0 && nc < INFINITY)
-        return 0;
+    if (x > 0.0 && x < INFINITY && df > 0.0 && df < INFINITY && nc >= 0.0 && nc < INFINITY) return 0;
     if (!(df > 0.0 && df < INFINITY && nc >= 0.0 && nc < INFINITY) || isnan(x)) {
         *out = NAN;
         return isnan(x) || isnan(df) || isnan(nc) ? 1 : 2;
@@ -29,28 +26,23 @@ edge(int what, double x, double df, double nc, double *out)
         *out = x > 0.0 ? zero : one;
         return 1;
     default: /* the density at 0 is that of the limit from the right */
-        if (x != 0.0 || df > 2.0)
-            *out = zero;
-        else if (df < 2.0)
-            *out = INFINITY;
-        else
-            *out = what == PE_NCX2_PDF ? 0.5 * exp(-0.5 * nc) : -0.5 * nc - 0.6931471805599453;
+        if (x != 0.0 || df > 2.0) *out = zero;
+        else if (df < 2.0) *out = INFINITY;
+        else *out = what == PE_NCX2_PDF ? 0.5 * exp(-0.5 * nc) : -0.5 * nc - 0.6931471805599453;
         return 1;
     }
 }
 
-PE_CLONES static void
-finish_tail(const pe_ncx2_block *restrict b, int n, double wanted_side, double *restrict out)
-{
+PE_CLONES static void finish_tail(const pe_ncx2_block *restrict b, int n, double wanted_side,
+                                  double *restrict out) {
     for (int i = 0; i < n; i++) {
         double v = pe_exp_times(b->phi_h[i], b->phi_l[i], b->t[i]);
         out[i] = b->side[i] == wanted_side ? v : 1.0 - v;
     }
 }
 
-PE_CLONES static void
-finish_log_tail(const pe_ncx2_block *restrict b, int n, double wanted_side, double *restrict out)
-{
+PE_CLONES static void finish_log_tail(const pe_ncx2_block *restrict b, int n, double wanted_side,
+                                      double *restrict out) {
     for (int i = 0; i < n; i++) {
         double v = pe_exp_times(b->phi_h[i], b->phi_l[i], b->t[i]);
         double direct = b->phi_h[i] + (b->phi_l[i] + pe_log(b->t[i]));
@@ -59,23 +51,15 @@ finish_log_tail(const pe_ncx2_block *restrict b, int n, double wanted_side, doub
     }
 }
 
-PE_CLONES static void
-finish_pdf(const pe_ncx2_block *restrict b, int n, double *restrict out)
-{
-    for (int i = 0; i < n; i++)
-        out[i] = pe_exp_times(b->psi_h[i], b->psi_l[i], b->g[i]);
+PE_CLONES static void finish_pdf(const pe_ncx2_block *restrict b, int n, double *restrict out) {
+    for (int i = 0; i < n; i++) out[i] = pe_exp_times(b->psi_h[i], b->psi_l[i], b->g[i]);
 }
 
-PE_CLONES static void
-finish_log_pdf(const pe_ncx2_block *restrict b, int n, double *restrict out)
-{
-    for (int i = 0; i < n; i++)
-        out[i] = b->psi_h[i] + (b->psi_l[i] + pe_log(b->g[i]));
+PE_CLONES static void finish_log_pdf(const pe_ncx2_block *restrict b, int n, double *restrict out) {
+    for (int i = 0; i < n; i++) out[i] = b->psi_h[i] + (b->psi_l[i] + pe_log(b->g[i]));
 }
 
-void
-pe_ncx2_finish(int what, const pe_ncx2_block *b, int n, double *out)
-{
+void pe_ncx2_finish(int what, const pe_ncx2_block *b, int n, double *out) {
     switch (what) {
     case PE_NCX2_CDF:
         finish_tail(b, n, -1.0, out);
@@ -99,12 +83,9 @@ pe_ncx2_finish(int what, const pe_ncx2_block *b, int n, double *out)
 
 /* Brings arguments beyond the range of the block into it.  The exponent is homogeneous of degree
    one in (x, d, lambda); all else is negligible beside it there. */
-double
-pe_ncx2_rescale(pe_ncx2_block *b, int i)
-{
+double pe_ncx2_rescale(pe_ncx2_block *b, int i) {
     double big, s;
-    if (b->xh[i] <= PE_NCX2_MAX && b->lh[i] <= PE_NCX2_MAX && b->d[i] <= PE_NCX2_MAX)
-        return 1.0;
+    if (b->xh[i] <= PE_NCX2_MAX && b->lh[i] <= PE_NCX2_MAX && b->d[i] <= PE_NCX2_MAX) return 1.0;
     big = fmax(fmax(b->xh[i], b->lh[i]), b->d[i]);
     s = ldexp(1.0, 290 - ilogb(big));
     b->xh[i] = fmax(b->xh[i] * s, 0x1p-1000);
@@ -114,9 +95,7 @@ pe_ncx2_rescale(pe_ncx2_block *b, int i)
     return 1.0 / s;
 }
 
-void
-pe_ncx2_unscale(pe_ncx2_block *b, int i, double s)
-{
+void pe_ncx2_unscale(pe_ncx2_block *b, int i, double s) {
     b->phi_h[i] *= s;
     b->phi_l[i] *= s;
     b->psi_h[i] = b->phi_h[i];
@@ -124,16 +103,12 @@ pe_ncx2_unscale(pe_ncx2_block *b, int i, double s)
     b->g[i] /= s;
 }
 
-static inline double
-get(const char *p, ptrdiff_t stride, size_t i)
-{
+static inline double get(const char *p, ptrdiff_t stride, size_t i) {
     return *(const double *)(const void *)(p + (ptrdiff_t)i * stride);
 }
 
-size_t
-pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df, ptrdiff_t sd,
-                const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so)
-{
+size_t pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df, ptrdiff_t sd,
+                       const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so) {
     int want = what == PE_NCX2_PDF || what == PE_NCX2_LOGPDF ? PE_WANT_DENSITY : PE_WANT_TAIL;
     pe_ncx2_block b;
     size_t at[BLOCK];
@@ -158,25 +133,20 @@ pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df,
             scaled |= scale[m] != 1.0;
             at[m++] = i;
         }
-        if (m == 0)
-            continue;
+        if (m == 0) continue;
         pe_ncx2_block_eval(&b, m, want);
         if (scaled)
             for (int j = 0; j < m; j++)
-                if (scale[j] != 1.0)
-                    pe_ncx2_unscale(&b, j, scale[j]);
+                if (scale[j] != 1.0) pe_ncx2_unscale(&b, j, scale[j]);
         pe_ncx2_finish(what, &b, m, result);
-        for (int j = 0; j < m; j++)
-            *(double *)(void *)(out + (ptrdiff_t)at[j] * so) = result[j];
+        for (int j = 0; j < m; j++) *(double *)(void *)(out + (ptrdiff_t)at[j] * so) = result[j];
     }
     return outside;
 }
 
-double
-pe_ncx2(int what, double x, double df, double nc)
-{
+double pe_ncx2(int what, double x, double df, double nc) {
     double out;
     (void)pe_ncx2_strided(what, 1, (const char *)&x, 0, (const char *)&df, 0, (const char *)&nc, 0,
-                    (char *)&out, 0);
+                          (char *)&out, 0);
     return out;
 }

@@ -25,9 +25,7 @@ typedef struct {
 
 /* Saddle point, curvature and the exponent there: everything that a point needs before its nodes.
    phi0 = -(lambda/2) e^2 - (d/2)(e - log u) and log u in double-double. */
-PE_INLINE void
-saddle_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
-{
+PE_INLINE void saddle_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want) {
     for (int i = 0; i < n; i++) {
         double d = p->d[i], s0, uh;
         pe_dd x = pe_dd_make(p->xh[i], p->xl[i]), lam = pe_dd_make(p->lh[i], p->ll[i]);
@@ -104,8 +102,7 @@ saddle_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
         w->b[i] = b;
         w->dd[i] = 0.5 * d;
         w->kappa[i] = 2.0 * (a + b);
-        if (!(want & PE_WANT_TAIL))
-            continue;
+        if (!(want & PE_WANT_TAIL)) continue;
         /* the pole s = +-i sin(eta) */
         double sine = fabs(ee) / (1.0 + root);
         sine = sine < POLE_LIMIT ? sine : 1.0;
@@ -124,21 +121,15 @@ saddle_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
     }
 }
 
-PE_CLONES static void
-saddle_density(pe_ncx2_block *restrict p, work *restrict w, int n)
-{
+PE_CLONES static void saddle_density(pe_ncx2_block *restrict p, work *restrict w, int n) {
     saddle_for(p, w, n, PE_WANT_DENSITY);
 }
 
-PE_CLONES static void
-saddle_tail(pe_ncx2_block *restrict p, work *restrict w, int n)
-{
+PE_CLONES static void saddle_tail(pe_ncx2_block *restrict p, work *restrict w, int n) {
     saddle_for(p, w, n, PE_WANT_TAIL);
 }
 
-PE_CLONES static void
-saddle_both(pe_ncx2_block *restrict p, work *restrict w, int n)
-{
+PE_CLONES static void saddle_both(pe_ncx2_block *restrict p, work *restrict w, int n) {
     saddle_for(p, w, n, PE_WANT_TAIL | PE_WANT_DENSITY);
 }
 
@@ -153,9 +144,8 @@ typedef struct {
 } node_row;
 
 /* The exponent re + i pi im on the nodes of the table. */
-PE_INLINE void
-table_exponents(const pe_bin *bin, double b, double dd, double *restrict re, double *restrict im)
-{
+PE_INLINE void table_exponents(const pe_bin *bin, double b, double dd, double *restrict re,
+                               double *restrict im) {
     const double *fb = pe_node_fb + bin->first, *fd = pe_node_fd + bin->first;
     const double *gb = pe_node_gb + bin->first, *gd = pe_node_gd + bin->first;
     int n = bin->n;
@@ -166,12 +156,9 @@ table_exponents(const pe_bin *bin, double b, double dd, double *restrict re, dou
 }
 
 /* The same for large curvature, by the power series in s of the exponent. */
-PE_INLINE void
-flat_exponents(double h, double kappa, double b, double dd, double *restrict re,
-               double *restrict im, double *restrict s, double *restrict q)
-{
-    static const double node[FLAT_NODES] = {0.5, 1.5, 2.5, 3.5, 4.5,  5.5,
-                                            6.5, 7.5, 8.5, 9.5, 10.5, 11.5};
+PE_INLINE void flat_exponents(double h, double kappa, double b, double dd, double *restrict re,
+                              double *restrict im, double *restrict s, double *restrict q) {
+    static const double node[FLAT_NODES] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 10.5, 11.5};
     double c3 = 4.0 * b + 0.6666666666666666 * dd, c4 = 5.0 * b + 0.5 * dd;
     double c5 = 6.0 * b + 0.4 * dd, c6 = 7.0 * b + 0.3333333333333333 * dd;
     double c7 = 8.0 * b + 0.2857142857142857 * dd, c8 = 9.0 * b + 0.25 * dd;
@@ -188,9 +175,7 @@ flat_exponents(double h, double kappa, double b, double dd, double *restrict re,
 }
 
 /* re, im become the real and imaginary part of exp(re + i pi im). */
-PE_INLINE void
-exponentials(int n, double *restrict re, double *restrict im)
-{
+PE_INLINE void exponentials(int n, double *restrict re, double *restrict im) {
     for (int k = 0; k < n; k++) {
         double sn, cs, m = pe_exp(re[k]);
         uint64_t sign;
@@ -202,22 +187,17 @@ exponentials(int n, double *restrict re, double *restrict im)
 }
 
 /* Four running sums, whatever the width of the vectors; v has room for three zeros at its end. */
-PE_INLINE double
-four_sums(double *v, int n)
-{
+PE_INLINE double four_sums(double *v, int n) {
     double r[4] = {v[0], v[1], v[2], v[3]};
     v[n] = v[n + 1] = v[n + 2] = 0.0;
     for (int k = 4; k < n; k += 4)
-        for (int j = 0; j < 4; j++)
-            r[j] += v[k + j];
+        for (int j = 0; j < 4; j++) r[j] += v[k + j];
     return (r[0] + r[2]) + (r[1] + r[3]);
 }
 
 static const double ONES[FLAT_NODES] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
-PE_INLINE void
-sums_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
-{
+PE_INLINE void sums_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want) {
     node_row row;
     double v[PE_NODES_MAX + 3];
     for (int start = 0; start < n; start += GROUP) {
@@ -234,8 +214,8 @@ sums_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
             } else {
                 double h = FLAT_STEP / sqrt(kappa);
                 bins[i - start] = NULL;
-                flat_exponents(h, kappa, w->b[i], w->dd[i], row.re + filled, row.im + filled,
-                               row.s + filled, row.q + filled);
+                flat_exponents(h, kappa, w->b[i], w->dd[i], row.re + filled, row.im + filled, row.s + filled,
+                               row.q + filled);
                 filled += FLAT_NODES;
             }
         }
@@ -255,8 +235,8 @@ sums_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
             if (want & PE_WANT_TAIL) {
                 for (int k = 0; k < nodes; k++) {
                     double eq = e + q[k];
-                    v[k] = ch[k] * (re[k] * (e - q[k]) - im[k] * (s[k] * (eq + 2.0))) /
-                           (eq * eq + 4.0 * q[k]);
+                    v[k] =
+                        ch[k] * (re[k] * (e - q[k]) - im[k] * (s[k] * (eq + 2.0))) / (eq * eq + 4.0 * q[k]);
                 }
                 double sum = four_sums(v, nodes) * h2_pi;
                 p->t[i] = e < 0.0 ? -sum : sum;
@@ -265,8 +245,7 @@ sums_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
                 w->arg[i] = (eta >= 0.0) & (w->slope[i] < two_pi_h) ? eta * two_pi_h : -1.0;
             }
             if (want & PE_WANT_DENSITY) {
-                for (int k = 0; k < nodes; k++)
-                    v[k] = ch[k] * (re[k] - im[k] * s[k]);
+                for (int k = 0; k < nodes; k++) v[k] = ch[k] * (re[k] - im[k] * s[k]);
                 double sum = four_sums(v, nodes);
                 p->g[i] = sum * (0.5 * h2_pi);
                 if (want & PE_WANT_SLOPE) { /* the mean of 1 - z over the integrand of f */
@@ -279,28 +258,20 @@ sums_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want)
     }
 }
 
-PE_CLONES static void
-sums_tail(pe_ncx2_block *restrict p, work *restrict w, int n)
-{
+PE_CLONES static void sums_tail(pe_ncx2_block *restrict p, work *restrict w, int n) {
     sums_for(p, w, n, PE_WANT_TAIL);
 }
 
-PE_CLONES static void
-sums_density(pe_ncx2_block *restrict p, work *restrict w, int n)
-{
+PE_CLONES static void sums_density(pe_ncx2_block *restrict p, work *restrict w, int n) {
     sums_for(p, w, n, PE_WANT_DENSITY);
 }
 
-PE_CLONES static void
-sums_all(pe_ncx2_block *restrict p, work *restrict w, int n)
-{
+PE_CLONES static void sums_all(pe_ncx2_block *restrict p, work *restrict w, int n) {
     sums_for(p, w, n, PE_WANT_TAIL | PE_WANT_DENSITY | PE_WANT_SLOPE);
 }
 
 /* t += exp(-phi0) / (1 + exp(2 pi eta / h)) where the pole counts. */
-PE_CLONES static void
-poles(pe_ncx2_block *restrict p, const work *restrict w, int n)
-{
+PE_CLONES static void poles(pe_ncx2_block *restrict p, const work *restrict w, int n) {
     for (int i = 0; i < n; i++) {
         double arg = w->arg[i], depth = -p->phi_h[i];
         int use = arg >= 0.0;
@@ -313,29 +284,24 @@ poles(pe_ncx2_block *restrict p, const work *restrict w, int n)
 
 /* log Gamma(1 + a), |a| <= 1/4: -gamma a + sum zeta(k) (-a)^k / k. */
 static const double LGAMMA1P[] = {
-    0.8224670334241132, -0.40068563438653143, 0.27058080842778454, -0.20738555102867398,
-    0.1695571769974082, -0.1440498967688461, 0.12550966952474304, -0.11133426586956469,
-    0.1000994575127818, -0.09095401714582904, 0.083353840546109, -0.0769325164113522,
-    0.07143294629536133, -0.06666870588242046, 0.06250095514121304, -0.058823978658684585,
-    0.055555767627403614, -0.05263167937961666, 0.05000004769810169, -0.047619070330142226,
-    0.04545455629320467, -0.04347826605304026, 0.04166666915034121, -0.04000000119214014,
-    0.03846153903467518, -0.037037037312989324, 0.035714285847333355, -0.034482758684919304};
+    0.8224670334241132,   -0.40068563438653143,  0.27058080842778454,  -0.20738555102867398,
+    0.1695571769974082,   -0.1440498967688461,   0.12550966952474304,  -0.11133426586956469,
+    0.1000994575127818,   -0.09095401714582904,  0.083353840546109,    -0.0769325164113522,
+    0.07143294629536133,  -0.06666870588242046,  0.06250095514121304,  -0.058823978658684585,
+    0.055555767627403614, -0.05263167937961666,  0.05000004769810169,  -0.047619070330142226,
+    0.04545455629320467,  -0.04347826605304026,  0.04166666915034121,  -0.04000000119214014,
+    0.03846153903467518,  -0.037037037312989324, 0.035714285847333355, -0.034482758684919304};
 
-static double
-lgamma1p(double a)
-{
+static double lgamma1p(double a) {
     double r = 0.0;
-    for (int k = (int)(sizeof LGAMMA1P / sizeof *LGAMMA1P) - 1; k >= 0; k--)
-        r = r * a + LGAMMA1P[k];
+    for (int k = (int)(sizeof LGAMMA1P / sizeof *LGAMMA1P) - 1; k >= 0; k--) r = r * a + LGAMMA1P[k];
     return a * (r * a - 0.5772156649015329);
 }
 
 /* Point i by series.  Only for d < 1/2 together with kappa < 1/2, that is
    lambda x < 1/4: too flat for the contour.  All sums have positive terms, or lose at most a
    factor 4; every loop is bounded. */
-static void
-small_df(pe_ncx2_block *p, int i)
-{
+static void small_df(pe_ncx2_block *p, int i) {
     static const pe_dd LN2 = {LN2_H, LN2_L};
     double a = 0.5 * p->d[i], y = 0.5 * p->xh[i], l = 0.5 * p->lh[i], z = l * y;
     /* the exponent a log y - log Gamma(1+a) - y - l in double-double: the deep tail has it alone */
@@ -375,8 +341,7 @@ small_df(pe_ncx2_block *p, int i)
         }
         p->side[i] = -1.0;
         p->t[i] = f;
-        if (!(p->phi_h[i] + log(f) > -0.7))
-            return;
+        if (!(p->phi_h[i] + log(f) > -0.7)) return;
     }
     /* Survival function: Q = y^a e^-y/Gamma(1+a) times r, then r += y^j/(1+a)_j at each j. */
     double r, step = 1.0;
@@ -390,8 +355,7 @@ small_df(pe_ncx2_block *p, int i)
         r = (-expm1(base) - exp(base) * a * series) * exp(y - base);
     } else { /* continued fraction, from the back */
         double c = 0.0;
-        for (int k = 120; k >= 1; k--)
-            c = k * (k - a) / (y + (2 * k + 1) - a - c);
+        for (int k = 120; k >= 1; k--) c = k * (k - a) / (y + (2 * k + 1) - a - c);
         r = a / (y + 1.0 - a - c);
     }
     for (int j = 0; j < 20; j++) { /* r and step carry the weight l^j/j! with them */
@@ -405,13 +369,23 @@ small_df(pe_ncx2_block *p, int i)
 
 /* 1 / Gamma(1 + a) by powers of a - 1, 1/4 <= a <= 3/2: relative error below 6e-18. */
 #define RGAMMA_TERMS 17
-static const double RGAMMA[RGAMMA_TERMS] = {
-    1.0, -0.42278433509846713, -0.23309373642178677,
-    0.19109110138769067, -0.024552490005399205, -0.01764524455011201,
-    0.008023273022269043, -0.0008043297761517951, -0.0003608378166434762,
-    0.00014559614684456733, -1.7545853916297917e-05, -2.5890155488768356e-06,
-    1.338464428131859e-06, -2.0543766784298148e-07, -5.024967243961088e-11,
-    6.289508261754447e-09, -1.392490698948969e-09};
+static const double RGAMMA[RGAMMA_TERMS] = {1.0,
+                                            -0.42278433509846713,
+                                            -0.23309373642178677,
+                                            0.19109110138769067,
+                                            -0.024552490005399205,
+                                            -0.01764524455011201,
+                                            0.008023273022269043,
+                                            -0.0008043297761517951,
+                                            -0.0003608378166434762,
+                                            0.00014559614684456733,
+                                            -1.7545853916297917e-05,
+                                            -2.5890155488768356e-06,
+                                            1.338464428131859e-06,
+                                            -2.0543766784298148e-07,
+                                            -5.024967243961088e-11,
+                                            6.289508261754447e-09,
+                                            -1.392490698948969e-09};
 
 /* The distribution function left of the mean for small parameters, with a = d/2, y = x/2,
    l = lambda/2:  y^a e^(-y-l) / Gamma(1+a)  sum_m y^m / (1+a)_m  sum_(j<=m) l^j / j!.
@@ -419,22 +393,17 @@ static const double RGAMMA[RGAMMA_TERMS] = {
 #define SERIES_PARAMETER 3.0
 #define SERIES_TERMS 27
 
-static int
-series_applies(const pe_ncx2_block *b, int i)
-{
+static int series_applies(const pe_ncx2_block *b, int i) {
     double x = b->xh[i], lam = b->lh[i], d = b->d[i];
-    return (d >= 0.5) & (d <= SERIES_PARAMETER) & (lam <= SERIES_PARAMETER) & (x < d + lam) &
-           (x > 0x1p-900) & (b->xl[i] == 0.0) & (b->ll[i] == 0.0);
+    return (d >= 0.5) & (d <= SERIES_PARAMETER) & (lam <= SERIES_PARAMETER) & (x < d + lam) & (x > 0x1p-900) &
+           (b->xl[i] == 0.0) & (b->ll[i] == 0.0);
 }
 
-PE_CLONES static void
-series(pe_ncx2_block *restrict p, int n)
-{
+PE_CLONES static void series(pe_ncx2_block *restrict p, int n) {
     static const double inverse[SERIES_TERMS] = {
-        0.0, 1.0, 1.0 / 2, 1.0 / 3, 1.0 / 4, 1.0 / 5, 1.0 / 6, 1.0 / 7,
-        1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13, 1.0 / 14, 1.0 / 15,
-        1.0 / 16, 1.0 / 17, 1.0 / 18, 1.0 / 19, 1.0 / 20, 1.0 / 21, 1.0 / 22, 1.0 / 23,
-        1.0 / 24, 1.0 / 25, 1.0 / 26};
+        0.0,      1.0,      1.0 / 2,  1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6,  1.0 / 7,  1.0 / 8,
+        1.0 / 9,  1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13, 1.0 / 14, 1.0 / 15, 1.0 / 16, 1.0 / 17,
+        1.0 / 18, 1.0 / 19, 1.0 / 20, 1.0 / 21, 1.0 / 22, 1.0 / 23, 1.0 / 24, 1.0 / 25, 1.0 / 26};
     for (int i = 0; i < n; i++) {
         double a = 0.5 * p->d[i], y = 0.5 * p->xh[i], l = 0.5 * p->lh[i];
         double term = 1.0, weight = 1.0, weights = 1.0, sum = 0.0, gamma = 0.0;
@@ -448,8 +417,7 @@ series(pe_ncx2_block *restrict p, int n)
             sum += term * weights;
         }
 #pragma GCC unroll 32
-        for (int k = RGAMMA_TERMS - 1; k >= 0; k--)
-            gamma = gamma * (a - 1.0) + RGAMMA[k];
+        for (int k = RGAMMA_TERMS - 1; k >= 0; k--) gamma = gamma * (a - 1.0) + RGAMMA[k];
         p->side[i] = -1.0;
         p->phi_h[i] = phi.h;
         p->phi_l[i] = phi.l;
@@ -457,24 +425,20 @@ series(pe_ncx2_block *restrict p, int n)
     }
 }
 
-static void
-contour_tail(pe_ncx2_block *b, int n, int filled)
-{
+static void contour_tail(pe_ncx2_block *b, int n, int filled) {
     work w;
     saddle_tail(b, &w, filled);
     sums_tail(b, &w, n);
     poles(b, &w, n);
     for (int i = 0; i < n; i++)
-        if (b->d[i] < 0.5 && !(w.kappa[i] >= 0.5))
-            small_df(b, i);
+        if (b->d[i] < 0.5 && !(w.kappa[i] >= 0.5)) small_df(b, i);
 }
 
 #define WHOLE(n) (((n) + 3) & ~3)
 
 /* Copies n points of b to a block of their own, filled to whole vectors with the last one. */
-static void
-gather(const pe_ncx2_block *restrict b, const int *restrict at, int n, pe_ncx2_block *restrict part)
-{
+static void gather(const pe_ncx2_block *restrict b, const int *restrict at, int n,
+                   pe_ncx2_block *restrict part) {
     for (int j = 0; j < WHOLE(n); j++) {
         int i = at[j < n ? j : n - 1];
         part->xh[j] = b->xh[i];
@@ -485,10 +449,8 @@ gather(const pe_ncx2_block *restrict b, const int *restrict at, int n, pe_ncx2_b
     }
 }
 
-static void
-scatter(pe_ncx2_block *restrict b, const int *restrict at, int n,
-        const pe_ncx2_block *restrict part)
-{
+static void scatter(pe_ncx2_block *restrict b, const int *restrict at, int n,
+                    const pe_ncx2_block *restrict part) {
     for (int j = 0; j < n; j++) {
         b->side[at[j]] = part->side[j];
         b->phi_h[at[j]] = part->phi_h[j];
@@ -498,9 +460,7 @@ scatter(pe_ncx2_block *restrict b, const int *restrict at, int n,
 }
 
 /* Tails alone: the series where it applies, the contour elsewhere. */
-static void
-tails(pe_ncx2_block *b, int n)
-{
+static void tails(pe_ncx2_block *b, int n) {
     pe_ncx2_block part;
     int near[BLOCK + 1], far[BLOCK + 1], m = 0, rest = 0;
     for (int i = 0; i < n; i++) { /* without a branch that would be hard to predict */
@@ -524,9 +484,7 @@ tails(pe_ncx2_block *b, int n)
     }
 }
 
-void
-pe_ncx2_block_eval(pe_ncx2_block *b, int n, int want)
-{
+void pe_ncx2_block_eval(pe_ncx2_block *b, int n, int want) {
     work w;
     if (want == PE_WANT_TAIL) {
         tails(b, n);
@@ -541,6 +499,5 @@ pe_ncx2_block_eval(pe_ncx2_block *b, int n, int want)
         poles(b, &w, n);
     }
     for (int i = 0; i < n; i++)
-        if (b->d[i] < 0.5 && !(w.kappa[i] >= 0.5))
-            small_df(b, i);
+        if (b->d[i] < 0.5 && !(w.kappa[i] >= 0.5)) small_df(b, i);
 }

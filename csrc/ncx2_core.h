@@ -42,9 +42,7 @@ void pe_ncx2_solve(pe_ncx2_root *roots, int n);
 int pe_ncx2_target(int upper, int logarithm, double p, pe_dd *log_lower, pe_dd *log_upper);
 
 /* exp(h + l) * t for t > 0: one rounding more than exp, gradual underflow. */
-PE_INLINE double
-pe_exp_times(double h, double l, double t)
-{
+PE_INLINE double pe_exp_times(double h, double l, double t) {
     double c = h < -1400.0 ? -1400.0 : (h > 1400.0 ? 1400.0 : h);
     double k, m = pe_exp_parts(c, &k);
     return pe_scale((m + m * l) * t, k);

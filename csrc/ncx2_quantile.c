@@ -10,15 +10,12 @@
 #define FAR_PARAMETER 1e70 /* beyond: the starting value is the answer */
 
 /* r and its correction: r* = r + log(v/r)/r has nearly the standard normal distribution. */
-static double
-r_star(double d, double lam, double log_u, double *slope)
-{
+static double r_star(double d, double lam, double log_u, double *slope) {
     double e = expm1(log_u), u = 1.0 + e;
     double root = sqrt(lam + 0.5 * d), r, v;
     if (fabs(log_u) < 1e-4) { /* leading terms in e of r and of the correction */
         *slope = root;
-        return (e - d / 6.0 * e * e / (root * root)) * root +
-               0.5 * (lam + d / 3.0) / (root * root * root);
+        return (e - d / 6.0 * e * e / (root * root)) * root + 0.5 * (lam + d / 3.0) / (root * root * root);
     }
     r = sqrt(e * e * lam + d * (e - log_u));
     v = fabs(e) * sqrt(0.5 * d + lam * u);
@@ -27,9 +24,7 @@ r_star(double d, double lam, double log_u, double *slope)
 }
 
 /* log u at which r* equals the normal quantile of the target. */
-static double
-start(const pe_ncx2_root *t)
-{
+static double start(const pe_ncx2_root *t) {
     int lower = t->log_lower.h < t->log_upper.h;
     double z = pe_ndtri_exp(lower ? t->log_lower.h : t->log_upper.h);
     double lam = t->lam.h, d = fmax(t->d, 1e-100), scale = sqrt(lam + 0.5 * d);
@@ -38,8 +33,7 @@ start(const pe_ncx2_root *t)
     double w, step;
     z = lower ? z : -z;
     step = z / scale;
-    if (step > -0.5)
-        w = log1p(step);
+    if (step > -0.5) w = log1p(step);
     else /* deep in the lower tail: the exponent is lambda/2 + (d/2)(-1 - log u) there */
         w = fmin(-0.5, (lam - z * z) / d - 1.0);
     for (int i = 0; i < MAX_START; i++) {
@@ -47,23 +41,18 @@ start(const pe_ncx2_root *t)
         w = fmin(fmax(w, low), high);
         value = r_star(d, lam, w, &slope);
         r = value - z;
-        if (r <= 0.0)
-            low = w;
-        else /* also where r overflows to NaN */
-            high = w;
+        if (r <= 0.0) low = w;
+        else /* also where r overflows to NaN */ high = w;
         next = w - r / slope;
-        if (fabs(r) < enough)
-            return next;
+        if (fabs(r) < enough) return next;
         if (w > 0.5 && z > 0.0) /* r grows like a power of u: step on log r */
             next = w - value * log(value / z) / slope;
         else if (w < -0.5) /* r^2 is nearly linear in log u */
             next = w - 0.5 * (value * value - z * z) / (value * slope);
-        if (!(next > low && next < high))
-            next = 0.5 * (low + high);
+        if (!(next > low && next < high)) next = 0.5 * (low + high);
         step = next - w;
         w = next;
-        if (fabs(step) < 1e-12)
-            break;
+        if (fabs(step) < 1e-12) break;
     }
     return w;
 }
@@ -74,12 +63,9 @@ start(const pe_ncx2_root *t)
 /* Start of a central quantile in the lower tail: with a = d/2, y = x/2 and w^a = p Gamma(1+a) the
    lower tail is y^a (1 - a y/(a+1) + ...)/Gamma(1+a), whose reversion is y = w (1 + w/(a+1) + ...).
    Where that does not serve: 0. */
-static double
-central_start(double a, double log_p)
-{
+static double central_start(double a, double log_p) {
     double w = exp((log_p + log(tgamma(1.0 + a))) / a), b = a + 1.0, c = a + 2.0, e = a + 3.0;
-    if (!(w < CENTRAL_MOST))
-        return 0.0;
+    if (!(w < CENTRAL_MOST)) return 0.0;
     double c3 = (3.0 * a + 5.0) / (2.0 * b * b * c);
     double c4 = ((8.0 * a + 33.0) * a + 31.0) / (3.0 * b * b * b * c * e);
     double c5 = ((((125.0 * a + 1179.0) * a + 3971.0) * a + 5661.0) * a + 2888.0) /
@@ -90,9 +76,7 @@ central_start(double a, double log_p)
 /* One safeguarded Halley step on the log of the tail: in log x left of the mean, where log F is
    nearly linear in log x, in x right of it.  (For tiny d the smaller tail can be the upper one far
    left of the mean as well.) */
-static void
-advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i)
-{
+static void advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i) {
     pe_dd log_t = pe_dd_log(pe_dd_make(b->t[i], 0.0)), rho;
     double x = t->x.h, d = t->d, lam = t->lam.h, hazard, h1, bend, step, factor, size;
     int below = b->side[i] < 0.0;
@@ -103,17 +87,13 @@ advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i)
     rho = pe_dd_add(rho, log_t);
     if (!below) /* make it increase with x */
         rho = pe_dd_make(-rho.h, -rho.l);
-    if (rho.h > 0.0)
-        t->high = x;
-    else
-        t->low = x;
+    if (rho.h > 0.0) t->high = x;
+    else t->low = x;
 
     /* h1 = x density / tail */
     hazard = b->psi_h[i] - b->phi_h[i];
-    if (x > 1e-200)
-        h1 = x * pe_exp_times(hazard, b->psi_l[i] - b->phi_l[i], b->g[i] / b->t[i]);
-    else /* the hazard itself may overflow */
-        h1 = pe_exp_times(hazard + log(x), 0.0, b->g[i] / b->t[i]);
+    if (x > 1e-200) h1 = x * pe_exp_times(hazard, b->psi_l[i] - b->phi_l[i], b->g[i] / b->t[i]);
+    else /* the hazard itself may overflow */ h1 = pe_exp_times(hazard + log(x), 0.0, b->g[i] / b->t[i]);
     int in_log = below || x < 0.5 * (d + lam);
     /* h'' / h' in the variable of the step */
     bend = (in_log ? 1.0 : 0.0) + b->slope[i] + (below ? -h1 : h1);
@@ -136,28 +116,21 @@ advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i)
     double next = in_log ? x * exp(step > 60.0 ? 60.0 : step) : x * (1.0 + step);
     if (!(next > t->low && next < t->high)) {
         double lo = t->low, hi = t->high;
-        if (hi == INFINITY)
-            next = x * (in_log ? 0x1p40 : 4.0);
-        else if (lo == 0.0)
-            next = x * 0x1p-40;
-        else
-            next = lo < 0.25 * hi ? sqrt(lo) * sqrt(hi) : 0.5 * (lo + hi);
+        if (hi == INFINITY) next = x * (in_log ? 0x1p40 : 4.0);
+        else if (lo == 0.0) next = x * 0x1p-40;
+        else next = lo < 0.25 * hi ? sqrt(lo) * sqrt(hi) : 0.5 * (lo + hi);
         /* nothing left between the ends */
         if (!(next > lo && next < hi) || (hi < INFINITY && hi - lo <= 0x1p-52 * hi)) {
             t->open = 0;
-            if (lo == 0.0)
-                t->x = pe_dd_make(0.0, 0.0);
+            if (lo == 0.0) t->x = pe_dd_make(0.0, 0.0);
             return;
         }
     }
     t->x = pe_dd_make(fmin(next, PE_NCX2_MAX), 0.0);
-    if (next < 0x1p-1074)
-        t->open = 0;
+    if (next < 0x1p-1074) t->open = 0;
 }
 
-void
-pe_ncx2_solve(pe_ncx2_root *roots, int n)
-{
+void pe_ncx2_solve(pe_ncx2_root *roots, int n) {
     pe_ncx2_block b;
     int at[BLOCK];
 
@@ -173,18 +146,15 @@ pe_ncx2_solve(pe_ncx2_root *roots, int n)
             continue;
         }
         t->x = pe_dd_make(0.0, 0.0);
-        if (lam == 0.0 && d >= 0.5 && d <= CENTRAL_PARAMETER)
-            t->x.h = central_start(0.5 * d, t->log_lower.h);
+        if (lam == 0.0 && d >= 0.5 && d <= CENTRAL_PARAMETER) t->x.h = central_start(0.5 * d, t->log_lower.h);
         if (!(t->x.h > 0.0)) {
             w = start(t);
             u = exp(w);
             t->x.h = d * u + lam * u * u;
         }
-        if (d > FAR_PARAMETER || lam > FAR_PARAMETER)
-            continue;
+        if (d > FAR_PARAMETER || lam > FAR_PARAMETER) continue;
         if (!(t->x.h > 0.0)) {
-            if (d >= 0.5)
-                continue;
+            if (d >= 0.5) continue;
             t->x.h = 0x1p-1070;
         }
         t->x.h = fmin(t->x.h, PE_NCX2_MAX);
@@ -201,37 +171,28 @@ pe_ncx2_solve(pe_ncx2_root *roots, int n)
                 b.d[m] = roots[i].d;
                 at[m++] = i;
             }
-        if (m == 0)
-            break;
+        if (m == 0) break;
         pe_ncx2_block_eval(&b, m, PE_WANT_TAIL | PE_WANT_DENSITY | PE_WANT_SLOPE);
-        for (int j = 0; j < m; j++)
-            advance(roots + at[j], &b, j);
+        for (int j = 0; j < m; j++) advance(roots + at[j], &b, j);
     }
 }
 
 /* Logs of both tails for a given lower or upper tail probability or its logarithm.  Returns -1 for
    lower tail 0, 1 for lower tail 1, 2 for no probability, otherwise 0. */
-int
-pe_ncx2_target(int upper, int logarithm, double p, pe_dd *log_lower, pe_dd *log_upper)
-{
+int pe_ncx2_target(int upper, int logarithm, double p, pe_dd *log_lower, pe_dd *log_upper) {
     pe_dd this, other;
     if (logarithm) {
-        if (!(p <= 0.0))
-            return 2;
-        if (p == 0.0 || p == -INFINITY)
-            return (p == 0.0) == !upper ? 1 : -1;
+        if (!(p <= 0.0)) return 2;
+        if (p == 0.0 || p == -INFINITY) return (p == 0.0) == !upper ? 1 : -1;
         this = pe_dd_make(p, 0.0);
         other = pe_dd_make(p < -0.6931471805599453 ? log1p(-exp(p)) : log(-expm1(p)), 0.0);
     } else {
-        if (!(p >= 0.0 && p <= 1.0))
-            return 2;
-        if (p == 0.0 || p == 1.0)
-            return (p == 1.0) == !upper ? 1 : -1;
+        if (!(p >= 0.0 && p <= 1.0)) return 2;
+        if (p == 0.0 || p == 1.0) return (p == 1.0) == !upper ? 1 : -1;
         if (p < 0x1p-1022)
             this = pe_dd_add(pe_dd_log(pe_dd_make(p * 0x1p60, 0.0)),
                              pe_dd_make(-0x1.4cb5ecf0a9650p+5, -0x1.0886a2bc2f41ep-49));
-        else
-            this = pe_dd_log(pe_dd_make(p, 0.0));
+        else this = pe_dd_log(pe_dd_make(p, 0.0));
         other = p < 0x1p-60 ? pe_dd_make(-p, 0.0) : pe_dd_log(pe_two_sum(1.0, -p));
     }
     *log_lower = upper ? other : this;
@@ -239,16 +200,12 @@ pe_ncx2_target(int upper, int logarithm, double p, pe_dd *log_lower, pe_dd *log_
     return 0;
 }
 
-static inline double
-get(const char *p, ptrdiff_t stride, size_t i)
-{
+static inline double get(const char *p, ptrdiff_t stride, size_t i) {
     return *(const double *)(const void *)(p + (ptrdiff_t)i * stride);
 }
 
-size_t
-pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const char *df,
-                         ptrdiff_t sd, const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so)
-{
+size_t pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const char *df, ptrdiff_t sd,
+                                const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so) {
     pe_ncx2_root roots[BLOCK];
     size_t at[BLOCK];
     int upper = what & 1, logarithm = what & 2;
@@ -268,13 +225,11 @@ pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const 
             }
             if (end != 2 && d > 0.0 && d < INFINITY && lam >= 0.0 && lam < INFINITY)
                 value = end < 0 ? 0.0 : INFINITY;
-            else
-                outside += !(isnan(pi) || isnan(d) || isnan(lam));
+            else outside += !(isnan(pi) || isnan(d) || isnan(lam));
             *(double *)(void *)(out + (ptrdiff_t)i * so) = value;
         }
         pe_ncx2_solve(roots, m);
-        for (int j = 0; j < m; j++)
-            *(double *)(void *)(out + (ptrdiff_t)at[j] * so) = roots[j].x.h;
+        for (int j = 0; j < m; j++) *(double *)(void *)(out + (ptrdiff_t)at[j] * so) = roots[j].x.h;
     }
     return outside;
 }

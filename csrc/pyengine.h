@@ -136,8 +136,8 @@ int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const
  * them stand for expectations of e^{(lambda + it) L} with |t| <= t_max, to the last digits of a double
  * relative to t = 0, for all lambda that are asked for.  To be called before anything is asked.
  */
-int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss,
-                      const double *log_weight, double t_max);
+int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss, const double *log_weight,
+                      double t_max);
 void pe_pair_free(pe_pair *pair);
 size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours built so far */
 
@@ -183,12 +183,10 @@ void pe_epoch_log_density(const pe_epoch *epoch, size_t n, const double *loss, d
 /* Rows as of pe_pair_at and pe_pair_solve, with A = Q and B = P, or reversed with A = P, B = Q and
  * the loss -L. */
 int pe_epoch_at(const pe_epoch *epoch, int functional, size_t n, const double *c, double *rows);
-int pe_epoch_solve(const pe_epoch *epoch, int functional, size_t n, const double *log_target,
-                   double *rows);
-int pe_epoch_reversed_at(const pe_epoch *epoch, int functional, size_t n, const double *c,
-                         double *rows);
-int pe_epoch_reversed_solve(const pe_epoch *epoch, int functional, size_t n,
-                            const double *log_target, double *rows);
+int pe_epoch_solve(const pe_epoch *epoch, int functional, size_t n, const double *log_target, double *rows);
+int pe_epoch_reversed_at(const pe_epoch *epoch, int functional, size_t n, const double *c, double *rows);
+int pe_epoch_reversed_solve(const pe_epoch *epoch, int functional, size_t n, const double *log_target,
+                            double *rows);
 
 /* ---- one step in closed form: closed_form.c ----------------------------------------------------
  *
@@ -258,8 +256,8 @@ typedef struct pe_law pe_law;
  *                 Gauss-Legendre integrals of positive terms (docs/theory/convolution)
  * Returns         a status: PE_TOO_COSTLY where max_panels or half a minute do not suffice
  */
-int pe_law_step(double noise, double p, double floor, double floor_low, double deepest,
-                size_t max_panels, pe_law **out);
+int pe_law_step(double noise, double p, double floor, double floor_low, double deepest, size_t max_panels,
+                pe_law **out);
 int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law **out);
 void pe_law_free(pe_law *a);
 size_t pe_law_panels(const pe_law *a);
@@ -267,8 +265,8 @@ size_t pe_law_bytes(const pe_law *a); /* memory of a law */
 
 /* Rows as pe_pair_at and pe_pair_solve give them; all functionals at once.  Errors are estimates. */
 void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double *rows);
-void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n,
-                  const double *log_target, double *rows);
+void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n, const double *log_target,
+                  double *rows);
 
 /* A loss as a function of a standard normal variate x: cubics on cells of equal width from `low` on,
  * in q = (x - low) per_width, held beyond the ends.  `last` is the largest q taken, below the number
@@ -292,8 +290,8 @@ void pe_threefry(uint64_t k0, uint64_t k1, uint64_t c0, uint64_t c1, uint64_t *o
  * Method          standard normal variates of Box and Muller from Threefry with key (seed, table) and
  *                 counter (sample, pair of steps): the same numbers for any split into calls
  */
-void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables,
-                      const pe_loss_table *table, double *out);
+void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables, const pe_loss_table *table,
+                      double *out);
 /* ---- lattice engine: lattice.c -----------------------------------------------------------------
  *
  * Logs of the N(shift, 1)-masses below z[0], between successive z[i], and above z[n-1] (n + 1 values).
@@ -325,8 +323,8 @@ typedef struct {
 } pe_lattice;
 void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
                       const double *log_b, const double *log_ratio, const double *error,
-                      const double *ratio_error, const double *shift, double *spread, double *a,
-                      double *b, double *lost);
+                      const double *ratio_error, const double *shift, double *spread, double *a, double *b,
+                      double *lost);
 
 /* z[j]^steps, n complex numbers as pairs, times other[j] where other is not NULL, in place.
  *
@@ -336,8 +334,8 @@ void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const doub
  *
  * Domain          steps an integer from 1 to 2^53, |z[j]| <= 1 + error
  */
-void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other,
-                       double *bound, double *slack);
+void pe_spectrum_power(size_t n, double *z, double steps, double error, const double *other, double *bound,
+                       double *slack);
 
 /* Powers of the transform of a step of few losses, to more digits than those of `pe_spectrum_power`.
  *
@@ -350,8 +348,8 @@ void pe_spectrum_power(size_t n, double *z, double steps, double error, const do
  */
 #define PE_MOST_SPARSE 48
 void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *place, const double *y,
-                     double excess, double missing, double steps, int64_t turned, int bits,
-                     double *tables, const double *other, double *z, double *bound, double *slack);
+                     double excess, double missing, double steps, int64_t turned, int bits, double *tables,
+                     const double *other, double *z, double *bound, double *slack);
 
 /* z_j = sum of y_k (e^{-2 pi i j (k - centre)/points} - 1) for j < count, y >= 0 of sum about 1; the sum of
  * y_k |k - centre| is at most the value returned, d.
@@ -388,8 +386,7 @@ void pe_exponential_sums(size_t n, const double *y, double centre, double rate, 
 void pe_discounted_sums(size_t n, const double *y, double log_q, double *sums);
 
 /* The same with q e^-h in below, and the sums of y_k q^(j-k) (1 - e^{-h (j-k)}) in profile. */
-void pe_profile_sums(size_t n, const double *y, double log_q, double h, double *below,
-                     double *profile);
+void pe_profile_sums(size_t n, const double *y, double log_q, double h, double *below, double *profile);
 
 /* Noncentral chi-squared distribution with df degrees of freedom and noncentrality nc.
  *
@@ -419,7 +416,7 @@ enum pe_ncx2_function {
 
 double pe_ncx2(int what, double x, double df, double nc);
 size_t pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const char *df, ptrdiff_t sd,
-                     const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so);
+                       const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so);
 
 /* Quantiles of the noncentral chi-squared distribution.
  *
@@ -431,8 +428,8 @@ size_t pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const ch
  * Observed error  1.5 units of u/2 + 2^-52 max(1, |log p|)/(x f/p), u = 2^-52
  * Source          docs/special/ncx2.md
  */
-size_t pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const char *df,
-                              ptrdiff_t sd, const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so);
+size_t pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp, const char *df, ptrdiff_t sd,
+                                const char *nc, ptrdiff_t sl, char *out, ptrdiff_t so);
 
 /* Marcum's Q function.
  *
@@ -443,8 +440,8 @@ size_t pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp,
  * Observed error  3.1 units of 2^-52
  * Source          docs/special/marcum.md
  */
-size_t pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
-                       ptrdiff_t sa, const char *b, ptrdiff_t sb, char *out, ptrdiff_t so);
+size_t pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a, ptrdiff_t sa,
+                         const char *b, ptrdiff_t sb, char *out, ptrdiff_t so);
 
 /* The b at which Q (bit 0 of `what` set) or 1 - Q equals p; bit 1: p is given by its logarithm.
  *
@@ -452,7 +449,7 @@ size_t pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, co
  * Observed error  1.5 units of u/2 + 2^-52 max(1, |log p|)/(b f/p)
  */
 size_t pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_t sm, const char *a,
-                               ptrdiff_t sa, const char *p, ptrdiff_t sp, char *out, ptrdiff_t so);
+                                 ptrdiff_t sa, const char *p, ptrdiff_t sp, char *out, ptrdiff_t so);
 
 /* Trade-off function of one noisy gradient step.
  *
@@ -463,9 +460,9 @@ size_t pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_
  * Observed error  log beta: 2.5 units of 2^-52 relative
  * Source          docs/special/compositions.md
  */
-size_t pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp,
-                             const char *df, ptrdiff_t sd, const char *n, ptrdiff_t sn,
-                             const char *k, ptrdiff_t sk, char *out, ptrdiff_t so);
+size_t pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdiff_t sp, const char *df,
+                               ptrdiff_t sd, const char *n, ptrdiff_t sn, const char *k, ptrdiff_t sk,
+                               char *out, ptrdiff_t so);
 
 /* Trade-off function of the relaxed threat model and its inverse.
  *
@@ -475,8 +472,7 @@ size_t pe_one_step_sgd_strided(int what, size_t count, const char *alpha, ptrdif
  * Observed error  log j: 2.9 units of 2^-52 relative
  * Source          docs/special/compositions.md
  */
-size_t pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t sp,
-                        const char *df, ptrdiff_t sd, const char *mu, ptrdiff_t sm, char *out,
-                        ptrdiff_t so);
+size_t pe_relaxed_strided(int what, int inverse, size_t count, const char *p, ptrdiff_t sp, const char *df,
+                          ptrdiff_t sd, const char *mu, ptrdiff_t sm, char *out, ptrdiff_t so);
 
 #endif

@@ -11,33 +11,50 @@
 
 enum { BLOCK = 128 }; /* samples side by side */
 
-PE_INLINE uint64_t rotated(uint64_t x, int by) { return (x << by) | (x >> (64 - by)); }
+PE_INLINE uint64_t rotated(uint64_t x, int by) {
+    return (x << by) | (x >> (64 - by));
+}
 
-#define ROUND(by)            \
-    do {                     \
-        a += b;              \
-        b = rotated(b, by);  \
-        b ^= a;              \
+#define ROUND(by)                                                                                            \
+    do {                                                                                                     \
+        a += b;                                                                                              \
+        b = rotated(b, by);                                                                                  \
+        b ^= a;                                                                                              \
     } while (0)
 
-#define INJECT(first, second, number) \
-    do {                              \
-        a += (first);                 \
-        b += (second) + (number);     \
+#define INJECT(first, second, number)                                                                        \
+    do {                                                                                                     \
+        a += (first);                                                                                        \
+        b += (second) + (number);                                                                            \
     } while (0)
 
 PE_INLINE void threefry(uint64_t k0, uint64_t k1, uint64_t a, uint64_t b, uint64_t *x, uint64_t *y) {
     uint64_t k2 = UINT64_C(0x1BD11BDAA9FC1A22) ^ k0 ^ k1;
     INJECT(k0, k1, 0);
-    ROUND(16); ROUND(42); ROUND(12); ROUND(31);
+    ROUND(16);
+    ROUND(42);
+    ROUND(12);
+    ROUND(31);
     INJECT(k1, k2, 1);
-    ROUND(16); ROUND(32); ROUND(24); ROUND(21);
+    ROUND(16);
+    ROUND(32);
+    ROUND(24);
+    ROUND(21);
     INJECT(k2, k0, 2);
-    ROUND(16); ROUND(42); ROUND(12); ROUND(31);
+    ROUND(16);
+    ROUND(42);
+    ROUND(12);
+    ROUND(31);
     INJECT(k0, k1, 3);
-    ROUND(16); ROUND(32); ROUND(24); ROUND(21);
+    ROUND(16);
+    ROUND(32);
+    ROUND(24);
+    ROUND(21);
     INJECT(k1, k2, 4);
-    ROUND(16); ROUND(42); ROUND(12); ROUND(31);
+    ROUND(16);
+    ROUND(42);
+    ROUND(12);
+    ROUND(31);
     INJECT(k2, k0, 5);
     *x = a;
     *y = b;
@@ -84,8 +101,8 @@ PE_CLONES static void sample_pair(uint64_t seed, uint64_t stream, uint64_t first
     }
 }
 
-void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables,
-                      const pe_loss_table *table, double *out) {
+void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables, const pe_loss_table *table,
+                      double *out) {
     double sum[BLOCK];
     for (size_t start = 0; start < n; start += BLOCK) {
         for (size_t i = 0; i < BLOCK; i++) sum[i] = 0.0;

@@ -39,8 +39,7 @@ enum { PE_SHIFTED_RUN = 16 };
 
 /* R(t) - 1, R = M(q + it)/M(q), at t = (first + k) ht, k < PE_SHIFTED_RUN, with bounds of the
  * absolute errors. */
-void pe_shifted_values(const pe_shifted *s, size_t first, double ht, double *re, double *im,
-                       double *error);
+void pe_shifted_values(const pe_shifted *s, size_t first, double ht, double *re, double *im, double *error);
 
 /* Upper bounds of |R| for all arguments >= t, and of the integral of a bound of |R| beyond t; sums on the
  * line miss e^-digits; slope is that of the loss in z where the search for a line starts. */

@@ -21,7 +21,7 @@
 #define PE_SANITIZED 1
 #endif
 
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) && \
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) &&                     \
     defined(__linux__) && defined(__GLIBC__) && !defined(PE_SANITIZED)
 #define PE_HAS_CLONES 1
 #endif

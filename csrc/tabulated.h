@@ -53,8 +53,7 @@ PE_INLINE size_t pe_piece_of(const pe_log_density *f, double x, size_t i) {
     return i;
 }
 
-PE_INLINE void pe_log_density_lanes(const pe_log_density *f, const double *x, size_t *hint,
-                                    double *out) {
+PE_INLINE void pe_log_density_lanes(const pe_log_density *f, const double *x, size_t *hint, double *out) {
     size_t one = pe_piece_of(f, x[0], *hint), two = pe_piece_of(f, x[PE_BLOCK - 1], one);
     double lowest = f->edge[0], highest = f->edge[f->n];
     *hint = two;

@@ -23,8 +23,7 @@ double pe_tilted_log_growth_below(const pe_tilted *t, double power, double theta
 
 /* log of a bound of the integral over x in [low, high] of phi(x) e^{-k s} |R(x + i b)|^power for
  * mu |b| <= theta, s = mu x - mu^2/2 */
-double pe_tilted_integral(const pe_tilted *t, double power, int k, double theta, double low,
-                          double high);
+double pe_tilted_integral(const pe_tilted *t, double power, int k, double theta, double low, double high);
 
 /* The same from -infinity, not as a log but in units of e^unit; low is where little is left */
 double pe_tilted_below(const pe_tilted *t, double power, int k, double theta, double low, double high,
@@ -39,7 +38,7 @@ double pe_tilted_beyond(const pe_tilted *t, double power, double x, int above);
 /* Where phi R^q is summed. */
 typedef struct {
     double low, high; /* outside it is below e^-need of the whole */
-    double end;       /* infinite where all above `high` is small, else the law has to end there */
+    double end; /* infinite where all above `high` is small, else the law has to end there */
     double log_total; /* estimate of the log of the integral */
 } pe_window;
 

@@ -43,8 +43,8 @@ typedef struct {
 } strip;
 
 /* Range of z in which the group's terms matter, from the coarse grid; 0 where there is none. */
-static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted,
-                        size_t *from, size_t *to, strip *st) {
+static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted, size_t *from,
+                        size_t *to, strip *st) {
     const pe_nodes *s = &g->part;
     double small = 1e-19 / g->n, scale = exp(-fmax(log_m, 0.0));
     size_t lo = s->m, hi = 0, end = s->m - 1;
@@ -81,16 +81,15 @@ static void move_sampled(strip *st, const pe_group *g, const pe_nodes *s, double
         double re = rest + u * co, im = u * si;
         double x = (s->z0 + (double)j * s->h - g->taper_z) / g->taper_s;
         moved[k] = s->logw[j] + lambda * s->l[j] - log_m;
-        if (power != 0.0)
-            moved[k] += 0.5 * power * log((re * re + im * im) / (ratio * ratio));
+        if (power != 0.0) moved[k] += 0.5 * power * log((re * re + im * im) / (ratio * ratio));
         if (x > -INFINITY) moved[k] += taper_growth(x, a / g->taper_s);
         angle[k] = atan2(im, re);
     }
 }
 
 /* The same of a pair of mixtures. */
-static void move_mixtures(strip *st, const pe_group *g, const pe_nodes *s, double lambda,
-                          double log_m, size_t from, int i) {
+static void move_mixtures(strip *st, const pe_group *g, const pe_nodes *s, double lambda, double log_m,
+                          size_t from, int i) {
     double a = st->a[i], *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
     for (size_t k = 0; k < st->count; k++) {
         size_t j = from + k;
@@ -100,8 +99,7 @@ static void move_mixtures(strip *st, const pe_group *g, const pe_nodes *s, doubl
         moved[k] += lambda * at.log_b + (1.0 - lambda) * at.log_a;
         const double far[2] = {z - g->taper_z, g->taper_low - z};
         for (int end = 0; end < 2; end++)
-            if (far[end] > -INFINITY)
-                moved[k] += taper_growth(far[end] / g->taper_s, a / g->taper_s);
+            if (far[end] > -INFINITY) moved[k] += taper_growth(far[end] / g->taper_s, a / g->taper_s);
         angle[k] = fabs(at.angle);
     }
 }
@@ -159,8 +157,7 @@ PE_CLONES static double strip_sum(const double *moved, const double *angle, size
                                   double shift) {
     double sum[PE_LANES] = {0};
     for (size_t k = 0; k < m; k += PE_LANES)
-        for (int u = 0; u < PE_LANES; u++)
-            sum[u] += pe_vexp(moved[k + u] + t * angle[k + u] - shift);
+        for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(moved[k + u] + t * angle[k + u] - shift);
     return pe_lane_sum(sum);
 }
 
@@ -197,8 +194,7 @@ static double strip_spacing(const strip *st, double n, double t_top) {
 
 /* Windows of a leading group and of its alternatives for |t| <= t_top, and their nodes in all; false
  * where these are too many. */
-static int strip_windows(const pe_group *g, const strip *st, double t_top, pe_span *windows,
-                         double *count) {
+static int strip_windows(const pe_group *g, const strip *st, double t_top, pe_span *windows, double *count) {
     *count = 0.0;
     for (size_t i = 0; i < g->alternatives; i++) {
         pe_span *w = &windows[i];
@@ -219,8 +215,8 @@ static int strip_windows(const pe_group *g, const strip *st, double t_top, pe_sp
 }
 
 /* Sums of w_j (cos t l_j - 1) and w_j (sin t l_j - t l_j), with small error relative to themselves. */
-PE_CLONES static void oscillating_sums(const double *l, const double *w, size_t m, double t,
-                                       double *re, double *im) {
+PE_CLONES static void oscillating_sums(const double *l, const double *w, size_t m, double t, double *re,
+                                       double *im) {
     double c[PE_LANES] = {0}, s[PE_LANES] = {0};
     for (size_t j = 0; j < m; j += PE_LANES)
         for (int u = 0; u < PE_LANES; u++) {
@@ -237,8 +233,8 @@ enum { RUN = 16 }; /* values of t between two anchors of a rotation */
 
 /* Sums of w_j cos t l_j and w_j sin t l_j at t = start + k ht, k < RUN, by rotation: faster, with an
  * error small only beside the sum of the w_j. */
-PE_CLONES static void rotating_sums(const double *l, const double *w, size_t m, double start,
-                                    double ht, double *re, double *im) {
+PE_CLONES static void rotating_sums(const double *l, const double *w, size_t m, double start, double ht,
+                                    double *re, double *im) {
     double c[RUN][PE_LANES] = {{0}}, s[RUN][PE_LANES] = {{0}};
     for (size_t j = 0; j < m; j += PE_LANES) {
         for (int u = 0; u < PE_LANES; u++) {
@@ -316,9 +312,9 @@ static void add_power(double n, double a, double b, double mean, double *e_re, d
 
 /* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group for t_k = k ht,
  * first <= k < last; the factor R of a single step goes into the product in singles instead. */
-static int group_exponents(const pe_group *g, double lambda, const strip *st, double ht,
-                           size_t first, size_t last, int decayed,
-                           double *e_re, double *e_im, double *singles, double *budget) {
+static int group_exponents(const pe_group *g, double lambda, const strip *st, double ht, size_t first,
+                           size_t last, int decayed, double *e_re, double *e_im, double *singles,
+                           double *budget) {
     pe_span windows[PE_ALTERNATIVES];
     double count;
     int rotate = decayed || g->n < FEW_STEPS;
@@ -418,8 +414,8 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, strip *strips) {
 }
 
 /* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
-static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *strips,
-                            double **e_re, double **e_im) {
+static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *strips, double **e_re,
+                            double **e_im) {
     double budget = ladder->cost_limit, v = ladder->gaussian_variance, steps = 0.0;
     for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives)
         steps += ladder->groups[i].n;
@@ -447,8 +443,8 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *s
         for (size_t i = done - done / 3; i < done; i++) top = fmax(top, re[i]);
         int decayed = steps * exp(top) < 1.0, status = PE_OK;
         for (size_t i = 0; i < ladder->n_groups && !status; i += ladder->groups[i].alternatives)
-            status = group_exponents(&ladder->groups[i], ln->lambda, &strips[i], ln->ht, done, cap,
-                                     decayed, re, im, singles, &budget);
+            status = group_exponents(&ladder->groups[i], ln->lambda, &strips[i], ln->ht, done, cap, decayed,
+                                     re, im, singles, &budget);
         for (size_t i = done; i < cap && !status; i++)
             add_power(1.0, singles[2 * i] - 1.0, singles[2 * i + 1], 0.0, &re[i], &im[i]);
         free(singles);
@@ -547,12 +543,10 @@ static void set_pair(pe_row *row, int natural, int other, double log_value, doub
     row->log_value[other] = rest > 0.0 ? log(rest) : -INFINITY;
     if (log_value < -0.5) row->log_value[other] = log1p(-exp(log_value));
     row->error[other] = INFINITY;
-    if (rest > 0.0 && error < INFINITY)
-        row->error[other] = error * exp(log_value) / rest + DBL_EPSILON;
+    if (rest > 0.0 && error < INFINITY) row->error[other] = error * exp(log_value) / rest + DBL_EPSILON;
 }
 
-static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, const double *s,
-                         pe_row *row) {
+static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, const double *s, pe_row *row) {
     double error[4], l = ln->lambda, base = ln->k0 - l * c;
     double tail_alias = 0.0, profile_alias = 0.0, last_t = ln->ht * (double)ln->nt;
     for (int side = 0; side < 2; side++) {
@@ -585,10 +579,8 @@ static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, c
         error[3] += exp(both || rev ? cut - log_h : cut);
     }
     row->density_log = base + log(fabs(s[0]));
-    set_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_a,
-             error[1]);
-    set_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_b,
-             error[2]);
+    set_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_a, error[1]);
+    set_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_b, error[2]);
     row->log_value[PE_PROFILE] = log_h;
     row->error[PE_PROFILE] = error[3];
     if (l > 1.0) { /* the sum is E max(0, e^{S-c} - 1) = e^{-c} - 1 + E max(0, 1 - e^{S-c}) */
@@ -602,8 +594,7 @@ static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, c
     }
 }
 
-void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c,
-                      pe_row *rows) {
+void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c, pe_row *rows) {
     double padded[PE_LANES], sum[4][PE_LANES];
     for (size_t u = 0; u < PE_LANES; u++) padded[u] = u < n ? c[u] : c[0];
     pe_line_sums(ln, padded, sum);
@@ -616,10 +607,15 @@ void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, cons
 double pe_row_slope(const pe_row *row, int functional, double c) {
     double v = row->log_value[functional];
     switch (functional) {
-    case PE_A_ABOVE: return -exp(row->density_log - v);
-    case PE_A_BELOW: return exp(row->density_log - v);
-    case PE_B_ABOVE: return -exp(row->density_log + c - v);
-    case PE_B_BELOW: return exp(row->density_log + c - v);
-    default: return exp(row->log_value[PE_B_BELOW] - c - v);
+    case PE_A_ABOVE:
+        return -exp(row->density_log - v);
+    case PE_A_BELOW:
+        return exp(row->density_log - v);
+    case PE_B_ABOVE:
+        return -exp(row->density_log + c - v);
+    case PE_B_BELOW:
+        return exp(row->density_log + c - v);
+    default:
+        return exp(row->log_value[PE_B_BELOW] - c - v);
     }
 }

@@ -57,8 +57,7 @@ static inline void pe_vcosm1_sinmx(double b, double *cm1, double *smx) {
     double kd = b * 0x1.45f306dc9c883p-1 + shift;
     uint64_t k = pe_double_to_bits(kd);
     kd -= shift;
-    double y = ((b - kd * 0x1.921fb54400000p+0) - kd * 0x1.0b4611a600000p-34)
-               - kd * 0x1.3198a2e037073p-69;
+    double y = ((b - kd * 0x1.921fb54400000p+0) - kd * 0x1.0b4611a600000p-34) - kd * 0x1.3198a2e037073p-69;
     double z = y * y;
     double s = -1.0 / 1307674368000.0;
     s = s * z + 1.0 / 6227020800.0;

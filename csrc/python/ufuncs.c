@@ -26,10 +26,9 @@ typedef struct {
 } task;
 
 #define THREE_ARGUMENTS args[0], steps[0], args[1], steps[1], args[2], steps[2], args[3], steps[3]
-#define KERNEL(name, call)                                                          \
-    static void name(char **args, const npy_intp *steps, size_t n, const selector *s) \
-    {                                                                               \
-        call;                                                                       \
+#define KERNEL(name, call)                                                                                   \
+    static void name(char **args, const npy_intp *steps, size_t n, const selector *s) {                      \
+        call;                                                                                                \
     }
 
 KERNEL(run_ncx2, pe_ncx2_strided(s->what, n, THREE_ARGUMENTS))
@@ -41,9 +40,7 @@ KERNEL(run_sgd, pe_one_step_sgd_strided(s->what, n, THREE_ARGUMENTS, args[4], st
 
 /* Vector code raises flags in lanes that are thrown away; NaN and infinity in the results speak for
    themselves, so no warning is due. */
-static void
-loop(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data)
-{
+static void loop(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) {
     const task *t = data;
     t->run(args, steps, (size_t)dimensions[0], &t->select);
     feclearexcept(FE_ALL_EXCEPT);
@@ -53,9 +50,7 @@ loop(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data)
    else is left to the ufunc. */
 static vectorcallfunc ufunc_call;
 
-static PyObject *
-call_scalars(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
-{
+static PyObject *call_scalars(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     const PyUFuncObject *ufunc = (PyUFuncObject *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf);
     static const npy_intp steps[5]; /* zeros */
@@ -63,8 +58,7 @@ call_scalars(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *nam
     char *at[5];
     PyObject *result;
 
-    if (names != NULL || count != ufunc->nin)
-        return ufunc_call(self, args, nargsf, names);
+    if (names != NULL || count != ufunc->nin) return ufunc_call(self, args, nargsf, names);
     for (Py_ssize_t i = 0; i < count; i++) {
         if (PyFloat_CheckExact(args[i])) {
             value[i] = PyFloat_AS_DOUBLE(args[i]);
@@ -85,8 +79,7 @@ call_scalars(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *nam
     const task *t = ufunc->data[0];
     t->run(at, steps, 1, &t->select);
     result = PyArrayScalar_New(Double);
-    if (result != NULL)
-        PyArrayScalar_ASSIGN(result, Double, value[count]);
+    if (result != NULL) PyArrayScalar_ASSIGN(result, Double, value[count]);
     return result;
 }
 
@@ -99,97 +92,144 @@ typedef struct {
     const char *doc;
 } entry;
 
-#define X_DF_NC                                                                              \
-    "\n\nParameters\n----------\nx : array_like\n    Point, any real number.\n"                \
-    "df : array_like\n    Degrees of freedom, 0 < df < inf; accuracy is shown for df >= 1/2.\n"  \
+#define X_DF_NC                                                                                              \
+    "\n\nParameters\n----------\nx : array_like\n    Point, any real number.\n"                              \
+    "df : array_like\n    Degrees of freedom, 0 < df < inf; accuracy is shown for df >= 1/2.\n"              \
     "nc : array_like\n    Noncentrality, 0 <= nc < inf; 0 is the central distribution.\n"
-#define P_DF_NC(line)                                                                        \
-    "\n\nParameters\n----------\n" line                                                        \
-    "df : array_like\n    Degrees of freedom, 0 < df < inf.\n"                                  \
+#define P_DF_NC(line)                                                                                        \
+    "\n\nParameters\n----------\n" line "df : array_like\n    Degrees of freedom, 0 < df < inf.\n"           \
     "nc : array_like\n    Noncentrality, 0 <= nc < inf.\n"
-#define ORDER_A_B                                                                            \
-    "\n\nParameters\n----------\norder : array_like\n    Order, 0 < order < inf, need not be an " \
+#define ORDER_A_B                                                                                            \
+    "\n\nParameters\n----------\norder : array_like\n    Order, 0 < order < inf, need not be an "            \
     "integer.\na : array_like\n    0 <= a < inf.\nb : array_like\n    b >= 0.\n"
-#define ORDER_A_P(line)                                                                      \
-    "\n\nParameters\n----------\norder : array_like\n    Order, 0 < order < inf.\n"              \
+#define ORDER_A_P(line)                                                                                      \
+    "\n\nParameters\n----------\norder : array_like\n    Order, 0 < order < inf.\n"                          \
     "a : array_like\n    0 <= a < inf.\n" line
 #define PROBABILITY "p : array_like\n    Probability in [0, 1].\n"
 #define LOG_PROBABILITY "log_p : array_like\n    Logarithm of a probability, log_p <= 0.\n"
-#define SGD                                                                                  \
-    "\n\nThe test statistic of a member has the law of one noisy gradient step with n terms and " \
-    "squared\nnorm ratio k: beta(alpha) = 1 - F_{(n-1) k}(n/(n-1) F^{-1}_{n k}(alpha)) with df "   \
-    "degrees of freedom.\n\nParameters\n----------\nalpha : array_like\n    Type-I error in "      \
-    "[0, 1].\ndf : array_like\n    Degrees of freedom, 0 < df.\nn : array_like\n    Number of "    \
+#define SGD                                                                                                  \
+    "\n\nThe test statistic of a member has the law of one noisy gradient step with n terms and "            \
+    "squared\nnorm ratio k: beta(alpha) = 1 - F_{(n-1) k}(n/(n-1) F^{-1}_{n k}(alpha)) with df "             \
+    "degrees of freedom.\n\nParameters\n----------\nalpha : array_like\n    Type-I error in "                \
+    "[0, 1].\ndf : array_like\n    Degrees of freedom, 0 < df.\nn : array_like\n    Number of "              \
     "terms, n > 1.\nk : array_like\n    k >= 0.\n"
-#define RELAXED(first)                                                                       \
-    "\n\nParameters\n----------\n" first " : array_like\n    Probability in [0, 1].\n"           \
-    "df : array_like\n    Degrees of freedom, 0 < df.\nmu : array_like\n    Length of the "        \
+#define RELAXED(first)                                                                                       \
+    "\n\nParameters\n----------\n" first " : array_like\n    Probability in [0, 1].\n"                       \
+    "df : array_like\n    Degrees of freedom, 0 < df.\nmu : array_like\n    Length of the "                  \
     "shift, mu >= 0.\n"
 #define RETURNS(line) "\nReturns\n-------\nfloat64 or ndarray\n    " line "\n"
 #define FEW "Rounded to a few units in the last place; NaN outside the domain."
 
 static entry TABLE[] = {
-    {"ncx2_cdf", 3, {run_ncx2, {PE_NCX2_CDF, 0}},
+    {"ncx2_cdf",
+     3,
+     {run_ncx2, {PE_NCX2_CDF, 0}},
      "Distribution function of the noncentral chi-squared distribution." X_DF_NC RETURNS(FEW)},
-    {"ncx2_sf", 3, {run_ncx2, {PE_NCX2_SF, 0}},
+    {"ncx2_sf",
+     3,
+     {run_ncx2, {PE_NCX2_SF, 0}},
      "Survival function of the noncentral chi-squared distribution." X_DF_NC RETURNS(FEW)},
-    {"ncx2_logcdf", 3, {run_ncx2, {PE_NCX2_LOGCDF, 0}},
+    {"ncx2_logcdf",
+     3,
+     {run_ncx2, {PE_NCX2_LOGCDF, 0}},
      "Logarithm of the noncentral chi-squared distribution function." X_DF_NC RETURNS(FEW)},
-    {"ncx2_logsf", 3, {run_ncx2, {PE_NCX2_LOGSF, 0}},
+    {"ncx2_logsf",
+     3,
+     {run_ncx2, {PE_NCX2_LOGSF, 0}},
      "Logarithm of the noncentral chi-squared survival function." X_DF_NC RETURNS(FEW)},
-    {"ncx2_pdf", 3, {run_ncx2, {PE_NCX2_PDF, 0}},
+    {"ncx2_pdf",
+     3,
+     {run_ncx2, {PE_NCX2_PDF, 0}},
      "Density of the noncentral chi-squared distribution." X_DF_NC RETURNS(FEW)},
-    {"ncx2_logpdf", 3, {run_ncx2, {PE_NCX2_LOGPDF, 0}},
+    {"ncx2_logpdf",
+     3,
+     {run_ncx2, {PE_NCX2_LOGPDF, 0}},
      "Logarithm of the noncentral chi-squared density." X_DF_NC RETURNS(FEW)},
-    {"ncx2_ppf", 3, {run_quantile, {0, 0}},
-     "Quantile of the noncentral chi-squared distribution: cdf(x) = p." P_DF_NC(PROBABILITY)
-         RETURNS(FEW)},
-    {"ncx2_isf", 3, {run_quantile, {1, 0}},
+    {"ncx2_ppf",
+     3,
+     {run_quantile, {0, 0}},
+     "Quantile of the noncentral chi-squared distribution: cdf(x) = p." P_DF_NC(PROBABILITY) RETURNS(FEW)},
+    {"ncx2_isf",
+     3,
+     {run_quantile, {1, 0}},
      "Upper quantile of the noncentral chi-squared distribution: sf(x) = p." P_DF_NC(PROBABILITY)
          RETURNS(FEW)},
-    {"ncx2_ppf_exp", 3, {run_quantile, {2, 0}},
+    {"ncx2_ppf_exp",
+     3,
+     {run_quantile, {2, 0}},
      "Quantile from the logarithm of a probability: logcdf(x) = log_p." P_DF_NC(LOG_PROBABILITY)
          RETURNS(FEW)},
-    {"ncx2_isf_exp", 3, {run_quantile, {3, 0}},
-     "Upper quantile from the logarithm of a probability: logsf(x) = log_p."
-         P_DF_NC(LOG_PROBABILITY) RETURNS(FEW)},
-    {"marcum_q", 3, {run_marcum, {PE_NCX2_SF, 0}},
+    {"ncx2_isf_exp",
+     3,
+     {run_quantile, {3, 0}},
+     "Upper quantile from the logarithm of a probability: logsf(x) = log_p." P_DF_NC(LOG_PROBABILITY)
+         RETURNS(FEW)},
+    {"marcum_q",
+     3,
+     {run_marcum, {PE_NCX2_SF, 0}},
      "Marcum's Q function Q_order(a, b)." ORDER_A_B RETURNS(FEW)},
-    {"marcum_p", 3, {run_marcum, {PE_NCX2_CDF, 0}},
+    {"marcum_p",
+     3,
+     {run_marcum, {PE_NCX2_CDF, 0}},
      "Complement 1 - Q_order(a, b) of Marcum's Q function." ORDER_A_B RETURNS(FEW)},
-    {"log_marcum_q", 3, {run_marcum, {PE_NCX2_LOGSF, 0}},
+    {"log_marcum_q",
+     3,
+     {run_marcum, {PE_NCX2_LOGSF, 0}},
      "Logarithm of Marcum's Q function." ORDER_A_B RETURNS(FEW)},
-    {"log_marcum_p", 3, {run_marcum, {PE_NCX2_LOGCDF, 0}},
+    {"log_marcum_p",
+     3,
+     {run_marcum, {PE_NCX2_LOGCDF, 0}},
      "Logarithm of the complement of Marcum's Q function." ORDER_A_B RETURNS(FEW)},
-    {"marcum_q_inv", 3, {run_marcum_inverse, {1, 0}},
+    {"marcum_q_inv",
+     3,
+     {run_marcum_inverse, {1, 0}},
      "The b with Q_order(a, b) = p." ORDER_A_P(PROBABILITY) RETURNS(FEW)},
-    {"marcum_p_inv", 3, {run_marcum_inverse, {0, 0}},
+    {"marcum_p_inv",
+     3,
+     {run_marcum_inverse, {0, 0}},
      "The b with 1 - Q_order(a, b) = p." ORDER_A_P(PROBABILITY) RETURNS(FEW)},
-    {"marcum_q_inv_exp", 3, {run_marcum_inverse, {3, 0}},
+    {"marcum_q_inv_exp",
+     3,
+     {run_marcum_inverse, {3, 0}},
      "The b with log Q_order(a, b) = log_p." ORDER_A_P(LOG_PROBABILITY) RETURNS(FEW)},
-    {"marcum_p_inv_exp", 3, {run_marcum_inverse, {2, 0}},
+    {"marcum_p_inv_exp",
+     3,
+     {run_marcum_inverse, {2, 0}},
      "The b with log(1 - Q_order(a, b)) = log_p." ORDER_A_P(LOG_PROBABILITY) RETURNS(FEW)},
-    {"one_step_sgd_beta", 4, {run_sgd, {PE_NCX2_SF, 0}},
+    {"one_step_sgd_beta",
+     4,
+     {run_sgd, {PE_NCX2_SF, 0}},
      "Trade-off function of one noisy gradient step against a membership test." SGD RETURNS(FEW)},
-    {"one_step_sgd_power", 4, {run_sgd, {PE_NCX2_CDF, 0}},
-     "1 - beta(alpha), the power of the membership test on one noisy gradient step." SGD
-         RETURNS(FEW)},
-    {"log_one_step_sgd_beta", 4, {run_sgd, {PE_NCX2_LOGSF, 0}},
+    {"one_step_sgd_power",
+     4,
+     {run_sgd, {PE_NCX2_CDF, 0}},
+     "1 - beta(alpha), the power of the membership test on one noisy gradient step." SGD RETURNS(FEW)},
+    {"log_one_step_sgd_beta",
+     4,
+     {run_sgd, {PE_NCX2_LOGSF, 0}},
      "log beta(alpha) of one noisy gradient step." SGD RETURNS(FEW)},
-    {"log_one_step_sgd_power", 4, {run_sgd, {PE_NCX2_LOGCDF, 0}},
+    {"log_one_step_sgd_power",
+     4,
+     {run_sgd, {PE_NCX2_LOGCDF, 0}},
      "log(1 - beta(alpha)) of one noisy gradient step." SGD RETURNS(FEW)},
-    {"relaxed_beta", 3, {run_relaxed, {0, 0}},
-     "Trade-off function j of the relaxed threat model, F_{df, mu^2}(SF^{-1}_{df, 0}(alpha))."
-         RELAXED("alpha") RETURNS(FEW)},
-    {"log_relaxed_beta", 3, {run_relaxed, {2, 0}},
-     "Logarithm of the trade-off function of the relaxed threat model." RELAXED("alpha")
-         RETURNS(FEW)},
-    {"relaxed_alpha", 3, {run_relaxed, {0, 1}},
-     "Inverse trade-off function of the relaxed threat model, SF_{df, 0}(F^{-1}_{df, mu^2}(beta))."
-         RELAXED("beta") RETURNS(FEW)},
-    {"log_relaxed_alpha", 3, {run_relaxed, {2, 1}},
-     "Logarithm of the inverse trade-off function of the relaxed threat model." RELAXED("beta")
-         RETURNS(FEW)},
+    {"relaxed_beta",
+     3,
+     {run_relaxed, {0, 0}},
+     "Trade-off function j of the relaxed threat model, F_{df, mu^2}(SF^{-1}_{df, 0}(alpha))." RELAXED(
+         "alpha") RETURNS(FEW)},
+    {"log_relaxed_beta",
+     3,
+     {run_relaxed, {2, 0}},
+     "Logarithm of the trade-off function of the relaxed threat model." RELAXED("alpha") RETURNS(FEW)},
+    {"relaxed_alpha",
+     3,
+     {run_relaxed, {0, 1}},
+     "Inverse trade-off function of the relaxed threat model, SF_{df, 0}(F^{-1}_{df, mu^2}(beta))." RELAXED(
+         "beta") RETURNS(FEW)},
+    {"log_relaxed_alpha",
+     3,
+     {run_relaxed, {2, 1}},
+     "Logarithm of the inverse trade-off function of the relaxed threat model." RELAXED("beta") RETURNS(FEW)},
 };
 
 #define COUNT (sizeof TABLE / sizeof *TABLE)
@@ -205,23 +245,20 @@ static struct PyModuleDef MODULE = {
     .m_size = -1,
 };
 
-PyMODINIT_FUNC
-PyInit__ufuncs(void)
-{
+PyMODINIT_FUNC PyInit__ufuncs(void) {
     PyObject *module;
 
     import_array();
     import_umath();
     module = PyModule_Create(&MODULE);
-    if (module == NULL)
-        return NULL;
+    if (module == NULL) return NULL;
     for (size_t i = 0; i < COUNT; i++) {
         entry *e = TABLE + i;
         PyObject *ufunc;
         LOOPS[i] = loop;
         DATA[i] = &e->job;
-        ufunc = PyUFunc_FromFuncAndData(LOOPS + i, DATA + i, (char *)DOUBLES, 1, e->inputs, 1,
-                                        PyUFunc_None, e->name, e->doc, 0);
+        ufunc = PyUFunc_FromFuncAndData(LOOPS + i, DATA + i, (char *)DOUBLES, 1, e->inputs, 1, PyUFunc_None,
+                                        e->name, e->doc, 0);
         if (ufunc == NULL || PyModule_AddObject(module, e->name, ufunc) < 0) {
             Py_XDECREF(ufunc);
             Py_DECREF(module);

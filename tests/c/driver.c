@@ -17,15 +17,12 @@ static const struct {
     scalar_form scalar;
     array_form array;
 } UNARY[] = {
-    {"normal_pdf", pe_normal_pdf, pe_normal_pdf_array},
-    {"ndtr", pe_ndtr, pe_ndtr_array},
-    {"log_ndtr", pe_log_ndtr, pe_log_ndtr_array},
-    {"ndtri", pe_ndtri, pe_ndtri_array},
+    {"normal_pdf", pe_normal_pdf, pe_normal_pdf_array}, {"ndtr", pe_ndtr, pe_ndtr_array},
+    {"log_ndtr", pe_log_ndtr, pe_log_ndtr_array},       {"ndtri", pe_ndtri, pe_ndtri_array},
     {"ndtri_exp", pe_ndtri_exp, pe_ndtri_exp_array},
 };
 
-static int compare(const char *name, scalar_form scalar, array_form array, const double *x, size_t n)
-{
+static int compare(const char *name, scalar_form scalar, array_form array, const double *x, size_t n) {
     int failures = 0;
     double *in = allocate(n), *out = allocate(n);
     memcpy(in, x, n * sizeof(double));
@@ -33,8 +30,8 @@ static int compare(const char *name, scalar_form scalar, array_form array, const
     array(in, in, n); /* in place */
     for (size_t i = 0; i < n; ++i)
         if (differ(out[i], scalar(x[i])) || differ(in[i], out[i])) {
-            fprintf(stderr, "%s(%a): scalar %a, array %a, in place %a\n", name, x[i], scalar(x[i]),
-                    out[i], in[i]);
+            fprintf(stderr, "%s(%a): scalar %a, array %a, in place %a\n", name, x[i], scalar(x[i]), out[i],
+                    in[i]);
             ++failures;
         }
     free(in);
@@ -42,8 +39,7 @@ static int compare(const char *name, scalar_form scalar, array_form array, const
     return failures;
 }
 
-static int run_unary(void)
-{
+static int run_unary(void) {
     int failures = 0;
     /* Doubles at equal steps of their bit pattern: every binade, both signs, infinities, NaNs. */
     enum { COUNT = 60000 };
@@ -70,25 +66,21 @@ static const int SOLVED[] = {PE_A_ABOVE, PE_A_BELOW, PE_PROFILE};
 
 /* Thresholds around the smallest loss, which the caller appends. */
 static const double THRESHOLDS[] = {
-    0.0, -0.0, 1e-300, -1e-300, 1e-8, -1e-8, 1.0, -1.0, 50.0, -50.0, 1e6, -1e6, 1e17, -1e17,
-    DBL_MAX, -DBL_MAX, INFINITY, -INFINITY, NAN,
+    0.0, -0.0, 1e-300, -1e-300, 1e-8,    -1e-8,    1.0,      -1.0,      50.0, -50.0,
+    1e6, -1e6, 1e17,   -1e17,   DBL_MAX, -DBL_MAX, INFINITY, -INFINITY, NAN,
 };
 
 static const double *PRINTED; /* noise, p, steps, reversed of the pair at work */
 
-static int check_rows(const char *name, int functional, size_t n, const double *x,
-                      const double *rows)
-{
+static int check_rows(const char *name, int functional, size_t n, const double *x, const double *rows) {
     int failures = 0;
     for (size_t i = 0; i < n; ++i) {
         const double *row = rows + PE_ROW * i;
         const int wrong = row_is_wrong(row);
-        if (!wrong)
-            continue;
-        fprintf(stderr, "%s(noise %g, p %.17g, steps %g, reversed %g; functional %d, %.17g): rule %d:",
-                name, PRINTED[0], PRINTED[1], PRINTED[2], PRINTED[3], functional, x[i], wrong);
-        for (size_t k = 0; k < PE_ROW; ++k)
-            fprintf(stderr, " %.17g", row[k]);
+        if (!wrong) continue;
+        fprintf(stderr, "%s(noise %g, p %.17g, steps %g, reversed %g; functional %d, %.17g): rule %d:", name,
+                PRINTED[0], PRINTED[1], PRINTED[2], PRINTED[3], functional, x[i], wrong);
+        for (size_t k = 0; k < PE_ROW; ++k) fprintf(stderr, " %.17g", row[k]);
         fprintf(stderr, "\n");
         ++failures;
     }
@@ -96,8 +88,7 @@ static int check_rows(const char *name, int functional, size_t n, const double *
 }
 
 /* The thresholds and the doubles around the smallest loss; returns how many. */
-static size_t make_thresholds(double p, double steps, int reversed, double *x)
-{
+static size_t make_thresholds(double p, double steps, int reversed, double *x) {
     size_t n = LENGTH(THRESHOLDS);
     memcpy(x, THRESHOLDS, sizeof THRESHOLDS);
     if (p < 1.0) {
@@ -113,8 +104,7 @@ static size_t make_thresholds(double p, double steps, int reversed, double *x)
 enum { MOST = LENGTH(THRESHOLDS) + 4 };
 
 /* The bounds of an answer, in the order value, lower, upper, hold its value. */
-static int check_step(const char *name, size_t width, size_t n, const double *x, const double *out)
-{
+static int check_step(const char *name, size_t width, size_t n, const double *x, const double *out) {
     int failures = 0;
     for (size_t i = 0; i < n; ++i) {
         const double *answer = out + width * i;
@@ -127,8 +117,7 @@ static int check_step(const char *name, size_t width, size_t n, const double *x,
     return failures;
 }
 
-static int run_step(void)
-{
+static int run_step(void) {
     static const double LEVELS[] = {1e-300, 1e-30, 1e-6, 0.01, 0.3, 0.5, 0.9, 1.0 - 1e-9};
     static const double EPSILONS[] = {0.0, 1e-12, 1e-3, 0.5, 3.0, 40.0, 700.0};
     int failures = 0;
@@ -161,9 +150,8 @@ static int run_step(void)
 }
 
 /* Every question to one pair; two orders of asking must give the same bits. */
-static int ask_pair(size_t n_kinds, const double *noise, const double *p, const double *steps,
-                    int reversed, double cost_limit)
-{
+static int ask_pair(size_t n_kinds, const double *noise, const double *p, const double *steps, int reversed,
+                    double cost_limit) {
     int failures = 0;
     const double printed[4] = {noise[0], p[0], steps[0], reversed};
     double c[MOST];
@@ -182,9 +170,10 @@ static int ask_pair(size_t n_kinds, const double *noise, const double *p, const 
                     pe_pair_solve(pair, SOLVED[q], 1, &TARGETS[i], row);
                     for (size_t k = 0; k < PE_ROW; ++k)
                         if (differ(row[k], solved[PE_ROW * i + k])) {
-                            fprintf(stderr, "pair_solve(noise %g, p %.17g, steps %g; functional %d, "
-                                    "%g): column %zu alone %a, among others %a\n", noise[0], p[0],
-                                    steps[0], SOLVED[q], TARGETS[i], k, row[k],
+                            fprintf(stderr,
+                                    "pair_solve(noise %g, p %.17g, steps %g; functional %d, "
+                                    "%g): column %zu alone %a, among others %a\n",
+                                    noise[0], p[0], steps[0], SOLVED[q], TARGETS[i], k, row[k],
                                     solved[PE_ROW * i + k]);
                             ++failures;
                         }
@@ -209,9 +198,10 @@ static int ask_pair(size_t n_kinds, const double *noise, const double *p, const 
     }
     for (size_t k = 0; k < PE_ROW * n; ++k)
         if (differ(kept[k], rows[k])) {
-            fprintf(stderr, "pair(noise %g, p %.17g, steps %g, reversed %d): c = %g depends on the "
-                    "past: %a, %a\n", noise[0], p[0], steps[0], reversed, c[k / PE_ROW], kept[k],
-                    rows[k]);
+            fprintf(stderr,
+                    "pair(noise %g, p %.17g, steps %g, reversed %d): c = %g depends on the "
+                    "past: %a, %a\n",
+                    noise[0], p[0], steps[0], reversed, c[k / PE_ROW], kept[k], rows[k]);
             ++failures;
         }
     free(kept);
@@ -219,18 +209,16 @@ static int ask_pair(size_t n_kinds, const double *noise, const double *p, const 
     return failures;
 }
 
-static int run_pair(void)
-{
+static int run_pair(void) {
     int failures = 0;
     const double cost_limit = 2e4; /* what exceeds it is a status, at a thousandth of the time */
     /* the levels of truncation are slow at small noise, so not all combinations */
     static const double PAIRS[][4] = {
-        {0.2, 1e-7, 1e8, 0}, {1.0, 0.01, 2.0, 0}, {1.0, 1.0 - DBL_EPSILON / 2, 1e8, 0},
+        {0.2, 1e-7, 1e8, 0}, {1.0, 0.01, 2.0, 0},   {1.0, 1.0 - DBL_EPSILON / 2, 1e8, 0},
         {1.0, 1.0, 1e4, 1},  {100.0, 1e-7, 1.0, 1}, {100.0, 0.5, 1e8, 1},
     };
     for (size_t k = 0; k < LENGTH(PAIRS); ++k)
-        failures += ask_pair(1, &PAIRS[k][0], &PAIRS[k][1], &PAIRS[k][2], PAIRS[k][3] != 0.0,
-                             cost_limit);
+        failures += ask_pair(1, &PAIRS[k][0], &PAIRS[k][1], &PAIRS[k][2], PAIRS[k][3] != 0.0, cost_limit);
     const double noise[] = {0.8, 4.0, 1.5, 50.0}, p[] = {0.001, 1.0, 1e-6, 0.9};
     const double steps[] = {1e4, 3.0, 7.0, 1.0};
     failures += ask_pair(LENGTH(noise), noise, p, steps, 0, cost_limit);
@@ -239,8 +227,7 @@ static int run_pair(void)
 
 /* Mixtures of normals: one that is the sampled Gaussian has its rows, and two that the release tells apart,
  * but are the same, are one. */
-static int run_mixtures(void)
-{
+static int run_mixtures(void) {
     static const double NOISE[] = {1.25}, P[] = {0.125}, STEPS[] = {300.0};
     static const double SHIFT[] = {0.0, 0.0, 0.8, 0.0, 0.0, 0.8};
     static const double WEIGHT[] = {1.0, 0.875, 0.125, 1.0, 0.875, 0.125};
@@ -252,14 +239,13 @@ static int run_mixtures(void)
     failures += pe_pair_new(1, NOISE, P, STEPS, 0, 3e7, &pairs[0]) != PE_OK;
     for (int k = 1; k < 3; ++k) {
         failures += pe_pair_new(0, NOISE, P, STEPS, 0, 3e7, &pairs[k]) != PE_OK;
-        failures += pe_pair_add_mixtures(pairs[k], STEPS[0], (size_t)k, k == 1 ? WHOLE : SHARES, SIZES,
-                                         SHIFT, WEIGHT) != PE_OK;
+        failures += pe_pair_add_mixtures(pairs[k], STEPS[0], (size_t)k, k == 1 ? WHOLE : SHARES, SIZES, SHIFT,
+                                         WEIGHT) != PE_OK;
     }
-    failures += pe_pair_add_mixtures(pairs[2], 1.0, PE_ALTERNATIVES + 1, SHARES, SIZES, SHIFT,
-                                     WEIGHT) != PE_TOO_COSTLY;
+    failures += pe_pair_add_mixtures(pairs[2], 1.0, PE_ALTERNATIVES + 1, SHARES, SIZES, SHIFT, WEIGHT) !=
+                PE_TOO_COSTLY;
     double rows[3][LENGTH(C) * PE_ROW];
-    for (int k = 0; k < 3; ++k)
-        pe_pair_at(pairs[k], PE_PROFILE, LENGTH(C), C, rows[k]);
+    for (int k = 0; k < 3; ++k) pe_pair_at(pairs[k], PE_PROFILE, LENGTH(C), C, rows[k]);
     for (size_t i = 0; i < LENGTH(C); ++i)
         for (int k = 1; k < 3; ++k) {
             const double one = rows[0][i * PE_ROW + 2 + PE_PROFILE];
@@ -270,28 +256,23 @@ static int run_mixtures(void)
             }
         }
     failures += pe_pair_certify(pairs[1], PE_PROFILE, 1, C, rows[1]) == PE_OK; /* there is no proof */
-    for (int k = 0; k < 3; ++k)
-        pe_pair_free(pairs[k]);
+    for (int k = 0; k < 3; ++k) pe_pair_free(pairs[k]);
     return failures;
 }
 
-static int run_law(void)
-{
+static int run_law(void) {
     int failures = 0;
     for (size_t a = 0; a < LENGTH(NOISES); ++a)
         for (size_t b = 0; b < LENGTH(RATES); ++b) {
-            if (RATES[b] == 1.0)
-                continue;
+            if (RATES[b] == 1.0) continue;
             pe_law *laws[3] = {NULL, NULL, NULL}; /* one step, two and three */
             size_t made = 0;
             const size_t enough = a == b ? 4000 : 200, depth = a == b ? 3 : 1;
             const double deepest = b % 2 ? -160.0 : -780.0;
-            if (pe_law_step(NOISES[a], RATES[b], log1p(-RATES[b]), 0.0, deepest, enough, &laws[0]) ==
-                PE_OK)
+            if (pe_law_step(NOISES[a], RATES[b], log1p(-RATES[b]), 0.0, deepest, enough, &laws[0]) == PE_OK)
                 made = 1;
             while (made && made < depth) {
-                if (pe_law_convolve(laws[made - 1], laws[0], enough, &laws[made]) != PE_OK)
-                    break;
+                if (pe_law_convolve(laws[made - 1], laws[0], enough, &laws[made]) != PE_OK) break;
                 ++made;
             }
             for (size_t k = 0; k < made; ++k)
@@ -312,26 +293,23 @@ static int run_law(void)
                     free(rows);
                     failures += pe_law_panels(laws[k]) == 0;
                 }
-            for (size_t k = 0; k < LENGTH(laws); ++k)
-                pe_law_free(laws[k]);
+            for (size_t k = 0; k < LENGTH(laws); ++k) pe_law_free(laws[k]);
         }
     return failures;
 }
 
 /* Kernels of three arguments with strides: every triple of extremes and a sweep of bit patterns, in
    blocks of every length up to 70, must give the bits of single evaluations. */
-typedef size_t (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t,
-                             const char *, ptrdiff_t, char *, ptrdiff_t);
+typedef size_t (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t, const char *,
+                               ptrdiff_t, char *, ptrdiff_t);
 
 static size_t relaxed(int what, size_t n, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
-                    const char *m, ptrdiff_t sm, char *out, ptrdiff_t so)
-{
+                      const char *m, ptrdiff_t sm, char *out, ptrdiff_t so) {
     return pe_relaxed_strided(what & 3, what >> 2, n, p, sp, d, sd, m, sm, out, so);
 }
 
-static size_t one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d,
-                     ptrdiff_t sd, const char *n, ptrdiff_t sn, char *out, ptrdiff_t so)
-{
+static size_t one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
+                       const char *n, ptrdiff_t sn, char *out, ptrdiff_t so) {
     return pe_one_step_sgd_strided(what, count, p, sp, d, sd, n, sn, d, sd, out, so);
 }
 
@@ -340,16 +318,12 @@ static const struct {
     ternary_form run;
     int functions;
 } TERNARY[] = {
-    {"ncx2", pe_ncx2_strided, 6},
-    {"ncx2 quantile", pe_ncx2_quantile_strided, 4},
-    {"marcum", pe_marcum_strided, 4},
-    {"marcum inverse", pe_marcum_inverse_strided, 4},
-    {"relaxed", relaxed, 8},
-    {"one step", one_step, 4},
+    {"ncx2", pe_ncx2_strided, 6},     {"ncx2 quantile", pe_ncx2_quantile_strided, 4},
+    {"marcum", pe_marcum_strided, 4}, {"marcum inverse", pe_marcum_inverse_strided, 4},
+    {"relaxed", relaxed, 8},          {"one step", one_step, 4},
 };
 
-static int run_ternary(void)
-{
+static int run_ternary(void) {
     int failures = 0;
     const ptrdiff_t s = sizeof(double);
     for (size_t k = 0; k < LENGTH(TERNARY); ++k)
@@ -367,8 +341,7 @@ static int run_ternary(void)
                             in[j][i] = EXTREMES[(state >> 20) % LENGTH(EXTREMES)];
                         } else {
                             in[j][i] = ldexp((double)(state >> 11) * 0x1p-53, (int)(state % 50) - 8);
-                            if (j == 0 && state >> 62 == 2)
-                                in[j][i] = (double)(state >> 11) * 0x1p-52 - 1.0;
+                            if (j == 0 && state >> 62 == 2) in[j][i] = (double)(state >> 11) * 0x1p-52 - 1.0;
                         }
                     }
                 }
@@ -378,8 +351,8 @@ static int run_ternary(void)
                 for (size_t i = 0; i < n; ++i)
                     expected += isnan(out[i]) && !(isnan(in[0][i]) || isnan(in[1][i]) || isnan(in[2][i]));
                 if (outside != expected) {
-                    fprintf(stderr, "%s %d: %zu arguments outside the domain, not %zu\n",
-                            TERNARY[k].name, what, outside, expected);
+                    fprintf(stderr, "%s %d: %zu arguments outside the domain, not %zu\n", TERNARY[k].name,
+                            what, outside, expected);
                     ++failures;
                 }
                 for (size_t i = 0; i < n; ++i) {
@@ -387,36 +360,32 @@ static int run_ternary(void)
                     TERNARY[k].run(what, 1, (char *)(in[0] + i), s, (char *)(in[1] + i), s,
                                    (char *)(in[2] + i), s, (char *)&one, s);
                     if (differ(one, out[i])) {
-                        fprintf(stderr, "%s %d(%a, %a, %a): alone %a, in array %a\n", TERNARY[k].name,
-                                what, in[0][i], in[1][i], in[2][i], one, out[i]);
+                        fprintf(stderr, "%s %d(%a, %a, %a): alone %a, in array %a\n", TERNARY[k].name, what,
+                                in[0][i], in[1][i], in[2][i], one, out[i]);
                         ++failures;
                     }
                 }
-                for (int j = 0; j < 3; ++j)
-                    free(in[j]);
+                for (int j = 0; j < 3; ++j) free(in[j]);
                 free(out);
             }
         }
     return failures;
 }
 
-static int run_cpu(void)
-{
+static int run_cpu(void) {
     const int level = pe_simd_level();
     return level != 0 && level != 1 && level != 3 && level != 4;
 }
 
 /* From rows to answers: rows of extremes stay inside their arrays, one by one gives the bits of all
  * together, and values lie between their bounds. */
-static int run_answers(void)
-{
+static int run_answers(void) {
     enum { COUNT = 400 };
     int failures = 0;
     double *rows = allocate(PE_ROW * COUNT), *alpha = allocate(COUNT), *out = allocate(6 * COUNT);
     double *errors = allocate(COUNT), *logs = allocate(COUNT);
     unsigned char good[COUNT];
-    for (size_t i = 0; i < PE_ROW * COUNT; ++i)
-        rows[i] = EXTREMES[(i * 7 + i / PE_ROW) % LENGTH(EXTREMES)];
+    for (size_t i = 0; i < PE_ROW * COUNT; ++i) rows[i] = EXTREMES[(i * 7 + i / PE_ROW) % LENGTH(EXTREMES)];
     for (size_t i = 0; i < COUNT; ++i) {
         alpha[i] = ((double)i + 0.5) / COUNT;
         /* from here on a row of probabilities, as an engine gives it */
@@ -459,8 +428,7 @@ static int run_answers(void)
 
 /* ---- lattice engine ------------------------------------------------------------------------------ */
 
-static int run_lattice(void)
-{
+static int run_lattice(void) {
     int failures = 0;
     static const double SHIFTS[] = {0.0, 1e-3, 5.0, 60.0};
     for (size_t s = 0; s < LENGTH(SHIFTS); ++s)
@@ -469,8 +437,7 @@ static int run_lattice(void)
             for (size_t i = 0; i < n; ++i)
                 z[i] = -45.0 + 90.0 * ((double)i + 0.5) / (double)n + (i % 3 ? 1e-9 : 0.0);
             pe_normal_cells(n, z, SHIFTS[s], mass);
-            for (size_t i = 0; n && i <= n; ++i)
-                total += exp(mass[i]);
+            for (size_t i = 0; n && i <= n; ++i) total += exp(mass[i]);
             if (n && !(fabs(total - 1.0) < 1e-12)) {
                 fprintf(stderr, "normal_cells(%zu, shift %g): total %a\n", n, SHIFTS[s], total);
                 ++failures;
@@ -481,8 +448,11 @@ static int run_lattice(void)
     for (int outer = 0; outer < 2; ++outer)
         for (size_t n = 1; n <= 200; n += 33) {
             const pe_lattice grid = {
-                .origin = -1.0, .spacing = 2.0 / (double)n, .tilt = outer ? -3.0 : 0.5,
-                .centre = 0.5 * (double)n, .outer = outer,
+                .origin = -1.0,
+                .spacing = 2.0 / (double)n,
+                .tilt = outer ? -3.0 : 0.5,
+                .centre = 0.5 * (double)n,
+                .outer = outer,
             };
             double *log_a = allocate(n), *log_b = allocate(n), *error = allocate(n);
             double *ratio = allocate(n), *shift = allocate(n + 1), *points = allocate(3 * (n + 1));
@@ -493,16 +463,14 @@ static int run_lattice(void)
                 ratio[i] = isfinite(log_a[i]) && isfinite(log_b[i]) ? log_b[i] - log_a[i] : 0.0;
                 error[i] = i % 5 ? 1e-15 : 0.0;
             }
-            for (size_t i = 0; i <= n; ++i)
-                shift[i] = i % 2 ? 1e-16 : 0.0;
+            for (size_t i = 0; i <= n; ++i) shift[i] = i % 2 ? 1e-16 : 0.0;
             memset(points, 0, 3 * (n + 1) * sizeof(double));
-            pe_lattice_cells(&grid, 1, n, log_a, log_b, ratio, error, error, shift, points,
-                             points + n + 1, points + 2 * (n + 1), lost);
+            pe_lattice_cells(&grid, 1, n, log_a, log_b, ratio, error, error, shift, points, points + n + 1,
+                             points + 2 * (n + 1), lost);
             free(ratio);
             failures += !(fabs(pe_sum_less_one(n + 1, points) + 1.0) < 1e9);
             for (size_t i = 0; i < 3 * (n + 1); ++i)
-                if (!(points[i] >= 0.0) || !isfinite(points[i]))
-                    ++failures;
+                if (!(points[i] >= 0.0) || !isfinite(points[i])) ++failures;
             failures += !(lost[0] >= 0.0) || !(lost[1] > 0.0);
             double *sums = allocate(n + 1), *profile = allocate(n + 1), both[2];
             pe_discounted_sums(n + 1, points, -0.01, sums);
@@ -510,8 +478,7 @@ static int run_lattice(void)
             pe_exponential_sums(n + 1, points, grid.centre, 0.1, both);
             failures += !(sums[n] >= 0.0) || !(profile[n] >= 0.0) || !(both[0] >= 0.0);
             double *moments = allocate(PE_BLOCK_MOMENTS * (n / 16 + 1)), *low = allocate(2 * 5);
-            const double reach =
-                pe_low_frequencies(n + 1, points, 3, 1024, 16, 5, moments, low);
+            const double reach = pe_low_frequencies(n + 1, points, 3, 1024, 16, 5, moments, low);
             failures += !(reach >= 0.0) || low[0] != 0.0 || !(low[8] <= 0.0);
             const int64_t place[2] = {0, 5};
             const double pair[2] = {0.75, 0.25};
@@ -557,8 +524,7 @@ static int run_lattice(void)
 }
 
 /* Every variate reaches the ends of this table: all cells are read, none beyond. */
-static int run_sampling(void)
-{
+static int run_sampling(void) {
     enum { CELLS = 7 };
     int failures = 0;
     double *coefficients = allocate(4 * CELLS);
@@ -601,8 +567,7 @@ static const struct {
     {"random losses", run_sampling},
 };
 
-int main(void)
-{
+int main(void) {
     int failures = 0;
     for (size_t k = 0; k < LENGTH(CASES); ++k) {
         const int failed = CASES[k].run();

@@ -12,14 +12,12 @@
 
 static uint64_t state = 12345;
 
-static double uniform(void)
-{
+static double uniform(void) {
     state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (double)(state >> 11) * 0x1p-53;
 }
 
-static void print(const double *v)
-{
+static void print(const double *v) {
     for (int i = 0; i < N; i++) {
         uint64_t bits;
         memcpy(&bits, v + i, sizeof bits);
@@ -27,8 +25,7 @@ static void print(const double *v)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static double x[N], d[N], l[N], p[N], out[N];
     const ptrdiff_t s = sizeof(double);
     for (int i = 0; i < N; i++) {

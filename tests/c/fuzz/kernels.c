@@ -25,24 +25,20 @@ static uint64_t random_bits(void) /* SplitMix64 */
     return z ^ (z >> 31);
 }
 
-static size_t below(size_t n)
-{
+static size_t below(size_t n) {
     return (size_t)(random_bits() % n);
 }
 
-static double uniform(double low, double high)
-{
+static double uniform(double low, double high) {
     return low + (high - low) * ((double)(random_bits() >> 11) * 0x1p-53);
 }
 
-static double log_uniform(double low, double high)
-{
+static double log_uniform(double low, double high) {
     return exp(uniform(log(low), log(high)));
 }
 
 /* A double of any kind: any bits, an extreme or a neighbour of one, or a common number. */
-static double anything(void)
-{
+static double anything(void) {
     double x;
     const uint64_t bits = random_bits();
     switch (below(4)) {
@@ -59,34 +55,26 @@ static double anything(void)
     }
 }
 
-static double probability(void)
-{
+static double probability(void) {
     const double p = below(2) ? uniform(0.0, 1.0) : log_uniform(1e-300, 1.0);
     return below(8) ? p : (below(2) ? 0.0 : 1.0);
 }
 
-static void require(int ok, const char *kernel, const char *law, double at)
-{
-    if (ok)
-        return;
-    if (++FAILURES > 20)
-        return; /* enough to see what is wrong */
-    fprintf(stderr, "input %llu, %s: %s at %a (%.17g)\n", (unsigned long long)INPUT, kernel, law, at,
-            at);
+static void require(int ok, const char *kernel, const char *law, double at) {
+    if (ok) return;
+    if (++FAILURES > 20) return; /* enough to see what is wrong */
+    fprintf(stderr, "input %llu, %s: %s at %a (%.17g)\n", (unsigned long long)INPUT, kernel, law, at, at);
 }
 
-static double *filled(size_t n, double (*value)(void))
-{
+static double *filled(size_t n, double (*value)(void)) {
     double *block = allocate(n);
-    for (size_t i = 0; i < n; ++i)
-        block[i] = value();
+    for (size_t i = 0; i < n; ++i) block[i] = value();
     return block;
 }
 
 /* ---- one argument ---- */
 
-static void fuzz_unary(void)
-{
+static void fuzz_unary(void) {
     static const struct {
         const char *name;
         double (*scalar)(double);
@@ -118,36 +106,30 @@ static void fuzz_unary(void)
 
 /* ---- three arguments with strides ---- */
 
-typedef size_t (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t,
-                               const char *, ptrdiff_t, char *, ptrdiff_t);
+typedef size_t (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t, const char *,
+                               ptrdiff_t, char *, ptrdiff_t);
 
 static size_t relaxed(int what, size_t n, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
-                      const char *m, ptrdiff_t sm, char *out, ptrdiff_t so)
-{
+                      const char *m, ptrdiff_t sm, char *out, ptrdiff_t so) {
     return pe_relaxed_strided(what & 3, what >> 2, n, p, sp, d, sd, m, sm, out, so);
 }
 
 /* Four arguments: the third also takes the place of the fourth. */
-static size_t one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d,
-                       ptrdiff_t sd, const char *n, ptrdiff_t sn, char *out, ptrdiff_t so)
-{
+static size_t one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
+                       const char *n, ptrdiff_t sn, char *out, ptrdiff_t so) {
     return pe_one_step_sgd_strided(what, count, p, sp, d, sd, n, sn, n, sn, out, so);
 }
 
-static void fuzz_ternary(void)
-{
+static void fuzz_ternary(void) {
     static const struct {
         const char *name;
         ternary_form run;
         size_t functions;
         unsigned probabilities; /* bit i: function i gives a probability; bit 8 + i: its logarithm */
     } KERNELS[] = {
-        {"ncx2", pe_ncx2_strided, 6, 0x0c03},
-        {"ncx2 quantile", pe_ncx2_quantile_strided, 4, 0},
-        {"marcum", pe_marcum_strided, 4, 0x0c03},
-        {"marcum inverse", pe_marcum_inverse_strided, 4, 0},
-        {"relaxed", relaxed, 8, 0xcc33},
-        {"one step", one_step, 4, 0x0c03},
+        {"ncx2", pe_ncx2_strided, 6, 0x0c03},     {"ncx2 quantile", pe_ncx2_quantile_strided, 4, 0},
+        {"marcum", pe_marcum_strided, 4, 0x0c03}, {"marcum inverse", pe_marcum_inverse_strided, 4, 0},
+        {"relaxed", relaxed, 8, 0xcc33},          {"one step", one_step, 4, 0x0c03},
     };
     const size_t k = below(LENGTH(KERNELS)), n = below(9);
     const size_t what = below(KERNELS[k].functions);
@@ -164,23 +146,21 @@ static void fuzz_ternary(void)
     }
     out = allocate(n ? (n - 1) * (size_t)stride[3] + 1 : 0);
     const ptrdiff_t s = sizeof(double);
-    const size_t outside = KERNELS[k].run((int)what, n, (char *)in[0], s * stride[0], (char *)in[1],
-                                          s * stride[1], (char *)in[2], s * stride[2], (char *)out,
-                                          s * stride[3]);
+    const size_t outside =
+        KERNELS[k].run((int)what, n, (char *)in[0], s * stride[0], (char *)in[1], s * stride[1],
+                       (char *)in[2], s * stride[2], (char *)out, s * stride[3]);
     size_t expected = 0;
     for (size_t i = 0; i < n; ++i) {
         const double *x[3], value = out[i * (size_t)stride[3]];
-        for (size_t j = 0; j < 3; ++j)
-            x[j] = in[j] + i * (size_t)stride[j];
+        for (size_t j = 0; j < 3; ++j) x[j] = in[j] + i * (size_t)stride[j];
         const int given = !isnan(*x[0]) && !isnan(*x[1]) && !isnan(*x[2]);
         double one;
         expected += isnan(value) && given;
         require(given || isnan(value), KERNELS[k].name, "NaN for NaN", value);
-        KERNELS[k].run((int)what, 1, (const char *)x[0], s, (const char *)x[1], s, (const char *)x[2],
-                       s, (char *)&one, s);
+        KERNELS[k].run((int)what, 1, (const char *)x[0], s, (const char *)x[1], s, (const char *)x[2], s,
+                       (char *)&one, s);
         require(!differ(one, value), KERNELS[k].name, "the bits alone", *x[0]);
-        if (isnan(value))
-            continue;
+        if (isnan(value)) continue;
         if (KERNELS[k].probabilities >> what & 1)
             require(value >= 0.0 && value <= 1.0, KERNELS[k].name, "a probability", *x[0]);
         else if (KERNELS[k].probabilities >> (8 + what) & 1)
@@ -189,42 +169,35 @@ static void fuzz_ternary(void)
             require(value >= 0.0, KERNELS[k].name, "not negative", *x[0]);
     }
     require(outside == expected, KERNELS[k].name, "the number outside the domain", (double)outside);
-    for (size_t j = 0; j < 3; ++j)
-        free(in[j]);
+    for (size_t j = 0; j < 3; ++j) free(in[j]);
     free(out);
 }
 
 /* ---- composed loss ---- */
 
-static void check_rows(const char *name, size_t n, const double *at, const double *rows)
-{
-    for (size_t i = 0; i < n; ++i)
-        require(!row_is_wrong(rows + PE_ROW * i), name, "a consistent row", at[i]);
+static void check_rows(const char *name, size_t n, const double *at, const double *rows) {
+    for (size_t i = 0; i < n; ++i) require(!row_is_wrong(rows + PE_ROW * i), name, "a consistent row", at[i]);
 }
 
-static double log_target(void)
-{
+static double log_target(void) {
     return below(4) ? -log_uniform(1e-300, 760.0) : -uniform(0.0, 2.0) - 1e-17;
 }
 
 static const int SOLVED[] = {PE_A_ABOVE, PE_A_BELOW, PE_PROFILE};
 
 /* Random shifts that rise, and weights of sum 1. */
-static void fill_normals(size_t n, double *shift, double *weight)
-{
+static void fill_normals(size_t n, double *shift, double *weight) {
     double total = 0.0, at = below(2) ? 0.0 : uniform(-3.0, 3.0);
     for (size_t i = 0; i < n; ++i) {
         shift[i] = at;
         at += log_uniform(1e-3, 10.0);
         total += weight[i] = log_uniform(1e-8, 1.0);
     }
-    for (size_t i = 0; i < n; ++i)
-        weight[i] /= total;
+    for (size_t i = 0; i < n; ++i) weight[i] /= total;
 }
 
 /* Steps of mixtures, told apart or not, and of a table. */
-static void add_steps(pe_pair *pair)
-{
+static void add_steps(pe_pair *pair) {
     enum { MOST = 5 };
     double shift[2 * PE_ALTERNATIVES * MOST], weight[2 * PE_ALTERNATIVES * MOST];
     double log_share[PE_ALTERNATIVES];
@@ -240,8 +213,8 @@ static void add_steps(pe_pair *pair)
         }
     }
     if (below(2))
-        pe_pair_add_mixtures(pair, floor(log_uniform(1.0, 1e6)), alternatives, log_share, sizes,
-                             shift, weight);
+        pe_pair_add_mixtures(pair, floor(log_uniform(1.0, 1e6)), alternatives, log_share, sizes, shift,
+                             weight);
     if (below(3) == 0) {
         const size_t m = 1 + below(40);
         double *loss = allocate(m), *log_weight = allocate(m);
@@ -256,8 +229,7 @@ static void add_steps(pe_pair *pair)
     }
 }
 
-static void fuzz_pair(void)
-{
+static void fuzz_pair(void) {
     double noise[3], p[3], steps[3];
     const size_t kinds = 1 + below(3), n = below(4);
     for (size_t i = 0; i < kinds; ++i) {
@@ -268,13 +240,11 @@ static void fuzz_pair(void)
     pe_pair *pair;
     if (pe_pair_new(kinds, noise, p, steps, (int)below(2), 1e3, &pair) == PE_OK) {
         double *rows = allocate(PE_ROW * n), *c = allocate(n), *target = filled(n, log_target);
-        if (below(2))
-            add_steps(pair);
+        if (below(2)) add_steps(pair);
         const double size = log_uniform(1e-6, 1e6);
         for (size_t i = 0; i < n; ++i) { /* finite */
             c[i] = below(3) ? size * uniform(-1.0, 1.0) : anything();
-            if (!isfinite(c[i]))
-                c[i] = 0.0;
+            if (!isfinite(c[i])) c[i] = 0.0;
         }
         const int functional = SOLVED[below(LENGTH(SOLVED))];
         pe_pair_at(pair, functional, n, c, rows);
@@ -292,15 +262,13 @@ static void fuzz_pair(void)
     pe_pair_free(pair);
 }
 
-static void fuzz_law(void)
-{
+static void fuzz_law(void) {
     pe_law *one = NULL, *two = NULL;
     const double noise = log_uniform(0.3, 30.0), p = log_uniform(1e-7, 0.999);
     const size_t panels = 4 + below(200), n = below(4);
     if (pe_law_step(noise, p, log1p(-p), 0.0, below(2) ? -160.0 : -780.0, panels, &one) == PE_OK) {
         const pe_law *law = one;
-        if (below(4) == 0 && pe_law_convolve(one, one, panels, &two) == PE_OK)
-            law = two;
+        if (below(4) == 0 && pe_law_convolve(one, one, panels, &two) == PE_OK) law = two;
         double *rows = allocate(PE_ROW * n), *c = filled(n, anything);
         double *target = filled(n, log_target);
         const int reversed = (int)below(2);
@@ -317,15 +285,13 @@ static void fuzz_law(void)
 }
 
 /* Rows of any bits must not lead outside the arrays; rows of probabilities give bounds in order. */
-static void fuzz_answers(void)
-{
+static void fuzz_answers(void) {
     const size_t n = below(6);
     const int probable = below(2) == 0;
     double *rows = filled(PE_ROW * n, anything), *alpha = filled(n, probability);
     double *out = allocate(6 * n), *errors = allocate(n);
     unsigned char *good = malloc(n + (n == 0));
-    if (good == NULL)
-        exit(EXIT_FAILURE);
+    if (good == NULL) exit(EXIT_FAILURE);
     for (size_t i = 0; probable && i < n; ++i) {
         double *value = rows + PE_ROW * i + 2;
         alpha[i] = fmin(fmax(alpha[i], DBL_MIN), 1.0 - DBL_EPSILON);
@@ -358,25 +324,21 @@ static void fuzz_answers(void)
 
 /* ---- lattice ---- */
 
-static int by_size(const void *a, const void *b)
-{
+static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void fuzz_normal_cells(void)
-{
+static void fuzz_normal_cells(void) {
     const size_t n = 1 + below(40);
     const double shift = below(2) ? uniform(-60.0, 60.0) : log_uniform(1e-12, 1e3);
     const double width = log_uniform(1e-12, 100.0), middle = below(2) ? shift : uniform(-50.0, 50.0);
     double *z = allocate(n), *mass = allocate(n + 1), total = 0.0;
-    for (size_t i = 0; i < n; ++i)
-        z[i] = middle + width * uniform(-1.0, 1.0);
+    for (size_t i = 0; i < n; ++i) z[i] = middle + width * uniform(-1.0, 1.0);
     qsort(z, n, sizeof(double), by_size);
     size_t kept = 1;
     for (size_t i = 1; i < n; ++i)
-        if (z[i] > z[kept - 1])
-            z[kept++] = z[i];
+        if (z[i] > z[kept - 1]) z[kept++] = z[i];
     double *edges = allocate(kept);
     memcpy(edges, z, kept * sizeof(double));
     pe_normal_cells(kept, edges, shift, mass);
@@ -390,13 +352,11 @@ static void fuzz_normal_cells(void)
     free(mass);
 }
 
-static double mass(void)
-{
+static double mass(void) {
     return below(6) ? log_uniform(1e-300, 1.0) : 0.0;
 }
 
-static void fuzz_lattice(void)
-{
+static void fuzz_lattice(void) {
     const size_t n = 1 + below(60), start = 1 + below(5), points = start + n;
     const double reach = log_uniform(1e-6, 100.0);
     const pe_lattice grid = {
@@ -418,20 +378,18 @@ static void fuzz_lattice(void)
         error[i] = below(2) ? log_uniform(1e-17, 1e-9) : 0.0;
         ratio[i] = below(2) ? log_uniform(1e-17, 1e-9) : 0.0;
     }
-    for (size_t i = 0; i <= n; ++i)
-        shift[i] = below(2) ? log_uniform(1e-18, 1e-10) : 0.0;
+    for (size_t i = 0; i <= n; ++i) shift[i] = below(2) ? log_uniform(1e-18, 1e-10) : 0.0;
     for (size_t j = 0; j < 3; ++j) {
         sums[j] = allocate(points);
         memset(sums[j], 0, points * sizeof(double));
     }
-    pe_lattice_cells(&grid, start, n, log_a, log_b, log_ratio, error, ratio, shift, sums[0], sums[1],
-                     sums[2], lost);
+    pe_lattice_cells(&grid, start, n, log_a, log_b, log_ratio, error, ratio, shift, sums[0], sums[1], sums[2],
+                     lost);
     for (size_t j = 0; j < 3; ++j)
         for (size_t i = 0; i < points; ++i)
             require(sums[j][i] >= 0.0, "lattice_cells", "masses are not negative", sums[j][i]);
     require(lost[0] >= 0.0, "lattice_cells", "the lost mass is not negative", lost[0]);
-    for (size_t j = 0; j < 3; ++j)
-        free(sums[j]);
+    for (size_t j = 0; j < 3; ++j) free(sums[j]);
     free(log_a);
     free(log_b);
     free(error);
@@ -440,8 +398,7 @@ static void fuzz_lattice(void)
     free(shift);
 }
 
-static void fuzz_sums(void)
-{
+static void fuzz_sums(void) {
     const size_t n = 1 + below(below(20) ? 50 : 3 * PE_SUM_BLOCK);
     const double log_q = below(8) ? -log_uniform(1e-12, 50.0) : 0.0, h = log_uniform(1e-12, 10.0);
     double *y = filled(n, mass), *plain = allocate(n), *lower = allocate(n), *profile = allocate(n);
@@ -455,10 +412,9 @@ static void fuzz_sums(void)
                 "part of the sum", profile[i]);
     }
     double total = 0.0;
-    for (size_t i = 0; i < n; ++i)
-        total += y[i];
-    require(fabs(pe_sum_less_one(n, y) - (total - 1.0)) <= 1e-15 * (double)n * (1.0 + total),
-            "sum_less_one", "is the plain sum but for rounding", total);
+    for (size_t i = 0; i < n; ++i) total += y[i];
+    require(fabs(pe_sum_less_one(n, y) - (total - 1.0)) <= 1e-15 * (double)n * (1.0 + total), "sum_less_one",
+            "is the plain sum but for rounding", total);
     pe_exponential_sums(n, y, uniform(0.0, (double)n), uniform(-600.0, 600.0) / (double)n, both);
     require(both[0] >= 0.0, "exponential_sums", "not negative", both[0]);
     free(y);
@@ -467,8 +423,7 @@ static void fuzz_sums(void)
     free(profile);
 }
 
-static void fuzz_sparse_power(void)
-{
+static void fuzz_sparse_power(void) {
     const size_t count = 1 + below(PE_MOST_SPARSE), n = 1 + below(40);
     const int64_t points = (int64_t)(2 * n) << below(12);
     const int bits = 1 + (int)below(6);
@@ -476,8 +431,7 @@ static void fuzz_sparse_power(void)
     int64_t *place = malloc(count * sizeof *place);
     double *y = filled(count, mass), *tables = allocate(room), *z = allocate(2 * n);
     double *bound = allocate(n), *slack = allocate(n), total = 0.0;
-    for (size_t k = 0; k < count; ++k)
-        total += y[k];
+    for (size_t k = 0; k < count; ++k) total += y[k];
     for (size_t k = 0; k < count; ++k) {
         place[k] = (int64_t)below((size_t)points);
         y[k] = total > 0.0 ? y[k] / total : 1.0 / (double)count;
@@ -499,22 +453,18 @@ static void fuzz_sparse_power(void)
     free(slack);
 }
 
-static void fuzz_frequencies(void)
-{
+static void fuzz_frequencies(void) {
     const size_t n = 1 + below(200), block = 2 * (1 + below(8)), count = 1 + below(8);
     const int64_t points = (int64_t)(8 * block * count) << below(20);
     const size_t blocks = (n + block - 1) / block;
     double *y = filled(n, mass), *moments = allocate(PE_BLOCK_MOMENTS * blocks);
     double *z = allocate(2 * count), total = 0.0;
-    for (size_t i = 0; i < n; ++i)
-        total += y[i];
-    for (size_t i = 0; i < n && total > 0.0; ++i)
-        y[i] /= total;
+    for (size_t i = 0; i < n; ++i) total += y[i];
+    for (size_t i = 0; i < n && total > 0.0; ++i) y[i] /= total;
     const size_t centre = below(n);
     const double d = pe_low_frequencies(n, y, (int64_t)centre, points, block, count, moments, z);
     double distance = 0.0;
-    for (size_t i = 0; i < n; ++i)
-        distance += y[i] * fabs((double)i - (double)centre);
+    for (size_t i = 0; i < n; ++i) distance += y[i] * fabs((double)i - (double)centre);
     require(d >= distance * (1.0 - 1e-12) && d <= (double)(n + block), "low_frequencies",
             "bounds the mean distance", d);
     for (size_t j = 0; j < count; ++j)
@@ -525,8 +475,7 @@ static void fuzz_frequencies(void)
     free(z);
 }
 
-static void fuzz_spectrum(void)
-{
+static void fuzz_spectrum(void) {
     const size_t n = below(40);
     const int with_other = below(2) == 0;
     const double steps = below(2) ? floor(log_uniform(1.0, 9007199254740992.0)) : (double)(1 + below(9));
@@ -554,12 +503,10 @@ static void fuzz_spectrum(void)
 
 /* ---- random losses ---- */
 
-static void fuzz_sampling(void)
-{
+static void fuzz_sampling(void) {
     const size_t cells = 1 + below(9), n = below(20);
     double *coefficients = allocate(4 * cells), *all = allocate(n), one;
-    for (size_t i = 0; i < 4 * cells; ++i)
-        coefficients[i] = uniform(-1.0, 1.0);
+    for (size_t i = 0; i < 4 * cells; ++i) coefficients[i] = uniform(-1.0, 1.0);
     const pe_loss_table table = {
         .steps = below(6),
         .low = below(4) ? uniform(-9.0, 9.0) : anything(),
@@ -586,43 +533,33 @@ static const struct {
     void (*run)(void);
     size_t weight;
 } KINDS[] = {
-    {"one argument", fuzz_unary, 265},
-    {"three arguments", fuzz_ternary, 250},
-    {"inversion", fuzz_pair, 2},
-    {"convolution", fuzz_law, 3},
-    {"answers", fuzz_answers, 130},
-    {"normal cells", fuzz_normal_cells, 70},
-    {"lattice cells", fuzz_lattice, 70},
-    {"sums", fuzz_sums, 70},
-    {"frequencies", fuzz_frequencies, 50},
-    {"sparse_power", fuzz_sparse_power, 50},
-    {"spectrum", fuzz_spectrum, 50},
-    {"random losses", fuzz_sampling, 40},
+    {"one argument", fuzz_unary, 265},     {"three arguments", fuzz_ternary, 250},
+    {"inversion", fuzz_pair, 2},           {"convolution", fuzz_law, 3},
+    {"answers", fuzz_answers, 130},        {"normal cells", fuzz_normal_cells, 70},
+    {"lattice cells", fuzz_lattice, 70},   {"sums", fuzz_sums, 70},
+    {"frequencies", fuzz_frequencies, 50}, {"sparse_power", fuzz_sparse_power, 50},
+    {"spectrum", fuzz_spectrum, 50},       {"random losses", fuzz_sampling, 40},
 };
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     const uint64_t inputs = count > 1 ? strtoull(arguments[1], NULL, 10) : 1000;
     const uint64_t seed = count > 2 ? strtoull(arguments[2], NULL, 10) : 1;
     size_t drawn[LENGTH(KINDS)] = {0}, total = 0;
     clock_t taken[LENGTH(KINDS)] = {0};
-    for (size_t k = 0; k < LENGTH(KINDS); ++k)
-        total += KINDS[k].weight;
+    for (size_t k = 0; k < LENGTH(KINDS); ++k) total += KINDS[k].weight;
     for (INPUT = 0; INPUT < inputs; ++INPUT) {
         STATE = (seed << 40) + INPUT; /* an input does not depend on those before it */
         random_bits();
         size_t k = 0, ticket = below(total);
-        while (ticket >= KINDS[k].weight)
-            ticket -= KINDS[k++].weight;
+        while (ticket >= KINDS[k].weight) ticket -= KINDS[k++].weight;
         const clock_t start = clock();
         KINDS[k].run();
         taken[k] += clock() - start;
         ++drawn[k];
     }
     for (size_t k = 0; k < LENGTH(KINDS); ++k)
-        printf("%-20s %8zu inputs  %7.1f s\n", KINDS[k].name, drawn[k],
-               (double)taken[k] / CLOCKS_PER_SEC);
-    printf("%llu inputs, seed %llu: %d failures\n", (unsigned long long)inputs,
-           (unsigned long long)seed, FAILURES);
+        printf("%-20s %8zu inputs  %7.1f s\n", KINDS[k].name, drawn[k], (double)taken[k] / CLOCKS_PER_SEC);
+    printf("%llu inputs, seed %llu: %d failures\n", (unsigned long long)inputs, (unsigned long long)seed,
+           FAILURES);
     return FAILURES ? EXIT_FAILURE : EXIT_SUCCESS;
 }

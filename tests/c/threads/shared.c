@@ -17,20 +17,18 @@ typedef struct {
     double rows[2][PE_ROW * POINTS], tail[POINTS], sums[POINTS], cells[POINTS + 1];
 } answers;
 
-static void ask(answers *out)
-{
+static void ask(answers *out) {
     const ptrdiff_t s = sizeof(double);
     const double df = 3.0, nc = 2.0;
     pe_law_at(LAW, 0, POINTS, LEVELS, out->rows[0]);
     pe_law_solve(LAW, 1, PE_A_ABOVE, POINTS, TARGETS, out->rows[1]);
-    pe_ncx2_strided(PE_NCX2_SF, POINTS, (const char *)LEVELS, s, (const char *)&df, 0,
-                    (const char *)&nc, 0, (char *)out->tail, s);
+    pe_ncx2_strided(PE_NCX2_SF, POINTS, (const char *)LEVELS, s, (const char *)&df, 0, (const char *)&nc, 0,
+                    (char *)out->tail, s);
     pe_log_ndtr_array(LEVELS, out->sums, POINTS);
     pe_normal_cells(POINTS, LEVELS, 0.5, out->cells);
 }
 
-static void *work(void *expected)
-{
+static void *work(void *expected) {
     answers *mine = malloc(sizeof *mine);
     size_t differences = mine == NULL;
     for (int round = 0; mine != NULL && round < ROUNDS; ++round) {
@@ -42,8 +40,7 @@ static void *work(void *expected)
     return (void *)differences;
 }
 
-int main(void)
-{
+int main(void) {
     static answers expected;
     size_t failures = 0;
     pthread_t threads[THREADS];
@@ -60,8 +57,7 @@ int main(void)
     memset(&expected, 0, sizeof expected);
     ask(&expected);
     for (size_t k = 0; k < THREADS; ++k)
-        if (pthread_create(&threads[k], NULL, work, &expected) != 0)
-            return EXIT_FAILURE;
+        if (pthread_create(&threads[k], NULL, work, &expected) != 0) return EXIT_FAILURE;
     for (size_t k = 0; k < THREADS; ++k) {
         void *differences;
         pthread_join(threads[k], &differences);

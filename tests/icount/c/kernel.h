@@ -26,12 +26,11 @@ double *icount_doubles(size_t n);
 /* The i-th of a fixed sequence of numbers that fill the interval evenly. */
 double icount_between(double low, double high, size_t i);
 
-#define KERNEL(kernel_name, before, work)                                             \
-    __attribute__((constructor)) static void register_##work(void)                    \
-    {                                                                                 \
-        static icount_kernel kernel = {kernel_name, before, work, NULL};              \
-        icount_register(&kernel);                                                     \
-    }                                                                                 \
+#define KERNEL(kernel_name, before, work)                                                                    \
+    __attribute__((constructor)) static void register_##work(void) {                                         \
+        static icount_kernel kernel = {kernel_name, before, work, NULL};                                     \
+        icount_register(&kernel);                                                                            \
+    }                                                                                                        \
     typedef int icount_end_of_##work /* the semicolon is the caller's */
 
 #endif

@@ -12,8 +12,7 @@ enum { ROUNDS = 41, LEAST = 200000 /* ns of a sample */ };
 
 typedef const icount_kernel *(*list)(void);
 
-static const icount_kernel *kernels_of(const char *path)
-{
+static const icount_kernel *kernels_of(const char *path) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     icount_require(library != NULL, "the library is loaded");
     void *symbol = dlsym(library, "icount_first");
@@ -24,24 +23,20 @@ static const icount_kernel *kernels_of(const char *path)
 }
 
 /* Time of this thread: what others do on the core is not counted. */
-static double sample(const icount_kernel *kernel, size_t repeats)
-{
+static double sample(const icount_kernel *kernel, size_t repeats) {
     struct timespec start, end;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
-    for (size_t i = 0; i < repeats; i++)
-        kernel->run();
+    for (size_t i = 0; i < repeats; i++) kernel->run();
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     return 1e9 * (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec);
 }
 
-static int ascending(const void *a, const void *b)
-{
+static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     icount_require(argc == 3, "two libraries are given");
     const icount_kernel *a = kernels_of(argv[1]), *b = kernels_of(argv[2]);
     for (; a != NULL && b != NULL; a = a->next, b = b->next) {

@@ -4,8 +4,7 @@ enum { COUNT = 2048 };
 
 static double *alpha, *rows, *out;
 
-static void prepare(void)
-{
+static void prepare(void) {
     alpha = icount_doubles(COUNT);
     rows = icount_doubles(COUNT * PE_ROW);
     out = icount_doubles(COUNT * 6);
@@ -19,15 +18,13 @@ static void prepare(void)
     }
 }
 
-static void trade_off_answers(void)
-{
+static void trade_off_answers(void) {
     pe_trade_off_answers(COUNT, alpha, rows, out);
     icount_require_numbers(out, COUNT * 6);
 }
 KERNEL("trade_off_answers", prepare, trade_off_answers);
 
-static void profile_answers(void)
-{
+static void profile_answers(void) {
     pe_profile_answers(COUNT, rows, out);
     icount_require_numbers(out, COUNT * 3);
 }

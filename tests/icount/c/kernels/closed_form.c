@@ -6,8 +6,7 @@ static pe_step step;
 static double *epsilon, *level, *out;
 
 /* noise 0.8, probability 0.01; the small parts of the sums of two doubles do not change the work */
-static void prepare(void)
-{
+static void prepare(void) {
     const double mu = 1.25, p = 0.01;
     step = (pe_step){.mu = {mu, 0.0},
                      .half_square = {0.5 * mu * mu, 0.0},
@@ -25,8 +24,7 @@ static void prepare(void)
     }
 }
 
-static void require_values(size_t width)
-{
+static void require_values(size_t width) {
     for (size_t i = 0; i < COUNT; i++) {
         const double *answer = out + width * i;
         icount_require(answer[1] <= answer[0] && answer[0] <= answer[2] && answer[2] < 1e3,
@@ -34,15 +32,13 @@ static void require_values(size_t width)
     }
 }
 
-static void closed_form_at(void)
-{
+static void closed_form_at(void) {
     pe_step_profile(&step, COUNT, epsilon, out);
     require_values(3);
 }
 KERNEL("closed_form_at", prepare, closed_form_at);
 
-static void closed_form_solve(void)
-{
+static void closed_form_solve(void) {
     step.order = PE_ADD;
     pe_step_trade_off(&step, COUNT, level, out);
     step.order = PE_REMOVE;
@@ -50,8 +46,7 @@ static void closed_form_solve(void)
 }
 KERNEL("closed_form_solve", prepare, closed_form_solve);
 
-static void closed_form_epsilon(void)
-{
+static void closed_form_epsilon(void) {
     pe_step_epsilon(&step, COUNT, level, out);
     require_values(3);
 }

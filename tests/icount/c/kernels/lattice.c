@@ -8,8 +8,7 @@ enum { CELLS = 4096, POINTS = CELLS + 1, BLOCK = 64, LOW = 32 };
 static double *z, *log_a, *log_b, *log_ratio, *error, *shift, *spread, *a, *b, *sums, *profile;
 static double *spectrum, *power, *bound, *slack, *moments, *low;
 
-static void prepare(void)
-{
+static void prepare(void) {
     z = icount_doubles(POINTS);
     log_a = icount_doubles(CELLS + 2);
     log_b = icount_doubles(CELLS + 2);
@@ -43,30 +42,26 @@ static void prepare(void)
     }
 }
 
-static void lattice_normal_cells(void)
-{
+static void lattice_normal_cells(void) {
     pe_normal_cells(POINTS, z, 0.5, log_a);
     icount_require_numbers(log_a, CELLS + 2);
 }
 KERNEL("lattice_normal_cells", prepare, lattice_normal_cells);
 
-static void lattice_cells(void)
-{
+static void lattice_cells(void) {
     double lost[2] = {0.0, 0.0};
     const pe_lattice grid = {
         .origin = -41.0, .spacing = 0.02, .tilt = -3.0, .centre = 0.5 * CELLS, .outer = 1};
     memset(spread, 0, POINTS * sizeof(double));
     memset(a, 0, POINTS * sizeof(double));
     memset(b, 0, POINTS * sizeof(double));
-    pe_lattice_cells(&grid, 1, CELLS, log_a, log_b, log_ratio, error, error, shift, spread, a, b,
-                     lost);
+    pe_lattice_cells(&grid, 1, CELLS, log_a, log_b, log_ratio, error, error, shift, spread, a, b, lost);
     icount_require_numbers(spread, POINTS);
     icount_require(spread[CELLS / 2] > 0.0, "cells have mass");
 }
 KERNEL("lattice_cells", prepare, lattice_cells);
 
-static void lattice_spectrum_power(void)
-{
+static void lattice_spectrum_power(void) {
     memcpy(power, spectrum, 2 * POINTS * sizeof(double));
     for (size_t i = 0; i < POINTS; i++) {
         bound[i] = 1.0;
@@ -77,31 +72,27 @@ static void lattice_spectrum_power(void)
 }
 KERNEL("lattice_spectrum_power", prepare, lattice_spectrum_power);
 
-static void lattice_low_frequencies(void)
-{
+static void lattice_low_frequencies(void) {
     const double reach = pe_low_frequencies(POINTS, sums, POINTS / 2, 16384, BLOCK, LOW, moments, low);
     icount_require(reach > 0.0, "the mean distance is positive");
     icount_require_numbers(low, 2 * LOW);
 }
 KERNEL("lattice_low_frequencies", prepare, lattice_low_frequencies);
 
-static void lattice_exponential_sums(void)
-{
+static void lattice_exponential_sums(void) {
     double both[2];
     pe_exponential_sums(POINTS, sums, 0.5 * POINTS, 0.01, both);
     icount_require(both[0] > 0.0, "the sum is positive");
 }
 KERNEL("lattice_exponential_sums", prepare, lattice_exponential_sums);
 
-static void lattice_discounted_sums(void)
-{
+static void lattice_discounted_sums(void) {
     pe_discounted_sums(POINTS, sums, -0.01, a);
     icount_require(a[CELLS] > 0.0, "the sum is positive");
 }
 KERNEL("lattice_discounted_sums", prepare, lattice_discounted_sums);
 
-static void lattice_profile_sums(void)
-{
+static void lattice_profile_sums(void) {
     pe_profile_sums(POINTS, sums, -0.01, 0.02, a, profile);
     icount_require(profile[CELLS] > 0.0, "the sum is positive");
 }

@@ -7,14 +7,12 @@ static const double NOISE = 0.8, P = 0.001, STEPS = 10000.0, COST_LIMIT = 2e8;
 static double *log_target, *c, *rows, *noises, *ps, *ones;
 static pe_pair *kept;
 
-static void require_values(size_t n, int functional)
-{
+static void require_values(size_t n, int functional) {
     for (size_t i = 0; i < n; i++)
         icount_require(pe_row_good(rows + i * PE_ROW, functional, 1e-11, 1e-9), "rows are accurate");
 }
 
-static void inputs(void)
-{
+static void inputs(void) {
     log_target = icount_doubles(COUNT);
     c = icount_doubles(COUNT);
     rows = icount_doubles(COUNT * PE_ROW);
@@ -32,8 +30,7 @@ static void inputs(void)
     }
 }
 
-static void with_contours(void)
-{
+static void with_contours(void) {
     inputs();
     const int made = pe_pair_new(1, &NOISE, &P, &STEPS, 0, COST_LIMIT, &kept);
     icount_require(made == PE_OK, "the pair is made");
@@ -44,8 +41,7 @@ static void with_contours(void)
 }
 
 /* From nothing to one row: grids, a contour, its evaluation. */
-static void spectral_one_contour(void)
-{
+static void spectral_one_contour(void) {
     const double at = 1.0;
     pe_pair *pair;
     const int made = pe_pair_new(1, &NOISE, &P, &STEPS, 0, COST_LIMIT, &pair);
@@ -56,8 +52,7 @@ static void spectral_one_contour(void)
 }
 KERNEL("spectral_one_contour", inputs, spectral_one_contour);
 
-static void spectral_many_kinds(void)
-{
+static void spectral_many_kinds(void) {
     const double at = -7.0;
     pe_pair *pair;
     const int made = pe_pair_new(KINDS, noises, ps, ones, 0, COST_LIMIT, &pair);
@@ -68,15 +63,13 @@ static void spectral_many_kinds(void)
 }
 KERNEL("spectral_many_kinds", inputs, spectral_many_kinds);
 
-static void spectral_solve(void)
-{
+static void spectral_solve(void) {
     pe_pair_solve(kept, PE_A_ABOVE, COUNT, log_target, rows);
     require_values(COUNT, PE_A_ABOVE);
 }
 KERNEL("spectral_solve", with_contours, spectral_solve);
 
-static void spectral_at(void)
-{
+static void spectral_at(void) {
     pe_pair_at(kept, PE_PROFILE, COUNT, c, rows);
     require_values(COUNT, PE_PROFILE);
 }
