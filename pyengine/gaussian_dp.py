@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyengine import api
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import GaussianMechanism, Mechanism, PoissonSampled, steps_of
+from pyengine.mechanisms import GaussianMechanism, Mechanism, steps_of
 from pyengine.search import Domain, NoiseSearch
 from pyengine.special import log_ndtr
 
@@ -75,13 +75,12 @@ def _gaussian_mu(mechanism: Mechanism) -> float | None:
     """The smallest μ of a composition of Gaussian steps, rounded up; None for other mechanisms."""
     total = 0.0
     for step, number in steps_of(mechanism):
-        inner, probability = step, 1.0
-        if isinstance(step, PoissonSampled):
-            inner, probability = step.mechanism, float(step.probability)
-        if not isinstance(inner, GaussianMechanism):
+        noise = step.inner.noise
+        sampled = step.scheme not in ("none", "poisson")
+        if noise is None or noise.family != "gaussian" or sampled:
             return None
-        if probability > 0.0:
-            total += number / float(inner.noise_multiplier) ** 2
+        if step.share > 0:
+            total += number / float(noise.multiplier) ** 2
     return math.sqrt(total) * (1.0 + ROUNDING)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from pyengine.laws.base import StepLaw
+from pyengine.laws.base import StepLaw, sampled_law
 from pyengine.laws.bounded_range import BoundedRangeLaw
 from pyengine.laws.density import DensityLaw, density_law, ratio_law
 from pyengine.laws.discrete import generic_law, noise_law, outcomes_of_response, substituted_law
@@ -37,9 +37,11 @@ from pyengine.mechanisms import (
     RandomizedResponse,
     RandomlyAllocated,
     Step,
+    TruncatedPoissonSampled,
     allocated_epoch,
     from_probabilities,
 )
+from pyengine.pairs import CONTEXT
 
 __all__ = ["Kind", "kind_of_step", "kinds", "named_kinds", "register"]
 
@@ -78,7 +80,7 @@ class Kind:
         Total variation between noise and noise shifted by twice the sensitivity, of continuous
         noise that is sampled without replacement.
     is_trivial : callable, optional
-        Whether a step releases nothing about the record.
+        Whether a step releases nothing about the record, where its `Step.share` does not say so.
     event : callable, optional
         From the module of events of dp_accounting and a step to the event; None where that one has
         none.
@@ -171,6 +173,31 @@ def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
     return AllocatedLaw(float(step.mechanism.noise_multiplier), step.steps_per_epoch)
 
 
+def _truncated_law(step: TruncatedPoissonSampled, _: bool) -> StepLaw:
+    """Samples of the others below the largest size, and full ones, where records are displaced."""
+    from pyengine.laws.truncated import RevealedMixtureLaw, truncation  # here, as few runs need it
+
+    found = truncation(step.probability, step.batch_size, step.dataset_size)
+    noise = float(step.mechanism.noise_multiplier)
+    below = sampled_law(GaussianLaw(noise), step.probability)
+    if found.full == 0:
+        return below
+    full = sampled_law(GaussianLaw(0.5 * noise), found.inside)
+    if found.rest == 0:
+        return full
+    shares = (float(CONTEXT.ln(share)) for share in (found.rest, found.full))
+    return RevealedMixtureLaw(below, full, *shares)
+
+
+def _truncated_event(module: Any, step: TruncatedPoissonSampled) -> Any:
+    return module.TruncatedSubsampledGaussianDpEvent(
+        dataset_size=step.dataset_size,
+        sampling_probability=float(step.probability),
+        truncated_batch_size=step.batch_size,
+        noise_multiplier=float(step.mechanism.noise_multiplier),
+    )
+
+
 def _read_pair(p: Any, q: Any) -> FinitePair:
     """Pair of these very probabilities, which were normalised before they were written."""
     checked = from_probabilities(p, q)
@@ -259,9 +286,9 @@ for _kind in (
         _mixture_law,
         "gaussian_mixture",
         vectors=("shifts", "weights"),
-        is_trivial=lambda step: not any(step.shifts),
         event=_mixture_event,
     ),
+    Kind(TruncatedPoissonSampled, _truncated_law, event=_truncated_event),
     Kind(RandomlyAllocated, _epoch_law, "dp_sgd_allocated", make=allocated_epoch, read=_read_epoch),
     Kind(
         ExponentialMechanism,

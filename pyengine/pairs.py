@@ -19,13 +19,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from pyengine.caches import kept
-from pyengine.mechanisms import (
-    GaussianMechanism,
-    Mechanism,
-    PoissonSampled,
-    SampledWithoutReplacement,
-    steps_of,
-)
+from pyengine.mechanisms import Mechanism, steps_of
 
 __all__ = [
     "CONTEXT",
@@ -104,21 +98,18 @@ def gaussian_steps(
     """
     rows = []
     for step, number in steps_of(mechanism):
-        inner, probability, noise_scale = step, Fraction(1), Fraction(1)
-        if isinstance(step, PoissonSampled):
-            inner, probability = step.mechanism, Fraction(step.probability)
-        elif isinstance(step, SampledWithoutReplacement):
-            # the record pushes another one out, which moves the query by twice its sensitivity
-            inner, noise_scale = step.mechanism, Fraction(1, 2)
-            probability = Fraction(step.batch_size, step.dataset_size)
-        if not isinstance(inner, GaussianMechanism):
+        inner, probability = step.inner, Fraction(step.share)
+        noise = inner.noise
+        if noise is None or noise.family != "gaussian":
             return None
+        # without replacement the record pushes another one out: the query moves twice as far
+        doubled = step.scheme == "without_replacement"
         if adjacency == "substitute":
             if probability > 0 and inner is not step:
                 return None
-            noise_scale = Fraction(1, 2)
+            doubled = True
         if float(probability) > 0.0:
-            rows.append((noise_scale * Fraction(inner.noise_multiplier), probability, number))
+            rows.append((Fraction(noise.multiplier) / (2 if doubled else 1), probability, number))
     return rows
 
 

@@ -17,8 +17,10 @@ from pyengine import _checks, kinds
 from pyengine.caches import clear_cache
 from pyengine.cli.main import main
 from pyengine.interop.dp_events import from_dp_event
+from pyengine.interop.histories import to_history
 from pyengine.laws.finite import FiniteLaw
-from pyengine.mechanisms import Step
+from pyengine.laws.gaussian import GaussianLaw
+from pyengine.mechanisms import GaussianMechanism, Noise, Step
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,22 @@ def outcomes(step: LoadedCoin) -> list[tuple[Fraction, Fraction]]:
     return [(half, heads), (half, 1 - heads)]
 
 
+@dataclass(frozen=True)
+class NoisyMean(Step):
+    """The mean of numbers in [0, 1] of a known count of records, with Gaussian noise."""
+
+    records: int
+    deviation: _checks.Number
+
+    @property
+    def noise(self) -> Noise:
+        """One record moves the mean by 1/records."""
+        return Noise("gaussian", Fraction(self.deviation) * self.records)
+
+
+MEAN = kinds.Kind(
+    NoisyMean, lambda step, doubled: GaussianLaw(float(step.noise.multiplier) / (1 + doubled))
+)
 ENTRY = kinds.Kind(
     LoadedCoin,
     lambda step, _: FiniteLaw.from_fractions(outcomes(step)),
@@ -62,6 +80,7 @@ adjacency = ["add"]
 def _entered() -> Iterator[None]:
     before = dict(kinds._KINDS)
     kinds.register(ENTRY)
+    kinds.register(MEAN)
     yield
     kinds._KINDS.clear()
     kinds._KINDS.update(before)
@@ -90,6 +109,26 @@ def test_every_question() -> None:
         assert pe.delta(twice, 0.1, method=method, tolerance=1e-6) == pytest.approx(
             pe.delta(twice, 0.1), rel=1e-5
         )
+
+
+def test_noise_of_its_own_is_taken_up_by_the_engines_of_such_noise() -> None:
+    """Whichever class says that its noise is Gaussian."""
+    mean, known = NoisyMean(100, Fraction(1, 50)), GaussianMechanism(2)
+    for make in (
+        lambda step: step,
+        lambda step: step.poisson_sampled(0.1).composed(20),
+        lambda step: step.sampled_without_replacement(batch_size=1, dataset_size=10).composed(3),
+    ):
+        own, other = make(mean), make(known)
+        assert pe.delta(own, 0.5) == pe.delta(other, 0.5)
+        assert pe.gamma_bound(own, 1e-3, bounds=True) == pe.gamma_bound(other, 1e-3, bounds=True)
+    many = [step.poisson_sampled(0.1).composed(1000) for step in (mean, known)]
+    assert len({pe.delta(one, 0.5, method="edgeworth", adjacency="add") for one in many}) == 1
+    relaxed = {"threat_model": "relaxed", "adjacency": "add"}
+    assert pe.trade_off(mean, 0.1, **relaxed) == pe.trade_off(known, 0.1, **relaxed)
+    assert to_history(mean.poisson_sampled(0.1)) == [(2.0, 0.1, 1)]
+    truth = pe.reference.delta(known, "0.5", digits=20)
+    assert pe.reference.delta(mean, "0.5", digits=20) == pytest.approx(truth, rel=1e-19)
 
 
 def test_what_another_record_does_is_not_said() -> None:

@@ -42,6 +42,12 @@ REFERENCE_MAY_IMPORT = (
     "pyengine._extras",
     "pyengine.caches",
 )
+# The classes of mechanisms, their base left out.
+STEPS = {
+    name
+    for name, made in vars(pyengine.mechanisms).items()
+    if isinstance(made, type) and issubclass(made, pyengine.mechanisms.Step)
+} - {"Step"}
 HEAVY = {
     "distributed",
     "flint",
@@ -124,6 +130,19 @@ def test_class_names_exist_once() -> None:
                 places.setdefault(node.name, []).append(name)
     twice = {name: found for name, found in places.items() if len(found) > 1}
     assert set(twice) == NAMED_TWICE, twice
+
+
+@pytest.mark.parametrize("module", INSIDE)
+def test_nothing_asks_which_mechanism_it_is(module: str) -> None:
+    """A step says what is asked of it, and the registries say the rest: a new one needs no more."""
+    found = [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(INSIDE[module].read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("isinstance", "issubclass")
+        and {ast.unparse(name).split(".")[-1] for name in ast.walk(node.args[1])} & STEPS
+    ]
+    assert not found, f"{module}: {found}"
 
 
 @pytest.mark.parametrize("module", [m for m in INSIDE if m.startswith("pyengine.reference")])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.engines.measures import base_nodes, losses, parts, ratio
-from pyengine.mechanisms import GaussianMechanism, Mechanism, Step, steps_of
+from pyengine.mechanisms import Mechanism, Step, steps_of
 
 __all__ = [
     "gaussian_renyi_gamma",
@@ -37,9 +37,9 @@ def _mechanism(mechanism: Any) -> Mechanism:
 
 def _log_moment(step: Step, power: float) -> float:
     """Logarithm of E_P[(dQ/dP)^power] of one step, P without the record and Q with it."""
-    base, probability = parts(step)
-    mu = 1.0 / float(base.noise_multiplier)
-    if isinstance(base, GaussianMechanism):
+    noise, probability = parts(step)
+    mu = 1.0 / float(noise.multiplier)
+    if noise.family == "gaussian":
         if probability == 1.0:
             return 0.5 * power * (power - 1.0) * mu * mu
         low, high = min(0.0, power * mu) - REACH, max(0.0, power * mu) + REACH
@@ -47,7 +47,7 @@ def _log_moment(step: Step, power: float) -> float:
         log_weight = -0.5 * z * z + math.log((z[1] - z[0]) / math.sqrt(2.0 * math.pi))
         s = mu * (z - 0.5 * mu)
     else:
-        s, weight = base_nodes(base)[:2]
+        s, weight = base_nodes(noise)[:2]
         log_weight = np.log(weight)
     exponent = log_weight + power * ratio(s, probability)
     top = float(exponent.max())
@@ -139,9 +139,9 @@ def substitution_cost(mechanism: Mechanism) -> float:
 
 def _log_square(step: Step) -> float:
     """Logarithm of E_A[(dB/dA)²] for a record in the place of another one."""
-    base, probability = parts(step)
-    mu = 1.0 / float(base.noise_multiplier)
-    if isinstance(base, GaussianMechanism):
+    noise, probability = parts(step)
+    mu = 1.0 / float(noise.multiplier)
+    if noise.family == "gaussian":
         if probability == 1.0:
             return 4.0 * mu * mu
         reach = 3.0 * mu + REACH
@@ -236,7 +236,7 @@ def renyi_gamma_bound(mechanism: Mechanism, kappa: Real) -> Any:
     """
     array = _checks.real_array("kappa", kappa, 0.0, 1.0)
     kinds = [step for step, _ in steps_of(_mechanism(mechanism))]
-    strongest = max((1.0 / float(parts(step)[0].noise_multiplier) for step in kinds), default=1.0)
+    strongest = max((1.0 / float(parts(step)[0].multiplier) for step in kinds), default=1.0)
     value = np.array([_best(mechanism, float(k), FARTHEST / strongest) for k in array.ravel()])
     return value.reshape(array.shape) if array.shape else float(value[0])
 

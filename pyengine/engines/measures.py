@@ -15,15 +15,7 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.errors import AccuracyError, NotDefinedError
-from pyengine.mechanisms import (
-    GaussianMechanism,
-    LaplaceMechanism,
-    Mechanism,
-    PoissonSampled,
-    Step,
-    step_in_words,
-    steps_of,
-)
+from pyengine.mechanisms import Mechanism, Noise, Step, step_in_words, steps_of
 
 __all__ = ["Loss", "base_nodes", "losses", "parts", "pearson", "ratio"]
 
@@ -86,23 +78,21 @@ def losses(mechanism: Mechanism, adjacency: str) -> list[Loss]:
         )
     found = []
     for step, number in steps_of(mechanism):
-        base, probability = parts(step)
+        noise, probability = parts(step)
         if probability > 0.0:
-            found.append(_loss(base, probability, number, reversed_=adjacency == "remove"))
+            found.append(_loss(noise, probability, number, reversed_=adjacency == "remove"))
     return found
 
 
-def parts(step: Step) -> tuple[GaussianMechanism | LaplaceMechanism, float]:
-    """Noise mechanism and sampling probability of a step that the approximations know."""
-    base, probability = step, 1.0
-    if isinstance(step, PoissonSampled):
-        base, probability = step.mechanism, float(step.probability)
-    if not isinstance(base, GaussianMechanism | LaplaceMechanism):
+def parts(step: Step) -> tuple[Noise, float]:
+    """Noise and sampling probability of a step that the approximations know."""
+    noise = step.inner.noise if step.scheme in ("none", "poisson") else None
+    if noise is None:
         raise NotDefinedError(
             "mechanism must be composed of Gaussian and Laplace steps, with or without Poisson "
             f"sampling, for this method; got a step {step_in_words(step)}"
         )
-    return base, probability
+    return noise, float(step.share)
 
 
 def ratio(s: FloatArray, probability: float) -> FloatArray:
@@ -115,16 +105,17 @@ def ratio(s: FloatArray, probability: float) -> FloatArray:
 
 
 @kept(256)
-def base_nodes(mechanism: GaussianMechanism | LaplaceMechanism) -> tuple[FloatArray, ...]:
+def base_nodes(noise: Noise) -> tuple[FloatArray, ...]:
     """Ratios s, and their weights without and with the record."""
-    mu = 1.0 / float(mechanism.noise_multiplier)
-    if isinstance(mechanism, GaussianMechanism):
+    mu = 1.0 / float(noise.multiplier)
+    if noise.family == "gaussian":
         # the loss is analytic for |Im z| < π/μ: the rule's error is below e^{-2π²/(μh)}
         count = math.ceil(min((mu + 2.0 * REACH) / min(0.25, 0.5 / mu), 2.0 * MOST_NODES))
         if count > MOST_NODES:
             raise AccuracyError(
-                f"the approximations need more than {MOST_NODES} nodes for {mechanism!r}: its "
-                "noise_multiplier is too small for them; method='auto' is exact"
+                f"the approximations need more than {MOST_NODES} nodes for "
+                f"GaussianMechanism({noise.multiplier!r}): its noise_multiplier is too small for "
+                "them; method='auto' is exact"
             )
         z = np.linspace(-REACH, mu + REACH, count + 1)
         s = mu * (z - 0.5 * mu)
@@ -144,16 +135,16 @@ def base_nodes(mechanism: GaussianMechanism | LaplaceMechanism) -> tuple[FloatAr
 
 
 def _loss(
-    mechanism: GaussianMechanism | LaplaceMechanism,
+    noise: Noise,
     probability: float,
     steps: int,
     *,
     reversed_: bool,
 ) -> Loss:
-    s, without, within = base_nodes(mechanism)
+    s, without, within = base_nodes(noise)
     mixture = (1.0 - probability) * without + probability * within
     loss = ratio(s, probability)
-    if isinstance(mechanism, LaplaceMechanism):
+    if noise.family == "laplace":
         ends = -float(loss.min()), float(loss.max())
     else:
         ends = (-math.log1p(-probability) if probability < 1.0 else math.inf), math.inf
@@ -170,10 +161,10 @@ def pearson(mechanism: Mechanism) -> float:
     """
     total = 0.0
     for step, number in steps_of(mechanism):
-        base, probability = parts(step)
-        mu = 1.0 / float(base.noise_multiplier)
+        noise, probability = parts(step)
+        mu = 1.0 / float(noise.multiplier)
         with np.errstate(over="ignore"):
-            if isinstance(base, GaussianMechanism):
+            if noise.family == "gaussian":
                 one = float(np.expm1(mu * mu))
             else:  # (2 e^μ + e^{-2μ})/3 - 1, without its cancellation
                 one = float(2.0 * np.expm1(mu) + np.expm1(-2.0 * mu)) / 3.0

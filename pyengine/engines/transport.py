@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyengine.engines.measures import parts, ratio
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import GaussianMechanism, Step
+from pyengine.mechanisms import Step
 from pyengine.special import ndtri_exp, normal_pdf
 
 __all__ = ["LossTable", "loss_table"]
@@ -72,9 +72,9 @@ def loss_table(step: Step, steps: int, tilt: float, *, reversed_: bool) -> LossT
     AccuracyError
         Where 2^17 cells are too few.
     """
-    base, probability = parts(step)
-    mu = 1.0 / float(base.noise_multiplier)
-    gaussian = isinstance(base, GaussianMechanism)
+    noise, probability = parts(step)
+    mu = 1.0 / float(noise.multiplier)
+    gaussian = noise.family == "gaussian"
     # without the record the density is f, with it f (1 + r): tilted, f (1 + r)^power
     power = 1.0 - tilt if reversed_ else tilt
     if gaussian:

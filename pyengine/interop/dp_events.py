@@ -16,11 +16,8 @@ from pyengine.mechanisms import (
     GenericMechanism,
     LaplaceMechanism,
     Mechanism,
-    PoissonSampled,
     RandomizedResponse,
-    SampledWithoutReplacement,
     Step,
-    TruncatedPoissonSampled,
     compose,
     steps_of,
 )
@@ -113,14 +110,14 @@ def _one_sample(inner: Any, outer: Any) -> Step | None:
         return None
     if len(parts) == 1 and parts[0][1] == 1:
         step = parts[0][0]
-        if isinstance(step, PoissonSampled | SampledWithoutReplacement):
+        if step.inner is not step:
             raise _not_exact(outer, f"a sample of {type(inner).__name__}")
         return step
     squares = Fraction(0)
     for step, number in parts:
-        if not isinstance(step, GaussianMechanism):
+        if step.noise is None or step.noise.family != "gaussian":
             raise _not_exact(outer, "several steps on one sample, not all of them Gaussian")
-        squares += number / Fraction(step.noise_multiplier) ** 2
+        squares += number / Fraction(step.noise.multiplier) ** 2
     return GaussianMechanism(1.0 / math.sqrt(squares))
 
 
@@ -220,17 +217,12 @@ def to_dp_event(mechanism: Mechanism) -> Any:
 
 
 def _event(module: Any, step: Step) -> Any:
-    if isinstance(step, PoissonSampled):
-        return module.PoissonSampledDpEvent(float(step.probability), _event(module, step.mechanism))
-    if isinstance(step, SampledWithoutReplacement):
-        inner = _event(module, step.mechanism)
-        return module.SampledWithoutReplacementDpEvent(step.dataset_size, step.batch_size, inner)
-    if isinstance(step, TruncatedPoissonSampled):
-        return module.TruncatedSubsampledGaussianDpEvent(
-            dataset_size=step.dataset_size,
-            sampling_probability=float(step.probability),
-            truncated_batch_size=step.batch_size,
-            noise_multiplier=float(step.mechanism.noise_multiplier),
+    if step.scheme == "poisson":
+        return module.PoissonSampledDpEvent(float(step.share), _event(module, step.inner))
+    if step.scheme == "without_replacement":
+        sizes = step.described()
+        return module.SampledWithoutReplacementDpEvent(
+            sizes["dataset_size"], sizes["batch_size"], _event(module, step.inner)
         )
     kind = kind_of_step(step)
     found = kind.event(module, step) if kind is not None and kind.event is not None else None

@@ -7,9 +7,7 @@ from typing import Any
 
 from pyengine.mechanisms import (
     Composition,
-    GaussianMechanism,
     Mechanism,
-    PoissonSampled,
     compose,
     dp_sgd,
     steps_of,
@@ -81,9 +79,10 @@ def to_history(mechanism: Mechanism) -> list[tuple[float, float, int]]:
     """
     history = []
     for step, number in steps_of(mechanism):
-        rate = float(step.probability) if isinstance(step, PoissonSampled) else 1.0
-        inner = step.mechanism if isinstance(step, PoissonSampled) else step
-        if not isinstance(inner, GaussianMechanism):
-            raise ValueError(f"mechanism must have Gaussian steps, got {type(inner).__name__}")
-        history.append((float(inner.noise_multiplier), rate, number))
+        # what Opacus cannot hold is named by how it is sampled, if it is the sampling
+        named = step.inner if step.scheme == "poisson" else step
+        noise = named.noise
+        if noise is None or noise.family != "gaussian":
+            raise ValueError(f"mechanism must have Gaussian steps, got {type(named).__name__}")
+        history.append((float(noise.multiplier), float(step.share), number))
     return history

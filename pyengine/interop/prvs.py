@@ -13,7 +13,6 @@ from pyengine.mechanisms import (
     GenericMechanism,
     LaplaceMechanism,
     Mechanism,
-    PoissonSampled,
     Step,
     compose,
     steps_of,
@@ -116,11 +115,16 @@ def to_prvs(mechanism: Mechanism) -> tuple[list[Any], list[int]]:
 
 
 def _prv(module: Any, step: Step) -> Any:
-    if isinstance(step, PoissonSampled) and isinstance(step.mechanism, GaussianMechanism):
-        noise = float(step.mechanism.noise_multiplier)
-        return module.PoissonSubsampledGaussianMechanism(float(step.probability), noise)
-    if isinstance(step, GaussianMechanism):
-        return module.GaussianMechanism(float(step.noise_multiplier))
-    if isinstance(step, LaplaceMechanism):
-        return module.LaplaceMechanism(float(1 / Fraction(step.noise_multiplier)))
+    noise = step.inner.noise
+    if noise is None:
+        raise ValueError(f"mechanism must have a counterpart in prv_accountant, got {step!r}")
+    match step.scheme, noise.family:
+        case "poisson", "gaussian":
+            return module.PoissonSubsampledGaussianMechanism(
+                float(step.share), float(noise.multiplier)
+            )
+        case "none", "gaussian":
+            return module.GaussianMechanism(float(noise.multiplier))
+        case "none", "laplace":
+            return module.LaplaceMechanism(float(1 / Fraction(noise.multiplier)))
     raise ValueError(f"mechanism must have a counterpart in prv_accountant, got {step!r}")

@@ -27,6 +27,7 @@ __all__ = [
     "StepLaw",
     "largest_finite",
     "positive",
+    "sampled_law",
     "sampled_loss",
     "share_of",
 ]
@@ -345,6 +346,11 @@ class PoissonSampledLaw(Law):
         ratio = weight * (twice + 2.0 * UNIT * np.abs(known)) * (1.0 + 1e-9)
         ratio += 24.0 * UNIT * np.abs(finer)
         return Cells(log_a, mixed, error, shift, ratio, finer)
+
+
+def sampled_law(law: StepLaw, probability: float | Fraction) -> StepLaw:
+    """Return the pair of a mechanism on a Poisson sample; its own pair at probability 1."""
+    return law if probability == 1 else PoissonSampledLaw(law, probability)
 
 
 class Share(NamedTuple):

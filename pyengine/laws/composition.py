@@ -7,23 +7,10 @@ from fractions import Fraction
 from pyengine.caches import kept
 from pyengine.errors import NotDefinedError
 from pyengine.kinds import kind_of_step
-from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw, share_of
+from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw, sampled_law, share_of
 from pyengine.laws.finite import FiniteLaw
-from pyengine.laws.substituted import (
-    SplicedLaw,
-    spliced,
-)
-from pyengine.laws.truncated import RevealedMixtureLaw, truncation
-from pyengine.mechanisms import (
-    Mechanism,
-    PoissonSampled,
-    SampledWithoutReplacement,
-    Step,
-    TruncatedPoissonSampled,
-    step_in_words,
-    steps_of,
-)
-from pyengine.pairs import CONTEXT
+from pyengine.laws.substituted import SplicedLaw, spliced
+from pyengine.mechanisms import Mechanism, Step, step_in_words, steps_of
 
 __all__ = ["composition_law", "real_substitutions", "step_law"]
 
@@ -71,20 +58,19 @@ def real_substitutions(mechanism: Mechanism) -> list[Laws] | None:
     γ, δ and ε; none is known to be the worst (docs/theory/adjacency).
     """
     steps = [(step, number) for step, number in steps_of(mechanism) if _share(step) > 0]
-    open_ = sum(n for step, n in steps if isinstance(step, SampledWithoutReplacement))
+    open_ = sum(n for step, n in steps if step.scheme == "without_replacement")
     if open_ <= 1 and len(steps) == open_:
         return None
     if open_ == 0:
         return None
 
     def law(step: Step, order: str) -> StepLaw:
-        fixed = not isinstance(step, SampledWithoutReplacement)
-        return step_law(step, "substitute" if fixed else order)
+        return step_law(step, order if step.scheme == "without_replacement" else "substitute")
 
     compositions = [[(law(step, order), n) for step, n in steps] for order in ("add", "remove")]
     mixed: Laws = []
     for step, n in steps:
-        if isinstance(step, SampledWithoutReplacement):
+        if step.scheme == "without_replacement":
             halves = ((law(step, "remove"), n - n // 2), (law(step, "add"), n // 2))
             mixed += [part for part in halves if part[1]]
         else:
@@ -93,15 +79,11 @@ def real_substitutions(mechanism: Mechanism) -> list[Laws] | None:
 
 
 def _share(step: Step) -> Fraction | float:
-    """Probability with which a record takes part in a step."""
+    """Probability with which a record takes part in a step that releases something about it."""
     kind = kind_of_step(step)
     if kind is not None and kind.is_trivial is not None and kind.is_trivial(step):
         return 0
-    if isinstance(step, PoissonSampled | TruncatedPoissonSampled):
-        return step.probability
-    if isinstance(step, SampledWithoutReplacement):
-        return Fraction(step.batch_size, step.dataset_size)
-    return 1
+    return step.share
 
 
 def step_law(step: Step, adjacency: str) -> StepLaw:
@@ -117,39 +99,18 @@ def step_law(step: Step, adjacency: str) -> StepLaw:
 @kept(256)
 def _added(step: Step) -> StepLaw:
     """The pair (without, with the record)."""
-    if isinstance(step, TruncatedPoissonSampled):
-        return _truncated(step)
-    inner = step.mechanism if isinstance(step, PoissonSampled | SampledWithoutReplacement) else step
-    share = _share(step)
+    inner = step.inner
+    share = 1 if inner is step else step.share
     kind = kind_of_step(inner)
     if kind is not None and kind.outcomes is not None:
         p = Fraction(share)
         return FiniteLaw.from_fractions((a, (1 - p) * a + p * b) for a, b in kind.outcomes(inner))
     # Map: Prop. 9 of Lebeda et al. (2024): half the noise | test_lebeda | theory/adjacency
     # without replacement the record pushes another one out: the pair is that of substitution
-    law = _plain(inner, doubled=isinstance(step, SampledWithoutReplacement))
-    if share == 1:
-        return law
-    if isinstance(law, FiniteLaw):
+    law = _plain(inner, doubled=step.scheme == "without_replacement")
+    if isinstance(law, FiniteLaw) and share != 1:
         return law.poisson_sampled(share)
-    return PoissonSampledLaw(law, share)
-
-
-def _truncated(step: TruncatedPoissonSampled) -> StepLaw:
-    """Samples of the others below the largest size, and full ones, where records are displaced."""
-    found = truncation(step.probability, step.batch_size, step.dataset_size)
-    below = _sampled(_plain(step.mechanism, doubled=False), step.probability)
-    if found.full == 0:
-        return below
-    full = _sampled(_plain(step.mechanism, doubled=True), found.inside)
-    if found.rest == 0:
-        return full
-    shares = (float(CONTEXT.ln(share)) for share in (found.rest, found.full))
-    return RevealedMixtureLaw(below, full, *shares)
-
-
-def _sampled(law: StepLaw, share: Fraction | float) -> StepLaw:
-    return law if share == 1 else PoissonSampledLaw(law, share)
+    return sampled_law(law, share)
 
 
 def _plain(step: Step, *, doubled: bool) -> StepLaw:
@@ -162,9 +123,9 @@ def _plain(step: Step, *, doubled: bool) -> StepLaw:
 
 def _substitute(step: Step) -> StepLaw:
     """A pair that dominates both orders of a substituted record."""
-    inner = step.mechanism if isinstance(step, PoissonSampled | SampledWithoutReplacement) else step
+    inner = step.inner
     kind = kind_of_step(inner)
-    sampled = isinstance(step, PoissonSampled)
+    sampled = step.scheme == "poisson"
     if kind is None or not kind.replaces or (sampled and kind.substituted is None):
         raise NotDefinedError(
             "adjacency 'substitute' needs a mechanism that says what another record does "
@@ -172,12 +133,12 @@ def _substitute(step: Step) -> StepLaw:
             f"mechanism), got {step_in_words(step)}: its pair is that of a data "
             "set without and with a record"
         )
-    if isinstance(step, PoissonSampled) and kind.substituted is not None:
-        return kind.substituted(inner, step.probability)
+    if sampled and kind.substituted is not None:
+        return kind.substituted(inner, step.share)
     plain = _plain(inner, doubled=True)
-    if not isinstance(step, SampledWithoutReplacement):
+    if inner is step:
         return plain
-    share = Fraction(_share(step))
+    share = Fraction(step.share)
     if isinstance(plain, FiniteLaw):
         return spliced(plain, share)
     if kind.distance is None:

@@ -11,24 +11,16 @@ from pyengine.magnitude.core import MagnitudePair
 from pyengine.magnitude.gaussian import GaussianDistance
 from pyengine.magnitude.laplace import LaplacePair
 from pyengine.magnitude.sampled import SampledPair
-from pyengine.mechanisms import (
-    GaussianMechanism,
-    LaplaceMechanism,
-    Mechanism,
-    PoissonSampled,
-    Step,
-    step_in_words,
-    steps_of,
-)
+from pyengine.mechanisms import Mechanism, Noise, Step, step_in_words, steps_of
 from pyengine.threat_models import Relaxed
 
 __all__ = ["gaussian_effect", "magnitude_parts"]
 
 
 # Map: Lemma 8 of Kaissis et al. (2023), relaxed: composition | test_relaxed_composition | relaxed
-def gaussian_effect(steps: list[tuple[GaussianMechanism, int]], combination: str) -> float:
+def gaussian_effect(steps: list[tuple[Noise, int]], combination: str) -> float:
     """Effect of the summed outputs: μ² = Σ 1/noise², or N²/Σ noise² with equal weights."""
-    squares = [(Fraction(step.noise_multiplier) ** 2, number) for step, number in steps]
+    squares = [(Fraction(noise.multiplier) ** 2, number) for noise, number in steps]
     if combination == "mean":
         total = sum(number for _, number in squares)
         ratio = total**2 / sum((number * square for square, number in squares), Fraction(0))
@@ -49,16 +41,14 @@ def magnitude_parts(mechanism: Mechanism, model: Relaxed) -> tuple[tuple[Magnitu
     ValueError
         For a mechanism that the paper does not cover.
     """
-    plain: list[tuple[GaussianMechanism, int]] = []
+    plain: list[tuple[Noise, int]] = []
     parts: list[tuple[MagnitudePair, int]] = []
     for step, number in steps_of(mechanism):
-        if isinstance(step, GaussianMechanism):
-            plain.append((step, number))
+        if step.noise is not None and step.noise.family == "gaussian":
+            plain.append((step.noise, number))
             continue
-        inner, probability = step, 1.0
-        if isinstance(step, PoissonSampled):
-            inner, probability = step.mechanism, float(step.probability)
-        pair = _one_step(inner, model)
+        probability = float(step.share)
+        pair = _one_step(step.inner if step.scheme == "poisson" else step, model)
         if probability > 0.0:
             sampled = pair if probability == 1.0 else SampledPair(pair, probability)
             parts.append((sampled, number))
@@ -69,16 +59,17 @@ def magnitude_parts(mechanism: Mechanism, model: Relaxed) -> tuple[tuple[Magnitu
 
 
 def _one_step(step: Step, model: Relaxed) -> MagnitudePair:
-    if isinstance(step, GaussianMechanism):
-        return GaussianDistance(model.dimension, 1.0 / float(step.noise_multiplier))
-    if isinstance(step, LaplaceMechanism):
-        if model.dimension > 1:
-            raise NotDefinedError(
-                "dimension must be 1 for a Laplace mechanism in the relaxed threat model, got "
-                f"{model.dimension}"
-            )
-        return LaplacePair(1.0 / float(step.noise_multiplier))
-    raise NotDefinedError(
-        "threat_model='relaxed' covers Gaussian and Laplace mechanisms, plain or on a Poisson "
-        f"sample, got {step_in_words(step)}"
-    )
+    if step.noise is None:
+        raise NotDefinedError(
+            "threat_model='relaxed' covers Gaussian and Laplace mechanisms, plain or on a Poisson "
+            f"sample, got {step_in_words(step)}"
+        )
+    family, multiplier = step.noise
+    if family == "gaussian":
+        return GaussianDistance(model.dimension, 1.0 / float(multiplier))
+    if model.dimension > 1:
+        raise NotDefinedError(
+            "dimension must be 1 for a Laplace mechanism in the relaxed threat model, got "
+            f"{model.dimension}"
+        )
+    return LaplacePair(1.0 / float(multiplier))

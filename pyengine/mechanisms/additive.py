@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, ClassVar
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.core import Noise, Scheme, Stage, Step
 
 __all__ = [
     "DiscreteGaussianMechanism",
@@ -33,6 +34,11 @@ class GaussianMechanism(Step):
     def __init__(self, noise_multiplier: Any) -> None:
         value = _checks.positive("noise_multiplier", noise_multiplier)
         object.__setattr__(self, "noise_multiplier", value)
+
+    @property
+    def noise(self) -> Noise:
+        """Gaussian noise."""
+        return Noise("gaussian", self.noise_multiplier)
 
     def truncated_poisson_sampled(
         self, probability: _checks.NumberLike, *, batch_size: int, dataset_size: int
@@ -125,15 +131,26 @@ class RandomlyAllocated(Step):
     M. Shenfeld, Privacy amplification by random allocation (2025), arXiv:2502.08202.
     """
 
+    scheme: ClassVar[Scheme] = "allocated"
+    unit: ClassVar[str] = "epoch"
     mechanism: GaussianMechanism
     steps_per_epoch: int
 
     def __init__(self, mechanism: Any, steps_per_epoch: Any) -> None:
-        if not isinstance(mechanism, GaussianMechanism):
-            raise ValueError(f"mechanism must be a GaussianMechanism, got {mechanism!r}")
+        _only_gaussian(mechanism)
         size = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "steps_per_epoch", size)
+
+    @property
+    def stage(self) -> Stage:
+        """The steps of the epoch, a record in one of them."""
+        return Stage(self.mechanism, Fraction(1, self.steps_per_epoch), self.steps_per_epoch)
+
+    def described(self) -> dict[str, Any]:
+        """Parameters of the noise and the number of steps."""
+        own = {"mechanism": type(self).__name__, "steps_per_epoch": self.steps_per_epoch}
+        return {**self.mechanism.described(), **own}
 
     def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
         """Refuse: allocation is itself the sampling."""
@@ -166,6 +183,7 @@ class TruncatedPoissonSampled(Step):
         Number n of records, the one that neighbours differ in included, >= 1.
     """
 
+    scheme: ClassVar[Scheme] = "truncated_poisson"
     mechanism: GaussianMechanism
     probability: _checks.Number
     batch_size: int
@@ -174,8 +192,7 @@ class TruncatedPoissonSampled(Step):
     def __init__(
         self, mechanism: Any, probability: Any, batch_size: Any, dataset_size: Any
     ) -> None:
-        if not isinstance(mechanism, GaussianMechanism):
-            raise ValueError(f"mechanism must be a GaussianMechanism, got {mechanism!r}")
+        _only_gaussian(mechanism)
         size = _checks.count("dataset_size", dataset_size, least=1)
         batch = _checks.count("batch_size", batch_size, least=1)
         if batch > size:
@@ -187,6 +204,25 @@ class TruncatedPoissonSampled(Step):
         object.__setattr__(self, "batch_size", batch)
         object.__setattr__(self, "dataset_size", size)
 
+    @property
+    def share(self) -> _checks.Number:
+        """Probability of a record to enter the sample, from which it may be left out again."""
+        return self.probability
+
+    @property
+    def stage(self) -> Stage:
+        """One batch, at the rate of the sample before it is cut."""
+        return Stage(self.mechanism, self.probability, 1)
+
+    def described(self) -> dict[str, Any]:
+        """Parameters of the noise, the probability and both sizes."""
+        cut = {
+            "sampling_probability": self.probability,
+            "truncated_batch_size": self.batch_size,
+            "dataset_size": self.dataset_size,
+        }
+        return {**self.mechanism.described(), **cut}
+
     def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
         """Refuse: the batches are samples already."""
         raise _sampled_already(f"probability={probability!r}")
@@ -194,6 +230,12 @@ class TruncatedPoissonSampled(Step):
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
         """Refuse: the batches are samples already."""
         raise _sampled_already(f"batch_size={batch_size!r}, dataset_size={dataset_size!r}")
+
+
+def _only_gaussian(mechanism: Any) -> None:
+    noise = mechanism.noise if isinstance(mechanism, Step) else None
+    if noise is None or noise.family != "gaussian":
+        raise ValueError(f"mechanism must be a GaussianMechanism, got {mechanism!r}")
 
 
 def _sampled_already(got: str) -> ValueError:
@@ -216,6 +258,11 @@ class LaplaceMechanism(Step):
     def __init__(self, noise_multiplier: Any) -> None:
         value = _checks.positive("noise_multiplier", noise_multiplier)
         object.__setattr__(self, "noise_multiplier", value)
+
+    @property
+    def noise(self) -> Noise:
+        """Laplace noise."""
+        return Noise("laplace", self.noise_multiplier)
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,57 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pyengine import _checks
 
 __all__ = [
     "Composition",
     "Mechanism",
+    "Noise",
     "PoissonSampled",
     "SampledWithoutReplacement",
+    "Stage",
     "Step",
     "compose",
     "steps_of",
 ]
+
+
+Scheme = Literal["none", "poisson", "without_replacement", "truncated_poisson", "allocated"]
+
+
+class Noise(NamedTuple):
+    """Continuous additive noise of a query of sensitivity 1.
+
+    Parameters
+    ----------
+    family : {"gaussian", "laplace"}
+        Its law.
+    multiplier : float or Fraction
+        Standard deviation of Gaussian noise or scale of Laplace noise, over the sensitivity.
+    """
+
+    family: Literal["gaussian", "laplace"]
+    multiplier: _checks.Number
+
+
+class Stage(NamedTuple):
+    """What a step runs on each of its batches.
+
+    Parameters
+    ----------
+    mechanism : Step
+        What is run on one batch.
+    rate : float or Fraction
+        Probability with which a record is in one batch.
+    batches : int
+        Number of batches of the step.
+    """
+
+    mechanism: Step
+    rate: _checks.Number
+    batches: int
 
 
 @dataclass(frozen=True)
@@ -53,7 +91,39 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class Step(Mechanism):
-    """Base of the mechanisms that release one thing, once."""
+    """Base of the mechanisms that release one thing, once.
+
+    What is asked of a step, whichever it is, has its default here: `scheme`, how its records are
+    drawn; `inner`, what runs on a sample; `share`; `noise`; `stage`; and the words of reports.
+    """
+
+    scheme: ClassVar[Scheme] = "none"
+    unit: ClassVar[str] = "step"
+
+    @property
+    def inner(self) -> Step:
+        """The step that runs on the sample; the step itself where its law is not made of one."""
+        return self
+
+    @property
+    def share(self) -> _checks.Number:
+        """Probability with which a record takes part; 0 where nothing of it is released."""
+        return 1
+
+    @property
+    def noise(self) -> Noise | None:
+        """The continuous noise of an unsampled query of sensitivity 1; None for other steps."""
+        return None
+
+    @property
+    def stage(self) -> Stage:
+        """What is run on each batch, with the rate of a record and the number of batches."""
+        return Stage(self, 1, 1)
+
+    def described(self) -> dict[str, Any]:
+        """Name of the class and the parameters, those of the sampling last."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"mechanism": type(self).__name__, **values}
 
     def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
         """Run on a Poisson sample of the records.
@@ -91,8 +161,7 @@ class Step(Mechanism):
 
 
 def _only_single(mechanism: Any) -> None:
-    sampled = isinstance(mechanism, PoissonSampled | SampledWithoutReplacement)
-    if not isinstance(mechanism, Step) or sampled:
+    if not isinstance(mechanism, Step) or mechanism.inner is not mechanism:
         raise ValueError(f"mechanism must be a single step that is not sampled, got {mechanism!r}")
 
 
@@ -100,6 +169,7 @@ def _only_single(mechanism: Any) -> None:
 class PoissonSampled(Step):
     """A mechanism on a Poisson sample; see `Step.poisson_sampled`."""
 
+    scheme: ClassVar[Scheme] = "poisson"
     mechanism: Step
     probability: _checks.Number
 
@@ -108,11 +178,31 @@ class PoissonSampled(Step):
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "probability", _checks.probability("probability", probability))
 
+    @property
+    def inner(self) -> Step:
+        """What runs on the sample."""
+        return self.mechanism
+
+    @property
+    def share(self) -> _checks.Number:
+        """Probability of a record to be sampled."""
+        return self.probability
+
+    @property
+    def stage(self) -> Stage:
+        """One batch of the sampled records."""
+        return Stage(self.mechanism, self.probability, 1)
+
+    def described(self) -> dict[str, Any]:
+        """Parameters of the mechanism and the probability."""
+        return {**self.mechanism.described(), "sampling_probability": self.probability}
+
 
 @dataclass(frozen=True)
 class SampledWithoutReplacement(Step):
     """A mechanism on a batch of fixed size; see `Step.sampled_without_replacement`."""
 
+    scheme: ClassVar[Scheme] = "without_replacement"
     mechanism: Step
     batch_size: int
     dataset_size: int
@@ -128,6 +218,26 @@ class SampledWithoutReplacement(Step):
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "batch_size", batch)
         object.__setattr__(self, "dataset_size", size)
+
+    @property
+    def inner(self) -> Step:
+        """What runs on the batch."""
+        return self.mechanism
+
+    @property
+    def share(self) -> _checks.Number:
+        """Probability of a record to be in the batch."""
+        return Fraction(self.batch_size, self.dataset_size)
+
+    @property
+    def stage(self) -> Stage:
+        """One batch of fixed size."""
+        return Stage(self.mechanism, self.share, 1)
+
+    def described(self) -> dict[str, Any]:
+        """Parameters of the mechanism and both sizes."""
+        sizes = {"batch_size": self.batch_size, "dataset_size": self.dataset_size}
+        return {**self.mechanism.described(), **sizes}
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,11 @@ class GaussianMixtureMechanism(Step):
         object.__setattr__(self, "shifts", tuple(place for place, _ in kept))
         object.__setattr__(self, "weights", tuple(part for _, part in kept))
 
+    @property
+    def share(self) -> _checks.Number:
+        """0 where nothing moves, else 1."""
+        return 1 if any(self.shifts) else 0
+
     def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
         """Run on a Poisson sample of the users: with probability 1 - p nothing moves.
 

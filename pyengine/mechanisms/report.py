@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any
 
-from pyengine.mechanisms.additive import RandomlyAllocated, TruncatedPoissonSampled
-from pyengine.mechanisms.core import (
-    Mechanism,
-    PoissonSampled,
-    SampledWithoutReplacement,
-    Step,
-    steps_of,
-)
+from pyengine.mechanisms.core import Mechanism, Step, steps_of
 
 __all__ = ["describe", "in_words", "step_in_words"]
 
@@ -36,27 +28,7 @@ def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
         For each kind of step ``mechanism``, the name of its class, its parameters, those of its
         sampling, and ``steps``, the number of repetitions.
     """
-    return [{**_parameters(step), "steps": number} for step, number in steps_of(mechanism)]
-
-
-def _parameters(step: Step) -> dict[str, Any]:
-    if isinstance(step, PoissonSampled):
-        return {**_parameters(step.mechanism), "sampling_probability": step.probability}
-    if isinstance(step, TruncatedPoissonSampled):
-        cut = {
-            "sampling_probability": step.probability,
-            "truncated_batch_size": step.batch_size,
-            "dataset_size": step.dataset_size,
-        }
-        return {**_parameters(step.mechanism), **cut}
-    if isinstance(step, SampledWithoutReplacement):
-        sizes = {"batch_size": step.batch_size, "dataset_size": step.dataset_size}
-        return {**_parameters(step.mechanism), **sizes}
-    if isinstance(step, RandomlyAllocated):
-        own = {"mechanism": type(step).__name__, "steps_per_epoch": step.steps_per_epoch}
-        return {**_parameters(step.mechanism), **own}
-    values = {field.name: getattr(step, field.name) for field in fields(step)}
-    return {"mechanism": type(step).__name__, **values}
+    return [{**step.described(), "steps": number} for step, number in steps_of(mechanism)]
 
 
 def in_words(mechanism: Mechanism) -> list[str]:
@@ -73,18 +45,14 @@ def in_words(mechanism: Mechanism) -> list[str]:
         Such as "Gaussian, noise 1, p 0.01, 1,000 steps"; "no steps" for the empty composition.
     """
     return [
-        f"{step_in_words(step)}, {number:,} {_unit(step)}{'' if number == 1 else 's'}"
+        f"{step_in_words(step)}, {number:,} {step.unit}{'' if number == 1 else 's'}"
         for step, number in steps_of(mechanism)
     ] or ["no steps"]
 
 
-def _unit(step: Step) -> str:
-    return "epoch" if isinstance(step, RandomlyAllocated) else "step"
-
-
 def step_in_words(step: Step) -> str:
     """Return the kind of a step, its parameters and how it is sampled, for people."""
-    values = _parameters(step)
+    values = step.described()
     words = [values.pop("mechanism").removesuffix("Mechanism")]
     allocated = values.pop("steps_per_epoch", None)
     if allocated is not None:

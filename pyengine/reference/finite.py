@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 from flint import arb, ctx
 
@@ -18,15 +20,7 @@ from pyengine.mechanisms import (
 )
 from pyengine.reference.balls import exact
 
-__all__ = ["FINITE", "Masses", "masses", "sampled", "substituted"]
-
-FINITE = (
-    DiscreteGaussianMechanism,
-    DiscreteLaplaceMechanism,
-    FinitePair,
-    GenericMechanism,
-    RandomizedResponse,
-)
+__all__ = ["FINITE", "NOISE", "Masses", "masses", "sampled", "substituted"]
 
 
 @dataclass(frozen=True)
@@ -53,18 +47,13 @@ class Masses:
     lattice: bool
 
 
+# Masses around 0, -shift and shift, and a bound on the mass that is left out.
+Shifted = tuple[list[arb], list[arb], list[arb], arb]
+
+
 def masses(step: Step) -> Masses:
     """Return the masses of a step at the working precision."""
-    if isinstance(step, RandomizedResponse):
-        return _randomized_response(step)
-    if isinstance(step, GenericMechanism):
-        return _generic(step)
-    if isinstance(step, FinitePair):
-        return _from_pairs([Fraction(x) for x in step.p], [Fraction(x) for x in step.q])
-    if isinstance(step, DiscreteLaplaceMechanism):
-        return _discrete_laplace(step)
-    assert isinstance(step, DiscreteGaussianMechanism)
-    return _discrete_gaussian(step)
+    return FINITE[type(step)](step)
 
 
 def sampled(one: Masses, probability: float | Fraction) -> Masses:
@@ -78,6 +67,10 @@ def sampled(one: Masses, probability: float | Fraction) -> Masses:
         p.insert(0, one.only_p)
         q.insert(0, rest * one.only_p)
     return Masses(p, q, arb(0), r * one.only_q, one.lost, len(p) <= 2)
+
+
+def _finite_pair(step: FinitePair) -> Masses:
+    return _from_pairs([Fraction(x) for x in step.p], [Fraction(x) for x in step.q])
 
 
 def _from_pairs(p: list[Fraction], q: list[Fraction]) -> Masses:
@@ -164,32 +157,31 @@ def substituted(step: Step, probability: float | Fraction) -> Masses:
 
     P is (1 - r) D(0) + r D(-shift), Q is (1 - r) D(0) + r D(shift), D the law of the noise.
     """
-    assert isinstance(step, DiscreteGaussianMechanism | DiscreteLaplaceMechanism)
-    shift = step.sensitivity
     r, rest = exact(probability), exact(1 - Fraction(probability))
-    if isinstance(step, DiscreteLaplaceMechanism):
-        decay = (-1 / (exact(step.noise_multiplier) * shift)).exp()
-        unit = (1 - decay) / (1 + decay)
-
-        def tail(x: int) -> arb:
-            """Return the mass at x or beyond, away from 0."""
-            return decay**x / (1 + decay) if x > 0 else 1 - decay ** (1 - x) / (1 + decay)
-
-        inner = range(1 - shift, shift)
-        columns = [[unit * decay ** abs(x - at) for x in inner] for at in (0, -shift, shift)]
-        ends = [(tail(shift + at), tail(shift - at)) for at in (0, -shift, shift)]
-        zero, down, up = ([end[0], *row, end[1]] for row, end in zip(columns, ends, strict=True))
-        lost = arb(0)
-    else:
-        zero, down, up, lost = _three_gaussians(step)
+    zero, down, up, lost = NOISE[type(step)](step)
     p = [rest * a + r * b for a, b in zip(zero, down, strict=True)]
     q = [rest * a + r * b for a, b in zip(zero, up, strict=True)]
     return Masses(p, q, arb(0), arb(0), lost, probability == 1)
 
 
-def _three_gaussians(
-    step: DiscreteGaussianMechanism,
-) -> tuple[list[arb], list[arb], list[arb], arb]:
+def _three_laplaces(step: DiscreteLaplaceMechanism) -> Shifted:
+    """Return the masses of noise around 0, -shift and shift, its tails as one outcome each."""
+    shift = step.sensitivity
+    decay = (-1 / (exact(step.noise_multiplier) * shift)).exp()
+    unit = (1 - decay) / (1 + decay)
+
+    def tail(x: int) -> arb:
+        """Return the mass at x or beyond, away from 0."""
+        return decay**x / (1 + decay) if x > 0 else 1 - decay ** (1 - x) / (1 + decay)
+
+    inner = range(1 - shift, shift)
+    columns = [[unit * decay ** abs(x - at) for x in inner] for at in (0, -shift, shift)]
+    ends = [(tail(shift + at), tail(shift - at)) for at in (0, -shift, shift)]
+    zero, down, up = ([end[0], *row, end[1]] for row, end in zip(columns, ends, strict=True))
+    return zero, down, up, arb(0)
+
+
+def _three_gaussians(step: DiscreteGaussianMechanism) -> Shifted:
     """Return the masses of noise around 0, -shift and shift on one range."""
     shift = step.sensitivity
     spread, reach = _scale(step)
@@ -200,3 +192,18 @@ def _three_gaussians(
         for at in (0, -shift, shift)
     )
     return zero, down, up, 2 * tail / total
+
+
+# Steps with finitely many losses, and how their masses are made.
+FINITE: dict[type[Step], Callable[[Any], Masses]] = {
+    DiscreteGaussianMechanism: _discrete_gaussian,
+    DiscreteLaplaceMechanism: _discrete_laplace,
+    FinitePair: _finite_pair,
+    GenericMechanism: _generic,
+    RandomizedResponse: _randomized_response,
+}
+# Those with noise on the integers.
+NOISE: dict[type[Step], Callable[[Any], Shifted]] = {
+    DiscreteGaussianMechanism: _three_gaussians,
+    DiscreteLaplaceMechanism: _three_laplaces,
+}

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from flint import arb
 
 from pyengine.caches import kept
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import (
-    DiscreteGaussianMechanism,
-    DiscreteLaplaceMechanism,
-    GaussianMechanism,
     GaussianMixtureMechanism,
     GenericMechanism,
-    LaplaceMechanism,
     Mechanism,
-    PoissonSampled,
     RandomizedResponse,
     RandomlyAllocated,
-    SampledWithoutReplacement,
     Step,
     step_in_words,
     steps_of,
@@ -32,7 +27,7 @@ from pyengine.reference.allocation import AllocatedEpoch
 from pyengine.reference.answers import Pair
 from pyengine.reference.atoms import Atoms
 from pyengine.reference.balls import exact, precision
-from pyengine.reference.finite import FINITE, Masses, masses, sampled, substituted
+from pyengine.reference.finite import FINITE, NOISE, Masses, masses, sampled, substituted
 from pyengine.reference.gaussian import EqualSteps
 from pyengine.reference.gaussian_law import SampledGaussianLaw
 from pyengine.reference.knots import Knotted, Source
@@ -55,17 +50,14 @@ __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
 
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
 SIGNS = {"add": (1,), "remove": (-1,), "add_remove": (1, -1)}
-Additive = (
-    GaussianMechanism,
-    LaplaceMechanism,
-    DiscreteGaussianMechanism,
-    DiscreteLaplaceMechanism,
-)
-# Both orders of these have the same answers.
-SYMMETRIC = (*Additive, RandomizedResponse, GenericMechanism)
+# Unsampled steps, besides additive noise, whose orders have the same answers: they say what
+# another record does.
+SYMMETRIC = (RandomizedResponse, GenericMechanism)
 Number = float | Fraction
 Finite = list[tuple[Callable[[], Masses], int]]
 Laplace = list[PiecesSource]
+# A part of a law on the lower line, and the least ratio of its densities where there is one.
+LowerLinePart = tuple[Part, Number | None]
 
 
 def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[int, ...]]:
@@ -92,14 +84,14 @@ def pair_of(mechanism: Mechanism, adjacency: str) -> tuple[Pair | None, tuple[in
     AccuracyError
         If no ground truth exists for the mechanism.
     """
-    steps = tuple((step, number) for step, number in steps_of(mechanism) if _share(step) != 0)
+    steps = tuple((step, number) for step, number in steps_of(mechanism) if step.share != 0)
     if adjacency != "substitute":
-        symmetric = all(isinstance(step, SYMMETRIC) for step, _ in steps)
+        symmetric = all(_is_additive(step) or type(step) in SYMMETRIC for step, _ in steps)
         signs = SIGNS["add"] if symmetric else SIGNS[adjacency]
         return (_pair(steps) if steps else None), signs
     for step, _ in steps:
         _check_substitution(step)
-    fixed = sum(n for step, n in steps if isinstance(step, SampledWithoutReplacement))
+    fixed = sum(n for step, n in steps if step.scheme == "without_replacement")
     if fixed == 1 and len(steps) == 1:
         # One step: the larger of both orders, Theorem 15 of Lebeda et al. (2024).
         return _pair(steps), SIGNS["add_remove"]
@@ -117,20 +109,20 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
 
     Without replacement the record pushes another one out: the sensitivity is that of substitution.
     """
-    if any(isinstance(step, GaussianMixtureMechanism | RandomlyAllocated) for step, _ in steps):
+    if any(type(step) in LOWER_LINE for step, _ in steps):
         return _on_lower_line(steps)
     gaussian: list[EqualSteps] = []
     laplace: Laplace = []
     finite: Finite = []
     for step, number in steps:
-        base, share = _base(step), _share(step)
-        base = _doubled(base) if isinstance(step, SampledWithoutReplacement) else base
-        if isinstance(base, GaussianMechanism):
-            gaussian.append(EqualSteps(base.noise_multiplier, share, number))
-        elif isinstance(base, LaplaceMechanism):
-            laplace.append(_laplace_part(base, share, number, substituted=False))
-        else:
+        base, share = step.inner, step.share
+        base = _doubled(base) if step.scheme == "without_replacement" else base
+        if base.noise is None:
             finite.append((partial(_masses, _finite(base), share), number))
+        elif base.noise.family == "gaussian":
+            gaussian.append(EqualSteps(base.noise.multiplier, share, number))
+        else:
+            laplace.append(PiecesSource(base.noise.multiplier, share, number, substituted=False))
     if not gaussian:
         return _without_gaussian(laplace, finite)
     phases = tuple(gaussian)
@@ -144,32 +136,40 @@ def _on_lower_line(steps: tuple[tuple[Step, int], ...]) -> Pair:
     parts: list[tuple[Part, int]] = []
     floor: arb | None = arb(0)
     for step, number in steps:
-        base, share = _base(step), Fraction(_share(step))
-        part: Part
-        if isinstance(step, RandomlyAllocated):
-            part, least = (
-                AllocatedEpoch(step.mechanism.noise_multiplier, step.steps_per_epoch),
-                None,
-            )
-        elif isinstance(step, GaussianMixtureMechanism):
-            part = MixtureStep(step.noise_multiplier, step.weights, step.shifts)
-            least = part.lightest
-        elif isinstance(base, GaussianMechanism):
-            noise = Fraction(base.noise_multiplier)
-            noise /= 2 if isinstance(step, SampledWithoutReplacement) else 1
-            if share == 1:
-                part, least = PlainGaussian(noise), None
-            else:
-                part, least = MixtureStep(noise, (1 - share, share), (0, 1)), 1 - share
-        else:
-            raise AccuracyError(
-                "no ground truth for mixtures of Gaussians or random allocation beside steps that "
-                f"are not Gaussian, got {base!r}"
-            )
+        part, least = LOWER_LINE.get(type(step), _gaussian_part)(step)
         parts.append((part, number))
         with precision(2000):
             floor = None if floor is None or least is None else floor + number * exact(least).log()
     return Continuous(LowerLineLaw(tuple(parts), floor))
+
+
+def _allocated_part(step: RandomlyAllocated) -> LowerLinePart:
+    return AllocatedEpoch(step.mechanism.noise_multiplier, step.steps_per_epoch), None
+
+
+def _mixture_part(step: GaussianMixtureMechanism) -> LowerLinePart:
+    part = MixtureStep(step.noise_multiplier, step.weights, step.shifts)
+    return part, part.lightest
+
+
+def _gaussian_part(step: Step) -> LowerLinePart:
+    plain = step.inner.noise
+    if plain is None or plain.family != "gaussian":
+        raise AccuracyError(
+            "no ground truth for mixtures of Gaussians or random allocation beside steps that "
+            f"are not Gaussian, got {step.inner!r}"
+        )
+    noise, share = Fraction(plain.multiplier), Fraction(step.share)
+    noise /= 2 if step.scheme == "without_replacement" else 1
+    if share == 1:
+        return PlainGaussian(noise), None
+    return MixtureStep(noise, (1 - share, share), (0, 1)), 1 - share
+
+
+LOWER_LINE: dict[type[Step], Callable[[Any], LowerLinePart]] = {
+    GaussianMixtureMechanism: _mixture_part,
+    RandomlyAllocated: _allocated_part,
+}
 
 
 @kept(16, grows=True)
@@ -179,16 +179,17 @@ def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     laplace: Laplace = []
     finite: Finite = []
     for step, number in steps:
-        base, share = _base(step), _share(step)
+        base, share = step.inner, step.share
         plain = _doubled(base) if share == 1 else base
-        if isinstance(plain, GaussianMechanism):
-            gaussian.append((plain.noise_multiplier, share, number))
-        elif isinstance(plain, LaplaceMechanism):
-            laplace.append(_laplace_part(plain, share, number, substituted=share != 1))
-        elif isinstance(step, PoissonSampled):
-            finite.append((partial(_substituted, step), number))
+        if plain.noise is None:
+            sampled_ = step.scheme == "poisson"
+            made = partial(substituted, base, share) if sampled_ else partial(_masses, plain, share)
+            finite.append((made, number))
+        elif plain.noise.family == "gaussian":
+            gaussian.append((plain.noise.multiplier, share, number))
         else:
-            finite.append((partial(_masses, _finite(plain), share), number))
+            noise = plain.noise.multiplier
+            laplace.append(PiecesSource(noise, share, number, substituted=share != 1))
     if not gaussian:
         return _without_gaussian(laplace, finite)
     if all(share == 1 for _, share, _ in gaussian):
@@ -223,14 +224,13 @@ def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
     return Knotted(MixedSource(finite, source) if finite else source)
 
 
-def _laplace_part(
-    base: LaplaceMechanism, share: Number, steps: int, *, substituted: bool
-) -> PiecesSource:
-    return PiecesSource(base.noise_multiplier, share, steps, substituted=substituted)
+def _masses(base: Step, share: Number) -> Masses:
+    one = masses(base)
+    return one if share == 1 else sampled(one, share)
 
 
 def _finite(base: Step) -> Step:
-    if not isinstance(base, FINITE):
+    if type(base) not in FINITE:
         raise AccuracyError(
             "no ground truth for mechanisms made of distributions or functions: they are in double "
             f"precision, got {base!r}"
@@ -238,49 +238,28 @@ def _finite(base: Step) -> Step:
     return base
 
 
-def _base(step: Step) -> Step:
-    if isinstance(step, PoissonSampled | SampledWithoutReplacement):
-        return step.mechanism
-    return step
-
-
-def _share(step: Step) -> Number:
-    """Return the probability with which a record takes part."""
-    if isinstance(step, GaussianMixtureMechanism) and not any(step.shifts):
-        return 0
-    if isinstance(step, PoissonSampled):
-        return step.probability
-    if isinstance(step, SampledWithoutReplacement):
-        return Fraction(step.batch_size, step.dataset_size)
-    return 1.0
+def _is_additive(step: Step) -> bool:
+    return step.noise is not None or type(step) in NOISE
 
 
 def _doubled(step: Step) -> Step:
     """Return the step with twice the sensitivity; one without a sensitivity as it is."""
-    if isinstance(step, GaussianMechanism | LaplaceMechanism):
-        return replace(step, noise_multiplier=Fraction(step.noise_multiplier) / 2)
-    if isinstance(step, DiscreteGaussianMechanism | DiscreteLaplaceMechanism):
-        half = Fraction(step.noise_multiplier) / 2
-        return replace(step, noise_multiplier=half, sensitivity=2 * step.sensitivity)
-    return step
+    if not _is_additive(step):
+        return step
+    given = {field.name: getattr(step, field.name) for field in fields(step)}
+    given["noise_multiplier"] = Fraction(given["noise_multiplier"]) / 2
+    if "sensitivity" in given:  # that of a query with integer values
+        given["sensitivity"] *= 2
+    return type(step)(**given)
 
 
 def _check_substitution(step: Step) -> None:
-    allowed = isinstance(_base(step), Additive)
-    if not isinstance(step, PoissonSampled):
-        allowed = allowed or isinstance(_base(step), RandomizedResponse | GenericMechanism)
+    allowed = _is_additive(step.inner)
+    if step.scheme != "poisson":
+        allowed = allowed or type(step.inner) in SYMMETRIC
     if not allowed:
         raise NotDefinedError(
             "adjacency 'substitute' needs a mechanism that says what another record does (additive "
             "noise; without Poisson sampling, also randomized response and the generic mechanism), "
             f"got {step_in_words(step)}"
         )
-
-
-def _masses(base: Step, share: Number) -> Masses:
-    one = masses(base)
-    return one if share == 1 else sampled(one, share)
-
-
-def _substituted(step: Step) -> Masses:
-    return substituted(_base(step), _share(step))

@@ -12,15 +12,7 @@ from fractions import Fraction
 import mpmath
 
 from pyengine.errors import NotDefinedError
-from pyengine.mechanisms import (
-    GaussianMechanism,
-    LaplaceMechanism,
-    Mechanism,
-    PoissonSampled,
-    Step,
-    in_words,
-    steps_of,
-)
+from pyengine.mechanisms import Mechanism, Noise, in_words, steps_of
 from pyengine.reference.exclusive import exclusive
 from pyengine.reference.length import LengthPair
 from pyengine.threat_models import Relaxed
@@ -88,30 +80,31 @@ def log_trade_off(
 def length_pair(mechanism: Mechanism, model: Relaxed) -> LengthPair | None:
     """Return the pair of laws of the length; None if nothing about the record is released."""
     dimension = model.dimension
-    steps = [(step, n) for step, n in steps_of(mechanism) if not _is_silent(step)]
+    steps = [
+        (step, n)
+        for step, n in steps_of(mechanism)
+        if not (step.scheme == "poisson" and step.share == 0)
+    ]
     if not steps:
         return None
     probability = Fraction(1)
-    if len(steps) == 1 and steps[0][1] == 1 and isinstance(steps[0][0], PoissonSampled):
-        probability = Fraction(steps[0][0].probability)
-        steps = [(steps[0][0].mechanism, 1)]
-    if len(steps) == 1 and steps[0][1] == 1 and isinstance(steps[0][0], LaplaceMechanism):
+    if len(steps) == 1 and steps[0][1] == 1 and steps[0][0].scheme == "poisson":
+        probability = Fraction(steps[0][0].share)
+        steps = [(steps[0][0].inner, 1)]
+    noises: list[tuple[Noise, int]] = [(step.noise, n) for step, n in steps if step.noise]
+    if len(steps) == 1 and [(noise.family, n) for noise, n in noises] == [("laplace", 1)]:
         if dimension != 1:
             raise NotDefinedError(f"dimension must be 1 for a Laplace mechanism, got {dimension!r}")
-        square = 1 / Fraction(steps[0][0].noise_multiplier) ** 2
+        square = 1 / Fraction(noises[0][0].multiplier) ** 2
         return LengthPair(square, probability, 1, laplace=True)
-    if not all(isinstance(step, GaussianMechanism) for step, _ in steps):
+    if [noise.family for noise, _ in noises] != ["gaussian"] * len(steps):
         raise NotDefinedError(
             "mechanism must be Gaussian steps or one Laplace step, got "
             + " and ".join(in_words(mechanism))
         )
-    variances = [(Fraction(step.noise_multiplier) ** 2, n) for step, n in steps]  # type: ignore[attr-defined]
+    variances = [(Fraction(noise.multiplier) ** 2, n) for noise, n in noises]
     square = sum((n / variance for variance, n in variances), Fraction(0))
     if model.combination == "mean":
         total = sum(n for _, n in variances)
         square = total**2 / sum((n * variance for variance, n in variances), Fraction(0))
     return LengthPair(square, probability, dimension, laplace=False)
-
-
-def _is_silent(step: Step) -> bool:
-    return isinstance(step, PoissonSampled) and step.probability == 0

@@ -9,18 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine.mechanisms import (
-    GaussianMechanism,
-    LaplaceMechanism,
     Mechanism,
-    RandomlyAllocated,
-    SampledWithoutReplacement,
     Step,
-    TruncatedPoissonSampled,
     compose,
     dp_sgd,
     steps_of,
 )
-from pyengine.mechanisms.core import PoissonSampled
 
 __all__ = ["noise_of", "resampled", "with_group", "with_noise"]
 
@@ -71,9 +65,9 @@ def _exact(mechanism: Mechanism) -> list[Mechanism]:
     found: list[Mechanism] = []
     for step, number in steps_of(mechanism):
         inner, rate, _ = _stage(step, number)
-        if isinstance(step, PoissonSampled):
+        if step.scheme == "poisson":
             found.append(inner.poisson_sampled(rate).composed(number))
-        elif isinstance(step, SampledWithoutReplacement):
+        elif step.scheme == "without_replacement":
             found.append(_fixed(inner, rate).composed(number))
         else:
             found.append(step.composed(number))
@@ -88,13 +82,8 @@ def _fixed(inner: Step, rate: Fraction) -> Step:
 
 
 def _stage(step: Step, number: int) -> Stage:
-    if isinstance(step, PoissonSampled | TruncatedPoissonSampled):
-        return step.mechanism, _rate(step.probability), number
-    if isinstance(step, SampledWithoutReplacement):
-        return step.mechanism, Fraction(step.batch_size, step.dataset_size), number
-    if isinstance(step, RandomlyAllocated):
-        return step.mechanism, Fraction(1, step.steps_per_epoch), number * step.steps_per_epoch
-    return step, Fraction(1), number
+    inner, rate, batches = step.stage
+    return inner, _rate(rate), number * batches
 
 
 def _rate(probability: float | Fraction) -> Fraction:
@@ -116,12 +105,12 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
     """
     parts: list[Mechanism] = []
     for step, number in steps_of(mechanism):
-        if isinstance(step, PoissonSampled) and isinstance(step.mechanism, GaussianMechanism):
-            noise = step.mechanism.noise_multiplier
-            parts.append(dp_sgd(noise, step.probability, number, group_size=size))
-        elif isinstance(step, GaussianMechanism | LaplaceMechanism):
-            noise = Fraction(step.noise_multiplier) / size  # the sum moves so many times as far
-            parts.append(type(step)(noise).composed(number))
+        noise = step.inner.noise
+        if noise is not None and (step.scheme, noise.family) == ("poisson", "gaussian"):
+            parts.append(dp_sgd(noise.multiplier, step.share, number, group_size=size))
+        elif step.noise is not None:  # the sum moves so many times as far
+            less = Fraction(step.noise.multiplier) / size
+            parts.append(_with_multiplier(step, less).composed(number))
         else:
             return None
     return compose(*parts)
@@ -156,5 +145,9 @@ def _scaled(step: Any, factor: float) -> Step:
     if hasattr(step, "mechanism"):
         scaled: Step = replace(step, mechanism=_scaled(step.mechanism, factor))
         return scaled
-    made: Step = replace(step, noise_multiplier=float(step.noise_multiplier) * factor)
+    return _with_multiplier(step, float(step.noise_multiplier) * factor)
+
+
+def _with_multiplier(step: Any, noise: float | Fraction) -> Step:
+    made: Step = replace(step, noise_multiplier=noise)
     return made
