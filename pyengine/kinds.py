@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw, sampled_law
 from pyengine.laws.bounded_range import BoundedRangeLaw
 from pyengine.laws.density import DensityLaw, density_law, ratio_law
@@ -170,6 +171,11 @@ def _finite_if_it_is(density: DensityLaw) -> StepLaw:
 def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
     from pyengine.laws.allocation import AllocatedLaw  # here, as few runs need it
 
+    if step.selected > 1:
+        raise AccuracyError(
+            f"the law of an epoch with each record in {step.selected} of {step.steps_per_epoch} "
+            "steps is not known, only bounds: ask method='auto', or 'monte_carlo'"
+        )
     return AllocatedLaw(float(step.mechanism.noise_multiplier), step.steps_per_epoch)
 
 
@@ -206,8 +212,8 @@ def _read_pair(p: Any, q: Any) -> FinitePair:
     return checked
 
 
-def _read_epoch(noise_multiplier: Any, steps_per_epoch: Any) -> RandomlyAllocated:
-    return RandomlyAllocated(GaussianMechanism(noise_multiplier), steps_per_epoch)
+def _read_epoch(noise_multiplier: Any, steps_per_epoch: Any, selected: Any = 1) -> Step:
+    return RandomlyAllocated(GaussianMechanism(noise_multiplier), steps_per_epoch, selected)
 
 
 def _discrete_laplace_event(module: Any, step: DiscreteLaplaceMechanism) -> Any:

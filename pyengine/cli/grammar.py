@@ -40,6 +40,7 @@ a mechanism:
   --noise 1.0 --batch-size 256 --dataset-size 60000 --steps 100    without replacement
   --noise 1.0 --p 0.01 --steps 1000 --group-size 3    three records of one user
   --noise 1.0 --steps-per-epoch 100 --epochs 10       random allocation: each record once an epoch
+  --noise 1.0 --steps-per-epoch 100 --selected 3 --epochs 10    in three random steps of an epoch
   --noise 1.0 --p 0.01 --truncated-batch-size 150 --dataset-size 10000 --steps 1000
   --phase "mechanism=gaussian_mixture,noise=1,shifts=0 1 2,weights=1/2 1/4 1/4,steps=10"
   --phase noise=2,p=0.01,steps=100 --phase noise=1,p=0.01,steps=900
@@ -65,6 +66,7 @@ FLAGS = (
     "dataset_size",
     "sampling",
     "steps_per_epoch",
+    "selected",
     "group_size",
     "truncated_batch_size",
 )
@@ -105,6 +107,11 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         "--steps-per-epoch",
         metavar="T",
         help="random allocation: each record takes part in one of T steps of each of E epochs",
+    )
+    group.add_argument(
+        "--selected",
+        metavar="K",
+        help="... in K of the T steps, of which upper bounds are known (1)",
     )
     group.add_argument(
         "--truncated-batch-size",

@@ -7,6 +7,7 @@ they are asked, so that a question does not load those that it has no need of.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
@@ -18,7 +19,7 @@ from pyengine.engines.gaussian import GaussianPairQuestions
 from pyengine.engines.problem import Engine, Problem
 from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
 from pyengine.errors import AccuracyError, NotDefinedError
-from pyengine.mechanisms import Mechanism, in_words
+from pyengine.mechanisms import Mechanism, in_words, steps_of
 from pyengine.pairs import enclosing_pairs
 from pyengine.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
 
@@ -124,6 +125,42 @@ class _ClosedForm(Engine):
     def questions(self, problem: Problem) -> Questions:
         step = closed_form_step(problem.mechanism, problem.adjacency)
         return ClosedForm(ClosedFormPair(step, problem.tolerance))
+
+
+class _Blocks(Engine):
+    """Epochs with several random steps of each record: other mechanisms bound them."""
+
+    name = "blocks"
+    methods = ("auto", "certified", "spectral", "convolution", "lattice", "reference")
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.is_relaxed or problem.given is not None or problem.adjacency == "substitute":
+            return False
+        return any(step.enclosing for step, _ in steps_of(problem.mechanism))
+
+    def refusal(self, problem: Problem) -> Exception:
+        return AccuracyError(
+            "method='blocks' bounds epochs of random allocation with selected > 1, got "
+            f"{' and '.join(in_words(problem.mechanism))}"
+        )
+
+    def questions(self, problem: Problem) -> Questions:
+        from pyengine.engines.blocks import BlocksQuestions, dominated, dominating
+
+        method = "auto" if problem.method == self.name else problem.method
+
+        def asked(mechanism: Mechanism) -> Questions:
+            return questions(
+                mechanism,
+                adjacency=problem.adjacency,
+                method=method,
+                threat_model=problem.threat_model,
+                tolerance=problem.tolerance,
+                wanted=problem.wanted,
+            )
+
+        below = [partial(asked, mechanism) for mechanism in dominated(problem.mechanism)]
+        return BlocksQuestions(asked(dominating(problem.mechanism)), below)
 
 
 class _Gaussian(Engine):
@@ -356,10 +393,16 @@ class _MonteCarlo(_Approximation):
         from pyengine.engines.approximate import in_orders
         from pyengine.engines.monte_carlo import MonteCarloPair
 
+        places = [step.places for step, _ in steps_of(problem.mechanism)]
+        if any(places) and problem.adjacency != "substitute":
+            from pyengine.engines.shifted_samples import ShiftedSampleQuestions
+
+            return ShiftedSampleQuestions(problem.mechanism, problem.adjacency)
         return in_orders(MonteCarloPair, problem.mechanism, problem.adjacency)
 
 
 ENGINES: tuple[Engine, ...] = (
+    _Blocks(),
     _ClosedForm(),
     _NothingReleased(),
     _RelaxedClosedForm(),
@@ -383,6 +426,7 @@ METHODS = (
     "convolution",
     "exact",
     "lattice",
+    "blocks",
     "reference",
     "edgeworth",
     "clt",

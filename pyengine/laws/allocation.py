@@ -87,8 +87,9 @@ class AllocatedLaw(Law):
         """Refuse: the density is an estimate, and cells are proven."""
         del edges
         raise AccuracyError(
-            "random allocation has no proven bounds in double precision, only estimates; "
-            "method='reference', or pyengine.reference, gives proven digits"
+            "random allocation has no proven bounds in double precision, only estimates, by itself "
+            "and beside Gaussian steps: there method='reference', or pyengine.reference, gives "
+            "proven digits; beside other steps no engine answers"
         )
 
     def log_density(self, loss: npt.ArrayLike) -> FloatArray:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Noise, Scheme, Stage, Step
+from pyengine.mechanisms.core import (
+    Composition,
+    Mechanism,
+    Noise,
+    Places,
+    Scheme,
+    Stage,
+    Step,
+    compose,
+)
 
 __all__ = [
     "DiscreteGaussianMechanism",
@@ -84,18 +94,28 @@ class GaussianMechanism(Step):
             return self.poisson_sampled(step.probability)
         return step
 
-    def randomly_allocated(self, steps: int) -> Step:
-        """Run once in each of several steps, every record in one of them, drawn uniformly.
+    def randomly_allocated(self, steps: int, selected: int = 1) -> Step:
+        """Run once in each of several steps, every record in one or some of them, at random.
 
         Parameters
         ----------
         steps : int
-            Number of steps of the epoch, >= 1.
+            Number t of steps of the epoch, >= 1.
+        selected : int
+            Number k of the steps in which a record takes part, in [1, ``steps``]; the set of them
+            is drawn uniformly, for each record by itself.
 
         Returns
         -------
         Step
             The epoch, one release of ``steps`` noisy sums; the mechanism itself for one step.
+
+        Notes
+        -----
+        For k > 1 values are **upper bounds** of γ, δ and ε, and lower ones of β, and the engine is
+        ``blocks``: the epoch leaks at most what k epochs of t/k steps do, in each of which the
+        record takes part once.  With ``bounds=True`` the other bound holds for the epoch itself.
+        ``method="monte_carlo"`` samples the epoch itself (docs, theory/allocation).
 
         Examples
         --------
@@ -103,9 +123,12 @@ class GaussianMechanism(Step):
         >>> epoch = pe.GaussianMechanism(1.0).randomly_allocated(100)
         >>> epoch.composed(3) == pe.dp_sgd_allocated(1.0, steps_per_epoch=100, epochs=3)
         True
+        >>> thrice = pe.GaussianMechanism(1.0).randomly_allocated(99, selected=3)
+        >>> pe.epsilon(thrice, 1e-5) == pe.epsilon(pe.dp_sgd_allocated(1.0, 33, 3), 1e-5)
+        True
         """
-        size = _checks.count("steps", steps, least=1)
-        return self if size == 1 else RandomlyAllocated(self, size)
+        epoch = RandomlyAllocated(self, _checks.count("steps", steps, least=1), selected)
+        return self if epoch.steps_per_epoch == 1 else epoch
 
 
 @dataclass(frozen=True)
@@ -117,13 +140,15 @@ class RandomlyAllocated(Step):
     mechanism : GaussianMechanism
         What each step runs.
     steps_per_epoch : int
-        Number of steps t of the epoch, >= 1.  Each record takes part in one of them, drawn
-        uniformly and independently of all others.
+        Number of steps t of the epoch, >= 1.
+    selected : int
+        Number k of the steps in which each record takes part, in [1, t]: a set drawn uniformly,
+        independently of those of all others.
 
     Notes
     -----
-    N(0, σ²Iₜ) without the record and (1/t) Σᵢ N(eᵢ, σ²Iₜ) with it dominate all neighbours in both
-    orders.
+    N(0, σ²Iₜ) without the record, and with it the mean of N(1_S, σ²Iₜ) over the sets S of k steps,
+    which is (1/t) Σᵢ N(eᵢ, σ²Iₜ) for k = 1, dominate all neighbours in both orders.
 
     References
     ----------
@@ -135,22 +160,60 @@ class RandomlyAllocated(Step):
     unit: ClassVar[str] = "epoch"
     mechanism: GaussianMechanism
     steps_per_epoch: int
+    selected: int = 1
 
-    def __init__(self, mechanism: Any, steps_per_epoch: Any) -> None:
+    def __init__(self, mechanism: Any, steps_per_epoch: Any, selected: Any = 1) -> None:
         _only_gaussian(mechanism)
         size = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
+        number = _checks.count("selected", selected, least=1)
+        if number > size:
+            raise ValueError(
+                f"selected must be at most the number of steps, {size}, got {selected!r}"
+            )
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "steps_per_epoch", size)
+        object.__setattr__(self, "selected", number)
+
+    # Map: k of t steps, by blocks | test_blocks | theory/allocation
+    def blocks(self) -> Composition:
+        """Return k epochs of ⌈t/k⌉ or ⌊t/k⌋ steps, the record in one of each, which dominate."""
+        size, longer = divmod(self.steps_per_epoch, self.selected)
+        parts = (
+            self.mechanism.randomly_allocated(size).composed(self.selected - longer),
+            self.mechanism.randomly_allocated(size + 1).composed(longer),
+        )
+        return compose(*parts)
+
+    @property
+    def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
+        """Blocks, which dominate, and two that are dominated; None for one step of a record.
+
+        The sum of the epoch's releases moves by k at noise σ√t; and it leaks at least what an epoch
+        does in which the record takes part once.
+        """
+        if self.selected == 1:
+            return None
+        noise = float(self.mechanism.noise_multiplier) * math.sqrt(self.steps_per_epoch)
+        noise *= (1.0 + 2.0**-50) / self.selected  # not below that of the sum
+        once = self.mechanism.randomly_allocated(self.steps_per_epoch)
+        return self.blocks(), (GaussianMechanism(noise), once)
 
     @property
     def stage(self) -> Stage:
         """The steps of the epoch, a record in one of them."""
-        return Stage(self.mechanism, Fraction(1, self.steps_per_epoch), self.steps_per_epoch)
+        share = Fraction(self.selected, self.steps_per_epoch)
+        return Stage(self.mechanism, share, self.steps_per_epoch)
+
+    @property
+    def places(self) -> Places:
+        """A record in a random set of so many steps."""
+        return Places(self.mechanism.noise_multiplier, self.steps_per_epoch, self.selected)
 
     def described(self) -> dict[str, Any]:
-        """Parameters of the noise and the number of steps."""
+        """Parameters of the noise, the number of steps, and those of a record if there are more."""
         own = {"mechanism": type(self).__name__, "steps_per_epoch": self.steps_per_epoch}
-        return {**self.mechanism.described(), **own}
+        several = {"selected": self.selected} if self.selected > 1 else {}
+        return {**self.mechanism.described(), **own, **several}
 
     def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
         """Refuse: allocation is itself the sampling."""

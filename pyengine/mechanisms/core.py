@@ -17,6 +17,7 @@ __all__ = [
     "Composition",
     "Mechanism",
     "Noise",
+    "Places",
     "PoissonSampled",
     "SampledWithoutReplacement",
     "Stage",
@@ -62,6 +63,22 @@ class Stage(NamedTuple):
     batches: int
 
 
+class Places(NamedTuple):
+    """Gaussian noise in several steps, of which a random set has a record.
+
+    Parameters
+    ----------
+    noise_multiplier : float or Fraction
+        Standard deviation of the noise of a step over the sensitivity.
+    steps, selected : int
+        Number of steps, and of those with the record, drawn uniformly.
+    """
+
+    noise_multiplier: _checks.Number
+    steps: int
+    selected: int
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """Base of all mechanisms; made by its subclasses only."""
@@ -94,7 +111,8 @@ class Step(Mechanism):
     """Base of the mechanisms that release one thing, once.
 
     What is asked of a step, whichever it is, has its default here: `scheme`, how its records are
-    drawn; `inner`, what runs on a sample; `share`; `noise`; `stage`; and the words of reports.
+    drawn; `inner`, what runs on a sample; `share`; `noise`; `stage`; `places` and `enclosing` of
+    epochs; and the words of reports.
     """
 
     scheme: ClassVar[Scheme] = "none"
@@ -119,6 +137,16 @@ class Step(Mechanism):
     def stage(self) -> Stage:
         """What is run on each batch, with the rate of a record and the number of batches."""
         return Stage(self, 1, 1)
+
+    @property
+    def places(self) -> Places | None:
+        """The random steps of a record, where the step is an epoch with such; else None."""
+        return None
+
+    @property
+    def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
+        """What dominates, and what is dominated, where only such bounds are known; else None."""
+        return None
 
     def described(self) -> dict[str, Any]:
         """Name of the class and the parameters, those of the sampling last."""

@@ -170,9 +170,13 @@ def _number(steps: Any, epochs: Any, probability: _checks.Number) -> int:
 
 
 def dp_sgd_allocated(
-    noise_multiplier: _checks.NumberLike, steps_per_epoch: int, epochs: int
+    noise_multiplier: _checks.NumberLike,
+    steps_per_epoch: int,
+    epochs: int,
+    *,
+    selected: int = 1,
 ) -> Composition:
-    """DP-SGD with random allocation: in each epoch every record enters one random batch.
+    """DP-SGD with random allocation: in each epoch every record enters one random batch, or k.
 
     Parameters
     ----------
@@ -182,12 +186,16 @@ def dp_sgd_allocated(
         Number of batches of an epoch, >= 1.
     epochs : int
         Number of epochs, >= 0.
+    selected : int
+        Number k of batches that a record enters in each epoch, in [1, ``steps_per_epoch``]; above 1
+        values are upper bounds, as `GaussianMechanism.randomly_allocated` says.
 
     Returns
     -------
     Composition
         Equal to
-        ``GaussianMechanism(noise_multiplier).randomly_allocated(steps_per_epoch).composed(epochs)``.
+        ``GaussianMechanism(noise_multiplier).randomly_allocated(steps_per_epoch, selected)``,
+        ``composed(epochs)``.
 
     Examples
     --------
@@ -195,12 +203,14 @@ def dp_sgd_allocated(
     >>> pe.dp_sgd_allocated(1.0, steps_per_epoch=100, epochs=3).steps
     3
     """
-    epoch = allocated_epoch(noise_multiplier, steps_per_epoch)
+    epoch = allocated_epoch(noise_multiplier, steps_per_epoch, selected)
     return epoch.composed(_checks.count("epochs", epochs))
 
 
-def allocated_epoch(noise_multiplier: _checks.NumberLike, steps_per_epoch: int) -> Step:
+def allocated_epoch(
+    noise_multiplier: _checks.NumberLike, steps_per_epoch: int, selected: int = 1
+) -> Step:
     """One epoch of `dp_sgd_allocated`, by the numbers that files and command lines hold."""
     noise = _checks.positive("noise_multiplier", noise_multiplier)
     size = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
-    return GaussianMechanism(noise).randomly_allocated(size)
+    return GaussianMechanism(noise).randomly_allocated(size, selected)

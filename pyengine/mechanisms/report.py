@@ -54,7 +54,7 @@ def step_in_words(step: Step) -> str:
     """Return the kind of a step, its parameters and how it is sampled, for people."""
     values = step.described()
     words = [values.pop("mechanism").removesuffix("Mechanism")]
-    allocated = values.pop("steps_per_epoch", None)
+    allocated, selected = values.pop("steps_per_epoch", None), values.pop("selected", None)
     if allocated is not None:
         words = ["Gaussian"]
     cut = values.pop("truncated_batch_size", None)
@@ -64,7 +64,9 @@ def step_in_words(step: Step) -> str:
         words.append(f"at most {cut:,} of {sizes[0]:,} records in a batch")
     elif sizes:
         words.append(f"{sizes[0]:,} of {sizes[1]:,} records without replacement")
-    if allocated is not None:
+    if selected is not None:
+        words.append(f"each record in {selected:,} of {allocated:,} steps (bounds, by blocks)")
+    elif allocated is not None:
         words.append(f"each record in one of {allocated:,} steps")
     return ", ".join(words)
 

@@ -144,6 +144,12 @@ def _on_lower_line(steps: tuple[tuple[Step, int], ...]) -> Pair:
 
 
 def _allocated_part(step: RandomlyAllocated) -> LowerLinePart:
+    if step.selected > 1:
+        raise AccuracyError(
+            f"no ground truth for an epoch with each record in {step.selected} of "
+            f"{step.steps_per_epoch} steps: only bounds are known; ask pyengine.reference of what "
+            "step.blocks() returns for an upper one"
+        )
     return AllocatedEpoch(step.mechanism.noise_multiplier, step.steps_per_epoch), None
 
 

@@ -23,6 +23,7 @@ INTEGERS = (
     "batch_size",
     "dataset_size",
     "steps_per_epoch",
+    "selected",
     "truncated_batch_size",
     "group_size",
 )
