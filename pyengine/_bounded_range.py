@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.numerics.bracketing import bisected
 
 __all__ = ["bounded_range_delta", "bounded_range_epsilon"]
 
@@ -149,7 +150,10 @@ def _epsilon(delta: float, width: float, steps: int) -> float:
         return width * steps
     if _delta(0.0, width, steps) <= delta:
         return 0.0
-    while high - low > 1e-12 * width * steps and low < 0.5 * (low + high) < high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _delta(middle, width, steps) > delta else (low, middle)
-    return high
+    _, end = bisected(
+        lambda epsilon: _delta(float(epsilon), width, steps) > delta,
+        low,
+        high,
+        is_close=lambda first, second: second - first <= 1e-12 * width * steps,
+    )
+    return float(end)

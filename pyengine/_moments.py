@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.numerics.golden_section import lowest
 from pyengine.special import ndtri
 
 __all__ = ["from_rdp", "from_zcdp", "to_gdp"]
@@ -16,7 +17,6 @@ __all__ = ["from_rdp", "from_zcdp", "to_gdp"]
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST = 700.0
-GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 TRIES = 100
 
 
@@ -110,12 +110,7 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
         alpha = 1.0 + np.exp(place)
         return _log_delta(alpha, alpha * size, goal)
 
-    for _ in range(TRIES):
-        width = GOLDEN * (high - low)
-        first, second = high - width, low + width
-        better = log_delta(first) < log_delta(second)
-        low, high = np.where(better, low, first), np.where(better, second, high)
-    logs = log_delta(0.5 * (low + high))
+    _, logs = lowest(log_delta, low, high, rounds=TRIES)
     value = np.exp(np.minimum(logs, 0.0)).reshape(at.shape)
     return value if at.shape else float(value)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, FloatArray, PairQuestions
+from pyengine.numerics.bracketing import bisected
+from pyengine.numerics.golden_section import lowest
 
 __all__ = ["BothOrders", "NothingReleased", "OneOrder", "Substitution", "larger", "smaller"]
 
@@ -102,7 +105,7 @@ class BothOrders:
         if not open_.any():
             return beta, gamma, slope
         at = np.flatnonzero(open_)
-        c = _lowest(lambda x: self._odds(alpha[at], x), low[at], high[at])
+        c, _ = lowest(lambda x: self._odds(alpha[at], x), low[at], high[at], rounds=ROUNDS)
         slope[at] = c
         tangent_beta, tangent_gamma = self._tangent(alpha[at], c)
         # a tangent has the digits of γ for c >= 0, and those of β otherwise
@@ -168,12 +171,8 @@ class BothOrders:
         """Lower bound of the hull at α from the points of slope e^c on both curves."""
         ends = []
         for pair in (self._add, self._remove):
-            left, right = np.full(alpha.size, -745.0), np.full(alpha.size, 0.0)  # of log α
-            for _ in range(ROUNDS):
-                middle = 0.5 * (left + right)
-                steep = pair.trade_off(np.exp(middle)).c > c
-                left, right = np.where(steep, middle, left), np.where(steep, right, middle)
-            for end in (left, right):
+            far, near = np.full(alpha.size, -745.0), np.zeros(alpha.size)  # of log α
+            for end in bisected(partial(_is_steeper, pair, c), far, near, rounds=ROUNDS):
                 place = np.exp(end)
                 ends.append((place, pair.trade_off(place).gamma.lower))
         best = alpha.copy()
@@ -185,21 +184,8 @@ class BothOrders:
         return best
 
 
-def _lowest(
-    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
-) -> FloatArray:
-    """Where functions with a single valley are lowest, by golden section."""
-    ratio = 0.5 * (5.0**0.5 - 1.0)
-    x, y = high - ratio * (high - low), low + ratio * (high - low)
-    f, g = function(x), function(y)
-    for _ in range(ROUNDS):
-        left = f <= g
-        low, high = np.where(left, low, x), np.where(left, y, high)
-        probe = np.where(left, high - ratio * (high - low), low + ratio * (high - low))
-        x, y = np.where(left, probe, y), np.where(left, x, probe)
-        value = function(probe)
-        f, g = np.where(left, value, g), np.where(left, f, value)
-    return np.asarray(np.where(f <= g, x, y))
+def _is_steeper(pair: PairQuestions, c: FloatArray, log_alpha: FloatArray) -> Any:
+    return pair.trade_off(np.exp(log_alpha)).c > c
 
 
 def taken(answer: Answer, where: npt.NDArray[np.bool_]) -> Answer:

@@ -42,7 +42,7 @@ from pyengine.mechanisms import (
     allocated_epoch,
     from_probabilities,
 )
-from pyengine.pairs import CONTEXT
+from pyengine.numerics.exact_numbers import CONTEXT
 
 __all__ = ["Kind", "kind_of_step", "kinds", "named_kinds", "register"]
 

@@ -15,21 +15,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
 
 from pyengine.caches import kept
 from pyengine.mechanisms import Mechanism, steps_of
 
 __all__ = [
-    "CONTEXT",
     "GaussianPair",
-    "as_decimal",
     "enclosing_pairs",
     "gaussian_steps",
-    "log_of_rest",
     "ordered_pair",
-    "two_doubles",
 ]
 
 
@@ -57,35 +52,6 @@ class GaussianPair:
     def is_trivial(self) -> bool:
         """Whether the two laws are equal: nothing that depends on the record is released."""
         return not self.steps
-
-
-CONTEXT = Context(prec=60, Emin=-(10**6), Emax=10**6)
-
-
-def as_decimal(x: Fraction) -> Decimal:
-    """Return a number to 60 digits."""
-    return CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator))
-
-
-def two_doubles(x: Decimal) -> tuple[float, float]:
-    """Return a number as a sum of two doubles."""
-    high = float(x)
-    return high, float(CONTEXT.subtract(x, Decimal(high)))
-
-
-def log_of_rest(probability: float | Fraction) -> tuple[float, float]:
-    """Return log(1 - probability) as a sum of two doubles; -inf at probability 1.
-
-    Rounded to one double it would move thresholds near the smallest loss by far more than the
-    rounding of the answer.
-    """
-    p = Fraction(probability)
-    if p == 1:
-        return -math.inf, 0.0
-    if p > Fraction(1, 10**15):
-        return two_doubles(CONTEXT.ln(as_decimal(1 - p)))
-    # 1 - p would lose the digits of p
-    return two_doubles(-as_decimal(sum((p**k / k for k in range(1, 5)), Fraction(0))))
 
 
 def gaussian_steps(

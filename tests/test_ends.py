@@ -14,9 +14,10 @@ import pytest
 import pyengine as pe
 from pyengine.caches import clear_cache
 from pyengine.engines.exact import kept
-from pyengine.laws.base import PoissonSampledLaw, sampled_loss
+from pyengine.laws.base import PoissonSampledLaw
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.laplace import LaplaceLaw
+from pyengine.numerics.sampled_loss import sampled_loss
 
 
 def test_random_questions() -> None:

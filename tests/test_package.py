@@ -20,7 +20,7 @@ PACKAGE = Path(pyengine.__file__).parent
 # Imports go down only: a module may import from its own floor and from those above it in this list.
 FLOORS = (
     "_core _ufuncs _version _checks _extras _conjugate _bounded_range _selection _filter "
-    "_toml caches certainty decimals errors markup status",
+    "_toml caches certainty decimals errors markup numerics status",
     "special _moments",
     "mechanisms kinds answers pairs laws duality threat_models magnitude",
     "engines curves reference",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyengine.audit._inputs import FloatArray, probability_level, scores
 from pyengine.audit.bands import survival_band
+from pyengine.numerics.point_hull import lower_hull
 
 __all__ = ["EmpiricalTradeOff", "Gap", "empirical_trade_off"]
 
@@ -137,17 +138,7 @@ class EmpiricalTradeOff:
 def _hull(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Vertices of the lower convex hull of points."""
     order = np.lexsort((y, x))
-    hull: list[tuple[float, float]] = []
-    for a, b in zip(x[order].tolist(), y[order].tolist(), strict=True):
-        if hull and hull[-1][0] == a:
-            continue
-        while len(hull) > 1:
-            (x0, y0), (x1, y1) = hull[-2:]
-            if (x1 - x0) * (b - y0) > (a - x0) * (y1 - y0):
-                break
-            hull.pop()
-        hull.append((a, b))
-    corners = np.array(hull)
+    corners = np.array(lower_hull(zip(x[order].tolist(), y[order].tolist(), strict=True)))
     return corners[:, 0], corners[:, 1]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.numerics.bracketing import bisected
 
 __all__ = ["fano_success", "gaussian_information", "orthogonal_information"]
 
@@ -74,14 +75,14 @@ def fano_success(prior: Any, information: float) -> float:
     slack, size = _entropy(weights) - amount, weights.size
     if slack <= 0.0 or size == 1:
         return 1.0
-    low, high = 0.0, 1.0 - 1.0 / size  # f falls from slack to slack - log n on this interval
-    for _ in range(200):
-        t = 0.5 * (low + high)
-        if not low < t < high:
-            break
+
+    def is_left(t: float) -> bool:
         value = slack + t * math.log(t) + (1.0 - t) * math.log1p(-t) - t * math.log(size - 1)
-        low, high = (t, high) if value > 0.0 else (low, t)
-    return 1.0 - low
+        return value > 0.0
+
+    # f falls from slack to slack - log n on this interval
+    low, _ = bisected(is_left, 0.0, 1.0 - 1.0 / size, rounds=200)
+    return 1.0 - float(low)
 
 
 def gaussian_information(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.engines.measures import base_nodes, losses, parts, ratio
 from pyengine.mechanisms import Mechanism, Step, steps_of
+from pyengine.numerics.golden_section import lowest
 
 __all__ = [
     "gaussian_renyi_gamma",
@@ -26,7 +27,6 @@ Real = float | npt.ArrayLike
 REACH = 12.0  # standard deviations on both sides of the outermost mode
 FARTHEST = 80.0  # standard deviations to which orders move a step's mode in the search
 COARSE, ROUNDS = 60, 60  # orders of the first grid; steps of the golden section after it
-GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 def _mechanism(mechanism: Any) -> Mechanism:
@@ -245,30 +245,18 @@ def _best(mechanism: Mechanism, kappa: float, largest: float) -> float:
     if kappa in (0.0, 1.0):
         return kappa
 
-    def exponent(u: float) -> float:
-        """Logarithm of the bound at order 1 + e^u."""
-        alpha = 1.0 + math.exp(u)
-        cost = float(renyi_divergence(mechanism, alpha))
-        return (1.0 - 1.0 / alpha) * (math.log(kappa) + cost)
+    def exponents(u: FloatArray) -> FloatArray:
+        """Logarithm of the bound at orders 1 + e^u."""
+        alpha = 1.0 + np.exp(u)
+        cost = renyi_divergence(mechanism, alpha)
+        return np.asarray((1.0 - 1.0 / alpha) * (math.log(kappa) + cost))
 
     grid = np.linspace(math.log(1e-4), math.log(largest + 1.0), COARSE)
-    values = [exponent(float(u)) for u in grid]
+    values = exponents(grid)
     at = int(np.argmin(values))
-    low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, COARSE - 1)])
-    best = values[at]
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_left, at_right = exponent(left), exponent(right)
-    for _ in range(ROUNDS):
-        best = min(best, at_left, at_right)
-        if at_left <= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - GOLDEN * (high - low)
-            at_left = exponent(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + GOLDEN * (high - low)
-            at_right = exponent(right)
-    return math.exp(min(best, 0.0))
+    low, high = grid[[max(at - 1, 0)]], grid[[min(at + 1, COARSE - 1)]]
+    _, best = lowest(exponents, low, high, rounds=ROUNDS)
+    return math.exp(min(float(best[0]), float(values[at]), 0.0))
 
 
 def gaussian_renyi_gamma(kappa: Real, noise_multiplier: float, *, steps: int = 1) -> Any:

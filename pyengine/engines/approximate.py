@@ -13,6 +13,7 @@ from pyengine.answers import Answer, ErrorCurve, Questions, names
 from pyengine.curves import OneOrder, larger
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms import Mechanism
+from pyengine.numerics.bracketing import bisected
 
 __all__ = [
     "ApproximatePair",
@@ -172,10 +173,5 @@ def inverse_profile(
     low, high = np.zeros(delta.size), np.full(delta.size, min(largest, LARGEST_EPSILON))
     beyond = (profile(high) > delta) | (delta == 0.0)
     zero = profile(low) <= delta
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if np.all((middle <= low) | (middle >= high)):
-            break
-        over = profile(middle) > delta
-        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    _, high = bisected(lambda epsilon: profile(epsilon) > delta, low, high, rounds=200)
     return np.where(zero & (delta > 0.0), 0.0, np.where(beyond, largest, high))

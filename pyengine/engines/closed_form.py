@@ -21,7 +21,8 @@ from pyengine.curves import OneOrder
 from pyengine.engines.rows import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
-from pyengine.pairs import CONTEXT, as_decimal, gaussian_steps, log_of_rest, two_doubles
+from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest, two_doubles
+from pyengine.pairs import gaussian_steps
 
 __all__ = ["ClosedForm", "ClosedFormPair", "closed_form_step"]
 

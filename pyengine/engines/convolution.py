@@ -17,7 +17,8 @@ from pyengine._core import ffi, lib
 from pyengine.caches import kept
 from pyengine.engines.rows import B_ABOVE, B_BELOW, FloatArray, call_kernel
 from pyengine.errors import AccuracyError
-from pyengine.pairs import GaussianPair, log_of_rest
+from pyengine.numerics.exact_numbers import log_of_rest
+from pyengine.pairs import GaussianPair
 from pyengine.status import finished
 
 __all__ = ["Convolution"]

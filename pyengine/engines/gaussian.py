@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from pyengine.answers import ErrorCurve
 from pyengine.caches import Epoch
-from pyengine.engines.row_questions import HALF_ULP, RowQuestions, Triple
+from pyengine.engines.row_questions import RowQuestions, Triple
 from pyengine.engines.rows import FloatArray, Limits, Rows
 from pyengine.engines.solver import Solver, solver
 from pyengine.laws.base import PoissonSampledLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
+from pyengine.numerics.rounding import UNIT
 from pyengine.pairs import GaussianPair
 
 if TYPE_CHECKING:
@@ -119,6 +120,6 @@ def largest_epsilon(pair: GaussianPair) -> Triple:
         return math.inf, math.inf, math.inf
     rows = list(zip(pair.probability, pair.steps, strict=True))
     value = -math.fsum(n * math.log1p(-p) for p, n in rows)  # each within 2 ulp
-    off = math.fsum(n * p / (1.0 - p) for p, n in rows) * HALF_ULP + 8.0 * HALF_ULP * value
-    off *= 1.0 + 4.0 * HALF_ULP * len(rows)
+    off = math.fsum(n * p / (1.0 - p) for p, n in rows) * UNIT + 8.0 * UNIT * value
+    off *= 1.0 + 4.0 * UNIT * len(rows)
     return value, max(value - off, 0.0), value + off

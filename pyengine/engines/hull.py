@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from pyengine.answers import Answer, complement_above, names
 from pyengine.engines.exact.levels import (
-    HALF_ULP,
     ComposedLaw,
     Tails,
     between,
@@ -26,6 +25,7 @@ from pyengine.engines.exact.levels import (
     tangents,
     thresholds,
 )
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["hull"]
 
@@ -88,14 +88,14 @@ def hull(
     beta, gamma, _ = between(points, alpha)
     beta_upper, gamma_lower = chord(points, alpha)
     # atoms are on one side of a threshold: thresholds beside it see them from the other one
-    aside = ASIDE * (reach_of(points, c) + HALF_ULP * np.abs(c))
+    aside = ASIDE * (reach_of(points, c) + UNIT * np.abs(c))
     c = np.concatenate([c - aside, c, c + aside])
     seen = [Tails(*(x.reshape(c.shape) for x in law.tails(c.ravel()))) for law in (add, remove)]
     reach = np.maximum(*(reach_of(tails, c) for tails in seen))
     lines = [tangents(tails, c, alpha, reach) for tails in seen]
     beta_lower = np.minimum(*(line[0] for line in lines)).max(axis=0)
     gamma_upper = np.maximum(*(line[1] for line in lines)).min(axis=0)
-    slack = 2.0 * HALF_ULP
+    slack = 2.0 * UNIT
     rest = complement_above(alpha)
     answers = []
     for value, lower, upper, low, high in (

@@ -13,6 +13,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics.bracketing import bisected
+
 __all__ = ["bennett_interval", "deviation", "empirical_bernstein", "rank_range"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -62,12 +64,8 @@ def rank_range(level: FloatArray, samples: int, failure: float) -> tuple[FloatAr
 
     ends = []
     for end in (0.0, 1.0):
-        inner, outer = level.copy(), np.full(level.shape, end)
-        for _ in range(60):
-            middle = 0.5 * (inner + outer)
-            far = entropy(middle) > limit
-            inner, outer = np.where(far, inner, middle), np.where(far, middle, outer)
-        ends.append(outer)
+        outer = np.full(level.shape, end)
+        ends.append(bisected(lambda share: entropy(share) <= limit, level, outer, rounds=60)[1])
     return ends[0], ends[1]
 
 
@@ -106,17 +104,8 @@ def bennett_interval(
     finite = np.isfinite(limit)
     limit = np.where(finite, limit, 1.0)
     # below: the smallest m <= low with deviation(low, m) <= limit
-    left, right = np.zeros(low.shape), low.copy()
-    for _ in range(100):
-        middle = 0.5 * (left + right)
-        with np.errstate(divide="ignore"):
-            far = deviation(low, middle) > limit
-        left, right = np.where(far, middle, left), np.where(far, right, middle)
-    lower = np.where(finite, left, 0.0)
+    left, _ = bisected(lambda m: deviation(low, m) > limit, np.zeros(low.shape), low, rounds=100)
     # above: deviation is convex in m and at most limit at the root of (m - x)²/(2m) = limit
-    left, right = high.copy(), high + limit + np.sqrt(limit * (limit + 2.0 * high))
-    for _ in range(100):
-        middle = 0.5 * (left + right)
-        far = deviation(high, middle) > limit
-        left, right = np.where(far, left, middle), np.where(far, middle, right)
-    return lower, np.where(finite, right, math.inf)
+    right = high + limit + np.sqrt(limit * (limit + 2.0 * high))
+    _, right = bisected(lambda m: deviation(high, m) <= limit, high, right, rounds=100)
+    return np.where(finite, left, 0.0), np.where(finite, right, math.inf)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pyengine.caches import kept
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, Noise, Step, step_in_words, steps_of
+from pyengine.numerics.sampled_loss import sampled_loss
 
 __all__ = ["Loss", "base_nodes", "losses", "parts", "pearson", "ratio"]
 
@@ -25,7 +26,6 @@ REACH = 36.0  # standard deviations on both sides of the two means: tilted laws 
 PANEL = 2.0  # length of a panel of the Laplace's continuous part
 POINTS = 24  # of Gauss and Legendre on each panel
 MOST_NODES = 2**21
-HUGE = 300.0  # a log-likelihood ratio beyond which 1 + p (e^s - 1) is p e^s
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +97,7 @@ def parts(step: Step) -> tuple[Noise, float]:
 
 def ratio(s: FloatArray, probability: float) -> FloatArray:
     """Loss log(1 + p (e^s - 1)) of a sampled step."""
-    if probability == 1.0:
-        return s
-    far = s > HUGE
-    near = np.log1p(probability * np.expm1(np.where(far, 0.0, s)))
-    return np.where(far, math.log(probability) + s, near)
+    return s if probability == 1.0 else sampled_loss(probability, s)
 
 
 @kept(256)

@@ -14,8 +14,8 @@ from pyengine.engines.problem import Problem
 from pyengine.engines.relaxed_hull import hull
 from pyengine.errors import AccuracyError
 from pyengine.magnitude.core import ROUNDING, Errors, MagnitudePair
-from pyengine.magnitude.roots import falling_root
 from pyengine.mechanisms import Mechanism, in_words
+from pyengine.numerics.bracketing import falling_root
 from pyengine.threat_models import Relaxed
 
 __all__ = [

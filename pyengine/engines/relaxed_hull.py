@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.magnitude.core import ROUNDING, Errors, FloatArray, MagnitudePair
+from pyengine.numerics.bracketing import bisected
 
 __all__ = ["hull"]
 
@@ -87,13 +88,11 @@ def _put(result: Errors, where: npt.NDArray[np.bool_], part: Errors) -> None:
 
 def _crossing(pair: MagnitudePair, low: FloatArray, high: FloatArray) -> FloatArray:
     """A slope at which both tangents coincide, by bisection; an end if there is none."""
-    low, high = low.copy(), np.maximum(low, high)
     sign = np.sign(_excess(pair, low))
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        same = np.sign(_excess(pair, middle)) == sign
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return 0.5 * (low + high)
+    ends = bisected(
+        lambda c: np.sign(_excess(pair, c)) == sign, low, np.maximum(low, high), rounds=HALVINGS
+    )
+    return np.asarray(0.5 * (ends[0] + ends[1]))
 
 
 def _on_tangent(pair: MagnitudePair, alpha: FloatArray, c: FloatArray) -> Errors:

@@ -27,10 +27,10 @@ from pyengine.engines.rows import (
     array,
 )
 from pyengine.errors import AccuracyError
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["BothOrdersOfRows", "OneOrderOfRows", "RowQuestions", "Triple"]
 
-HALF_ULP = 2.0**-53
 ORDER, ORDER_TINY = 1.0 + 1e-9, 1e-300  # what rounding may do to two profiles that agree
 TRIPLE, PAIR_OF_TRIPLES = ffi.typeof("double[3]"), ffi.typeof("double[6]")
 # A value between its bounds; the array methods below give it for many, with the same bits.
@@ -113,7 +113,7 @@ class RowQuestions:
         if key not in memo:
             table, names = self._at(PROFILE, np.zeros(1))
             distance = math.exp(table[0, 2 + PROFILE])  # a + b = 1 - distance
-            error = distance * float(table[0, ERRORS + PROFILE]) + 4.0 * HALF_ULP
+            error = distance * float(table[0, ERRORS + PROFILE]) + 4.0 * UNIT
             a, b = (math.exp(min(table[0, 2 + side], 0.0)) for side in (A_ABOVE, B_BELOW))
             memo[key] = distance, error, a, b, str(names[0])
         found: tuple[float, float, float, float, str] = memo[key]

@@ -19,12 +19,13 @@ from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, PairQuestions
 from pyengine.caches import Cache
 from pyengine.curves import BothOrders
-from pyengine.engines.row_questions import HALF_ULP, BothOrdersOfRows, RowQuestions, Triple
+from pyengine.engines.row_questions import BothOrdersOfRows, RowQuestions, Triple
 from pyengine.engines.rows import FloatArray, Limits, Rows, row_errors
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 from pyengine.laws.normals import STANDARD, Alternatives, LossNodes
+from pyengine.numerics.rounding import UNIT
 from pyengine.pairs import GaussianPair
 
 __all__ = ["SmoothBothOrders", "SmoothPair", "SmoothPairQuestions", "smooth_pair"]
@@ -152,7 +153,7 @@ class SmoothPairQuestions(RowQuestions):
             return math.inf, math.inf, math.inf
         value = math.fsum(parts)
         off = math.fsum(number * law.support_error() for law, number in self._pair)
-        off = (off + 4.0 * HALF_ULP * abs(value)) * (1.0 + 2.0**-40)
+        off = (off + 4.0 * UNIT * abs(value)) * (1.0 + 2.0**-40)
         return value, max(value - off, 0.0), value + off
 
     def _completed(

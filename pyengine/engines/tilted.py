@@ -16,6 +16,7 @@ from pyengine.engines.intervals import deviation, empirical_bernstein
 from pyengine.engines.measures import Loss, losses
 from pyengine.engines.monte_carlo import Sample, pilot_of
 from pyengine.mechanisms import Mechanism
+from pyengine.numerics.bracketing import bisected
 
 __all__ = ["saddle_tilt", "tilted_gamma"]
 
@@ -54,10 +55,8 @@ def saddle_tilt(terms: list[Loss], kappa: float) -> float:
     low, high = 0.0, min(1.0, largest)
     while high < largest and log_tail(high) > target:
         high = min(2.0 * high, largest)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if log_tail(middle) > target else (low, middle)
-    return low
+    found, _ = bisected(lambda tilt: log_tail(float(tilt)) > target, low, high, rounds=60)
+    return float(found)
 
 
 def tilted_gamma(

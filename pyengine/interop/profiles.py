@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, names
+from pyengine.numerics.bracketing import bisected
+from pyengine.numerics.golden_section import lowest
 
 __all__ = ["Profile"]
 
@@ -27,7 +29,6 @@ GRID = np.concatenate([[0.0], np.geomspace(1e-4, 700.0, 200)])
 STOPS = [int(np.searchsorted(GRID, c)) for c in (1.0, 5.0, 25.0, 125.0)] + [GRID.size]
 REFINE = 60  # golden steps: the bracket shrinks to 1e-12 of itself
 ROUNDING = 1 + 2.0**-49  # what a tangent may lose when it is computed
-GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class Profile:
@@ -115,26 +116,15 @@ class Profile:
 
     def _refine(self, bound: Callable[..., Any], kappa: float, low: float, high: float) -> float:
         """Golden section: the bounds are convex in e^c, and any point gives a valid one."""
-
-        def at(c: float) -> float:
-            return float(bound(kappa, c, self(np.array([c]))[0]))
-
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        f_left, f_right = at(left), at(right)
-        best = min(f_left, f_right)
-        for _ in range(REFINE):
-            if high - low <= 1e-9 * (1.0 + high):  # flat at the minimum: the square of it remains
-                break
-            if f_left < f_right:
-                high, right, f_right = right, left, f_left
-                left = high - GOLDEN * (high - low)
-                f_left = at(left)
-            else:
-                low, left, f_left = left, right, f_right
-                right = low + GOLDEN * (high - low)
-                f_right = at(right)
-            best = min(best, f_left, f_right)
-        return best
+        _, least = lowest(
+            lambda c: np.asarray(bound(kappa, c, self(c))),
+            np.array([low]),
+            np.array([high]),
+            rounds=REFINE,
+            # flat at the minimum: the square of it remains
+            is_close=lambda first, second: second - first <= 1e-9 * (1.0 + second),
+        )
+        return float(least[0])
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε with δ(ε) <= δ, from above; inf beyond 700."""
@@ -152,11 +142,13 @@ class Profile:
             if high >= 700.0:
                 return math.inf
             high = min(2.0 * high, 700.0)
-        low = 0.0 if high == 1.0 else high / 2.0
-        while high - low > 1e-13 * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if meets(middle) else (middle, high)
-        return high
+        _, end = bisected(
+            lambda epsilon: not meets(float(epsilon)),
+            0.0 if high == 1.0 else high / 2.0,
+            high,
+            is_close=lambda first, second: second - first <= 1e-13 * second,
+        )
+        return float(end)
 
 
 def _first(kappa: float, c: Any, delta: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.answers import Answer, names
+from pyengine.numerics.point_hull import lower_hull
 
 __all__ = ["SampledTradeOff"]
 
@@ -198,16 +199,4 @@ def _corner(
 def _hull(points: FloatArray) -> FloatArray:
     """Corners of the lower convex hull."""
     order = points[np.lexsort((points[:, 1], points[:, 0]))]
-    hull: list[FloatArray] = []
-    for point in order:
-        if hull and point[0] == hull[-1][0]:
-            continue  # the lower one came first
-        while len(hull) > 1 and _turns_down(hull[-2], hull[-1], point):
-            hull.pop()
-        hull.append(point)
-    return np.array(hull)
-
-
-def _turns_down(first: FloatArray, middle: FloatArray, last: FloatArray) -> bool:
-    one, two = middle - first, last - first
-    return bool(one[0] * two[1] - one[1] * two[0] <= 0.0)
+    return np.array(lower_hull(map(tuple, order.tolist())))

@@ -14,28 +14,22 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
 from pyengine.laws.normals import Alternatives, LossNodes, sampled, swapped
-from pyengine.pairs import CONTEXT, as_decimal, log_of_rest
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
 __all__ = [
     "Cells",
     "Law",
     "PoissonSampledLaw",
     "ReversedLaw",
-    "Share",
     "StepLaw",
     "largest_finite",
     "positive",
     "sampled_law",
-    "sampled_loss",
-    "share_of",
 ]
 
 FloatArray = npt.NDArray[np.float64]
-
-UNIT = 2.0**-53  # unit roundoff
-LIBM = 4.0  # errors of exp, log, expm1, log1p in units of UNIT; the libraries in use stay below 2
 
 
 class Cells(NamedTuple):
@@ -353,28 +347,6 @@ def sampled_law(law: StepLaw, probability: float | Fraction) -> StepLaw:
     return law if probability == 1 else PoissonSampledLaw(law, probability)
 
 
-class Share(NamedTuple):
-    """Doubles next to p and 1 - p for an exact p in (0, 1), and next to their logarithms.
-
-    Each is rounded from its exact value, so that none has lost what another one shows: 1 - p of a
-    rounded p near 1 would have no digits.
-    """
-
-    p: float
-    rest: float
-    log_p: float
-    log_rest: float
-    log_rest_low: float  # log(1 - p) is the sum of both
-
-
-@kept(1024)
-def share_of(probability: float | Fraction) -> Share:
-    """Return the doubles next to a sampling probability in (0, 1), which may be an exact number."""
-    p = Fraction(probability)
-    log_rest, low = log_of_rest(p)
-    return Share(float(p), float(1 - p), float(CONTEXT.ln(as_decimal(p))), log_rest, low)
-
-
 def positive(x: float | Fraction, above_zero: bool | None = None) -> float:
     """Return a number as a double that is 0 only where it is 0 itself.
 
@@ -383,25 +355,6 @@ def positive(x: float | Fraction, above_zero: bool | None = None) -> float:
     if above_zero is None:
         above_zero = x > 0
     return max(float(x), 5e-324) if above_zero else float(x)
-
-
-def sampled_loss(probability: float | Fraction, loss: npt.ArrayLike) -> FloatArray:
-    """Return log(1 - p + p e^loss), for p in (0, 1), without overflow or cancellation.
-
-    Relative error below 24 units, but for that of the loss, which counts with the slope of the map.
-    """
-    p, rest, *_ = share_of(probability)
-    loss = np.asarray(loss, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        change = p * np.expm1(np.minimum(loss, 700.0))
-        found = np.log1p(np.maximum(change, -0.5))
-        if (change < -0.5).any():  # where p is above 1/2: both terms are positive
-            low = np.log(rest + p * np.exp(np.minimum(loss, 0.0)))
-            found = np.where(change < -0.5, low, found)
-        if (loss > 700.0).any():
-            far = np.maximum(loss, 0.0) + np.log(p + rest * np.exp(-np.maximum(loss, 0.0)))
-            found = np.where(loss > 700.0, far, found)
-    return np.asarray(found)
 
 
 def _new(x: FloatArray) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pyengine.laws.base import UNIT, Cells, FloatArray, Law
+from pyengine.laws.base import Cells, FloatArray, Law
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["BoundedRangeLaw"]
 

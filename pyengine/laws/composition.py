@@ -7,10 +7,11 @@ from fractions import Fraction
 from pyengine.caches import kept
 from pyengine.errors import NotDefinedError
 from pyengine.kinds import kind_of_step
-from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw, sampled_law, share_of
+from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw, sampled_law
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.substituted import SplicedLaw, spliced
 from pyengine.mechanisms import Mechanism, Step, step_in_words, steps_of
+from pyengine.numerics.sampled_loss import share_of
 
 __all__ = ["composition_law", "real_substitutions", "step_law"]
 

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._extras import needed
-from pyengine.laws.base import UNIT, Cells, largest_finite
+from pyengine.laws.base import Cells, largest_finite
 from pyengine.laws.finite import FiniteLaw, grouped
 from pyengine.laws.normals import Alternatives, LossNodes
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
+from pyengine.numerics.rounding import UNIT
 from pyengine.special import ndtr
 
 __all__ = ["DensityLaw", "density_law", "ratio_law"]

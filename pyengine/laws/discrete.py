@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import sampled_loss
-from pyengine.laws.fine import Fine, decimal
+from pyengine.laws.fine import Fine
 from pyengine.laws.finite import ROUNDED, FiniteLaw
 from pyengine.mechanisms import (
     DiscreteGaussianMechanism,
@@ -23,7 +22,8 @@ from pyengine.mechanisms import (
     GenericMechanism,
     RandomizedResponse,
 )
-from pyengine.pairs import log_of_rest
+from pyengine.numerics.exact_numbers import as_decimal, log_of_rest
+from pyengine.numerics.sampled_loss import sampled_loss
 
 __all__ = ["generic_law", "noise_law", "outcomes_of_response", "substituted_law"]
 
@@ -91,7 +91,7 @@ def generic_law(step: GenericMechanism) -> FiniteLaw:
         log_a,
         (exact_delta, exact_delta),
         symmetric=True,
-        digits=lambda: Fine.of([decimal(-exact_epsilon), decimal(exact_epsilon)]),
+        digits=lambda: Fine.of([as_decimal(-exact_epsilon), as_decimal(exact_epsilon)]),
     )
 
 
@@ -150,7 +150,7 @@ class _Noise:
             factors = [shift * (2 * x - shift) for x in integers]
         else:
             factors = [abs(x) - abs(x - shift) for x in integers]
-        return Fine.of([decimal(self.exact_rate * x) for x in factors])
+        return Fine.of([as_decimal(self.exact_rate * x) for x in factors])
 
     def law(
         self,

@@ -15,35 +15,29 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
+
 __all__ = [
     "MOST_ATOMS",
     "Fine",
-    "decimal",
     "left_of",
     "logarithm",
     "lost_mass",
     "sampled_decimal",
     "two_parts",
-    "two_parts_of",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 
-CONTEXT = Context(prec=60, Emin=-(10**9), Emax=10**9)
 ROUNDED = 1e-57  # relative error of a few operations to 60 digits
 LEAST = 1e-300
 MOST_DIGITS = 1000  # of masses that are small; smaller ones are below all doubles
 MOST_ATOMS = 1024  # whose logarithms take less than a second
 
 
-def decimal(x: Fraction) -> Decimal:
-    """Return a fraction to 60 digits."""
-    return CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator))
-
-
 def logarithm(x: Fraction) -> Decimal:
     """Return the logarithm of a fraction > 0, of absolute error at most ROUNDED (1 + |log|)."""
-    return CONTEXT.ln(decimal(x))
+    return CONTEXT.ln(as_decimal(x))
 
 
 class Fine(NamedTuple):
@@ -73,7 +67,7 @@ class Fine(NamedTuple):
 
     def poisson_sampled(self, share: Fraction, *, alone: bool) -> Fine:
         """Those of the pair (A, (1 - p) A + p B), the first one of what A has alone, if it has."""
-        p, rest = decimal(share), decimal(1 - share)
+        p, rest = as_decimal(share), as_decimal(1 - share)
         losses = [
             CONTEXT.ln(CONTEXT.add(rest, CONTEXT.multiply(p, CONTEXT.exp(x)))) for x in self.losses
         ]
@@ -152,15 +146,9 @@ def two_parts(x: Fraction) -> tuple[float, float]:
     return high, float(x - Fraction(high)) if math.isfinite(high) else 0.0
 
 
-def two_parts_of(x: Decimal) -> tuple[float, float]:
-    """Return a number of 60 digits as a sum of two doubles, of relative error at most 2^-105."""
-    high = float(x)
-    return high, float(CONTEXT.subtract(x, Decimal(high)))
-
-
 def sampled_decimal(share: Fraction, loss: Fraction) -> Decimal:
     """Return log(1 - p + p e^loss) to more digits than two doubles hold."""
-    return Fine.of([decimal(loss)]).poisson_sampled(share, alone=False).losses[0]
+    return Fine.of([as_decimal(loss)]).poisson_sampled(share, alone=False).losses[0]
 
 
 def left_of(x: FloatArray | float, y: FloatArray | float, total: FloatArray) -> FloatArray:

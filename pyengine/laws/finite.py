@@ -2,8 +2,8 @@
 
 Each finite loss is an atom with its mass under A and under B, and what is possible under one law
 only has infinite loss.  Masses are kept as logarithms, each with an error of at most
-``UNIT (1 + |log mass|)``: `math` and NumPy round logarithms and exponentials within a unit in the
-last place, and the builders do not spend more.
+``LOG_ERROR (1 + |log mass|)``: `math` and NumPy round logarithms and exponentials within a unit in
+the last place, and the builders do not spend more.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.laws.base import Cells, largest_finite, positive, sampled_loss, share_of
+from pyengine.laws.base import Cells, largest_finite, positive
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
 from pyengine.laws.normals import Alternatives, LossNodes
+from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
-__all__ = ["ROUNDED", "UNIT", "FiniteLaw", "grouped", "log_fraction"]
+__all__ = ["LOG_ERROR", "ROUNDED", "FiniteLaw", "grouped", "log_fraction"]
 
 FloatArray = npt.NDArray[np.float64]
 Infinite = tuple[float, float] | tuple[Fraction, Fraction]
 
-UNIT = 8.0 * 2.0**-53
-HALF_ULP = 2.0**-53
+LOG_ERROR = 8.0 * UNIT
 # Losses closer than this are one atom: merging is post-processing, and moves no mass by more.
-SAME = 4.0 * HALF_ULP
-ROUNDED = 2.0 * UNIT  # relative error of every loss
+SAME = 4.0 * UNIT
+ROUNDED = 2.0 * LOG_ERROR  # relative error of every loss
 
 
 def log_fraction(value: Fraction) -> float:
@@ -233,7 +234,7 @@ class FiniteLaw:
             log_a[cell[starts]] = logsumexp_groups(self.log_a, starts)
             log_b[cell[starts]] = logsumexp_groups(self.log_b, starts)
         deepest = np.where(np.isfinite(log_a), -np.minimum(log_a, log_b), 0.0)
-        error = UNIT * (2.0 + deepest + math.log(cell.size + 1.0)) + self.error
+        error = LOG_ERROR * (2.0 + deepest + math.log(cell.size + 1.0)) + self.error
         # an atom is on the wrong side of an edge only where the error of its loss reaches across
         shift = 1.01 * ROUNDED * np.abs(edges) + 1.01 * self.loss_error
         if not cell.size:
@@ -263,7 +264,7 @@ class FiniteLaw:
         found = first + np.log1p(mean)
         # masses with their own errors are weights of e^away - 1
         off = error * np.expm1(np.minimum(width, 1.0)) + 1.01 * ROUNDED * largest
-        off += 1.01 * self.loss_error + UNIT * np.minimum(width, 1.0)
+        off += 1.01 * self.loss_error + LOG_ERROR * np.minimum(width, 1.0)
         return np.where(width < 0.5, found, plain), np.where(width < 0.5, off, error)
 
     def mixtures(self) -> Alternatives | None:
@@ -303,7 +304,7 @@ def grouped(
     if starts.size < loss.size:
         lasts = np.append(starts[1:], loss.size) - 1
         # masses in a group that are taken to have one loss are off by its width at most
-        width = float((loss[lasts] - loss[starts]).max()) * (1.0 + HALF_ULP)
+        width = float((loss[lasts] - loss[starts]).max()) * (1.0 + UNIT)
     return FiniteLaw(
         loss[starts],
         logsumexp_groups(log_a, starts),

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from pyengine._core import ffi, lib
-from pyengine.laws.base import UNIT, Cells, FloatArray, Law
+from pyengine.laws.base import Cells, FloatArray, Law
 from pyengine.laws.normals import STANDARD, Alternatives, MixturePair, Normals
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["GaussianLaw"]
 

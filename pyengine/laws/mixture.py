@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyengine._core import ffi, lib
-from pyengine.laws.base import LIBM, UNIT, Cells, FloatArray, Law
+from pyengine.laws.base import Cells, FloatArray, Law
 from pyengine.laws.normals import STANDARD, Alternatives, MixturePair, Normals
+from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["GaussianMixtureLaw"]
 

@@ -17,10 +17,12 @@ from typing import ClassVar
 import numpy as np
 
 from pyengine._core import ffi, lib
-from pyengine.laws.base import UNIT, Cells, FloatArray, Law, StepLaw, sampled_loss, share_of
+from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
 from pyengine.laws.fine import Fine
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.normals import Alternatives, MixturePair, Normals
+from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
 __all__ = ["SplicedLaw", "SubstitutedGaussian", "SubstitutedLaplace", "spliced"]
 

@@ -24,9 +24,10 @@ from fractions import Fraction
 import numpy as np
 
 from pyengine.caches import kept
-from pyengine.laws.base import LIBM, UNIT, Cells, FloatArray, Law, StepLaw
+from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
 from pyengine.laws.normals import Alternatives, MixturePair
-from pyengine.pairs import CONTEXT, as_decimal
+from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
+from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["RevealedMixtureLaw", "Truncation", "truncation"]
 
@@ -51,7 +52,7 @@ BERNOULLI = tuple(
 )
 LOG_TWO_PI = Decimal("1.8378770664093454835606594728112352797227949472755668256343")
 MOST_TERMS = 5_000_000
-UNDERFLOW = Decimal(-2_000_000)  # of logarithms: Decimal holds no smaller exponents than e^-2302585
+UNDERFLOW = Decimal(-2_000_000)  # of logarithms: what is smaller is 0 beside all doubles
 
 
 @dataclass(frozen=True)

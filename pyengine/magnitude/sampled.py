@@ -22,6 +22,7 @@ from pyengine.magnitude.core import (
     one_minus_sum,
 )
 from pyengine.magnitude.laplace import LaplacePair
+from pyengine.numerics.sampled_loss import sampled_loss
 
 __all__ = ["SampledPair"]
 
@@ -37,26 +38,24 @@ class SampledPair:
     def __init__(self, pair: MagnitudePair, probability: float) -> None:
         self.pair = pair
         self.probability = probability
-        self.lowest = self._sampled(pair.lowest)
-        self.highest = self._sampled(pair.highest)
-
-    def _sampled(self, loss: float) -> float:
-        p = self.probability
-        if loss > 1.0:
-            return loss + math.log(p + (1.0 - p) * math.exp(-loss))
-        return math.log1p(p * math.expm1(loss))
+        self.lowest, self.highest = self._sampled(np.array([pair.lowest, pair.highest])).tolist()
 
     def loss(self, p_above: FloatArray) -> FloatArray:
         """Return log(1 + p (e^L - 1)) at the same threshold."""
-        return self._sampled_losses(self.pair.loss(p_above))
+        return self._sampled(self.pair.loss(p_above))
 
-    def _sampled_losses(self, loss: FloatArray) -> FloatArray:
+    def _sampled(self, loss: FloatArray) -> FloatArray:
+        with np.errstate(under="ignore", invalid="ignore"):
+            return sampled_loss(self.probability, loss)
+
+    def _unsampled(self, loss: FloatArray) -> FloatArray:
+        """The losses that sampling makes these."""
         p = self.probability
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return np.where(
                 loss > 1.0,
-                loss + np.log(p + (1.0 - p) * np.exp(-loss)),
-                np.log1p(p * np.expm1(np.minimum(loss, 1.0))),
+                loss + np.log(np.maximum((1.0 - (1.0 - p) * np.exp(-loss)) / p, 0.0)),
+                np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / p, -1.0)),
             )
 
     def forward(self, alpha: FloatArray) -> Errors:
@@ -163,13 +162,8 @@ class SampledPair:
     def tails(self, loss: FloatArray) -> LogTails:
         """Tails at the losses that the mixture gives the same distances."""
         p = self.probability
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            inner = np.where(
-                loss > 1.0,
-                loss + np.log(np.maximum((1.0 - (1.0 - p) * np.exp(-loss)) / p, 0.0)),
-                np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / p, -1.0)),
-            )
-        tails = self.pair.tails(np.clip(inner, self.pair.lowest, self.pair.highest))
+        inner = np.clip(self._unsampled(loss), self.pair.lowest, self.pair.highest)
+        tails = self.pair.tails(inner)
         below, above = math.log1p(-p), math.log(p)
         return LogTails(
             tails.p_below,
@@ -185,11 +179,7 @@ class SampledPair:
         with np.errstate(over="ignore"):
             if backward:  # H_t(Q_p‖P) = p H_{t'}(Q‖P), t' = 1 + (t - 1)/p
                 factor = np.full(epsilon.shape, p)
-                inner = np.where(
-                    epsilon > 1.0,
-                    epsilon + np.log((1.0 - (1.0 - p) * np.exp(-epsilon)) / p),
-                    np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / p),
-                )
+                inner = self._unsampled(epsilon)
             else:  # H_t(P‖Q_p) = f H_{t''}(P‖Q), f = 1 - t (1-p), t'' - 1 = (t - 1)/f
                 factor = p - (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
                 possible = factor > 0.0

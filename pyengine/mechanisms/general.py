@@ -15,6 +15,8 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.mechanisms.core import Step
 from pyengine.mechanisms.finite import FinitePair, from_probabilities
+from pyengine.numerics.bracketing import bisected
+from pyengine.numerics.point_hull import lower_hull
 
 __all__ = [
     "DistributionPair",
@@ -233,7 +235,7 @@ def from_profile(
     # the other direction has the same profile: H_(1/t) = 1 - 1/t + H_t / t
     left = [(1 / t, 1 - 1 / t + value / t) for t, value in reversed(right[1:])]
     points = [(Fraction(0), Fraction(1)), *left, *right]
-    hull = _hull(points)
+    hull = _falling_hull(points)
     dents = [abs(_on(hull, t) - v) for t, v in points]
     if not convexify and any(d > CONVEX * v for d, (_, v) in zip(dents, points, strict=True)):
         where = max(range(len(dents)), key=dents.__getitem__)
@@ -254,14 +256,9 @@ def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
     end = 1.0
     while end < 512.0 and _value(profile, end) > max(DEEPEST, _value(profile, 2.0 * end)):
         end *= 2.0
-    low, high = 0.0, end
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        if _value(profile, middle) > max(DEEPEST, _value(profile, end)):
-            low = middle
-        else:
-            high = middle
-    return [float(e) for e in np.linspace(0.0, high, POINTS + 1)]
+    least = max(DEEPEST, _value(profile, end))
+    _, last = bisected(lambda e: _value(profile, float(e)) > least, 0.0, end, rounds=30)
+    return [float(e) for e in np.linspace(0.0, float(last), POINTS + 1)]
 
 
 def _value(profile: Callable[[float], float], epsilon: float) -> float:
@@ -274,13 +271,9 @@ def _value(profile: Callable[[float], float], epsilon: float) -> float:
 Point = tuple[Fraction, Fraction]
 
 
-def _hull(points: list[Point]) -> list[Point]:
-    """Lower convex hull of points with increasing abscissae, exactly."""
-    hull: list[Point] = []
-    for point in points:
-        while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(hull[-1], point):
-            hull.pop()
-        hull.append(point)
+def _falling_hull(points: list[Point]) -> list[Point]:
+    """Lower convex hull of points with increasing abscissae, exactly, up to where it is lowest."""
+    hull = lower_hull(points)
     while len(hull) > 1 and hull[-1][1] >= hull[-2][1]:
         hull.pop()
     return hull

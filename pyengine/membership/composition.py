@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks, special
-from pyengine.errors import AccuracyError
+from pyengine.numerics.bracketing import bisected
 
 __all__ = ["composed_mu", "sgd_mu", "step_mu"]
 
@@ -117,12 +117,5 @@ def step_mu(mu: float, participation: float) -> float:
     low, high = 0.0, 1.0
     while sgd_mu(high, participation) < target:
         low, high = high, 2.0 * high
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return high
-        if sgd_mu(middle, participation) < target:
-            low = middle
-        else:
-            high = middle
-    raise AccuracyError(f"no step_mu found for mu={mu!r}")
+    _, found = bisected(lambda step: sgd_mu(float(step), participation) < target, low, high)
+    return float(found)

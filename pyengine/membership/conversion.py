@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pyengine import _checks
 from pyengine.membership.composition import sgd_mu, step_mu
+from pyengine.numerics.bracketing import bisected
 
 __all__ = [
     "NoiseLevels",
@@ -118,12 +119,7 @@ def _noise_of_step(step: float, n: float, d: int, k: float, clip: float) -> floa
         low, high = n, 2.0 * n
         while mu_at(high) > step:
             low, high = high, 2.0 * high
-        for _ in range(200):
-            size = 0.5 * (low + high)
-            if not low < size < high:
-                break
-            low, high = (size, high) if mu_at(size) > step else (low, size)
-        size = high
+        size = float(bisected(lambda x: mu_at(float(x)) > step, low, high, rounds=200)[1])
     return clip / n * math.sqrt(max(size - n, 0.0))
 
 

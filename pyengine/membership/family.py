@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks, special
+from pyengine.numerics.golden_section import lowest
 
 __all__ = ["ConvexTradeOff", "GaussianTradeOff", "TradeOffFunction"]
 
@@ -110,8 +111,6 @@ class ConvexTradeOff:
         flat = c.ravel()
         weight = np.exp(np.minimum(flat, 0.0)), np.exp(np.minimum(-flat, 0.0))  # of α and of β
         low, high = (np.full(flat.size, end) for end in LOGITS)
-        golden = 0.5 * (np.sqrt(5.0) - 1.0)
-        left, right = high - golden * (high - low), low + golden * (high - low)
 
         def height(alpha: FloatArray) -> FloatArray:
             return weight[1] * self._values(alpha) + weight[0] * alpha
@@ -119,20 +118,9 @@ class ConvexTradeOff:
         def at(logit: FloatArray) -> FloatArray:
             return height(_level(logit))
 
-        f_left, f_right = at(left), at(right)
-        for _ in range(SECTIONS):
-            # equal heights are a plateau of rounding near an end, or the minimum itself
-            lower = (f_left < f_right) | ((f_left == f_right) & (left > 0.0))
-            low, high = np.where(lower, low, left), np.where(lower, right, high)
-            width = high - low
-            kept = np.where(lower, left, right)
-            f_kept = np.where(lower, f_left, f_right)
-            fresh = np.where(lower, high - golden * width, low + golden * width)
-            f_fresh = at(fresh)
-            left, right = np.where(lower, fresh, kept), np.where(lower, kept, fresh)
-            f_left = np.where(lower, f_fresh, f_kept)
-            f_right = np.where(lower, f_kept, f_fresh)
-        best = _level(np.where(f_left <= f_right, left, right))
+        # equal heights are a plateau of rounding near an end, or the minimum itself
+        place, _ = lowest(at, low, high, rounds=SECTIONS, on_plateau=lambda left: left > 0.0)
+        best = _level(place)
         ends = np.zeros(flat.size), np.ones(flat.size)
         heights = np.array([height(best), height(ends[0]), height(ends[1])])
         best = np.choose(np.argmin(heights, axis=0), [best, *ends])

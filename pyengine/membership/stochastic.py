@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.errors import AccuracyError
-from pyengine.magnitude.roots import falling_root
 from pyengine.membership.family import ConvexTradeOff, TradeOffFunction
+from pyengine.numerics.bracketing import falling_root
 
 __all__ = ["stochastic_composition", "stochastic_composition_over", "worst_case"]
 

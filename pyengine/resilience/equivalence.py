@@ -10,8 +10,8 @@ import numpy as np
 from pyengine import _checks, special
 from pyengine.api import epsilon, trade_off
 from pyengine.errors import AccuracyError
-from pyengine.magnitude.roots import falling_root
 from pyengine.mechanisms import Mechanism
+from pyengine.numerics.bracketing import falling_root
 from pyengine.resilience.arguments import FloatArray, levels_between, relaxed_model
 from pyengine.threat_models import ThreatModel
 

@@ -18,7 +18,8 @@ from pyengine.engines.exact.levels import SUBNORMAL, WEAK, Tails
 from pyengine.engines.exact.mixed import Weights
 from pyengine.errors import AccuracyError
 from pyengine.laws.fine import left_of, lost_mass
-from pyengine.laws.finite import UNIT, FiniteLaw
+from pyengine.laws.finite import LOG_ERROR, FiniteLaw
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["FiniteComposition", "LongSumsError", "composition"]
 
@@ -27,7 +28,6 @@ IntArray = npt.NDArray[np.int64]
 
 MAX_PRODUCTS = 1 << 21
 MAX_SUMMANDS = 1 << 22  # of one block of profiles
-HALF_ULP = 2.0**-53
 
 
 class LongSumsError(AccuracyError):
@@ -73,7 +73,7 @@ def _merged(
 ) -> _Atoms:
     order = np.argsort(loss, kind="stable")
     loss, mantissa, exponent = loss[order], mantissa[:, order], exponent[:, order]
-    same = 64.0 * HALF_ULP * (1.0 + max(abs(float(loss[0])), abs(float(loss[-1]))))
+    same = 64.0 * UNIT * (1.0 + max(abs(float(loss[0])), abs(float(loss[-1]))))
     starts = np.concatenate([[0], np.flatnonzero(np.diff(loss) > same) + 1])
     sizes = np.diff(np.append(starts, loss.size))
     ends = starts + sizes - 1
@@ -82,7 +82,7 @@ def _merged(
     shifted = np.maximum(exponent - np.repeat(top, sizes, axis=1), -2000)
     sums = np.add.reduceat(np.ldexp(mantissa, shifted.astype(np.int32)), starts, axis=1)
     mantissa, carry = np.frexp(sums)
-    e += HALF_ULP * (float(sizes.max()) + 2.0) + spread
+    e += UNIT * (float(sizes.max()) + 2.0) + spread
     if low is not None:
         low = low[order]
         # of losses in one atom, from the first one: all are its own but for this
@@ -98,8 +98,8 @@ def _sums(x: _Atoms, y: _Atoms) -> tuple[FloatArray, FloatArray | None, float]:
     if x.low is None or y.low is None:
         return high.ravel(), None, 0.0
     low = left_of(x.loss[:, None], y.loss, high) + (x.low[:, None] + y.low)
-    error = x.loss_error + y.loss_error + 4.0 * HALF_ULP * float(np.abs(low).max())
-    return high.ravel(), low.ravel(), error * (1.0 + 4.0 * HALF_ULP)
+    error = x.loss_error + y.loss_error + 4.0 * UNIT * float(np.abs(low).max())
+    return high.ravel(), low.ravel(), error * (1.0 + 4.0 * UNIT)
 
 
 def _times(x: _Atoms, y: _Atoms) -> _Atoms:
@@ -149,13 +149,14 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
             # what is left of a mass near 1 has its digits in the finite masses
             rest = math.log1p(-mass) if mass < 0.5 else float(np.logaddexp.reduce(logs))
             survive[side] += number * min(rest, 0.0)
-    # each mass is known within UNIT (1 + |log mass|); for N factors, summed over all paths to a
-    # total M, that is UNIT (N + log(number of paths) + |log M|) at most, as entropy is concave
-    error = result.error + UNIT * (2.0 * steps + atoms + losses) + given
+    # each mass is known within LOG_ERROR (1 + |log mass|); for N factors, summed over all paths to
+    # a total M, that is LOG_ERROR (N + log(number of paths) + |log M|) at most, as entropy is
+    # concave
+    error = result.error + LOG_ERROR * (2.0 * steps + atoms + losses) + given
     a_lost, b_lost = (0.0 - math.expm1(value) for value in survive)
     # sums of losses are rounded once in each squaring and between laws
     rounds = 2.0 + len(laws) + sum(number.bit_length() for _, number in laws)
-    shift = HALF_ULP * rounds * losses + off
+    shift = UNIT * rounds * losses + off
     return FiniteComposition(result, a_lost, b_lost, error, shift, lowest, laws)
 
 
@@ -173,7 +174,7 @@ def _accumulated(values: FloatArray) -> tuple[FloatArray, float]:
     inner = np.cumsum(padded.reshape(-1, block), axis=1)
     before = np.concatenate([[0.0], np.cumsum(inner[:, -1])[:-1]])
     sums = (inner + before[:, None]).ravel()[: values.size]
-    return np.concatenate([[0.0], sums]), HALF_ULP * (2.0 * block + 4.0)
+    return np.concatenate([[0.0], sums]), UNIT * (2.0 * block + 4.0)
 
 
 class FiniteComposition:
@@ -229,14 +230,14 @@ class FiniteComposition:
     def weights(self) -> Weights:
         """The losses and their masses; none of the losses is infinite."""
         # masses below e^-700 are lost in the sums, whatever their relative error
-        error = self._error + 700.0 * UNIT + self._shift
+        error = self._error + 700.0 * LOG_ERROR + self._shift
         known = any(law.fine is not None for law, _ in self._laws)
         return Weights(self._loss, self._a, self._b, error, (lambda: self._low) if known else None)
 
     def _relative(self, *masses: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
             depth = np.array([np.where(m > 0.0, -np.log(m), 0.0) for m in masses])
-        return np.asarray(self._error + UNIT * np.maximum(depth.max(axis=0), 0.0))
+        return np.asarray(self._error + LOG_ERROR * np.maximum(depth.max(axis=0), 0.0))
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
@@ -272,7 +273,7 @@ class FiniteComposition:
         value = self._gains(epsilon, None)
         # losses that were merged differ by less than the error
         moved = self._shift + self._error
-        shift = moved + 4.0 * HALF_ULP * epsilon
+        shift = moved + 4.0 * UNIT * epsilon
         at = np.searchsorted(self._loss, -epsilon + shift, side="right")
         mass = self._a_below[at]
         error = 1.01 * shift * mass
@@ -281,8 +282,8 @@ class FiniteComposition:
             low, off = self._low
             value[weak] = self._gains(epsilon[weak], low)
             size = np.abs(self._loss).max() + epsilon[weak]
-            error[weak] = 1.01 * (off + 8.0 * HALF_ULP**2 * size) * mass[weak]
-        error += (1.5 * self._relative(value) + 64.0 * HALF_ULP) * value
+            error[weak] = 1.01 * (off + 8.0 * UNIT**2 * size) * mass[weak]
+        error += (1.5 * self._relative(value) + 64.0 * UNIT) * value
         return value, error + SUBNORMAL * (-epsilon + shift >= self._lowest - self._shift)
 
     @cached_property

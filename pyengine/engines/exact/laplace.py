@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.laws.fine import left_of, two_parts
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LaplaceSum"]
 
@@ -25,7 +26,6 @@ FloatArray = npt.NDArray[np.float64]
 MAX_STEPS = 400
 MAX_RATIO = 40.0  # the exponential series below needs some 2 μ + 40 terms
 MAX_LOG = 640.0  # the smallest coefficient, (2 + μ)^-N, must be a normal double
-HALF_ULP = 2.0**-53
 
 
 def _elevated(coefficients: FloatArray) -> FloatArray:
@@ -118,7 +118,7 @@ class LaplaceSum:
             atoms = (np.append(atoms, 0.0) + np.append(0.0, atoms)) / (2.0 + ratio)
         self.atoms, self.curve = atoms, curve
         # each step spends a cumulative sum and a few operations; integrals some more
-        self.error = HALF_ULP * (0.5 * steps**2 + 16.0 * steps + 200.0)
+        self.error = UNIT * (0.5 * steps**2 + 16.0 * steps + 200.0)
         self.scale = math.exp(steps * math.log1p(0.5 * ratio))
         even, odd = _powers(np.array([ratio]), steps)
         j = np.arange(float(steps))
@@ -209,7 +209,7 @@ class LaplaceSum:
             masses += np.where(where, these, 0.0).sum(axis=1)
             masses *= self.scale
         # c is moved by the rounding of x, and masses by that of the ratio
-        shift = np.full(c.size, 8.0 * HALF_ULP * self.steps * self.ratio)
+        shift = np.full(c.size, 8.0 * UNIT * self.steps * self.ratio)
         return Tails(a_above, a_below, b_above, b_below, self.error + shift, shift)
 
     def profile(
@@ -242,10 +242,10 @@ class LaplaceSum:
         gap = np.where(whole, 1.0, gap)
         # places are measured from the nearer end, and mirrored from there
         end = self._end[0]
-        shift = HALF_ULP * (4.0 * np.maximum(gap, 0.0) + HALF_ULP * (8.0 * (end + np.abs(epsilon))))
-        shift += HALF_ULP * 8.0 * end * (epsilon < 0.0)
+        shift = UNIT * (4.0 * np.maximum(gap, 0.0) + UNIT * (8.0 * (end + np.abs(epsilon))))
+        shift += UNIT * 8.0 * end * (epsilon < 0.0)
         beyond = np.nextafter(-epsilon + 2.0 * shift, np.inf)
         below = self.tails(beyond).a_below
         # that of the ratio moves what belongs to a place by its part of it
-        error = self.error + 8.0 * HALF_ULP * self.steps * (1.0 + rate)
+        error = self.error + 8.0 * UNIT * self.steps * (1.0 + rate)
         return value, value * error + shift * below + SUBNORMAL * (gap > -shift)

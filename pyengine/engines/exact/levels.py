@@ -11,9 +11,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics.rounding import UNIT
+
 __all__ = [
     "BELOW_DOUBLES",
-    "HALF_ULP",
     "SUBNORMAL",
     "WEAK",
     "ClosedLaw",
@@ -31,9 +32,8 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-HALF_ULP = 2.0**-53
 SUBNORMAL = 2e-317  # what rounding below the normal range may take from a sum of 2^22 masses
-ROUNDING = 16.0 * HALF_ULP  # of the few operations of a bound, relative to its terms
+ROUNDING = 16.0 * UNIT  # of the few operations of a bound, relative to its terms
 BELOW_DOUBLES = 1e-300  # what is not known to be above 0, and is less than this, is 0
 WEAK = 2.0**-33  # an error of a profile that losses to many digits are to take away, relative
 FAR = 1024.0  # a bracket of thresholds wider than this is halved on a logarithmic axis
@@ -126,7 +126,7 @@ def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
     """
     low, high = law.support()
     # room for the rounding of losses, so that no atom at an end is outside
-    room = 32.0 * HALF_ULP * (1.0 + max(abs(low), abs(high)))
+    room = 32.0 * UNIT * (1.0 + max(abs(low), abs(high)))
     ends = np.array([high + room, low - room])
     upper, lower = (np.full((2, alpha.size), end) for end in ends)
     # errors depend on how many thresholds are asked at once, so that what was found is kept
@@ -140,7 +140,7 @@ def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
         if far.any():
             between = np.sinh(0.5 * (np.arcsinh(lower[far]) + np.arcsinh(upper[far])))
             middle[far] = np.clip(between, lower[far], upper[far])
-        wide = upper - lower > 8.0 * HALF_ULP * (1.0 + np.abs(lower) + np.abs(upper))
+        wide = upper - lower > 8.0 * UNIT * (1.0 + np.abs(lower) + np.abs(upper))
         open_ = wide & (middle > lower) & (middle < upper)
         if not open_.any():
             break
@@ -191,7 +191,7 @@ def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> Err
     gamma_lower = np.where(np.isfinite(gamma_lower), gamma_lower, 0.0).max(axis=0)
     gamma_lower = np.maximum(gamma_lower, shown * (1.0 - error.max(axis=0)))
     beta_upper = np.where(np.isfinite(beta_upper), beta_upper, 1.0).min(axis=0)
-    slack = 2.0 * HALF_ULP
+    slack = 2.0 * UNIT
     return ErrorBounds(
         np.maximum(beta_lower, 1.0 - gamma_upper - slack),
         np.minimum(beta_upper, 1.0 - gamma_lower + slack),
@@ -283,7 +283,7 @@ def tangents(
 
 def _exp_error(c: FloatArray) -> FloatArray:
     """Twice what rounding of c and of its exponential does to the logarithm of the latter."""
-    return np.asarray(8.0 * HALF_ULP * (1.0 + np.abs(c)))
+    return np.asarray(8.0 * UNIT * (1.0 + np.abs(c)))
 
 
 def _safe(x: FloatArray, y: FloatArray, side: float) -> FloatArray:

@@ -18,12 +18,12 @@ from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, ComposedLa
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.base import StepLaw
 from pyengine.laws.fine import left_of
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Enclosed", "Mixed", "Weights", "enclosing", "joined"]
 
 FloatArray = npt.NDArray[np.float64]
 
-HALF_ULP = 2.0**-53
 CELLS = 1 << 12
 MAX_POINTS = 1 << 19  # of one evaluation of the closed form
 
@@ -71,7 +71,7 @@ def enclosing(law: StepLaw) -> tuple[Weights, Weights]:
     edges = np.unique(np.concatenate([inner, [np.nextafter(high, low)]]))
     cells = law.cells(edges)
     a, b = np.exp(cells.log_a), np.exp(cells.log_b)
-    error = float(cells.error.max()) + 8.0 * HALF_ULP * (1.0 + abs(low) + abs(high))
+    error = float(cells.error.max()) + 8.0 * UNIT * (1.0 + abs(low) + abs(high))
     a[-2] += a[-1]  # above the largest loss lies nothing but rounding
     b[-2] += b[-1]
     a, b = a[:-1], b[:-1]
@@ -88,7 +88,7 @@ def enclosing(law: StepLaw) -> tuple[Weights, Weights]:
         np.concatenate([bottom, top]),
         np.concatenate([lower, upper]),
         np.concatenate([lower * np.exp(bottom), upper * np.exp(top)]),
-        error + float(cells.shift.max()) + 16.0 * HALF_ULP,
+        error + float(cells.shift.max()) + 16.0 * UNIT,
     )
     return below, above
 
@@ -109,7 +109,7 @@ class Mixed:
         """Sums of both infima, and of both errors."""
         low, high = self._law.lowest()
         least = float(self._weights.loss.min())
-        off = 2.0 * self._weights.error + 8.0 * HALF_ULP * (1.0 + abs(low) + abs(least))
+        off = 2.0 * self._weights.error + 8.0 * UNIT * (1.0 + abs(low) + abs(least))
         return low + least - off, high + least + off
 
     def infinite(self) -> tuple[float, float]:
@@ -132,10 +132,10 @@ class Mixed:
             masses = (shaped[0] @ w.a, shaped[1] @ w.a, shaped[2] @ w.b, shaped[3] @ w.b)
             rows.append((*masses, shaped[4].max(axis=1), shaped[5].max(axis=1)))
         parts = [np.concatenate(column) for column in zip(*rows, strict=True)]
-        error = parts[4] + w.error + HALF_ULP * (w.loss.size + 4.0)
+        error = parts[4] + w.error + UNIT * (w.loss.size + 4.0)
         # a finite loss is the logarithm of a ratio of two masses, and c minus it is rounded
         size = np.abs(c) + float(np.abs(w.loss).max())
-        shift = parts[5] + 2.0 * w.error + 8.0 * HALF_ULP * (1.0 + size)
+        shift = parts[5] + 2.0 * w.error + 8.0 * UNIT * (1.0 + size)
         return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -143,7 +143,7 @@ class Mixed:
         w = self._weights
         size = np.abs(epsilon) + float(np.abs(w.loss).max())
         value, error = self._average(epsilon, None)
-        shift = 4.0 * HALF_ULP * size + 2.0 * w.error
+        shift = 4.0 * UNIT * size + 2.0 * w.error
         # the profile of the other law falls by no more than its A-mass there times the shift, and
         # masses of the weights are known in relative terms
         below = self.tails(-epsilon + 2.0 * shift).a_below
@@ -152,8 +152,8 @@ class Mixed:
         if weak.any() and w.low is not None:
             low, loss_error = w.low
             value[weak], error[weak] = self._average(epsilon[weak], low)
-            off[weak] = (1.01 * loss_error + 8.0 * HALF_ULP**2 * size[weak]) * below[weak]
-        relative = w.error + HALF_ULP * (w.loss.size + 4.0)
+            off[weak] = (1.01 * loss_error + 8.0 * UNIT**2 * size[weak]) * below[weak]
+        relative = w.error + UNIT * (w.loss.size + 4.0)
         # beside the smallest loss of all, rounding may have put the threshold on the other side
         beside = -epsilon + 2.0 * shift > self.support()[0]
         return value, error + 1.01 * relative * value + off + SUBNORMAL * beside

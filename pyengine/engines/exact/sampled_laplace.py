@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
-from pyengine.laws.base import share_of
-from pyengine.laws.fine import left_of, sampled_decimal, two_parts_of
+from pyengine.laws.fine import left_of, sampled_decimal
+from pyengine.numerics.exact_numbers import two_doubles
+from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.sampled_loss import share_of
 
 __all__ = ["SampledLaplace"]
 
 FloatArray = npt.NDArray[np.float64]
-
-HALF_ULP = 2.0**-53
 
 
 class SampledLaplace:
@@ -44,10 +44,10 @@ class SampledLaplace:
         self._ratio, self._reversed = float(ratio), reversed_
         self._p, self._rest, self._log_p, *_ = share_of(probability)
         share = Fraction(probability)
-        self._low = two_parts_of(sampled_decimal(share, -ratio))
-        self._high = two_parts_of(sampled_decimal(share, ratio))
+        self._low = two_doubles(sampled_decimal(share, -ratio))
+        self._high = two_doubles(sampled_decimal(share, ratio))
         # of few operations on numbers that belong together; exponents reach μ, and logs of p
-        self._error = HALF_ULP * (64.0 + 32.0 * self._ratio + 8.0 * abs(self._log_p))
+        self._error = UNIT * (64.0 + 32.0 * self._ratio + 8.0 * abs(self._log_p))
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest loss."""
@@ -123,7 +123,7 @@ class SampledLaplace:
         mixed_above = rest * p_above + p * q_above
         mixed_below = rest * p_below + p * q_below
         error = np.full(c.size, self._error)
-        shift = 16.0 * HALF_ULP * (1.0 + np.abs(c))  # of the losses of both atoms
+        shift = 16.0 * UNIT * (1.0 + np.abs(c))  # of the losses of both atoms
         if self._reversed:
             return Tails(mixed_below, mixed_above, p_below, p_above, error, shift)
         return Tails(p_above, p_below, mixed_above, mixed_below, error, shift)
@@ -156,8 +156,8 @@ class SampledLaplace:
         value = np.where(other <= 0.0, -np.expm1(np.minimum(epsilon + left, 0.0)), value)
         value = np.where(gap <= 0.0, 0.0, value)
         size = np.abs(epsilon) + abs(end)
-        shift = HALF_ULP * (HALF_ULP * 16.0 * size + 4.0 * np.maximum(gap, 0.0))
+        shift = UNIT * (UNIT * 16.0 * size + 4.0 * np.maximum(gap, 0.0))
         near = np.nextafter(-epsilon + 2.0 * shift, np.inf)
         below = self.tails(near).a_below
-        error = (2.0 * self._error + 8.0 * HALF_ULP * np.abs(epsilon)) * value + shift * below
+        error = (2.0 * self._error + 8.0 * UNIT * np.abs(epsilon)) * value + shift * below
         return value, error + SUBNORMAL * (gap > -shift)

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
-from pyengine.laws.base import UNIT, StepLaw
+from pyengine.laws.base import StepLaw
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["SingleStep"]
 

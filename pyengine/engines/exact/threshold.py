@@ -12,13 +12,13 @@ import numpy.typing as npt
 from pyengine.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.exact.levels import (
     BELOW_DOUBLES,
-    HALF_ULP,
     SUBNORMAL,
     ComposedLaw,
     between,
     bounds,
     thresholds,
 )
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ThresholdQuestions"]
 
@@ -54,7 +54,7 @@ class ThresholdQuestions:
         slope = np.where(at < 3, np.take_along_axis(c, at[None], axis=0)[0], -np.inf)
         nothing = alpha == 0.0  # a level that only what A never shows can have
         if nothing.any():
-            error = float(points.error[0].max()) + 8.0 * HALF_ULP
+            error = float(points.error[0].max()) + 8.0 * UNIT
             hidden = 1.0 - shown if shown < 0.5 else float(points.b_below[0, nothing][0])
             slope[nothing] = np.inf
             for value, lower, upper, exact in (
@@ -111,7 +111,7 @@ class ThresholdQuestions:
             return Answer.exact(np.zeros(0))
         # the largest ε of all, below and above, and where no mass is left that a double can tell
         most, least = (max(0.0 - x, 0.0) for x in self._law.lowest())
-        end = max(-self._law.support()[0], 0.0) * (1.0 + 4.0 * HALF_ULP)
+        end = max(-self._law.support()[0], 0.0) * (1.0 + 4.0 * UNIT)
         # by a profile too low, as computed, and too high, all at once
         slack, last = (np.repeat(x, size) for x in ((-1.0, 0.0, 1.0), (min(least, end), end, most)))
         levels = np.tile(delta, 3)
@@ -136,7 +136,7 @@ class ThresholdQuestions:
             ratio = np.where(low > 0.0, np.sqrt(low) * np.sqrt(high), high / FAR_APART**4)
             middle[far] = ratio[far]
             open_ = (middle > low) & (middle < high)
-            open_ &= high - low > HALF_ULP * high
+            open_ &= high - low > UNIT * high
             if not open_.any():
                 break
             done = reaches(middle[open_], open_)
@@ -144,7 +144,7 @@ class ThresholdQuestions:
             low[open_] = np.where(done, low[open_], middle[open_])
         high = np.where(never, np.inf, np.where(beyond, last, high))
         parts = high.reshape(3, size)
-        lower = np.maximum(parts[0] * (1.0 - 4.0 * HALF_ULP), 0.0)
+        lower = np.maximum(parts[0] * (1.0 - 4.0 * UNIT), 0.0)
         found = Answer(
             parts[1], lower, np.maximum(parts[2], parts[1]), names(self.engine, size), True
         )

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, complement_above
-from pyengine.curves import BothOrders, _lowest, larger, smaller
+from pyengine.curves import ROUNDS, BothOrders, larger, smaller
 from pyengine.engines.lattice.pair import LatticePair
 from pyengine.errors import AccuracyError
+from pyengine.numerics.golden_section import lowest
 
 __all__ = ["LatticeBothOrders"]
 
@@ -65,7 +66,7 @@ class LatticeBothOrders(BothOrders):
             if not level:
                 low, high = (f(first.c[wide], second.c[wide]) for f in (np.minimum, np.maximum))
                 low, high = np.clip(low, -700.0, 700.0), np.clip(high, -700.0, 700.0)
-                c = _lowest(partial(self._odds, alpha[wide]), low, high)
+                c, _ = lowest(partial(self._odds, alpha[wide]), low, high, rounds=ROUNDS)
             self._bridge(alpha, beta, gamma, c, wide)
             self._clip(alpha, beta, gamma)
         else:

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.lattice.survey import Part, survey_cells
-from pyengine.laws.base import UNIT, Cells, StepLaw
+from pyengine.laws.base import Cells, StepLaw
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ChernoffBounds", "chernoff_bounds"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.survey import Part
-from pyengine.laws.base import UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["SmallestLoss", "profile_at_end", "smallest_loss"]
 

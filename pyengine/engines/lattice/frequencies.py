@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.engines.lattice.layout import Plan
-from pyengine.laws.base import UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["lowest"]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pyengine.engines.lattice.compose import PlaceComposition
 from pyengine.engines.lattice.slices import NEAR, Bracket, OnSlice, Slice, interpolate
 from pyengine.engines.lattice.sums import Sum
-from pyengine.laws.base import UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["MiddleTails"]
 

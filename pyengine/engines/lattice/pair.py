@@ -25,8 +25,9 @@ from pyengine.engines.lattice.uncomposed import (
     put_both,
     reverse,
 )
-from pyengine.laws.base import UNIT, ReversedLaw, StepLaw
+from pyengine.laws.base import ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["TOLERANCE", "LatticePair"]
 

@@ -19,7 +19,7 @@ from pyengine.engines.lattice.layout import Plan, StepGrid
 from pyengine.engines.lattice.steps import StepMasses
 from pyengine.engines.lattice.sums import Sum
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Regridded", "regridded"]
 

@@ -29,7 +29,7 @@ from pyengine.engines.lattice.survey import (
 from pyengine.engines.lattice.tails import LowerTails
 from pyengine.engines.lattice.terms import GOOD, Tail
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["STEP", "Rungs", "rungs_of"]
 

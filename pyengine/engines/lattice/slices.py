@@ -12,7 +12,7 @@ from pyengine._core import lib
 from pyengine.engines.lattice.compose import PlaceComposition
 from pyengine.engines.lattice.steps import doubles
 from pyengine.engines.lattice.sums import Sum
-from pyengine.laws.base import UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["NEAR", "Bracket", "OnSlice", "Slice", "interpolate"]
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.engines.lattice.layout import Plan, StepGrid
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import UNIT, StepLaw
+from pyengine.laws.base import StepLaw
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["StepMasses", "doubles", "step_masses"]
 

@@ -12,7 +12,7 @@ from pyengine._core import ffi, lib
 from pyengine.engines.lattice.frequencies import lowest
 from pyengine.engines.lattice.layout import Plan
 from pyengine.engines.lattice.steps import doubles
-from pyengine.laws.base import UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Sum", "moments", "sum_of"]
 

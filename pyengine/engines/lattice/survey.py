@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.laws.base import UNIT, Cells, StepLaw
+from pyengine.laws.base import Cells, StepLaw
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ROOT_TWO_PI", "Part", "Survey", "scaled_tail", "survey", "survey_cells"]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pyengine.engines.lattice.compose import Bound, PlaceComposition
 from pyengine.engines.lattice.slices import NEAR, Bracket, OnSlice, Slice, interpolate
 from pyengine.engines.lattice.sums import Sum
-from pyengine.laws.base import UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LowerTails"]
 

@@ -14,8 +14,9 @@ from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.lattice.chernoff import chernoff_bounds
 from pyengine.engines.lattice.ends import SmallestLoss, smallest_loss
 from pyengine.engines.lattice.survey import Part
-from pyengine.laws.base import UNIT, ReversedLaw, StepLaw
+from pyengine.laws.base import ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
+from pyengine.numerics.rounding import UNIT
 
 __all__ = [
     "EXCESS",

@@ -1,16 +1,61 @@
-"""Roots of many monotone functions at once."""
+"""Roots of many monotone functions at once, each in a bracket."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["falling_root"]
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["bisected", "falling_root"]
 
 FloatArray = npt.NDArray[np.float64]
 STEPS = 400
+HALVINGS = 1100  # from the largest double to the smallest one, and 52 more
+
+
+def bisected(
+    reaches: Callable[[Any], Any],
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    rounds: int = HALVINGS,
+    is_close: Callable[[FloatArray, FloatArray], Any] | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return brackets of the places where predicates change, by halving.
+
+    Parameters
+    ----------
+    reaches : callable
+        From arguments, one for each bracket, to whether the place lies between them and
+        ``second``; taken to be so at ``first`` and not at ``second``, where it is not asked.
+    first, second : array_like of one shape
+        Ends of the brackets, in either order.
+    rounds : int
+        Largest number of halvings.
+    is_close : callable, optional
+        Whether brackets are narrow enough, from both ends; to neighbouring doubles if not given.
+
+    Returns
+    -------
+    first, second : ndarray
+        Where the predicate was seen to hold and not to hold, or the ends given.
+    """
+    first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    for _ in range(rounds):
+        middle = 0.5 * (first + second)
+        open_ = (middle != first) & (middle != second)
+        if is_close is not None:
+            open_ &= ~np.asarray(is_close(first, second))
+        if not open_.any():
+            break
+        reached = np.asarray(reaches(middle), dtype=np.bool_)
+        first = np.where(open_ & reached, middle, first)
+        second = np.where(open_ & ~reached, middle, second)
+    return np.asarray(first), np.asarray(second)
 
 
 def falling_root(
@@ -41,7 +86,7 @@ def falling_root(
             b, fb = np.where(same, b, a), np.where(same, fb, fa)
             a, fa = x, fx
             nearest = np.where(np.abs(fa) < np.abs(fb), np.abs(a), np.abs(b))
-            limit = (2.0**-52 * nearest + 1e-300) / np.abs(b - a)
+            limit = (2.0 * UNIT * nearest + 1e-300) / np.abs(b - a)
             if np.all((limit > 0.5) | (fa == 0.0) | (a == b)):
                 break
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)

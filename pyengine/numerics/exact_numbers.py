@@ -1,0 +1,37 @@
+"""Exact numbers, and the doubles next to them."""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+__all__ = ["CONTEXT", "as_decimal", "log_of_rest", "two_doubles"]
+
+CONTEXT = Context(prec=60, Emin=-(10**9), Emax=10**9)
+
+
+def as_decimal(x: Fraction) -> Decimal:
+    """Return a number to 60 digits."""
+    return CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def two_doubles(x: Decimal) -> tuple[float, float]:
+    """Return a number of 60 digits as a sum of two doubles, of relative error at most 2^-105."""
+    high = float(x)
+    return high, float(CONTEXT.subtract(x, Decimal(high)))
+
+
+def log_of_rest(probability: float | Fraction) -> tuple[float, float]:
+    """Return log(1 - probability) as a sum of two doubles; -inf at probability 1.
+
+    Rounded to one double it would move thresholds near the smallest loss by far more than the
+    rounding of the answer.
+    """
+    p = Fraction(probability)
+    if p == 1:
+        return -math.inf, 0.0
+    if p > Fraction(1, 10**15):
+        return two_doubles(CONTEXT.ln(as_decimal(1 - p)))
+    # 1 - p would lose the digits of p
+    return two_doubles(-as_decimal(sum((p**k / k for k in range(1, 5)), Fraction(0))))

@@ -1,0 +1,39 @@
+"""The lower convex hull of points in the plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["lower_hull"]
+
+
+def lower_hull(points: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return the corners of the lower convex hull, by one walk from left to right.
+
+    Parameters
+    ----------
+    points : iterable of (x, y)
+        Floats or exact numbers, with x that do not decrease; of equal x the first one counts.
+
+    Returns
+    -------
+    list of (x, y)
+        Corners, slopes between them strictly increasing: exact for exact numbers, and up to the
+        rounding of two products for floats.
+
+    Notes
+    -----
+    A. M. Andrew, Another efficient algorithm for convex hulls in two dimensions (1979).
+    """
+    hull: list[tuple[Any, Any]] = []
+    for x, y in points:
+        if hull and hull[-1][0] == x:
+            continue
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            if (x1 - x0) * (y - y0) > (x - x0) * (y1 - y0):  # the last corner is below the chord
+                break
+            hull.pop()
+        hull.append((x, y))
+    return hull

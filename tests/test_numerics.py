@@ -1,0 +1,134 @@
+"""Brackets, valleys, hulls of points and sampled ratios, each against what is known of it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+
+from pyengine.numerics.bracketing import bisected, falling_root
+from pyengine.numerics.exact_numbers import as_decimal, log_of_rest, two_doubles
+from pyengine.numerics.golden_section import lowest
+from pyengine.numerics.point_hull import lower_hull
+from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.sampled_loss import sampled_loss
+
+
+@pytest.mark.parametrize("ends", [(0.0, 5.0), (5.0, 0.0)])
+def test_brackets_close_to_neighbouring_doubles(ends: tuple[float, float]) -> None:
+    rng = np.random.default_rng(1)
+    places = 5.0 * 10.0 ** rng.uniform(-300.0, 0.0, 200)
+    first, second = bisected(
+        lambda x: (x <= places) == (ends[0] == 0.0), *(np.full(200, end) for end in ends)
+    )
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    assert (low <= places).all()
+    assert (places < high).all()
+    assert (np.nextafter(low, np.inf) == high).all()
+
+
+def test_brackets_stop_where_they_are_told() -> None:
+    asked = []
+
+    def reaches(x: float) -> bool:
+        asked.append(float(x))
+        return x < 0.3
+
+    low, high = bisected(reaches, 0.0, 1.0, rounds=3)
+    assert (float(low), float(high), asked) == (0.25, 0.375, [0.5, 0.25, 0.375])
+    low, high = bisected(reaches, 0.0, 1.0, is_close=lambda a, b: b - a <= 0.5)
+    assert (float(low), float(high)) == (0.0, 0.5)
+    # one bracket is done before the other, and stays
+    low, high = bisected(lambda x: x < np.array([0.3, 0.3]), [0.0, 0.25], [1.0, 0.5], rounds=1)
+    assert (low.tolist(), high.tolist()) == ([0.0, 0.25], [0.5, 0.375])
+
+
+def test_roots_of_falling_functions() -> None:
+    rng = np.random.default_rng(2)
+    roots, power = rng.uniform(0.1, 9.0, 300), rng.integers(1, 8, 300)
+    found = falling_root(
+        lambda x: np.sign(roots - x) * np.abs(roots - x) ** power, np.zeros(300), np.full(300, 10.0)
+    )
+    # right ends of brackets of two units, where no power underflows
+    assert (found >= roots).all()
+    assert (found - roots <= 8.0 * UNIT * roots).all()
+
+
+def test_valleys_to_half_of_the_digits_and_their_depths_to_all() -> None:
+    rng = np.random.default_rng(3)
+    at, depth = rng.uniform(-3.0, 3.0, 200), rng.uniform(0.5, 2.0, 200)
+    x, value = lowest(
+        lambda x: depth + (x - at) ** 2, np.full(200, -4.0), np.full(200, 5.0), rounds=70
+    )
+    # a rounding of the value hides (x - at)^2 below it
+    assert (np.abs(x - at) <= 4.0 * np.sqrt(UNIT * depth)).all()
+    assert (np.abs(value - depth) <= 4.0 * UNIT * depth).all()
+
+
+def test_valleys_beside_a_plateau() -> None:
+    def height(x: np.ndarray) -> np.ndarray:
+        return np.where(x < 0.0, 1.0, (x - 2.0) ** 2)
+
+    ends = np.array([-10.0]), np.array([3.0])
+    left, _ = lowest(height, *ends, rounds=60)
+    right, value = lowest(height, *ends, rounds=60, on_plateau=lambda x: x > 0.0)
+    assert left[0] < 0.0
+    assert value[0] <= UNIT
+    assert right[0] == pytest.approx(2.0, abs=math.sqrt(UNIT))
+    seen: list[float] = []
+    lowest(
+        lambda x: seen.append(1.0) or (x - 1.0) ** 2,  # type: ignore[func-returns-value]
+        np.zeros(1),
+        np.full(1, 3.0),
+        rounds=60,
+        is_close=lambda low, high: high - low < 0.5,
+    )
+    assert len(seen) == 6  # two at first, and four that shrink 3 to below 1/2
+
+
+def test_hulls_are_convex_below_all_points_and_through_some() -> None:
+    rng = np.random.default_rng(4)
+    points = sorted(
+        (Fraction(int(x), 50), Fraction(int(y), 50)) for x, y in rng.integers(0, 50, (400, 2))
+    )
+    hull = lower_hull(points)
+    assert set(hull) <= set(points)
+    assert hull[0] == points[0]
+    assert hull[-1][0] == points[-1][0]
+    slopes = [(d - b) / (c - a) for (a, b), (c, d) in pairwise(hull)]
+    assert all(s < t for s, t in pairwise(slopes))
+    for (a, b), (c, _), slope in zip(hull, hull[1:], slopes, strict=False):
+        assert all(y >= b + slope * (x - a) for x, y in points if a <= x <= c)
+    floats = lower_hull((float(x), float(y)) for x, y in points)
+    assert floats == [(float(x), float(y)) for x, y in hull]
+
+
+def test_sampled_losses() -> None:
+    """Within the error that the function states, over the whole domain."""
+    rng = np.random.default_rng(5)
+    for p in (1e-12, 0.01, 0.5, 1.0 - 1e-9, Fraction(1, 3)):
+        loss = np.concatenate([rng.normal(0.0, 1.0, 60) * 10.0 ** rng.uniform(-12.0, 4.0, 60)])
+        found = sampled_loss(p, loss)
+        with mpmath.workdps(60):
+            share = mpmath.mpf(Fraction(p).numerator) / Fraction(p).denominator
+            for x, y in zip(loss, found, strict=True):
+                truth = mpmath.log1p(share * mpmath.expm1(x))
+                slope = share * mpmath.exp(x - truth)
+                assert abs(y - truth) <= UNIT * (24.0 * abs(truth) + 2.0 * slope * abs(x))
+
+
+def test_two_doubles_of_exact_numbers() -> None:
+    for p in (Fraction(1, 3), Fraction(1, 10**20), Fraction(999, 1000)):
+        with mpmath.workdps(50):
+            truth = mpmath.log1p(-mpmath.mpf(p.numerator) / p.denominator)
+            high, low = log_of_rest(p)
+            assert abs(mpmath.mpf(high) + low - truth) <= 2.0**-104 * abs(truth)
+            high, low = two_doubles(as_decimal(p))
+            assert abs(mpmath.mpf(high) + low - mpmath.mpf(p.numerator) / p.denominator) <= (
+                2.0**-104 * p
+            )
+    assert log_of_rest(1.0) == (-math.inf, 0.0)
