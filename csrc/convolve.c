@@ -80,7 +80,7 @@ static inline double clenshaw(const double *c, double t) {
 
 static inline double panel_value(const pe_law *a, size_t i, double w) {
     double lo = a->edge[i], hi = a->edge[i + 1];
-    return clenshaw(a->coef + N * i, (2.0 * w - lo - hi) / (hi - lo));
+    return clenshaw(a->coef + N * i, 2.0 * (w - lo) / (hi - lo) - 1.0);
 }
 
 static size_t find_panel(const pe_law *a, double w) {
@@ -93,7 +93,8 @@ static size_t find_panel(const pe_law *a, double w) {
     return lo;
 }
 
-typedef double (*log_density)(const void *context, double w);
+/* At w + rest: a narrow law far from its smallest loss feels what w leaves out. */
+typedef double (*log_density)(const void *context, double w, double rest);
 
 static int add_panel(pe_law *a, double lo, double hi, const double *coef, double peak) {
     if (a->n == a->room) {
@@ -128,7 +129,8 @@ static int fill(pe_law *a, log_density f, const void *context, double lo, double
         int usable = 1, wide = right - left > MAX_WIDTH;
         for (int i = 0; i < N && usable && !wide; i++) {
             int q = i % 2 ? N - 1 - i / 2 : i / 2; /* from the ends inwards: most splits show early */
-            values[q] = f(context, 0.5 * (left + right) + 0.5 * (right - left) * r->node[q]);
+            double off = 0.5 * (right - left) * (1.0 + r->node[q]), w = left + off, back = w - left;
+            values[q] = f(context, w, (left - (w - back)) + (off - back)); /* exact, Knuth */
             if (!isfinite(values[q])) usable = 0;
             top = fmax(top, values[q]);
             low = fmin(low, values[q]);
@@ -183,15 +185,25 @@ static void normalise(pe_law *a, const rules *r);
 /* ---- one step ----------------------------------------------------------------------------- */
 
 typedef struct {
-    double mu, log_rho;
+    double mu, rho, log_rho;
+    double rest; /* log rho beyond the log of the double rho */
 } step_law;
 
-/* e^Y - 1 = rho exp(mu z - mu^2/2), rho = p/(1-p) */
-static double step_density(const void *context, double w) {
+static step_law step_of(double noise, double p) {
+    double q = 1.0 - p, lost = (1.0 - q) - p, rho = p / q;
+    step_law s = {1.0 / noise, rho, log(p) - log1p(-p), fma(-rho, q, p) / p - lost / q};
+    return s;
+}
+
+/* e^Y - 1 = rho exp(mu z - mu^2/2), rho = p/(1-p).  The ratio is formed before its logarithm, whose error
+ * is then small beside 1, not beside the logarithms of both: all steps share it. */
+static double step_density(const void *context, double w, double rest) {
     const step_law *s = context;
-    double y = exp(w), log_em1 = y > 30.0 ? y + log1p(-exp(-y)) : log(expm1(y));
-    if (w < -30.0) log_em1 = w + 0.5 * y;
-    double z = (log_em1 - s->log_rho) / s->mu + 0.5 * s->mu;
+    double y = exp(w) * (1.0 + rest), log_em1 = y > 30.0 ? y + log1p(-exp(-y)) : log(expm1(y));
+    if (w < -30.0) log_em1 = w + rest + 0.5 * y;
+    double ratio = y < 30.0 ? expm1(y) / s->rho : 0.0;
+    double above = ratio > 1e-290 && ratio < 1e290 ? log(ratio) - s->rest : log_em1 - s->log_rho;
+    double z = above / s->mu + 0.5 * s->mu;
     double log_slope = (w < -30.0 ? 0.5 * y : w + y - log_em1) - log(s->mu);
     return -HALF_LOG_2PI - 0.5 * z * z + log_slope;
 }
@@ -201,7 +213,7 @@ int pe_law_step(double noise, double p, double floor, double floor_low, double d
     pe_law *a = calloc(1, sizeof *a);
     *out = a;
     if (!a) return PE_NO_MEMORY;
-    step_law s = {1.0 / noise, log(p) - log1p(-p)};
+    step_law s = step_of(noise, p);
     a->floor = floor;
     a->floor_low = floor_low;
     a->deepest = deepest;
@@ -252,17 +264,18 @@ static inline double vlog1m(double q) {
     return 2.0 * (s + s * z * p);
 }
 
-/* The rule on u in [u0, u1] for exp(l_a(u) + l_b(log(y - e^u))) y/(y - e^u), x = e^u <= y/2. */
+/* The rule on u in [u0, u1] for exp(l_a(u) + l_b(log(y - e^u))) y/(y - e^u), x = e^u <= y/2, y = e^{w + rest}.
+ * Places are formed as distances from the panels' ends: rounded beside the distance, not beside w. */
 PE_CLONES static void half_piece(const double *ca, double a_lo, double a_hi, const double *cb, double b_lo,
-                                 double b_hi, double w, double u0, double u1, const double *gx,
+                                 double b_hi, double w, double rest, double u0, double u1, const double *gx,
                                  const double *gw, double *top, double *total) {
     double e[N];
     double mid = 0.5 * (u0 + u1), half = 0.5 * (u1 - u0);
-    double sa = 2.0 / (a_hi - a_lo), oa = (a_lo + a_hi) / (a_hi - a_lo);
-    double sb = 2.0 / (b_hi - b_lo), ob = (b_lo + b_hi) / (b_hi - b_lo);
+    double sa = 2.0 / (a_hi - a_lo), from_a = mid - a_lo;
+    double sb = 2.0 / (b_hi - b_lo), from_b = (w - b_lo) + rest, ratio = (mid - w) - rest;
     for (int i = 0; i < N; i++) {
-        double u = mid + half * gx[i], l = vlog1m(pe_vexp(u - w));
-        double ta = sa * u - oa, tb = sb * (w + l) - ob;
+        double off = half * gx[i], l = vlog1m(pe_vexp(ratio + off));
+        double ta = sa * (from_a + off) - 1.0, tb = sb * (from_b + l) - 1.0;
         double a1 = ca[N - 1], a2 = 0.0, b1 = cb[N - 1], b2 = 0.0;
         for (int k = N - 2; k > 0; k--) {
             double a0 = ca[k] + (2.0 * ta * a1 - a2), b0 = cb[k] + (2.0 * tb * b1 - b2);
@@ -287,7 +300,8 @@ static double log_integrand(const pe_law *a, const pe_law *b, size_t ia, size_t 
 }
 
 /* Contribution of x = e^u <= y/2 drawn from a, y - x from b. */
-static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w, log_sum *sum) {
+static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w, double rest,
+                          log_sum *sum) {
     double u1 = w - LOG2, u0 = a->edge[0], b_top = b->edge[b->n];
     if (b_top < w) {
         double need = b_top < w - LOG2 ? u1 : w + log1p(-exp(b_top - w));
@@ -362,20 +376,20 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
             double lo = c[0] + (c[1] - c[0]) * k / pieces;
             double hi = c[0] + (c[1] - c[0]) * (k + 1) / pieces, top, total;
             half_piece(a->coef + N * pa, a->edge[pa], a->edge[pa + 1], b->coef + N * pb, b->edge[pb],
-                       b->edge[pb + 1], w, lo, hi, pair->r->x, pair->r->w, &top, &total);
+                       b->edge[pb + 1], w, rest, lo, hi, pair->r->x, pair->r->w, &top, &total);
             accumulate(sum, top, total);
         }
         pair->work += pieces;
     }
 }
 
-static double sum_density(const void *context, double w) {
+static double sum_density(const void *context, double w, double rest) {
     pair_of_laws *pair = *(pair_of_laws *const *)context;
     log_sum sum = {-INFINITY, 0.0};
     if (pair->work > MAX_WORK) return NAN;
-    half_integral(pair, pair->a, pair->b, w, &sum);
+    half_integral(pair, pair->a, pair->b, w, rest, &sum);
     if (pair->a == pair->b) sum.total *= 2.0;
-    else half_integral(pair, pair->b, pair->a, w, &sum);
+    else half_integral(pair, pair->b, pair->a, w, rest, &sum);
     return sum.total > 0.0 ? sum.top + log(sum.total) : -INFINITY;
 }
 
@@ -465,7 +479,7 @@ static double mode(const pe_law *a, int side) {
 
 /* Log density of the sum under A, and on the right side under the law where it is larger. */
 static double side_density(pair_of_laws **context, int side, double w) {
-    double v = sum_density(context, w);
+    double v = sum_density(context, w, 0.0);
     return side ? v + fmax(0.0, exp(w) + (*context)->floor) : v;
 }
 
@@ -557,12 +571,13 @@ static void law_row(const pe_law *a, const rules *r, int reversed, double w, dou
     for (int q = 0; q < PE_FUNCTIONALS; q++) {
         row[2 + q] = fmin(functional_at(a, r, reversed, q, w), 0.0);
         double size = fabs(row[2 + q]), steep = 0.0;
-        /* a threshold is known to the rounding of w, and each convolution has added some */
-        if (size < INFINITY && inside)
-            steep = fabs(log_slope(a, r, reversed, q, w, row[2 + q])) * (1.0 + fabs(w));
+        /* a threshold is known to the rounding of w, and each convolution has added half a unit, as its
+         * places are rounded beside the distance from a panel's end */
+        if (size < INFINITY && inside) steep = fabs(log_slope(a, r, reversed, q, w, row[2 + q]));
+        double depth = 1.0 + a->depth, places = 1.0 + fabs(w) + 0.5 * depth;
         /* beyond the ends of the law there is nothing of the size that it keeps */
         row[2 + PE_FUNCTIONALS + q] =
-            size < INFINITY ? a->defect + (1.0 + a->depth) * (1e-14 + 5e-15 * size + 1e-16 * steep)
+            size < INFINITY ? a->defect + depth * (1e-14 + 1e-15 * size) + 1e-16 * places * steep
                             : (a->defect < MISSING ? 0.0 : INFINITY);
     }
 }
