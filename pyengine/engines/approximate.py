@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, Questions, names
-from pyengine.curves import OneOrder, larger
+from pyengine.curves import BothOrders, OneOrder
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.bracketing import bisected
@@ -46,7 +46,7 @@ class ApproximatePair(Protocol):
         """A(S > 0) and B(S <= 0)."""
 
 
-class JoinedOrders:
+class JoinedOrders(BothOrders):
     """Adjacency ``add_remove``: T_add, its tangent of slope -1, then T_remove.
 
     That is the lower convex hull of both where the profile of ``remove`` is the larger one at every
@@ -54,8 +54,8 @@ class JoinedOrders:
     it, other engines do.
     """
 
-    def __init__(self, add: ApproximatePair, remove: ApproximatePair) -> None:
-        self._add, self._remove = add, remove
+    _add: ApproximatePair
+    _remove: ApproximatePair
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α) at α in [0, 1]."""
@@ -85,14 +85,6 @@ class JoinedOrders:
             straight = Answer.around(1.0 - (a + b) + alpha[line], error, engine)
             gamma.put(line, _clipped(straight, alpha[line], low + 1.0))
         return beta, gamma
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
 
 
 def in_orders(

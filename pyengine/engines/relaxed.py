@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyengine.answers import Answer, ErrorCurve, FloatArray, Questions, names
-from pyengine.curves import OneOrder, larger
+from pyengine.curves import BothOrders, OneOrder
 from pyengine.engines.problem import Problem
 from pyengine.engines.relaxed_hull import hull
 from pyengine.errors import AccuracyError
@@ -111,13 +111,13 @@ class RelaxedPairQuestions:
         return np.minimum(shift, epsilon) + ROUNDING * (1.0 + epsilon)
 
 
-class MagnitudeQuestions:
+class MagnitudeQuestions(BothOrders):
     """Questions on both orders: adjacency ``add_remove``, the paper's J."""
 
     def __init__(self, pair: MagnitudePair) -> None:
         self._pair = pair
-        self._add = RelaxedPairQuestions(pair, backward=False)
-        self._remove = RelaxedPairQuestions(pair, backward=True)
+        self._add: RelaxedPairQuestions = RelaxedPairQuestions(pair, backward=False)
+        self._remove: RelaxedPairQuestions = RelaxedPairQuestions(pair, backward=True)
 
     def errors(self, alpha: FloatArray) -> Errors:
         """β, γ and log β of J = C(j, j⁻¹) at α in [0, 1]."""
@@ -126,14 +126,6 @@ class MagnitudeQuestions:
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """Lower convex hull of j and its inverse."""
         return answers_of(self.errors(alpha))
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
-        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which both profiles are <= δ."""
-        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
 
 
 def _on(pair: MagnitudePair, adjacency: str) -> RelaxedPairQuestions | MagnitudeQuestions:

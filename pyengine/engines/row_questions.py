@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.answers import Answer, ErrorCurve
-from pyengine.curves import OneOrder, larger, taken
+from pyengine.curves import BothOrders, OneOrder, taken
 from pyengine.engines.rows import (
     A_ABOVE,
     A_BELOW,
@@ -249,11 +249,11 @@ def _side(name: str, out: Any) -> Triple:
     return (out[0], out[1], out[2]) if name == "trade_off" else (out[3], out[4], out[5])
 
 
-class BothOrdersOfRows:
+class BothOrdersOfRows(BothOrders):
     """Questions on both orders of the pair: adjacency ``add_remove``."""
 
-    def __init__(self, add: RowQuestions, remove: RowQuestions) -> None:
-        self._add, self._remove = add, remove
+    _add: RowQuestions
+    _remove: RowQuestions
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """Lower convex hull of T_add and T_remove (Definition F.1 of Dong, Roth and Su 2022).
@@ -277,11 +277,11 @@ class BothOrdersOfRows:
                     answer.certified[new] = False
                 apart |= new
         if not apart.all():
-            for answer, rest in zip((beta, gamma), self._hull(alpha[~apart]), strict=True):
+            for answer, rest in zip((beta, gamma), self._one_line(alpha[~apart]), strict=True):
                 answer.put(~apart, rest)
         return beta, gamma
 
-    def _hull(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+    def _one_line(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """The same where neither curve is next to nothing."""
         add, remove = self._add, self._remove
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
@@ -335,14 +335,6 @@ class BothOrdersOfRows:
         if own is None or rest is None or rest[0] > own[0] * ORDER + ORDER_TINY:
             return None
         return _side(name, out)
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
-        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which both profiles are <= δ."""
-        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
 
 
 def _check_order(pair: RowQuestions, other: RowQuestions, c: FloatArray) -> None:

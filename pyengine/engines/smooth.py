@@ -206,4 +206,4 @@ class SmoothBothOrders(BothOrdersOfRows):
         """The hull by its known shape, or where the profiles cross by a search for it."""
         with contextlib.suppress(AccuracyError):
             return super().trade_off(alpha)
-        return BothOrders(self._add, self._remove).trade_off(alpha)
+        return BothOrders.trade_off(self, alpha)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, PairQuestions
-from pyengine.curves import larger, smaller
+from pyengine.curves import BothOrders, larger, smaller
 from pyengine.engines.exact.levels import ComposedLaw
 from pyengine.engines.exact.mixed import joined
 from pyengine.engines.hull import hull
@@ -32,19 +32,11 @@ class ExactPair(PairQuestions, Protocol):
     engine: str
 
 
-class ExactBothOrders:
+class ExactBothOrders(BothOrders):
     """Questions on both orders of a composition: adjacency ``add_remove``."""
 
-    def __init__(self, add: ExactPair, remove: ExactPair) -> None:
-        self._add, self._remove = add, remove
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
-        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 at which both profiles are <= δ."""
-        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
+    _add: ExactPair
+    _remove: ExactPair
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull: proven bounds."""
