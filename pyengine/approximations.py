@@ -14,8 +14,8 @@ from pyengine import _checks
 from pyengine.api import Bounds
 from pyengine.engines.clt import clt_distance
 from pyengine.engines.edgeworth import edgeworth_questions
-from pyengine.engines.expansion import MAX_ORDER
-from pyengine.engines.measures import losses
+from pyengine.engines.edgeworth_series import MAX_ORDER
+from pyengine.engines.loss_quadrature import losses
 from pyengine.engines.monte_carlo import CONFIDENCE, SAMPLES, MonteCarloPair
 from pyengine.engines.tilted import tilted_gamma
 from pyengine.mechanisms import Mechanism

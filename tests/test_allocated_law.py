@@ -16,7 +16,7 @@ from truth import load
 
 import pyengine as pe
 from pyengine.engines.allocation import TabulatedEpoch
-from pyengine.engines.rows import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
+from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.laws.allocation import AllocatedLaw
 
 ONE_EPOCH = [row for row in load("random_allocation.json") if row["epochs"] == 1]

@@ -22,8 +22,8 @@ import pytest
 import pyengine as pe
 from pyengine import caches
 from pyengine.caches import Cache, clear_cache, kept, kept_bytes, size_of
+from pyengine.engines.gaussian_engines import Solver, solver
 from pyengine.engines.monte_carlo import MonteCarloPair
-from pyengine.engines.solver import Solver, solver
 from pyengine.pairs import GaussianPair
 
 PAIRS = [GaussianPair((2.0,), (1.0,), (n,), reversed=False) for n in range(1, 5)]

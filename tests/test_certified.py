@@ -17,7 +17,7 @@ from truth import Question, load, questions_of
 
 import pyengine as pe
 from pyengine.api import answers
-from pyengine.engines.rows import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
+from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.spectral import Spectral
 from pyengine.pairs import GaussianPair, enclosing_pairs
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import pyengine as pe
 from pyengine._core import ffi, lib
 from pyengine.engines.lattice import LatticePair
-from pyengine.engines.lattice import search as lattice_search
+from pyengine.engines.lattice import refine as lattice_search
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.plan import make_layout
-from pyengine.engines.lattice.rungs import Rungs
+from pyengine.engines.lattice.grid_choice import make_layout
+from pyengine.engines.lattice.tilt_grid import TiltGrid
 from pyengine.engines.lattice.uncomposed import reverse
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
@@ -223,7 +223,7 @@ LAWS = [
 @pytest.mark.parametrize("outer", [True, False])
 def test_one_step_is_split_on_the_safe_side(law: StepLaw, outer: bool) -> None:
     """Total masses of the split pair and of tests lie on the side that the proofs need."""
-    rungs = Rungs(((law, 1),))
+    rungs = TiltGrid(((law, 1),))
     place = rungs.place(0, outer)
     layout = make_layout(rungs.division(0, outer), place, 0.01, 1e-4)
     composition = compose_on(rungs.parts, layout)

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 import pyengine as pe
-from pyengine.engines.lattice.classes import RestrictedLaw
+from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.division import Division
-from pyengine.engines.lattice.frequencies import lowest
-from pyengine.engines.lattice.layout import Place, Plan, StepGrid
-from pyengine.engines.lattice.plan import make_layout
-from pyengine.engines.lattice.survey import survey
-from pyengine.engines.lattice.tails import LowerTails
-from pyengine.engines.lattice.terms import Tail
+from pyengine.engines.lattice.grid import Place, Plan, StepGrid
+from pyengine.engines.lattice.grid_choice import make_layout
+from pyengine.engines.lattice.large_step_partition import Tail
+from pyengine.engines.lattice.low_frequencies import lowest
+from pyengine.engines.lattice.lower_tails import LowerTails
+from pyengine.engines.lattice.partition import Partition
+from pyengine.engines.lattice.restricted_law import RestrictedLaw
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw
@@ -213,7 +213,9 @@ def test_any_division_holds_the_truth(
         return
     place = Place(terms[0].tilt, True, (float(c[0]), float(c[2])), float(log_tail[0]))
     try:
-        layout = make_layout(Division(parts, terms, rest, unseen), place, 0.02 * noise, 1e-3, 2**14)
+        layout = make_layout(
+            Partition(parts, terms, rest, unseen), place, 0.02 * noise, 1e-3, 2**14
+        )
         with np.errstate(all="ignore"):  # what overflows is an infinite bound
             found = LowerTails(compose_on(parts, layout)).at(np.array([-epsilon]))
     except pe.AccuracyError:

@@ -11,7 +11,7 @@ from scipy.special import log_ndtr, ndtri
 from scipy.stats import binom
 
 import pyengine as pe
-from pyengine.engines.lattice.ends import profile_at_end, smallest_loss
+from pyengine.engines.lattice.support_end import profile_at_end, smallest_loss
 from pyengine.laws.composition import step_law
 from pyengine.laws.laplace import LaplaceLaw
 

@@ -16,14 +16,14 @@ from scipy.special import gammaln, ndtr
 
 import pyengine as pe
 from pyengine.caches import clear_cache
-from pyengine.engines.lattice import plan, scales
+from pyengine.engines.lattice import grid_choice, scales
+from pyengine.engines.lattice.central_tails import MiddleTails
+from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.division import Division, Term
-from pyengine.engines.lattice.layout import Layout, Place
-from pyengine.engines.lattice.middle import MiddleTails
-from pyengine.engines.lattice.plan import make_layout
-from pyengine.engines.lattice.survey import survey
-from pyengine.engines.lattice.tails import LowerTails
+from pyengine.engines.lattice.grid import Layout, Place
+from pyengine.engines.lattice.grid_choice import make_layout
+from pyengine.engines.lattice.lower_tails import LowerTails
+from pyengine.engines.lattice.partition import Partition, Term
 from pyengine.laws.finite import FiniteLaw
 
 Pairs = list[tuple[Fraction, Fraction]]
@@ -93,7 +93,7 @@ def test_any_division_by_scales_holds_the_truth(
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("LONG", 1.0), ("GAIN", 1e-6), ("MANY", 10)):
             patch.setattr(scales, name, value)
-        division = Division(parts, (Term(0.0, parts, found, tilt),))
+        division = Partition(parts, (Term(0.0, parts, found, tilt),))
         try:
             layout = make_layout(division, place, spacing, 1e-3, 2**16)
             composed = compose_on(parts, layout)
@@ -148,8 +148,8 @@ def test_tiny_losses_beside_large_ones(epsilon: float, adjacency: str) -> None:
     clear_cache()  # one composition serves several of these questions
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scales, "LONG", 1024.0)
-        whole = plan.by_scales
-        patch.setattr(plan, "by_scales", lambda *x: seen.append(whole(*x)) or seen[-1])
+        whole = grid_choice.by_scales
+        patch.setattr(grid_choice, "by_scales", lambda *x: seen.append(whole(*x)) or seen[-1])
         bounds = pe.delta(
             mechanism, epsilon, adjacency=adjacency, bounds=True, tolerance=1e-4, method="lattice"
         )

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pyengine.engines.lattice import sums
-from pyengine.engines.lattice.layout import Place, Plan, StepGrid
-from pyengine.engines.lattice.sums import Sum, sum_of
+from pyengine.engines.lattice import fft_convolution
+from pyengine.engines.lattice.fft_convolution import Sum, sum_of
+from pyengine.engines.lattice.grid import Place, Plan, StepGrid
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -110,7 +110,7 @@ def test_bounds_outside_hold_for_any_tilts() -> None:
 def test_steps_of_few_losses_one_by_one(points: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same masses, whether steps are transformed or each of their losses is."""
     whole = found(plan(-20, points))
-    monkeypatch.setattr(sums, "MANY", 1)
+    monkeypatch.setattr(fft_convolution, "MANY", 1)
     each = found(plan(-20, points))
     assert np.abs(each.mass - whole.mass).max() <= whole.noise + each.noise
     assert each.noise < whole.noise
@@ -130,8 +130,8 @@ def test_power_of_few_losses(seed: int) -> None:
     centre = int(rng.integers(0, array.size))
     half = points // 2 + 1
     bound, slack = np.ones(half), np.zeros(half)
-    few = sums._few_losses(array)
-    value = sums._sparse_power(array, few, number, centre, points, None, bound, slack)
+    few = fft_convolution._few_losses(array)
+    value = fft_convolution._sparse_power(array, few, number, centre, points, None, bound, slack)
     error = 10.0 * 2.0**-53 * math.log2(points)
     with mpmath.workdps(50):
         for j in (0, 1, 2, *rng.integers(3, half, 6).tolist(), half - 1):

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import pyengine as pe
+from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.engines.lattice.pair import LatticePair
-from pyengine.engines.lattice.survey import Part
 from pyengine.laws.base import StepLaw
 from pyengine.laws.composition import composition_law, step_law
 from pyengine.laws.gaussian import GaussianLaw

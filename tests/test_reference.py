@@ -18,7 +18,7 @@ from pyengine import reference
 from pyengine.reference.balls import precision
 from pyengine.reference.gaussian import EqualSteps
 from pyengine.reference.gaussian_law import SampledGaussianLaw
-from pyengine.reference.six import Six
+from pyengine.reference.tails import BallTails
 
 DATA = Path(__file__).parent / "data"
 PUBLISHED = json.loads((DATA / "dp_sgd_published.json").read_text(encoding="utf-8"))
@@ -84,7 +84,7 @@ def test_random_points(point: dict[str, Any]) -> None:
     local = law.near(arb(point["c"]), 60.0)
     with precision(300):
         six = local.at(arb(point["c"]))
-        names = [name for name in Six.__dataclass_fields__ if name in point]
+        names = [name for name in BallTails.__dataclass_fields__ if name in point]
         for name, digits in zip(names, point["digits"], strict=True):
             value, truth = getattr(six, name), arb(point[name])
             slack = abs(truth) * arb(10) ** (1 - min(digits, 20))

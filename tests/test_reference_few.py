@@ -18,19 +18,19 @@ from flint import acb, arb
 
 from pyengine import reference
 from pyengine.reference.balls import precision
-from pyengine.reference.bend import make_bend
 from pyengine.reference.closed_form import ClosedGaussian
 from pyengine.reference.cumulants import Cumulants, single_threshold
 from pyengine.reference.gaussian import EqualSteps, offset
 from pyengine.reference.gaussian_law import SampledGaussianLaw
 from pyengine.reference.hyperbola import Hyperbola
-from pyengine.reference.line import NotFeasibleError
-from pyengine.reference.six import Six
-from pyengine.reference.turned import Majorant, Nodes, TurnedStep
+from pyengine.reference.plan_hyperbola import make_bend
+from pyengine.reference.plan_line import NotFeasibleError
+from pyengine.reference.rotated_transform import Majorant, Nodes, RotatedStep
+from pyengine.reference.tails import BallTails
 from pyengine.reference.value import make
 
 DATA = Path(__file__).parent / "data"
-NAMES = tuple(Six.__dataclass_fields__)
+NAMES = tuple(BallTails.__dataclass_fields__)
 
 
 def hyperbola(phases: tuple[EqualSteps, ...], threshold: float, depth: float = 60.0) -> Hyperbola:
@@ -194,7 +194,7 @@ def test_plans_for_other_thresholds_agree() -> None:
 )
 def test_bounds_hold_and_are_sharp(noise: str, p: str, angle: float, s: float) -> None:
     phase = EqualSteps(Fraction(noise), Fraction(p), 1)
-    step = TurnedStep(phase)
+    step = RotatedStep(phase)
 
     def modulus(v: Any) -> Any:
         y = acb(arb(float(v)), angle)

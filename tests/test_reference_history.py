@@ -19,11 +19,11 @@ from pyengine.caches import clear_cache
 
 flint = pytest.importorskip("flint")
 from pyengine import reference  # noqa: E402
+from pyengine.reference.atomic_law import Knotted  # noqa: E402
 from pyengine.reference.cumulants import Cumulants  # noqa: E402
 from pyengine.reference.exclusive import exclusive  # noqa: E402
 from pyengine.reference.gaussian import EqualSteps  # noqa: E402
 from pyengine.reference.gaussian_law import SampledGaussianLaw  # noqa: E402
-from pyengine.reference.knots import Knotted  # noqa: E402
 from pyengine.reference.laplace import LaplaceSource  # noqa: E402
 from pyengine.reference.recent import Recent  # noqa: E402
 

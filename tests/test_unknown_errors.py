@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyengine._core import lib
-from pyengine.engines.rows import A_ABOVE, B_ABOVE, B_BELOW, ERRORS, PROFILE, WIDTH, array
+from pyengine.engines.functionals import A_ABOVE, B_ABOVE, B_BELOW, ERRORS, PROFILE, WIDTH, array
 
 
 def row(**known: tuple[float, float]) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.engines.measures import base_nodes, losses, parts, ratio
+from pyengine.engines.loss_quadrature import base_nodes, losses, parts, ratio
 from pyengine.mechanisms import Mechanism, Step, steps_of
 from pyengine.numerics.golden_section import lowest
 

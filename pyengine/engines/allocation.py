@@ -10,8 +10,8 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.caches import Cache
+from pyengine.engines.functionals import ROW, FloatArray, Limits, Rows, call_kernel, row_errors
 from pyengine.engines.row_questions import RowQuestions, Triple
-from pyengine.engines.rows import ROW, FloatArray, Limits, Rows, call_kernel, row_errors
 from pyengine.errors import AccuracyError
 from pyengine.laws.allocation import AllocatedLaw
 from pyengine.laws.base import ReversedLaw, StepLaw
@@ -20,7 +20,7 @@ __all__ = ["EpochQuestions", "TabulatedEpoch", "tabulated_epochs"]
 
 
 class TabulatedEpoch:
-    """Rows of one epoch or several; a `pyengine.engines.rows.RowEngine`.
+    """Rows of one epoch or several; a `pyengine.engines.functionals.RowEngine`.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, PairQuestions
 from pyengine.answers import names as named
-from pyengine.engines.rows import (
+from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
     B_ABOVE,
@@ -24,7 +24,7 @@ from pyengine.engines.rows import (
     FloatArray,
     Limits,
 )
-from pyengine.engines.solver import solver
+from pyengine.engines.gaussian_engines import solver
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 

@@ -18,7 +18,7 @@ from pyengine._core import ffi, lib
 from pyengine.answers import Answer, ErrorCurve
 from pyengine.caches import kept
 from pyengine.curves import OneOrder
-from pyengine.engines.rows import LIMIT, LIMIT_TINY, FloatArray, array
+from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest, two_doubles

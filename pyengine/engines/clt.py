@@ -16,7 +16,7 @@ import numpy as np
 from pyengine.answers import Answer, ErrorCurve, names
 from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
 from pyengine.engines.edgeworth import EdgeworthPair, edgeworth_questions
-from pyengine.engines.measures import pearson
+from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError, ApproximationWarning
 from pyengine.mechanisms import Mechanism
 from pyengine.special import log_ndtr, ndtr, ndtri

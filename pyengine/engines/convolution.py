@@ -15,7 +15,7 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.caches import kept
-from pyengine.engines.rows import B_ABOVE, B_BELOW, FloatArray, call_kernel
+from pyengine.engines.functionals import B_ABOVE, B_BELOW, FloatArray, call_kernel
 from pyengine.errors import AccuracyError
 from pyengine.numerics.exact_numbers import log_of_rest
 from pyengine.pairs import GaussianPair

@@ -22,8 +22,8 @@ from pyengine.engines.approximate import (
     inverse_profile,
     warn_where,
 )
-from pyengine.engines.expansion import MAX_ORDER, Expansion, cumulants
-from pyengine.engines.measures import losses
+from pyengine.engines.edgeworth_series import MAX_ORDER, Expansion, cumulants
+from pyengine.engines.loss_quadrature import losses
 from pyengine.mechanisms import Mechanism
 
 __all__ = ["EdgeworthPair", "edgeworth_questions"]

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from pyengine.answers import ErrorCurve
 from pyengine.caches import Epoch
+from pyengine.engines.functionals import FloatArray, Limits, Rows
+from pyengine.engines.gaussian_engines import Solver, solver
 from pyengine.engines.row_questions import RowQuestions, Triple
-from pyengine.engines.rows import FloatArray, Limits, Rows
-from pyengine.engines.solver import Solver, solver
 from pyengine.laws.base import PoissonSampledLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics.rounding import UNIT

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.answers import Answer, ErrorCurve
 from pyengine.curves import BothOrders, OneOrder, taken
-from pyengine.engines.rows import (
+from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
     B_BELOW,

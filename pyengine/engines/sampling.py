@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.transport import LossTable
+from pyengine.engines.inverse_cdf import LossTable
 
 __all__ = ["sample_losses"]
 

@@ -19,8 +19,8 @@ from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, PairQuestions
 from pyengine.caches import Cache
 from pyengine.curves import BothOrders
+from pyengine.engines.functionals import FloatArray, Limits, Rows, row_errors
 from pyengine.engines.row_questions import BothOrdersOfRows, RowQuestions, Triple
-from pyengine.engines.rows import FloatArray, Limits, Rows, row_errors
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyengine._core import ffi, lib
-from pyengine.engines.rows import ROW, FloatArray, array, call_kernel
+from pyengine.engines.functionals import ROW, FloatArray, array, call_kernel
 from pyengine.laws.normals import Alternatives, LossNodes
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished

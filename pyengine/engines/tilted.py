@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from pyengine.engines.intervals import deviation, empirical_bernstein
-from pyengine.engines.measures import Loss, losses
+from pyengine.engines.loss_quadrature import Loss, losses
 from pyengine.engines.monte_carlo import Sample, pilot_of
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.bracketing import bisected

@@ -6,7 +6,7 @@ from flint import arb
 
 from pyengine.reference.balls import precision, upper_normal
 from pyengine.reference.gaussian import EqualSteps, offset
-from pyengine.reference.six import Six
+from pyengine.reference.tails import BallTails
 
 __all__ = ["ClosedGaussian", "applies"]
 
@@ -32,14 +32,14 @@ class ClosedGaussian:
     def __init__(self, phases: tuple[EqualSteps, ...], bits: int) -> None:
         self.phases, self.bits = phases, bits
 
-    def at(self, c: arb) -> Six:
+    def at(self, c: arb) -> BallTails:
         """Return enclosures at a threshold."""
         with precision(self.bits):
             full = all(phase.full_batch for phase in self.phases)
             p_above, p_below, q_above, q_below = self._full_batch(c) if full else self._one_step(c)
             scale = c.exp()
             h_qp, h_pq = q_above - scale * p_above, p_below - q_below / scale
-            return Six(p_above, p_below, q_above, q_below, h_qp, h_pq)
+            return BallTails(p_above, p_below, q_above, q_below, h_qp, h_pq)
 
     def _full_batch(self, c: arb) -> tuple[arb, arb, arb, arb]:
         square = sum((phase.steps * phase.mu() ** 2 for phase in self.phases), arb(0))

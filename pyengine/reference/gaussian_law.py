@@ -13,15 +13,15 @@ from pyengine.errors import AccuracyError
 from pyengine.reference import closed_form
 from pyengine.reference.anchors import Anchors
 from pyengine.reference.balls import key_of, precision
-from pyengine.reference.bend import make_bend
 from pyengine.reference.cumulants import Cumulants, place_of, single_threshold
 from pyengine.reference.gaussian import EqualSteps, offset
 from pyengine.reference.hyperbola import Hyperbola
-from pyengine.reference.inversion import Line
-from pyengine.reference.line import LinePlan, NotFeasibleError, make_plan
+from pyengine.reference.line_inversion import Line
+from pyengine.reference.plan_hyperbola import make_bend
+from pyengine.reference.plan_line import LinePlan, NotFeasibleError, make_plan
 from pyengine.reference.recent import Recent
-from pyengine.reference.six import Six
 from pyengine.reference.solve import Local
+from pyengine.reference.tails import BallTails
 
 __all__ = ["SampledGaussianLaw"]
 
@@ -177,6 +177,6 @@ class SampledGaussianLaw:
 
 
 def _bits(local: Local, c: arb) -> list[int]:
-    """Return how many bits of each quantity of `Six` are known at a threshold."""
+    """Return how many bits of each quantity of `BallTails` are known at a threshold."""
     six = local.at(c)
-    return [getattr(six, name).rel_accuracy_bits() for name in Six.__dataclass_fields__]
+    return [getattr(six, name).rel_accuracy_bits() for name in BallTails.__dataclass_fields__]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from flint import acb, arb
 
 from pyengine.reference.balls import precision, spread
-from pyengine.reference.bend import BendPlan, Edge
 from pyengine.reference.gaussian import EqualSteps, offset
-from pyengine.reference.six import Six
-from pyengine.reference.sketch import TURN
-from pyengine.reference.turned import BOUND_BITS, Majorant, Nodes
+from pyengine.reference.integrand_sizes import TURN
+from pyengine.reference.plan_hyperbola import Edge, HyperbolaPlan
+from pyengine.reference.rotated_transform import BOUND_BITS, Majorant, Nodes
+from pyengine.reference.tails import BallTails
 
 __all__ = ["Hyperbola"]
 
@@ -48,13 +48,13 @@ class Hyperbola:
     ----------
     phases : tuple of Phase
         The composition; p < 1.
-    plan : BendPlan
+    plan : HyperbolaPlan
         The discretisation; sharp near the threshold that it was made for.
     """
 
     certified = True
 
-    def __init__(self, phases: tuple[EqualSteps, ...], plan: BendPlan) -> None:
+    def __init__(self, phases: tuple[EqualSteps, ...], plan: HyperbolaPlan) -> None:
         self.phases, self.plan, self.bits = phases, plan, plan.bits
         self._majorants: dict[tuple[int, int, float], Majorant] = {}
         with precision(plan.bits):
@@ -139,7 +139,7 @@ class Hyperbola:
             zero, one = zero.min(place.abs_lower()), one.min((place - 1).abs_lower())
         return zero, one
 
-    def at(self, c: arb) -> Six:
+    def at(self, c: arb) -> BallTails:
         """Return enclosures of tails and divergences at a threshold.
 
         Parameters
@@ -150,7 +150,7 @@ class Hyperbola:
         with precision(self.bits):
             threshold = c - self.offset
             if threshold <= 0:  # the loss is above its infimum
-                return Six(arb(1), arb(0), arb(1), arb(0), -c.expm1(), arb(0))
+                return BallTails(arb(1), arb(0), arb(1), arb(0), -c.expm1(), arb(0))
             zero = one = both = arb(0)
             for place, term in zip(self.places, self.terms, strict=True):
                 value = term * (-place * threshold).exp()
@@ -201,7 +201,7 @@ class Hyperbola:
             return 1 / (rate * (x - self.angle)).expm1()
         return -1 / (rate * (self.angle - x)).expm1()
 
-    def _six(self, zero: arb, one: arb, both: arb, c: arb) -> Six:
+    def _six(self, zero: arb, one: arb, both: arb, c: arb) -> BallTails:
         """Turn the three contour integrals into tails and divergences."""
         vertex, grow = self.corner + self.scale * self.angle.sin(), c.exp()
         one = one * grow
@@ -213,4 +213,4 @@ class Hyperbola:
             h_qp, h_pq = grow * both + 1, both + 1
         else:
             h_qp, h_pq = grow * both - c.expm1(), both
-        return Six(p_above, p_below, q_above, q_below, h_qp, h_pq)
+        return BallTails(p_above, p_below, q_above, q_below, h_qp, h_pq)

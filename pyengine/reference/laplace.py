@@ -15,8 +15,8 @@ from fractions import Fraction
 from flint import arb, arb_poly, fmpz, fmpz_poly
 
 from pyengine.errors import AccuracyError
+from pyengine.reference.atomic_law import ThresholdMasses, hit
 from pyengine.reference.balls import exact
-from pyengine.reference.knots import ThresholdMasses, hit
 
 __all__ = ["LaplaceSource"]
 
@@ -25,7 +25,7 @@ MOST_STEPS = 1200
 
 
 class LaplaceSource:
-    """What makes the law of a composition of Laplace steps; see `pyengine.reference.knots.Source`.
+    """The law of a composition of Laplace steps; see `pyengine.reference.atomic_law.Source`.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from flint import acb, acb_mat, arb
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, log_magnitude, precision
 from pyengine.reference.recent import Recent
-from pyengine.reference.six import Six
+from pyengine.reference.tails import BallTails
 
 __all__ = ["LowerLineLaw", "Modulus", "Part", "PlainGaussian", "Reach"]
 
@@ -161,7 +161,7 @@ class LowerLineLaw:
         return high
 
     def guess(self, name: str, log_target: float) -> arb:
-        """Return a threshold at which a quantity of `Six` has about the given logarithm."""
+        """Return a threshold at which a quantity of `BallTails` has about the given logarithm."""
         if name.startswith("h_"):
             log_target = min(log_target, -1e-3)
         depth = 12 - log_target
@@ -281,7 +281,7 @@ class _Local:
         assert best is not None
         return best
 
-    def at(self, c: arb) -> Six:
+    def at(self, c: arb) -> BallTails:
         """Return tails and divergences at a threshold."""
         with precision(self.bits):
             count, tilt, spacing = self.count, self.tilt, self.spacing
@@ -299,7 +299,9 @@ class _Local:
             grow = c.exp()
             below_q *= grow
             above_p, above_q = _positive(1 - below_p), _positive(1 - below_q)
-            return Six(above_p, below_p, above_q, below_q, _positive(grow * (h_pq - 1) + 1), h_pq)
+            return BallTails(
+                above_p, below_p, above_q, below_q, _positive(grow * (h_pq - 1) + 1), h_pq
+            )
 
     def _aliases(self, c: arb) -> arb:
         period = 2 * arb.pi() / self.spacing

@@ -18,8 +18,8 @@ from flint import acb, arb
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import log_magnitude, precision
 from pyengine.reference.cumulants import Array
-from pyengine.reference.piecewise import PiecesSource
-from pyengine.reference.twice import MOST_TURNS, Measured, RotatedPlan, turned_sums
+from pyengine.reference.legendre_pieces import PiecesSource
+from pyengine.reference.two_lines import MOST_TURNS, Measured, RotatedPlan, turned_sums
 
 __all__ = ["ManyLaplace"]
 
@@ -89,7 +89,7 @@ def _measure(part: PiecesSource, order: int) -> tuple[list[tuple[arb, arb]], lis
 
 
 class ManyLaplace:
-    """The transform of the total loss; see `pyengine.reference.twice.Transform`.
+    """The transform of the total loss; see `pyengine.reference.two_lines.Transform`.
 
     Parameters
     ----------

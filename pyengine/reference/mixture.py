@@ -23,7 +23,7 @@ from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, upper_normal
 from pyengine.reference.cumulants import Array
 from pyengine.reference.lower_line import Modulus, Reach
-from pyengine.reference.twice import turned_sums
+from pyengine.reference.two_lines import turned_sums
 
 __all__ = ["MixtureStep"]
 

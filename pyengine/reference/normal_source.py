@@ -11,10 +11,10 @@ from functools import cached_property
 
 from flint import arb
 
+from pyengine.reference.atomic_law import ThresholdMasses
 from pyengine.reference.balls import exact
 from pyengine.reference.closed_form import ClosedGaussian
 from pyengine.reference.gaussian import EqualSteps, offset
-from pyengine.reference.knots import ThresholdMasses
 
 __all__ = ["NormalSource"]
 

@@ -25,26 +25,26 @@ from pyengine.mechanisms import (
 from pyengine.reference import closed_form
 from pyengine.reference.allocation import AllocatedEpoch
 from pyengine.reference.answers import Pair
+from pyengine.reference.atomic_law import Knotted, Source
 from pyengine.reference.atoms import Atoms
 from pyengine.reference.balls import exact, precision
 from pyengine.reference.finite import FINITE, NOISE, Masses, masses, sampled, substituted
 from pyengine.reference.gaussian import EqualSteps
 from pyengine.reference.gaussian_law import SampledGaussianLaw
-from pyengine.reference.knots import Knotted, Source
 from pyengine.reference.laplace import LaplaceSource
+from pyengine.reference.legendre_pieces import MOST_PIECES, PiecesSource
 from pyengine.reference.lower_line import LowerLineLaw, Part, PlainGaussian
 from pyengine.reference.many_laplace import ManyLaplace
 from pyengine.reference.mixed import JoinedSource, MixedSource
 from pyengine.reference.mixture import MixtureStep
 from pyengine.reference.normal_source import NormalSource
-from pyengine.reference.piecewise import MOST_PIECES, PiecesSource
 from pyengine.reference.smooth import MixedLaw, SmoothMixture
 from pyengine.reference.solve import Continuous
 from pyengine.reference.substituted_law import (
     SubstitutedGaussianLaw,
     SubstitutedNormalSource,
 )
-from pyengine.reference.twice import Twice
+from pyengine.reference.two_lines import TwoLines
 
 __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
 
@@ -206,10 +206,10 @@ def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
         source = SubstitutedNormalSource(*gaussian[0][:2])
         return Knotted(MixedSource(finite, source) if finite else source)
-    return _with_gaussian(Twice(SubstitutedGaussianLaw(tuple(gaussian))), laplace, finite)
+    return _with_gaussian(TwoLines(SubstitutedGaussianLaw(tuple(gaussian))), laplace, finite)
 
 
-def _with_gaussian(law: SampledGaussianLaw | Twice, laplace: Laplace, finite: Finite) -> Pair:
+def _with_gaussian(law: SampledGaussianLaw | TwoLines, laplace: Laplace, finite: Finite) -> Pair:
     if not laplace and not finite:
         return Continuous(law)
     return SmoothMixture(MixedLaw(law, finite, laplace))
@@ -223,7 +223,7 @@ def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
     steps = sum(part.pieces for part in laplace)
     if steps > MOST_PIECES and (sampled or not LaplaceSource.feasible(whole)):
         many = ManyLaplace(laplace)
-        return _with_gaussian(Twice(many, many.ends), [], finite)
+        return _with_gaussian(TwoLines(many, many.ends), [], finite)
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
     for one in sampled:
         source = JoinedSource(one, source)

@@ -1,9 +1,9 @@
 """Gaussian steps composed with finite steps and with Laplace steps.
 
 What is not Gaussian becomes atoms: finite steps have them, and the density of Laplace steps is
-summed by Gauss's rule.  Every quantity of `Six` at c is then a sum over atoms of the Gaussian one
-at c less the atom's loss.  One inversion serves all these places: on a line with the tilt of the
-whole composition, the errors of all terms are small relative to their sum.
+summed by Gauss's rule.  Every quantity of `BallTails` at c is then a sum over atoms of the
+Gaussian one at c less the atom's loss.  One inversion serves all these places: on a line with the
+tilt of the whole composition, the errors of all terms are small relative to their sum.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from pyengine.reference.balls import exact, log_magnitude, precision, spread
 from pyengine.reference.cumulants import Array, Cumulants
 from pyengine.reference.finite import Masses
 from pyengine.reference.gaussian_law import SampledGaussianLaw
-from pyengine.reference.piecewise import PiecesSource
+from pyengine.reference.legendre_pieces import PiecesSource
 from pyengine.reference.recent import Recent
-from pyengine.reference.six import Six
 from pyengine.reference.solve import Continuous, Local
-from pyengine.reference.twice import Twice
+from pyengine.reference.tails import BallTails
+from pyengine.reference.two_lines import TwoLines
 
 __all__ = ["SmoothMixture"]
 
@@ -89,7 +89,7 @@ class MixedLaw:
 
     Parameters
     ----------
-    gaussian : GaussianLaw or Twice
+    gaussian : GaussianLaw or TwoLines
         The Gaussian steps.
     finite : list of (callable, int)
         What returns the masses of a finite step at the working precision, with its number of steps.
@@ -99,7 +99,7 @@ class MixedLaw:
 
     def __init__(
         self,
-        gaussian: SampledGaussianLaw | Twice,
+        gaussian: SampledGaussianLaw | TwoLines,
         finite: Finite,
         laplace: list[PiecesSource],
     ) -> None:
@@ -198,13 +198,13 @@ class _MixedLocal:
         self.certified = local.certified and len(sums) == 1
         self.bits = local.bits
 
-    def at(self, c: arb) -> Six:
+    def at(self, c: arb) -> BallTails:
         """Return tails and divergences at a threshold."""
         with precision(self.bits):
             found = [self._at(atoms, c) for atoms in self.sums]
             if len(found) == 1:
-                return Six(*found[0])
-            return Six(*(y + spread(10 * (x - y)) for x, y in zip(*found, strict=True)))
+                return BallTails(*found[0])
+            return BallTails(*(y + spread(10 * (x - y)) for x, y in zip(*found, strict=True)))
 
     def _at(self, atoms: _FiniteMasses, c: arb) -> list[arb]:
         total = [arb(0)] * 6

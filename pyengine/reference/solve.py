@@ -16,7 +16,7 @@ from flint import arb
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
 from pyengine.reference.balls import exact, log_magnitude, precision
-from pyengine.reference.six import Six
+from pyengine.reference.tails import BallTails
 
 __all__ = ["AtomlessLaw", "Continuous", "Local"]
 
@@ -32,7 +32,7 @@ class Local(Protocol):
     certified: bool
     bits: int
 
-    def at(self, c: arb) -> Six:
+    def at(self, c: arb) -> BallTails:
         """Return tails and divergences at a threshold."""
 
 
@@ -40,7 +40,7 @@ class AtomlessLaw(Protocol):
     """The law of the total loss of a composition, without atoms and without infinite losses."""
 
     def guess(self, name: str, log_target: float) -> arb:
-        """Return a threshold at which a quantity of `Six` has about the given logarithm."""
+        """Return a threshold at which a quantity of `BallTails` has about the given logarithm."""
 
     def near(self, c: arb, depth: float) -> Local:
         """Prepare evaluation near a threshold to a relative error of exp(-depth)."""

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.lattice.survey import Part, survey_cells
+from pyengine.engines.lattice.coarse_cumulants import Part, survey_cells
 from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics.rounding import UNIT
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.classes import whole_of
-from pyengine.engines.lattice.layout import Layout, Plan, RestPlan, StepGrid
+from pyengine.engines.lattice.coarse_cumulants import Part
+from pyengine.engines.lattice.discretise import StepMasses, step_masses
+from pyengine.engines.lattice.fft_convolution import Sum, moments, sum_of
+from pyengine.engines.lattice.grid import Layout, Plan, RestPlan, StepGrid
 from pyengine.engines.lattice.regrid import regridded
+from pyengine.engines.lattice.restricted_law import whole_of
 from pyengine.engines.lattice.scales import SmallSteps
-from pyengine.engines.lattice.steps import StepMasses, step_masses
-from pyengine.engines.lattice.sums import Sum, moments, sum_of
-from pyengine.engines.lattice.survey import Part
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve
-from pyengine.engines.lattice.ends import profile_at_end
-from pyengine.engines.lattice.rungs import STEP, Rungs, rungs_of
-from pyengine.engines.lattice.search import Search
-from pyengine.engines.lattice.slices import Bracket
-from pyengine.engines.lattice.survey import Part, scaled_tail
+from pyengine.engines.lattice.coarse_cumulants import Part, scaled_tail
+from pyengine.engines.lattice.refine import Search
+from pyengine.engines.lattice.support_end import profile_at_end
+from pyengine.engines.lattice.tail_sums import Bracket
+from pyengine.engines.lattice.tilt_grid import STEP, TiltGrid, rungs_of
 from pyengine.engines.lattice.uncomposed import (
     EXCESS,
     LARGEST,
@@ -78,10 +78,10 @@ class LatticePair:
     ) -> None:
         self.parts = _joined([(_plain(law), number) for law, number in parts if number > 0])
         self.tolerance, self.wanted = tolerance, wanted
-        self._rungs: dict[bool, Rungs] = {}
+        self._rungs: dict[bool, TiltGrid] = {}
         self._simple = Uncomposed(self.parts, tolerance, wanted)
 
-    def rungs(self, is_reversed: bool) -> Rungs:
+    def rungs(self, is_reversed: bool) -> TiltGrid:
         """Rungs of the pair or of its reverse."""
         if is_reversed not in self._rungs:
             self._rungs[is_reversed] = rungs_of(
@@ -96,7 +96,7 @@ class LatticePair:
 
     def _ask(
         self,
-        rungs: Rungs,
+        rungs: TiltGrid,
         outer: bool,
         share: str,
         question: Callable[[Any, FloatArray], Bracket],

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.layout import Plan, StepGrid
-from pyengine.engines.lattice.steps import StepMasses
-from pyengine.engines.lattice.sums import Sum
+from pyengine.engines.lattice.discretise import StepMasses
+from pyengine.engines.lattice.fft_convolution import Sum
+from pyengine.engines.lattice.grid import Plan, StepGrid
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 

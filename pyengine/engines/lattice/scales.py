@@ -16,8 +16,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.division import Term
-from pyengine.engines.lattice.survey import ROOT_TWO_PI, Part, Survey
+from pyengine.engines.lattice.coarse_cumulants import ROOT_TWO_PI, CoarseCumulants, Part
+from pyengine.engines.lattice.partition import Term
 from pyengine.laws.base import Law
 
 __all__ = ["Scales", "SmallSteps", "by_scales"]
@@ -40,12 +40,12 @@ class SmallSteps(Law):
     ----------
     parts : tuple of (StepLaw, int)
         The steps.
-    found : Survey
+    found : CoarseCumulants
         Their survey.
     """
 
     parts: tuple[Part, ...]
-    found: Survey
+    found: CoarseCumulants
 
     def support(self) -> tuple[float, float]:
         """Unbounded, as far as a lattice is concerned."""
@@ -91,7 +91,7 @@ def by_scales(term: Term, width: float, spacing: float) -> Scales | None:
         return None
     found = term.survey
     variances = [
-        Survey((loss,), (log_mass,), (1,)).cumulants(term.tilt)[2]
+        CoarseCumulants((loss,), (log_mass,), (1,)).cumulants(term.tilt)[2]
         for loss, log_mass in zip(found.loss, found.log_mass, strict=True)
     ]
     order = np.argsort(variances, kind="stable").tolist()
@@ -127,7 +127,7 @@ def by_scales(term: Term, width: float, spacing: float) -> Scales | None:
 def _joined(term: Term, small: list[int]) -> Term:
     """The term with some of its kinds as one step, which comes last."""
     found = term.survey
-    own = Survey(
+    own = CoarseCumulants(
         tuple(found.loss[i] for i in small),
         tuple(found.log_mass[i] for i in small),
         tuple(found.steps[i] for i in small),
@@ -135,7 +135,7 @@ def _joined(term: Term, small: list[int]) -> Term:
     law = SmallSteps(tuple(term.parts[i] for i in small), own)
     loss, log_mass = _saddle_points(own)
     others = [i for i in range(len(term.parts)) if i not in small]
-    whole = Survey(
+    whole = CoarseCumulants(
         (*(found.loss[i] for i in others), loss),
         (*(found.log_mass[i] for i in others), log_mass),
         (*(found.steps[i] for i in others), 1),
@@ -144,7 +144,7 @@ def _joined(term: Term, small: list[int]) -> Term:
     return term._replace(parts=parts, survey=whole)
 
 
-def _saddle_points(found: Survey) -> tuple[FloatArray, FloatArray]:
+def _saddle_points(found: CoarseCumulants) -> tuple[FloatArray, FloatArray]:
     """Losses of a composition and logs of the masses around them, by the saddle point method."""
     tilts = np.unique(found.table[1])
     total, mean, variance = found.many(tilts)

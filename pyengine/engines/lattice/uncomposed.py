@@ -12,8 +12,8 @@ from pyengine.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.lattice.chernoff import chernoff_bounds
-from pyengine.engines.lattice.ends import SmallestLoss, smallest_loss
-from pyengine.engines.lattice.survey import Part
+from pyengine.engines.lattice.coarse_cumulants import Part
+from pyengine.engines.lattice.support_end import SmallestLoss, smallest_loss
 from pyengine.laws.base import ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics.rounding import UNIT

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.survey import Part
+from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["SmallestLoss", "profile_at_end", "smallest_loss"]

@@ -19,12 +19,12 @@ from pyengine.reference.cumulants import (
     log_upper_normal,
     place_of,
 )
-from pyengine.reference.curve import HyperbolaSide, best_curve, log_sizes
+from pyengine.reference.fewest_nodes import HyperbolaSide, best_curve, log_sizes
 from pyengine.reference.gaussian import EqualSteps
-from pyengine.reference.line import NotFeasibleError
-from pyengine.reference.sketch import LINES, TURN, HyperbolaSketch
+from pyengine.reference.integrand_sizes import LINES, TURN, IntegrandSizes
+from pyengine.reference.plan_line import NotFeasibleError
 
-__all__ = ["BendPlan", "Edge", "LineRule", "NodeMethod", "make_bend"]
+__all__ = ["Edge", "HyperbolaPlan", "LineRule", "NodeMethod", "make_bend"]
 
 MOST_TERMS = 4.0e6
 PIECES = 40
@@ -62,7 +62,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class BendPlan:
+class HyperbolaPlan:
     """Discretisation on lambda(u) = corner + scale sin(angle + i u).
 
     Parameters
@@ -97,7 +97,7 @@ class BendPlan:
     bits: int
 
 
-def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) -> BendPlan:
+def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) -> HyperbolaPlan:
     """Choose the discretisation.
 
     Parameters
@@ -127,7 +127,7 @@ def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) ->
     if saddle > 0:
         size = max(size, log_upper_normal(alone))
     goal = size - depth - math.log(steps) - 3
-    sketches = [HyperbolaSketch(phase, 20 - goal) for phase in phases]
+    sketches = [IntegrandSizes(phase, 20 - goal) for phase in phases]
     vertices = [away_from_poles(saddle, 1 / sd)] if sd > 0 else []
     if saddle > 0:
         free = Cumulants(phases).saddle(threshold)
@@ -139,12 +139,12 @@ def make_bend(phases: tuple[EqualSteps, ...], threshold: float, depth: float) ->
 
 def _detailed(
     phases: tuple[EqualSteps, ...],
-    sketches: list[HyperbolaSketch],
+    sketches: list[IntegrandSizes],
     curve: HyperbolaSide,
     threshold: float,
     goal: float,
     depth: float,
-) -> BendPlan:
+) -> HyperbolaPlan:
     """Choose lines and nodes for a hyperbola."""
     count = math.ceil(curve.reach / curve.spacing) + 1
     u: Array = curve.spacing * np.arange(float(count))
@@ -176,7 +176,7 @@ def _detailed(
         _range(sketch, reached, depth + 20 - low)
         for sketch, reached in zip(sketches, used, strict=True)
     )
-    return BendPlan(
+    return HyperbolaPlan(
         curve.corner,
         curve.scale,
         curve.angle,
@@ -191,7 +191,7 @@ def _detailed(
 
 
 def _rows(
-    sketch: HyperbolaSketch, table: Array, places: Array, error: Array
+    sketch: IntegrandSizes, table: Array, places: Array, error: Array
 ) -> tuple[list[NodeMethod], tuple[LineRule, ...], float]:
     """Choose a line for every node, and the nodes on each line."""
     centre, nodes = LINES - 1, len(places)
@@ -235,7 +235,7 @@ def _rows(
 
 
 def _edge(
-    sketches: list[HyperbolaSketch], curve: HyperbolaSide, side: int, threshold: float
+    sketches: list[IntegrandSizes], curve: HyperbolaSide, side: int, threshold: float
 ) -> Edge:
     """Cut a side of the strip into pieces, as far as it matters."""
     width = curve.widths[side]
@@ -283,7 +283,7 @@ def _reached(
 
 
 def _range(
-    sketch: HyperbolaSketch, reached: list[tuple[int, complex]], depth: float
+    sketch: IntegrandSizes, reached: list[tuple[int, complex]], depth: float
 ) -> tuple[float, float]:
     """Return where the boxes of all bounds begin and end, for lines and places in use."""
     stops = [

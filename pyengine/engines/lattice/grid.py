@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from pyengine.engines.lattice.survey import Part
+from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.laws.base import StepLaw
 
 __all__ = ["MOST_POINTS", "Layout", "Place", "Plan", "RestPlan", "StepGrid"]

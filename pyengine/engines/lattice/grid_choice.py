@@ -11,9 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from pyengine.engines.lattice.classes import whole_of
-from pyengine.engines.lattice.division import Division, Term, single_parts
-from pyengine.engines.lattice.layout import (
+from pyengine.engines.lattice.coarse_cumulants import Part
+from pyengine.engines.lattice.grid import (
     MOST_POINTS,
     Layout,
     Place,
@@ -21,9 +20,10 @@ from pyengine.engines.lattice.layout import (
     RestPlan,
     StepGrid,
 )
+from pyengine.engines.lattice.partition import Partition, Term, single_parts
+from pyengine.engines.lattice.restricted_law import whole_of
 from pyengine.engines.lattice.scales import SmallSteps, by_scales
-from pyengine.engines.lattice.survey import Part
-from pyengine.engines.lattice.windows import Sketch, sketch, sketch_of, sketch_of_sum
+from pyengine.engines.lattice.truncation import Sketch, sketch, sketch_of, sketch_of_sum
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 
@@ -93,7 +93,7 @@ def _anchors(
 
 
 def make_layout(
-    division: Division,
+    division: Partition,
     place: Place,
     spacing: float,
     tolerance: float,

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from pyengine._core import lib
 from pyengine.engines.lattice.compose import PlaceComposition
-from pyengine.engines.lattice.steps import doubles
-from pyengine.engines.lattice.sums import Sum
+from pyengine.engines.lattice.discretise import doubles
+from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["NEAR", "Bracket", "OnSlice", "Slice", "interpolate"]

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.lattice.frequencies import lowest
-from pyengine.engines.lattice.layout import Plan
-from pyengine.engines.lattice.steps import doubles
+from pyengine.engines.lattice.discretise import doubles
+from pyengine.engines.lattice.grid import Plan
+from pyengine.engines.lattice.low_frequencies import lowest
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Sum", "moments", "sum_of"]

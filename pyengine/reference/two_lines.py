@@ -17,10 +17,10 @@ from pyengine.errors import AccuracyError
 from pyengine.reference.balls import precision, spread
 from pyengine.reference.cumulants import Cumulants, away_from_poles
 from pyengine.reference.recent import Recent
-from pyengine.reference.six import Six
 from pyengine.reference.solve import Local
+from pyengine.reference.tails import BallTails
 
-__all__ = ["LineTransform", "Measured", "RotatedPlan", "Twice", "turned_sums"]
+__all__ = ["LineTransform", "Measured", "RotatedPlan", "TwoLines", "turned_sums"]
 
 MOST_PRODUCTS = 6e7
 MOST_TURNS = 2e4
@@ -83,7 +83,7 @@ class LineTransform(Protocol):
         """Return bounds on the mass under P and under Q that the values leave out."""
 
 
-class Twice:
+class TwoLines:
     """The total loss of a composition; see `pyengine.reference.solve.Law`.
 
     Parameters
@@ -96,7 +96,7 @@ class Twice:
 
     def __init__(self, transform: LineTransform, ends: tuple[arb, arb] | None = None) -> None:
         self.transform, self.ends = transform, ends
-        self._kept: Recent[_TwoLines] = Recent(MOST_KEPT)
+        self._kept: Recent[_BothLines] = Recent(MOST_KEPT)
 
     @cached_property
     def cumulants(self) -> Measured:
@@ -120,13 +120,13 @@ class Twice:
         place = float(c)
         return self._kept.get((place, depth), lambda: self._made(place, depth))
 
-    def _made(self, place: float, depth: float) -> _TwoLines:
+    def _made(self, place: float, depth: float) -> _BothLines:
         lines = []
         for plan in _plans(self.cumulants, place, depth):
             with precision(plan.bits):
                 lost = self.transform.lost(plan)
                 lines.append(_Line(plan, self.transform.values(plan), lost))
-        return _TwoLines(lines)
+        return _BothLines(lines)
 
     def around(self, c: arb, depth: float) -> Local:
         """Prepare evaluation over a wide range of thresholds; as `near`."""
@@ -231,14 +231,14 @@ class _Beyond:
     def __init__(self, top: arb, bits: int) -> None:
         self.top, self.bits = top, bits
 
-    def at(self, c: arb) -> Six:
+    def at(self, c: arb) -> BallTails:
         """Return tails and divergences at a threshold; NaN where there are larger losses."""
         if not c > self.top:
-            return Six(*[arb("nan")] * 6)
-        return Six(arb(0), arb(1), arb(0), arb(1), arb(0), -(-c).expm1())
+            return BallTails(*[arb("nan")] * 6)
+        return BallTails(arb(0), arb(1), arb(0), arb(1), arb(0), -(-c).expm1())
 
 
-class _TwoLines:
+class _BothLines:
     """Two lines: the second one answers, ten times their difference is the error."""
 
     certified = False
@@ -247,11 +247,11 @@ class _TwoLines:
         self.lines = lines
         self.bits = lines[-1].plan.bits
 
-    def at(self, c: arb) -> Six:
+    def at(self, c: arb) -> BallTails:
         """Return tails and divergences at a threshold."""
         with precision(self.bits):
             one, two = (line.at(c) for line in self.lines)
-            return Six(*(y + spread(10 * (x - y)) for x, y in zip(one, two, strict=True)))
+            return BallTails(*(y + spread(10 * (x - y)) for x, y in zip(one, two, strict=True)))
 
 
 def turned_sums(losses: list[arb], weights: list[arb], spacing: arb, count: int) -> list[acb]:

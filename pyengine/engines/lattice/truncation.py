@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.division import Term
-from pyengine.engines.lattice.layout import Place
-from pyengine.engines.lattice.survey import Part, Survey, scaled_tail
+from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part, scaled_tail
+from pyengine.engines.lattice.grid import Place
+from pyengine.engines.lattice.partition import Term
 from pyengine.laws.base import StepLaw
 
 __all__ = ["Sketch", "sketch", "sketch_of", "sketch_of_sum"]
@@ -29,7 +29,9 @@ LIGHT = 16.0  # nats by which what is folded down must lie below the tilted mass
 
 
 # Map: truncation of a lattice to a window | test_lattice | theory/lattice
-def _window(found: Survey, tilt: float, log_small: float) -> tuple[float, float, float, float]:
+def _window(
+    found: CoarseCumulants, tilt: float, log_small: float
+) -> tuple[float, float, float, float]:
     """Losses beyond which the tilted law has little mass, and the tilts of Chernoff's bounds."""
     total, _, variance = found.cumulants(tilt)
     deviation = math.sqrt(max(variance, 1e-300))
@@ -98,7 +100,7 @@ class Sketch(NamedTuple):
 
 
 def sketch(
-    parts: tuple[Part, ...], found: Survey, place: Place, tilt: float, log_small: float
+    parts: tuple[Part, ...], found: CoarseCumulants, place: Place, tilt: float, log_small: float
 ) -> Sketch:
     """Ranges of the steps and window of the sum with a given tilt."""
     log_each = log_small - math.log(sum(found.steps))
@@ -132,7 +134,7 @@ def sketch(
 
 
 def sketch_of_sum(
-    parts: tuple[Part, ...], found: Survey, tilt: float, log_small: float, log_lost: float
+    parts: tuple[Part, ...], found: CoarseCumulants, tilt: float, log_small: float, log_lost: float
 ) -> Sketch:
     """Ranges and window of a sum that is to be one step of others.
 
@@ -170,9 +172,9 @@ def sketch_of_sum(
     return Sketch(tilt, ranges, (low, high, tilt_low, tilt_high))
 
 
-def _cut(found: Survey, ranges: list[Range]) -> Survey:
+def _cut(found: CoarseCumulants, ranges: list[Range]) -> CoarseCumulants:
     """The survey with each step folded onto its range."""
-    return Survey(
+    return CoarseCumulants(
         tuple(loss[r[2]] for loss, r in zip(found.loss, ranges, strict=True)),
         tuple(
             _folded(loss, log_a, r[2])

@@ -19,13 +19,13 @@ from flint import acb, arb
 from pyengine.reference.balls import precision, upper_normal
 from pyengine.reference.gaussian import EqualSteps
 
-__all__ = ["Majorant", "Nodes", "TurnedStep"]
+__all__ = ["Majorant", "Nodes", "RotatedStep"]
 
 BOUND_BITS = 64
 SQUARINGS = 10  # each costs a bit
 
 
-class TurnedStep:
+class RotatedStep:
     """The density g of y = log Y off the real axis, at the working precision.
 
     Parameters
@@ -111,7 +111,7 @@ class Majorant:
         self, phase: EqualSteps, angle: float, start: float, stop: float, width: float
     ) -> None:
         with precision(BOUND_BITS):
-            self.step, self.angle = TurnedStep(phase), arb(angle)
+            self.step, self.angle = RotatedStep(phase), arb(angle)
             # Dyadic numbers, so that boxes meet.
             mu, at = 1 / float(phase.noise), math.ldexp(math.floor(math.ldexp(start, 20)), -20)
             self.start, self.boxes = arb(at), list[_Box]()
@@ -165,7 +165,7 @@ class Nodes:
     def __init__(
         self, phase: EqualSteps, angle: float, start: float, halves: int, count: int
     ) -> None:
-        self.step, self.angle, self.halves = TurnedStep(phase), arb(angle), halves
+        self.step, self.angle, self.halves = RotatedStep(phase), arb(angle), halves
         self.start, self.spacing = arb(start), arb.const_log2() / halves
         self.losses, self.weights = list[acb](), list[acb]()
         self.sums = [arb(0)]  # of the moduli of the first weights

@@ -25,8 +25,8 @@ from flint import acb, acb_mat, arb
 
 from pyengine.reference.balls import precision, spread, upper_normal
 from pyengine.reference.gaussian import EqualSteps, offset
-from pyengine.reference.line import LinePlan
-from pyengine.reference.six import Six
+from pyengine.reference.plan_line import LinePlan
+from pyengine.reference.tails import BallTails
 from pyengine.reference.transform import Transform
 
 __all__ = ["Line"]
@@ -89,7 +89,7 @@ class Line:
                 lost_q += phase.steps * ((1 - p) * under_p + p * shifted)
         return lost_p, lost_q
 
-    def at(self, c: arb) -> Six:
+    def at(self, c: arb) -> BallTails:
         """Return enclosures of tails and divergences at a threshold.
 
         Parameters
@@ -100,7 +100,7 @@ class Line:
         with precision(self.plan.bits):
             return self._at(c)
 
-    def _at(self, c: arb) -> Six:
+    def _at(self, c: arb) -> BallTails:
         tilt = self.tilt
         threshold = c - self.offset
         sums = self._kernels * acb_mat(self.plan.count, 1, self._turns(threshold))
@@ -131,7 +131,7 @@ class Line:
         else:
             h_qp, h_pq = grow * (over_both - p) + q, over_both
         lost_p, lost_q = spread(self.lost_p), spread(self.lost_q)
-        return Six(
+        return BallTails(
             p_above + lost_p,
             p_below + lost_p,
             q_above + lost_q,

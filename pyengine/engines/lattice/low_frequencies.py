@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.engines.lattice.layout import Plan
+from pyengine.engines.lattice.grid import Plan
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["lowest"]

@@ -11,14 +11,15 @@ import numpy as np
 from pyengine.reference.cumulants import Array, log_odds
 from pyengine.reference.gaussian import EqualSteps
 
-__all__ = ["LINES", "TURN", "HyperbolaSketch"]
+__all__ = ["LINES", "TURN", "IntegrandSizes"]
 
-TURN = 3 / 64  # between neighbouring lines of `turned`; a dyadic number, so that sums are exact
+# Between neighbouring lines of `rotated_transform`; a dyadic number, so that sums are exact.
+TURN = 3 / 64
 LINES = 17  # the last one is below pi/4
 TINY = -40.0  # log w below which Y is w
 
 
-class HyperbolaSketch:
+class IntegrandSizes:
     """log B(angle, s) of one phase in double precision."""
 
     def __init__(self, phase: EqualSteps, depth: float) -> None:

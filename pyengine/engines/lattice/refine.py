@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.layout import MOST_POINTS
-from pyengine.engines.lattice.rungs import Rungs
-from pyengine.engines.lattice.slices import Bracket
+from pyengine.engines.lattice.grid import MOST_POINTS
+from pyengine.engines.lattice.tail_sums import Bracket
+from pyengine.engines.lattice.tilt_grid import TiltGrid
 from pyengine.errors import AccuracyError
 
 __all__ = ["Search"]
@@ -30,7 +30,7 @@ class Search(NamedTuple):
 
     Parameters
     ----------
-    rungs : Rungs
+    rungs : TiltGrid
         Where compositions are made and kept.
     outer : bool
         Which rungs: those of lower tails, or those between the means.
@@ -42,7 +42,7 @@ class Search(NamedTuple):
         The deepest rung that need be asked.
     """
 
-    rungs: Rungs
+    rungs: TiltGrid
     outer: bool
     share: str
     tolerance: float

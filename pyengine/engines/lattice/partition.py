@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyengine.engines.lattice.survey import Part, Survey
+from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part
 from pyengine.laws.base import StepLaw
 
-__all__ = ["Division", "Rest", "Term", "single_parts"]
+__all__ = ["Partition", "Rest", "Term", "single_parts"]
 
 
 class Term(NamedTuple):
@@ -15,7 +15,7 @@ class Term(NamedTuple):
 
     log_weight: float
     parts: tuple[Part, ...]
-    survey: Survey
+    survey: CoarseCumulants
     tilt: float
     excess: float = 0.0  # nats by which its Chernoff bound exceeds the tail, at worst
 
@@ -23,7 +23,7 @@ class Term(NamedTuple):
 def single_parts(term: Term) -> list[Term]:
     """Each kind of step of a term by itself, once."""
     return [
-        Term(0.0, ((law, 1),), Survey((loss,), (log_mass,), (1,)), term.tilt)
+        Term(0.0, ((law, 1),), CoarseCumulants((loss,), (log_mass,), (1,)), term.tilt)
         for (law, _), loss, log_mass in zip(
             term.parts, term.survey.loss, term.survey.log_mass, strict=True
         )
@@ -37,7 +37,7 @@ class Rest(NamedTuple):
     most: int
 
 
-class Division(NamedTuple):
+class Partition(NamedTuple):
     """A composition as a sum of terms, and what is only bounded.
 
     ``unseen`` are parts of steps with too little mass for the survey.

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.compose import PlaceComposition
-from pyengine.engines.lattice.slices import NEAR, Bracket, OnSlice, Slice, interpolate
-from pyengine.engines.lattice.sums import Sum
+from pyengine.engines.lattice.fft_convolution import Sum
+from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSlice, Slice, interpolate
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["MiddleTails"]

@@ -13,25 +13,25 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import Cache, kept
-from pyengine.engines.lattice.compose import compose_on
-from pyengine.engines.lattice.division import Division, Term
-from pyengine.engines.lattice.layout import Place
-from pyengine.engines.lattice.middle import MiddleTails
-from pyengine.engines.lattice.plan import common_lattice, landmarks_of, make_layout
-from pyengine.engines.lattice.survey import (
+from pyengine.engines.lattice.central_tails import MiddleTails
+from pyengine.engines.lattice.coarse_cumulants import (
     DEEPEST,
     ROOT_TWO_PI,
+    CoarseCumulants,
     Part,
-    Survey,
     scaled_tail,
     survey,
 )
-from pyengine.engines.lattice.tails import LowerTails
-from pyengine.engines.lattice.terms import GOOD, Tail
+from pyengine.engines.lattice.compose import compose_on
+from pyengine.engines.lattice.grid import Place
+from pyengine.engines.lattice.grid_choice import common_lattice, landmarks_of, make_layout
+from pyengine.engines.lattice.large_step_partition import GOOD, Tail
+from pyengine.engines.lattice.lower_tails import LowerTails
+from pyengine.engines.lattice.partition import Partition, Term
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["STEP", "Rungs", "rungs_of"]
+__all__ = ["STEP", "TiltGrid", "rungs_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,7 +48,7 @@ MATTERS = 10.0  # nats below the largest term
 _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.bytes)
 
 
-class Rungs:
+class TiltGrid:
     """The rungs of one ordered composition.
 
     Parameters
@@ -59,7 +59,7 @@ class Rungs:
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         self.parts = parts
-        self.survey: Survey = survey(parts)
+        self.survey: CoarseCumulants = survey(parts)
         if not any(loss.size > 1 for loss in self.survey.loss):
             raise AccuracyError(
                 "the finite losses of these steps are a single one: method='exact' answers where "
@@ -158,11 +158,11 @@ class Rungs:
         survey = self.survey
         return sum(n * float(x[0]) for n, x in zip(survey.steps, survey.loss, strict=True))
 
-    def division(self, rung: int, outer: bool) -> Division:
+    def division(self, rung: int, outer: bool) -> Partition:
         """What is composed at a place."""
         place = self.place(rung, outer)
         if not outer or self._tail is None:
-            return Division(self.parts, (Term(0.0, self.parts, self.survey, place.tilt),))
+            return Partition(self.parts, (Term(0.0, self.parts, self.survey, place.tilt),))
         if (rung, outer) not in self._divisions:
             root = max(-STEP * rung, -self._end)
             c = np.array([place.reach[0], self._loss_at(root), self._loss_at(root + OVERLAP)])
@@ -170,7 +170,7 @@ class Rungs:
         return self._divisions[rung, outer]
 
     @cached_property
-    def _divisions(self) -> dict[tuple[int, bool], Division]:
+    def _divisions(self) -> dict[tuple[int, bool], Partition]:
         return {}
 
     @cached_property
@@ -285,17 +285,17 @@ class Rungs:
         return (LowerTails if outer else MiddleTails)(composed)
 
 
-def _least_variance(found: Survey, tilt: float, variance: float) -> float:
+def _least_variance(found: CoarseCumulants, tilt: float, variance: float) -> float:
     """Variance of the narrowest of those kinds of steps that matter for that of the sum."""
     least = variance
     for loss, log_mass, steps in zip(found.loss, found.log_mass, found.steps, strict=True):
-        own = Survey((loss,), (log_mass,), (1,)).cumulants(tilt)[2]
+        own = CoarseCumulants((loss,), (log_mass,), (1,)).cumulants(tilt)[2]
         if own * steps > 1e-5 * variance:
             least = min(least, own)
     return least
 
 
 @kept(8, grows=True)
-def rungs_of(parts: tuple[Part, ...]) -> Rungs:
+def rungs_of(parts: tuple[Part, ...]) -> TiltGrid:
     """The rungs of a composition, with what they have found out about it."""
-    return Rungs(parts)
+    return TiltGrid(parts)

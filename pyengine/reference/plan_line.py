@@ -1,7 +1,7 @@
 """Inversion on a vertical line: which nodes to take, decided in double precision.
 
-Nothing here is proven and nothing here needs to be: `pyengine.reference.inversion` bounds every
-error that the choices leave.
+Nothing here is proven and nothing here needs to be: `pyengine.reference.line_inversion` bounds
+every error that the choices leave.
 """
 
 from __future__ import annotations

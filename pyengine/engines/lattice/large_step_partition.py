@@ -17,9 +17,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.lattice.classes import RestrictedLaw
-from pyengine.engines.lattice.division import Division, Rest, Term
-from pyengine.engines.lattice.survey import Part, Survey
+from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part
+from pyengine.engines.lattice.partition import Partition, Rest, Term
+from pyengine.engines.lattice.restricted_law import RestrictedLaw
 
 __all__ = ["GOOD", "Tail"]
 
@@ -47,13 +47,15 @@ class Tail:
     ----------
     parts : tuple of (StepLaw, int)
         The composition.
-    found : Survey
+    found : CoarseCumulants
         Its survey.
     allowed : float
         Nats by which one tilt may miss the tail.
     """
 
-    def __init__(self, parts: tuple[Part, ...], found: Survey, allowed: float = GOOD) -> None:
+    def __init__(
+        self, parts: tuple[Part, ...], found: CoarseCumulants, allowed: float = GOOD
+    ) -> None:
         self.parts, self.survey, self.steps = parts, found, sum(found.steps)
         self.allowed = allowed
         _, self.mean, variance = found.cumulants(0.0)
@@ -124,11 +126,11 @@ class Tail:
 
     # ---- choice of the intervals -----------------------------------------------------------------
 
-    def division(self, c: FloatArray, log_tail: FloatArray) -> Division:
+    def division(self, c: FloatArray, log_tail: FloatArray) -> Partition:
         """Parts of the composition for the losses c, at which the tail is roughly given."""
         shape = self.tilts[:, None] * c + log_tail  # what a moment is compared with
         plain = self._excess(self.survey.many(self.tilts)[0], shape)
-        whole = Division(self.parts, (Term(0.0, self.parts, self.survey, plain[1], plain[0]),))
+        whole = Partition(self.parts, (Term(0.0, self.parts, self.survey, plain[1], plain[0]),))
         found: tuple[float, tuple[float, ...], int] = (plain[0], (), 0)
         if plain[0] > self.allowed:
             far = np.unique(self._cuts(CUTS[:, None], c))[::-1]
@@ -151,7 +153,7 @@ class Tail:
             if not self._mask(i, low, high).any()
         )
         rest = None if self.steps <= most else self._rest_of(cuts[0], most, shape)
-        return Division(self.parts, tuple(terms), rest, unseen)
+        return Partition(self.parts, tuple(terms), rest, unseen)
 
     def _rest_of(self, cut: float, most: int, shape: FloatArray) -> Rest:
         base, odds = (x[:, 0] for x in self._moments(np.array([cut])))
@@ -165,7 +167,7 @@ class Tail:
                     parts.append((RestrictedLaw(law, low, high), number))
                     loss.append(self.survey.loss[i][mask])
                     log_mass.append(self.survey.log_mass[i][mask])
-        found = Survey(tuple(loss), tuple(log_mass), tuple(n for _, n in parts))
+        found = CoarseCumulants(tuple(loss), tuple(log_mass), tuple(n for _, n in parts))
         return Rest(Term(0.0, tuple(parts), found, tilt), most)
 
     def _excess(self, log_moment: FloatArray, shape: FloatArray) -> tuple[float, float]:
@@ -281,7 +283,7 @@ class Tail:
                         log_moment = log_moment + count * logs[i][j]
             if any(not x.size for x in loss):
                 continue  # no mass there that the survey can see
-            found = Survey(tuple(loss), tuple(log_mass), tuple(n for _, n in parts))
+            found = CoarseCumulants(tuple(loss), tuple(log_mass), tuple(n for _, n in parts))
             excess, tilt = self._mildest(log_weight + log_moment, shape)
             yield Term(log_weight, tuple(parts), found, tilt, excess)
 

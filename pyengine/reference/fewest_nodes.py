@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pyengine.reference.cumulants import Array
-from pyengine.reference.line import NotFeasibleError
-from pyengine.reference.sketch import LINES, TURN, HyperbolaSketch
+from pyengine.reference.integrand_sizes import LINES, TURN, IntegrandSizes
+from pyengine.reference.plan_line import NotFeasibleError
 
 __all__ = ["HyperbolaSide", "best_curve", "log_sizes"]
 
@@ -54,7 +54,7 @@ class HyperbolaSide:
         return result
 
 
-def log_sizes(sketches: list[HyperbolaSketch], tables: list[Array]) -> Array:
+def log_sizes(sketches: list[IntegrandSizes], tables: list[Array]) -> Array:
     """Return the log of the least bound on |F| without exp(-lambda c')."""
     total: Array = np.zeros(1)
     for sketch, table in zip(sketches, tables, strict=True):
@@ -63,7 +63,7 @@ def log_sizes(sketches: list[HyperbolaSketch], tables: list[Array]) -> Array:
 
 
 def best_curve(
-    sketches: list[HyperbolaSketch], threshold: float, vertices: list[float], goal: float
+    sketches: list[IntegrandSizes], threshold: float, vertices: list[float], goal: float
 ) -> HyperbolaSide:
     """Return the hyperbola with the fewest nodes.
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from flint import arb
 
-__all__ = ["Six"]
+__all__ = ["BallTails"]
 
 
 @dataclass(frozen=True)
-class Six:
+class BallTails:
     """Tails and divergences of the total loss S = log dQ/dP at a threshold c.
 
     P(S > c), P(S <= c), Q(S > c), Q(S <= c), H_{exp(c)}(Q || P), H_{exp(-c)}(P || Q).

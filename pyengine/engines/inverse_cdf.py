@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.measures import parts, ratio
+from pyengine.engines.loss_quadrature import parts, ratio
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Step
 from pyengine.special import ndtri_exp, normal_pdf

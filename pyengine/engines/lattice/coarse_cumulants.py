@@ -17,7 +17,7 @@ from pyengine.caches import kept
 from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["ROOT_TWO_PI", "Part", "Survey", "scaled_tail", "survey", "survey_cells"]
+__all__ = ["ROOT_TWO_PI", "CoarseCumulants", "Part", "scaled_tail", "survey", "survey_cells"]
 
 FloatArray = npt.NDArray[np.float64]
 Part = tuple[StepLaw, int]
@@ -43,7 +43,7 @@ def scaled_tail(x: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class CoarseCumulants:
     """Atoms of each kind of step on the coarse lattice.
 
     Parameters
@@ -82,7 +82,7 @@ class Survey:
         """For each kind of step, log E_A e^{tilt L} and the mean of the tilted loss."""
         found = []
         for loss, log_mass in zip(self.loss, self.log_mass, strict=True):
-            one = Survey((loss,), (log_mass,), (1,)).cumulants(tilt)
+            one = CoarseCumulants((loss,), (log_mass,), (1,)).cumulants(tilt)
             found.append((one[0], one[1]))
         return found
 
@@ -164,7 +164,7 @@ def _signed_root(tilts: FloatArray, mean: FloatArray, total: FloatArray) -> Floa
 
 
 @kept(256, grows=True)
-def survey(parts: tuple[Part, ...], per_decade: int = PER_DECADE) -> Survey:
+def survey(parts: tuple[Part, ...], per_decade: int = PER_DECADE) -> CoarseCumulants:
     """Look at a composition of at least one step."""
     losses, masses, numbers = [], [], []
     for law, steps in parts:
@@ -173,7 +173,7 @@ def survey(parts: tuple[Part, ...], per_decade: int = PER_DECADE) -> Survey:
         losses.append(cells.log_b[keep] - cells.log_a[keep])
         masses.append(cells.log_a[keep])
         numbers.append(steps)
-    return Survey(tuple(losses), tuple(masses), tuple(numbers))
+    return CoarseCumulants(tuple(losses), tuple(masses), tuple(numbers))
 
 
 @kept(64)

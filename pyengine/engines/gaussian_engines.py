@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.caches import Cache
 from pyengine.engines.convolution import Convolution
-from pyengine.engines.rows import FloatArray, Limits, RowEngine, Rows, row_errors
+from pyengine.engines.functionals import FloatArray, Limits, RowEngine, Rows, row_errors
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
