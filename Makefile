@@ -48,11 +48,13 @@ gold: $(VENV)/core.stamp $(VENV)/test.stamp
 	    $(BIN)/pyengine table $$spec -o $$(dirname $$spec) >/dev/null; \
 	done
 
+# All random points, and truths that are kept in tests/data/slow_truths.json computed anew.
+THOROUGH := $(shell grep -lE '^from thorough import .*(ALL|stored)' tests/test_*.py)
 accuracy: $(VENV)/core.stamp $(VENV)/test.stamp
 	@mkdir -p build && rm -f build/measured.jsonl
 	PYENGINE_ALL_POINTS=1 PYENGINE_MEASURED=build/measured.jsonl $(BIN)/python -m pytest \
-	    tests/test_dp_sgd.py tests/test_gold.py tests/test_reference.py tests/test_exact_levels.py \
-	    tests/test_relaxed_truth.py tests/test_special_*.py $(PYTEST_ARGS)
+	    $(THOROUGH) tests/test_exact_levels.py tests/test_relaxed_truth.py tests/test_special_*.py \
+	    $(PYTEST_ARGS)
 	$(BIN)/python tests/error_budget.py build/measured.jsonl
 
 # Stamps keep the second run quick.  The editable install builds the extension in place, so the core

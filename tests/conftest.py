@@ -9,7 +9,7 @@ import os
 
 from hypothesis import settings
 
-pytest_plugins = ["listed_skips"]
+pytest_plugins = ["listed_skips", "processor_time"]
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None, print_blob=True)

@@ -14,7 +14,8 @@ from pyengine.tables import cells as table_cells
 
 RUN = ["epsilon", "--noise", "1", "--p", "0.01", "--steps", "10", "--delta", "1e-6"]
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-COMMANDS = {"question": RUN, "help": ["--help"], "table": ["table", "-o", "results"]}
+SMALL = str(Path(__file__).parent / "data" / "small_table.toml")
+COMMANDS = {"question": RUN, "help": ["--help"], "table": ["table", SMALL, "-o", "results"]}
 RUNNING = ("question", "table")
 
 
@@ -120,7 +121,7 @@ def test_reader_that_leaves_does_not_hide_a_finding(tmp_path: Path) -> None:
     pytest.importorskip("flint")
     (tmp_path / "mine.csv").write_text(
         "noise_multiplier,sampling_probability,steps,question,at,value\n"
-        "1,0.5,2,epsilon,1e-5,0.001\n"
+        "1,0.5,1,epsilon,1e-5,0.001\n"
     )
     code, err = reader_leaves(["verify", "mine.csv", "--workers", "0"], tmp_path)
     assert code == 1

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from decimal import Decimal
 
 import numpy as np
 import pytest
 from error_budget import check
+from thorough import ALL, once
 from truth import Question, ask, load, questions_of, relative_error
 
 import pyengine as pe
 
 TINY, LEAST = Decimal("1e-30"), Decimal("1e-300")
-# Every point is asked where PYENGINE_ALL_POINTS is set (make accuracy), else every 17th.
-STRIDE = 1 if os.environ.get("PYENGINE_ALL_POINTS") else 17
+STRIDE = 1 if ALL else 29
 PUBLISHED = load("dp_sgd_published.json")
 RANDOM = load("dp_sgd_random.json")["points"]
 
@@ -50,9 +49,17 @@ def test_published_values(name: str) -> None:
         check(f"dp_sgd.published_{name}{label}", max(errors))
 
 
+Answered = list[tuple[Question, pe.Bounds | None]]
+
+
 @pytest.fixture(scope="module")
-def answers() -> list[tuple[Question, pe.Bounds | None]]:
-    found: list[tuple[Question, pe.Bounds | None]] = []
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answered:
+    found: Answered = once(tmp_path_factory, "dp_sgd_random_points", answered)
+    return found
+
+
+def answered() -> Answered:
+    found: Answered = []
     for point in RANDOM[::STRIDE]:
         for question in questions_of(point):
             try:
@@ -63,7 +70,7 @@ def answers() -> list[tuple[Question, pe.Bounds | None]]:
 
 
 @pytest.mark.parametrize("name", ["gamma", "beta", "delta"])
-def test_random_points(name: str, answers: list[tuple[Question, pe.Bounds | None]]) -> None:
+def test_random_points(name: str, answers: Answered) -> None:
     mine = [(q, b) for q, b in answers if q.name == name and b is not None]
     large = [relative_error(b.value, q.truth) for q, b in mine if q.truth >= TINY]
     small = [relative_error(b.value, q.truth) for q, b in mine if LEAST <= q.truth < TINY]
@@ -76,7 +83,7 @@ def test_random_points(name: str, answers: list[tuple[Question, pe.Bounds | None
 
 
 def test_random_points_lie_within_their_bounds(
-    answers: list[tuple[Question, pe.Bounds | None]],
+    answers: Answered,
 ) -> None:
     # a truth whose argument was corrected by its slope may exceed 1 in its last digit
     outside = [
@@ -95,7 +102,7 @@ def test_random_points_lie_within_their_bounds(
 
 
 def test_few_random_points_are_refused(
-    answers: list[tuple[Question, pe.Bounds | None]],
+    answers: Answered,
 ) -> None:
     refused = [q.where for q, b in answers if b is None and q.argument <= 1000.0]
     assert len(refused) <= 0.01 * len(answers), refused

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
-import os
 import random
 from dataclasses import replace
 from decimal import Decimal
@@ -14,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from thorough import ALL
 
 from pyengine.kinds import named_kinds
 from pyengine.tables.cells import Cell
@@ -40,7 +40,6 @@ SLOW = (
     "estimated: ",
     "random allocation",
 )
-ALL = bool(os.environ.get("PYENGINE_ALL_POINTS"))
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import mpmath
 import pytest
 from flint import arb
+from thorough import ALL
 
 import pyengine as pe
 from pyengine import reference
@@ -71,7 +71,7 @@ def random_points() -> list[dict[str, Any]]:
     """Some points of the random file that a vertical line can serve, more on request."""
     points = json.loads((DATA / "dp_sgd_random.json").read_text(encoding="utf-8"))["points"]
     kept = [p for p in points if sum(p["steps"]) >= 3000 and len(p["noise"]) < 5]
-    return kept[:: 11 if os.environ.get("PYENGINE_ALL_POINTS") else 397]
+    return kept[:: 11 if ALL else 397]
 
 
 @pytest.mark.parametrize(

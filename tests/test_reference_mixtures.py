@@ -6,6 +6,7 @@ from typing import Any
 
 import mpmath
 import pytest
+from thorough import ALL
 
 import pyengine as pe
 from pyengine import reference
@@ -58,7 +59,10 @@ QUESTIONS = (("gamma_bound", "1e-3"), ("trade_off", "0.3"), ("delta", "0.4"), ("
 )
 def test_lattice_brackets(name: str, adjacency: str) -> None:
     mechanism = {**PROVEN, **ESTIMATED}[name]
-    for question, at in QUESTIONS:
+    # what is inverted takes a second a question: one integral of errors, one of profiles is enough
+    # to see that a law is right
+    chosen = QUESTIONS if ALL or name in PROVEN else QUESTIONS[::2]
+    for question, at in chosen:
         digits = 12 if name in PROVEN else 6
         value = getattr(reference, question)(mechanism, at, adjacency=adjacency, digits=digits)
         assert value.certified == (name in PROVEN)
@@ -241,8 +245,8 @@ def test_both_methods_for_many_laplace_steps(monkeypatch: pytest.MonkeyPatch) ->
         clear_cache()
         return [
             getattr(reference, question)(run, at, adjacency=adjacency, digits=3)
-            for question, at in QUESTIONS
-            for adjacency in ("add", "remove")
+            for question, at in (QUESTIONS if ALL else QUESTIONS[::2])
+            for adjacency in (("add", "remove") if ALL else ("remove",))
         ]
 
     pieces = answers()

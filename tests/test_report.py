@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thorough import once
 
 import pyengine as pe
 from pyengine.cli import main
@@ -25,7 +26,7 @@ from pyengine.mechanisms import in_words
 from pyengine.report import Attack, PrivacyReport, privacy_report, report_data, save_report
 from pyengine.report.variants import resampled
 
-RUN = pe.dp_sgd(1.0, 0.01, 100)
+RUN = pe.dp_sgd(1.0, 0.01, 1000)  # of fewer steps proofs and hulls take ten times as long
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)> \" ' & $x$"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
@@ -58,10 +59,16 @@ class Page(HTMLParser):
             self.words.setdefault(self.open[-1], []).append(data.strip())
 
 
-@pytest.fixture(scope="module")
-def report() -> PrivacyReport:
+def hostile_report() -> PrivacyReport:
     attacks = [Attack(HOSTILE, 0.01, 0.9), Attack("fair", 0.0, 0.0)]
     return privacy_report(RUN, 1e-5, group_sizes=[2], attacks=attacks, title=HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> PrivacyReport:
+    found = once(tmp_path_factory, "privacy_report", hostile_report)
+    assert isinstance(found, PrivacyReport)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +158,7 @@ def test_data_are_those_of_the_questions(text: str) -> None:
     assert all(set(table["certainty"]) == {"proven"} for table in data["tables"])
     (noise,) = data["curves"]["noise"]
     for index in (0, 12, 20):
-        run = pe.dp_sgd(data["noises"][index], 0.01, 100)
+        run = pe.dp_sgd(data["noises"][index], 0.01, 1000)
         assert noise["answer"]["answer"]["value"][index] == pytest.approx(pe.epsilon(run, 1e-5))
 
 
@@ -164,12 +171,12 @@ def test_alternatives(report: PrivacyReport) -> None:
         "remove": (RUN, "remove"),
         "substitute": (RUN, "substitute"),
         "batches of fixed size, each drawn without replacement": (
-            fixed.composed(100),
+            fixed.composed(1000),
             "add_remove",
         ),
-        "shuffled once an epoch": (noise, "add_remove"),
-        "no sampling": (noise.composed(100), "add_remove"),
-        "a user of 2 records": (pe.dp_sgd(1.0, 0.01, 100, group_size=2), "add_remove"),
+        "shuffled once an epoch": (noise.composed(10), "add_remove"),
+        "no sampling": (noise.composed(1000), "add_remove"),
+        "a user of 2 records": (pe.dp_sgd(1.0, 0.01, 1000, group_size=2), "add_remove"),
     }
     assert set(found) == set(expected)
     for what, (run, adjacency) in expected.items():
@@ -213,7 +220,7 @@ def test_runs_without_noise_or_sampling() -> None:
     assert [each.kind for each in response.alternatives] == ["adjacency"] * 3 + ["group_size"] * 2
     assert "no pair of laws is known" in response.html()
     assert "There is no picture of noise" in response.html()
-    laplace = privacy_report(pe.LaplaceMechanism(2.0), 1e-5, group_sizes=[3])
+    laplace = privacy_report(pe.LaplaceMechanism(2.0), 1e-5, adjacency="add", group_sizes=[3])
     truth = pe.epsilon(pe.LaplaceMechanism(2.0 / 3.0), 1e-5)
     assert laplace.alternatives[-1].figures[0].bound == pytest.approx(truth)
     nothing = privacy_report(pe.compose(), 1e-5, group_sizes=[]).html()
@@ -229,7 +236,7 @@ def test_what_is_made_of_functions_has_words_only(report: PrivacyReport) -> None
 
 
 def test_mixed_noise_has_a_factor() -> None:
-    phases = pe.compose(pe.dp_sgd("2", "1/100", 10), pe.dp_sgd("1", "1/50", 10))
+    phases = pe.compose(pe.dp_sgd("2", "1/100", 1000), pe.dp_sgd("1", "1/50", 1000))
     report = privacy_report(phases, 1e-5, group_sizes=[])
     assert report.noise is None
     assert "as a multiple of that of this run" in report.html()
@@ -239,7 +246,14 @@ def test_mixed_noise_has_a_factor() -> None:
     steps = pe.from_json(json.dumps(report.as_object()["mechanism"]))
     assert steps == phases
     shuffled = next(each for each in report.alternatives if each.what.startswith("shuffled"))
-    assert len(shuffled.mechanism) == 2  # a step of each noise: no batch holds a record twice
+    assert shuffled.mechanism == ("Gaussian, noise 1, 20 steps", "Gaussian, noise 2, 10 steps")
+
+
+def test_less_than_an_epoch_of_mixed_noise() -> None:
+    """A step of each noise: no batch of an epoch holds a record twice."""
+    phases = pe.compose(pe.dp_sgd("2", "1/100", 10), pe.dp_sgd("1", "1/50", 10))
+    (shuffled,) = [run for what, run in resampled(phases).items() if what.startswith("shuffled")]
+    assert in_words(shuffled) == ["Gaussian, noise 1, 1 step", "Gaussian, noise 2, 1 step"]
 
 
 @pytest.mark.parametrize(
@@ -303,13 +317,14 @@ def test_files(
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "run.toml").write_text('[[phase]]\nnoise = 1\np = "1/100"\nsteps = 100\n')
+    (tmp_path / "run.toml").write_text('[[phase]]\nnoise = 1\np = "1/100"\nsteps = 1000\n')
     page = tmp_path / "report.html"
     words = ["--delta", "1e-5", "--groups", "--attack", "mine", "1/100", "0.02"]
     assert main(["report", str(tmp_path / "run.toml"), *words, "-o", str(page)]) == 0
     assert capsys.readouterr().out == f"{page}\n"
     data = report_data(page.read_text(encoding="utf-8"))
-    assert pe.from_json(json.dumps(data["mechanism"])) == pe.dp_sgd(1, Fraction(1, 100), 100)
+    assert pe.from_json(json.dumps(data["mechanism"])) == pe.dp_sgd(1, Fraction(1, 100), 1000)
+    assert {word for table in data["tables"] for word in table["certainty"]} == {"proven"}
     assert (data["delta"], data["attacks"][0]["true_positive_rate"]) == (1e-5, 0.02)
 
 

@@ -1,0 +1,88 @@
+"""The alarm for tests that take long rings, in one process and in several."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+MODULE = """
+import subprocess, sys, time
+import pytest
+
+BURN = "import time\\nwhile time.process_time() < {}: pass"
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+@pytest.fixture(scope="module")
+def shared():
+    burn(0.5)
+
+def test_quick():
+    time.sleep(0.5)  # takes no processor time
+
+def test_with_what_is_shared(shared):
+    pass
+
+@pytest.mark.parametrize("seconds", [0.6])
+def test_long(seconds):
+    burn(seconds)
+
+def test_child():
+    subprocess.run([sys.executable, "-S", "-c", BURN.format(0.7)], check=True)
+"""
+
+
+def outcome(directory: Path, limits: str, *options: str) -> tuple[int, list[str], str]:
+    (directory / "test_module.py").write_text(MODULE)
+    listed = directory / "limits.toml"
+    listed.write_text(limits)
+    command = ["-m", "pytest", "-q", "-p", "processor_time", "-p", "no:cacheprovider", *options]
+    command += ["--processor-limits", f"--limits-list={listed}", f"--rootdir={directory}", "."]
+    done = subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
+    printed = done.stdout + done.stderr
+    _, _, faults = printed.partition("above the limits")
+    return done.returncode, sorted(x.partition(": ")[0] for x in faults.splitlines()[1:-1]), printed
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("-p", "xdist", "-n", "1")], ids=["one process", "workers"]
+)
+def test_what_takes_long_fails_the_run(tmp_path: Path, options: tuple[str, ...]) -> None:
+    code, faults, printed = outcome(tmp_path, "each = 0.4\nall = 100.0\n", *options)
+    assert code == 1, printed
+    long = ["test_child", "test_long[0.6]", "shared"]
+    assert faults == sorted(f"test_module.py::{name}" for name in long), printed
+    assert "4 passed" in printed
+
+
+def test_listed_names_and_the_sum(tmp_path: Path) -> None:
+    entry = '[[longer]]\nname = "test_module.py::{}"\nseconds = 50.0\nwhy = "it is of this test"\n'
+    longer = "".join(entry.format(name) for name in ("test_child", "test_long", "shared"))
+    code, faults, printed = outcome(tmp_path, "each = 0.4\nall = 100.0\n" + longer)
+    assert code == 0, printed
+    assert not faults
+    code, faults, printed = outcome(tmp_path, "each = 50.0\nall = 1.0\n")
+    assert code == 1, printed
+    assert faults == ["all together"], printed
+
+
+def test_the_limits_are_of_tests_that_exist() -> None:
+    from processor_time import LIST, Limits
+
+    for name in Limits.read(LIST).longer:
+        path, _, function = name.partition("::")
+        assert f"def {function}(" in (TESTS.parent / path).read_text(encoding="utf-8"), name

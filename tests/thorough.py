@@ -1,0 +1,75 @@
+"""Ways of doing slow work once: for all processes of a run, or for all runs until it is asked for.
+
+``PYENGINE_ALL_POINTS=1`` is the thorough run of ``make accuracy``: tests then ask all of their
+points, and truths that our own slow code once computed and that are kept in
+``tests/data/slow_truths.json`` are computed anew and must be the same.  To keep another truth, run
+its test with ``PYENGINE_TRUTHS=record``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import importlib.metadata
+import json
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ALL = bool(os.environ.get("PYENGINE_ALL_POINTS"))
+RECORD = os.environ.get("PYENGINE_TRUTHS") == "record"
+TRUTHS = Path(__file__).parent / "data" / "slow_truths.json"
+PACKAGES = ("mpmath", "numpy", "python-flint", "scipy")
+
+
+def once(directories: pytest.TempPathFactory, name: str, compute: Callable[[], Any]) -> Any:
+    """Return what a function returns, which one process of a parallel run computes for all.
+
+    Parameters
+    ----------
+    directories : pytest.TempPathFactory
+        The fixture ``tmp_path_factory``.
+    name : str
+        Of the value, for all tests.
+    compute : callable
+        Its result must survive pickling.
+    """
+    directory = directories.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        directory = directory.parent  # that of the workers' parent
+    kept = directory / f"{name}.pickle"
+    with (directory / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            unfinished = directory / f"{name}.unfinished"
+            unfinished.write_bytes(pickle.dumps(compute()))
+            unfinished.rename(kept)
+    return pickle.loads(kept.read_bytes())
+
+
+def stored(key: str, compute: Callable[[], Any]) -> Any:
+    """Return a truth of the file; in a thorough run compute it anew and hold both together.
+
+    Parameters
+    ----------
+    key : str
+        The whole question, so that another question has no answer in the file.
+    compute : callable
+        Returns a string, a double or lists of them.
+    """
+    entries = json.loads(TRUTHS.read_text(encoding="utf-8"))
+    if RECORD and key not in entries:
+        versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+        made = datetime.date.today().isoformat()
+        entries[key] = {"value": compute(), "made": made, "versions": versions}
+        text = json.dumps(dict(sorted(entries.items())), indent=1, ensure_ascii=False)
+        TRUTHS.write_text(text + "\n", encoding="utf-8")
+    assert key in entries, f"no stored truth of {key!r}; see {Path(__file__).name}"
+    value = entries[key]["value"]
+    if ALL:
+        assert compute() == value, key
+    return value
