@@ -9,7 +9,7 @@ import pytest
 
 import pyengine as pe
 from pyengine.engines.convolution import Convolution
-from pyengine.engines.rows import PROFILE
+from pyengine.engines.functionals import PROFILE
 from pyengine.pairs import GaussianPair
 
 flint = pytest.importorskip("flint")
