@@ -25,10 +25,17 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prot
 .NOTPARALLEL: # one pip at a time
 # Tests and benchmarks start hundreds of processes: none shall compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: gold table test peers accuracy campaign lint format types cwarnings sanitize fuzz threads icount icount-record docs bench-check bench bench-compare bench-history package clean
+.PHONY: gold table test coverage peers accuracy campaign lint format types cwarnings sanitize fuzz threads icount icount-record docs bench-check bench bench-compare bench-history package clean
 
 table: $(VENV)/core.stamp $(VENV)/table.stamp
 	$(BIN)/pyengine table -o $(OUTPUT)
+
+# Lines and branches that the tests reach, those of commands and of workers included.
+LEAST ?= 95
+coverage: $(VENV)/core.stamp $(VENV)/test.stamp
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=1 --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/python -m coverage report --fail-under $(LEAST)
 
 # The same order and the same random examples every time; another order: ORDER=2, other examples:
 # PYENGINE_EXAMPLES=fresh.
@@ -123,7 +130,7 @@ sanitize:
 
 # Instructions that kernels and questions take, against tests/data/instructions.toml; needs valgrind.
 icount: $(VENV)/core.stamp
-	PYTHONPATH=tests $(BIN)/python -m icount
+	PYTHONPATH=tests $(BIN)/python -m icount $(ICOUNT_ARGS)
 
 # Entries come down; those named in RAISE may go up.
 icount-record: $(VENV)/core.stamp

@@ -122,6 +122,21 @@ def test_the_command_fails_and_names(
     assert "icount: FAILED: other: recorded, but no longer measured" in out
 
 
+@pytest.mark.parametrize(("last", "code"), [(100_099, 0), (100_101, 1)])
+def test_counts_that_differ_fail(
+    last: int, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = iter([100_000, 100_050, last])
+    measure = {"kernels": lambda: (counts(one=next(found), other=7_000), VERSIONS)}
+    monkeypatch.setattr(command, "MEASUREMENTS", measure)
+    assert command.repeat(3) == code
+    assert f"3 times, counts differ by at most {last / 1e5 - 1:.4%}" in capsys.readouterr().out
+    broken = {"kernels": lambda: (Counts({}, {"one": "crashed"}), VERSIONS)}
+    monkeypatch.setattr(command, "MEASUREMENTS", broken)
+    with pytest.raises(CountError, match="one: crashed"):
+        command.repeat(2)
+
+
 def test_clones() -> None:
     recorded = {"one": 0.7, "two": 1.0}
     assert not clones.judge(recorded, {"one": 0.87, "two": 1.24, "new": 5.0})

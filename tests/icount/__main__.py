@@ -12,6 +12,7 @@ from .ratchet import Clones, Part, Record
 from .valgrind import CountError, Counts
 
 MEASUREMENTS = {"kernels": count_kernels, "questions": count_questions}
+SPREAD = 1e-3  # by which counts of the same work may differ
 
 
 def _table(part: str, counts: Counts, recorded: Part | None) -> None:
@@ -89,14 +90,39 @@ def record(path: Path, allowed: list[str]) -> int:
     return 1 if refused or (keep and slow) else 0
 
 
+def repeat(times: int) -> int:
+    """Measure everything several times and print how far counts differ; 1 where it is too far."""
+    worst = 0.0
+    for part, measure in MEASUREMENTS.items():
+        found: dict[str, list[int]] = {}
+        for _ in range(times):
+            counts, _ = measure()
+            if counts.failed:
+                raise CountError("; ".join(f"{k}: {v}" for k, v in sorted(counts.failed.items())))
+            for name, count in counts.instructions.items():
+                found.setdefault(name, []).append(count)
+        print(f"{part:32}{'instructions':>14}{'largest over least':>20}")
+        for name, each in sorted(found.items()):
+            spread = max(each) / min(each) - 1.0
+            worst = max(worst, spread)
+            print(f"  {name:30}{min(each):14,}{spread:+20.4%}")
+    print(f"icount: {times} times, counts differ by at most {worst:.4%}")
+    return 1 if worst > SPREAD else 0
+
+
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="icount", description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the file instead of judging")
     parser.add_argument("--raise", dest="allowed", nargs="*", default=[], metavar="NAME")
+    parser.add_argument("--repeat", type=int, metavar="N", help="how far do N counts differ?")
     parser.add_argument("--file", type=Path, default=ratchet.PATH)
     arguments = parser.parse_args()
     try:
+        if arguments.repeat is not None:
+            if arguments.repeat < 2:
+                parser.error(f"--repeat must be at least 2, got {arguments.repeat}")
+            return repeat(arguments.repeat)
         if arguments.record:
             return record(arguments.file, arguments.allowed)
         return check(arguments.file)
