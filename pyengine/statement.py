@@ -11,10 +11,11 @@ from pyengine import _checks
 from pyengine._version import __version__
 from pyengine.api import answers
 from pyengine.certainty import ESTIMATE, PROVEN, certainty
+from pyengine.composing import compose
 from pyengine.decimals import number
 from pyengine.errors import AccuracyError
 from pyengine.markup import latex_table, markdown_table
-from pyengine.mechanisms import Mechanism, compose, in_words
+from pyengine.mechanisms import Mechanism, in_words
 from pyengine.proven import proven_bounds
 
 __all__ = ["Figure", "Statement", "privacy_statement"]
@@ -51,6 +52,10 @@ class Figure:
     def printed(self) -> str:
         """Four significant digits, rounded up."""
         return number(self.bound, DIGITS, ROUND_CEILING)
+
+    def as_object(self) -> dict[str, Any]:
+        """The figure as an object of strings and a number, for JSON."""
+        return {"what": self.what, "bound": self.bound, "certainty": self.certainty}
 
 
 @dataclass(frozen=True)
@@ -97,10 +102,7 @@ class Statement:
         return {
             "mechanism": list(self.mechanism),
             "adjacency": self.adjacency,
-            "figures": [
-                {"what": each.what, "bound": each.bound, "certainty": each.certainty}
-                for each in self.figures
-            ],
+            "figures": [each.as_object() for each in self.figures],
             "pyengine": self.version,
         }
 
@@ -177,7 +179,7 @@ def privacy_statement(
     <BLANKLINE>
     All bounds are proven, rounding included. Computed by pyengine ...
     """
-    run = compose(mechanism) if isinstance(mechanism, Mechanism) else _described(mechanism)
+    run = compose(mechanism)
     level = _checks.real("delta", delta)
     if not 0.0 < level < 1.0:
         raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
@@ -192,12 +194,6 @@ def privacy_statement(
         title = f"reconstruction, where a guess succeeds at {kappa:g} (κ)"
         figures.append(ask(title, "gamma_bound", float(kappa)))
     return Statement(tuple(in_words(run)), adjacency, tuple(figures), __version__)
-
-
-def _described(thing: Any) -> Mechanism:
-    from pyengine.composing import compose as composed
-
-    return composed(thing)
 
 
 class _Asker:

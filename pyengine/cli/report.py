@@ -10,9 +10,9 @@ from pyengine import _checks
 from pyengine._extras import missing
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
-from pyengine.cli.numbers import read_probabilities, read_probability
+from pyengine.cli.numbers import read_probability
 from pyengine.cli.parsers import Commands, command
-from pyengine.cli.statement import add_figures
+from pyengine.cli.statement import add_figures, read_figures
 
 __all__ = ["register"]
 
@@ -67,10 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.file is not None:
             raise CommandError("give RUN.toml or --file, not both")
         arguments.file = arguments.run_file
-    mechanism = grammar.read_mechanism(arguments)
+    wanted = read_figures(arguments)
     from pyengine.report import Attack, privacy_report, save_report
 
-    delta = read_probability("delta", arguments.delta)
     words = {} if arguments.title is None else {"title": arguments.title}
     try:
         sizes = [_checks.count("--groups", k, 2) for k in arguments.groups]
@@ -78,17 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             Attack(name, *(read_probability("attack", rate) for rate in rates))
             for name, *rates in arguments.attack
         ]
-        report = privacy_report(
-            mechanism,
-            delta,
-            adjacency=arguments.adjacency,
-            false_positive_rates=read_probabilities("fpr", arguments.fpr),
-            kappas=read_probabilities("kappa", arguments.kappa),
-            group_sizes=sizes,
-            attacks=attacks,
-            proven=not arguments.estimate,
-            **words,
-        )
+        report = privacy_report(**wanted, group_sizes=sizes, attacks=attacks, **words)
     except ValueError as error:
         raise CommandError(str(error)) from None
     try:

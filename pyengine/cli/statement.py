@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
@@ -11,7 +12,7 @@ from pyengine.cli.output import print_json, spelled
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
 
-__all__ = ["add_figures", "register"]
+__all__ = ["add_figures", "read_figures", "register"]
 
 DESCRIPTION = """\
 Print what to report about a run: the mechanism, who are neighbours, ε at δ, the true positive rate
@@ -69,23 +70,25 @@ def add_figures(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def read_figures(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Read those flags, as keywords of what states the figures."""
+    return {
+        "mechanism": grammar.read_mechanism(arguments),
+        "delta": read_probability("delta", arguments.delta),
+        "adjacency": arguments.adjacency,
+        "false_positive_rates": read_probabilities("fpr", arguments.fpr),
+        "kappas": read_probabilities("kappa", arguments.kappa),
+        "proven": not arguments.estimate,
+    }
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Print the statement."""
+    """Print the statement of what the flags say."""
     from pyengine.statement import privacy_statement
 
-    mechanism = grammar.read_mechanism(arguments)
-    delta = read_probability("delta", arguments.delta)
-    rates = read_probabilities("fpr", arguments.fpr)
-    kappas = read_probabilities("kappa", arguments.kappa)
+    wanted = read_figures(arguments)
     try:
-        statement = privacy_statement(
-            mechanism,
-            delta,
-            adjacency=arguments.adjacency,
-            false_positive_rates=rates,
-            kappas=kappas,
-            proven=not arguments.estimate,
-        )
+        statement = privacy_statement(**wanted)
     except ValueError as error:
         raise CommandError(str(error)) from None
     if arguments.format == "json":

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.composing import compose as composed
+from pyengine.composing import compose
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism, compose
+from pyengine.mechanisms import Mechanism
 from pyengine.plots.series import Series, asked, joined
 from pyengine.report.alternatives import TOLERANCE, Alternative, alternatives
 from pyengine.report.variants import noise_of, with_noise
@@ -121,14 +121,14 @@ class PrivacyReport:
                 for name, tables in self.curves.items()
             },
             "noises": self.noises,
-            "stated": [_object(figure) for figure in self.stated],
+            "stated": [figure.as_object() for figure in self.stated],
             "alternatives": [
                 {
                     "kind": each.kind,
                     "what": each.what,
                     "adjacency": each.adjacency,
                     "mechanism": each.mechanism,
-                    "figures": [_object(figure) for figure in each.figures],
+                    "figures": [figure.as_object() for figure in each.figures],
                     "note": each.note,
                 }
                 for each in self.alternatives
@@ -148,10 +148,6 @@ class PrivacyReport:
         return page(self)
 
 
-def _object(figure: Figure) -> dict[str, Any]:
-    return {"what": figure.what, "bound": figure.bound, "certainty": figure.certainty}
-
-
 def privacy_report(
     mechanism: Any,
     delta: float,
@@ -168,22 +164,14 @@ def privacy_report(
 
     Parameters
     ----------
-    mechanism : Mechanism, or what describes one
-        The run; a privacy engine of Opacus, for instance.
-    delta : float
-        In (0, 1).
-    adjacency : {"add_remove", "add", "remove", "substitute"}
-        Who are neighbours, for all but the rows that say otherwise.
-    false_positive_rates, kappas : sequence of float
-        As in `pyengine.statement.privacy_statement`.
+    mechanism, delta, adjacency, false_positive_rates, kappas, proven
+        As in `pyengine.statement.privacy_statement`; rows that name other neighbours are of those.
     group_sizes : iterable of int
         Numbers of records of one user, >= 2, of which each is sampled by itself.
     attacks : iterable of Attack
         Tests of membership as they were measured.
     title : str
         Heading of the page.
-    proven : bool
-        Whether to take the time for proofs where the fastest engine estimates its error.
 
     Returns
     -------
@@ -216,7 +204,7 @@ def privacy_report(
     for attack in measured:
         if not isinstance(attack, Attack):
             raise ValueError(f"attacks must be of Attack, got {attack!r}")
-    run = compose(mechanism) if isinstance(mechanism, Mechanism) else composed(mechanism)
+    run = compose(mechanism)
     statement = privacy_statement(
         run,
         delta,
