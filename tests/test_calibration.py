@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawing import log_uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,10 +17,6 @@ from pyengine.api import quick_bounds
 from pyengine.targets import Advantage, EpsilonDelta, Gamma, GaussianDP, TradeOff
 
 FEW = settings(max_examples=12, deadline=None, derandomize=True)
-
-
-def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 def noise_of(probability: float = 0.01, steps: int = 1000) -> Any:

@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 from comparing import compared, comparing, left_out
+from drawing import log_uniform
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -108,10 +109,6 @@ def test_far_tails() -> None:
         there = pe.delta(mechanism, bounds.value, method="lattice", bounds=True)
         assert there.upper - there.lower <= 1e-4 * there.upper
         assert abs(there.value / delta - 1.0) < 1e-2
-
-
-def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 @st.composite

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from comparing import compared, comparing, left_out
+from drawing import log_uniform
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,10 +18,6 @@ COMMON = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-
-
-def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 @st.composite
