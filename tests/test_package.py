@@ -42,6 +42,10 @@ REFERENCE_MAY_IMPORT = (
     "pyengine._extras",
     "pyengine.caches",
 )
+PRIVATE_WORDS = {
+    *("rung", "ladder", "sketch", "survey", "bend", "turned", "twice", "six", "knot", "knotted"),
+    *("slice", "measure", "transport"),
+}
 # The classes of mechanisms, their base left out.
 STEPS = {
     name
@@ -130,6 +134,17 @@ def test_class_names_exist_once() -> None:
                 places.setdefault(node.name, []).append(name)
     twice = {name: found for name, found in places.items() if len(found) > 1}
     assert set(twice) == NAMED_TWICE, twice
+
+
+def test_modules_and_classes_have_the_words_of_the_field() -> None:
+    """What a reader can look up: contour, tilt, grid, window, and no words of our own for them."""
+    names = [name.rpartition(".")[2] for name in INSIDE]
+    for path in INSIDE.values():
+        tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        names += [node.name for node in tree if isinstance(node, ast.ClassDef)]
+    words = {word.lower() for name in names for word in re.findall(r"[A-Z]?[a-z0-9]+", name)}
+    words |= {word.removesuffix("s") for word in words}
+    assert not words & PRIVATE_WORDS, words & PRIVATE_WORDS
 
 
 @pytest.mark.parametrize("module", INSIDE)

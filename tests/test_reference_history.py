@@ -19,7 +19,7 @@ from pyengine.caches import clear_cache
 
 flint = pytest.importorskip("flint")
 from pyengine import reference  # noqa: E402
-from pyengine.reference.atomic_law import Knotted  # noqa: E402
+from pyengine.reference.atomic_law import AtomicPair  # noqa: E402
 from pyengine.reference.cumulants import Cumulants  # noqa: E402
 from pyengine.reference.exclusive import exclusive  # noqa: E402
 from pyengine.reference.gaussian import EqualSteps  # noqa: E402
@@ -148,12 +148,12 @@ class Estimated(LaplaceSource):
 def test_estimates_forget_deeper_ones() -> None:
     asked = [(Fraction(k, 10), digits) for digits in (40, 12, 25, 12) for k in (1, 5, 23)]
 
-    def ask(pair: Knotted, epsilon: Fraction, digits: int) -> tuple[Any, Any]:
+    def ask(pair: AtomicPair, epsilon: Fraction, digits: int) -> tuple[Any, Any]:
         value = pair.profile(epsilon, 1, digits).value
         return value.mid().man_exp(), value.rad().man_exp()
 
-    fresh = [ask(Knotted(Estimated([(3.0, 8)])), *question) for question in asked]
-    pair = Knotted(Estimated([(3.0, 8)]))
+    fresh = [ask(AtomicPair(Estimated([(3.0, 8)])), *question) for question in asked]
+    pair = AtomicPair(Estimated([(3.0, 8)]))
     assert [ask(pair, *question) for question in asked] == fresh
     assert len(set(fresh)) > 6
 

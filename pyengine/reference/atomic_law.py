@@ -22,7 +22,7 @@ from pyengine.reference.answers import BallAnswer
 from pyengine.reference.balls import exact, lacking_digits, precision, spread
 from pyengine.reference.recent import Recent
 
-__all__ = ["KnotLaw", "Knotted", "Source", "ThresholdMasses", "grouped", "hit"]
+__all__ = ["AtomicLaw", "AtomicPair", "Source", "ThresholdMasses", "grouped", "hit"]
 
 ROUNDS = 9
 SPARE = 5  # digits that the factor of an estimate and cancellation take
@@ -41,7 +41,7 @@ class ThresholdMasses(NamedTuple):
     q_below: arb
 
 
-class KnotLaw(Protocol):
+class AtomicLaw(Protocol):
     """The law of the total loss log dQ/dP in one discretisation.
 
     Infinite losses count as above or below every threshold.
@@ -70,7 +70,7 @@ class Source(Protocol):
     def bits(self, depth: float, variant: int) -> int:
         """Return the working precision for a depth in decimal digits."""
 
-    def law(self, depth: float, variant: int) -> KnotLaw:
+    def law(self, depth: float, variant: int) -> AtomicLaw:
         """Return the law at the working precision.
 
         Laws that are no exact sums have two variants, which differ in every parameter.
@@ -102,7 +102,7 @@ def _faced(point: ThresholdMasses, sign: int) -> _Faced:
     return _Faced(*q[::-1], *p[::-1])
 
 
-class Knotted:
+class AtomicPair:
     """Questions on a law with knots; see `pyengine.reference.answers.Pair`.
 
     Parameters
@@ -114,9 +114,9 @@ class Knotted:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._kept: Recent[list[tuple[KnotLaw, int]]] = Recent(MOST_KEPT)
+        self._kept: Recent[list[tuple[AtomicLaw, int]]] = Recent(MOST_KEPT)
 
-    def _runs(self, depth: float) -> list[tuple[KnotLaw, int]]:
+    def _runs(self, depth: float) -> list[tuple[AtomicLaw, int]]:
         runs = []
         for variant in range(1 if self.source.certified else 2):
             bits = self.source.bits(depth, variant)
@@ -127,7 +127,7 @@ class Knotted:
     def _ask(
         self,
         digits: float,
-        question: Callable[[KnotLaw, float], BallAnswer | None],
+        question: Callable[[AtomicLaw, float], BallAnswer | None],
         enough: arb | None = None,
     ) -> BallAnswer:
         wanted = digits if self.source.certified else digits + SPARE
@@ -158,7 +158,7 @@ class Knotted:
     ) -> BallAnswer:
         """Return H_{exp(epsilon)}(A || B), for epsilon of either sign."""
 
-        def question(law: KnotLaw, _: float) -> BallAnswer:
+        def question(law: AtomicLaw, _: float) -> BallAnswer:
             return BallAnswer(_profile(law, exact(epsilon), sign), True, None)
 
         return self._ask(digits, question, enough)
@@ -166,7 +166,7 @@ class Knotted:
     def epsilon(self, delta: Fraction, sign: int, digits: float) -> BallAnswer:
         """Return the epsilon >= 0 where the profile is delta, in (0, profile at 0)."""
 
-        def question(law: KnotLaw, depth: float) -> BallAnswer | None:
+        def question(law: AtomicLaw, depth: float) -> BallAnswer | None:
             top = law.knots[-1] if sign < 0 else -law.knots[0]
 
             def gap(c: arb) -> arb:
@@ -203,7 +203,9 @@ def _joined(answers: list[BallAnswer], depth: float) -> BallAnswer | None:
 class _TradeOff:
     """One point of a trade-off function."""
 
-    def __init__(self, law: KnotLaw, alpha: Fraction, sign: int, wanted: str, depth: float) -> None:
+    def __init__(
+        self, law: AtomicLaw, alpha: Fraction, sign: int, wanted: str, depth: float
+    ) -> None:
         self.law, self.sign, self.wanted, self.depth = law, sign, wanted, depth
         self.level, self.rest = exact(alpha), exact(1 - alpha)
         self.small = alpha <= Fraction(1, 2)
@@ -269,7 +271,7 @@ class _TradeOff:
         return BallAnswer(value, True, left)
 
 
-def _profile(law: KnotLaw, epsilon: arb, sign: int) -> arb:
+def _profile(law: AtomicLaw, epsilon: arb, sign: int) -> arb:
     """Return H_{exp(epsilon)}(A || B); an atom at the threshold adds nothing."""
     c, scale = -sign * epsilon, epsilon.exp()
     there = _faced(law.masses(c), sign)

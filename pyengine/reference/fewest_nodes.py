@@ -69,7 +69,7 @@ def best_curve(
 
     Parameters
     ----------
-    sketches : list of Sketch
+    sketches : list of IntegrandSizes
         Of the phases.
     threshold : float
         Threshold of the sum of Y.

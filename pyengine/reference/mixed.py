@@ -13,7 +13,7 @@ from itertools import pairwise
 from flint import arb
 
 from pyengine.errors import AccuracyError
-from pyengine.reference.atomic_law import KnotLaw, Source, ThresholdMasses, grouped
+from pyengine.reference.atomic_law import AtomicLaw, Source, ThresholdMasses, grouped
 from pyengine.reference.atoms import ComposedAtoms, composed
 from pyengine.reference.balls import spread
 from pyengine.reference.finite import Masses
@@ -44,7 +44,7 @@ class MixedSource:
         """Return the working precision for a depth in decimal digits."""
         return self.rest.bits(depth, variant)
 
-    def law(self, depth: float, variant: int) -> KnotLaw:
+    def law(self, depth: float, variant: int) -> AtomicLaw:
         """Return the law at the working precision."""
         rest = self.rest.law(depth, variant)
         finite = self._finite()
@@ -85,11 +85,11 @@ class AtomMixture:
     ----------
     finite : Composed
         The finite steps.
-    rest : KnotLaw
+    rest : AtomicLaw
         The others.
     """
 
-    def __init__(self, finite: ComposedAtoms, rest: KnotLaw) -> None:
+    def __init__(self, finite: ComposedAtoms, rest: AtomicLaw) -> None:
         self.finite, self.rest = finite, rest
         self.cost = len(finite.p) * rest.cost
 
@@ -136,7 +136,7 @@ class JoinedSource:
         """Return the working precision for a depth in decimal digits."""
         return max(self.first.bits(depth, variant), self.rest.bits(depth, variant))
 
-    def law(self, depth: float, variant: int) -> KnotLaw:
+    def law(self, depth: float, variant: int) -> AtomicLaw:
         """Return the law at the working precision."""
         rest = self.rest.law(depth, variant)
         steps, knots = self.first.pieces, len(rest.knots)
@@ -163,11 +163,11 @@ class Joined:
     ----------
     first : Pieces
         Steps of one kind.
-    rest : KnotLaw
+    rest : AtomicLaw
         The others.
     """
 
-    def __init__(self, first: Pieces, rest: KnotLaw) -> None:
+    def __init__(self, first: Pieces, rest: AtomicLaw) -> None:
         self.first, self.rest = first, rest
         self.cost = (first.pieces + len(rest.knots)) * first.order * rest.cost
 

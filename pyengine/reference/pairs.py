@@ -25,7 +25,7 @@ from pyengine.mechanisms import (
 from pyengine.reference import closed_form
 from pyengine.reference.allocation import AllocatedEpoch
 from pyengine.reference.answers import Pair
-from pyengine.reference.atomic_law import Knotted, Source
+from pyengine.reference.atomic_law import AtomicPair, Source
 from pyengine.reference.atoms import Atoms
 from pyengine.reference.balls import exact, precision
 from pyengine.reference.finite import FINITE, NOISE, Masses, masses, sampled, substituted
@@ -127,7 +127,7 @@ def _pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
         return _without_gaussian(laplace, finite)
     phases = tuple(gaussian)
     if finite and not laplace and closed_form.applies(phases):
-        return Knotted(MixedSource(finite, NormalSource(phases)))
+        return AtomicPair(MixedSource(finite, NormalSource(phases)))
     return _with_gaussian(SampledGaussianLaw(phases), laplace, finite)
 
 
@@ -201,11 +201,11 @@ def _substituted_pair(steps: tuple[tuple[Step, int], ...]) -> Pair:
     if all(share == 1 for _, share, _ in gaussian):
         phases = tuple(EqualSteps(*row) for row in gaussian)
         if finite and not laplace:
-            return Knotted(MixedSource(finite, NormalSource(phases)))
+            return AtomicPair(MixedSource(finite, NormalSource(phases)))
         return _with_gaussian(SampledGaussianLaw(phases), laplace, finite)
     if len(gaussian) == 1 and gaussian[0][2] == 1 and not laplace:
         source = SubstitutedNormalSource(*gaussian[0][:2])
-        return Knotted(MixedSource(finite, source) if finite else source)
+        return AtomicPair(MixedSource(finite, source) if finite else source)
     return _with_gaussian(TwoLines(SubstitutedGaussianLaw(tuple(gaussian))), laplace, finite)
 
 
@@ -227,7 +227,7 @@ def _without_gaussian(laplace: Laplace, finite: Finite) -> Pair:
     source: Source = LaplaceSource(whole) if whole else sampled.pop()
     for one in sampled:
         source = JoinedSource(one, source)
-    return Knotted(MixedSource(finite, source) if finite else source)
+    return AtomicPair(MixedSource(finite, source) if finite else source)
 
 
 def _masses(base: Step, share: Number) -> Masses:

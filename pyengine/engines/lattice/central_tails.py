@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pyengine.engines.lattice.compose import PlaceComposition
 from pyengine.engines.lattice.fft_convolution import Sum
-from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSlice, Slice, interpolate
+from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["MiddleTails"]
@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 SUBNORMAL = 1e-320  # what an exponential below the normal range may lose
 
 
-class MiddleTails(OnSlice):
+class MiddleTails(OnSumRange):
     """A's upper and B's lower tail, of a composition that is not ``outer``.
 
     Relative to e^base and e^base_b: ``a``, ``b`` upper bounds of A(K > m) and B(K <= m);
@@ -27,7 +27,7 @@ class MiddleTails(OnSlice):
     """
 
     def __init__(self, composition: PlaceComposition) -> None:
-        part = self._slice = Slice(composition)
+        part = self._slice = SumRange(composition)
         (composed,) = composition.terms
         spread = composed.spread
         self.base = spread.log_scale - spread.rate * part.middle

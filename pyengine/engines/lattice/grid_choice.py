@@ -23,7 +23,7 @@ from pyengine.engines.lattice.grid import (
 from pyengine.engines.lattice.partition import Partition, Term, single_parts
 from pyengine.engines.lattice.restricted_law import whole_of
 from pyengine.engines.lattice.scales import SmallSteps, by_scales
-from pyengine.engines.lattice.truncation import Sketch, sketch, sketch_of, sketch_of_sum
+from pyengine.engines.lattice.truncation import Windows, windows_at, windows_of_sum, windows_of_term
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
 
@@ -105,12 +105,12 @@ def make_layout(
     """
     terms = division.terms
     landmarks = landmarks_of(terms[0])
-    sketches = [
-        sketch_of(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
+    windows = [
+        windows_of_term(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
         for term in terms
     ]
     divided = [
-        by_scales(term, one.width, spacing) for term, one in zip(terms, sketches, strict=True)
+        by_scales(term, one.width, spacing) for term, one in zip(terms, windows, strict=True)
     ]
     times = 1.0  # by which the lattice of all is coarser than that of small steps
     if all(divided):
@@ -118,11 +118,11 @@ def make_layout(
         spacing = min(found.fine for found in divided if found)
         times = min(found.coarse for found in divided if found) / spacing
         terms = tuple(found.term for found in divided if found)
-        sketches = [
-            sketch_of(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
+        windows = [
+            windows_of_term(term, replace(place, tilt=term.tilt), tolerance, len(terms) == 1)
             for term in terms
         ]
-    widest = max(max(one.width, *(high - low for low, high, _ in one.ranges)) for one in sketches)
+    widest = max(max(one.width, *(high - low for low, high, _ in one.ranges)) for one in windows)
     steepest = max(abs(term.tilt) for term in terms)
     limit = min(max(limit, int(widest * steepest)), MOST_POINTS)
     spacing = max(spacing, widest / (times * (limit - SPARE)))
@@ -135,10 +135,10 @@ def make_layout(
     small = {whole_of(own) for term in terms for own, _ in _small_parts(term)}
     kinds = tuple(sorted(division.parts, key=lambda part: part[0] in small))
     while True:
-        anchors, h = _spacing(kinds, times * spacing, max(one.width for one in sketches), landmarks)
+        anchors, h = _spacing(kinds, times * spacing, max(one.width for one in windows), landmarks)
         plans = [
             _plan(term, one, replace(place, tilt=one.tilt), anchors, h, spacing)
-            for term, one in zip(terms, sketches, strict=True)
+            for term, one in zip(terms, windows, strict=True)
         ]
         needed = _bytes(plans)
         if needed <= MOST_BYTES:
@@ -151,7 +151,7 @@ def make_layout(
         coarsest = 1.0 / (1.0 + abs(term.tilt))
         plans_of_rest = []
         for one in single_parts(term):
-            found = sketch(one.parts, one.survey, at, term.tilt, -40.0)
+            found = windows_at(one.parts, one.survey, at, term.tilt, -40.0)
             low, high, _ = found.ranges[0]
             plans_of_rest.append(
                 _plan(one, found, at, anchors, max(h, min((high - low) / POINTS_OF_REST, coarsest)))
@@ -175,7 +175,7 @@ def _bytes(plans: list[Plan]) -> int:
 
 def _plan(
     term: Term,
-    chosen: Sketch,
+    chosen: Windows,
     place: Place,
     anchors: dict[StepLaw, float],
     h: float,
@@ -234,7 +234,7 @@ def _plan_of_sum(
     if place.outer:
         value = term.log_weight + term.survey.cumulants(tilt)[0] - tilt * place.reach[0]
         log_lost = min(value, place.log_least) - max(term.log_weight, 0.0) + BEYOND_SUM
-    chosen = sketch_of_sum(law.parts, law.found, tilt, OUTSIDE_SUM, log_lost)
+    chosen = windows_of_sum(law.parts, law.found, tilt, OUTSIDE_SUM, log_lost)
     finer = max(finer, chosen.width / (MOST_POINTS - SPARE))
     finer = h / 2.0 ** max(math.ceil(math.log2(h / finer) - 1e-9), 0)
     alone = Term(0.0, law.parts, law.found, tilt)

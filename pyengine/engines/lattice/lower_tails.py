@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pyengine.engines.lattice.compose import Bound, PlaceComposition
 from pyengine.engines.lattice.fft_convolution import Sum
-from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSlice, Slice, interpolate
+from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LowerTails"]
@@ -24,7 +24,7 @@ LOG_LEAST = -700.0
 SUBNORMAL = 1e-320
 
 
-class LowerTails(OnSlice):
+class LowerTails(OnSumRange):
     """Lower tails {S <= c} of both laws, and the profile H(A‖B), of an ``outer`` composition.
 
     Attributes, relative to e^base (masses of B to e^base_b): ``profile`` upper bounds of H at the
@@ -34,7 +34,7 @@ class LowerTails(OnSlice):
     """
 
     def __init__(self, composed: PlaceComposition) -> None:
-        part = self._slice = Slice(composed)
+        part = self._slice = SumRange(composed)
         self.lost = composed.lost
         main = composed.terms[0]
         self._shift = main.moved

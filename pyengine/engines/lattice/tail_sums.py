@@ -14,7 +14,7 @@ from pyengine.engines.lattice.discretise import doubles
 from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["NEAR", "Bracket", "OnSlice", "Slice", "interpolate"]
+__all__ = ["NEAR", "Bracket", "OnSumRange", "SumRange", "interpolate"]
 
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ class Bracket(NamedTuple):
         return cls(lower, upper, beyond, c, none, none)
 
 
-class Slice:
+class SumRange:
     """The indices within reach, and sums over tails of the whole window at them."""
 
     def __init__(self, composed: PlaceComposition) -> None:
@@ -166,10 +166,10 @@ class Slice:
         return math.exp(log_q) * sums[::-1][: self.index.size]
 
 
-class OnSlice:
+class OnSumRange:
     """What is computed on a slice, which is kept as ``_slice``."""
 
-    _slice: Slice
+    _slice: SumRange
 
     @property
     def spacing(self) -> float:

@@ -16,7 +16,7 @@ from pyengine.engines.lattice.grid import Place
 from pyengine.engines.lattice.partition import Term
 from pyengine.laws.base import StepLaw
 
-__all__ = ["Sketch", "sketch", "sketch_of", "sketch_of_sum"]
+__all__ = ["Windows", "windows_at", "windows_of_sum", "windows_of_term"]
 
 FloatArray = npt.NDArray[np.float64]
 Range = tuple[float, float, npt.NDArray[np.bool_]]  # ends, and the atoms of the survey inside
@@ -86,7 +86,7 @@ def _folded(loss: FloatArray, log_a: FloatArray, inside: npt.NDArray[np.bool_]) 
     return kept
 
 
-class Sketch(NamedTuple):
+class Windows(NamedTuple):
     """Ranges of the steps, and ends and outer tilts of the window, for a tilt."""
 
     tilt: float
@@ -99,9 +99,9 @@ class Sketch(NamedTuple):
         return self.window[1] - self.window[0]
 
 
-def sketch(
+def windows_at(
     parts: tuple[Part, ...], found: CoarseCumulants, place: Place, tilt: float, log_small: float
-) -> Sketch:
+) -> Windows:
     """Ranges of the steps and window of the sum with a given tilt."""
     log_each = log_small - math.log(sum(found.steps))
     total = found.cumulants(tilt)[0]
@@ -130,12 +130,12 @@ def sketch(
         ]
         window = _window(_cut(found, ranges), tilt, log_small)
     s_low, s_high, tilt_low, tilt_high = window
-    return Sketch(tilt, ranges, (min(s_low, place.reach[0]), s_high, tilt_low, tilt_high))
+    return Windows(tilt, ranges, (min(s_low, place.reach[0]), s_high, tilt_low, tilt_high))
 
 
-def sketch_of_sum(
+def windows_of_sum(
     parts: tuple[Part, ...], found: CoarseCumulants, tilt: float, log_small: float, log_lost: float
-) -> Sketch:
+) -> Windows:
     """Ranges and window of a sum that is to be one step of others.
 
     What is outside counts at the ends of the window, and A's mass below as lost: tilts of at most 0
@@ -169,7 +169,7 @@ def sketch_of_sum(
             parts, found.loss, found.log_mass, found.step_cumulants(tilt), strict=True
         )
     ]
-    return Sketch(tilt, ranges, (low, high, tilt_low, tilt_high))
+    return Windows(tilt, ranges, (low, high, tilt_low, tilt_high))
 
 
 def _cut(found: CoarseCumulants, ranges: list[Range]) -> CoarseCumulants:
@@ -206,7 +206,7 @@ def _lowered(
     return low, float(loss[np.flatnonzero(kept)[-1]]), kept
 
 
-def sketch_of(term: Term, place: Place, tolerance: float, alone: bool) -> Sketch:
+def windows_of_term(term: Term, place: Place, tolerance: float, alone: bool) -> Windows:
     """Ranges and window that take a small part of the tolerance.
 
     The saddle point needs the fewest digits, but where single large steps matter its tilted law is
@@ -220,7 +220,7 @@ def sketch_of(term: Term, place: Place, tolerance: float, alone: bool) -> Sketch
         share *= -math.expm1(-min(1.0 / (1.0 + abs(place.tilt)), 0.3 * math.sqrt(variance)))
     share = max(share, 1e-300)
     log_small = math.log(max(SMALL * tolerance * share / (1.0 + abs(place.tilt)), 1e-300)) - 3.0
-    best = sketch(term.parts, found, place, place.tilt, min(log_small - term.excess, -3.0))
+    best = windows_at(term.parts, found, place, place.tilt, min(log_small - term.excess, -3.0))
     if not (place.outer and alone) or place.tilt == 0.0:
         return best
     allowed = math.log(0.05 * tolerance * share / NOISE)
@@ -231,7 +231,7 @@ def sketch_of(term: Term, place: Place, tolerance: float, alone: bool) -> Sketch
         excess = found.cumulants(tilt)[0] - tilt * low - tail
         if excess > allowed:
             break
-        other = sketch(term.parts, found, place, tilt, log_small - excess)
+        other = windows_at(term.parts, found, place, tilt, log_small - excess)
         if other.width < best.width:
             best = other
     return best
