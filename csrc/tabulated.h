@@ -6,7 +6,7 @@
 
 #include "vmath.h"
 
-enum { PE_DEGREE_NODES = 16, PE_BLOCK = 16 };
+enum { PE_DEGREE_NODES = 16, PE_BLOCK = 16, PE_GROUP = 8 };
 
 #define PE_NOWHERE (-1e6) /* log density outside of the pieces */
 
@@ -53,17 +53,17 @@ PE_INLINE size_t pe_piece_of(const pe_log_density *f, double x, size_t i) {
     return i;
 }
 
-PE_INLINE void pe_log_density_lanes(const pe_log_density *f, const double *x, size_t *hint, double *out) {
-    size_t one = pe_piece_of(f, x[0], *hint), two = pe_piece_of(f, x[PE_BLOCK - 1], one);
+PE_INLINE void pe_log_density_group(const pe_log_density *f, const double *x, size_t *hint, double *out) {
+    size_t one = pe_piece_of(f, x[0], *hint), two = pe_piece_of(f, x[PE_GROUP - 1], one);
     double lowest = f->edge[0], highest = f->edge[f->n];
     *hint = two;
     size_t first = one < two ? one : two, last = one < two ? two : one;
-    double value[PE_BLOCK] = {0.0}; /* a place of its own, so that nothing else can change with it */
+    double value[PE_GROUP] = {0.0}; /* a place of its own, so that nothing else can change with it */
     for (size_t i = first; i <= last; i++) {
         double a = f->edge[i], b = f->edge[i + 1], middle = 0.5 * (a + b), scale = 2.0 / (b - a);
-        double from = i == first ? -INFINITY : a, c[PE_DEGREE_NODES];
-        memcpy(c, f->coef + i * PE_DEGREE_NODES, sizeof c);
-        for (int l = 0; l < PE_BLOCK; l++) {
+        double from = i == first ? -INFINITY : a;
+        const double *c = f->coef + i * PE_DEGREE_NODES;
+        for (int l = 0; l < PE_GROUP; l++) {
             double u = (x[l] - middle) * scale;
             u = u < -1.0 ? -1.0 : u;
             u = u > 1.0 ? 1.0 : u;
@@ -71,11 +71,15 @@ PE_INLINE void pe_log_density_lanes(const pe_log_density *f, const double *x, si
             value[l] = x[l] >= from ? v : before;
         }
     }
-    for (int l = 0; l < PE_BLOCK; l++) {
+    for (int l = 0; l < PE_GROUP; l++) {
         double v = value[l];
         v = x[l] < lowest ? PE_NOWHERE : v;
         out[l] = x[l] > highest ? PE_NOWHERE : v;
     }
+}
+
+PE_INLINE void pe_log_density_lanes(const pe_log_density *f, const double *x, size_t *hint, double *out) {
+    for (int l = 0; l < PE_BLOCK; l += PE_GROUP) pe_log_density_group(f, x + l, hint, out + l);
 }
 
 #endif
