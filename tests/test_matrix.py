@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine.engines import shifted_samples
 
 RNG = np.random.default_rng(20240501)
 
@@ -177,6 +178,68 @@ def test_banded_release_splits_into_orthogonal_parts() -> None:
         assert np.allclose(gram[np.ix_(turns, turns)], np.eye(len(turns)))
 
 
+def two_bins(gram: Any, epsilon: float, adjacency: str) -> float:
+    """δ(ε) of N(0, I) and the mean of N(m₁, I) and N(m₂, I), by sums over the plane of both."""
+    root = np.linalg.cholesky(gram + 1e-14 * np.eye(2))
+    x = np.linspace(-11.0, 11.0, 1201)
+    phi = np.exp(-0.5 * x * x) * (x[1] - x[0]) / math.sqrt(2.0 * math.pi)
+    one = np.exp(root[0, 0] * x - 0.5 * gram[0, 0])[:, None]
+    two = np.exp(root[1, 0] * x[:, None] + root[1, 1] * x[None, :] - 0.5 * gram[1, 1])
+    ratio = 0.5 * (one + two)
+    gain = ratio - math.exp(epsilon) if adjacency == "remove" else 1.0 - math.exp(epsilon) * ratio
+    return float(phi @ np.maximum(gain, 0.0) @ phi)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_bins_dominate_whatever_the_contributions_are(adjacency: str) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        matrix = np.tril(rng.normal(size=(6, 6))) / 4.0
+        matrix += np.eye(6)
+        with pytest.warns(pe.ApproximationWarning, match="upper bound of what random bins leak"):
+            run = pe.matrix_mechanism(1.5, matrix, "balls_in_bins", bins=2)
+        bound = pe.delta(run, 0.4, adjacency=adjacency)
+        for dimension in (1, 1, 3):
+            steps = rng.normal(size=(6, dimension))
+            steps /= np.linalg.norm(steps, axis=1)[:, None]
+            moves = [(matrix[:, i::2] @ steps[i::2]).ravel() / 1.5 for i in (0, 1)]
+            gram = np.array([[a @ b for b in moves] for a in moves])
+            assert two_bins(gram, 0.4, adjacency) <= bound + 1e-5
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_equal_bins_attain_the_bound(adjacency: str) -> None:
+    matrix = np.array([[1.0, 0.5], [0.5, 1.0]])
+    run = pe.matrix_mechanism(1.0, matrix, "balls_in_bins", bins=2)
+    truth = two_bins(matrix.T @ matrix, 0.3, adjacency)
+    assert pe.delta(run, 0.3, adjacency=adjacency) == pytest.approx(truth, rel=2e-4)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_samples_of_unequal_bins(adjacency: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shifted_samples, "WORK", 1e6)
+    matrix = np.array([[1.0, 0.8, 0.0], [0.7, 1.0, 0.0], [0.3, 0.4, 0.6]])
+    moves = np.stack([matrix[:, 0] + matrix[:, 2], matrix[:, 1]], axis=1) / 2.0
+    truth = two_bins(moves.T @ moves, 0.3, adjacency)
+    found = pe.approximations.balls_in_bins_delta(2.0, matrix, 2, [0.3], adjacency=adjacency)
+    assert found.lower[0] <= truth <= found.upper[0]
+    assert found.value[0] == pytest.approx(truth, rel=0.05)
+    with pytest.warns(pe.ApproximationWarning):
+        run = pe.matrix_mechanism(2.0, matrix, "balls_in_bins", bins=2)
+    assert truth < pe.delta(run, 0.3, adjacency=adjacency)
+
+
+def test_bins_of_an_identity_are_random_allocation() -> None:
+    run = pe.matrix_mechanism(2.0, np.eye(12), "balls_in_bins", bins=3)
+    # the same bin in all four epochs moves the sums of its steps by one each
+    assert run == pe.GaussianMechanism(1.0).randomly_allocated(3).composed(1)
+    prefix = np.tril(np.ones((4, 4)))
+    run = pe.matrix_mechanism(3.0, prefix, "balls_in_bins", bins=1)
+    assert run.composed(1) == pe.matrix_mechanism(
+        3.0, prefix, "fixed_order", times=4, separation=1
+    ).composed(1)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -186,6 +249,18 @@ def test_banded_release_splits_into_orthogonal_parts() -> None:
         ),
         (lambda: pe.matrix_mechanism(0.0, [[1.0]]), "noise_multiplier must be positive"),
         (lambda: pe.matrix_mechanism(1.0, [1.0]), "C must be a matrix"),
+        (lambda: pe.matrix_mechanism(1.0, np.eye(3), bins=2), "bins must go with"),
+        (lambda: pe.matrix_mechanism(1.0, np.eye(3), "balls_in_bins"), "takes bins"),
+        (lambda: pe.matrix_mechanism(1.0, np.eye(3), "balls_in_bins", bins=4), "at most the num"),
+        (lambda: pe.matrix_mechanism(1.0, np.eye(3), "balls_in_bins", bins=0), "integer >= 1"),
+        (
+            lambda: pe.matrix_mechanism(1.0, np.eye(3), "balls_in_bins", bins=3, times=1),
+            "neither times nor separation",
+        ),
+        (
+            lambda: pe.matrix_mechanism(1.0, np.diag([1.0, 0.0]), "balls_in_bins", bins=2),
+            "no zero column",
+        ),
         (lambda: pe.matrix_mechanism(1.0, [[math.nan]]), "finite entries"),
         (lambda: pe.matrix_mechanism(1.0, [["x"]]), "matrix of real numbers"),
         (lambda: pe.matrix_mechanism(1.0, [[1e-200]]), "within 1e-100"),

@@ -24,7 +24,7 @@ from pyengine.engines.intervals import empirical_bernstein
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words, steps_of
 
-__all__ = ["ShiftedSampleQuestions"]
+__all__ = ["ShiftedSampleQuestions", "bins_profile"]
 
 NAME = "monte_carlo"
 SEED, CONFIDENCE = 0, 0.99
@@ -94,8 +94,69 @@ class _Places:
         return np.asarray(found)
 
 
-def _parts(mechanism: Mechanism) -> tuple[tuple[_Places, int], ...]:
-    found = []
+@dataclass(frozen=True, eq=False)
+class _Bins:
+    """b places mᵢ, the rows of a matrix, one of them drawn uniformly."""
+
+    shifts: FloatArray
+
+    @property
+    def steps(self) -> int:
+        """Normal numbers of a loss."""
+        return int(self.shifts.shape[1])
+
+    @property
+    def selected(self) -> int:
+        """One place."""
+        return 1
+
+    @property
+    def square(self) -> float:
+        """The largest |mᵢ|²."""
+        return float(np.square(self.shifts).sum(axis=1).max()) * (1.0 + 1e-12)
+
+    @property
+    def square_of_mean(self) -> float:
+        """|m|²."""
+        return float(np.square(self.shifts.mean(axis=0)).sum()) * (1.0 + 1e-12)
+
+    def drawn(self, rng: np.random.Generator, size: int, h: float, of_p: bool) -> FloatArray:
+        """As of `_Places`."""
+        x = rng.standard_normal((size, self.steps))
+        if of_p:
+            x += (1.0 + h) * self.shifts[rng.integers(0, len(self.shifts), size)]
+            loss = self._log_ratio(x, 1.0)
+            return np.array([loss, loss - self._log_ratio(x, 1.0 + h)])
+        mean = self.shifts.mean(axis=0)
+        x -= h * mean
+        weight = h * (x @ mean) + 0.5 * h * h * float(mean @ mean)
+        return np.array([self._log_ratio(x, 1.0), weight])
+
+    def _log_ratio(self, x: FloatArray, scale: float) -> FloatArray:
+        squares = np.square(self.shifts).sum(axis=1)
+        exponents = scale * (x @ self.shifts.T) - 0.5 * scale * scale * squares
+        top = exponents.max(axis=1)
+        return np.asarray(top + np.log(np.exp(exponents - top[:, None]).mean(axis=1)))
+
+
+_Parts = tuple[tuple[_Places | _Bins, int], ...]
+
+
+def bins_profile(
+    shifts: FloatArray, epsilon: FloatArray, adjacency: str
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lower ends, values and upper ends of δ(ε), each interval of 99 %, of places in given rows."""
+    parts = ((_Bins(shifts), 1),)
+    sides = {"remove": [True], "add": [False], "add_remove": [True, False]}[adjacency]
+    targets = [_OneTarget(parts, of_p) for of_p in sides]
+    failure = (1.0 - CONFIDENCE) / len(targets)
+    rows = [[target.profile(float(x), failure) for target in targets] for x in epsilon]
+    found = _answer([tuple(map(max, zip(*row, strict=True))) for row in rows])
+    return found.lower, found.value, found.upper
+
+
+def _parts(mechanism: Mechanism) -> _Parts:
+    found: list[tuple[_Places | _Bins, int]] = []
     for step, number in steps_of(mechanism):
         if step.places is not None:
             noise, steps, selected = step.places
@@ -120,9 +181,7 @@ def _parts(mechanism: Mechanism) -> tuple[tuple[_Places, int], ...]:
 class _Sample:
     """Log ratios l of the target to the other law, in decreasing order, with logs of weights."""
 
-    def __init__(
-        self, parts: tuple[tuple[_Places, int], ...], of_p: bool, h: float, size: int, seed: int
-    ) -> None:
+    def __init__(self, parts: _Parts, of_p: bool, h: float, size: int, seed: int) -> None:
         rng = np.random.default_rng([seed, int(of_p), int(1000 * h), size])
         total = np.zeros((2, size))
         self.bound = 0.0
@@ -177,16 +236,14 @@ class _Sample:
 
 
 @kept(32, grows=True)
-def _sampled(
-    parts: tuple[tuple[_Places, int], ...], of_p: bool, h: float, size: int, seed: int
-) -> _Sample:
+def _sampled(parts: _Parts, of_p: bool, h: float, size: int, seed: int) -> _Sample:
     return _Sample(parts, of_p, h, size, seed)
 
 
 class _OneTarget:
     """Questions on the hockey-stick divergence of one law from the other."""
 
-    def __init__(self, parts: tuple[tuple[_Places, int], ...], of_p: bool) -> None:
+    def __init__(self, parts: _Parts, of_p: bool) -> None:
         self._parts, self._of_p = parts, of_p
         normals = sum(places.steps * (places.selected + 8) * n for places, n in parts)
         self.size = int(min(max(WORK / max(normals, 1), FEWEST), MOST))

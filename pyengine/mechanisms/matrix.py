@@ -13,13 +13,14 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms.additive import GaussianMechanism
-from pyengine.mechanisms.core import Composition
+from pyengine.mechanisms.core import Composition, Step, compose
 from pyengine.mechanisms.dp_sgd import dp_sgd
-from pyengine.mechanisms.participation import square_of_sensitivity
+from pyengine.mechanisms.participation import bin_products, square_of_sensitivity
 
 __all__ = ["banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_matrix"]
 
 LARGEST_TREE = 8192  # leaves
+BINS = "balls_in_bins"
 
 
 def banded_matrix_factorization(
@@ -85,8 +86,9 @@ def matrix_mechanism(
     *,
     times: int | None = None,
     separation: int | None = None,
-) -> GaussianMechanism:
-    """One release of C x + z, where x has the sums of all steps and batches are not drawn.
+    bins: int | None = None,
+) -> GaussianMechanism | Composition:
+    """One release of C x + z, where x has the sums of all steps, in an order or in random bins.
 
     Parameters
     ----------
@@ -98,13 +100,20 @@ def matrix_mechanism(
         releasable in turn: the r-th one only looks at steps up to its own (a lower triangular C, or
         the nodes of a tree).
     participation, times, separation
-        At which steps a record takes part, as in `matrix_sensitivity`.
+        At which steps a record takes part, as in `matrix_sensitivity`; or ``balls_in_bins``: each
+        record is put into one of b bins, drawn uniformly and kept for all epochs, and takes part in
+        the steps i, i + b, i + 2b, ... of bin i.
+    bins : int
+        b, in [1, steps], for ``balls_in_bins`` only.
 
     Returns
     -------
-    GaussianMechanism
+    GaussianMechanism or Composition
         Of noise ``noise_multiplier / sensitivity``: exactly, where that is a fraction, else rounded
-        down.  Under ``substitute`` both records take part at the same steps.
+        down.  Under ``substitute`` both records take part at the same steps.  For
+        ``balls_in_bins`` one epoch of random allocation to b steps beside a Gaussian step, which
+        dominate; they are attained where the sums of the absolute columns of the bins have equal
+        norms and equal products.
 
     Raises
     ------
@@ -114,22 +123,36 @@ def matrix_mechanism(
     Warns
     -----
     ApproximationWarning
-        If only an upper bound of the sensitivity is known: values, and both of their bounds, are
-        then those of an upper bound.
+        If only an upper bound of the sensitivity, or of what bins leak, is known: values, and both
+        of their bounds, are then those of an upper bound.
 
     References
     ----------
     S. Denisov, H. B. McMahan, K. Rush, A. Smith, A. Thakurta, Improved Differential Privacy for SGD
     via Optimal Private Linear Operators on Adaptive Streams (2022), arXiv:2202.08312, Theorem 2.1;
-    and those of `matrix_sensitivity`.
+    C. A. Choquette-Choo, A. Ganesh, S. Haque, T. Steinke, A. Thakurta, Near Exact Privacy
+    Amplification for Matrix Mechanisms (2024), arXiv:2410.06266, for balls in bins; and those of
+    `matrix_sensitivity`.
 
     Examples
     --------
     >>> import pyengine as pe
     >>> pe.matrix_mechanism(6.0, pe.tree_aggregation_matrix(256)) == pe.GaussianMechanism(2.0)
     True
+    >>> run = pe.matrix_mechanism(2.0, [[1, 0], [0, 1]], "balls_in_bins", bins=2)
+    >>> run == pe.dp_sgd_allocated(2.0, steps_per_epoch=2, epochs=1)
+    True
     """
     noise = _checks.positive("noise_multiplier", noise_multiplier)
+    if participation == BINS:
+        if times is not None or separation is not None or bins is None:
+            raise ValueError(
+                f"participation {BINS!r} takes bins and neither times nor separation, got "
+                f"{bins!r}, {times!r} and {separation!r}"
+            )
+        return _in_bins(noise, C, bins)
+    if bins is not None:
+        raise ValueError(f"bins must go with participation {BINS!r}, got {bins!r}")
     square, exact = square_of_sensitivity(C, participation, times, separation)
     if not exact:
         warnings.warn(
@@ -139,6 +162,25 @@ def matrix_mechanism(
             stacklevel=2,
         )
     return GaussianMechanism(_quotient(noise, square))
+
+
+def _in_bins(noise: _checks.Number, C: Any, bins: int) -> Composition:
+    """What dominates a record in a random bin: the products' largest for all, and the rest."""
+    square, product, exact = bin_products(C, bins)
+    if not exact:
+        warnings.warn(
+            "only an upper bound of what random bins leak is known for C: what is answered for "
+            "this mechanism is an upper bound of what is released",
+            ApproximationWarning,
+            stacklevel=3,
+        )
+    parts: list[Step] = []
+    if product:
+        parts.append(GaussianMechanism(_quotient(noise, product)))
+    if square > product:
+        rest = GaussianMechanism(_quotient(noise, square - product))
+        parts.append(rest.randomly_allocated(bins))
+    return compose(*parts)
 
 
 def _quotient(noise: _checks.Number, square: Fraction) -> _checks.Number:

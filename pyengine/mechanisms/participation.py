@@ -18,7 +18,14 @@ import numpy.typing as npt
 
 from pyengine import _checks
 
-__all__ = ["PARTICIPATIONS", "Sensitivity", "matrix_sensitivity", "square_of_sensitivity"]
+__all__ = [
+    "PARTICIPATIONS",
+    "Sensitivity",
+    "bin_moves",
+    "bin_products",
+    "matrix_sensitivity",
+    "square_of_sensitivity",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -127,6 +134,55 @@ def square_of_sensitivity(
     starts = 1 if first_is_largest else steps
     patterns = [np.arange(i, min(steps, i + number * gap), gap) for i in range(starts)]
     return _largest(matrix, patterns)
+
+
+def bin_moves(C: Any, bins: int) -> tuple[FloatArray, FloatArray]:
+    """Return C, checked, and the sums of its absolute columns in each of the bins, as columns."""
+    matrix = _matrix(C)
+    number = _checks.count("bins", bins, least=1)
+    if number > matrix.shape[1]:
+        raise ValueError(f"bins must be at most the number of steps, {matrix.shape[1]}, got {bins}")
+    size = np.abs(matrix)
+    moves = [size[:, i::number].sum(axis=1) for i in range(number)]
+    return matrix, np.stack(moves, axis=1)
+
+
+# Map: balls in bins, by Kahane's inequality | test_matrix | theory/allocation
+def bin_products(C: Any, bins: int) -> tuple[Fraction, Fraction, bool]:
+    """Largest |mᵢ|² and largest ⟨mᵢ, mⱼ⟩, i ≠ j, of the movements by a record in bin i or j.
+
+    Parameters
+    ----------
+    C : array_like of shape (rows, steps)
+        As in `matrix_sensitivity`.
+    bins : int
+        Number b of bins; a record in bin i takes part in the steps i, i + b, i + 2b, ...
+
+    Returns
+    -------
+    square, product : Fraction
+        Of mᵢ, the sum of the absolute columns of bin i: at least the true ones, and at most some
+        rows × 2⁻⁵⁰ above, relatively.  The product is 0 for one bin.
+    exact : bool
+        Whether all squares are the same, all products are, and no entries of C differ in sign.
+    """
+    matrix, moves = bin_moves(C, bins)
+    number = moves.shape[1]
+    products = moves.T @ moves
+    squares, others = np.diag(products), products[~np.eye(number, dtype=np.bool_)]
+    # sums of terms >= 0: the relative errors of the entries, of the products and of their sum
+    slack = Fraction((2.0 * matrix.shape[1] + matrix.shape[0] + 4.0) * UNIT)
+    whole = 2.0**20 * moves
+    if (whole == np.rint(whole)).all() and float(products.max()) < 2.0**12:
+        slack = Fraction(0)  # all sums are multiples of 2^-40 below 2^12, which are doubles
+    one_sign = bool((matrix >= 0.0).all() or (matrix <= 0.0).all())
+    same = all(
+        float(np.ptp(x)) <= float(slack) * float(x.max()) for x in (squares, others) if x.size
+    )
+    square, product = (
+        Fraction(float(x.max())) if x.size else Fraction(0) for x in (squares, others)
+    )
+    return square * (1 + slack), product * (1 + slack), one_sign and same
 
 
 def _matrix(C: Any) -> FloatArray:
