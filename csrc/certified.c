@@ -10,7 +10,6 @@
 static const double PI = 3.14159265358979323846;
 static const double OMITTED = -38.0; /* log of the modulus from which on nothing is summed */
 static const double MAX_VALUES = 40000;
-static const double FARTHEST = 40.0;  /* of z: nothing lies beyond */
 static const double WORK = 20.0; /* nodes times values of one line, in units of the cost limit */
 
 static double short_number(double x) {
@@ -22,8 +21,8 @@ static double short_number(double x) {
 typedef struct {
     const pe_ladder *ladder;
     pe_shifted *kinds;
+    size_t n_kinds;
     double gaussian; /* variance of the plain Gaussian steps */
-    double *slope;   /* of each kind's loss in z where its tilted law sits: where a search starts */
 } composition;
 
 /* ---- what is left out ---------------------------------------------------------------------------- */
@@ -36,11 +35,11 @@ typedef struct {
 static envelope envelope_at(const composition *q, double t, double before) {
     envelope e = {-0.5 * q->gaussian * t * t, INFINITY};
     double most = 0.0, part = INFINITY, part_log = 0.0;
-    for (size_t i = 0; i < q->ladder->n_groups; i++) {
+    for (size_t i = 0; i < q->n_kinds; i++) {
         double bound, integral;
         /* few steps need their factor to the last digits, many need its power */
         const double n = q->kinds[i].steps, digits = fmax(log(1e6 * n), 8.0 - OMITTED / n);
-        pe_shifted_envelope(&q->kinds[i], t, q->slope[i], digits, &bound, &integral);
+        pe_shifted_envelope(&q->kinds[i], t, digits, &bound, &integral);
         const double log_bound = log(bound);
         e.modulus += q->kinds[i].steps * log_bound;
         if (q->kinds[i].steps > most) {
@@ -80,14 +79,13 @@ typedef struct {
 } values;
 
 /* Adds n (log R - i t mean) and what is known of its error. */
-static void add_kind(const pe_shifted *s, int reversed, double t, double a, double b, double error, values *v,
-                     size_t k) {
+static void add_kind(const pe_shifted *s, double t, double a, double b, double error, values *v, size_t k) {
     const double x = 1.0 + a, square = x * x + b * b, n = s->steps;
     const double modulus = sqrt(square), defect = 2.0 * a + (a * a + b * b);
     const double log_r = square < 0.25 ? 0.5 * log(square) : 0.5 * log1p(defect);
     const double arg = atan2(b, x), mean = t * s->mean_re;
     v->re[k] += n * log_r;
-    v->im[k] += (reversed ? -n : n) * (arg - mean);
+    v->im[k] += (s->is_conjugate ? -n : n) * (arg - mean);
     const double top = log(modulus + error);
     v->top[k] += n * (top + 4.0 * U * (1.0 + fabs(top)));
     if (!(error < 0.25 * modulus)) {
@@ -113,13 +111,12 @@ static int run_values(const composition *q, size_t nt, double ht, values *v) {
         v->error[k] = 4.0 * U * fabs(v->re[k]);
         v->top[k] += 4.0 * U * fabs(v->re[k]);
     }
-    for (size_t i = 0; i < q->ladder->n_groups; i++)
+    for (size_t i = 0; i < q->n_kinds; i++)
         for (size_t first = 0; first < padded; first += PE_SHIFTED_RUN) {
             double re[PE_SHIFTED_RUN], im[PE_SHIFTED_RUN], error[PE_SHIFTED_RUN];
             pe_shifted_values(&q->kinds[i], first, ht, re, im, error);
             for (size_t k = 0; k < PE_SHIFTED_RUN; k++)
-                add_kind(&q->kinds[i], q->ladder->reversed, (double)(first + k) * ht, re[k], im[k], error[k],
-                         v, first + k);
+                add_kind(&q->kinds[i], (double)(first + k) * ht, re[k], im[k], error[k], v, first + k);
         }
     return PE_OK;
 }
@@ -144,66 +141,64 @@ static void sum_errors(const values *v, pe_certified *c) {
 
 /* ---- the line ---------------------------------------------------------------------------------------- */
 
-/* Where a law that is kept whole is cut all the same. */
-static double farthest(const pe_group *g) {
-    return isinf(g->taper_z) ? FARTHEST + g->mu : g->taper_z;
-}
-
-/* Upper bound of K(theta); kinds may be NULL for the farthest cuts. */
+/* Upper bound of K(theta) of the laws of a line, or of those at theta itself where there is no line. */
 static double cumulant_above(const pe_ladder *ladder, const pe_shifted *kinds, double theta) {
     if (theta == 0.0 || theta == 1.0) return 0.0;
-    const double v = ladder->gaussian_variance;
+    const double v = (double)ladder->exact_variance;
     double sum = 0.5 * v * theta * (theta - 1.0), size = fabs(sum);
-    for (size_t i = 0; i < ladder->n_groups; i++) {
+    for (size_t i = 0, k = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives, k++) {
         const pe_group *g = &ladder->groups[i];
-        const double power = g->reversed ? 1.0 - theta : theta;
-        const double cut = kinds ? kinds[i].cut : farthest(g);
-        const double one = pe_shifted_log_above(g->noise, g->p, g->n, power, cut);
+        pe_shifted parts;
+        double one = INFINITY;
+        if (kinds) {
+            one = pe_shifted_log_above(&kinds[k], theta);
+        } else {
+            if (!pe_shifted_parts(&parts, g, theta)) one = pe_shifted_log_above(&parts, theta);
+            pe_shifted_free(&parts);
+        }
         sum += g->n * one;
         size += g->n * fabs(one);
     }
     return sum + 1e-12 * size;
 }
 
+static void add_removed(const pe_shifted *s, double removed[2]) {
+    double of_a, of_b;
+    pe_shifted_removed(s, &of_a, &of_b);
+    removed[0] += s->steps * of_a * OUT;
+    removed[1] += s->steps * of_b * OUT;
+}
+
 static int kinds_of(composition *q, pe_certified *c) {
     const double lambda = c->line.lambda, v = q->gaussian;
-    pe_wide log_m = 0.5L * (pe_wide)v * lambda * ((pe_wide)lambda - 1.0L);
-    double error = 4.0 * LDBL_EPSILON * fabs((double)log_m), mean = v * (lambda - 0.5);
+    pe_wide log_m = 0.5L * q->ladder->exact_variance * lambda * ((pe_wide)lambda - 1.0L);
+    double error = 8.0 * LDBL_EPSILON * fabs((double)log_m), mean = v * (lambda - 0.5);
     double parts = fabs(mean);
-    for (size_t i = 0; i < q->ladder->n_groups; i++) {
-        const pe_group *g = &q->ladder->groups[i];
-        pe_shifted *s = &q->kinds[i];
-        const int status =
-            pe_shifted_new(s, g->noise, g->p, g->n, g->reversed ? 1.0 - lambda : lambda, farthest(g));
+    const pe_ladder *ladder = q->ladder;
+    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives) {
+        const pe_group *g = &ladder->groups[i];
+        pe_shifted *s = &q->kinds[q->n_kinds++];
+        const int status = pe_shifted_new(s, g, lambda);
         if (status) return status < 0 ? PE_NO_MEMORY : PE_TOO_COSTLY;
         log_m += (pe_wide)g->n * s->log_m;
         error += g->n * s->log_m_error + 4.0 * LDBL_EPSILON * fabs((double)log_m);
-        mean += (g->reversed ? -g->n : g->n) * s->mean_re;
+        mean += (s->is_conjugate ? -g->n : g->n) * s->mean_re;
         parts += g->n * fabs(s->mean_re);
-        double slope = 0.0, weight = 0.0;
-        for (size_t j = 0; j < s->m; j++) {
-            weight += s->size[j];
-            slope += s->size[j] * -expm1(log1p(-s->law.p) - s->loss[j]);
-        }
-        q->slope[i] = s->law.mu * fmax(slope / weight, 1e-12);
-        double plain, mixture;
-        pe_shifted_removed(s, &plain, &mixture);
-        c->removed[0] += g->n * (g->reversed ? mixture : plain) * OUT;
-        c->removed[1] += g->n * (g->reversed ? plain : mixture) * OUT;
+        add_removed(s, c->removed);
     }
     c->log_m = log_m;
     c->log_m_error = error * OUT;
     c->line.k0 = (double)log_m;
     c->line.c_ref = mean;
-    c->mean_error = (4.0 + (double)q->ladder->n_groups) * U * parts;
-    c->line.sd = sqrt(pe_ladder_cumulants(q->ladder, lambda).k2);
+    c->mean_error = (4.0 + (double)q->n_kinds) * U * parts;
+    c->line.sd = sqrt(pe_ladder_cumulants(ladder, lambda).k2);
     return PE_OK;
 }
 
 static int build(const composition *q, double spread, pe_certified *c) {
     pe_line *ln = &c->line;
     double nodes = 0.0;
-    for (size_t i = 0; i < q->ladder->n_groups; i++) nodes += (double)q->kinds[i].m;
+    for (size_t i = 0; i < q->n_kinds; i++) nodes += (double)q->kinds[i].m;
     /* the period serves three standard deviations */
     const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
     ln->ht = short_number(2.0 * PI / (pe_line_period(q->ladder, ln) + farther));
@@ -231,14 +226,12 @@ static int build(const composition *q, double spread, pe_certified *c) {
 
 int pe_certified_build(const pe_ladder *ladder, double spread, pe_certified *c) {
     const size_t n = ladder->n_groups;
-    composition q = {.ladder = ladder, .gaussian = ladder->gaussian_variance};
+    composition q = {.ladder = ladder, .gaussian = (double)ladder->exact_variance};
     q.kinds = calloc(n + 1, sizeof *q.kinds);
-    q.slope = calloc(n + 1, sizeof *q.slope);
-    int status = q.kinds && q.slope ? kinds_of(&q, c) : PE_NO_MEMORY;
+    int status = q.kinds ? kinds_of(&q, c) : PE_NO_MEMORY;
     if (!status) status = build(&q, spread, c);
-    for (size_t i = 0; q.kinds && i < n; i++) pe_shifted_free(&q.kinds[i]);
+    for (size_t i = 0; i < q.n_kinds; i++) pe_shifted_free(&q.kinds[i]);
     free(q.kinds);
-    free(q.slope);
     return status;
 }
 
@@ -336,13 +329,11 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
 void pe_certified_chernoff(const pe_ladder *ladder, double lambda, double c, pe_row *row) {
     const double l = lambda, k = cumulant_above(ladder, NULL, l);
     double removed[2] = {0.0, 0.0};
-    for (size_t i = 0; i < ladder->n_groups; i++) {
-        const pe_group *g = &ladder->groups[i];
-        const pe_shifted s = {.law = {.mu = g->mu, .p = g->p}, .cut = farthest(g)};
-        double plain, mixture;
-        pe_shifted_removed(&s, &plain, &mixture);
-        removed[0] += g->n * (g->reversed ? mixture : plain) * OUT;
-        removed[1] += g->n * (g->reversed ? plain : mixture) * OUT;
+    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives) {
+        pe_shifted parts;
+        if (pe_shifted_parts(&parts, &ladder->groups[i], l)) removed[0] = removed[1] = INFINITY;
+        else add_removed(&parts, removed);
+        pe_shifted_free(&parts);
     }
     row->density_log = NAN;
     for (int f = 0; f < PE_FUNCTIONALS; f++) {

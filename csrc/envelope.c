@@ -17,18 +17,20 @@ typedef struct {
 static const envelope NONE = {INFINITY, INFINITY};
 
 /* Half the height of the strip about Im z = y, with the widest spacing of a sum that misses e^-digits. */
-static double strip(const pe_shifted *s, double y, double digits, double *half, double *size) {
-    const double most = fmin(fmin(0.499 * PI / s->law.mu, 0.9 * (PI / s->law.mu - y)), 3.0);
+static double strip(const pe_part *s, double y, double digits, double *half, double *size) {
+    const pe_tilted *law = &s->law;
+    const double unit = s->log_m, highest = PI / law->farthest;
+    const double most = fmin(fmin(0.499 * highest, 0.9 * (highest - y)), 3.0);
     double best = 0.0;
     for (double a = most; a > 0.02 * most; a *= 0.5) {
-        const double grown = exp(0.5 * (a * a + y * y)), wide = s->law.mu * (a + y);
-        const double side = log(2.0 * a * grown) + pe_tilted_log(&s->law, s->law.q, s->x_high) -
-                            (double)s->log_m + pe_tilted_log_growth(&s->law, s->law.q, wide, s->x_high);
+        const double grown = exp(0.5 * (a * a + y * y));
+        if (!pe_tilted_lift(law, a + y)) continue;
+        const double side =
+            log(2.0 * a * grown) + pe_tilted_log(law, s->x_high) - unit + pe_tilted_growth(law, s->x_high);
         if (side > -digits) continue;
-        const double one = s->law.q >= 0.0
-                               ? grown
-                               : grown * pe_tilted_below(&s->law, s->law.q, 0, wide, s->x_low,
-                                                         s->x_high + 1.5 * WIDEST, (double)s->log_m);
+        const double one = pe_tilted_grows(law)
+                               ? grown * pe_tilted_sum(law, -INFINITY, s->x_high + 1.5 * WIDEST, unit, 0.0)
+                               : grown;
         const double h = 2.0 * PI * a / (log(1.0 + 2.0 * one) + digits);
         if (h > best) {
             best = h;
@@ -39,67 +41,92 @@ static double strip(const pe_shifted *s, double y, double digits, double *half, 
     return fmin(best, WIDEST);
 }
 
-/* Sums of phi |W|^q e^{-t arg W} on the line Im z = y, and of its integral over larger t; beyond the edge of
- * the window the path goes back to the real line. */
-static envelope envelope_at(const pe_shifted *s, double t, double y, double digits) {
+/* One side of the mixture on the line: log of its modulus, and its argument */
+static double side_on_line(const pe_normals *s, double x, const double *co, const double *si, double *angle) {
+    double re = 0.0, im = 0.0, top = 0.0;
+    for (size_t j = 0; j < s->n; j++) top = fmax(top, s->shift[j] * (x - 0.5 * s->shift[j]));
+    if (top > 600.0) {
+        for (size_t j = 0; j < s->n; j++) {
+            const double e = s->weight[j] * exp(s->shift[j] * (x - 0.5 * s->shift[j]) - top);
+            re += e * co[j];
+            im += e * si[j];
+        }
+        *angle = fabs(atan2(im, re));
+        return top + 0.5 * log(re * re + im * im);
+    }
+    double above = 0.0;
+    for (size_t j = 0; j < s->n; j++) {
+        const double e = exp(s->shift[j] * (x - 0.5 * s->shift[j]));
+        re += s->weight[j] * e * co[j];
+        im += s->weight[j] * e * si[j];
+        above += s->weight[j] * (e * co[j] - 1.0);
+    }
+    *angle = fabs(atan2(im, re));
+    const double square = above * (2.0 + above) + im * im;
+    return 0.5 * (square > -0.5 ? log1p(square) : log(re * re + im * im));
+}
+
+enum { TERMS = 256 }; /* of one side, at most */
+
+typedef struct {
+    double co[2][TERMS], si[2][TERMS];
+} turns;
+
+static int set_turns(const pe_tilted *t, double y, turns *at) {
+    const pe_normals *sides[] = {&t->a, &t->b};
+    for (int k = 0; k < 2; k++) {
+        if (sides[k]->n > TERMS) return 0;
+        for (size_t j = 0; j < sides[k]->n; j++) {
+            at->co[k][j] = cos(sides[k]->shift[j] * y);
+            at->si[k][j] = sin(sides[k]->shift[j] * y);
+        }
+    }
+    return 1;
+}
+
+/* Sums of |F| e^{-t arg} on the line Im z = y, over M, and a bound of its integral over larger t; beyond the edge
+ * of the window the path goes back to the real line. */
+static envelope envelope_at(const pe_part *s, double t, double y, double digits) {
     const pe_tilted *law = &s->law;
-    const double q = law->q, power = q + 1.0, mu = law->mu, log_m = (double)s->log_m;
-    const double theta = mu * y, co = cos(theta), si = sin(theta);
+    const double q = law->q, unit = s->log_m, theta = law->farthest * y;
     double a = 0.0, size = INFINITY;
     const double h = strip(s, y, digits, &a, &size);
     if (!(h > 0.0)) return NONE;
-    const double x_low = fmin(s->x_low, -mu) - 2.0, last = ceil(s->x_high / h), edge = (last + 0.5) * h;
-    if (!((edge - x_low) / h < MAX_NODES) || edge > s->x_end ||
-        !(isinf(s->x_end) || pe_tilted_is_valley(law, edge, s->x_end)))
-        return NONE;
-    double sum = 0.0, over = 0.0;
+    const double x_low = s->x_low - 2.0, last = ceil(s->x_high / h), edge = (last + 0.5) * h;
+    turns turn;
+    if (!((edge - x_low) / h < MAX_NODES) || edge > s->cut || !set_turns(law, y, &turn)) return NONE;
+    double sum = 0.0;
     for (double j = ceil(x_low / h); j <= last; j++) {
-        const double x = j * h, e = mu * (x - 0.5 * mu);
-        if (e > 700.0) return NONE;
-        const double grown = exp(e), rest = (1.0 - law->p) + law->p * grown * co;
-        const double up = law->p * grown * si, above = law->p * (grown * co - 1.0);
-        const double square = above * (2.0 + above) + up * up;
-        const double log_w = 0.5 * (square > -0.5 ? log1p(square) : log(rest * rest + up * up));
-        const double angle = atan2(up, rest);
-        const double base = 0.5 * (y * y - x * x) + q * log_w - log_m - t * angle;
-        sum += exp(base);
-        over += exp(base + log_w - e);
+        const double x = j * h;
+        double of_a, of_b;
+        const double log_a = side_on_line(&law->a, x, turn.co[0], turn.si[0], &of_a);
+        const double log_b = side_on_line(&law->b, x, turn.co[1], turn.si[1], &of_b);
+        sum += exp(0.5 * (y * y - x * x) + (1.0 - q) * log_a + q * log_b - unit - t * (of_a + of_b));
     }
     const double scale = 0.3989422804014327 * h * (1.0 + 1e-10);
-    const double waves = expm1(2.0 * PI * a / h), wide = mu * (a + y), grown = exp(0.5 * (a * a + y * y));
-    const double lifted = exp(0.5 * y * y), shift = mu * (edge - 0.5 * mu);
-    /* edges of the sum, and of the path that goes down there */
-    const double bell = pe_tilted_log(law, q, edge) - log_m;
-    const double side = 2.0 * a * grown * exp(bell + pe_tilted_log_growth(law, q, wide, edge));
-    const double down = y * lifted * exp(bell + pe_tilted_log_growth(law, q, theta, edge));
-    const double side_over =
-        2.0 * a * grown *
-        exp(pe_tilted_log(law, power, edge) - shift - log_m + pe_tilted_log_growth(law, power, wide, edge));
-    const double loss_slope = pe_tilted_loss_slope(law, edge);
-    /* both parts beyond the edge fall as 1/t */
-    const double falls =
-        down / (y * loss_slope * (theta > 1e-9 ? si / theta : 1.0)) + 6.0 * s->edge / loss_slope;
-    /* nodes below the window: a sum is at most the integral and one term */
-    const double below =
-        lifted * (1.0 + h * (fabs(x_low) + fabs(q) * mu)) *
-        exp(pe_tilted_beyond(law, q, x_low, 0) - log_m + pe_tilted_log_growth_below(law, q, theta, x_low));
+    const double waves = expm1(2.0 * PI * a / h), grown = exp(0.5 * (a * a + y * y)),
+                 lifted = exp(0.5 * y * y);
+    const double at_edge = pe_tilted_log(law, edge) - unit;
+    /* the edge of the sum, */
+    pe_tilted_lift(law, a + y);
+    const double side = 2.0 * a * grown * exp(at_edge + pe_tilted_growth(law, edge));
+    pe_tilted_lift(law, y);
+    /* the path that goes down there and the rest of the real line, which fall as 1/t, */
+    const double down = lifted * exp(at_edge + pe_tilted_growth(law, edge)) /
+                        (pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? sin(theta) / theta : 1.0));
+    const double falls = (down + pe_tilted_variation(law, edge, s->cut, unit)) * OUT;
+    /* and what lies below the nodes */
+    const double below = lifted * pe_tilted_sum(law, -INFINITY, x_low, unit, h / PE_CELL);
     envelope found;
     found.modulus = (sum * scale + 2.0 * size / waves + side + below + falls / t) * OUT;
-    const double size_over = grown * pe_tilted_below(law, power, 1, wide, x_low, edge, log_m);
-    const double rate = -x_low - mu + fmin(power, 0.0) * pe_tilted_loss_slope(law, x_low);
-    const double below_over = rate > 0.0
-                                  ? lifted * (1.0 / rate + h) *
-                                        exp(pe_tilted_log(law, power, x_low) - mu * (x_low - 0.5 * mu) -
-                                            log_m + pe_tilted_log_growth_below(law, power, theta, x_low))
-                                  : INFINITY;
-    found.integral =
-        ((over * scale + 2.0 * size_over / waves + side_over + below_over) / (law->p * si) + falls) * OUT;
+    found.integral = (lifted * pe_tilted_over_angle(law, y, edge, t, unit) + falls) * OUT;
     return found;
 }
 
-void pe_shifted_envelope(const pe_shifted *s, double t, double slope, double digits, double *bound,
-                         double *integral) {
-    const double most = fmin(12.0, 0.85 * PI / s->law.mu), first = fmin(t * slope, most);
+/* The height whose bound is least, from one about where the tilted law sits */
+static envelope best_envelope(const pe_part *s, double t, double digits) {
+    const double most = fmin(12.0, 0.85 * PI / s->law.farthest);
+    const double first = fmin(t * fmax(pe_tilted_mean_slope(&s->law, &s->window), 1e-12), most);
     envelope best = envelope_at(s, t, first, digits);
     for (int up = 0; up < 2; up++) {
         double y = first;
@@ -111,59 +138,88 @@ void pe_shifted_envelope(const pe_shifted *s, double t, double slope, double dig
             if ((!better && i) || y == most) break;
         }
     }
-    *bound = best.modulus;
-    *integral = best.integral;
+    return best;
+}
+
+void pe_shifted_envelope(const pe_shifted *s, double t, double digits, double *bound, double *integral) {
+    *bound = *integral = 0.0;
+    for (size_t i = 0; i < s->n_parts; i++) {
+        const pe_part *part = &s->part[i];
+        const double share = (double)part->terms.share * exp(part->log_m - (double)s->log_m) * OUT;
+        const envelope one = best_envelope(part, t, digits);
+        *bound += share * one.modulus;
+        *integral += share * one.integral;
+    }
 }
 
 /* log of what the edge of the window adds to a sum over the strip of half height a, in units of e^unit */
 static double edge_log(const pe_tilted *t, double a, double edge, double unit) {
-    return log(2.0 * a) + 0.5 * a * a + pe_tilted_log(t, t->q, edge) +
-           pe_tilted_log_growth(t, t->q, t->mu * a, edge) - unit;
+    return log(2.0 * a) + 0.5 * a * a + pe_tilted_log(t, edge) + pe_tilted_growth(t, edge) - unit;
 }
 
-double pe_shifted_log_above(double noise, double p, double steps, double q, double cut) {
-    const pe_tilted t = {.mu = 1.0 / noise, .p = p, .q = q};
-    const double digits = log(1e6 * steps);
+/* Upper bound of log M of one part at another power */
+static double part_above(const pe_part *s, double q, double digits) {
+    pe_tilted t;
     pe_window w;
-    if (!pe_tilted_window(&t, digits, cut, cut, &w)) return INFINITY;
-    double h = 0.0, miss = INFINITY, half = 0.0;
-    for (double a = fmin(0.98 * PI / t.mu, 6.0); a > 0.01; a *= 0.7) {
-        const double grown = exp(0.5 * a * a);
-        if (isinf(w.end) && edge_log(&t, a, w.high, w.log_total) > -digits) continue;
-        const double size = 2.0 * (q >= 0.0 ? 1.1 * grown
-                                            : grown * pe_tilted_below(&t, q, 0, t.mu * a, w.low,
-                                                                      w.high + 1.5 * WIDEST, w.log_total));
-        const double next = fmin(2.0 * PI * a / (log(1.0 + size) + digits), WIDEST);
-        if (next > h) {
-            h = next;
-            half = a;
-            miss = size / expm1(2.0 * PI * a / h);
+    const int failed = pe_tilted_new(&t, s->law.a, s->law.b, q, s->cut);
+    double h = 0.0, miss = INFINITY, half = 0.0, found = INFINITY;
+    /* the whole law up to the cut: where there is no window the sum goes on to the last node before it */
+    if (!failed && pe_tilted_whole(&t, digits, &w)) {
+        for (double a = fmin(0.98 * PI / t.farthest, 6.0); a > 0.01; a *= 0.7) {
+            if (!pe_tilted_lift(&t, a)) continue;
+            if (w.is_whole && edge_log(&t, a, w.high, w.log_total) > -digits) continue;
+            const double grown = exp(0.5 * a * a);
+            const double size =
+                2.0 * (pe_tilted_grows(&t)
+                           ? grown * pe_tilted_sum(&t, -INFINITY, w.high + 1.5 * WIDEST, w.log_total, 0.0)
+                           : 1.1 * grown);
+            const double next = fmin(2.0 * PI * a / (log(1.0 + size) + digits), WIDEST);
+            if (next > h) {
+                h = next;
+                half = a;
+                miss = size / expm1(2.0 * PI * a / h);
+            }
         }
     }
-    if (!(h > 0.0) || !((w.high - w.low) / h < MAX_NODES)) return INFINITY;
-    double last = ceil(w.high / h), edge = (last + 0.5) * h;
-    while (edge > cut && isfinite(w.end)) {
-        last -= 1.0;
-        edge -= h;
+    if (h > 0.0 && (w.high - w.low) / h < MAX_NODES) {
+        double last = ceil(w.high / h);
+        while ((last + 0.5) * h > w.end) last -= 1.0;
+        const double edge = (last + 0.5) * h;
+        double sum = 0.0;
+        for (double j = ceil(w.low / h); j <= last; j++) sum += exp(pe_tilted_log(&t, j * h) - w.log_total);
+        sum *= h;
+        pe_tilted_lift(&t, half);
+        double beyond = exp(edge_log(&t, half, edge, w.log_total));
+        beyond += pe_tilted_sum(&t, -INFINITY, w.low, w.log_total, h / PE_CELL);
+        beyond += pe_tilted_rest(&t, edge, w.end, w.log_total);
+        const double reach =
+            (fabs(q) + fabs(1.0 - q)) * t.farthest * fmax(fabs(w.low), edge) + fabs(w.log_total);
+        if (sum < 1.1) found = w.log_total + log(sum + miss + beyond) + 1e-14 * (10.0 + reach);
     }
-    double sum = 0.0;
-    for (double j = ceil(w.low / h); j <= last; j++) sum += exp(pe_tilted_log(&t, q, j * h) - w.log_total);
-    sum *= h;
-    if (!(sum < 1.1)) return INFINITY;
-    double beyond = exp(edge_log(&t, half, edge, w.log_total));
-    beyond +=
-        exp(pe_tilted_beyond(&t, q, w.low, 0) - w.log_total) * (1.0 + h * (fabs(w.low) + fabs(q) * t.mu));
-    if (isinf(w.end)) beyond += exp(pe_tilted_beyond(&t, q, edge, 1) - w.log_total);
-    else if (edge < cut) beyond += exp(pe_tilted_integral(&t, q, 0, 0.0, edge, cut) - w.log_total);
-    const double reach = fabs(q) * t.mu * fmax(fabs(w.low), edge) + fabs(w.log_total);
-    return w.log_total + log(sum + miss + beyond) + 1e-14 * (10.0 + reach);
+    if (!failed) pe_tilted_free(&t);
+    return found;
 }
 
-void pe_shifted_removed(const pe_shifted *s, double *plain, double *mixture) {
-    const double x = s->cut, root = 0.70710678118654752440;
-    /* where erfc underflows, the smallest number does */
-    const double first = fmax(0.5 * erfc(x * root) * OUT, 5e-324);
-    const double second = fmax(0.5 * erfc((x - s->law.mu) * root) * OUT, 5e-324);
-    *plain = first;
-    *mixture = (1.0 - s->law.p) * first + s->law.p * second;
+double pe_shifted_log_above(const pe_shifted *s, double lambda) {
+    const double q = s->is_conjugate ? 1.0 - lambda : lambda, digits = log(1e6 * s->steps);
+    if (s->n_parts == 1) return part_above(&s->part[0], q, digits);
+    double top = -INFINITY, log_part[PE_ALTERNATIVES], sum = 0.0;
+    for (size_t i = 0; i < s->n_parts; i++) {
+        log_part[i] = log((double)s->part[i].terms.share) + part_above(&s->part[i], q, digits);
+        top = fmax(top, log_part[i]);
+    }
+    if (!isfinite(top)) return INFINITY;
+    for (size_t i = 0; i < s->n_parts; i++) sum += exp(log_part[i] - top);
+    return top + log(sum) + 1e-14 * (10.0 + fabs(top));
+}
+
+void pe_shifted_removed(const pe_shifted *s, double *of_a, double *of_b) {
+    double sums[2] = {0.0, 0.0};
+    for (size_t i = 0; i < s->n_parts; i++) {
+        const pe_part *part = &s->part[i];
+        sums[0] += (double)part->terms.share * pe_normals_above(&part->law.a, part->cut) * OUT;
+        sums[1] += (double)part->terms.share * pe_normals_above(&part->law.b, part->cut) * OUT;
+    }
+    *of_a = fmax(sums[s->is_conjugate], 5e-324);
+    *of_b = fmax(sums[!s->is_conjugate], 5e-324);
 }

@@ -1,346 +1,21 @@
 #include "ladder.h"
 
-#include "certified.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pair.h"
 #include "vecmath.h"
 
 /* Which contour serves which question: rungs at fixed steps of the signed root of the loss's
  * saddle-point exponent, so that a result depends on the pair and the argument alone, never on what
  * was asked before. */
 
-static const double REACH = 40.0;      /* a normal tail is below 1e-348 there */
-static const double COARSE_H = 0.4;    /* node spacing of the coarse grids, at most */
 static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed root */
 
-/* Level 0 keeps the whole law.  The others serve values down to a log-probability and remove the
- * z that carry less than e^-41 of it: where one large step is likelier than many small ones, the
- * exponential tilt would otherwise meet a mode far out that has no probability. */
-static const double LEVELS[] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0};
-enum { N_LEVELS = sizeof LEVELS / sizeof *LEVELS };
-static const double CUT = 41.0;
 static const double GOOD = 6e-12;       /* relative error that needs no second attempt, */
 static const double GOOD_TINY = 6e-10;  /* the same where the value is below e^-69 */
-static const double NEAR_LEVEL = 3.0;   /* logs that an approximation of a value may be off */
-static const double ENOUGH = 1e2;       /* times these, of a proven row */
 static const double NEAR_CENTRE = -7.0; /* log of a tail whose complement loses few digits */
-static const double FIRST_COST = 0.05;  /* share of the cost limit spent on the whole law */
-
-/* A kind of step that is one of several pairs of mixtures. */
-typedef struct {
-    double steps;
-    size_t alternatives;
-    double log_share[PE_ALTERNATIVES];
-    pe_mixtures law[PE_ALTERNATIVES];
-    double *block; /* shifts and weights */
-} mixed_step;
-
-/* A kind of step that is known by a table. */
-typedef struct {
-    double steps;
-    pe_table table;
-    double *block; /* losses and weights */
-} listed_step;
-
-struct pe_pair {
-    size_t n;
-    double *noise, *p, *steps;
-    size_t n_mixed, n_listed;
-    mixed_step *mixed;
-    listed_step *listed;
-    int reversed;
-    double cost_limit;
-    pe_ladder *levels[N_LEVELS];
-};
-
-int pe_pair_new(size_t n, const double *noise, const double *p, const double *steps, int reversed,
-                double cost_limit, pe_pair **out) {
-    pe_pair *pair = calloc(1, sizeof *pair);
-    *out = pair;
-    if (!pair) return PE_NO_MEMORY;
-    pair->noise = malloc((3 * n + 1) * sizeof(double));
-    if (!pair->noise) return PE_NO_MEMORY;
-    pair->n = n;
-    pair->p = pair->noise + n;
-    pair->steps = pair->p + n;
-    memcpy(pair->noise, noise, n * sizeof(double));
-    memcpy(pair->p, p, n * sizeof(double));
-    memcpy(pair->steps, steps, n * sizeof(double));
-    pair->reversed = reversed;
-    pair->cost_limit = cost_limit;
-    return PE_OK;
-}
-
-int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const double *log_share,
-                         const size_t *sizes, const double *shift, const double *weight) {
-    if (!alternatives || alternatives > PE_ALTERNATIVES) return PE_TOO_COSTLY;
-    size_t total = 0;
-    for (size_t i = 0; i < 2 * alternatives; i++) total += sizes[i];
-    mixed_step *grown = realloc(pair->mixed, (pair->n_mixed + 1) * sizeof *grown);
-    if (!grown) return PE_NO_MEMORY;
-    pair->mixed = grown;
-    mixed_step *step = &grown[pair->n_mixed];
-    step->steps = steps;
-    step->alternatives = alternatives;
-    step->block = malloc((2 * total + 1) * sizeof(double));
-    if (!step->block) return PE_NO_MEMORY;
-    pair->n_mixed++;
-    memcpy(step->block, shift, total * sizeof(double));
-    memcpy(step->block + total, weight, total * sizeof(double));
-    const double *at = step->block;
-    for (size_t i = 0; i < alternatives; i++) {
-        step->log_share[i] = log_share[i];
-        pe_normals *sides[] = {&step->law[i].a, &step->law[i].b};
-        for (int side = 0; side < 2; side++) {
-            sides[side]->n = sizes[2 * i + (size_t)side];
-            sides[side]->shift = at;
-            sides[side]->weight = at + total;
-            at += sides[side]->n;
-        }
-    }
-    return PE_OK;
-}
-
-int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss, const double *log_weight,
-                      double t_max) {
-    if (!m) return PE_TOO_COSTLY;
-    listed_step *grown = realloc(pair->listed, (pair->n_listed + 1) * sizeof *grown);
-    if (!grown) return PE_NO_MEMORY;
-    pair->listed = grown;
-    double *block = malloc(2 * m * sizeof(double));
-    if (!block) return PE_NO_MEMORY;
-    memcpy(block, loss, m * sizeof(double));
-    memcpy(block + m, log_weight, m * sizeof(double));
-    grown[pair->n_listed++] = (listed_step){steps, {m, block, block + m, t_max}, block};
-    return PE_OK;
-}
-
-/* Steps without proofs: of mixtures and of tables. */
-static size_t unproven(const pe_pair *pair) {
-    return pair->n_mixed + pair->n_listed;
-}
-
-enum {
-    PROVEN_RUNGS = 4 * (2 * PE_RUNGS + 1),
-    PROVEN_LINES = PE_REACHES * (PROVEN_RUNGS + 2 * PE_NEAR),
-};
-
-static pe_certified *proven_line(const pe_proven *proven, int i) {
-    return i < PE_REACHES * PROVEN_RUNGS ? (&proven->rung[0][0][0])[i]
-                                         : (&proven->near[0][0][0])[i - PE_REACHES * PROVEN_RUNGS];
-}
-
-static void proven_free(pe_proven *proven) {
-    for (int i = 0; proven && i < PROVEN_LINES; i++) pe_certified_free(proven_line(proven, i));
-    free(proven);
-}
-
-static size_t proven_bytes(const pe_proven *proven) {
-    size_t total = proven ? sizeof *proven : 0;
-    for (int i = 0; proven && i < PROVEN_LINES; i++) {
-        const pe_certified *line = proven_line(proven, i);
-        if (line) total += pe_certified_bytes(line);
-    }
-    return total;
-}
-
-static void ladder_free(pe_ladder *ladder) {
-    if (!ladder) return;
-    for (size_t i = 0; i < ladder->n_groups; i++) pe_nodes_free(&ladder->groups[i].grid);
-    free(ladder->groups);
-    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++) free(ladder->edges[i]);
-    for (int s = 0; s < 4; s++)
-        for (int i = 0; i <= 2 * PE_RUNGS; i++) {
-            pe_line_free(ladder->lines[s][i]);
-        }
-    proven_free(ladder->proven);
-    free(ladder);
-}
-
-void pe_pair_free(pe_pair *pair) {
-    if (!pair) return;
-    for (int i = 0; i < N_LEVELS; i++) ladder_free(pair->levels[i]);
-    for (size_t i = 0; i < pair->n_mixed; i++) free(pair->mixed[i].block);
-    for (size_t i = 0; i < pair->n_listed; i++) free(pair->listed[i].block);
-    free(pair->mixed);
-    free(pair->listed);
-    free(pair->noise);
-    free(pair);
-}
-
-static size_t ladder_bytes(const pe_ladder *ladder) {
-    size_t total = sizeof *ladder;
-    for (size_t i = 0; i < ladder->n_groups; i++)
-        total += sizeof *ladder->groups + 5 * ladder->groups[i].grid.m * sizeof(double);
-    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++)
-        if (ladder->edges[i]) total += sizeof **ladder->edges;
-    for (int s = 0; s < 4; s++)
-        for (int i = 0; i <= 2 * PE_RUNGS; i++) {
-            const pe_line *ln = ladder->lines[s][i];
-            if (ln) total += sizeof *ln + (ln->weights ? 8 * ln->nt * sizeof(double) : 0);
-        }
-    total += proven_bytes(ladder->proven);
-    return total;
-}
-
-size_t pe_pair_bytes(const pe_pair *pair) {
-    size_t total = sizeof *pair + 3 * pair->n * sizeof(double) + pair->n_mixed * sizeof(mixed_step);
-    for (size_t i = 0; i < pair->n_listed; i++)
-        total += sizeof(listed_step) + 2 * pair->listed[i].table.m * sizeof(double);
-    for (int i = 0; i < N_LEVELS; i++)
-        if (pair->levels[i]) total += ladder_bytes(pair->levels[i]);
-    return total;
-}
-
-/* The x with Phi(-x) <= exp(log_mass), from Phi(-x) <= exp(-x^2/2)/2. */
-static double normal_reach(double log_mass) {
-    return sqrt(fmax(0.0, -2.0 * (log_mass + 0.69)));
-}
-
-/* What a ladder removes of the ends of a group's z. */
-typedef struct {
-    int whole;       /* nothing */
-    double log_mass; /* log of the probability that each end may lose */
-} removal;
-
-/* Narrow enough that the tilt e^{lambda l} does not outgrow the taper before its end; what is removed
- * grows with its width. */
-static double taper_of(pe_group *g, double range, double *wider) {
-    g->taper_s = fmin(0.5, 0.05 / range);
-    *wider = sqrt(1.0 + 0.5 * g->taper_s * g->taper_s);
-    return g->taper_s;
-}
-
-static void set_window(pe_span *w, const removal *removed, double s, double range, double low, double high) {
-    w->h = COARSE_H * fmin(fmax(1.0 / range, 0.25), 1.0);
-    if (!removed->whole) w->h = fmin(w->h, 0.5 * s);
-    w->m = (size_t)((high - low) / w->h) + 1;
-    w->z0 = high - w->h * (double)(w->m - 1);
-}
-
-static void sampled_group(pe_group *g, const removal *removed, pe_span *w) {
-    double mu = g->mu, wider, s = taper_of(g, mu, &wider), each = removed->log_mass;
-    double end = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
-    g->taper_z = removed->whole ? INFINITY : end;
-    g->taper_low = -INFINITY;
-    set_window(w, removed, s, mu, -REACH, removed->whole ? REACH + mu : end + 8.0 * s);
-}
-
-static void mixed_group(pe_group *g, const removal *removed, pe_span *w) {
-    const pe_normals *sides[] = {&g->law->a, &g->law->b};
-    double low = INFINITY, high = -INFINITY, first = INFINITY, last = -INFINITY, wider;
-    for (int i = 0; i < 2; i++) {
-        first = fmin(first, sides[i]->shift[0]);
-        last = fmax(last, sides[i]->shift[sides[i]->n - 1]);
-    }
-    double s = taper_of(g, last - first, &wider);
-    for (int i = 0; i < 2; i++)
-        for (size_t j = 0; j < sides[i]->n; j++) {
-            double each = removed->log_mass - g->log_share - log(sides[i]->weight[j]);
-            double reach = wider * normal_reach(each);
-            low = fmin(low, sides[i]->shift[j] - reach);
-            high = fmax(high, sides[i]->shift[j] + reach);
-        }
-    g->taper_z = removed->whole ? INFINITY : high;
-    g->taper_low = removed->whole ? -INFINITY : low;
-    set_window(w, removed, s, last - first, removed->whole ? first - REACH : low - 8.0 * s,
-               removed->whole ? last + REACH : high + 8.0 * s);
-}
-
-/* The coarse grid of a leading group whose alternatives are set. */
-static int add_grid(pe_ladder *ladder, pe_group *g, const removal *removed) {
-    pe_span windows[PE_ALTERNATIVES];
-    for (size_t i = 0; i < g->alternatives; i++)
-        if (g[i].table) windows[i] = (pe_span){0.0, 1.0, g[i].table->m};
-        else if (g[i].law) mixed_group(&g[i], removed, &windows[i]);
-        else sampled_group(&g[i], removed, &windows[i]);
-    if (pe_nodes_new(&g->grid, g, windows)) return PE_NO_MEMORY;
-    for (size_t i = 0; i < g->alternatives; i++) g[i].part = pe_nodes_part(&g->grid, windows, i);
-    ladder->n_groups += g->alternatives;
-    return PE_OK;
-}
-
-static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
-    pe_ladder *ladder = calloc(1, sizeof *ladder);
-    *out = ladder;
-    if (!ladder) return PE_NO_MEMORY;
-    size_t most = pair->n + PE_ALTERNATIVES * pair->n_mixed + pair->n_listed;
-    ladder->groups = calloc(most + 1, sizeof *ladder->groups);
-    if (!ladder->groups) return PE_NO_MEMORY;
-    int whole = level == 0;
-    ladder->cost_limit = pair->cost_limit * (double)(pair->n + unproven(pair)) * (whole ? FIRST_COST : 1.0);
-    ladder->reversed = pair->reversed;
-    ladder->both_ends = unproven(pair) > 0;
-    double total = 1.0, log_mass = LEVELS[level] - CUT;
-    for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
-    for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
-    for (size_t i = 0; i < pair->n_listed; i++) total += pair->listed[i].steps;
-    removal removed = {whole, log_mass - log(total)};
-    ladder->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
-    if (ladder->both_ends) ladder->log_cut += log(2.0);
-    for (size_t i = 0; i < pair->n; i++) {
-        double mu = 1.0 / pair->noise[i];
-        if (pair->p[i] == 1.0) {
-            ladder->gaussian_variance += pair->steps[i] * mu * mu;
-            continue;
-        }
-        pe_group *g = &ladder->groups[ladder->n_groups];
-        g->noise = pair->noise[i];
-        g->mu = mu;
-        g->p = pair->p[i];
-        g->n = pair->steps[i];
-        g->reversed = pair->reversed;
-        g->alternatives = 1;
-        int status = add_grid(ladder, g, &removed);
-        if (status) return status;
-    }
-    for (size_t i = 0; i < pair->n_mixed; i++) {
-        const mixed_step *step = &pair->mixed[i];
-        pe_group *g = &ladder->groups[ladder->n_groups];
-        for (size_t j = 0; j < step->alternatives; j++) {
-            g[j].n = step->steps;
-            g[j].law = &step->law[j];
-            g[j].log_share = step->log_share[j];
-            g[j].alternatives = step->alternatives - j;
-        }
-        int status = add_grid(ladder, g, &removed);
-        if (status) return status;
-    }
-    for (size_t i = 0; i < pair->n_listed; i++) {
-        pe_group *g = &ladder->groups[ladder->n_groups];
-        g->n = pair->listed[i].steps;
-        g->table = &pair->listed[i].table;
-        g->alternatives = 1;
-        int status = add_grid(ladder, g, &removed);
-        if (status) return status;
-    }
-    return PE_OK;
-}
-
-static int get_ladder(pe_pair *pair, int level, pe_ladder **out) {
-    if (!pair->levels[level]) {
-        pe_ladder *fresh;
-        int status = ladder_new(pair, level, &fresh);
-        if (status) {
-            ladder_free(fresh);
-            return status;
-        }
-        pair->levels[level] = fresh;
-    }
-    *out = pair->levels[level];
-    return PE_OK;
-}
-
-pe_cumulants pe_ladder_cumulants(const pe_ladder *ladder, double lambda) {
-    double v = ladder->gaussian_variance;
-    pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
-    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives)
-        pe_nodes_cumulants(&ladder->groups[i].grid, ladder->groups[i].n, lambda, &k);
-    return k;
-}
 
 /* w(lambda) = sign(lambda) sqrt(2 (lambda K' - K)), increasing; A(S > K') is about Phi(-w). */
 static double signed_root(double lambda, const pe_cumulants *k) {
@@ -367,7 +42,7 @@ static double approximation(const pe_edge *e, int functional) {
 }
 
 /* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are rungs. */
-static const pe_edge *edge(pe_ladder *ladder, int i) {
+const pe_edge *pe_ladder_edge(pe_ladder *ladder, int i) {
     pe_edge **slot = &ladder->edges[i + 2 * PE_RUNGS + 1];
     if (*slot) return *slot;
     pe_edge *e = malloc(sizeof *e);
@@ -405,7 +80,7 @@ static int increasing(int functional) {
 
 /* The abscissa of a rung, moved at least 1/sd away from the poles 0 and 1, to the side on which
  * the functional is the small one; a profile is not to be had beyond 1. */
-static double clear_of_poles(double lambda, double sd, int functional, int *moved) {
+double pe_clear_of_poles(double lambda, double sd, int functional, int *moved) {
     double gap = 1.0 / sd;
     int to_right = functional == PE_A_ABOVE, inner = gap < 0.4; /* is there room between the poles? */
     *moved = 1;
@@ -420,10 +95,10 @@ static double clear_of_poles(double lambda, double sd, int functional, int *move
 }
 
 static int rung_line(pe_ladder *ladder, int rung, int functional, pe_line **out) {
-    const pe_edge *e = edge(ladder, 2 * rung);
+    const pe_edge *e = pe_ladder_edge(ladder, 2 * rung);
     if (!e) return PE_NO_MEMORY;
     int moved;
-    double lambda = clear_of_poles(e->lambda, e->sd, functional, &moved);
+    double lambda = pe_clear_of_poles(e->lambda, e->sd, functional, &moved);
     int variant = !moved ? 0 : functional == PE_PROFILE ? 1 : functional == PE_A_ABOVE ? 2 : 3;
     pe_line **slot = &ladder->lines[variant][rung + PE_RUNGS];
     if (!*slot) {
@@ -441,60 +116,11 @@ static int rung_line(pe_ladder *ladder, int rung, int functional, pe_line **out)
     return (*slot)->status;
 }
 
-/* How far from its mean a line serves thresholds. */
-static double spread_to(double distance, double sd, int *reach) {
-    double spread = 3.0 * sd;
-    for (*reach = 0; *reach < PE_REACHES - 1 && distance > spread; ++*reach) spread *= 8.0;
-    return spread;
-}
-
-static int kept_certified(const pe_ladder *ladder, double lambda, double spread, pe_certified **slot,
-                          pe_certified **out) {
-    if (!*slot) {
-        pe_certified *line = calloc(1, sizeof *line);
-        if (!line) return PE_NO_MEMORY;
-        line->line.lambda = lambda;
-        line->status = pe_certified_build(ladder, spread, line);
-        if (line->status == PE_NO_MEMORY) {
-            pe_certified_free(line);
-            return PE_NO_MEMORY;
-        }
-        *slot = line;
-    }
-    *out = *slot;
-    return (*slot)->status;
-}
-
-/* The line with proven errors at a rung's abscissa, whose aliases are small at c. */
-static int rung_certified(pe_ladder *ladder, int rung, int functional, double c, pe_certified **out) {
-    const pe_edge *e = edge(ladder, 2 * rung);
-    if (!e) return PE_NO_MEMORY;
-    int moved;
-    double lambda = clear_of_poles(e->lambda, e->sd, functional, &moved);
-    int variant = !moved ? 0 : functional == PE_PROFILE ? 1 : functional == PE_A_ABOVE ? 2 : 3;
-    int reach;
-    double spread = spread_to(fabs(c - e->k.k1), e->sd, &reach);
-    return kept_certified(ladder, lambda, spread, &ladder->proven->rung[reach][variant][rung + PE_RUNGS],
-                          out);
-}
-
-/* The line 4^-(i+1) standard deviations beside the pole 0, or 1, on the side where the functional is small:
- * it loses some digits to the pole, and sees little of a mode far out. */
-static int near_certified(pe_ladder *ladder, int i, int functional, double c, pe_certified **out) {
-    int to_right = functional == PE_A_ABOVE;
-    double gap = ldexp(1.0, -2 * i - 2) / sqrt(pe_ladder_cumulants(ladder, 0.0).k2);
-    double lambda = to_right ? 1.0 + gap : -gap;
-    pe_cumulants k = pe_ladder_cumulants(ladder, lambda);
-    int reach;
-    double spread = spread_to(fabs(c - k.k1), sqrt(k.k2), &reach);
-    return kept_certified(ladder, lambda, spread, &ladder->proven->near[reach][to_right][i], out);
-}
-
 /* The rung whose saddle point is nearest to c. */
-static int rung_of_c(pe_ladder *ladder, double c, int rung) {
+int pe_ladder_rung(pe_ladder *ladder, double c, int rung) {
     const pe_edge *e;
-    while (rung < PE_RUNGS && (e = edge(ladder, 2 * rung + 1)) && c > e->k.k1) rung++;
-    while (rung > -PE_RUNGS && (e = edge(ladder, 2 * rung - 1)) && c < e->k.k1) rung--;
+    while (rung < PE_RUNGS && (e = pe_ladder_edge(ladder, 2 * rung + 1)) && c > e->k.k1) rung++;
+    while (rung > -PE_RUNGS && (e = pe_ladder_edge(ladder, 2 * rung - 1)) && c < e->k.k1) rung--;
     return rung;
 }
 
@@ -502,11 +128,11 @@ static int rung_of_value(pe_ladder *ladder, int functional, double log_target) {
     double up = increasing(functional) ? 1.0 : -1.0;
     int rung = 0;
     const pe_edge *e;
-    while (rung < PE_RUNGS && (e = edge(ladder, 2 * rung + 1)) &&
+    while (rung < PE_RUNGS && (e = pe_ladder_edge(ladder, 2 * rung + 1)) &&
            up * (e->approximation[functional] - log_target) < 0.0 &&
            !(functional == PE_PROFILE && e->k.k1 > 0.0)) /* profiles are asked at c <= 0 */
         rung++;
-    while (rung > -PE_RUNGS && (e = edge(ladder, 2 * rung - 1)) &&
+    while (rung > -PE_RUNGS && (e = pe_ladder_edge(ladder, 2 * rung - 1)) &&
            up * (e->approximation[functional] - log_target) > 0.0)
         rung--;
     return rung;
@@ -514,7 +140,7 @@ static int rung_of_value(pe_ladder *ladder, int functional, double log_target) {
 
 /* Log values and slopes on PE_TABLE points around a rung. */
 static int fill_table(pe_ladder *ladder, int rung, pe_line *ln) {
-    const pe_edge *left = edge(ladder, 2 * rung - 1), *right = edge(ladder, 2 * rung + 1);
+    const pe_edge *left = pe_ladder_edge(ladder, 2 * rung - 1), *right = pe_ladder_edge(ladder, 2 * rung + 1);
     if (!left || !right) return PE_NO_MEMORY;
     double width = right->k.k1 - left->k.k1;
     ln->table_c = left->k.k1 - 0.4 * width;
@@ -602,20 +228,20 @@ static void roots_on_line(const pe_ladder *ladder, const pe_line *ln, int functi
         if (rough[u]) c[u] = newton(ladder, ln, functional, log_target[u], ln->c_ref);
 }
 
-static void put_row(const pe_row *row, double c, double *out) {
+void pe_put_row(const pe_row *row, double c, double *out) {
     out[0] = c;
     out[1] = row->density_log;
     memcpy(out + 2, row->log_value, sizeof row->log_value);
     memcpy(out + 2 + PE_FUNCTIONALS, row->error, sizeof row->error);
 }
 
-static void fail_row(double *out) {
+void pe_fail_row(double *out) {
     for (int q = 0; q < PE_ROW; q++) out[q] = NAN;
 }
 
 /* The error that matters to whoever asked for a functional, relative to what is good enough: its
  * own, and for a tail also that of the small one of the two tails under B.  Above 1: try again. */
-static double shortfall(const double *row, int functional) {
+double pe_row_shortfall(const double *row, int functional) {
     const double *value = row + 2, *error = value + PE_FUNCTIONALS;
     double own = error[functional], small = value[functional];
     if (functional != PE_PROFILE) {
@@ -633,7 +259,7 @@ static double shortfall(const double *row, int functional) {
 static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, size_t n, const double *x,
                       double *rows) {
     pe_ladder *ladder;
-    int status = get_ladder(pair, level, &ladder);
+    int status = pe_pair_ladder(pair, level, &ladder);
     int *rung = malloc((n + 1) * sizeof(int));
     if (status || !rung) {
         free(rung);
@@ -641,8 +267,8 @@ static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, si
     }
     enum { DONE = PE_RUNGS + 1 };
     for (size_t i = 0; i < n; i++) {
-        fail_row(rows + PE_ROW * i);
-        rung[i] = by_value ? rung_of_value(ladder, functional, x[i]) : rung_of_c(ladder, x[i], 0);
+        pe_fail_row(rows + PE_ROW * i);
+        rung[i] = by_value ? rung_of_value(ladder, functional, x[i]) : pe_ladder_rung(ladder, x[i], 0);
         if (isnan(x[i])) rung[i] = DONE;
     }
     for (int round = 0; round < 12 && !status; round++)
@@ -670,9 +296,9 @@ static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, si
                 for (size_t u = 0; u < m; u++) {
                     /* a root that was not reached is an error of the functional like any other */
                     if (by_value) out[u].error[functional] += fabs(out[u].log_value[functional] - target[u]);
-                    put_row(&out[u], c[u], rows + PE_ROW * index[u]);
-                    if (!by_value || shortfall(rows + PE_ROW * index[u], functional) <= 0.2) continue;
-                    int nearest = rung_of_c(ladder, c[u], r);
+                    pe_put_row(&out[u], c[u], rows + PE_ROW * index[u]);
+                    if (!by_value || pe_row_shortfall(rows + PE_ROW * index[u], functional) <= 0.2) continue;
+                    int nearest = pe_ladder_rung(ladder, c[u], r);
                     if (nearest != r && round < 11) rung[index[u]] = nearest;
                 }
             }
@@ -684,7 +310,7 @@ static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, si
 /* Only the upper end of z is cut, unless there are mixtures.  What is small there: the lower tail and the
  * profile of a reversed pair, the upper tail of the other. */
 static int guard(const pe_pair *pair, int functional) {
-    if (unproven(pair)) return functional;
+    if (pe_pair_others(pair)) return functional;
     if (functional == PE_PROFILE) return pair->reversed ? PE_PROFILE : -1;
     return pair->reversed ? PE_A_BELOW : PE_A_ABOVE;
 }
@@ -694,10 +320,10 @@ static int guard(const pe_pair *pair, int functional) {
  * 0 <= lambda <= 1. */
 static int beyond_ladder(pe_pair *pair, double c, double *row) {
     pe_ladder *ladder;
-    if (!(c <= 0.0) || get_ladder(pair, 0, &ladder)) return 0;
-    int rung = rung_of_c(ladder, c, 0);
+    if (!(c <= 0.0) || pe_pair_ladder(pair, 0, &ladder)) return 0;
+    int rung = pe_ladder_rung(ladder, c, 0);
     if (rung != -PE_RUNGS && rung != PE_RUNGS) return 0;
-    const pe_edge *e = edge(ladder, 2 * rung);
+    const pe_edge *e = pe_ladder_edge(ladder, 2 * rung);
     if (!e || e->lambda > 1.0 || !(e->k.k0 - e->lambda * c < -800.0)) return 0;
     row[0] = c;
     row[1] = -INFINITY;
@@ -715,7 +341,7 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
     int status = ask_ladder(pair, 0, functional, by_value, n, x, rows);
     int g = guard(pair, functional), worst = status;
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
-        double *row = rows + PE_ROW * i, other[PE_ROW], best = shortfall(row, functional);
+        double *row = rows + PE_ROW * i, other[PE_ROW], best = pe_row_shortfall(row, functional);
         if (best <= 1.0 || isnan(x[i])) continue;
         if (!by_value && beyond_ladder(pair, x[i], row)) continue;
         if (by_value && functional != PE_PROFILE && x[i] > NEAR_CENTRE) {
@@ -727,7 +353,7 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
             /* a missed root is an error of the tail that was asked for, not of its complement only:
              * where the complement comes out tiny, its own error says nothing about this one */
             other[2 + PE_FUNCTIONALS + functional] += fabs(other[2 + functional] - x[i]);
-            double next = shortfall(other, functional);
+            double next = pe_row_shortfall(other, functional);
             if (next < best) {
                 memcpy(row, other, sizeof other);
                 best = next;
@@ -736,16 +362,16 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
         }
         int level = 1;
         if (by_value && g == functional)
-            while (level < N_LEVELS - 1 && x[i] < LEVELS[level]) level++;
-        for (; level < N_LEVELS; level++) {
+            while (level < PE_N_LEVELS - 1 && x[i] < PE_LEVELS[level]) level++;
+        for (; level < PE_N_LEVELS; level++) {
             status = ask_ladder(pair, level, functional, by_value, 1, &x[i], other);
             if (status == PE_NO_MEMORY) break;
-            double next = shortfall(other, functional);
+            double next = pe_row_shortfall(other, functional);
             if (next < best) {
                 memcpy(row, other, sizeof other);
                 best = next;
             }
-            if (by_value || g < 0 || other[2 + g] >= LEVELS[level]) break;
+            if (by_value || g < 0 || other[2 + g] >= PE_LEVELS[level]) break;
         }
         if (!(row[0] == row[0])) worst = PE_TOO_COSTLY;
     }
@@ -753,10 +379,10 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
 }
 
 static int ask_all(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
-    for (int i = 0; i < N_LEVELS; i++)
+    for (int i = 0; i < PE_N_LEVELS; i++)
         if (pair->levels[i]) pair->levels[i]->no_memory = 0;
     int status = ask(pair, functional, by_value, n, x, rows);
-    for (int i = 0; i < N_LEVELS; i++)
+    for (int i = 0; i < PE_N_LEVELS; i++)
         if (pair->levels[i] && pair->levels[i]->no_memory) status = PE_NO_MEMORY;
     return status;
 }
@@ -767,72 +393,4 @@ int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double 
 
 int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows) {
     return ask_all(pair, functional, 1, n, log_target, rows);
-}
-
-/* The row of a proven line, where it is better than what is in `row`. */
-static int certify_on(int status, const pe_certified *line, int functional, double c, double *row) {
-    if (status) return status;
-    pe_row out;
-    double found[PE_ROW];
-    pe_certified_evaluate(line, 1, &c, &out);
-    put_row(&out, c, found);
-    if (isnan(row[0]) || shortfall(found, functional) < shortfall(row, functional))
-        memcpy(row, found, sizeof found);
-    return PE_OK;
-}
-
-/* The nearest contour first; then laws without large z, as the estimates take them; then contours nearer to
- * the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds, which say all where
- * a value is beyond the doubles. */
-static int certify_one(pe_pair *pair, int functional, double c, double *row) {
-    pe_ladder *ladder;
-    int status = get_ladder(pair, 0, &ladder);
-    const pe_edge *e = status ? NULL : edge(ladder, 2 * rung_of_c(ladder, c, 0));
-    if (!e) return PE_NO_MEMORY;
-    /* the first level that serves so small a value, and one more, as an approximation may mislead */
-    int first = 1;
-    while (first < N_LEVELS - 1 && LEVELS[first] > e->approximation[functional] - NEAR_LEVEL) first++;
-    const int levels[] = {0, first, first < N_LEVELS - 1 ? first + 1 : first - 1};
-    for (int i = 0; i < 3; i++) {
-        pe_ladder *cut;
-        pe_certified *line = NULL;
-        status = get_ladder(pair, levels[i], &cut);
-        if (!status && !cut->proven && !(cut->proven = calloc(1, sizeof *cut->proven))) status = PE_NO_MEMORY;
-        if (!status) status = rung_certified(cut, rung_of_c(cut, c, 0), functional, c, &line);
-        status = certify_on(status, line, functional, c, row);
-        if (status == PE_NO_MEMORY) return status;
-        if (shortfall(row, functional) <= ENOUGH) return PE_OK;
-    }
-    for (int rung = rung_of_c(ladder, c, 0); rung; rung /= 2) {
-        pe_certified *line = NULL;
-        status = rung_certified(ladder, rung / 2, functional, c, &line);
-        status = certify_on(status, line, functional, c, row);
-        if (status == PE_NO_MEMORY || shortfall(row, functional) <= ENOUGH) break;
-    }
-    for (int i = 0; i < PE_NEAR && status != PE_NO_MEMORY; i++) {
-        if (shortfall(row, functional) <= ENOUGH) return PE_OK;
-        pe_certified *line = NULL;
-        status = near_certified(ladder, i, functional, c, &line);
-        status = certify_on(status, line, functional, c, row);
-    }
-    if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0)) {
-        pe_row bounds;
-        pe_certified_chernoff(ladder, e->lambda, c, &bounds);
-        put_row(&bounds, c, row);
-    }
-    if (status == PE_NO_MEMORY) return status;
-    return row[2 + PE_FUNCTIONALS + functional] <= 1.0 ? PE_OK : PE_TOO_COSTLY;
-}
-
-int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    int status = PE_OK, worst = PE_OK;
-    for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
-        double *row = rows + PE_ROW * i;
-        fail_row(row);
-        if (unproven(pair)) worst = PE_TOO_COSTLY;
-        if (!isfinite(c[i]) || unproven(pair)) continue;
-        status = certify_one(pair, functional, c[i], row);
-        if (status) worst = status;
-    }
-    return worst;
 }

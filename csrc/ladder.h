@@ -47,7 +47,8 @@ typedef struct pe_proven {
 typedef struct {
     size_t n_groups;
     pe_group *groups;
-    double gaussian_variance; /* sum of n mu^2 over the steps with p = 1 */
+    double gaussian_variance; /* sum of n mu^2 over the steps with p = 1, */
+    pe_wide exact_variance;   /* and for proofs */
     double cost_limit;
     int reversed;
     int both_ends; /* whether small z are removed as well as large ones */
@@ -82,6 +83,21 @@ typedef struct {
 
 /* Rows at c[0..n-1], n <= PE_LANES.  A row's bits do not depend on its neighbours. */
 void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c, pe_row *rows);
+
+/* Edge i: the lambda whose signed root is i steps of half a rung; NULL without memory. */
+const pe_edge *pe_ladder_edge(pe_ladder *ladder, int i);
+
+/* The abscissa of a rung, moved at least 1/sd away from the poles 0 and 1, to the side on which
+ * the functional in question loses the least. */
+double pe_clear_of_poles(double lambda, double sd, int functional, int *moved);
+
+/* The rung whose saddle point is nearest to c, looked for from `rung`. */
+int pe_ladder_rung(pe_ladder *ladder, double c, int rung);
+
+/* A row as PE_ROW numbers, one that failed, and its error relative to what is good enough: above 1, try again. */
+void pe_put_row(const pe_row *row, double c, double *out);
+void pe_fail_row(double *out);
+double pe_row_shortfall(const double *row, int functional);
 
 /* d log(functional) / dc at c */
 double pe_row_slope(const pe_row *row, int functional, double c);

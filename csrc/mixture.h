@@ -41,6 +41,7 @@ typedef struct {
     int reversed;
     const pe_mixtures *law; /* the pair, if it is not the sampled Gaussian of noise and p, */
     const pe_table *table;  /* nor known by a table */
+    const pe_terms *exact;  /* that pair for proofs, NULL where its numbers are not known so well */
     double log_share;       /* log of the probability of this pair among its alternatives */
     size_t alternatives;    /* of a leading group: how many there are, itself included */
     /* The density is multiplied by chi(z) = erfc((z - taper_z)/taper_s)/2: it removes what lies far

@@ -17,6 +17,15 @@ typedef struct {
     pe_normals a, b;
 } pe_mixtures;
 
+typedef long double pe_wide;
+
+/* A pair of mixtures over all shifts of both, with numbers that are exact but for the rounding of pe_wide. */
+typedef struct {
+    size_t n;
+    pe_wide share;                /* probability of this pair among its alternatives */
+    pe_wide *shift, *of_a, *of_b; /* shifts rise; weights, of which either may be 0 */
+} pe_terms;
+
 /* The loss l, e^l - 1 without cancellation, and log a at z. */
 typedef struct {
     double l, r, log_a;

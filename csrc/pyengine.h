@@ -128,9 +128,14 @@ int pe_pair_new(size_t n, const double *noise, const double *p, const double *st
  * release shows which it was, each with the log of its probability.  sizes has the numbers of normals
  * of A and of B for each pair; shift (rising within a side) and weight (of sum 1) have them one behind
  * the other.  The privacy loss must be monotone in z.  To be called before anything is asked of the pair.
+ *
+ * For proofs the same once more, as sums of two doubles that err by 2^-64 at most, relative: for each
+ * alternative its probability and, for each of `terms` shifts of both sides, rising, the shift and its
+ * weights in A and in B.  NULL where the numbers are not known so well: then nothing is proven.
  */
 int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const double *log_share,
-                         const size_t *sizes, const double *shift, const double *weight);
+                         const size_t *sizes, const double *shift, const double *weight, const size_t *terms,
+                         const double *exact);
 
 /* Adds steps of a law that is known by m nodes: losses, and logs of the probabilities under A.  Sums over
  * them stand for expectations of e^{(lambda + it) L} with |t| <= t_max, to the last digits of a double

@@ -7,15 +7,16 @@
 #include "simd.h"
 #include "vecmath.h"
 
-/* docs/theory/certified.md proves what stands here. */
+/* The nodes of one kind of step; docs/theory/certified.md proves what stands here. */
 
 #define U 0x1p-53
 
 static const double PI = 3.14159265358979323846;
 static const pe_wide HALF_LOG_2PI = 0.918938533204672741780329736405617640L;
-static const double MISS = 0x1p-62;   /* what nodes may miss of n log M */
-static const double MARGIN = 4.0;     /* of the window, in nats, for the growth on the lines */
-static const double HIGHEST = 0.8;    /* of a line: the sums of moduli grow as e^(y^2/2) */
+static const double MISS = 0x1p-62; /* what nodes may miss of n log M */
+static const double MARGIN = 4.0;   /* of the window, in nats, for the growth on the lines */
+static const double HIGHEST = 0.8;  /* of a line: the sums of moduli grow as e^(y^2/2) */
+static const double FARTHEST = 40.0; /* of z from the shifts: what lies beyond is removed */
 static const double MAX_NODES = 40000;
 
 /* Rounded down to 20 bits: multiples of it by integers below 2^33 are doubles. */
@@ -25,64 +26,188 @@ static double short_number(double x) {
     return ldexp(floor(mantissa * 0x1p20), exponent - 20);
 }
 
+/* ---- the pair, between shifts of either sign ------------------------------------------------------- */
+
+static int set_terms(pe_part *part, const pe_group *g) {
+    const size_t n = g->exact ? g->exact->n : 2;
+    part->wide_block = malloc(3 * n * sizeof(pe_wide));
+    if (!part->wide_block) return -1;
+    pe_terms *t = &part->terms;
+    pe_wide *at = part->wide_block;
+    *t = (pe_terms){n, g->exact ? g->exact->share : 1.0L, at, at + n, at + 2 * n};
+    if (!g->exact) {
+        t->shift[0] = 0.0L;
+        t->shift[1] = 1.0L / (pe_wide)g->noise;
+        t->of_a[0] = 1.0L;
+        t->of_a[1] = 0.0L;
+        t->of_b[0] = 1.0L - (pe_wide)g->p;
+        t->of_b[1] = g->p;
+    }
+    for (size_t j = 0; g->exact && j < n; j++) {
+        t->shift[j] = g->exact->shift[j];
+        t->of_a[j] = g->exact->of_a[j];
+        t->of_b[j] = g->exact->of_b[j];
+    }
+    return 0;
+}
+
+static void exchange(pe_terms *t) {
+    pe_wide *of_a = t->of_a;
+    t->of_a = t->of_b;
+    t->of_b = of_a;
+}
+
+static void reflect(pe_terms *t) {
+    for (size_t i = 0, j = t->n - 1; i <= j && j < t->n; i++, j--) {
+        pe_wide *columns[] = {t->shift, t->of_a, t->of_b};
+        for (int k = 0; k < 3; k++) {
+            const pe_wide here = columns[k][i];
+            columns[k][i] = columns[k][j];
+            columns[k][j] = here;
+        }
+        t->shift[i] = -t->shift[i];
+        if (i != j) t->shift[j] = -t->shift[j];
+    }
+}
+
+/* Whether no shift of A is above 0 and none of B below: then the loss rises with z. */
+static int rises(const pe_terms *t) {
+    for (size_t j = 0; j < t->n; j++)
+        if ((t->of_a[j] > 0.0L && t->shift[j] > 0.0L) || (t->of_b[j] > 0.0L && t->shift[j] < 0.0L)) return 0;
+    return 1;
+}
+
+/* The sides in doubles, for bounds. */
+static int set_law(pe_part *part, double q, double limit) {
+    const pe_terms *t = &part->terms;
+    part->block = malloc(4 * t->n * sizeof(double));
+    if (!part->block) return -1;
+    pe_normals side[2];
+    double *at = part->block;
+    for (int k = 0; k < 2; k++) {
+        const pe_wide *weight = k ? t->of_b : t->of_a;
+        double *shift = at, *share = at + t->n;
+        size_t n = 0;
+        for (size_t j = 0; j < t->n; j++)
+            if (weight[j] > 0.0L) {
+                shift[n] = (double)t->shift[j];
+                share[n++] = (double)weight[j];
+            }
+        side[k] = (pe_normals){n, shift, share};
+        at += 2 * t->n;
+    }
+    part->cut = isinf(limit) ? FARTHEST + side[1].shift[side[1].n - 1] : limit;
+    return pe_tilted_new(&part->law, side[0], side[1], q, part->cut);
+}
+
+/* Of (A, B) at lambda and (B, A) at 1 - lambda the one whose power is at least one half: a mode far out
+ * then lies at large z. */
+static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conjugate) {
+    if (g->table || (g->law && !g->exact)) return 1;
+    int status = set_terms(part, g), reflected = 0;
+    if (status) return status;
+    if (g->reversed) exchange(&part->terms);
+    if (is_conjugate) exchange(&part->terms);
+    if (!rises(&part->terms)) {
+        reflect(&part->terms);
+        reflected = 1;
+        if (!rises(&part->terms)) return 1;
+    }
+    status = set_law(part, is_conjugate ? 1.0 - lambda : lambda, reflected ? -g->taper_low : g->taper_z);
+    if (!status) part->cut = pe_tilted_end(&part->law);
+    return status;
+}
+
+int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda) {
+    *s = (pe_shifted){.steps = lead->n, .is_conjugate = lambda < 0.5, .n_parts = lead->alternatives};
+    int status = 0;
+    for (size_t i = 0; i < s->n_parts && !status; i++)
+        status = set_part(&s->part[i], &lead[i], lambda, s->is_conjugate);
+    return status;
+}
+
+void pe_shifted_free(pe_shifted *s) {
+    for (size_t i = 0; i < s->n_parts; i++) {
+        pe_tilted_free(&s->part[i].law);
+        free(s->part[i].block);
+        free(s->part[i].wide_block);
+        s->part[i].block = NULL;
+        s->part[i].wide_block = NULL;
+    }
+    free(s->weight_re);
+    s->weight_re = NULL;
+}
+
+/* ---- height and spacing ----------------------------------------------------------------------------- */
+
 /* What the edge of the window and what lies beyond it add to the sum of phi R^q on a line, to the sums
  * that centre it included. */
-static double outside(const pe_shifted *s, double y, double h) {
+static double outside(const pe_part *s, double y, double h) {
     const pe_tilted *t = &s->law;
-    const double b = 2.0 * y, x = s->x_high, size = fabs(t->q);
-    const double bell = pe_tilted_log(t, 0.0, x), ratio = exp(pe_tilted_log_ratio(t, x));
-    const double edge = exp(pe_tilted_log(t, t->q, x) + pe_tilted_log_growth(t, t->q, t->mu * b, x)) +
-                        exp(bell) * (1.0 + size * (1.0 + ratio));
-    double sum = b * exp(0.5 * b * b) * edge;
-    if (isinf(s->x_end)) sum += exp(pe_tilted_beyond(t, t->q, x, 1));
-    else sum += (s->x_end - x) * exp(fmax(pe_tilted_log(t, t->q, x), pe_tilted_log(t, t->q, s->x_end)));
-    sum += (1.0 + size) * exp(pe_tilted_beyond(t, 0.0, x, 1)) + size * exp(pe_tilted_beyond(t, 1.0, x, 1));
+    const double b = 2.0 * y, x = s->x_high, size = fabs(t->q), unit = s->window.log_total;
+    const double of_one = 1.0 + size;
+    /* the vertical edge: the Gaussians that centre are phi a and phi b */
+    const double bell = -0.5 * x * x - 0.91893853320467274178;
+    const double plain =
+        exp(bell + pe_tilted_log_side(t, 0, x)) * of_one + exp(bell + pe_tilted_log_side(t, 1, x)) * size;
+    if (!pe_tilted_lift(t, b)) return INFINITY;
+    double sum = b * exp(0.5 * b * b) *
+                 (exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) - unit) + plain * exp(-unit));
+    /* beyond it on the real line */
+    sum += pe_tilted_rest(t, x, s->cut, unit);
+    sum += (of_one * pe_normals_above(&t->a, x) + size * pe_normals_above(&t->b, x)) * exp(-unit);
     /* below the window the sums themselves go on, on the line */
-    const double low = s->x_low, grown = exp(0.5 * y * y), first = 1.0 + h * (fabs(low) + size * t->mu);
-    sum += grown * first *
-           (exp(pe_tilted_beyond(t, t->q, low, 0) + pe_tilted_log_growth_below(t, t->q, t->mu * y, low)) +
-            (1.0 + 2.0 * size) * exp(pe_tilted_beyond(t, 0.0, low, 0)));
+    const double low = s->x_low, grown = exp(0.5 * y * y);
+    sum += grown * pe_tilted_sum(t, -INFINITY, low, unit, h / PE_CELL);
+    const double first = of_one * pe_normals_below(&t->a, low) + size * pe_normals_below(&t->b, low);
+    /* a sum of Gaussians is at most their integral and the largest term of each */
+    const double next = exp(-0.5 * low * low - 0.91893853320467274178);
+    sum += grown *
+           (first * (1.0 + h) +
+            h * next *
+                (of_one * exp(pe_tilted_log_side(t, 0, low)) + size * exp(pe_tilted_log_side(t, 1, low)))) *
+           exp(-unit);
     return sum * (1.0 + 1e-8);
 }
 
 /* Bound of the moduli's integrals on the lines 0 and 2y, in units of e^log_total. */
-static double on_lines(const pe_shifted *s, double y, double log_total) {
+static double on_lines(const pe_part *s, double y) {
     const pe_tilted *t = &s->law;
-    const double b = 2.0 * y, grown = exp(0.5 * b * b);
-    const double centring = (1.0 + 2.0 * t->p * fabs(t->q)) * exp(-log_total);
-    double line;
-    if (t->q >= 0.0) line = 1.1 * grown;
-    else line = grown * pe_tilted_below(t, t->q, 0, t->mu * b, s->x_low, s->x_high, log_total);
-    return (1.1 + line + (1.0 + grown) * centring) * (1.0 + 1e-8);
+    const double grown = exp(2.0 * y * y), unit = s->window.log_total;
+    if (!pe_tilted_lift(t, 2.0 * y)) return INFINITY;
+    const double centring = (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q)) * exp(-unit);
+    const double line =
+        pe_tilted_grows(t) ? pe_tilted_sum(t, -INFINITY, s->window.high + 1.0, unit, 0.0) : 1.1;
+    return (1.1 + grown * line + (1.0 + grown) * centring) * (1.0 + 1e-8);
 }
 
-/* Height and spacing: of the heights y = a, with what the lines 0 and 2 y allow, the one with the
- * widest spacing.  Returns what is missed, relative to e^log_total; x_high becomes the edge. */
-static double find_height(pe_shifted *s, const pe_window *w, double target) {
-    double best = INFINITY, best_h = 0.0, best_y = 0.0, edge = 0.0;
-    const double top = fmin(HIGHEST, 0.495 * PI / s->law.mu);
+/* Height and spacing: of the heights y = a, with what the lines 0 and 2y allow, the one with the
+ * widest spacing; x_high becomes the edge.  Whether there is one that misses little. */
+static int find_height(pe_part *s, double target) {
+    const pe_window *w = &s->window;
+    const double top = fmin(HIGHEST, 0.495 * PI / s->law.farthest);
+    double edge = 0.0;
     s->x_low = w->low;
+    s->h = 0.0;
     for (int i = 0; i < 18; i++) {
         const double y = short_number(top * pow(0.75, i));
-        s->x_high = w->high + 1.0; /* the edge lies at most one and a half spacings above the window */
-        const double size = on_lines(s, y, w->log_total);
+        const double size = on_lines(s, y);
         const double h = short_number(fmin(2.0 * PI * y / log(1.0 + size / target), 0.5));
-        if (!(h > best_h)) continue;
+        if (!(h > s->h)) continue;
         s->x_high = (ceil(w->high / h) + 0.5) * h;
-        const double missed = size / expm1(2.0 * PI * y / h) + outside(s, y, h) * exp(-w->log_total);
-        if (s->x_high <= s->x_end && missed <= 4.0 * target) {
-            best = missed;
-            best_h = h;
-            best_y = y;
+        const double missed = size / expm1(2.0 * PI * y / h) + outside(s, y, h);
+        if (s->x_high <= s->cut && missed <= 4.0 * target) {
+            s->missed = missed;
+            s->h = h;
+            s->y = y;
             edge = s->x_high;
         }
     }
-    s->h = best_h;
-    s->y = best_y;
     s->x_high = edge;
-    if (isfinite(s->x_end) && !pe_tilted_is_valley(&s->law, edge, s->x_end)) return INFINITY;
-    return best;
+    return s->h > 0.0 && (s->x_high - s->x_low) / s->h < MAX_NODES;
 }
+
+/* ---- nodes -------------------------------------------------------------------------------------------- */
 
 typedef struct {
     pe_wide re, im;
@@ -121,290 +246,225 @@ static wide_complex log_remainder(wide_complex r, wide_complex log_of) {
     return (wide_complex){log_of.re - r.re, log_of.im - r.im};
 }
 
-typedef struct {
-    wide_complex ratio, log_of; /* r and log(1 + r) */
-} wide_step;
-
-static wide_step step_at(const pe_shifted *s, pe_wide x) {
-    const pe_wide theta = s->wide_mu * s->y, e = expl(s->wide_mu * (x - 0.5L * s->wide_mu));
-    const pe_wide p = s->law.p, co = cosl(theta), si = sinl(theta);
-    wide_step w;
-    w.ratio = (wide_complex){p * (e * co - 1.0L), p * e * si};
-    const pe_wide rest = (1.0L - p) + p * e * co;
-    const pe_wide above = w.ratio.re * (2.0L + w.ratio.re) + w.ratio.im * w.ratio.im;
-    w.log_of.re = above > -0.5L ? 0.5L * log1pl(above) : 0.5L * logl(rest * rest + w.ratio.im * w.ratio.im);
-    w.log_of.im = atan2l(w.ratio.im, rest);
-    return w;
+static pe_wide modulus(wide_complex z) {
+    return sqrtl(z.re * z.re + z.im * z.im);
 }
 
-/* The nodes, from long double to double once; sums that the power n magnifies stay in long double. */
-static int fill(pe_shifted *s) {
-    const pe_wide q = s->law.q, y = s->y, eps = LDBL_EPSILON;
+/* One node: the ratio W = b/a = 1 + r and its logarithm.  Errors are in units of LDBL_EPSILON. */
+typedef struct {
+    wide_complex bell;   /* phi a h at the node */
+    wide_complex ratio;  /* r */
+    wide_complex log_of; /* log W */
+    double size;         /* at least |bell|, with the moduli of the terms of a in the place of their sum */
+    double rounding;     /* of the bell, relative to size */
+    double ratio_error;  /* of r */
+    double log_error;    /* of log W */
+} wide_node;
+
+/* A side over phi, with the sum of its terms less 1 each, and of their moduli and roundings. */
+typedef struct {
+    wide_complex sum, less_one;
+    pe_wide moduli, rounding;
+} wide_side;
+
+static void add_term(wide_side *s, pe_wide weight, wide_complex less_one, wide_complex term, pe_wide e,
+                     pe_wide units) {
+    s->sum.re += weight * term.re;
+    s->sum.im += weight * term.im;
+    s->less_one.re += weight * less_one.re;
+    s->less_one.im += weight * less_one.im;
+    s->moduli += fabsl(weight) * e;
+    s->rounding += fabsl(weight) * e * units;
+}
+
+/* log|s|, close to 1 from the terms less 1 */
+static pe_wide log_modulus(wide_complex less_one, wide_complex sum) {
+    const pe_wide above = less_one.re * (2.0L + less_one.re) + less_one.im * less_one.im;
+    return above > -0.5L ? 0.5L * log1pl(above) : 0.5L * logl(sum.re * sum.re + sum.im * sum.im);
+}
+
+static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wide *si, wide_node *node) {
+    const pe_terms *t = &s->terms;
+    const pe_wide y = s->y;
+    wide_side a = {{0.0L, 0.0L}, {0.0L, 0.0L}, 0.0L, 0.0L}, b = a, moved = a;
+    pe_wide moved_rounding = 0.0L;
+    for (size_t j = 0; j < t->n; j++) {
+        const pe_wide c = t->shift[j], e = expl(c * (x - 0.5L * c));
+        const wide_complex term = {e * co[j], e * si[j]}, less_one = {term.re - 1.0L, term.im};
+        const pe_wide units = 6.0L + 4.0L * fabsl(c) * (fabsl(x) + fabsl(c)) + (pe_wide)t->n;
+        add_term(&a, t->of_a[j], less_one, term, e, units);
+        add_term(&b, t->of_b[j], less_one, term, e, units);
+        if (c == 0.0L || t->of_a[j] == t->of_b[j]) continue; /* nothing moves, without an error */
+        add_term(&moved, t->of_b[j] - t->of_a[j], less_one, term, e, units);
+        moved_rounding += (t->of_a[j] + t->of_b[j]) * (e * units + 2.0L);
+    }
+    const pe_wide square = a.sum.re * a.sum.re + a.sum.im * a.sum.im, size_a = sqrtl(square);
+    node->ratio = product(moved.less_one, (wide_complex){a.sum.re / square, -a.sum.im / square});
+    const double r = (double)modulus(node->ratio);
+    if (r < 0.5) {
+        node->log_of.re = log_modulus(node->ratio, (wide_complex){1.0L + node->ratio.re, node->ratio.im});
+        node->log_of.im = atan2l(node->ratio.im, 1.0L + node->ratio.re);
+    } else {
+        node->log_of.re = log_modulus(b.less_one, b.sum) - log_modulus(a.less_one, a.sum);
+        node->log_of.im = atan2l(b.sum.im, b.sum.re) - atan2l(a.sum.im, a.sum.re);
+    }
+    const double of_a = (double)(a.rounding / size_a), of_b = (double)(b.rounding / modulus(b.sum));
+    const double reach = fabs((double)node->log_of.re) + fabs((double)node->log_of.im);
+    node->ratio_error = (double)(moved_rounding / size_a) + r * (of_a + 8.0);
+    node->log_error = (r < 0.5 ? 2.0 * node->ratio_error : of_a + of_b + 8.0) + 8.0 * reach;
+    const pe_wide bell = expl(0.5L * (y * y - x * x) - HALF_LOG_2PI) * s->h;
+    node->bell = product((wide_complex){bell * cosl(x * y), -bell * sinl(x * y)}, a.sum);
+    node->size = (double)(bell * a.moduli);
+    node->rounding = 20.0 + 2.0 * (double)(x * x + fabsl(x * y)) + (double)(a.rounding / a.moduli);
+}
+
+/* phi a h (W^q - 1 - q r), with its error in a sum of `count` such terms, and the log of |W^q| */
+static wide_complex centred_term(const wide_node *node, pe_wide q, double count, double *error,
+                                 double *power) {
+    const wide_complex exponent = {q * node->log_of.re, q * node->log_of.im};
+    *power = (double)exponent.re;
+    const wide_complex tail = exp_remainder(exponent), log_tail = log_remainder(node->ratio, node->log_of);
+    const wide_complex term = {tail.re + q * log_tail.re, tail.im + q * log_tail.im};
+    const double size_q = fabs((double)q), r = (double)modulus(node->ratio),
+                 l = (double)modulus(node->log_of);
+    const double reach = size_q * l, wrong = size_q * node->log_error;
+    const double own = reach < 0.3 ? reach * (30.0 * reach + 1.5 * wrong)
+                                   : (30.0 + 30.0 * reach + wrong) * (1.0 + exp(*power));
+    const double centre = r < 0.07 ? r * (30.0 * r + 1.5 * node->ratio_error)
+                                   : 10.0 * (r + l) + node->ratio_error + node->log_error;
+    *error = node->size * (own + size_q * centre + (double)modulus(term) * (node->rounding + count));
+    return product(node->bell, term);
+}
+
+/* Nodes of one part into `nodes`, and its M - 1. */
+static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *error) {
+    const size_t n = s->terms.n;
+    pe_wide *turn = malloc(2 * n * sizeof *turn), q = s->law.q;
+    if (!turn) return -1;
+    for (size_t j = 0; j < n; j++) {
+        turn[j] = cosl(s->terms.shift[j] * s->y);
+        turn[n + j] = sinl(s->terms.shift[j] * s->y);
+    }
     const double first = ceil(s->x_low / s->h);
-    const size_t count = (size_t)(floor(s->x_high / s->h) - first) + 1;
+    *above_one = 0.0L;
+    *error = 0.0;
+    int status = 0;
+    for (size_t j = 0; j < s->count && !status; j++) {
+        double own, power;
+        set_node(s, (pe_wide)(first + (double)j) * (pe_wide)s->h, turn, turn + n, &nodes[j]);
+        *above_one += centred_term(&nodes[j], q, (double)s->count, &own, &power).re;
+        *error += own;
+        if (!(fabs(power) < 11000.0)) status = 1;
+    }
+    free(turn);
+    return status;
+}
+
+static int new_arrays(pe_shifted *s, size_t count) {
     s->m = (count + PE_LANES - 1) / PE_LANES * PE_LANES;
     s->weight_re = calloc(6 * s->m, sizeof(double));
-    wide_complex *bell = malloc(count * sizeof *bell);
-    wide_step *steps = malloc(count * sizeof *steps);
-    if (!s->weight_re || !bell || !steps) {
-        free(bell);
-        free(steps);
-        return -1;
-    }
+    if (!s->weight_re) return -1;
     s->weight_im = s->weight_re + s->m;
     s->loss = s->weight_re + 2 * s->m;
     s->angle = s->weight_re + 3 * s->m;
     s->size = s->weight_re + 4 * s->m;
     s->reach = s->weight_re + 5 * s->m;
-    wide_complex sum = {0.0L, 0.0L}, mean = {0.0L, 0.0L};
-    pe_wide error = 0.0L, mean_error = 0.0L, largest = 0.0L;
-    for (size_t j = 0; j < count; j++) {
-        const pe_wide x = (pe_wide)(first + (double)j) * (pe_wide)s->h;
-        const pe_wide size = expl(0.5L * (y * y - x * x) - HALF_LOG_2PI) * s->h;
-        bell[j] = (wide_complex){size * cosl(x * y), -size * sinl(x * y)};
-        steps[j] = step_at(s, x);
-        const wide_complex power = {q * steps[j].log_of.re, q * steps[j].log_of.im};
-        largest = fmaxl(largest, fabsl(power.re));
-        if (!(largest < 11000.0L)) break;
-        const wide_complex tail = exp_remainder(power);
-        const wide_complex log_tail = log_remainder(steps[j].ratio, steps[j].log_of);
-        const wide_complex term = {tail.re + q * log_tail.re, tail.im + q * log_tail.im};
-        const wide_complex part = product(bell[j], term);
-        sum.re += part.re;
-        sum.im += part.im;
-        /* relative errors of bell (x y, x^2/2), power and the terms; `far` where terms cancel */
-        const pe_wide reach = fabsl(power.re) + fabsl(power.im);
-        const pe_wide ratio = fabsl(steps[j].ratio.re) + fabsl(steps[j].ratio.im);
-        const pe_wide p = s->law.p, size_q = fabsl(q);
-        const pe_wide own =
-            reach < 0.3L ? reach * (reach + size_q * p) : (1.0L + reach) * (1.0L + expl(power.re));
-        const pe_wide centre = ratio < 0.07L ? size_q * ratio * (ratio + p) : size_q * ratio + reach;
-        error += size * (own + centre) * (40.0L + 4.0L * x * x + 4.0L * fabsl(x * y) + (pe_wide)count);
-    }
-    int status = largest < 11000.0L && 1.0L + sum.re > 0.0L ? 0 : 1;
-    if (!status) {
-        s->log_m = log1pl(sum.re);
-        const pe_wide scale = 1.0L / (1.0L + sum.re);
-        s->log_m_error = (double)(2.0L * eps * error * scale + 4.0L * eps * fabsl(s->log_m));
-        for (size_t j = 0; j < count; j++) {
-            const pe_wide l = steps[j].log_of.re, v = steps[j].log_of.im;
-            const pe_wide size = expl(q * l - s->log_m);
-            const wide_complex turn = {size * cosl(q * v), size * sinl(q * v)};
-            const wide_complex weight = product(bell[j], turn);
-            const wide_complex part = product(weight, steps[j].log_of);
-            mean.re += part.re;
-            mean.im += part.im;
-            s->weight_re[j] = (double)weight.re;
-            s->weight_im[j] = (double)weight.im;
-            s->loss[j] = (double)l;
-            s->angle[j] = (double)v;
-            s->size[j] = hypot(s->weight_re[j], s->weight_im[j]);
-            s->reach[j] = hypot(s->loss[j], s->angle[j]);
-            s->longest = fmax(s->longest, s->reach[j]);
-            const pe_wide x = (pe_wide)(first + (double)j) * (pe_wide)s->h;
-            mean_error += (pe_wide)(s->size[j] * s->reach[j]) *
-                          (60.0L + 4.0L * x * x + 8.0L * fabsl(q) * (fabsl(l) + v) + (pe_wide)count);
-        }
-        s->mean_re = (double)mean.re;
-        s->mean_im = (double)mean.im;
-        s->mean_error = (double)(2.0L * eps * mean_error) + U * (fabs(s->mean_re) + fabs(s->mean_im));
-    }
-    free(bell);
-    free(steps);
-    return status;
-}
-
-int pe_shifted_new(pe_shifted *s, double noise, double p, double steps, double q, double limit) {
-    *s = (pe_shifted){.steps = steps, .law = {.p = p, .q = q, .mu = 1.0 / noise}};
-    s->wide_mu = 1.0L / (pe_wide)noise;
-    const double target = MISS / steps;
-    pe_window w;
-    if (!pe_tilted_window(&s->law, -log(target) + MARGIN, limit, INFINITY, &w)) return 1;
-    s->x_end = w.end;
-    const double missed = find_height(s, &w, target);
-    s->cut = isinf(w.end) ? fmax(limit, s->x_high + 1.0) : w.end; /* sums may end a little further out */
-    if (!(missed <= 4.0 * target) || !((s->x_high - s->x_low) / s->h < MAX_NODES)) return 1;
-    const int status = fill(s);
-    if (status) return status;
-    /* log_total was an estimate: on_lines allows for 1.1 of it, and the rest is relative to the sum */
-    if (!((double)s->log_m <= w.log_total + 0.09)) {
-        pe_shifted_free(s);
-        return 1;
-    }
-    s->slack = missed * exp(w.log_total - (double)s->log_m) * (1.0 + 1e-6);
-    if (!(s->slack <= 16.0 * target)) {
-        pe_shifted_free(s);
-        return 1;
-    }
-    s->log_m_error += 2.0 * s->slack;
-    s->edge = pe_tilted_log(&s->law, q, s->x_high);
-    if (!isinf(s->x_end)) s->edge = fmax(s->edge, pe_tilted_log(&s->law, q, s->x_end));
-    else if (q > 1.0) /* a mode far out that has no weight */
-        s->edge = fmax(s->edge, pe_tilted_beyond_mode(&s->law, q, s->x_high));
-    s->edge = exp(s->edge - (double)s->log_m);
     return 0;
 }
 
-void pe_shifted_free(pe_shifted *s) {
-    free(s->weight_re);
-    s->weight_re = NULL;
-}
-
-/* ---- values for t ------------------------------------------------------------------------------ */
-
-/* e^z - 1 - z for Re z <= 0 */
-static inline void remainder_of(double zr, double zi, double *er, double *ei) {
-    static const double C[] = {
-        1.0 / 2.0,
-        1.0 / 6.0,
-        1.0 / 24.0,
-        1.0 / 120.0,
-        1.0 / 720.0,
-        1.0 / 5040.0,
-        1.0 / 40320.0,
-        1.0 / 362880.0,
-        1.0 / 3628800.0,
-        1.0 / 39916800.0,
-        1.0 / 479001600.0,
-        1.0 / 6227020800.0,
-        1.0 / 87178291200.0,
-        1.0 / 1307674368000.0,
-        1.0 / 20922789888000.0,
-        1.0 / 355687428096000.0,
-        1.0 / 6402373705728000.0,
-    };
-    const double near = zr * zr + zi * zi < 1.0 ? 1.0 : 0.0, r = near * zr, i = near * zi;
-    double sr = C[16], si = 0.0;
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 16
-#endif
-    for (int k = 15; k >= 0; k--) {
-        const double next = sr * r - si * i + C[k];
-        si = sr * i + si * r;
-        sr = next;
-    }
-    const double qr = r * r - i * i, qi = 2.0 * r * i;
-    double cm1, smx;
-    pe_vcosm1_sinmx(zi, &cm1, &smx);
-    const double e = pe_vexp(zr), far_r = (e * (1.0 + cm1) - 1.0) - zr, far_i = e * (smx + zi) - zi;
-    *er = near * (qr * sr - qi * si) + (1.0 - near) * far_r;
-    *ei = near * (qr * si + qi * sr) + (1.0 - near) * far_i;
-}
-
-/* Sums of weight (e^{i t log W} - 1 - i t log W) at a run of t. */
-PE_CLONES static void centred_run(const pe_shifted *s, double start, double ht, double *re, double *im) {
-    double c[PE_SHIFTED_RUN][PE_LANES] = {{0}}, d[PE_SHIFTED_RUN][PE_LANES] = {{0}};
-    for (size_t j = 0; j < s->m; j += PE_LANES) {
-        for (int u = 0; u < PE_LANES; u++) {
-            const double ar = s->weight_re[j + u], ai = s->weight_im[j + u];
-            const double zr = -s->angle[j + u], zi = s->loss[j + u];
-            double er, ei, fr, fi;
-            remainder_of(start * zr, start * zi, &er, &ei);
-            remainder_of(ht * zr, ht * zi, &fr, &fi);
-            const double hr = ht * zr, hi = ht * zi, dr = hr + fr, di = hi + fi, mr = 1.0 + dr;
-            const double tr = start * zr, ti = start * zi;
-            const double br = fr + (tr * dr - ti * di), bi = fi + (tr * di + ti * dr);
-            const double gr = hr * dr - hi * di, gi = hr * di + hi * dr;
-            double xr = ar * er - ai * ei, xi = ar * ei + ai * er;
-            double qr = ar * br - ai * bi, qi = ar * bi + ai * br;
-            const double kr = ar * gr - ai * gi, ki = ar * gi + ai * gr;
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 16
-#endif
-            for (int k = 0; k < PE_SHIFTED_RUN; k++) {
-                c[k][u] += xr;
-                d[k][u] += xi;
-                const double next = (xr * mr - xi * di) + qr;
-                xi = (xr * di + xi * mr) + qi;
-                xr = next;
-                qr += kr;
-                qi += ki;
-            }
-        }
-    }
-    for (int k = 0; k < PE_SHIFTED_RUN; k++) {
-        re[k] = pe_lane_sum(c[k]);
-        im[k] = pe_lane_sum(d[k]);
+/* From long double to double once; the mean, which the number of steps magnifies, stays in long double. */
+static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes, size_t at,
+                      wide_complex *mean, double *mean_error) {
+    const pe_wide q = part->law.q;
+    const double size_q = fabs((double)q), count = (double)s->m, eps = (double)LDBL_EPSILON;
+    for (size_t j = 0; j < part->count; j++) {
+        const wide_node *node = &nodes[j];
+        const pe_wide l = node->log_of.re, v = node->log_of.im;
+        const pe_wide size = part->terms.share * expl(q * l - s->log_m);
+        const wide_complex turn = {size * cosl(q * v), size * sinl(q * v)};
+        const wide_complex weight = product(node->bell, turn), term = product(weight, node->log_of);
+        mean->re += term.re;
+        mean->im += term.im;
+        const size_t i = at + j;
+        s->weight_re[i] = (double)weight.re;
+        s->weight_im[i] = (double)weight.im;
+        s->loss[i] = (double)l;
+        s->angle[i] = fmax((double)v, 0.0);
+        s->size[i] = hypot(s->weight_re[i], s->weight_im[i]);
+        s->reach[i] = hypot(s->loss[i], s->angle[i]);
+        s->longest = fmax(s->longest, s->reach[i]);
+        /* errors of the weight, with the moduli of the terms of a in its place, and of log W */
+        const double whole = fmax(s->size[i], node->size * (double)size), of_log = eps * node->log_error;
+        const double of_weight =
+            eps * (node->rounding + size_q * (2.0 * s->reach[i] + node->log_error) + 10.0);
+        if (s->size[i] > 0.0) s->rounding = fmax(s->rounding, of_weight * whole / s->size[i] / U);
+        s->drift += whole * of_log;
+        s->bend += whole * of_log * s->reach[i];
+        *mean_error += whole * (s->reach[i] * (of_weight + eps * count) + of_log);
     }
 }
 
-/* Sums of weight e^{i t log W} at a run of t. */
-PE_CLONES static void plain_run(const pe_shifted *s, double start, double ht, double *re, double *im) {
-    double c[PE_SHIFTED_RUN][PE_LANES] = {{0}}, d[PE_SHIFTED_RUN][PE_LANES] = {{0}};
-    for (size_t j = 0; j < s->m; j += PE_LANES) {
-        for (int u = 0; u < PE_LANES; u++) {
-            const double ar = s->weight_re[j + u], ai = s->weight_im[j + u];
-            const double l = s->loss[j + u], v = s->angle[j + u];
-            double cm1, smx, b = start * l, e = pe_vexp(-start * v);
-            pe_vcosm1_sinmx(b, &cm1, &smx);
-            double co = e * (1.0 + cm1), si = e * (smx + b);
-            double xr = ar * co - ai * si, xi = ar * si + ai * co;
-            b = ht * l;
-            e = pe_vexp(-ht * v);
-            pe_vcosm1_sinmx(b, &cm1, &smx);
-            co = e * (1.0 + cm1);
-            si = e * (smx + b);
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 16
-#endif
-            for (int k = 0; k < PE_SHIFTED_RUN; k++) {
-                c[k][u] += xr;
-                d[k][u] += xi;
-                const double next = xr * co - xi * si;
-                xi = xr * si + xi * co;
-                xr = next;
-            }
-        }
+static int fill(pe_shifted *s) {
+    size_t count = 0;
+    for (size_t i = 0; i < s->n_parts; i++) {
+        pe_part *part = &s->part[i];
+        part->count = (size_t)(floor(part->x_high / part->h) - ceil(part->x_low / part->h)) + 1;
+        count += part->count;
     }
-    for (int k = 0; k < PE_SHIFTED_RUN; k++) {
-        re[k] = pe_lane_sum(c[k]);
-        im[k] = pe_lane_sum(d[k]);
+    wide_node *nodes = malloc(count * sizeof *nodes);
+    int status = nodes ? new_arrays(s, count) : -1;
+    pe_wide total = 0.0L;
+    double error = 0.0;
+    for (size_t i = 0, at = 0; i < s->n_parts && !status; at += s->part[i++].count) {
+        pe_part *part = &s->part[i];
+        pe_wide above_one;
+        double own;
+        status = fill_nodes(part, nodes + at, &above_one, &own);
+        if (!status && !(1.0L + above_one > 0.0L)) status = 1;
+        if (status) break;
+        total += part->terms.share * above_one;
+        error += (double)part->terms.share * own;
+        part->log_m = (double)log1pl(above_one);
     }
+    if (!status && !(1.0L + total > 0.0L)) status = 1;
+    if (!status) {
+        s->log_m = log1pl(total);
+        const double scale = (double)(1.0L / (1.0L + total)), eps = (double)LDBL_EPSILON;
+        s->log_m_error = 2.0 * eps * error * scale + 4.0 * eps * fabs((double)s->log_m);
+        wide_complex mean = {0.0L, 0.0L};
+        double mean_error = 0.0;
+        for (size_t i = 0, at = 0; i < s->n_parts; at += s->part[i++].count)
+            put_nodes(s, &s->part[i], nodes + at, at, &mean, &mean_error);
+        s->mean_re = (double)mean.re;
+        s->mean_im = (double)mean.im;
+        s->rounding += s->log_m_error / U; /* all weights have that of M */
+        s->mean_error = 2.0 * mean_error + U * (fabs(s->mean_re) + fabs(s->mean_im));
+    }
+    free(nodes);
+    return status;
 }
 
-/* Sums of moduli that bound the rounding of both kinds of runs between t = low and t = high. */
-PE_CLONES static void moduli(const pe_shifted *s, double low, double high, double ht, double out[3]) {
-    double plain[PE_LANES] = {0}, turned[PE_LANES] = {0}, centred[PE_LANES] = {0};
-    for (size_t j = 0; j < s->m; j += PE_LANES)
-        for (int u = 0; u < PE_LANES; u++) {
-            const double b = high * s->reach[j + u], small = 0.5 * b * b, large = 2.0 + b;
-            const double e = s->size[j + u] * pe_vexp(-low * s->angle[j + u]);
-            plain[u] += e;
-            turned[u] += e * b;
-            centred[u] +=
-                s->size[j + u] * (small < large ? small : large) * (1.0 + 16.0 * ht * s->reach[j + u]);
-        }
-    out[0] = pe_lane_sum(plain);
-    out[1] = pe_lane_sum(turned);
-    out[2] = pe_lane_sum(centred);
-}
-
-void pe_shifted_values(const pe_shifted *s, size_t first, double ht, double *re, double *im, double *error) {
-    /* errors grow with t: within a run they are bounded at these values of k */
-    static const size_t EARLY[] = {0, 1, 2, 3, 5, 7, 10, 15}, LATE[] = {7, 15};
-    const size_t *ends = first ? LATE : EARLY, parts = first ? 2 : 8;
-    const double start = (double)first * ht, depth = (double)s->m / PE_LANES + 8.0;
-    const double mean = hypot(s->mean_re, s->mean_im);
-    double plain[8], centred[8];
-    for (size_t i = 0; i < parts; i++) {
-        const double t = (double)(first + ends[i]) * ht;
-        const double low = i ? (double)(first + ends[i - 1] + 1) * ht : start;
-        double sums[3];
-        moduli(s, low, t, ht, sums);
-        plain[i] = U * ((161.0 + depth) * sums[0] + 8.0 * sums[1]);
-        centred[i] = U * ((200.0 + depth) * sums[2] + 4.0 * t * mean) + t * s->mean_error;
-        if (!(t * s->longest < 1e7)) /* the reduction of angles */
-            plain[i] = centred[i] = INFINITY;
+int pe_shifted_new(pe_shifted *s, const pe_group *lead, double lambda) {
+    const double target = MISS / lead->n;
+    int status = pe_shifted_parts(s, lead, lambda);
+    for (size_t i = 0; i < s->n_parts && !status; i++) {
+        pe_part *part = &s->part[i];
+        if (!pe_tilted_window(&part->law, -log(target) + MARGIN, &part->window)) return 1;
+        part->cut = part->window.end; /* sums may end a little further out */
+        if (!find_height(part, target)) return 1;
     }
-    const int by_remainder = centred[parts - 1] <= plain[parts - 1];
-    (by_remainder ? centred_run : plain_run)(s, start, ht, re, im);
-    for (size_t k = 0, i = 0; k < PE_SHIFTED_RUN; k++) {
-        const double t = (double)(first + k) * ht;
-        if (k > ends[i]) i++;
-        re[k] -= by_remainder ? t * s->mean_im : 1.0;
-        im[k] += by_remainder ? t * s->mean_re : 0.0;
-        error[k] = ((by_remainder ? centred[i] : plain[i]) + s->slack) * (1.0 + 1e-9);
+    if (!status) status = fill(s);
+    if (status) return status;
+    double missed = 0.0;
+    for (size_t i = 0; i < s->n_parts; i++) {
+        const pe_part *part = &s->part[i];
+        /* log_total was an estimate: on_lines allows for 1.1 of it, and the rest is relative to the sum */
+        if (!(part->log_m <= part->window.log_total + 0.09)) return 1;
+        missed += (double)part->terms.share * exp(part->window.log_total - (double)s->log_m) * part->missed;
     }
-    if (!first) /* R(0) is 1 */
-        re[0] = im[0] = error[0] = 0.0;
+    missed *= 1.0 + 1e-6;
+    if (!(missed <= 16.0 * target)) return 1;
+    s->slack += missed;
+    s->log_m_error += 2.0 * missed;
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* One kind of step on a line Im z = y: its transform for all t >= 0 with a proven error. */
+/* One kind of step on lines Im z = y: its transform for all t >= 0 with a proven error. */
 #ifndef PE_SHIFTED_H
 #define PE_SHIFTED_H
 
@@ -7,33 +7,47 @@
 #include "mixture.h"
 #include "tilted.h"
 
-typedef long double pe_wide;
+/* One of the pairs that a step may be, between mixtures of normals whose shifts are at most 0 and at least 0. */
+typedef struct {
+    pe_terms terms;
+    pe_wide *wide_block;
+    double *block; /* shifts and weights of both sides of the law */
+    pe_tilted law;
+    pe_window window;
+    double y, h;          /* height of the line and spacing of its nodes, both of few bits */
+    double x_low, x_high; /* window of the nodes; the upper edge lies half a spacing beyond the last */
+    double cut;           /* larger z are removed from the law */
+    double missed;        /* bound of what the nodes miss, in units of e^window.log_total */
+    size_t count;         /* nodes */
+    double log_m;         /* log of its own M */
+} pe_part;
 
 typedef struct {
     double steps;
-    pe_tilted law; /* its q is the power of the likelihood ratio that stands for lambda */
-    pe_wide wide_mu;
-    double y, h;          /* height of the line and spacing of its nodes, both of few bits */
-    double x_low, x_high; /* window of the nodes; the upper edge lies half a spacing beyond the last */
-    double x_end;         /* end of the gap in which the law is cut; infinite where no gap is needed */
-    double cut;           /* larger z are removed from the law */
-    double edge;          /* bound of phi R^q / M on [x_high, x_end] */
-    size_t m;             /* nodes, padded to PE_LANES */
-    double *weight_re, *weight_im; /* of the tilted law: phi W^q / M h */
-    double *loss, *angle;          /* log W = loss + i angle */
-    double *size, *reach;          /* |weight| and |log W| */
-    double longest;                /* the largest |log W| */
-    pe_wide log_m;        /* log M */
-    double log_m_error;   /* bound of its error */
+    int is_conjugate; /* the transform at lambda + it is the conjugate of that of its power at 1 - lambda + it */
+    size_t n_parts;
+    pe_part part[PE_ALTERNATIVES];
+    size_t m; /* nodes of all parts, padded to PE_LANES */
+    double *weight_re, *weight_im; /* of the tilted law: share phi a W^q h / M, W = b/a */
+    double *loss, *angle; /* log W = loss + i angle */
+    double *size, *reach; /* |weight| and |log W| */
+    double longest; /* the largest |log W| */
+    pe_wide log_m; /* log M */
+    double log_m_error; /* bound of its error */
     double mean_re, mean_im; /* sum of weight log W, whose real part is (log M)' */
     double mean_error;
     double slack; /* bound, for all t >= 0, of what the exact sum over all nodes misses of M(t)/M */
+    double rounding; /* largest relative error of a weight before its last rounding, in units of that */
+    double drift, bend; /* sums of |weight| times the error of log W, and times |log W| as well */
 } pe_shifted;
 
-/* Builds it for the law without the z above some cut, at most `limit`; 0, -1 without
- * memory, 1 where the proof does not apply or nodes are too many. */
-int pe_shifted_new(pe_shifted *s, double noise, double p, double steps, double q, double limit);
+/* Builds it for the law without some large z; 0, -1 without memory, 1 where the proof does not
+ * apply or nodes are too many.  To be freed in any case. */
+int pe_shifted_new(pe_shifted *s, const pe_group *lead, double lambda);
 void pe_shifted_free(pe_shifted *s);
+
+/* The parts of a leading group at some power of the likelihood ratio, without their nodes; as above. */
+int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda);
 
 enum { PE_SHIFTED_RUN = 16 };
 
@@ -42,15 +56,14 @@ enum { PE_SHIFTED_RUN = 16 };
 void pe_shifted_values(const pe_shifted *s, size_t first, double ht, double *re, double *im, double *error);
 
 /* Upper bounds of |R| for all arguments >= t, and of the integral of a bound of |R| beyond t; sums on the
- * line miss e^-digits; slope is that of the loss in z where the search for a line starts. */
-void pe_shifted_envelope(const pe_shifted *s, double t, double slope, double digits, double *bound,
-                         double *integral);
+ * line miss e^-digits. */
+void pe_shifted_envelope(const pe_shifted *s, double t, double digits, double *bound, double *integral);
 
-/* Upper bound of log M(q) of one step without the z above a cut, close enough for its power; infinite
+/* Upper bound of log M at another lambda of the same law without what is cut, close enough for its power; infinite
  * where there is none. */
-double pe_shifted_log_above(double noise, double p, double steps, double q, double cut);
+double pe_shifted_log_above(const pe_shifted *s, double lambda);
 
-/* Upper bounds of the probabilities of what the cut removes, under N(0, 1) and under the mixture. */
-void pe_shifted_removed(const pe_shifted *s, double *plain, double *mixture);
+/* Upper bounds of the probabilities of what the cut removes, under A and under B. */
+void pe_shifted_removed(const pe_shifted *s, double *of_a, double *of_b);
 
 #endif

@@ -7,190 +7,444 @@
 
 static const double PI = 3.14159265358979323846;
 static const double HALF_LOG_2PI = 0.91893853320467274178;
-static const double LOG_2 = 0.6931471805599453;
 static const double ROUNDING = 1e-9; /* of logs of bounds, outwards */
-static const double CELL = 0.25;     /* width of the cells of upper sums */
 static const double REACH = 42.0;    /* below -REACH a normal tail is nothing */
+static const double MAX_CELLS = 16384;
 
-enum { SCANNED = 2048 };
+enum { ROOM = 8 }; /* cells between the end of a window and that of the law */
 
-double pe_tilted_log_ratio(const pe_tilted *t, double x) {
-    const double e = t->mu * (x - 0.5 * t->mu);
-    if (e > 600.0) return e + log(t->p);
-    const double r = t->p * expm1(e);
-    /* 1 - p is exact for p >= 1/2; beside -1, r would lose what is left of the ratio */
-    return r < -0.5 ? log((1.0 - t->p) + t->p * exp(e)) : log1p(r);
-}
+/* ---- values -------------------------------------------------------------------------------------- */
 
-double pe_tilted_loss_slope(const pe_tilted *t, double x) {
-    return t->mu * -expm1(log1p(-t->p) - pe_tilted_log_ratio(t, x));
-}
-
-double pe_tilted_log(const pe_tilted *t, double power, double x) {
-    return power * pe_tilted_log_ratio(t, x) - 0.5 * x * x - HALF_LOG_2PI;
-}
-
-double pe_tilted_log_growth(const pe_tilted *t, double power, double theta, double x) {
-    if (!(theta < PI)) return INFINITY;
-    if (power >= 0.0) return 0.0;
-    const double half = sin(0.5 * theta), s = t->mu * (x - 0.5 * t->mu);
-    const double u = 4.0 * (1.0 - t->p) * half * half * exp(log(t->p) + s - 2.0 * pe_tilted_log_ratio(t, x));
-    return 0.5 * power * log1p(-fmin(u, half * half)) * (1.0 + ROUNDING) + ROUNDING;
-}
-
-/* log of the ratio of the two parts of the mixture is 0 */
-static double middle(const pe_tilted *t) {
-    return 0.5 * t->mu + (log1p(-t->p) - log(t->p)) / t->mu;
-}
-
-double pe_tilted_log_growth_below(const pe_tilted *t, double power, double theta, double x) {
-    return pe_tilted_log_growth(t, power, theta, fmin(x, middle(t))); /* it grows up to the middle */
-}
-
-/* log of the largest |R|^power over a cell for all angles up to theta */
-static double cell_log_power(const pe_tilted *t, double power, double theta, double low, double high) {
-    if (power >= 0.0) return power * pe_tilted_log_ratio(t, high);
-    const double at_low = power * pe_tilted_log_ratio(t, low) + pe_tilted_log_growth(t, power, theta, low);
-    const double at_high = power * pe_tilted_log_ratio(t, high) + pe_tilted_log_growth(t, power, theta, high);
-    const double co = cos(theta), least = -(1.0 - t->p) * co; /* the rho with the least modulus */
-    double log_power = fmax(at_low, at_high);
-    if (least > 0.0) {
-        const double x = 0.5 * t->mu + log(least / t->p) / t->mu;
-        if (x > low - 1e-6 && x < high + 1e-6)
-            log_power = fmax(log_power, power * log((1.0 - t->p) * sin(theta)));
+/* log of the mixture over phi, its slope and the shares of its terms */
+static double side_at(const pe_normals *s, double x, double *slope, double *share) {
+    if (s->n == 1 && s->shift[0] == 0.0) {
+        share[0] = 1.0;
+        *slope = 0.0;
+        return 0.0;
     }
-    return log_power;
+    double top = -INFINITY, change = 0.0, sum = 0.0, first = 0.0;
+    for (size_t j = 0; j < s->n; j++) top = fmax(top, s->shift[j] * (x - 0.5 * s->shift[j]));
+    for (size_t j = 0; j < s->n; j++) {
+        const double e = s->shift[j] * (x - 0.5 * s->shift[j]);
+        change += s->weight[j] * expm1(fmin(e, 600.0));
+        share[j] = s->weight[j] * exp(e - top);
+        sum += share[j];
+    }
+    for (size_t j = 0; j < s->n; j++) {
+        share[j] /= sum;
+        first += share[j] * s->shift[j];
+    }
+    *slope = first;
+    /* beside -1 the change would lose what is left */
+    return top <= 600.0 && change > -0.5 ? log1p(change) : top + log(sum);
 }
 
-double pe_tilted_integral(const pe_tilted *t, double power, int k, double theta, double low, double high) {
-    if (!(theta < PI)) return INFINITY;
-    const double centre = -(double)k * t->mu;
-    double top = -INFINITY, sum = 0.0;
-    for (double left = low; left < high; left += CELL) {
-        const double right = fmin(left + CELL, high);
-        const double x = fmin(fmax(centre, left), right);
-        const double e = -0.5 * x * x - (double)k * t->mu * (x - 0.5 * t->mu) - HALF_LOG_2PI +
-                         cell_log_power(t, power, theta, left, right) + log(right - left);
-        if (e > top) {
-            sum = sum * exp(top - e) + 1.0;
-            top = e;
-        } else {
-            sum += exp(e - top);
+static double power_of(const pe_tilted *t, int side) {
+    return side ? t->q : 1.0 - t->q;
+}
+
+static const pe_normals *side_of(const pe_tilted *t, int side) {
+    return side ? &t->b : &t->a;
+}
+
+static double edge_of(const pe_tilted *t, size_t i) {
+    return t->start + (double)i * PE_CELL;
+}
+
+double pe_tilted_end(const pe_tilted *t) {
+    return edge_of(t, t->n);
+}
+
+/* The parts of log F that are concave, and their slope at the end of a cell: tangents lie above them. */
+static double concave(const pe_tilted *t, size_t i, double *slope) {
+    const double x = edge_of(t, i);
+    double value = -0.5 * x * x;
+    *slope = -x;
+    for (int side = 0; side < 2; side++) {
+        const double power = power_of(t, side);
+        if (power >= 0.0) continue;
+        value += power * t->log_side[side][i];
+        *slope += power * t->slope[side][i];
+    }
+    return value;
+}
+
+/* Chords lie above what is convex, a tangent at either end above what is concave; their sum is linear. */
+static double most_in_cell(const pe_tilted *t, size_t i) {
+    double slope, next_slope;
+    const double here = concave(t, i, &slope), next = concave(t, i + 1, &next_slope);
+    const double left = t->value[i], right = t->value[i + 1];
+    const double from_left = fmax(left, right - next + here + slope * PE_CELL);
+    const double from_right = fmax(right, left - here + next - next_slope * PE_CELL);
+    return fmin(from_left, from_right) + ROUNDING * (1.0 + fabs(left) + fabs(right));
+}
+
+static double smallest_positive(const pe_normals *s) {
+    for (size_t j = 0; j < s->n; j++)
+        if (s->shift[j] > 0.0) return s->shift[j];
+    return 0.0;
+}
+
+int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end) {
+    *t = (pe_tilted){.a = a, .b = b, .q = q};
+    t->farthest = fmax(-a.shift[0], b.shift[b.n - 1]);
+    /* left of the start log F rises steeply, by more than 1/(b/a - 1) may */
+    t->start = -REACH + fmax(1.0, 1.0 - q) * a.shift[0] - smallest_positive(&b);
+    const double cells = ceil((end - t->start) / PE_CELL);
+    if (!(cells > 0.0 && cells < MAX_CELLS)) return 1;
+    t->n = (size_t)cells;
+    const size_t m = t->n + 1, terms = a.n + b.n;
+    t->block = malloc((6 * m + m * terms + 3 * terms) * sizeof(double));
+    if (!t->block) return -1;
+    double *at = t->block;
+    t->value = at;
+    t->most = at + m;
+    at += 2 * m;
+    for (int side = 0; side < 2; side++) {
+        const size_t n = side_of(t, side)->n;
+        t->log_side[side] = at;
+        t->slope[side] = at + m;
+        t->share[side] = at + 2 * m;
+        t->turned[side] = at + 2 * m + n * m;
+        at += 2 * m + n * m + 2 * n;
+    }
+    t->room = at;
+    for (size_t i = 0; i < m; i++) {
+        const double x = edge_of(t, i);
+        t->value[i] = -0.5 * x * x - HALF_LOG_2PI;
+        for (int side = 0; side < 2; side++) {
+            const pe_normals *s = side_of(t, side);
+            t->log_side[side][i] = side_at(s, x, &t->slope[side][i], t->share[side] + i * s->n);
+            t->value[i] += power_of(t, side) * t->log_side[side][i];
         }
     }
-    return top + log(sum) + ROUNDING * (1.0 + fabs(top));
-}
-
-double pe_tilted_below(const pe_tilted *t, double power, int k, double theta, double low, double high,
-                       double unit) {
-    const double start = fmin(low, -(double)k * t->mu) - 6.0;
-    /* e^{-ks} phi is a Gaussian about -k mu, by a change of its centre the density of the tail */
-    const double shift = (double)k * t->mu,
-                 rate = -start - shift + fmin(power, 0.0) * pe_tilted_loss_slope(t, start);
-    if (!(rate > 0.0)) return INFINITY;
-    const double tail = pe_tilted_log(t, power, start) - shift * (start - 0.5 * t->mu) - log(rate) +
-                        pe_tilted_log_growth_below(t, power, theta, start);
-    return (exp(tail - unit) + exp(pe_tilted_integral(t, power, k, theta, start, high) - unit)) *
-           (1.0 + 1e-8);
-}
-
-/* Logs of the parts of R^power <= 2^(power-1) ((1-p)^power + p^power e^(power s)), power > 1: phi times the
- * first above x, and all of phi times the second. */
-static void split(const pe_tilted *t, double power, double x, double *near, double *far) {
-    const double twice = (power - 1.0) * LOG_2;
-    *near = twice + power * log1p(-t->p) - 0.5 * x * x - HALF_LOG_2PI;
-    *far = twice + power * log(t->p) + 0.5 * power * (power - 1.0) * t->mu * t->mu;
-}
-
-static double log_add(double a, double b) {
-    return fmax(a, b) + log1p(exp(-fabs(a - b)));
-}
-
-double pe_tilted_beyond_mode(const pe_tilted *t, double power, double x) {
-    double near, far;
-    split(t, power, x, &near, &far);
-    return log_add(near, far);
-}
-
-double pe_tilted_beyond(const pe_tilted *t, double power, double x, int above) {
-    double rate;
-    if (above) rate = power > 0.0 ? x - power * t->mu : x;
-    else rate = power < 0.0 ? -x + power * pe_tilted_loss_slope(t, x) : -x;
-    double bound = rate > 0.0 ? pe_tilted_log(t, power, x) - log(rate) : INFINITY;
-    if (above && power > 1.0 && x > 0.0) {
-        double near, far;
-        split(t, power, x, &near, &far);
-        bound = fmin(bound, log_add(near - log(x), far));
-    }
-    return bound + ROUNDING * (1.0 + fabs(bound));
-}
-
-int pe_tilted_is_valley(const pe_tilted *t, double low, double high) {
-    if (high <= low) return 1;
-    /* (log phi R^q)'' + 1 = q (log R)'' rises up to the middle and falls behind it */
-    const double first = t->q * pe_tilted_loss_slope(t, low) - low;
-    const double last = t->q * pe_tilted_loss_slope(t, high) - high;
-    return first < 0.0 && (t->q <= 0.0 || last >= 0.0 || high <= middle(t));
-}
-
-typedef struct {
-    double x0, step;
-    int n;
-    double g[SCANNED];
-} scan;
-
-static double log_sum(const scan *c, int n) {
-    double top = -INFINITY, sum = 0.0;
-    for (int i = 0; i < n; i++) top = fmax(top, c->g[i]);
-    for (int i = 0; i < n; i++) sum += exp(c->g[i] - top);
-    return top + log(sum * c->step);
-}
-
-/* Whether all that is summed is below `level` from x on: phi R^q and the Gaussians that centre it. */
-static int is_small(const pe_tilted *t, double x, double level, double plain) {
-    return pe_tilted_log(t, t->q, x) <= level && pe_tilted_log(t, 0.0, x) <= plain &&
-           pe_tilted_log(t, 1.0, x) + log(fmax(fabs(t->q), 1e-300)) <= plain;
-}
-
-static int whole_window(const pe_tilted *t, const scan *c, double level, double plain, pe_window *w) {
-    w->end = INFINITY;
-    for (int i = c->n - 1; i >= 0; i--) {
-        const double x = c->x0 + i * c->step;
-        if (!(x > 0.0) || !(pe_tilted_beyond(t, t->q, x, 1) <= level) || !is_small(t, x, level, plain)) {
-            w->high = x + c->step;
-            return i < c->n - 1;
-        }
-    }
+    for (size_t i = 0; i < t->n; i++) t->most[i] = most_in_cell(t, i);
     return 0;
 }
 
-int pe_tilted_window(const pe_tilted *t, double need, double limit, double end, pe_window *w) {
-    scan c = {.x0 = -REACH};
-    const double top = fmin(limit, end);
-    c.step = fmax(CELL, (top + REACH) / (SCANNED - 1));
-    c.n = (int)((top + REACH) / c.step) + 1;
-    for (int i = 0; i < c.n; i++) c.g[i] = pe_tilted_log(t, t->q, c.x0 + i * c.step);
-    const int is_cut = isfinite(end);
-    w->log_total = log_sum(&c, c.n);
-    double level = w->log_total - need, plain = fmin(w->log_total, 0.0) - need;
-    if (!whole_window(t, &c, level, plain, w)) {
-        int mode = 0, valley, last;
-        while (mode < c.n - 1 && c.g[mode + 1] > c.g[mode]) mode++;
-        valley = mode;
-        for (int i = mode; i < c.n; i++)
-            if (c.g[i] < c.g[valley]) valley = i;
-        w->log_total = log_sum(&c, valley + 1);
-        level = w->log_total - need;
-        plain = fmin(w->log_total, 0.0) - need;
-        int first = mode;
-        while (first < valley && !is_small(t, c.x0 + first * c.step, level, plain)) first++;
-        for (last = valley; last + 1 < c.n && c.g[last + 1] <= level; last++);
-        w->high = c.x0 + first * c.step;
-        w->end = is_cut ? end : c.x0 + last * c.step;
-        if (!is_cut && !(w->high < w->end && is_small(t, w->high, level, plain))) return 0;
+void pe_tilted_free(pe_tilted *t) {
+    free(t->block);
+    t->block = NULL;
+}
+
+double pe_tilted_log(const pe_tilted *t, double x) {
+    double sum = -0.5 * x * x - HALF_LOG_2PI, slope;
+    for (int side = 0; side < 2; side++)
+        sum += power_of(t, side) * side_at(side_of(t, side), x, &slope, t->room);
+    return sum;
+}
+
+double pe_tilted_log_side(const pe_tilted *t, int side, double x) {
+    double slope;
+    return side_at(side_of(t, side), x, &slope, t->room);
+}
+
+double pe_tilted_change(const pe_tilted *t) {
+    const pe_mixtures both = {t->a, t->b};
+    return pe_mixtures_change(&both);
+}
+
+double pe_tilted_loss_slope(const pe_tilted *t, double x) {
+    double of_a, of_b;
+    side_at(&t->a, x, &of_a, t->room);
+    side_at(&t->b, x, &of_b, t->room);
+    return of_b - of_a;
+}
+
+double pe_normals_above(const pe_normals *s, double x) {
+    double sum = 0.0;
+    for (size_t j = 0; j < s->n; j++) sum += s->weight[j] * erfc((x - s->shift[j]) * 0.70710678118654752440);
+    return fmax(0.5 * sum * (1.0 + 1e-9), 5e-324); /* where erfc underflows, the smallest number does */
+}
+
+double pe_normals_below(const pe_normals *s, double x) {
+    double sum = 0.0;
+    for (size_t j = 0; j < s->n; j++) sum += s->weight[j] * erfc((s->shift[j] - x) * 0.70710678118654752440);
+    return fmax(0.5 * sum * (1.0 + 1e-9), 5e-324);
+}
+
+/* ---- lines beside the real one --------------------------------------------------------------------- */
+
+int pe_tilted_grows(const pe_tilted *t) {
+    return (t->q > 1.0 && t->a.n > 1) || (t->q < 0.0 && t->b.n > 1);
+}
+
+int pe_tilted_lift(const pe_tilted *t, double y) {
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = side_of(t, side);
+        if (power_of(t, side) >= 0.0 || s->n == 1) continue;
+        const double first = s->shift[0], last = s->shift[s->n - 1];
+        if (!((last - first) * y < PI)) return 0;
+        double *turned = t->turned[side];
+        for (size_t j = 0; j < s->n; j++) {
+            const double up = sin(0.5 * (s->shift[j] - first) * y),
+                         down = sin(0.5 * (last - s->shift[j]) * y);
+            turned[j] = 2.0 * up * up;
+            turned[s->n + j] = 2.0 * down * down;
+        }
     }
-    int i = 0;
-    while (i < c.n - 1 && is_small(t, c.x0 + (i + 1) * c.step, level, plain)) i++;
-    w->low = c.x0 + i * c.step;
-    return w->low < w->high;
+    return 1;
+}
+
+/* log of s(x)/|s(x + iv)| at most.  With the terms' shares as probabilities the ratio is |E e^{i v shift}|: turned
+ * by the mean of the outermost shifts, all terms have a cosine of at least that of half the range; turned by
+ * one of them, the mean of 1 - cos rises or falls with x, as the shares move to larger shifts. */
+static double shrinks(const pe_normals *s, const double *turned, const double *left, const double *right) {
+    const double range = turned[s->n - 1]; /* 1 - cos of the range */
+    double up = 0.0, down = 0.0, most = 1.0 - sqrt(fmax(1.0 - 0.5 * range, 0.0));
+    for (size_t j = 0; j < s->n; j++) {
+        up += right[j] * turned[j];
+        down += left[j] * turned[s->n + j];
+    }
+    most = fmin(most * (1.0 + 1e-12), fmin(up, down));
+    return most < 1.0 ? -log1p(-most) * (1.0 + ROUNDING) + 1e-15 : INFINITY;
+}
+
+/* Growth between places whose shares are given: at cells `left` and `right` */
+static double growth(const pe_tilted *t, size_t left, size_t right) {
+    double sum = 0.0;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = side_of(t, side);
+        const double power = power_of(t, side);
+        if (power >= 0.0 || s->n == 1) continue;
+        sum -=
+            power * shrinks(s, t->turned[side], t->share[side] + left * s->n, t->share[side] + right * s->n);
+    }
+    return sum;
+}
+
+/* Growth left of the first cell: only what rises with x is known there. */
+static double growth_before(const pe_tilted *t) {
+    double sum = 0.0;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = side_of(t, side);
+        const double power = power_of(t, side), *turned = t->turned[side];
+        if (power >= 0.0 || s->n == 1) continue;
+        double up = 0.0;
+        for (size_t j = 0; j < s->n; j++) up += t->share[side][j] * turned[j];
+        const double most = fmin(up, (1.0 - sqrt(fmax(1.0 - 0.5 * turned[s->n - 1], 0.0))) * (1.0 + 1e-12));
+        sum -= most < 1.0 ? power * (-log1p(-most) * (1.0 + ROUNDING) + 1e-15) : -INFINITY;
+    }
+    return sum;
+}
+
+double pe_tilted_growth(const pe_tilted *t, double x) {
+    double sum = 0.0, slope;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = side_of(t, side);
+        const double power = power_of(t, side);
+        if (power >= 0.0 || s->n == 1) continue;
+        side_at(s, x, &slope, t->room);
+        sum -= power * shrinks(s, t->turned[side], t->room, t->room);
+    }
+    return sum;
+}
+
+/* ---- sums over cells ------------------------------------------------------------------------------- */
+
+/* The slope of log F up to the first cell is at least this: convex parts fall at most as their smallest shift says,
+ * slopes of concave ones are largest at the end. */
+static double rate_before(const pe_tilted *t) {
+    double rate = -t->start;
+    for (int side = 0; side < 2; side++) {
+        const double power = power_of(t, side);
+        rate += power * (power >= 0.0 ? side_of(t, side)->shift[0] : t->slope[side][0]);
+    }
+    return rate;
+}
+
+static size_t cell_of(const pe_tilted *t, double x, int up) {
+    const double at = (x - t->start) / PE_CELL, whole = up ? ceil(at + 1e-9) : floor(at - 1e-9);
+    return (size_t)fmin(fmax(whole, 0.0), (double)t->n);
+}
+
+static double sum_cells(const pe_tilted *t, double low, double high, double unit, int grows) {
+    double sum = 0.0;
+    for (size_t i = cell_of(t, low, 0), last = cell_of(t, high, 1); i < last; i++) {
+        const double e = t->most[i] - unit + (grows ? growth(t, i, i + 1) : 0.0);
+        sum += e > -700.0 ? exp(e) : 1e-300;
+    }
+    return sum * PE_CELL * (1.0 + 1e-8);
+}
+
+double pe_tilted_rest(const pe_tilted *t, double low, double high, double unit) {
+    return sum_cells(t, low, high, unit, 0);
+}
+
+double pe_tilted_sum(const pe_tilted *t, double low, double high, double unit, double wider) {
+    const int grows = pe_tilted_grows(t);
+    double sum = sum_cells(t, low, high, unit, grows) * (1.0 + wider);
+    if (low < t->start) {
+        const double rate = rate_before(t);
+        if (!(rate > 1.0)) return INFINITY;
+        const double one = exp(t->value[0] - unit + (grows ? growth_before(t) : 0.0));
+        sum += one * (1.0 / rate + wider * PE_CELL);
+    }
+    return sum * (1.0 + 1e-8);
+}
+
+/* Argument of a side at the end of a cell, on the line Im z = y */
+static double angle_of(const pe_tilted *t, int side, size_t i, const double *re, const double *im) {
+    const pe_normals *s = side_of(t, side);
+    const double *share = t->share[side] + i * s->n;
+    double x = 0.0, y = 0.0;
+    for (size_t j = 0; j < s->n; j++) {
+        x += share[j] * re[j];
+        y += share[j] * im[j];
+    }
+    return fabs(atan2(y, x));
+}
+
+double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double time, double unit) {
+    double *cosines[2], *sines[2];
+    double *block = malloc(2 * (t->a.n + t->b.n) * sizeof(double));
+    if (!block) return INFINITY;
+    double *at = block;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = side_of(t, side);
+        cosines[side] = at;
+        sines[side] = at + s->n;
+        at += 2 * s->n;
+        for (size_t j = 0; j < s->n; j++) {
+            cosines[side][j] = cos(s->shift[j] * y);
+            sines[side][j] = sin(s->shift[j] * y);
+        }
+    }
+    const int grows = pe_tilted_grows(t);
+    const size_t last = cell_of(t, high, 1);
+    /* that of a falls with x, that of b rises */
+    double of_a = angle_of(t, 0, 0, cosines[0], sines[0]), of_b = angle_of(t, 1, 0, cosines[1], sines[1]);
+    double sum = 0.0;
+    /* left of the first cell: either a alone, or one term of b, which falls no faster than F rises */
+    double rate = rate_before(t), angle = of_a;
+    if (!(angle > 0.0)) {
+        const double least = smallest_positive(&t->b);
+        rate -= least;
+        for (size_t j = 0; j < t->b.n; j++)
+            if (t->b.shift[j] == least) angle = t->share[1][j] * sines[1][j];
+    }
+    if (!(angle > 0.0) || !(rate > 1.0)) sum = INFINITY;
+    else sum = exp(t->value[0] - unit + (grows ? growth_before(t) : 0.0)) / (rate * angle);
+    for (size_t i = 0; i < last && isfinite(sum); i++) {
+        const double next_a = angle_of(t, 0, i + 1, cosines[0], sines[0]);
+        const double least = (of_b + next_a) * (1.0 - 1e-9);
+        const double e = t->most[i] - unit - time * least + (grows ? growth(t, i, i + 1) : 0.0);
+        sum += PE_CELL * (e > -700.0 ? exp(e) : 1e-300) / least;
+        of_a = next_a;
+        of_b = angle_of(t, 1, i + 1, cosines[1], sines[1]);
+    }
+    free(block);
+    return sum * (1.0 + 1e-8);
+}
+
+double pe_tilted_variation(const pe_tilted *t, double low, double high, double unit) {
+    const size_t first = cell_of(t, low, 0), last = cell_of(t, high, 1);
+    double sum = 0.0, ends = 0.0;
+    for (size_t i = first; i < last; i++) {
+        const double least = (t->slope[1][i] - t->slope[0][i + 1]) * (1.0 - 1e-9);
+        const double value = exp(t->most[i] - unit) / least;
+        const double x = fmax(fabs(edge_of(t, i)), fabs(edge_of(t, i + 1)));
+        const double change = x + fabs(1.0 - t->q) * fabs(t->slope[0][i]) + fabs(t->q) * t->slope[1][i + 1];
+        /* the variance of a shift is at most its mean times the farthest */
+        sum += PE_CELL * value * (change + t->farthest);
+        if (i == first || i + 1 == last) ends += value;
+    }
+    return last > first ? (sum + 2.0 * ends) * (1.0 + 1e-8) + 1e-300 : 0.0;
+}
+
+/* ---- windows ---------------------------------------------------------------------------------------- */
+
+/* log of the trapezoidal sum up to the end of a cell */
+static double log_total(const pe_tilted *t, size_t last) {
+    double top = -INFINITY, sum = 0.0;
+    for (size_t i = 0; i <= last; i++) top = fmax(top, t->value[i]);
+    for (size_t i = 0; i <= last; i++) sum += exp(t->value[i] - top);
+    return top + log(sum * PE_CELL);
+}
+
+/* Whether the Gaussians that centre the sums of phi a (b/a)^q are below `plain` beyond x on one side */
+static int centre_is_small(const pe_tilted *t, double x, int above, double plain) {
+    const double of_a = above ? pe_normals_above(&t->a, x) : pe_normals_below(&t->a, x);
+    const double of_b = above ? pe_normals_above(&t->b, x) : pe_normals_below(&t->b, x);
+    return log((1.0 + fabs(t->q)) * of_a + fabs(t->q) * of_b) <= plain;
+}
+
+/* The first cell in [low, high] from which on the sum up to `high` is below e^level; high where there is none */
+static size_t high_end(const pe_tilted *t, size_t low, size_t high, double level, double plain) {
+    double sum = 0.0;
+    size_t i = high;
+    while (i > low) {
+        sum += PE_CELL * exp(t->most[i - 1] - level);
+        if (!(sum <= 1.0) || !centre_is_small(t, edge_of(t, i - 1), 1, plain)) break;
+        i--;
+    }
+    return i;
+}
+
+/* The place behind the first mode where the density is least */
+static size_t valley_of(const pe_tilted *t, size_t *mode) {
+    size_t top = 0, valley;
+    while (top < t->n && t->value[top + 1] > t->value[top]) top++;
+    valley = top;
+    for (size_t i = top; i <= t->n; i++)
+        if (t->value[i] < t->value[valley]) valley = i;
+    *mode = top;
+    return valley;
+}
+
+/* Ends of the window where [first, end] holds the law. */
+static int put_window(const pe_tilted *t, size_t high, size_t end, double level, double plain, pe_window *w) {
+    double sum = exp(t->value[0] - level) / fmax(rate_before(t), 1e-300);
+    size_t low = 0;
+    while (low < high && (sum += PE_CELL * exp(t->most[low] - level)) <= 1.0 &&
+           centre_is_small(t, edge_of(t, low + 1), 0, plain))
+        low++;
+    w->low = edge_of(t, low);
+    w->high = edge_of(t, high);
+    w->end = edge_of(t, end);
+    return low < high;
+}
+
+static void set_levels(const pe_tilted *t, size_t last, double need, pe_window *w, double *level,
+                       double *plain) {
+    w->log_total = log_total(t, last);
+    *level = w->log_total - need;
+    *plain = fmin(w->log_total, 0.0) - need;
+}
+
+int pe_tilted_window(const pe_tilted *t, double need, pe_window *w) {
+    double level, plain;
+    size_t end = t->n, mode;
+    set_levels(t, end, need, w, &level, &plain);
+    size_t high = high_end(t, 0, end, level, plain);
+    w->is_whole = high + ROOM <= end;
+    if (!w->is_whole) { /* there is a mode far out: the law ends in the gap before it */
+        end = valley_of(t, &mode);
+        set_levels(t, end, need, w, &level, &plain);
+        double sum = 0.0;
+        while (end < t->n && (sum += PE_CELL * exp(t->most[end] - level)) <= 0.5) end++;
+        high = high_end(t, mode, end, level, plain);
+        if (high + ROOM > end) return 0;
+    }
+    return put_window(t, high, end, level, plain, w);
+}
+
+int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w) {
+    double level, plain;
+    size_t mode;
+    set_levels(t, t->n, need, w, &level, &plain);
+    size_t high = high_end(t, 0, t->n, level, plain);
+    w->is_whole = high + ROOM <= t->n;
+    if (!w->is_whole) high = (size_t)fmin((double)valley_of(t, &mode), (double)t->n - ROOM);
+    return put_window(t, high, t->n, level, plain, w);
+}
+
+double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w) {
+    double sum = 0.0, first = 0.0;
+    for (size_t i = 0; i <= t->n && edge_of(t, i) <= w->end; i++) {
+        const double e = exp(t->value[i] - w->log_total);
+        sum += e;
+        first += e * (t->slope[1][i] - t->slope[0][i]);
+    }
+    return first / sum;
 }

@@ -1,52 +1,90 @@
-/* The tilted density phi(z) R(z)^q of one step, R = 1 - p + p e^{mu z - mu^2/2}, on the real line and on lines
- * Im z = b: where it has weight, and upper bounds of what lies outside. */
+/* The tilted density F = phi a^(1-q) b^q of one step, a and b mixtures of normals over phi, on the real line and
+ * on lines Im z = y: where it has weight, and upper bounds of what lies outside.
+ *
+ * Shifts of a are at most 0 and those of b at least 0, so that log a falls, log b rises, and both are convex. */
 #ifndef PE_TILTED_H
 #define PE_TILTED_H
 
+#include <stddef.h>
+
+#include "normals.h"
+
 typedef struct {
-    double mu, p, q;
+    pe_normals a, b;
+    double q;
+    double farthest; /* largest distance of a shift from 0 */
+    double start; /* of the first of n cells, which are PE_CELL wide */
+    size_t n;
+    double *block;
+    double *log_side[2], *slope[2], *share[2]; /* of a and b at the ends of the cells */
+    double *room; /* for the shares at one place */
+    double *turned[2]; /* what a height turns each term by, from the first shift and from the last */
+    double *value; /* log F at the ends of the cells */
+    double *most; /* log of its largest value over each cell */
 } pe_tilted;
 
-double pe_tilted_log_ratio(const pe_tilted *t, double x);
+#define PE_CELL 0.25
 
-/* (log R)' = mu (1 - (1-p)/R) */
+/* Cells from where F is nothing up to `end`; 0, -1 without memory, 1 where they would be too many. */
+int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end);
+void pe_tilted_free(pe_tilted *t);
+
+/* The last end of a cell */
+double pe_tilted_end(const pe_tilted *t);
+
+/* log F, and log a or log b */
+double pe_tilted_log(const pe_tilted *t, double x);
+double pe_tilted_log_side(const pe_tilted *t, int side, double x);
+
+/* Half the distance of both sets of weights: the mean of |b/a - 1| under phi a is at most twice that */
+double pe_tilted_change(const pe_tilted *t);
+
+/* Slope of log b/a, the privacy loss */
 double pe_tilted_loss_slope(const pe_tilted *t, double x);
 
-/* log (phi R^power) */
-double pe_tilted_log(const pe_tilted *t, double power, double x);
+/* Whether |F| exceeds F e^(y^2/2) anywhere on a line Im z = y: whether one of the powers is negative */
+int pe_tilted_grows(const pe_tilted *t);
 
-/* log of an upper bound of (|R(x + i b)|/R(x))^power for mu |b| <= theta */
-double pe_tilted_log_growth(const pe_tilted *t, double power, double theta, double x);
+/* Makes t ready for lines |Im z| <= y; 0 where their terms are not within a half plane. */
+int pe_tilted_lift(const pe_tilted *t, double y);
 
-/* The same for all places up to x */
-double pe_tilted_log_growth_below(const pe_tilted *t, double power, double theta, double x);
+/* log of an upper bound of |F(x + iv)| e^(-v^2/2)/F(x) on the lines that t was made ready for */
+double pe_tilted_growth(const pe_tilted *t, double x);
 
-/* log of a bound of the integral over x in [low, high] of phi(x) e^{-k s} |R(x + i b)|^power for
- * mu |b| <= theta, s = mu x - mu^2/2 */
-double pe_tilted_integral(const pe_tilted *t, double power, int k, double theta, double low, double high);
+/* Upper bound of the integral of |F| e^(-v^2/2) over x in [low, high] on those lines, in units of e^unit, rounded
+ * outwards to whole cells; low may be -infinity.  Each cell counts `wider` times its width more. */
+double pe_tilted_sum(const pe_tilted *t, double low, double high, double unit, double wider);
 
-/* The same from -infinity, not as a log but in units of e^unit; low is where little is left */
-double pe_tilted_below(const pe_tilted *t, double power, int k, double theta, double low, double high,
-                       double unit);
+/* The same of F itself, low being finite */
+double pe_tilted_rest(const pe_tilted *t, double low, double high, double unit);
 
-/* log of a bound of phi R^power above x for power > 1, where the mode far out has no weight */
-double pe_tilted_beyond_mode(const pe_tilted *t, double power, double x);
+/* Upper bound of the integral of |F| e^(-v^2/2) e^(-time arg)/arg up to `high` on the line of the last height, where arg is
+ * that of b/a, in units of e^unit */
+double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double time, double unit);
 
-/* log of a bound of the integral of phi R^power beyond x on one side; infinite where there is none */
-double pe_tilted_beyond(const pe_tilted *t, double power, double x, int above);
+/* Upper bound of |s| times the modulus of the integral of F e^{i s loss} over [low, high] for any s, in units
+ * of e^unit: the variation of F over the slope of the loss and its ends */
+double pe_tilted_variation(const pe_tilted *t, double low, double high, double unit);
 
-/* Where phi R^q is summed. */
+/* Where F is summed. */
 typedef struct {
     double low, high; /* outside it is below e^-need of the whole */
-    double end; /* infinite where all above `high` is small, else the law has to end there */
+    double end; /* of the law: that of the cells, or of a gap before a mode far out */
     double log_total; /* estimate of the log of the integral */
+    int is_whole; /* whether the law need not end before the cells do */
 } pe_window;
 
-/* Whether there is such a window: of a law that ends at `end`, or, where that is infinite, at any place up to
- * `limit`: then in the gap before a mode far out. */
-int pe_tilted_window(const pe_tilted *t, double need, double limit, double end, pe_window *w);
+/* Whether there is such a window */
+int pe_tilted_window(const pe_tilted *t, double need, pe_window *w);
 
-/* Whether the density is largest at one of the ends of [low, high] */
-int pe_tilted_is_valley(const pe_tilted *t, double low, double high);
+/* The same for the law up to the end of the cells, whatever lies between the window and that end. */
+int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w);
+
+/* The slope of the loss where F has its weight, up to w->end */
+double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w);
+
+/* Probabilities above and below x */
+double pe_normals_above(const pe_normals *s, double x);
+double pe_normals_below(const pe_normals *s, double x);
 
 #endif

@@ -70,6 +70,8 @@ class _Lib:
         sizes: Any,
         shift: Any,
         weight: Any,
+        terms: Any,
+        exact: Any,
         /,
     ) -> int: ...
     def pe_pair_add_table(

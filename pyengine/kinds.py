@@ -23,6 +23,7 @@ from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
 from pyengine.laws.mixture import GaussianMixtureLaw
+from pyengine.laws.normals import in_two_doubles
 from pyengine.laws.substituted import SubstitutedGaussian, SubstitutedLaplace
 from pyengine.mechanisms import (
     DiscreteGaussianMechanism,
@@ -42,7 +43,6 @@ from pyengine.mechanisms import (
     allocated_epoch,
     from_probabilities,
 )
-from pyengine.numerics.exact_numbers import CONTEXT
 
 __all__ = ["Kind", "kind_of_step", "kinds", "named_kinds", "register"]
 
@@ -156,8 +156,21 @@ def _halved(noise: Any, doubled: bool) -> Fraction:
 
 def _mixture_law(step: GaussianMixtureMechanism, _: bool) -> StepLaw:
     noise = Fraction(step.noise_multiplier)
-    shifts = tuple(float(Fraction(c) / noise) for c in step.shifts)
-    return GaussianMixtureLaw(shifts, tuple(float(w) for w in step.weights))
+    numbers = [Fraction(c) / noise for c in step.shifts] + [Fraction(w) for w in step.weights]
+    highs, lows = zip(*map(in_two_doubles, numbers), strict=True)
+    count = len(step.shifts)
+    return GaussianMixtureLaw(highs[:count], highs[count:], lows)
+
+
+def _gaussian_law(step: GaussianMechanism, doubled: bool) -> StepLaw:
+    high, low = in_two_doubles(step.noise_multiplier)
+    scale = 0.5 if doubled else 1.0
+    return GaussianLaw(scale * high, low=scale * low)
+
+
+def _substituted_gaussian(step: GaussianMechanism, p: float | Fraction) -> StepLaw:
+    high, low = in_two_doubles(step.noise_multiplier)
+    return SubstitutedGaussian(high, p, low)
 
 
 def _outcomes_of_pair(step: FinitePair) -> Outcomes:
@@ -184,15 +197,13 @@ def _truncated_law(step: TruncatedPoissonSampled, _: bool) -> StepLaw:
     from pyengine.laws.truncated import RevealedMixtureLaw, truncation  # here, as few runs need it
 
     found = truncation(step.probability, step.batch_size, step.dataset_size)
-    noise = float(step.mechanism.noise_multiplier)
-    below = sampled_law(GaussianLaw(noise), step.probability)
+    below = sampled_law(_gaussian_law(step.mechanism, doubled=False), step.probability)
     if found.full == 0:
         return below
-    full = sampled_law(GaussianLaw(0.5 * noise), found.inside)
+    full = sampled_law(_gaussian_law(step.mechanism, doubled=True), found.inside)
     if found.rest == 0:
         return full
-    shares = (float(CONTEXT.ln(share)) for share in (found.rest, found.full))
-    return RevealedMixtureLaw(below, full, *shares)
+    return RevealedMixtureLaw(below, full, found.rest, found.full)
 
 
 def _truncated_event(module: Any, step: TruncatedPoissonSampled) -> Any:
@@ -237,10 +248,10 @@ def _mixture_event(module: Any, step: GaussianMixtureMechanism) -> Any:
 for _kind in (
     Kind(
         GaussianMechanism,
-        lambda step, doubled: GaussianLaw((0.5 if doubled else 1.0) * float(step.noise_multiplier)),
+        _gaussian_law,
         "gaussian",
         replaces=True,
-        substituted=lambda step, p: SubstitutedGaussian(float(step.noise_multiplier), p),
+        substituted=_substituted_gaussian,
         distance=lambda step: math.erf(1.0 / (float(step.noise_multiplier) * math.sqrt(2.0))),
         event=lambda module, step: module.GaussianDpEvent(float(step.noise_multiplier)),
     ),

@@ -28,7 +28,7 @@ from pyengine.engines.gaussian_engines import solver
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 
-__all__ = ["CertifiedPair"]
+__all__ = ["CertifiedPair", "CertifiedSide", "GaussianSide"]
 
 BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
@@ -41,26 +41,20 @@ ASIDE = 1e-3  # distance of a second threshold, in standard deviations or of a v
 TRIES = 8
 
 
-class _Side:
-    """Certified rows of one pair; its lines are kept with the pair's contours."""
-
-    def __init__(self, pair: GaussianPair) -> None:
-        self._pair = pair
+class CertifiedSide:
+    """Certified rows of one ordered pair."""
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds where the log of a functional is about a target; NaN where none is found."""
-        engines = solver(self._pair)
-        found = engines.spectral().solve(functional, log_target)[:, 0]
-        missing = np.isnan(found) & np.isfinite(log_target)
-        if missing.any():
-            with contextlib.suppress(AccuracyError):
-                rows = engines.solve(functional, log_target[missing], "convolution", ANY)
-                found[missing] = rows.table[:, 0]
-        return found
+        raise NotImplementedError
+
+    def table(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the C core at thresholds, with proven errors."""
+        raise NotImplementedError
 
     def rows(self, functional: int, c: FloatArray) -> _Rows:
         """Logs of bounds of all functionals at thresholds."""
-        table = solver(self._pair).spectral().certify(functional, c)
+        table = self.table(functional, c)
         found = {}
         for which in (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE):
             value, error = table[:, 2 + which], table[:, ERRORS + which]
@@ -72,6 +66,34 @@ class _Side:
                 upper = np.minimum(value + np.log1p(error) + rounded, 0.0)
             found[which] = np.where(known, lower, -np.inf), np.where(known, upper, 0.0)
         return _Rows(found)
+
+
+class GaussianSide(CertifiedSide):
+    """Certified rows of sampled Gaussian steps; their lines are kept with the pair's contours.
+
+    Parameters
+    ----------
+    pair : GaussianPair
+        The ordered pair.
+    """
+
+    def __init__(self, pair: GaussianPair) -> None:
+        self._pair = pair
+
+    def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds of the fast engines."""
+        engines = solver(self._pair)
+        found = engines.spectral().solve(functional, log_target)[:, 0]
+        missing = np.isnan(found) & np.isfinite(log_target)
+        if missing.any():
+            with contextlib.suppress(AccuracyError):
+                rows = engines.solve(functional, log_target[missing], "convolution", ANY)
+                found[missing] = rows.table[:, 0]
+        return found
+
+    def table(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the spectral engine's lines."""
+        return solver(self._pair).spectral().certify(functional, c)
 
 
 class _Rows:
@@ -98,9 +120,9 @@ class CertifiedPair:
 
     Parameters
     ----------
-    private, public : GaussianPair
-        Pairs of doubles on both sides of the pair that is asked for: the more private one bounds
-        the privacy loss from below, the other one from above.  Mostly they are the same.
+    private, public : CertifiedSide
+        Pairs on both sides of the one that is asked for: the more private one bounds the privacy
+        loss from below, the other one from above.  Mostly they are the same.
     tolerance : float or None
         Largest relative width of the bounds; None for 1e-4.
     otherwise : callable
@@ -109,14 +131,12 @@ class CertifiedPair:
 
     def __init__(
         self,
-        private: GaussianPair,
-        public: GaussianPair,
+        private: CertifiedSide,
+        public: CertifiedSide,
         tolerance: float | None,
         otherwise: Callable[[], PairQuestions],
     ) -> None:
-        self._private, self._public = (
-            (side := _Side(public), side) if private == public else (_Side(private), _Side(public))
-        )
+        self._private, self._public = private, public
         self._widest = WIDEST if tolerance is None else tolerance
         self._otherwise = otherwise
 
@@ -177,7 +197,7 @@ class CertifiedPair:
         answer = Answer(_middle(lower, upper), lower, upper, named("certified", delta.size), True)
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
 
-    def _start(self, side: _Side, delta: FloatArray) -> FloatArray:
+    def _start(self, side: CertifiedSide, delta: FloatArray) -> FloatArray:
         asked = (delta > 0.0) & (delta < 1.0)
         with np.errstate(divide="ignore"):
             return -side.threshold(PROFILE, np.where(asked, np.log(delta), np.nan))
@@ -271,7 +291,7 @@ def _times_exp(x: FloatArray, log_factor: FloatArray) -> FloatArray:
 
 
 def _tangent(
-    side: _Side, functional: int, tail: FloatArray
+    side: CertifiedSide, functional: int, tail: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Lower bounds of β and upper ones of γ: the convex T lies above its tangent of slope -e^c."""
     c = side.threshold(functional, np.log(tail))
@@ -285,7 +305,7 @@ def _tangent(
     return np.nan_to_num(beta, nan=0.0), np.where(np.isnan(gamma), np.inf, gamma), c
 
 
-def _chord(side: _Side, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _chord(side: CertifiedSide, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Upper bounds of β and lower ones of γ.
 
     T falls, and from the level of the threshold c down to α it rises by at most the slope at a

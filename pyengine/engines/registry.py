@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import BothOrders, NothingReleased, OneOrder, Substitution
-from pyengine.engines.certified import CertifiedPair
+from pyengine.engines.certified import CertifiedPair, CertifiedSide, GaussianSide
 from pyengine.engines.closed_form import ClosedForm, ClosedFormPair, closed_form_step
 from pyengine.engines.enclosed import EnclosedQuestions
 from pyengine.engines.gaussian import GaussianPairQuestions
@@ -25,7 +25,7 @@ from pyengine.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
 
 if TYPE_CHECKING:
     from pyengine.engines.allocation import EpochQuestions
-    from pyengine.engines.smooth import SmoothPairQuestions
+    from pyengine.engines.smooth import SmoothPairQuestions, SmoothSide
 
 __all__ = ["ADJACENCIES", "ENGINES", "METHODS", "THREAT_MODELS", "questions", "questions_on_pair"]
 
@@ -241,7 +241,7 @@ class _Smooth(Engine):
         return smooth_pair(problem.laws) is not None
 
     def prover(self) -> Engine:
-        return _Lattice()
+        return _Certified()
 
     def refusal(self, problem: Problem) -> Exception:
         return AccuracyError(
@@ -269,7 +269,7 @@ class _Smooth(Engine):
 
 
 class _Certified(Engine):
-    """Gaussian steps on samples, with lines whose errors are theorems.
+    """Gaussian steps on samples and their mixtures, with lines whose errors are theorems.
 
     Parameters
     ----------
@@ -284,13 +284,35 @@ class _Certified(Engine):
         self._otherwise = otherwise
 
     def supports(self, problem: Problem) -> bool:
-        return problem.gaussian is not None
+        if problem.gaussian is not None:
+            return True
+        known = not problem.is_relaxed and problem.given is None
+        return known and self._smooth(problem) is not None
+
+    @staticmethod
+    def _smooth(problem: Problem) -> SmoothSide | None:
+        from pyengine.engines.smooth import SmoothSide, smooth_pair
+
+        pair = smooth_pair(problem.laws)
+        return None if pair is None else SmoothSide.of(pair)
 
     def pair(self, problem: Problem) -> PairQuestions:
+        other = self._otherwise or _Lattice()
+        private, public = self._sides(problem)
+        if private is None or public is None:
+            return other.pair(problem)
+        return CertifiedPair(private, public, problem.tolerance, lambda: other.pair(problem))
+
+    def _sides(self, problem: Problem) -> tuple[CertifiedSide | None, CertifiedSide | None]:
+        """Sides of Gaussian steps, else of others; None where nothing is proven of a step."""
+        if problem.gaussian is None:
+            side = self._smooth(problem)
+            return side, side
         enclosing = enclosing_pairs(problem.mechanism, problem.adjacency)
         assert enclosing is not None
-        other = self._otherwise or _Lattice()
-        return CertifiedPair(*enclosing, problem.tolerance, lambda: other.pair(problem))
+        private, public = enclosing
+        side_of = GaussianSide(public)
+        return side_of if private == public else GaussianSide(private), side_of
 
 
 class _Exact(Engine):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -19,16 +20,17 @@ from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, PairQuestions
 from pyengine.caches import Cache
 from pyengine.curves import BothOrders
+from pyengine.engines.certified import CertifiedSide
 from pyengine.engines.functionals import FloatArray, Limits, Rows, row_errors
 from pyengine.engines.row_questions import BothOrdersOfRows, RowQuestions, Triple
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
-from pyengine.laws.normals import STANDARD, Alternatives, LossNodes
+from pyengine.laws.normals import STANDARD, Alternatives, ExactAlternatives, LossNodes
 from pyengine.numerics.rounding import UNIT
 from pyengine.pairs import GaussianPair
 
-__all__ = ["SmoothBothOrders", "SmoothPair", "SmoothPairQuestions", "smooth_pair"]
+__all__ = ["SmoothBothOrders", "SmoothPair", "SmoothPairQuestions", "SmoothSide", "smooth_pair"]
 
 UNANSWERED = ""  # the engine of a row that is not accurate enough
 KEPT_BYTES = 4096  # of an engine that has answered nothing yet
@@ -82,13 +84,76 @@ class _Kept:
         plain = GaussianPair(noise, probability, steps, reversed=any(orders))
         self.engine = Spectral(plain, tuple(others))
         self.memo: dict[Any, Any] = {}
+        self.prover: Spectral | None = None  # with exact numbers, made when a proof is asked for
 
     def bytes(self) -> int:
         """Memory that this and its contours take."""
-        return KEPT_BYTES + self.engine.bytes()
+        proofs = self.prover.bytes() if self.prover is not None else 0
+        return KEPT_BYTES + self.engine.bytes() + proofs
 
 
 _engines: Cache[_Kept] = Cache(64, lambda kept: kept.bytes(), grows=True)
+
+
+def _kept(pair: SmoothPair) -> _Kept:
+    return _engines.get_or_make(pair, lambda: _Kept(pair))
+
+
+def _proving(pair: SmoothPair) -> Spectral | None:
+    """The engine of a pair whose numbers are exact; None where those of a step are not known."""
+    plain: list[tuple[float, int]] = []
+    others: list[tuple[Alternatives | LossNodes, int]] = []
+    exact: list[ExactAlternatives | None] = []
+    for law, number in pair:
+        terms, found = law.exact_mixtures(), law.mixtures()
+        if terms is None or found is None:
+            return None
+        gaussian = _sampled_gaussian(found)
+        if gaussian is not None and gaussian[1] == 1.0 and _is_plain(terms, gaussian[0]):
+            plain.append((gaussian[0], number))
+        else:
+            others.append((found, number))
+            exact.append(terms)
+    noise, steps = zip(*plain, strict=True) if plain else ((), ())
+    gaussians = GaussianPair(noise, (1.0,) * len(noise), steps, reversed=False)
+    return Spectral(gaussians, tuple(others), tuple(exact))
+
+
+def _is_plain(terms: ExactAlternatives, noise: float) -> bool:
+    """Whether a step is the Gaussian mechanism of just that noise."""
+    shifts = [abs(shift) for shift in terms[0].terms if shift != 0]
+    return len(terms) == 1 and len(shifts) == 1 and shifts[0] * Fraction(noise) == 1
+
+
+class SmoothSide(CertifiedSide):
+    """Certified rows of one pair.
+
+    Parameters
+    ----------
+    pair : SmoothPair
+        Laws of the steps, whose numbers are known exactly.
+    """
+
+    def __init__(self, pair: SmoothPair) -> None:
+        self._pair = pair
+
+    @classmethod
+    def of(cls, pair: SmoothPair) -> SmoothSide | None:
+        """The side of a pair; None where a step's numbers are not known well enough."""
+        known = all(law.exact_mixtures() is not None for law, _ in pair)
+        return cls(pair) if known else None
+
+    def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds of the fast engine."""
+        return _kept(self._pair).engine.solve(functional, log_target)[:, 0]
+
+    def table(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the lines with exact numbers."""
+        kept = _kept(self._pair)
+        if kept.prover is None:
+            kept.prover = _proving(self._pair)
+        assert kept.prover is not None
+        return kept.prover.certify(functional, c)
 
 
 class SmoothPairQuestions(RowQuestions):
@@ -117,7 +182,7 @@ class SmoothPairQuestions(RowQuestions):
         self._otherwise = otherwise
 
     def _kept(self) -> _Kept:
-        return _engines.get_or_make(self._pair, lambda: _Kept(self._pair))
+        return _kept(self._pair)
 
     def _judged(self, functional: int, table: FloatArray) -> Rows:
         errors, good = row_errors(table, functional, self._limits)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.engines.functionals import ROW, FloatArray, array, call_kernel
-from pyengine.laws.normals import Alternatives, LossNodes
+from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes, in_two_doubles
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
 
@@ -32,12 +32,17 @@ class Spectral:
     others : tuple of (Alternatives or LossNodes, int)
         Further steps, whose sides are mixtures of normals or which are known by nodes, and their
         numbers.
+    exact : tuple of (ExactAlternatives or None)
+        Those steps for proofs; empty where nothing is to be proven.
     """
 
     name = "spectral"
 
     def __init__(
-        self, pair: GaussianPair, others: tuple[tuple[Alternatives | LossNodes, int], ...] = ()
+        self,
+        pair: GaussianPair,
+        others: tuple[tuple[Alternatives | LossNodes, int], ...] = (),
+        exact: tuple[ExactAlternatives | None, ...] = (),
     ) -> None:
         out = ffi.new("pe_pair **")
         status = lib.pe_pair_new(
@@ -51,11 +56,11 @@ class Spectral:
         )
         self._pair = ffi.gc(out[0], lib.pe_pair_free)
         finished(status, "the spectral engine")
-        for other, number in others:
+        for (other, number), proof in zip(others, exact or (None,) * len(others), strict=True):
             if isinstance(other, LossNodes):
                 self._add_nodes(other, number)
             else:
-                self._add_mixtures(other, number)
+                self._add_mixtures(other, number, proof)
         self._lock = threading.Lock()
         self._bytes = 0
 
@@ -67,8 +72,11 @@ class Spectral:
         )
         finished(status, "the spectral engine")
 
-    def _add_mixtures(self, pairs: Alternatives, number: int) -> None:
+    def _add_mixtures(
+        self, pairs: Alternatives, number: int, exact: ExactAlternatives | None
+    ) -> None:
         """Add steps whose sides are mixtures of normals."""
+        terms, numbers = (ffi.NULL, ffi.NULL) if exact is None else _exact_numbers(exact)
         sides = [side for pair in pairs for side in (pair.a, pair.b)]
         status = lib.pe_pair_add_mixtures(
             self._pair,
@@ -78,6 +86,8 @@ class Spectral:
             [len(side.shifts) for side in sides],
             [shift for side in sides for shift in side.shifts],
             [weight for side in sides for weight in side.weights],
+            terms,
+            numbers,
         )
         finished(status, "the spectral engine")
 
@@ -113,3 +123,14 @@ class Spectral:
             status = kernel(self._pair, functional, 1, (x,), row)
         finished(status, "a contour of the spectral engine")
         return row
+
+
+def _exact_numbers(pairs: ExactAlternatives) -> tuple[list[int], list[float]]:
+    """Numbers of shifts, and what the C core takes for proofs: numbers as sums of two doubles."""
+    numbers: list[float] = []
+    for pair in pairs:
+        numbers += in_two_doubles(pair.share)
+        for shift in sorted(pair.terms):
+            for number in (shift, *pair.terms[shift]):
+                numbers += in_two_doubles(number)
+    return [len(pair.terms) for pair in pairs], numbers

@@ -14,7 +14,15 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.laws.normals import Alternatives, LossNodes, sampled, swapped
+from pyengine.laws.normals import (
+    Alternatives,
+    ExactAlternatives,
+    LossNodes,
+    exactly_sampled,
+    exactly_swapped,
+    sampled,
+    swapped,
+)
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
@@ -121,6 +129,9 @@ class StepLaw(Protocol):
     def mixtures(self) -> Alternatives | None:
         """The sides as mixtures of normals; None for other laws."""
 
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """The same for proofs; None where the numbers are not known well enough."""
+
     def nodes(self) -> LossNodes | None:
         """A discrete measure that is as good as the law; None where there is none."""
 
@@ -156,6 +167,10 @@ class Law:
 
     def mixtures(self) -> Alternatives | None:
         """None: no mixtures of normals."""
+        return None
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """None: no mixtures, or not known well enough."""
         return None
 
     def nodes(self) -> LossNodes | None:
@@ -215,6 +230,10 @@ class ReversedLaw:
     def mixtures(self) -> Alternatives | None:
         """Those of the pair, exchanged."""
         return swapped(self.law.mixtures())
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """Those of the pair, exchanged."""
+        return exactly_swapped(self.law.exact_mixtures())
 
     def nodes(self) -> LossNodes | None:
         """Those of the pair, of losses -L and their probabilities under B."""
@@ -278,6 +297,10 @@ class PoissonSampledLaw(Law):
         """A itself and its mixture with B."""
         share = share_of(self.probability)
         return sampled(self.law.mixtures(), share.p, share.rest)
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """A itself and its mixture with B."""
+        return exactly_sampled(self.law.exact_mixtures(), Fraction(self.probability))
 
     def cells(self, edges: FloatArray) -> Cells:
         """Inner cells at the losses that map to the edges.

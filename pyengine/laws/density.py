@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pyengine._extras import needed
 from pyengine.laws.base import Cells, largest_finite
 from pyengine.laws.finite import FiniteLaw, grouped
-from pyengine.laws.normals import Alternatives, LossNodes
+from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
 from pyengine.numerics.rounding import UNIT
 from pyengine.special import ndtr
@@ -335,6 +335,10 @@ class DensityLaw:
         return self._infinite
 
     def mixtures(self) -> Alternatives | None:
+        """None: no mixtures of normals."""
+        return None
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
         """None: no mixtures of normals."""
         return None
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pyengine.laws.base import Cells, largest_finite, positive
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
-from pyengine.laws.normals import Alternatives, LossNodes
+from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
@@ -268,6 +268,10 @@ class FiniteLaw:
         return np.where(width < 0.5, found, plain), np.where(width < 0.5, off, error)
 
     def mixtures(self) -> Alternatives | None:
+        """None: no mixtures of normals."""
+        return None
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
         """None: no mixtures of normals."""
         return None
 

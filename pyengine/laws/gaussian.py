@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.laws.base import Cells, FloatArray, Law
-from pyengine.laws.normals import STANDARD, Alternatives, MixturePair, Normals
+from pyengine.laws.normals import (
+    STANDARD,
+    Alternatives,
+    ExactAlternatives,
+    ExactMixturePair,
+    MixturePair,
+    Normals,
+)
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["GaussianLaw"]
@@ -26,10 +34,14 @@ class GaussianLaw(Law):
         Standard deviation of the noise divided by the sensitivity, in (0, ∞).
     uncertainty : float
         Bound on the relative error of the noise, in units of 2^-53.
+    low : float or None
+        What the noise multiplier has beyond its double; None where that is not known, and nothing
+        can be proven.
     """
 
     noise_multiplier: float
     uncertainty: float = 4.0
+    low: float | None = None
     symmetric: ClassVar[bool] = True
 
     def support(self) -> tuple[float, float]:
@@ -44,6 +56,14 @@ class GaussianLaw(Law):
         """One normal each."""
         shifted = Normals((1.0 / self.noise_multiplier,), (1.0,))
         return (MixturePair(STANDARD, shifted),)
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """One normal each, of the noise to two doubles."""
+        if self.low is None:
+            return None
+        shift = 1 / (Fraction(self.noise_multiplier) + Fraction(self.low))
+        one, none = Fraction(1), Fraction(0)
+        return (ExactMixturePair({none: (one, none), shift: (none, one)}),)
 
     def cells(self, edges: FloatArray) -> Cells:
         """Normal masses between z = L/μ + μ/2.

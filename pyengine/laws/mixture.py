@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.laws.base import Cells, FloatArray, Law
-from pyengine.laws.normals import STANDARD, Alternatives, MixturePair, Normals
+from pyengine.laws.normals import (
+    STANDARD,
+    Alternatives,
+    ExactAlternatives,
+    ExactMixturePair,
+    MixturePair,
+    Normals,
+)
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["GaussianMixtureLaw"]
@@ -30,10 +38,14 @@ class GaussianMixtureLaw(Law):
         cⱼ = shift/noise >= 0, increasing, of relative error at most 4 units.
     weights : tuple of float
         wⱼ > 0, of relative error at most 1 unit, with exact sum 1.
+    low : tuple of float or None
+        What the shifts and then the weights have beyond their doubles; None where that is not
+        known, and nothing can be proven.
     """
 
     shifts: tuple[float, ...]
     weights: tuple[float, ...]
+    low: tuple[float, ...] | None = None
 
     def support(self) -> tuple[float, float]:
         """From the log of the weight at shift 0, if there is one, without end above."""
@@ -51,6 +63,18 @@ class GaussianMixtureLaw(Law):
     def mixtures(self) -> Alternatives | None:
         """A standard normal and the mixture."""
         return (MixturePair(STANDARD, Normals(self.shifts, self.weights)),)
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """A standard normal and the mixture, of numbers to two doubles."""
+        if self.low is None:
+            return None
+        numbers = zip((*self.shifts, *self.weights), self.low, strict=True)
+        exact = [Fraction(high) + Fraction(low) for high, low in numbers]
+        one, none, count = Fraction(1), Fraction(0), len(self.shifts)
+        terms = {none: (one, none)}
+        for shift, weight in zip(exact[:count], exact[count:], strict=True):
+            terms[shift] = (one if shift == 0 else none, weight)
+        return (ExactMixturePair(terms),)
 
     def _loss(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return L(z) and a bound on its error, that of the shifts and weights included."""

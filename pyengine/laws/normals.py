@@ -7,12 +7,26 @@ is an analytic function of z, so sums over equidistant z are as good as integral
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["STANDARD", "Alternatives", "LossNodes", "MixturePair", "Normals", "sampled", "swapped"]
+__all__ = [
+    "STANDARD",
+    "Alternatives",
+    "ExactAlternatives",
+    "ExactMixturePair",
+    "LossNodes",
+    "MixturePair",
+    "Normals",
+    "exactly_sampled",
+    "exactly_swapped",
+    "in_two_doubles",
+    "sampled",
+    "swapped",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,6 +78,25 @@ class MixturePair(NamedTuple):
 Alternatives = tuple[MixturePair, ...]
 
 
+class ExactMixturePair(NamedTuple):
+    """One of the pairs of mixtures that a step may be, for proofs.
+
+    Parameters
+    ----------
+    terms : dict of Fraction to (Fraction, Fraction)
+        By shift its weights in A and in B; each side has the sum 1.  All numbers may err by 2^-64
+        of themselves.
+    share : Fraction
+        Probability that the step is this pair, which the release reveals.
+    """
+
+    terms: dict[Fraction, tuple[Fraction, Fraction]]
+    share: Fraction = Fraction(1)
+
+
+ExactAlternatives = tuple[ExactMixturePair, ...]
+
+
 class LossNodes(NamedTuple):
     """A law as a discrete measure that is as good as itself.
 
@@ -104,3 +137,28 @@ def sampled(pairs: Alternatives | None, p: float, rest: float) -> Alternatives |
         return Normals.of(terms)
 
     return tuple(MixturePair(pair.a, mixed(pair), pair.log_share) for pair in pairs)
+
+
+def exactly_swapped(pairs: ExactAlternatives | None) -> ExactAlternatives | None:
+    """Return the pairs (B, A), for proofs."""
+    if pairs is None:
+        return None
+    return tuple(
+        pair._replace(terms={c: (b, a) for c, (a, b) in pair.terms.items()}) for pair in pairs
+    )
+
+
+def exactly_sampled(pairs: ExactAlternatives | None, p: Fraction) -> ExactAlternatives | None:
+    """Return the pairs (A, (1 - p) A + p B), for proofs."""
+    if pairs is None:
+        return None
+    return tuple(
+        pair._replace(terms={c: (a, (1 - p) * a + p * b) for c, (a, b) in pair.terms.items()})
+        for pair in pairs
+    )
+
+
+def in_two_doubles(x: float | Fraction) -> tuple[float, float]:
+    """Return the nearest double and the nearest one to what it lacks."""
+    high = float(x)
+    return high, 0.0 if isinstance(x, float) else float(x - Fraction(high))

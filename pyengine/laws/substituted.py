@@ -20,7 +20,13 @@ from pyengine._core import ffi, lib
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
 from pyengine.laws.fine import Fine
 from pyengine.laws.finite import FiniteLaw
-from pyengine.laws.normals import Alternatives, MixturePair, Normals
+from pyengine.laws.normals import (
+    Alternatives,
+    ExactAlternatives,
+    ExactMixturePair,
+    MixturePair,
+    Normals,
+)
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
@@ -53,10 +59,14 @@ class SubstitutedGaussian(Law):
         Standard deviation of the noise over the sensitivity, in (0, ∞).
     probability : float or Fraction
         Sampling probability, in (0, 1), exactly.
+    low : float or None
+        What the noise multiplier has beyond its double; None where that is not known, and nothing
+        can be proven.
     """
 
     noise_multiplier: float
     probability: float | Fraction
+    low: float | None = None
     symmetric: ClassVar[bool] = True
 
     def support(self) -> tuple[float, float]:
@@ -73,6 +83,14 @@ class SubstitutedGaussian(Law):
         a = Normals((-mu, 0.0), (share.p, share.rest))
         b = Normals((0.0, mu), (share.rest, share.p))
         return (MixturePair(a, b),)
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """Two normals each, of the noise to two doubles."""
+        if self.low is None:
+            return None
+        shift = 1 / (Fraction(self.noise_multiplier) + Fraction(self.low))
+        p, none = Fraction(self.probability), Fraction(0)
+        return (ExactMixturePair({-shift: (p, none), none: (1 - p, 1 - p), shift: (none, p)}),)
 
     def cells(self, edges: FloatArray) -> Cells:
         """Mixtures of normal masses between y(L), where A is shifted by -μ and B by μ.

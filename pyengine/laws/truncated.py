@@ -20,12 +20,18 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from pyengine.caches import kept
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
-from pyengine.laws.normals import Alternatives, MixturePair
+from pyengine.laws.normals import (
+    Alternatives,
+    ExactAlternatives,
+    ExactMixturePair,
+    MixturePair,
+)
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.rounding import LIBM, UNIT
 
@@ -162,14 +168,24 @@ class RevealedMixtureLaw(Law):
     ----------
     first, second : StepLaw
         The pairs; neither is on a lattice.
-    log_first, log_second : float
-        Logarithms of their probabilities, nearest doubles; finite.
+    rest, full : Decimal
+        Their probabilities, to 40 digits, above 0.
     """
 
     first: StepLaw
     second: StepLaw
-    log_first: float
-    log_second: float
+    rest: Decimal
+    full: Decimal
+
+    @cached_property
+    def log_first(self) -> float:
+        """Logarithm of the probability of the first pair, its nearest double."""
+        return float(CONTEXT.ln(self.rest))
+
+    @cached_property
+    def log_second(self) -> float:
+        """That of the second pair."""
+        return float(CONTEXT.ln(self.full))
 
     def support(self) -> tuple[float, float]:
         """Of both pairs together."""
@@ -202,6 +218,16 @@ class RevealedMixtureLaw(Law):
             if pairs is None:
                 return None
             found += (pair._replace(log_share=pair.log_share + log_share) for pair in pairs)
+        return tuple(found)
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """Those of both pairs with their probabilities."""
+        found: list[ExactMixturePair] = []
+        for law, share in ((self.first, self.rest), (self.second, self.full)):
+            pairs = law.exact_mixtures()
+            if pairs is None:
+                return None
+            found += (pair._replace(share=pair.share * Fraction(share)) for pair in pairs)
         return tuple(found)
 
     def cells(self, edges: FloatArray) -> Cells:

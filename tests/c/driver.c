@@ -233,17 +233,21 @@ static int run_mixtures(void) {
     static const double WEIGHT[] = {1.0, 0.875, 0.125, 1.0, 0.875, 0.125};
     static const double SHARES[] = {-0.28768207245178093, -1.3862943611198906}; /* 3/4, 1/4 */
     static const double WHOLE[] = {0.0}, C[] = {-3.0, -0.5, 0.0, 0.7};
-    static const size_t SIZES[] = {1, 2, 1, 2};
+    static const size_t SIZES[] = {1, 2, 1, 2}, TERMS[] = {2, 2};
+    /* shift, weight in A and in B, as two doubles each, after the share of the pair */
+#define BOTH_TERMS 0.0, 0.0, 1.0, 0.0, 0.875, 0.0, 0.8, -4.440892098500626e-17, 0.0, 0.0, 0.125, 0.0
+    static const double EXACT[2][28] = {{1.0, 0.0, BOTH_TERMS},
+                                        {0.75, 0.0, BOTH_TERMS, 0.25, 0.0, BOTH_TERMS}};
     int failures = 0;
     pe_pair *pairs[3];
     failures += pe_pair_new(1, NOISE, P, STEPS, 0, 3e7, &pairs[0]) != PE_OK;
     for (int k = 1; k < 3; ++k) {
         failures += pe_pair_new(0, NOISE, P, STEPS, 0, 3e7, &pairs[k]) != PE_OK;
         failures += pe_pair_add_mixtures(pairs[k], STEPS[0], (size_t)k, k == 1 ? WHOLE : SHARES, SIZES, SHIFT,
-                                         WEIGHT) != PE_OK;
+                                         WEIGHT, TERMS, EXACT[k - 1]) != PE_OK;
     }
-    failures += pe_pair_add_mixtures(pairs[2], 1.0, PE_ALTERNATIVES + 1, SHARES, SIZES, SHIFT, WEIGHT) !=
-                PE_TOO_COSTLY;
+    failures += pe_pair_add_mixtures(pairs[2], 1.0, PE_ALTERNATIVES + 1, SHARES, SIZES, SHIFT, WEIGHT, NULL,
+                                     NULL) != PE_TOO_COSTLY;
     double rows[3][LENGTH(C) * PE_ROW];
     for (int k = 0; k < 3; ++k) pe_pair_at(pairs[k], PE_PROFILE, LENGTH(C), C, rows[k]);
     for (size_t i = 0; i < LENGTH(C); ++i)
@@ -255,7 +259,21 @@ static int run_mixtures(void) {
                 ++failures;
             }
         }
-    failures += pe_pair_certify(pairs[1], PE_PROFILE, 1, C, rows[1]) == PE_OK; /* there is no proof */
+    double proven[LENGTH(C) * PE_ROW];
+    for (int k = 0; k < 3; ++k) { /* and so do the proofs, between whose bounds the values lie */
+        failures += pe_pair_certify(pairs[k], PE_PROFILE, LENGTH(C), C, proven) != PE_OK;
+        for (size_t i = 0; i < LENGTH(C); ++i) {
+            const double *row = proven + i * PE_ROW + 2;
+            const double off = row[PE_PROFILE] - rows[0][i * PE_ROW + 2 + PE_PROFILE];
+            const double error = row[PE_FUNCTIONALS + PE_PROFILE];
+            if (!(error < 1e-9 && fabs(off) <= error + 1e-13)) {
+                printf("mixtures: %g off, proven to %g at %g\n", off, error, C[i]);
+                ++failures;
+            }
+        }
+    }
+    failures += pe_pair_add_mixtures(pairs[1], 1.0, 1, WHOLE, SIZES, SHIFT, WEIGHT, NULL, NULL) != PE_OK;
+    failures += pe_pair_certify(pairs[1], PE_PROFILE, 1, C, proven) == PE_OK; /* nothing exact is known */
     for (int k = 0; k < 3; ++k) pe_pair_free(pairs[k]);
     return failures;
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyengine.laws.base import Cells, FloatArray, StepLaw
-from pyengine.laws.normals import Alternatives, LossNodes
+from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
 
 __all__ = ["RestrictedLaw", "whole_of"]
 
@@ -53,6 +53,10 @@ class RestrictedLaw:
 
     def mixtures(self) -> Alternatives | None:
         """None: a part of a mixture is none."""
+        return None
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """None: no mixtures of normals."""
         return None
 
     def nodes(self) -> LossNodes | None:

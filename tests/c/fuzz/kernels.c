@@ -196,6 +196,28 @@ static void fill_normals(size_t n, double *shift, double *weight) {
     for (size_t i = 0; i < n; ++i) weight[i] /= total;
 }
 
+enum { MOST_TERMS = 5 };
+
+/* The same numbers for proofs, of shifts that are ordered as those proofs want them or not, and not those of the
+ * mixtures: the kernel takes them as they are. */
+static void fill_exact(size_t alternatives, size_t *terms, double *exact) {
+    for (size_t i = 0; i < alternatives; ++i) {
+        double shift[MOST_TERMS], of_a[MOST_TERMS], of_b[MOST_TERMS];
+        const size_t n = terms[i] = 1 + below(MOST_TERMS);
+        fill_normals(n, shift, of_a);
+        fill_normals(n, shift, of_b);
+        *exact++ = 1.0 / (double)alternatives;
+        *exact++ = 0.0;
+        for (size_t j = 0; j < n; ++j) {
+            const double numbers[] = {shift[j], of_a[j], of_b[j]};
+            for (int k = 0; k < 3; ++k) {
+                *exact++ = k && below(4) == 0 ? 0.0 : numbers[k];
+                *exact++ = 0.0;
+            }
+        }
+    }
+}
+
 /* Steps of mixtures, told apart or not, and of a table. */
 static void add_steps(pe_pair *pair) {
     enum { MOST = 5 };
@@ -212,9 +234,14 @@ static void add_steps(pe_pair *pair) {
             used += m;
         }
     }
-    if (below(2))
+    size_t terms[PE_ALTERNATIVES];
+    double exact[PE_ALTERNATIVES * (2 + 6 * MOST_TERMS)];
+    fill_exact(alternatives, terms, exact);
+    if (below(2)) {
+        const int known = below(2) != 0;
         pe_pair_add_mixtures(pair, floor(log_uniform(1.0, 1e6)), alternatives, log_share, sizes, shift,
-                             weight);
+                             weight, known ? terms : NULL, known ? exact : NULL);
+    }
     if (below(3) == 0) {
         const size_t m = 1 + below(40);
         double *loss = allocate(m), *log_weight = allocate(m);

@@ -1,0 +1,310 @@
+#include "pair.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proven.h"
+
+/* The steps of a pair, and their coarse grids at each level of truncation. */
+
+static const double REACH = 40.0;   /* a normal tail is below 1e-348 there */
+static const double COARSE_H = 0.4; /* node spacing of the coarse grids, at most */
+
+const double PE_LEVELS[PE_N_LEVELS] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0};
+static const double CUT = 41.0;
+static const double FIRST_COST = 0.05; /* share of the cost limit spent on the whole law */
+
+int pe_pair_new(size_t n, const double *noise, const double *p, const double *steps, int reversed,
+                double cost_limit, pe_pair **out) {
+    pe_pair *pair = calloc(1, sizeof *pair);
+    *out = pair;
+    if (!pair) return PE_NO_MEMORY;
+    pair->noise = malloc((3 * n + 1) * sizeof(double));
+    if (!pair->noise) return PE_NO_MEMORY;
+    pair->n = n;
+    pair->p = pair->noise + n;
+    pair->steps = pair->p + n;
+    memcpy(pair->noise, noise, n * sizeof(double));
+    memcpy(pair->p, p, n * sizeof(double));
+    memcpy(pair->steps, steps, n * sizeof(double));
+    pair->reversed = reversed;
+    pair->cost_limit = cost_limit;
+    return PE_OK;
+}
+
+/* Numbers that are sums of two doubles: for each alternative its probability and, for each term, shift and weights. */
+static int add_exact(pe_mixed_step *step, const size_t *terms, const double *exact) {
+    size_t total = 0;
+    for (size_t i = 0; i < step->alternatives; i++) total += 3 * terms[i];
+    step->exact = malloc(step->alternatives * sizeof *step->exact);
+    step->exact_block = malloc(total * sizeof *step->exact_block);
+    if (!step->exact || !step->exact_block) return PE_NO_MEMORY;
+    pe_wide *at = step->exact_block;
+    for (size_t i = 0; i < step->alternatives; i++) {
+        const size_t n = terms[i];
+        step->exact[i] = (pe_terms){n, (pe_wide)exact[0] + (pe_wide)exact[1], at, at + n, at + 2 * n};
+        exact += 2;
+        for (size_t j = 0; j < 3 * n; j++, exact += 2)
+            at[j % 3 * n + j / 3] = (pe_wide)exact[0] + (pe_wide)exact[1];
+        at += 3 * n;
+    }
+    return PE_OK;
+}
+
+int pe_pair_add_mixtures(pe_pair *pair, double steps, size_t alternatives, const double *log_share,
+                         const size_t *sizes, const double *shift, const double *weight, const size_t *terms,
+                         const double *exact) {
+    if (!alternatives || alternatives > PE_ALTERNATIVES) return PE_TOO_COSTLY;
+    size_t total = 0;
+    for (size_t i = 0; i < 2 * alternatives; i++) total += sizes[i];
+    pe_mixed_step *grown = realloc(pair->mixed, (pair->n_mixed + 1) * sizeof *grown);
+    if (!grown) return PE_NO_MEMORY;
+    pair->mixed = grown;
+    pe_mixed_step *step = &grown[pair->n_mixed];
+    *step = (pe_mixed_step){.steps = steps, .alternatives = alternatives};
+    step->block = malloc((2 * total + 1) * sizeof(double));
+    if (!step->block) return PE_NO_MEMORY;
+    pair->n_mixed++;
+    memcpy(step->block, shift, total * sizeof(double));
+    memcpy(step->block + total, weight, total * sizeof(double));
+    const double *at = step->block;
+    for (size_t i = 0; i < alternatives; i++) {
+        step->log_share[i] = log_share[i];
+        pe_normals *sides[] = {&step->law[i].a, &step->law[i].b};
+        for (int side = 0; side < 2; side++) {
+            sides[side]->n = sizes[2 * i + (size_t)side];
+            sides[side]->shift = at;
+            sides[side]->weight = at + total;
+            at += sides[side]->n;
+        }
+    }
+    return exact ? add_exact(step, terms, exact) : PE_OK;
+}
+
+int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss, const double *log_weight,
+                      double t_max) {
+    if (!m) return PE_TOO_COSTLY;
+    pe_listed_step *grown = realloc(pair->listed, (pair->n_listed + 1) * sizeof *grown);
+    if (!grown) return PE_NO_MEMORY;
+    pair->listed = grown;
+    double *block = malloc(2 * m * sizeof(double));
+    if (!block) return PE_NO_MEMORY;
+    memcpy(block, loss, m * sizeof(double));
+    memcpy(block + m, log_weight, m * sizeof(double));
+    grown[pair->n_listed++] = (pe_listed_step){steps, {m, block, block + m, t_max}, block};
+    return PE_OK;
+}
+
+size_t pe_pair_others(const pe_pair *pair) {
+    return pair->n_mixed + pair->n_listed;
+}
+
+int pe_pair_is_exact(const pe_pair *pair) {
+    for (size_t i = 0; i < pair->n_mixed; i++)
+        if (!pair->mixed[i].exact) return 0;
+    return !pair->n_listed;
+}
+
+static void ladder_free(pe_ladder *ladder) {
+    if (!ladder) return;
+    for (size_t i = 0; i < ladder->n_groups; i++) pe_nodes_free(&ladder->groups[i].grid);
+    free(ladder->groups);
+    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++) free(ladder->edges[i]);
+    for (int s = 0; s < 4; s++)
+        for (int i = 0; i <= 2 * PE_RUNGS; i++) {
+            pe_line_free(ladder->lines[s][i]);
+        }
+    pe_proven_free(ladder->proven);
+    free(ladder);
+}
+
+void pe_pair_free(pe_pair *pair) {
+    if (!pair) return;
+    for (int i = 0; i < PE_N_LEVELS; i++) ladder_free(pair->levels[i]);
+    for (size_t i = 0; i < pair->n_mixed; i++) {
+        free(pair->mixed[i].block);
+        free(pair->mixed[i].exact);
+        free(pair->mixed[i].exact_block);
+    }
+    for (size_t i = 0; i < pair->n_listed; i++) free(pair->listed[i].block);
+    free(pair->mixed);
+    free(pair->listed);
+    free(pair->noise);
+    free(pair);
+}
+
+static size_t ladder_bytes(const pe_ladder *ladder) {
+    size_t total = sizeof *ladder;
+    for (size_t i = 0; i < ladder->n_groups; i++)
+        total += sizeof *ladder->groups + 5 * ladder->groups[i].grid.m * sizeof(double);
+    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++)
+        if (ladder->edges[i]) total += sizeof **ladder->edges;
+    for (int s = 0; s < 4; s++)
+        for (int i = 0; i <= 2 * PE_RUNGS; i++) {
+            const pe_line *ln = ladder->lines[s][i];
+            if (ln) total += sizeof *ln + (ln->weights ? 8 * ln->nt * sizeof(double) : 0);
+        }
+    total += pe_proven_bytes(ladder->proven);
+    return total;
+}
+
+size_t pe_pair_bytes(const pe_pair *pair) {
+    size_t total = sizeof *pair + 3 * pair->n * sizeof(double) + pair->n_mixed * sizeof(pe_mixed_step);
+    for (size_t i = 0; i < pair->n_listed; i++)
+        total += sizeof(pe_listed_step) + 2 * pair->listed[i].table.m * sizeof(double);
+    for (int i = 0; i < PE_N_LEVELS; i++)
+        if (pair->levels[i]) total += ladder_bytes(pair->levels[i]);
+    return total;
+}
+
+/* The x with Phi(-x) <= exp(log_mass), from Phi(-x) <= exp(-x^2/2)/2. */
+static double normal_reach(double log_mass) {
+    return sqrt(fmax(0.0, -2.0 * (log_mass + 0.69)));
+}
+
+/* What a ladder removes of the ends of a group's z. */
+typedef struct {
+    int whole;       /* nothing */
+    double log_mass; /* log of the probability that each end may lose */
+} removal;
+
+/* Narrow enough that the tilt e^{lambda l} does not outgrow the taper before its end; what is removed
+ * grows with its width. */
+static double taper_of(pe_group *g, double range, double *wider) {
+    g->taper_s = fmin(0.5, 0.05 / range);
+    *wider = sqrt(1.0 + 0.5 * g->taper_s * g->taper_s);
+    return g->taper_s;
+}
+
+static void set_window(pe_span *w, const removal *removed, double s, double range, double low, double high) {
+    w->h = COARSE_H * fmin(fmax(1.0 / range, 0.25), 1.0);
+    if (!removed->whole) w->h = fmin(w->h, 0.5 * s);
+    w->m = (size_t)((high - low) / w->h) + 1;
+    w->z0 = high - w->h * (double)(w->m - 1);
+}
+
+static void sampled_group(pe_group *g, const removal *removed, pe_span *w) {
+    double mu = g->mu, wider, s = taper_of(g, mu, &wider), each = removed->log_mass;
+    double end = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
+    g->taper_z = removed->whole ? INFINITY : end;
+    g->taper_low = -INFINITY;
+    set_window(w, removed, s, mu, -REACH, removed->whole ? REACH + mu : end + 8.0 * s);
+}
+
+static void mixed_group(pe_group *g, const removal *removed, pe_span *w) {
+    const pe_normals *sides[] = {&g->law->a, &g->law->b};
+    double low = INFINITY, high = -INFINITY, first = INFINITY, last = -INFINITY, wider;
+    for (int i = 0; i < 2; i++) {
+        first = fmin(first, sides[i]->shift[0]);
+        last = fmax(last, sides[i]->shift[sides[i]->n - 1]);
+    }
+    double s = taper_of(g, last - first, &wider);
+    for (int i = 0; i < 2; i++)
+        for (size_t j = 0; j < sides[i]->n; j++) {
+            double each = removed->log_mass - g->log_share - log(sides[i]->weight[j]);
+            double reach = wider * normal_reach(each);
+            low = fmin(low, sides[i]->shift[j] - reach);
+            high = fmax(high, sides[i]->shift[j] + reach);
+        }
+    g->taper_z = removed->whole ? INFINITY : high;
+    g->taper_low = removed->whole ? -INFINITY : low;
+    set_window(w, removed, s, last - first, removed->whole ? first - REACH : low - 8.0 * s,
+               removed->whole ? last + REACH : high + 8.0 * s);
+}
+
+/* The coarse grid of a leading group whose alternatives are set. */
+static int add_grid(pe_ladder *ladder, pe_group *g, const removal *removed) {
+    pe_span windows[PE_ALTERNATIVES];
+    for (size_t i = 0; i < g->alternatives; i++)
+        if (g[i].table) windows[i] = (pe_span){0.0, 1.0, g[i].table->m};
+        else if (g[i].law) mixed_group(&g[i], removed, &windows[i]);
+        else sampled_group(&g[i], removed, &windows[i]);
+    if (pe_nodes_new(&g->grid, g, windows)) return PE_NO_MEMORY;
+    for (size_t i = 0; i < g->alternatives; i++) g[i].part = pe_nodes_part(&g->grid, windows, i);
+    ladder->n_groups += g->alternatives;
+    return PE_OK;
+}
+
+static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
+    pe_ladder *ladder = calloc(1, sizeof *ladder);
+    *out = ladder;
+    if (!ladder) return PE_NO_MEMORY;
+    size_t most = pair->n + PE_ALTERNATIVES * pair->n_mixed + pair->n_listed;
+    ladder->groups = calloc(most + 1, sizeof *ladder->groups);
+    if (!ladder->groups) return PE_NO_MEMORY;
+    int whole = level == 0;
+    ladder->cost_limit =
+        pair->cost_limit * (double)(pair->n + pe_pair_others(pair)) * (whole ? FIRST_COST : 1.0);
+    ladder->reversed = pair->reversed;
+    ladder->both_ends = pe_pair_others(pair) > 0;
+    double total = 1.0, log_mass = PE_LEVELS[level] - CUT;
+    for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
+    for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
+    for (size_t i = 0; i < pair->n_listed; i++) total += pair->listed[i].steps;
+    removal removed = {whole, log_mass - log(total)};
+    ladder->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
+    if (ladder->both_ends) ladder->log_cut += log(2.0);
+    for (size_t i = 0; i < pair->n; i++) {
+        double mu = 1.0 / pair->noise[i];
+        if (pair->p[i] == 1.0) {
+            ladder->gaussian_variance += pair->steps[i] * mu * mu;
+            const pe_wide exact = 1.0L / (pe_wide)pair->noise[i];
+            ladder->exact_variance += pair->steps[i] * exact * exact;
+            continue;
+        }
+        pe_group *g = &ladder->groups[ladder->n_groups];
+        g->noise = pair->noise[i];
+        g->mu = mu;
+        g->p = pair->p[i];
+        g->n = pair->steps[i];
+        g->reversed = pair->reversed;
+        g->alternatives = 1;
+        int status = add_grid(ladder, g, &removed);
+        if (status) return status;
+    }
+    for (size_t i = 0; i < pair->n_mixed; i++) {
+        const pe_mixed_step *step = &pair->mixed[i];
+        pe_group *g = &ladder->groups[ladder->n_groups];
+        for (size_t j = 0; j < step->alternatives; j++) {
+            g[j].n = step->steps;
+            g[j].law = &step->law[j];
+            g[j].log_share = step->log_share[j];
+            g[j].exact = step->exact ? &step->exact[j] : NULL;
+            g[j].alternatives = step->alternatives - j;
+        }
+        int status = add_grid(ladder, g, &removed);
+        if (status) return status;
+    }
+    for (size_t i = 0; i < pair->n_listed; i++) {
+        pe_group *g = &ladder->groups[ladder->n_groups];
+        g->n = pair->listed[i].steps;
+        g->table = &pair->listed[i].table;
+        g->alternatives = 1;
+        int status = add_grid(ladder, g, &removed);
+        if (status) return status;
+    }
+    return PE_OK;
+}
+
+int pe_pair_ladder(pe_pair *pair, int level, pe_ladder **out) {
+    if (!pair->levels[level]) {
+        pe_ladder *fresh;
+        int status = ladder_new(pair, level, &fresh);
+        if (status) {
+            ladder_free(fresh);
+            return status;
+        }
+        pair->levels[level] = fresh;
+    }
+    *out = pair->levels[level];
+    return PE_OK;
+}
+
+pe_cumulants pe_ladder_cumulants(const pe_ladder *ladder, double lambda) {
+    double v = ladder->gaussian_variance;
+    pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
+    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives)
+        pe_nodes_cumulants(&ladder->groups[i].grid, ladder->groups[i].n, lambda, &k);
+    return k;
+}
