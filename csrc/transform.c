@@ -63,7 +63,8 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
     if (tilted[end] * g->n > 1e-18) return 0; /* the tilt goes on beyond the window */
     if (g->law && tilted[0] * g->n > 1e-18) return 0;
     st->z_lo = s->z0 + (double)lo * s->h - (lo ? s->h : 0.0);
-    st->z_hi = s->z0 + (double)hi * s->h; /* a further node may lie beyond the cut of the window */
+    /* what falls below the limit falls within one spacing, unless the law is cut there */
+    st->z_hi = s->z0 + (double)hi * s->h + (hi < end ? s->h : 0.0);
     for (*from = 0; *from < s->m && tilted[*from] < 1e-60;) ++*from;
     for (*to = s->m; *to > *from && tilted[*to - 1] < 1e-60;) --*to;
     return 1;

@@ -97,14 +97,16 @@ def compositions(seed: int, index: int) -> tuple[Composition, list[Asked]] | Non
     return law, asked
 
 
-def judge(law: Composition, asked: Asked) -> tuple[str, str]:
+def judge(law: Composition, asked: Asked, method: str = "auto") -> tuple[str, str]:
     """Verdict on one question, and what to print of it."""
     question: Any = getattr(pe, asked.name)
     where = (
-        f"pe.{asked.name}(pe.dp_sgd{tuple(law)}, {asked.argument!r}, adjacency={asked.adjacency!r})"
+        f"pe.{asked.name}(pe.dp_sgd{tuple(law)}, {asked.argument!r}, "
+        f"adjacency={asked.adjacency!r}, method={method!r})"
     )
+    given = {"adjacency": asked.adjacency, "method": method, "bounds": True}
     try:
-        bounds = question(pe.dp_sgd(*law), asked.argument, adjacency=asked.adjacency, bounds=True)
+        bounds = question(pe.dp_sgd(*law), asked.argument, **given)
     except pe.AccuracyError:
         return "refused", where
     truth = asked.truth
@@ -120,6 +122,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="composition to begin with")
     parser.add_argument("--questions", type=int, default=20_000)
+    parser.add_argument(
+        "--method", default="auto", help="spectral: its estimates, where auto proves bounds"
+    )
     arguments = parser.parse_args()
     verdicts: Counter[str] = Counter()
     index = arguments.first
@@ -128,7 +133,7 @@ def main() -> None:
         if found is None:
             verdicts["no truth"] += 1
         for asked in found[1] if found else ():
-            verdict, text = judge(found[0], asked)
+            verdict, text = judge(found[0], asked, arguments.method)
             verdicts[verdict] += 1
             if verdict == "OUTSIDE":
                 print(f"{index}: {verdict} {text}", flush=True)

@@ -55,9 +55,28 @@ def _power(step: Any, exponent: int) -> Any:
     return law
 
 
-@kept(64, lib.pe_law_bytes)
+def _bytes(found: Any) -> int:
+    return len(found) if isinstance(found, str) else int(lib.pe_law_bytes(found))
+
+
+@kept(64, _bytes)
+def _law_or_refusal(pair: GaussianPair, deepest: float) -> Any:
+    """Law of the composed loss, or why there is none: to find that out may take seconds, too."""
+    try:
+        return _composed(pair, deepest)
+    except AccuracyError as error:
+        return str(error)
+
+
 def composed_law(pair: GaussianPair, deepest: float) -> Any:
     """Law of the composed loss of an unreversed pair, kept down to a log density."""
+    found = _law_or_refusal(pair, deepest)
+    if isinstance(found, str):
+        raise AccuracyError(found)
+    return found
+
+
+def _composed(pair: GaussianPair, deepest: float) -> Any:
     if 1.0 in pair.probability:
         raise AccuracyError(
             "the convolution engine needs losses that are bounded below: "
@@ -92,18 +111,11 @@ class Convolution:
     def __init__(self, pair: GaussianPair) -> None:
         self._law_of = replace(pair, reversed=False)
         self._reversed = pair.reversed
-        self._refusals: dict[bool, str] = {}  # what took too long once is not tried again
 
     def _rows(
         self, deep: bool, functional: int, kernel: Callable[..., None], x: FloatArray
     ) -> FloatArray:
-        if deep in self._refusals:
-            raise AccuracyError(self._refusals[deep])
-        try:
-            law = composed_law(self._law_of, DEEP if deep else SHALLOW)
-        except AccuracyError as error:
-            self._refusals[deep] = str(error)
-            raise
+        law = composed_law(self._law_of, DEEP if deep else SHALLOW)
         return call_kernel(kernel, law, functional, x)
 
     def _ask(self, functional: int, kernel: Callable[..., None], x: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from campaign import ordinary
+from campaign.causes import cause_of, pose_cause
 from campaign.ordinary import ORDINARY
 from campaign.steps import text_of
 
@@ -39,6 +40,9 @@ def pose(seed: str, index: int) -> dict[str, Any]:
     rng = random.Random(f"{seed}/{index}")
     if seed.startswith(ORDINARY):
         return _ordinary(rng)
+    cause = cause_of(seed)
+    if cause is not None:
+        return pose_cause(cause, rng)
     name = rng.choices([f[0] for f in FAMILIES], [f[1] for f in FAMILIES])[0]
     steps = {f[0]: f[2] for f in FAMILIES}[name](rng)
     adjacency = rng.choices(("add", "remove", "add_remove", "substitute"), (4, 4, 4, 2))[0]

@@ -148,6 +148,9 @@ def _answers(
             place = f" at {os.path.basename(where.filename)}:{where.lineno}"
             return [], {"verdict": "crashed", "why": _words(error) + place}
     answers = [[float(x) for x in answer] for answer in answers]
+    if heard and all(issubclass(w.category, pe.ApproximationWarning) for w in heard):
+        # an approximation that says itself where it is outside of its range
+        return [], {"verdict": "declined", "why": str(heard[0].message)[:400]}
     if heard:
         return answers, {"verdict": "crashed", "why": f"warned: {heard[0].message}"[:400]}
     return answers, None
