@@ -23,6 +23,7 @@ from pyengine.caches import kept
 from pyengine.engines.intervals import empirical_bernstein
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words, steps_of
+from pyengine.numerics.bracketing import bisected
 
 __all__ = ["ShiftedSampleQuestions", "bins_profile"]
 
@@ -336,10 +337,8 @@ def _crossing(f: object, level: float) -> tuple[float, float]:
         low *= 2.0
     while f(high) > level and high < 1e3:
         high *= 2.0
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if f(middle) > level else (low, middle)
-    return high, float(f(high))
+    found = float(bisected(lambda x: f(float(x)) > level, low, high, rounds=40)[1])
+    return found, float(f(found))
 
 
 class ShiftedSampleQuestions:
