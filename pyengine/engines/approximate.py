@@ -16,6 +16,7 @@ from pyengine.mechanisms import Mechanism
 from pyengine.numerics.bracketing import bisected
 
 __all__ = [
+    "DOUBTFUL",
     "ApproximatePair",
     "JoinedOrders",
     "curve_of",

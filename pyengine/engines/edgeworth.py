@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, names
 from pyengine.engines.approximate import (
+    DOUBTFUL,
     FloatArray,
     JoinedOrders,
     curve_of,
@@ -24,6 +25,7 @@ from pyengine.engines.approximate import (
 )
 from pyengine.engines.edgeworth_series import MAX_ORDER, Expansion, cumulants
 from pyengine.engines.loss_quadrature import losses
+from pyengine.engines.saddle_point import SaddlePoint
 from pyengine.mechanisms import Mechanism
 
 __all__ = ["EdgeworthPair", "edgeworth_questions"]
@@ -52,10 +54,12 @@ class EdgeworthPair:
         self._order = order
         if self._trivial:
             return
-        self._cumulants = tuple(
-            cumulants((t.loss, getattr(t, under), t.steps) for t in terms)
+        laws = [
+            [(t.loss, getattr(t, under), t.steps) for t in terms]
             for under in ("under_a", "under_b")
-        )
+        ]
+        self._cumulants = tuple(cumulants(law) for law in laws)
+        self._judges = tuple(SaddlePoint(law) for law in laws)
         self._largest = math.fsum(t.largest * t.steps for t in terms)
         self._pairs = {k: self._laws(k) for k in (order, *self._compared())}
 
@@ -82,12 +86,34 @@ class EdgeworthPair:
             other_beta, other_gamma = self._at(order, level, c)[:2]
             other = np.where(beta < gamma, other_beta, other_gamma)
             error += share * np.abs(smaller - other)
+        missed = self._missed(level, c, beta, gamma)
+        outside |= np.isinf(missed)
+        error = np.where(outside, 1.0, error + missed)
         # every trade-off function lies between 0 and 1 - α: how far this one does not is its error
         error += np.maximum(beta - (1.0 - level), 0.0) + np.maximum(level - gamma, 0.0)
         inner = (alpha > 0.0) & (alpha < 1.0)
         smaller = _smaller(np.minimum(beta, 1.0 - level), np.maximum(gamma, level))
         warn_where(smaller[inner], error[inner], outside[inner], "edgeworth")
         return curve_of(alpha, beta, gamma, error, c, "edgeworth")
+
+    def _missed(
+        self, level: FloatArray, c: FloatArray, beta: FloatArray, gamma: FloatArray
+    ) -> FloatArray:
+        """How far tails at a threshold are from those of the saddle-point formula; inf if it fails.
+
+        All orders of an expansion can be wrong together far out, and agree.  Where the formula's
+        second term is no small part of it, a few large steps decide, and its size counts as well.
+        """
+        total = np.zeros(c.size)
+        for law, above, below in ((0, level, 1.0 - level), (1, gamma, beta)):
+            sign, tail, own = self._judges[law].tails(c)
+            ours = np.where(sign > 0.0, above, below)
+            with np.errstate(invalid="ignore", over="ignore"):
+                distance = np.abs(ours - tail) + np.where(own > DOUBTFUL, own * tail, 0.0)
+                if law == 0:  # a wrong level moves β by the slope of the curve
+                    distance = distance * np.exp(c)
+            total += np.where(np.isnan(tail), own, distance)
+        return total
 
     def _at(
         self, order: int, level: FloatArray, start: FloatArray | None = None
