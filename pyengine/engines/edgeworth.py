@@ -33,6 +33,9 @@ __all__ = ["EdgeworthPair", "edgeworth_questions"]
 # Relative, of a tail: thresholds are taken for found to that much of their level, and cumulants of
 # up to 10^8 steps move a far tail by less.
 ROUNDING = 1e-9
+# Tails above this, some 2.5 standard deviations, are judged by the orders of the expansion alone:
+# there they do it better than the saddle-point formula.
+JUDGED = 6e-3
 
 
 class EdgeworthPair:
@@ -112,7 +115,8 @@ class EdgeworthPair:
                 distance = np.abs(ours - tail) + np.where(own > DOUBTFUL, own * tail, 0.0)
                 if law == 0:  # a wrong level moves β by the slope of the curve
                     distance = distance * np.exp(c)
-            total += np.where(np.isnan(tail), own, distance)
+            missed = np.where(np.isnan(tail), own, distance)
+            total += np.where(ours < JUDGED, missed, 0.0)
         return total
 
     def _at(

@@ -60,8 +60,8 @@ class SaddlePoint:
         sign : ndarray
             1 where the tail is the upper one, -1 where it is the lower one.
         tail, error : ndarray
-            The error is the size of the second term.  The tail is NaN near the mean, with an error
-            of 0, and where the formula fails, with an infinite one.
+            The error is the size of the second term.  Near the mean, and where the formula fails,
+            the tail is NaN and the error infinite.
         """
         step = max(1, MOST_AT_ONCE // self._nodes)
         parts = [self._part(c[at : at + step]) for at in range(0, c.size, step)]
@@ -80,10 +80,9 @@ class SaddlePoint:
             second = (fourth / 8.0 - 5.0 * third**2 / 24.0) / u - third / (2.0 * u**2)
             second = height * (second - u**-3.0 + w**-3.0)
             miss = np.abs(at.k1 - c) / np.sqrt(at.k2)
-            centre = w <= CENTRE
-            known = (miss <= 1e3 * FOUND) & (first + second > 0.0) & ~centre
+            known = (miss <= 1e3 * FOUND) & (first + second > 0.0) & (w > CENTRE)
             tail = np.where(known, first + second, np.nan)
-            error = np.where(known, np.abs(second) / tail, np.where(centre, 0.0, np.inf))
+            error = np.where(known, np.abs(second) / tail, np.inf)
         return sign, tail, error
 
     def _solved(self, c: FloatArray) -> tuple[FloatArray, _Tilted]:
