@@ -93,6 +93,7 @@ static int set_law(pe_part *part, double q, double limit) {
                 shift[n] = (double)t->shift[j];
                 share[n++] = (double)weight[j];
             }
+        if (!n) return 1; /* weights that are all 0 are no law */
         side[k] = (pe_normals){n, shift, share};
         at += 2 * t->n;
     }
