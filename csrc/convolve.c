@@ -573,12 +573,12 @@ static void law_row(const pe_law *a, const rules *r, int reversed, double w, dou
         double size = fabs(row[2 + q]), steep = 0.0;
         /* a threshold is known to the rounding of w, and each convolution has added half a unit, as its
          * places are rounded beside the distance from a panel's end */
-        if (size < INFINITY && inside) steep = fabs(log_slope(a, r, reversed, q, w, row[2 + q]));
         double depth = 1.0 + a->depth, places = 1.0 + fabs(w) + 0.5 * depth;
+        if (size < INFINITY && inside) steep = fabs(log_slope(a, r, reversed, q, w, row[2 + q])) * places;
         /* beyond the ends of the law there is nothing of the size that it keeps */
-        row[2 + PE_FUNCTIONALS + q] =
-            size < INFINITY ? a->defect + depth * (1e-14 + 1e-15 * size) + 1e-16 * places * steep
-                            : (a->defect < MISSING ? 0.0 : INFINITY);
+        row[2 + PE_FUNCTIONALS + q] = size < INFINITY
+                                          ? a->defect + depth * (3e-14 + 1e-15 * size) + 1e-16 * steep
+                                          : (a->defect < MISSING ? 0.0 : INFINITY);
     }
 }
 

@@ -155,10 +155,10 @@ def privacy_report(
     adjacency: str = "add_remove",
     false_positive_rates: Sequence[float] = (0.001, 0.01),
     kappas: Sequence[float] = (0.0001, 0.01),
+    proven: bool = True,
     group_sizes: Iterable[int] = (2, 5),
     attacks: Iterable[Attack] = (),
     title: str = TITLE,
-    proven: bool = True,
 ) -> PrivacyReport:
     """Compute a privacy report: the statement, tables and curves, and what changes the answer.
 
