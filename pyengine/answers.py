@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Answer", "ErrorCurve", "PairQuestions", "Questions", "complement_above"]
+__all__ = ["Answer", "ErrorCurve", "PairQuestions", "Questions", "Triple", "complement_above"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+Triple = tuple[float, float, float]  # a value, its lower bound and its upper one
 
 
 @dataclass
@@ -107,14 +108,42 @@ class PairQuestions(Protocol):
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ, for δ in [0, 1]."""
 
 
-class Questions(Protocol):
-    """All questions on a mechanism, its adjacency settled; arguments are flat arrays."""
+class Questions:
+    """All questions on a mechanism, its adjacency settled; arguments lie in their domains.
+
+    Derived classes answer for flat arrays.  Those that have a quicker way for one number override
+    `one`, which gives the same bits.
+
+    Attributes
+    ----------
+    is_light : bool
+        Whether it takes next to no memory, as what it needs is kept where it is made: whoever asks
+        the same question again may be given the same object.
+    """
+
+    is_light: ClassVar[bool] = False
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α), each with its own accuracy."""
+        raise NotImplementedError
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ(ε) at ε >= 0."""
+        raise NotImplementedError
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with δ(ε) <= δ."""
+        raise NotImplementedError
+
+    def answer(self, name: str, x: FloatArray) -> Answer:
+        """Values of a public function: "trade_off", "gamma_bound", "delta" or "epsilon"."""
+        if name == "delta":
+            return self.profile(x)
+        if name == "epsilon":
+            return self.epsilon(x)
+        return self.trade_off(x)[name == "gamma_bound"]
+
+    def one(self, name: str, x: float) -> Triple:
+        """As `answer` for one number: the value between its bounds."""
+        answer = self.answer(name, np.array([x]))
+        return float(answer.value[0]), float(answer.lower[0]), float(answer.upper[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.answers import Answer, Questions
 from pyengine.caches import Cache
-from pyengine.engines.enclosed import EnclosedQuestions
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
 from pyengine.mechanisms import Mechanism
 from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
@@ -77,10 +75,12 @@ def _asked(
         wanted=wanted,
         proven=proven,
     )
-    # only what is small: contours are kept by themselves
-    light = hasattr(asked, "one") or isinstance(asked, EnclosedQuestions)
-    small = light and isinstance(mechanism, Mechanism)
-    if small and key is not None and tolerance is None:
+    if (
+        asked.is_light
+        and isinstance(mechanism, Mechanism)
+        and key is not None
+        and tolerance is None
+    ):
         return _prepared.get_or_make(key, lambda: asked)
     return asked
 
@@ -114,15 +114,14 @@ class Question(NamedTuple):
 
     argument: str
     upper: float  # the argument lies in [0, upper]
-    ask: Callable[[Questions, FloatArray], Answer]
     ceiling: float  # the answer lies in [0, ceiling]; γ also above its argument
 
 
 QUESTIONS = {
-    "trade_off": Question("alpha", 1.0, lambda asked, x: asked.trade_off(x)[0], 1.0),
-    "gamma_bound": Question("kappa", 1.0, lambda asked, x: asked.trade_off(x)[1], 1.0),
-    "delta": Question("epsilon", math.inf, lambda asked, x: asked.profile(x), 1.0),
-    "epsilon": Question("delta", 1.0, lambda asked, x: asked.epsilon(x), math.inf),
+    "trade_off": Question("alpha", 1.0, 1.0),
+    "gamma_bound": Question("kappa", 1.0, 1.0),
+    "delta": Question("epsilon", math.inf, 1.0),
+    "epsilon": Question("delta", 1.0, math.inf),
 }
 
 WANTED = {"trade_off": "beta", "gamma_bound": "gamma"}  # which error is to be narrow
@@ -145,16 +144,14 @@ def _one_bounds(name: str, argument: float, value: float, lower: float, upper: f
 
 def _answer(name: str, asked: Questions, argument: Real, bounds: bool) -> Any:
     """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
-    if isinstance(argument, float):
-        short = getattr(asked, "one", None)  # the way of floats, where an engine has one
-        x = float(argument) + 0.0  # -0.0 becomes 0.0
-        found = short(name, x) if short is not None else None
-        if found is not None:
-            return _one_bounds(name, x, *found) if bounds else found[0]
     question = QUESTIONS[name]
+    if isinstance(argument, float) and 0.0 <= argument <= question.upper:
+        x = float(argument) + 0.0  # -0.0 becomes 0.0
+        found = asked.one(name, x)
+        return _one_bounds(name, x, *found) if bounds else found[0]
     array = _checks.real_array(question.argument, argument, 0.0, question.upper) + 0.0
     shape, flat = array.shape, array.ravel()
-    answer = question.ask(asked, flat)
+    answer = asked.answer(name, flat)
     if bounds:
         parts = _bounds(name, flat, answer)
         return Bounds(*(part.reshape(shape) if shape else float(part[0]) for part in parts))
@@ -194,7 +191,7 @@ def answers(
     asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name), proven)
     question = QUESTIONS[name]
     flat = _checks.real_array(question.argument, argument, 0.0, question.upper).ravel() + 0.0
-    answer = question.ask(asked, flat)
+    answer = asked.answer(name, flat)
     engines = [str(engine) for engine in answer.engine]
     return _bounds(name, flat, answer), engines, answer.certified.tolist()
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, FloatArray, PairQuestions
+from pyengine.answers import Answer, ErrorCurve, FloatArray, PairQuestions, Questions
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.golden_section import lowest
 
 __all__ = ["BothOrders", "NothingReleased", "OneOrder", "Substitution", "larger", "smaller"]
 
 
-class NothingReleased:
+class NothingReleased(Questions):
     """Questions on a mechanism that releases nothing about the record."""
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
@@ -31,7 +31,7 @@ class NothingReleased:
         return Answer.exact(np.zeros(delta.size))
 
 
-class OneOrder:
+class OneOrder(Questions):
     """Questions on one order of the pair: every adjacency but ``add_remove``."""
 
     def __init__(self, pair: PairQuestions) -> None:
@@ -65,7 +65,7 @@ def larger(first: Answer, second: Answer) -> Answer:
 ROUNDS = 70  # of a search that shrinks its interval to 0.62 of it
 
 
-class BothOrders:
+class BothOrders(Questions):
     """Questions on both orders of the pair: adjacency ``add_remove``.
 
     Profiles are the larger of both.  The trade-off function is the lower convex hull of both
@@ -210,7 +210,7 @@ def smaller(first: Answer, second: Answer) -> Answer:
     )
 
 
-class Substitution:
+class Substitution(Questions):
     """Questions on a substituted record where only bounds are known: values are the safe ones.
 
     Parameters

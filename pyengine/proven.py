@@ -74,7 +74,7 @@ def proven_bounds(
             tolerance=tolerance if method == "certified" else None,
             wanted=wanted,
         )
-        return question.ask(asked, flat)
+        return asked.answer(name, flat)
 
     try:
         quick = ask("auto")

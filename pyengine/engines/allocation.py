@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from pyengine._core import ffi, lib
+from pyengine.answers import Triple
 from pyengine.caches import Cache
 from pyengine.engines.functionals import ROW, FloatArray, Limits, Rows, call_kernel, row_errors
-from pyengine.engines.row_questions import RowQuestions, Triple
+from pyengine.engines.row_questions import RowQuestions
 from pyengine.errors import AccuracyError
 from pyengine.laws.allocation import AllocatedLaw
 from pyengine.laws.base import ReversedLaw, StepLaw

@@ -46,7 +46,7 @@ def dominated(mechanism: Mechanism) -> list[Mechanism]:
     ]
 
 
-class BlocksQuestions:
+class BlocksQuestions(Questions):
     """Questions whose values are those of a mechanism that dominates.
 
     Parameters

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pyengine._core import ffi, lib
-from pyengine.answers import Answer, ErrorCurve
+from pyengine.answers import Answer, ErrorCurve, Triple
 from pyengine.caches import kept
 from pyengine.curves import OneOrder
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
@@ -35,7 +35,6 @@ ORDERS = {
 REACH = 2.0**400  # of mu and of its inverse
 TINY = 1e-30
 TRIPLE, CURVE_POINT = ffi.typeof("double[3]"), ffi.typeof("double[7]")
-Triple = tuple[float, float, float]
 
 
 # Map: eq. 6 of Dong, Roth and Su (2022) | test_closed_form | theory/closed_form
@@ -116,25 +115,16 @@ class ClosedFormPair:
         return self._answer(self._call(lib.pe_step_epsilon, delta, 3), judged=False)
 
     def one(self, name: str, x: float) -> Triple | None:
-        """Value of a public function between its bounds, with the bits that arrays get.
-
-        None where the array must be asked, which says why it refuses.
-        """
+        """Value of a public function between its bounds; None where they are too wide."""
         start = 0
         if name in ("trade_off", "gamma_bound"):
-            if not 0.0 <= x <= 1.0:
-                return None
             out = ffi.new(CURVE_POINT)
             lib.pe_step_trade_off(self._step, 1, (x,), out)
             start = 0 if name == "trade_off" else 3
         elif name == "delta":
-            if not x >= 0.0:
-                return None
             out = ffi.new(TRIPLE)
             lib.pe_step_profile(self._step, 1, (x,), out)
         else:
-            if not 0.0 <= x <= 1.0:
-                return None
             out = ffi.new(TRIPLE)
             lib.pe_step_epsilon(self._step, 1, (x,), out)
             return out[0], out[1], out[2]
@@ -178,10 +168,12 @@ class ClosedFormPair:
 class ClosedForm(OneOrder):
     """Questions in closed form, with a short way for floats."""
 
+    is_light = True
+
     def __init__(self, pair: ClosedFormPair) -> None:
         super().__init__(pair)
         self.pair = pair
 
-    def one(self, name: str, x: float) -> Triple | None:
-        """See `ClosedFormPair.one`."""
-        return self.pair.one(name, x)
+    def one(self, name: str, x: float) -> Triple:
+        """Value of a public function between its bounds; arrays say why they refuse one."""
+        return self.pair.one(name, x) or super().one(name, x)

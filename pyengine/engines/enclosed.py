@@ -16,7 +16,7 @@ __all__ = ["EnclosedQuestions"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class EnclosedQuestions:
+class EnclosedQuestions(Questions):
     """Questions whose values are those of one engine, between bounds that another one proves.
 
     Parameters
@@ -26,6 +26,8 @@ class EnclosedQuestions:
     sure : callable
         Makes the questions that give bounds; a value that lies beside them moves between them.
     """
+
+    is_light = True
 
     def __init__(self, quick: Questions, sure: Callable[[], Questions]) -> None:
         self._quick = quick

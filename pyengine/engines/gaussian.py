@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import ErrorCurve
+from pyengine.answers import ErrorCurve, Triple
 from pyengine.caches import Epoch
 from pyengine.engines.functionals import FloatArray, Limits, Rows
 from pyengine.engines.gaussian_engines import Solver, solver
-from pyengine.engines.row_questions import RowQuestions, Triple
+from pyengine.engines.row_questions import RowQuestions
 from pyengine.laws.base import PoissonSampledLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics.rounding import UNIT

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyengine.answers import Answer, FloatArray
+from pyengine.answers import Answer, FloatArray, Questions
 from pyengine.mechanisms import Mechanism
 from pyengine.threat_models import ThreatModel
 
@@ -23,7 +23,7 @@ DIGITS = 20
 UNPROVEN = "reference, error estimated"  # engine of values that it cannot certify
 
 
-class GroundTruth:
+class GroundTruth(Questions):
     """Questions on a mechanism, each answered to 20 digits and rounded.
 
     Parameters

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from pyengine import special
-from pyengine.answers import Answer, FloatArray, names
+from pyengine.answers import Answer, FloatArray, Questions, names
 from pyengine.errors import NotDefinedError
 from pyengine.magnitude.gaussian import GaussianDistance
 
@@ -20,7 +20,7 @@ __all__ = ["LimitQuestions"]
 
 
 # Map: Theorem 3 of Kaissis et al. (2023), relaxed: many dimensions | test_relaxed | relaxed
-class LimitQuestions:
+class LimitQuestions(Questions):
     """The normal approximation of one pair; no error bound comes with it."""
 
     def __init__(self, pair: GaussianDistance, adjacency: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.answers import Answer, ErrorCurve
+from pyengine.answers import Answer, ErrorCurve, Triple
 from pyengine.curves import BothOrders, OneOrder, taken
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -29,12 +29,10 @@ from pyengine.engines.functionals import (
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["BothOrdersOfRows", "OneOrderOfRows", "RowQuestions", "Triple"]
+__all__ = ["BothOrdersOfRows", "OneOrderOfRows", "RowQuestions"]
 
 ORDER, ORDER_TINY = 1.0 + 1e-9, 1e-300  # what rounding may do to two profiles that agree
 TRIPLE, PAIR_OF_TRIPLES = ffi.typeof("double[3]"), ffi.typeof("double[6]")
-# A value between its bounds; the array methods below give it for many, with the same bits.
-Triple = tuple[float, float, float]
 
 
 class RowQuestions:
@@ -181,8 +179,8 @@ class RowQuestions:
 
     def one_profile(self, epsilon: float) -> Triple | None:
         """δ between its bounds at ε."""
-        if not 0.0 <= epsilon < self.ends[0]:
-            return self._beyond(epsilon) if epsilon >= self.ends[0] else None
+        if epsilon >= self.ends[0]:
+            return self._beyond(epsilon)
         row = self._row(PROFILE, -epsilon, by_value=False)
         if row is None:
             return None
@@ -226,18 +224,20 @@ class RowQuestions:
 class OneOrderOfRows(OneOrder):
     """One order of a pair, with a short way for floats."""
 
+    is_light = True
+
     def __init__(self, pair: RowQuestions) -> None:
         super().__init__(pair)
         self._rows = pair
 
-    def one(self, name: str, x: float) -> Triple | None:
+    def one(self, name: str, x: float) -> Triple:
         """Value of a public function between its bounds, with the bits that arrays get."""
         if name == "delta":
-            return self._rows.one_profile(x)
+            return self._rows.one_profile(x) or super().one(name, x)
         if name == "epsilon":
-            return self._rows.one_epsilon(x)
+            return self._rows.one_epsilon(x) or super().one(name, x)
         found = self._rows.one_trade_off(x)
-        return None if found is None else _side(name, found[0])
+        return super().one(name, x) if found is None else _side(name, found[0])
 
 
 def _answer(triples: FloatArray, names: npt.NDArray[np.str_]) -> Answer:
@@ -252,6 +252,7 @@ def _side(name: str, out: Any) -> Triple:
 class BothOrdersOfRows(BothOrders):
     """Questions on both orders of the pair: adjacency ``add_remove``."""
 
+    is_light = True
     _add: RowQuestions
     _remove: RowQuestions
 
@@ -303,7 +304,7 @@ class BothOrdersOfRows(BothOrders):
             _check_order(questions, other, curve.c)
         return beta, gamma
 
-    def one(self, name: str, x: float) -> Triple | None:
+    def one(self, name: str, x: float) -> Triple:
         """Value of a public function between its bounds, with the bits that arrays get."""
         add, remove = self._add, self._remove
         if name == "delta":
@@ -311,9 +312,9 @@ class BothOrdersOfRows(BothOrders):
         elif name == "epsilon":
             first, second = remove.one_epsilon(x), add.one_epsilon(x)
         else:
-            return self._one_trade_off(name, x)
+            return self._one_trade_off(name, x) or super().one(name, x)
         if first is None or second is None:
-            return None
+            return super().one(name, x)
         return max(first[0], second[0]), max(first[1], second[1]), max(first[2], second[2])
 
     def _one_trade_off(self, name: str, alpha: float) -> Triple | None:

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pyengine.answers import Answer, FloatArray, names
+from pyengine.answers import Answer, FloatArray, Questions, names
 from pyengine.caches import kept
 from pyengine.engines.intervals import empirical_bernstein
 from pyengine.errors import AccuracyError, NotDefinedError
@@ -341,7 +341,7 @@ def _crossing(f: object, level: float) -> tuple[float, float]:
     return found, float(f(found))
 
 
-class ShiftedSampleQuestions:
+class ShiftedSampleQuestions(Questions):
     """Questions on epochs of random allocation, each with a proven interval of 99 %.
 
     Parameters

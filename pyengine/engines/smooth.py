@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
-from pyengine.answers import Answer, ErrorCurve, PairQuestions
+from pyengine.answers import Answer, ErrorCurve, PairQuestions, Triple
 from pyengine.caches import Cache
 from pyengine.curves import BothOrders
 from pyengine.engines.certified import CertifiedSide
 from pyengine.engines.functionals import FloatArray, Limits, Rows, row_errors
-from pyengine.engines.row_questions import BothOrdersOfRows, RowQuestions, Triple
+from pyengine.engines.row_questions import BothOrdersOfRows, RowQuestions
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw

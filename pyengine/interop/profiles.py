@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, names
+from pyengine.answers import Answer, Questions, names
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.golden_section import lowest
 
@@ -31,7 +31,7 @@ REFINE = 60  # golden steps: the bracket shrinks to 1e-12 of itself
 ROUNDING = 1 + 2.0**-49  # what a tangent may lose when it is computed
 
 
-class Profile:
+class Profile(Questions):
     """Answers from a privacy profile δ(ε) that holds for both orders of the laws.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.answers import Answer, names
+from pyengine.answers import Answer, Questions, names
 from pyengine.numerics.point_hull import lower_hull
 
 __all__ = ["SampledTradeOff"]
@@ -20,7 +20,7 @@ NAME = "sampled"
 ROUNDING = 1e-9  # relative, of a slope: by so much samples may fail to be convex
 
 
-class SampledTradeOff:
+class SampledTradeOff(Questions):
     """Answers from samples (α, β) of a trade-off function, exact but for rounding.
 
     Parameters
