@@ -10,10 +10,10 @@ import pytest
 from scipy import integrate
 
 import pyengine as pe
-from pyengine.magnitude.core import MagnitudePair
-from pyengine.magnitude.gaussian import GaussianDistance
-from pyengine.magnitude.laplace import LaplacePair
-from pyengine.magnitude.sampled import SampledPair
+from pyengine.relaxed.core import MagnitudePair
+from pyengine.relaxed.gaussian import GaussianDistance
+from pyengine.relaxed.laplace import LaplacePair
+from pyengine.relaxed.sampled import SampledPair
 
 RELAXED: dict[str, Any] = {"threat_model": "relaxed"}
 

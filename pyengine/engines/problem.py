@@ -15,7 +15,7 @@ from pyengine.pairs import GaussianPair, ordered_pair
 from pyengine.threat_models import DifferentialPrivacy, Relaxed, ThreatModel
 
 if TYPE_CHECKING:
-    from pyengine.magnitude.core import MagnitudePair
+    from pyengine.relaxed.core import MagnitudePair
 
 __all__ = ["Engine", "Problem"]
 
@@ -81,7 +81,7 @@ class Problem:
                 "adjacency must be 'add', 'remove' or 'add_remove' with threat_model='relaxed', "
                 f"got {self.adjacency!r}"
             )
-        from pyengine.magnitude.parts import magnitude_parts
+        from pyengine.relaxed.parts import magnitude_parts
 
         assert isinstance(self.threat_model, Relaxed)
         return magnitude_parts(self.mechanism, self.threat_model)
@@ -106,7 +106,7 @@ class Problem:
             return list(self.given)
         if not self.is_relaxed:
             return composition_law(self.mechanism, self.order)
-        from pyengine.laws.magnitude import magnitude_law
+        from pyengine.relaxed.laws import magnitude_law
 
         add = [(magnitude_law(part), number) for part, number in self.distances]
         return add if self.order == "add" else [(ReversedLaw(law), number) for law, number in add]

@@ -75,7 +75,7 @@ class _RelaxedClosedForm(Engine):
 
     def refusal(self, problem: Problem) -> Exception:
         if problem.is_relaxed:
-            from pyengine.engines.relaxed import no_closed_form
+            from pyengine.relaxed.questions import no_closed_form
 
             return no_closed_form(problem.mechanism)
         return NotDefinedError(
@@ -84,7 +84,7 @@ class _RelaxedClosedForm(Engine):
         )
 
     def questions(self, problem: Problem) -> Questions:
-        from pyengine.engines.relaxed import relaxed_closed_form
+        from pyengine.relaxed.questions import relaxed_closed_form
 
         return relaxed_closed_form(problem.distances[0][0], problem.adjacency)
 
@@ -97,13 +97,13 @@ class _RelaxedLimit(Engine):
     def supports(self, problem: Problem) -> bool:
         if not problem.is_relaxed or [number for _, number in problem.distances] != [1]:
             return False
-        from pyengine.magnitude.gaussian import GaussianDistance
+        from pyengine.relaxed.gaussian import GaussianDistance
 
         return isinstance(problem.distances[0][0], GaussianDistance)
 
     def questions(self, problem: Problem) -> Questions:
-        from pyengine.engines.relaxed_limit import LimitQuestions
-        from pyengine.magnitude.gaussian import GaussianDistance
+        from pyengine.relaxed.gaussian import GaussianDistance
+        from pyengine.relaxed.limit import LimitQuestions
 
         pair = problem.distances[0][0]
         assert isinstance(pair, GaussianDistance)

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.api import gamma_bound
-from pyengine.engines.relaxed import relaxed_log_beta
-from pyengine.magnitude.gaussian import GaussianDistance
-from pyengine.magnitude.parts import magnitude_parts
 from pyengine.mechanisms import Mechanism
+from pyengine.relaxed.gaussian import GaussianDistance
+from pyengine.relaxed.parts import magnitude_parts
+from pyengine.relaxed.questions import relaxed_log_beta
 from pyengine.resilience.arguments import checked_mechanism, relaxed_model
 from pyengine.threat_models import ThreatModel
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from pyengine.laws.base import PoissonSampledLaw, StepLaw
-from pyengine.laws.magnitude import (
+from pyengine.relaxed.gaussian import GaussianDistance
+from pyengine.relaxed.laplace import LaplacePair
+from pyengine.relaxed.laws import (
     FoldedGaussianLaw,
     FoldedLaplaceLaw,
     SquaredLengthLaw,
     magnitude_law,
 )
-from pyengine.magnitude.gaussian import GaussianDistance
-from pyengine.magnitude.laplace import LaplacePair
-from pyengine.magnitude.sampled import SampledPair
+from pyengine.relaxed.sampled import SampledPair
 
 mp.mp.dps = 40
 

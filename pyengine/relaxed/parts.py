@@ -7,11 +7,11 @@ from fractions import Fraction
 
 from pyengine.caches import kept
 from pyengine.errors import NotDefinedError
-from pyengine.magnitude.core import MagnitudePair
-from pyengine.magnitude.gaussian import GaussianDistance
-from pyengine.magnitude.laplace import LaplacePair
-from pyengine.magnitude.sampled import SampledPair
 from pyengine.mechanisms import Mechanism, Noise, Step, step_in_words, steps_of
+from pyengine.relaxed.core import MagnitudePair
+from pyengine.relaxed.gaussian import GaussianDistance
+from pyengine.relaxed.laplace import LaplacePair
+from pyengine.relaxed.sampled import SampledPair
 from pyengine.threat_models import Relaxed
 
 __all__ = ["gaussian_effect", "magnitude_parts"]

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.magnitude.core import ROUNDING, Errors, FloatArray, MagnitudePair
 from pyengine.numerics.bracketing import bisected
+from pyengine.relaxed.core import ROUNDING, Errors, FloatArray, MagnitudePair
 
 __all__ = ["hull"]
 

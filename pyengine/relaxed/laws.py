@@ -13,11 +13,11 @@ import numpy as np
 from pyengine import special
 from pyengine._core import ffi, lib
 from pyengine.laws.base import Cells, FloatArray, Law, PoissonSampledLaw, StepLaw
-from pyengine.magnitude.core import MagnitudePair
-from pyengine.magnitude.gaussian import GaussianDistance
-from pyengine.magnitude.laplace import LaplacePair
-from pyengine.magnitude.sampled import SampledPair
 from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.relaxed.core import MagnitudePair
+from pyengine.relaxed.gaussian import GaussianDistance
+from pyengine.relaxed.laplace import LaplacePair
+from pyengine.relaxed.sampled import SampledPair
 
 __all__ = ["FoldedGaussianLaw", "FoldedLaplaceLaw", "SquaredLengthLaw", "magnitude_law"]
 

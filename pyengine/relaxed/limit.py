@@ -14,7 +14,7 @@ import numpy as np
 from pyengine import special
 from pyengine.answers import Answer, FloatArray, Questions, names
 from pyengine.errors import NotDefinedError
-from pyengine.magnitude.gaussian import GaussianDistance
+from pyengine.relaxed.gaussian import GaussianDistance
 
 __all__ = ["LimitQuestions"]
 

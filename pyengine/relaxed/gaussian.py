@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from pyengine import special
-from pyengine.magnitude.bessel import log_0f1, solve_log_0f1
-from pyengine.magnitude.core import (
+from pyengine.relaxed.bessel import log_0f1, solve_log_0f1
+from pyengine.relaxed.core import (
     LOG_2,
     ROUNDING,
     Errors,

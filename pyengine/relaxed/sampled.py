@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pyengine.magnitude.core import (
+from pyengine.numerics.sampled_loss import sampled_loss
+from pyengine.relaxed.core import (
     ROUNDING,
     Errors,
     FloatArray,
@@ -21,8 +22,7 @@ from pyengine.magnitude.core import (
     log,
     one_minus_sum,
 )
-from pyengine.magnitude.laplace import LaplacePair
-from pyengine.numerics.sampled_loss import sampled_loss
+from pyengine.relaxed.laplace import LaplacePair
 
 __all__ = ["SampledPair"]
 

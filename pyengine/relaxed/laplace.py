@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pyengine.magnitude.core import (
+from pyengine.relaxed.core import (
     LOG_2,
     ROUNDING,
     Errors,

@@ -11,11 +11,11 @@ import numpy as np
 from pyengine.answers import Answer, ErrorCurve, FloatArray, Questions, names
 from pyengine.curves import BothOrders, OneOrder
 from pyengine.engines.problem import Problem
-from pyengine.engines.relaxed_hull import hull
 from pyengine.errors import AccuracyError
-from pyengine.magnitude.core import ROUNDING, Errors, MagnitudePair
 from pyengine.mechanisms import Mechanism, in_words
 from pyengine.numerics.bracketing import falling_root
+from pyengine.relaxed.core import ROUNDING, Errors, MagnitudePair
+from pyengine.relaxed.hull import hull
 from pyengine.threat_models import Relaxed
 
 __all__ = [
