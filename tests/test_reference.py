@@ -16,8 +16,8 @@ from thorough import ALL
 import pyengine as pe
 from pyengine import reference
 from pyengine.reference.balls import precision
-from pyengine.reference.gaussian import EqualSteps
-from pyengine.reference.gaussian_law import SampledGaussianLaw
+from pyengine.reference.gaussian.law import SampledGaussianLaw
+from pyengine.reference.gaussian.steps import EqualSteps
 from pyengine.reference.tails import BallTails
 
 DATA = Path(__file__).parent / "data"

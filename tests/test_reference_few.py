@@ -19,14 +19,14 @@ from flint import acb, arb
 
 from pyengine import reference
 from pyengine.reference.balls import precision
-from pyengine.reference.closed_form import ClosedGaussian
 from pyengine.reference.cumulants import Cumulants, single_threshold
-from pyengine.reference.gaussian import EqualSteps, offset
-from pyengine.reference.gaussian_law import SampledGaussianLaw
-from pyengine.reference.hyperbola import Hyperbola
-from pyengine.reference.plan_hyperbola import make_bend
-from pyengine.reference.plan_line import NotFeasibleError
-from pyengine.reference.rotated_transform import Majorant, Nodes, RotatedStep
+from pyengine.reference.gaussian.closed_form import ClosedGaussian
+from pyengine.reference.gaussian.hyperbola import Hyperbola
+from pyengine.reference.gaussian.law import SampledGaussianLaw
+from pyengine.reference.gaussian.plan_hyperbola import make_bend
+from pyengine.reference.gaussian.plan_line import NotFeasibleError
+from pyengine.reference.gaussian.rotated_transform import Majorant, Nodes, RotatedStep
+from pyengine.reference.gaussian.steps import EqualSteps, offset
 from pyengine.reference.tails import BallTails
 from pyengine.reference.value import make
 

@@ -19,12 +19,12 @@ from pyengine.caches import clear_cache
 
 flint = pytest.importorskip("flint")
 from pyengine import reference  # noqa: E402
-from pyengine.reference.atomic_law import AtomicPair  # noqa: E402
+from pyengine.reference.atomic.laplace import LaplaceSource  # noqa: E402
+from pyengine.reference.atomic.law import AtomicPair  # noqa: E402
 from pyengine.reference.cumulants import Cumulants  # noqa: E402
 from pyengine.reference.exclusive import exclusive  # noqa: E402
-from pyengine.reference.gaussian import EqualSteps  # noqa: E402
-from pyengine.reference.gaussian_law import SampledGaussianLaw  # noqa: E402
-from pyengine.reference.laplace import LaplaceSource  # noqa: E402
+from pyengine.reference.gaussian.law import SampledGaussianLaw  # noqa: E402
+from pyengine.reference.gaussian.steps import EqualSteps  # noqa: E402
 from pyengine.reference.recent import Recent  # noqa: E402
 
 SGD = pe.dp_sgd("2", "0.01", 2000)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pyengine.reference.gaussian import EqualSteps
+from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = [
     "Cumulants",

@@ -11,8 +11,8 @@ from fractions import Fraction
 import mpmath
 from flint import arb
 
+from pyengine.reference.chi_squared.noncentral import Run, agreed, exact, solve, tails
 from pyengine.reference.exclusive import exclusive
-from pyengine.reference.noncentral import Run, agreed, exact, solve, tails
 
 __all__ = ["log_one_step_trade_off"]
 

@@ -22,29 +22,29 @@ from pyengine.mechanisms import (
     step_in_words,
     steps_of,
 )
-from pyengine.reference import closed_form
-from pyengine.reference.allocation import AllocatedEpoch
 from pyengine.reference.answers import Pair
-from pyengine.reference.atomic_law import AtomicPair, Source
-from pyengine.reference.atoms import Atoms
+from pyengine.reference.atomic.finite import FINITE, NOISE, Masses, masses, sampled, substituted
+from pyengine.reference.atomic.laplace import LaplaceSource
+from pyengine.reference.atomic.law import AtomicPair, Source
+from pyengine.reference.atomic.legendre_pieces import MOST_PIECES, PiecesSource
+from pyengine.reference.atomic.sums import Atoms
 from pyengine.reference.balls import exact, precision
-from pyengine.reference.finite import FINITE, NOISE, Masses, masses, sampled, substituted
-from pyengine.reference.gaussian import EqualSteps
-from pyengine.reference.gaussian_law import SampledGaussianLaw
-from pyengine.reference.laplace import LaplaceSource
-from pyengine.reference.legendre_pieces import MOST_PIECES, PiecesSource
-from pyengine.reference.lower_line import LowerLineLaw, Part, PlainGaussian
-from pyengine.reference.many_laplace import ManyLaplace
-from pyengine.reference.mixed import JoinedSource, MixedSource
-from pyengine.reference.mixture import MixtureStep
-from pyengine.reference.normal_source import NormalSource
-from pyengine.reference.smooth import MixedLaw, SmoothMixture
-from pyengine.reference.solve import Continuous
-from pyengine.reference.substituted_law import (
+from pyengine.reference.gaussian import closed_form
+from pyengine.reference.gaussian.law import SampledGaussianLaw
+from pyengine.reference.gaussian.steps import EqualSteps
+from pyengine.reference.inversion.allocation import AllocatedEpoch
+from pyengine.reference.inversion.lower_line import LowerLineLaw, Part, PlainGaussian
+from pyengine.reference.inversion.mixture import MixtureStep
+from pyengine.reference.inversion.substituted_law import (
     SubstitutedGaussianLaw,
     SubstitutedNormalSource,
 )
-from pyengine.reference.two_lines import TwoLines
+from pyengine.reference.inversion.two_lines import TwoLines
+from pyengine.reference.mixed.atomic import JoinedSource, MixedSource
+from pyengine.reference.mixed.many_laplace import ManyLaplace
+from pyengine.reference.mixed.normal_source import NormalSource
+from pyengine.reference.mixed.smooth import MixedLaw, SmoothMixture
+from pyengine.reference.solve import Continuous
 
 __all__ = ["ADJACENCIES", "SIGNS", "pair_of"]
 

@@ -11,8 +11,8 @@ from flint import arb
 from pyengine import _checks
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, spread
+from pyengine.reference.chi_squared.ncx2 import FIRST, SECOND, central, inversion, is_short, mixture
 from pyengine.reference.exclusive import exclusive
-from pyengine.reference.ncx2 import FIRST, SECOND, central, inversion, is_short, mixture
 from pyengine.reference.value import Value, make
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from flint import acb, arb
 
 from pyengine.reference.balls import precision, upper_normal
-from pyengine.reference.gaussian import EqualSteps
+from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = ["Majorant", "Nodes", "RotatedStep"]
 

@@ -10,15 +10,15 @@ from functools import cached_property, partial
 from flint import arb
 
 from pyengine.errors import AccuracyError
-from pyengine.reference import closed_form
-from pyengine.reference.anchors import Anchors
 from pyengine.reference.balls import key_of, precision
 from pyengine.reference.cumulants import Cumulants, place_of, single_threshold
-from pyengine.reference.gaussian import EqualSteps, offset
-from pyengine.reference.hyperbola import Hyperbola
-from pyengine.reference.line_inversion import Line
-from pyengine.reference.plan_hyperbola import make_bend
-from pyengine.reference.plan_line import LinePlan, NotFeasibleError, make_plan
+from pyengine.reference.gaussian import closed_form
+from pyengine.reference.gaussian.anchors import Anchors
+from pyengine.reference.gaussian.hyperbola import Hyperbola
+from pyengine.reference.gaussian.line_inversion import Line
+from pyengine.reference.gaussian.plan_hyperbola import make_bend
+from pyengine.reference.gaussian.plan_line import LinePlan, NotFeasibleError, make_plan
+from pyengine.reference.gaussian.steps import EqualSteps, offset
 from pyengine.reference.recent import Recent
 from pyengine.reference.solve import Local
 from pyengine.reference.tails import BallTails

@@ -2,7 +2,7 @@
 
 P and Q are laws of a distance (squared for Gaussian noise) with an increasing likelihood ratio, so
 every best test is a threshold x.  All numbers come from the tails at x; nothing here is proven, and
-each answer is computed twice (see `pyengine.reference.noncentral`).
+each answer is computed twice (see `pyengine.reference.chi_squared.noncentral`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flint import arb, ctx
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
-from pyengine.reference.noncentral import Run, agreed, exact, solve, tails
+from pyengine.reference.chi_squared.noncentral import Run, agreed, exact, solve, tails
 
 __all__ = ["LengthPair"]
 

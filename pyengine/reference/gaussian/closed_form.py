@@ -5,7 +5,7 @@ from __future__ import annotations
 from flint import arb
 
 from pyengine.reference.balls import precision, upper_normal
-from pyengine.reference.gaussian import EqualSteps, offset
+from pyengine.reference.gaussian.steps import EqualSteps, offset
 from pyengine.reference.tails import BallTails
 
 __all__ = ["ClosedGaussian", "applies"]

@@ -19,7 +19,7 @@ from fractions import Fraction
 from flint import arb, arb_mat
 
 from pyengine.errors import AccuracyError
-from pyengine.reference.atomic_law import ThresholdMasses
+from pyengine.reference.atomic.law import ThresholdMasses
 from pyengine.reference.balls import exact
 
 __all__ = ["MOST_PIECES", "Pieces", "PiecesSource"]
@@ -30,7 +30,7 @@ SMOOTH = 20.0  # gain per node that is counted on where nothing is near
 
 
 class PiecesSource:
-    """The law of equal sampled Laplace steps; see `pyengine.reference.atomic_law.Source`.
+    """The law of equal sampled Laplace steps; see `pyengine.reference.atomic.law.Source`.
 
     Parameters
     ----------

@@ -13,11 +13,11 @@ from itertools import pairwise
 from flint import arb
 
 from pyengine.errors import AccuracyError
-from pyengine.reference.atomic_law import AtomicLaw, Source, ThresholdMasses, grouped
-from pyengine.reference.atoms import ComposedAtoms, composed
+from pyengine.reference.atomic.finite import Masses
+from pyengine.reference.atomic.law import AtomicLaw, Source, ThresholdMasses, grouped
+from pyengine.reference.atomic.legendre_pieces import Pieces, PiecesSource
+from pyengine.reference.atomic.sums import ComposedAtoms, composed
 from pyengine.reference.balls import spread
-from pyengine.reference.finite import Masses
-from pyengine.reference.legendre_pieces import Pieces, PiecesSource
 
 __all__ = ["JoinedSource", "MixedSource"]
 
@@ -26,7 +26,7 @@ MOST_VALUES = 300_000  # values of the rest that one threshold takes
 
 
 class MixedSource:
-    """What makes the law of finite steps and others; see `pyengine.reference.atomic_law.Source`.
+    """What makes the law of finite steps and others; see `pyengine.reference.atomic.law.Source`.
 
     Parameters
     ----------

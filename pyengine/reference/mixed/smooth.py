@@ -20,16 +20,16 @@ from flint import arb
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
-from pyengine.reference.atoms import composed
+from pyengine.reference.atomic.finite import Masses
+from pyengine.reference.atomic.legendre_pieces import PiecesSource
+from pyengine.reference.atomic.sums import composed
 from pyengine.reference.balls import exact, log_magnitude, precision, spread
 from pyengine.reference.cumulants import Array, Cumulants
-from pyengine.reference.finite import Masses
-from pyengine.reference.gaussian_law import SampledGaussianLaw
-from pyengine.reference.legendre_pieces import PiecesSource
+from pyengine.reference.gaussian.law import SampledGaussianLaw
+from pyengine.reference.inversion.two_lines import TwoLines
 from pyengine.reference.recent import Recent
 from pyengine.reference.solve import Continuous, Local
 from pyengine.reference.tails import BallTails
-from pyengine.reference.two_lines import TwoLines
 
 __all__ = ["SmoothMixture"]
 

@@ -12,8 +12,8 @@ from flint import arb, arb_poly, ctx, fmpz
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
+from pyengine.reference.atomic.finite import Masses
 from pyengine.reference.balls import exact, lacking_digits, precision, spread
-from pyengine.reference.finite import Masses
 from pyengine.reference.recent import Recent
 
 __all__ = ["Atoms", "ComposedAtoms", "composed"]

@@ -1,7 +1,7 @@
 """Inversion on a vertical line: which nodes to take, decided in double precision.
 
-Nothing here is proven and nothing here needs to be: `pyengine.reference.line_inversion` bounds
-every error that the choices leave.
+Nothing here is proven and nothing here needs to be:
+`pyengine.reference.gaussian.line_inversion` bounds every error that the choices leave.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyengine.reference.cumulants import (
     away_from_poles,
     log_odds,
 )
-from pyengine.reference.gaussian import EqualSteps
+from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = ["Contour", "LineNodes", "LinePlan", "NotFeasibleError", "make_plan"]
 

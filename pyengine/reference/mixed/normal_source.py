@@ -11,10 +11,10 @@ from functools import cached_property
 
 from flint import arb
 
-from pyengine.reference.atomic_law import ThresholdMasses
+from pyengine.reference.atomic.law import ThresholdMasses
 from pyengine.reference.balls import exact
-from pyengine.reference.closed_form import ClosedGaussian
-from pyengine.reference.gaussian import EqualSteps, offset
+from pyengine.reference.gaussian.closed_form import ClosedGaussian
+from pyengine.reference.gaussian.steps import EqualSteps, offset
 
 __all__ = ["NormalSource"]
 
@@ -25,7 +25,7 @@ class NormalSource:
     Parameters
     ----------
     phases : tuple of Phase
-        A composition that `pyengine.reference.closed_form.applies` accepts.
+        A composition that `pyengine.reference.gaussian.closed_form.applies` accepts.
     """
 
     certified = True

@@ -22,8 +22,8 @@ from flint import acb, arb
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, upper_normal
 from pyengine.reference.cumulants import Array
-from pyengine.reference.lower_line import Modulus, Reach
-from pyengine.reference.two_lines import turned_sums
+from pyengine.reference.inversion.lower_line import Modulus, Reach
+from pyengine.reference.inversion.two_lines import turned_sums
 
 __all__ = ["MixtureStep"]
 
@@ -35,7 +35,7 @@ LN2 = math.log(2)
 
 
 class MixtureStep:
-    """See `pyengine.reference.lower_line.Part`.
+    """See `pyengine.reference.inversion.lower_line.Part`.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from flint import acb, arb, fmpz, fmpz_poly
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, upper_normal
 from pyengine.reference.cumulants import Array
-from pyengine.reference.lower_line import Modulus, Reach
+from pyengine.reference.inversion.lower_line import Modulus, Reach
 
 __all__ = ["AllocatedEpoch"]
 
@@ -49,7 +49,7 @@ class _LossLattice:
 
 
 class AllocatedEpoch:
-    """See `pyengine.reference.lower_line.Part`.
+    """See `pyengine.reference.inversion.lower_line.Part`.
 
     Parameters
     ----------

@@ -24,10 +24,10 @@ import math
 from flint import acb, acb_mat, arb
 
 from pyengine.reference.balls import precision, spread, upper_normal
-from pyengine.reference.gaussian import EqualSteps, offset
-from pyengine.reference.plan_line import LinePlan
+from pyengine.reference.gaussian.plan_line import LinePlan
+from pyengine.reference.gaussian.steps import EqualSteps, offset
+from pyengine.reference.gaussian.transform import Transform
 from pyengine.reference.tails import BallTails
-from pyengine.reference.transform import Transform
 
 __all__ = ["Line"]
 

@@ -15,10 +15,10 @@ import numpy as np
 from flint import acb, arb
 
 from pyengine.errors import AccuracyError
-from pyengine.reference.atomic_law import ThresholdMasses
+from pyengine.reference.atomic.law import ThresholdMasses
 from pyengine.reference.balls import exact, upper_normal
 from pyengine.reference.cumulants import Array
-from pyengine.reference.two_lines import Measured, RotatedPlan, turned_sums
+from pyengine.reference.inversion.two_lines import Measured, RotatedPlan, turned_sums
 
 __all__ = ["SubstitutedGaussianLaw", "SubstitutedNormalSource"]
 
@@ -28,7 +28,7 @@ FAR, NEAR = 90.0, 0.05  # reach and spacing of what plans
 
 
 class SubstitutedNormalSource:
-    """What makes the law of one step; see `pyengine.reference.atomic_law.Source`.
+    """What makes the law of one step; see `pyengine.reference.atomic.law.Source`.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class _Cumulants(Measured):
 
 
 class SubstitutedGaussianLaw:
-    """The transform of the total loss; see `pyengine.reference.two_lines.Transform`.
+    """The transform of the total loss; see `pyengine.reference.inversion.two_lines.Transform`.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ import math
 from flint import acb, acb_mat, arb
 
 from pyengine.reference.balls import precision, spread, upper_normal
-from pyengine.reference.contour_bound import NormalStep, Path
-from pyengine.reference.gaussian import EqualSteps
-from pyengine.reference.plan_line import Contour, LineNodes, LinePlan
+from pyengine.reference.gaussian.contour_bound import NormalStep, Path
+from pyengine.reference.gaussian.plan_line import Contour, LineNodes, LinePlan
+from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = ["Transform"]
 

@@ -1,7 +1,7 @@
 """Inversion on a hyperbola: which contour and which nodes, decided in double precision.
 
-Nothing here is proven and nothing here needs to be: `pyengine.reference.hyperbola` bounds every
-error that the choices leave.
+Nothing here is proven and nothing here needs to be: `pyengine.reference.gaussian.hyperbola` bounds
+every error that the choices leave.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pyengine.reference.cumulants import (
     log_upper_normal,
     place_of,
 )
-from pyengine.reference.fewest_nodes import HyperbolaSide, best_curve, log_sizes
-from pyengine.reference.gaussian import EqualSteps
-from pyengine.reference.integrand_sizes import LINES, TURN, IntegrandSizes
-from pyengine.reference.plan_line import NotFeasibleError
+from pyengine.reference.gaussian.fewest_nodes import HyperbolaSide, best_curve, log_sizes
+from pyengine.reference.gaussian.integrand_sizes import LINES, TURN, IntegrandSizes
+from pyengine.reference.gaussian.plan_line import NotFeasibleError
+from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = ["Edge", "HyperbolaPlan", "LineRule", "NodeMethod", "make_bend"]
 

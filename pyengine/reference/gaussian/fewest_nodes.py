@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pyengine.reference.cumulants import Array
-from pyengine.reference.integrand_sizes import LINES, TURN, IntegrandSizes
-from pyengine.reference.plan_line import NotFeasibleError
+from pyengine.reference.gaussian.integrand_sizes import LINES, TURN, IntegrandSizes
+from pyengine.reference.gaussian.plan_line import NotFeasibleError
 
 __all__ = ["HyperbolaSide", "best_curve", "log_sizes"]
 

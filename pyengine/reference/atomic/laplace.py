@@ -15,7 +15,7 @@ from fractions import Fraction
 from flint import arb, arb_poly, fmpz, fmpz_poly
 
 from pyengine.errors import AccuracyError
-from pyengine.reference.atomic_law import ThresholdMasses, hit
+from pyengine.reference.atomic.law import ThresholdMasses, hit
 from pyengine.reference.balls import exact
 
 __all__ = ["LaplaceSource"]
@@ -25,7 +25,7 @@ MOST_STEPS = 1200
 
 
 class LaplaceSource:
-    """The law of a composition of Laplace steps; see `pyengine.reference.atomic_law.Source`.
+    """The law of a composition of Laplace steps; see `pyengine.reference.atomic.law.Source`.
 
     Parameters
     ----------

@@ -16,10 +16,10 @@ import numpy as np
 from flint import acb, arb
 
 from pyengine.errors import AccuracyError
+from pyengine.reference.atomic.legendre_pieces import PiecesSource
 from pyengine.reference.balls import log_magnitude, precision
 from pyengine.reference.cumulants import Array
-from pyengine.reference.legendre_pieces import PiecesSource
-from pyengine.reference.two_lines import MOST_TURNS, Measured, RotatedPlan, turned_sums
+from pyengine.reference.inversion.two_lines import MOST_TURNS, Measured, RotatedPlan, turned_sums
 
 __all__ = ["ManyLaplace"]
 
@@ -89,7 +89,7 @@ def _measure(part: PiecesSource, order: int) -> tuple[list[tuple[arb, arb]], lis
 
 
 class ManyLaplace:
-    """The transform of the total loss; see `pyengine.reference.two_lines.Transform`.
+    """The transform of the total loss; see `pyengine.reference.inversion.two_lines.Transform`.
 
     Parameters
     ----------

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from flint import acb, arb
 
 from pyengine.reference.balls import precision, spread
-from pyengine.reference.gaussian import EqualSteps, offset
-from pyengine.reference.integrand_sizes import TURN
-from pyengine.reference.plan_hyperbola import Edge, HyperbolaPlan
-from pyengine.reference.rotated_transform import BOUND_BITS, Majorant, Nodes
+from pyengine.reference.gaussian.integrand_sizes import TURN
+from pyengine.reference.gaussian.plan_hyperbola import Edge, HyperbolaPlan
+from pyengine.reference.gaussian.rotated_transform import BOUND_BITS, Majorant, Nodes
+from pyengine.reference.gaussian.steps import EqualSteps, offset
 from pyengine.reference.tails import BallTails
 
 __all__ = ["Hyperbola"]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pyengine.reference.cumulants import Array, log_odds
-from pyengine.reference.gaussian import EqualSteps
+from pyengine.reference.gaussian.steps import EqualSteps
 
 __all__ = ["LINES", "TURN", "IntegrandSizes"]
 

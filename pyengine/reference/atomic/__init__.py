@@ -1,0 +1,1 @@
+"""Laws with atoms: finitely many losses, Laplace steps, and their sums."""

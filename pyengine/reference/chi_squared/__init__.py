@@ -1,0 +1,1 @@
+"""Noncentral chi-squared laws, and lengths that follow them."""

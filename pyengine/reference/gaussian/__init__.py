@@ -1,0 +1,1 @@
+"""Gaussian steps on Poisson samples: contours, nodes, transforms and inversion, all enclosed."""
