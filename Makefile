@@ -56,7 +56,7 @@ gold: $(VENV)/core.stamp $(VENV)/test.stamp
 	done
 
 # All random points, and truths that are kept in tests/data/slow_truths.json computed anew.
-THOROUGH := $(shell grep -lE '^from thorough import .*(ALL|stored)' tests/test_*.py)
+THOROUGH := $(shell grep -lE '^from thorough import .*(ALL|some|stored)' tests/test_*.py)
 accuracy: $(VENV)/core.stamp $(VENV)/test.stamp
 	@mkdir -p build && rm -f build/measured.jsonl
 	PYENGINE_ALL_POINTS=1 PYENGINE_MEASURED=build/measured.jsonl $(BIN)/python -m pytest \

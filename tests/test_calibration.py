@@ -11,12 +11,13 @@ import pytest
 from drawing import log_uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.api import quick_bounds
 from pyengine.targets import Advantage, EpsilonDelta, Gamma, GaussianDP, TradeOff
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True)
+FEW = settings(max_examples=12 if ALL else 6, deadline=None, derandomize=True)
 
 
 def noise_of(probability: float = 0.01, steps: int = 1000) -> Any:

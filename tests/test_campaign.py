@@ -26,6 +26,7 @@ from campaign.truth.products import Product, TwoSteps
 from campaign.truth.questions import curve, epsilon, hull, profile
 from flint import arb
 from misbehaving import serve
+from thorough import ALL
 
 import pyengine as pe
 
@@ -241,7 +242,7 @@ def test_two_steps_of_which_one_is_nearly_none(p: float, q: float) -> None:
 def test_reference_agrees_with_the_truths() -> None:
     """The third source beside the other two, where they overlap."""
     compared = 0
-    for index in range(120):
+    for index in range(120 if ALL else 60):
         question = pose("reference", index)
         if question["family"] not in ("gaussian, one step", "laplace, one step", "generic"):
             continue
@@ -257,7 +258,7 @@ def test_reference_agrees_with_the_truths() -> None:
         assert value is not None
         assert abs(value - truth.value) <= truth.value * arb(10) ** -18
         compared += 1
-    assert compared >= 5
+    assert compared >= (5 if ALL else 2)
 
 
 # What is planted is found.

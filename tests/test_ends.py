@@ -10,7 +10,7 @@ import fuzz_ends
 import mpmath
 import numpy as np
 import pytest
-from thorough import ALL
+from thorough import ALL, some
 
 import pyengine as pe
 from pyengine.caches import clear_cache
@@ -193,7 +193,7 @@ def test_levels_whose_rest_is_no_double() -> None:
             assert Fraction(found.upper) >= 1 - Fraction(alpha) * (1 + Fraction(2, 10**9))
 
 
-@pytest.mark.parametrize("number", [26, 95])
+@pytest.mark.parametrize("number", some([26, 95], 2))
 def test_places_far_from_the_level(number: int) -> None:
     # a place at which masses are beyond all doubles bounded beta by 0
     with mpmath.workdps(fuzz_ends.DIGITS):

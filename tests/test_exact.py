@@ -13,6 +13,7 @@ import pytest
 from comparing import compared, comparing, left_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.laws.composition import composition_law
@@ -88,7 +89,7 @@ def test_laplace_below_the_last_atom(noise: float) -> None:
         assert found.lower <= share / 2.0**steps * (1 + 1e-13)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10 if ALL else 4, deadline=None)
 @given(st.floats(0.05, 3.0), st.integers(1, 40), st.floats(1e-6, 1 - 1e-6), st.floats(0, 1))
 def test_laplace_curves_are_dual(ratio: float, steps: int, alpha: float, share: float) -> None:
     """No tangent cuts the trade-off function, and the one at its own slope touches it."""

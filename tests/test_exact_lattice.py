@@ -8,6 +8,7 @@ import pytest
 from comparing import compared, comparing, left_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 
@@ -47,7 +48,7 @@ def meet(first: Any, second: Any) -> bool:
 
 
 @comparing(0.7)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30 if ALL else 12, deadline=None)
 @given(
     mechanisms(),
     st.sampled_from(["add", "remove"]),

@@ -8,6 +8,7 @@ import fuzz_levels
 import numpy as np
 import pytest
 from error_budget import check
+from thorough import some
 
 import pyengine as pe
 
@@ -27,7 +28,7 @@ def corner_of(p: list[str], q: list[str]) -> tuple[pe.Mechanism, list[tuple[Frac
     return pe.from_probabilities(p, q), fuzz_levels.corners(pairs)
 
 
-@pytest.mark.parametrize("ulps", range(-3, 4))
+@pytest.mark.parametrize("ulps", some(range(-3, 4), 3))
 @pytest.mark.parametrize(
     ("p", "q"),
     [

@@ -177,3 +177,14 @@ def test_what_decides_whether_a_change_goes_in_runs_every_target() -> None:
     steps = re.findall(r'^step "[^"]+" (?:make|\.ci/targets) ([a-z-]+)( |$)', text, re.M)
     assert len(steps) == len({name for name, _ in steps}) >= 16
     assert {name for name, _ in steps} == make_targets() - again - written - implied - {"clean"}
+
+
+def test_workflows_call_what_there_is() -> None:
+    """What runs on every change, and what runs at night."""
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert [path.name for path in workflows] == ["checks.yml", "long.yml"]
+    text = "".join(path.read_text(encoding="utf-8") for path in workflows)
+    assert "- run: .ci/run\n" in text
+    assert re.search(r"schedule:\n *- cron:", text)
+    called = re.findall(r"\bmake ([a-z-]+)", text)
+    assert set(called) == {"accuracy", "campaign"} <= make_targets()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 from pyengine.cli import main
 from pyengine.cli.errors import FOUND, UNUSABLE
@@ -19,7 +20,7 @@ from pyengine.tables.spec import Specification, SpecificationError, parse
 from pyengine.verification.claims import Claim, ClaimsError, read
 
 COMMON = settings(
-    max_examples=300,
+    max_examples=300 if ALL else 100,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.interop import (
@@ -266,7 +267,7 @@ def test_one_guarantee() -> None:
     assert pe.epsilon(lambda e: 0.5 + 0.0 * e, 0.02) == math.inf
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 if ALL else 8, deadline=None)
 @given(
     st.floats(0.5, 5.0),
     st.floats(1e-2, 1.0),

@@ -15,6 +15,7 @@ from comparing import compared, comparing, left_out
 from drawing import log_uniform
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 from pyengine._core import ffi, lib
@@ -31,7 +32,7 @@ from pyengine.laws.laplace import LaplaceLaw
 DATA = json.loads((Path(__file__).parent / "data" / "lattice_reference.json").read_text())
 UNIT = 2.0**-52
 COMMON = settings(
-    max_examples=10,
+    max_examples=10 if ALL else 5,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from thorough import some
 
 import pyengine as pe
 
@@ -35,7 +36,7 @@ def _hull(mu: float, p: list[float], q: list[float], alpha: float) -> mpmath.mpf
     return line((low + high) / 2)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 2))
 def test_hull_where_both_errors_are_small(seed: int) -> None:
     rng = np.random.default_rng(seed)
     mu = 1.0 / float(2.0 ** rng.integers(-4, -1))

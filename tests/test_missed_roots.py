@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thorough import some
 
 import pyengine as pe
 from pyengine.api import answers
@@ -15,10 +16,13 @@ from pyengine.api import answers
 KAPPA = np.array([0.2, 0.4999999, 0.5000001, 0.7])
 
 
-@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+RUNS = [(0.3, 0.001, 10), (0.5, 0.015625, 10), (0.7, 0.01, 5)]
+
+
 @pytest.mark.parametrize(
-    ("noise", "p", "steps"),
-    [(0.3, 0.001, 10), (0.5, 0.015625, 10), (0.7, 0.01, 5)],
+    ("noise", "p", "steps", "adjacency"),
+    [(*run, order) for order in ("add", "remove") for run in RUNS]
+    + [(*run, "add_remove") for run in some(RUNS, 3)],
 )
 def test_no_root_is_missed(noise: float, p: float, steps: int, adjacency: str) -> None:
     run = pe.dp_sgd(noise, p, steps)

@@ -9,11 +9,12 @@ from comparing import compared, comparing, left_out
 from drawing import log_uniform
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 
 COMMON = settings(
-    max_examples=20,
+    max_examples=20 if ALL else 8,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

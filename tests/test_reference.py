@@ -11,7 +11,7 @@ from typing import Any
 import mpmath
 import pytest
 from flint import arb
-from thorough import ALL
+from thorough import ALL, some
 
 import pyengine as pe
 from pyengine import reference
@@ -38,7 +38,7 @@ def agrees(value: reference.Value, text: str, digits: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "row", PUBLISHED["gamma"], ids=lambda row: f"{row['sigma']}-{row['kappa']}"
+    "row", some(PUBLISHED["gamma"], 2), ids=lambda row: f"{row['sigma']}-{row['kappa']}"
 )
 def test_published_trade_off(row: dict[str, Any]) -> None:
     for question, name in ((reference.gamma_bound, "gamma"), (reference.trade_off, "beta")):
@@ -47,7 +47,9 @@ def test_published_trade_off(row: dict[str, Any]) -> None:
         agrees(value, row[name], row[f"digits_{name}"])
 
 
-@pytest.mark.parametrize("row", PUBLISHED["delta"], ids=lambda r: f"{r['sigma']}-{r['epsilon']}")
+@pytest.mark.parametrize(
+    "row", some(PUBLISHED["delta"], 2), ids=lambda r: f"{r['sigma']}-{r['epsilon']}"
+)
 def test_published_profile(row: dict[str, Any]) -> None:
     value = reference.delta(mechanism(row), row["epsilon"], adjacency=row["adjacency"])
     assert value.certified

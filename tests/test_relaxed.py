@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.threat_models import Relaxed
@@ -341,7 +342,7 @@ def test_calibration() -> None:
         assert noise < dp
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40 if ALL else 15, deadline=None)
 @given(
     st.sampled_from([pe.GaussianMechanism, pe.LaplaceMechanism]),
     st.floats(-4.0, 8.0),

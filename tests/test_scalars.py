@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.caches import clear_cache
@@ -40,8 +41,11 @@ ARGUMENTS = {
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_same_bits_as_arrays(name: str, question: Any, adjacency: str) -> None:
     mechanism, arguments = MECHANISMS[name], ARGUMENTS[question]
-    if name == "convolution":  # slow, and slower where values are tiny
+    if name == "convolution":  # slow, and slower where values are tiny and on both orders
         arguments = arguments[[4, -6]] if question is not pe.delta else arguments[2:4]
+        arguments = arguments if ALL or adjacency != "add_remove" else arguments[:1]
+    elif not ALL:
+        arguments = arguments[::2]
     one_by_one = []
     for x in arguments:
         try:

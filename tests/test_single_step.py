@@ -9,6 +9,7 @@ import pytest
 from comparing import compared, comparing, left_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.engines.exact.single import SingleStep
@@ -29,7 +30,7 @@ def assert_encloses(certified: pe.Bounds, other: pe.Bounds, width: float) -> Non
 
 
 @comparing(0.95)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 if ALL else 10, deadline=None)
 @given(noise=noises, rate=rates, level=levels, adjacency=st.sampled_from(ADJACENCIES))
 def test_gaussian_against_closed_forms(
     noise: float, rate: float, level: float, adjacency: str

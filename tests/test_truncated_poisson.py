@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import ALL
 
 import pyengine as pe
 from pyengine import reference
@@ -121,9 +122,10 @@ def test_one_step_against_normal_tails(
     [
         ("1.5", "0.1", 10, 100, 3, "0.5", "remove"),
         ("1.5", "0.2", 3, 10, 4, "0.25", "add"),
-        ("1", "0.05", 8, 60, 6, "1", "remove"),
         ("2", "0.05", 55, 1000, 40, "0.5", "remove"),
         ("2", "0.05", 55, 1000, 40, "0.5", "add"),
+        # its mixture has seven compositions that only convolutions answer
+        *([("1", "0.05", 8, 60, 6, "1", "remove")] if ALL else []),
     ],
 )
 def test_steps_are_a_binomial_mixture_of_known_compositions(

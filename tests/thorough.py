@@ -1,4 +1,4 @@
-"""Ways of doing slow work once: for all processes of a run, or for all runs until it is asked for.
+"""Ways of doing slow work once or in part: for all processes of a run, or until it is asked for.
 
 ``PYENGINE_ALL_POINTS=1`` is the thorough run of ``make accuracy``: tests then ask all of their
 points, and truths that our own slow code once computed and that are kept in
@@ -14,15 +14,16 @@ import importlib.metadata
 import json
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 ALL = bool(os.environ.get("PYENGINE_ALL_POINTS"))
 RECORD = os.environ.get("PYENGINE_TRUTHS") == "record"
 TRUTHS = Path(__file__).parent / "data" / "slow_truths.json"
+Case = TypeVar("Case")
 PACKAGES = ("mpmath", "numpy", "python-flint", "scipy")
 
 
@@ -49,6 +50,14 @@ def once(directories: pytest.TempPathFactory, name: str, compute: Callable[[], A
             unfinished.write_bytes(pickle.dumps(compute()))
             unfinished.rename(kept)
     return pickle.loads(kept.read_bytes())
+
+
+def some(cases: Iterable[Case], every: int) -> list[Case]:
+    """Return all of many like cases in a thorough run, else every nth, the first one among them.
+
+    Where each case takes seconds and a mistake would show in most of them.
+    """
+    return list(cases)[:: 1 if ALL else every]
 
 
 def stored(key: str, compute: Callable[[], Any]) -> Any:
