@@ -1,0 +1,114 @@
+"""Allowances for rounding in sums of tails: exact arithmetic stays within, and none is left out.
+
+Brackets of whole questions are millions of roundings wide and say nothing about a few of them.
+Here positions and sums are held against exact arithmetic, and where no input makes all roundings go
+one way the unit of rounding itself is made large: each allowance then shows in the bracket.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from pyengine.engines.lattice import lower_tails
+from pyengine.engines.lattice.coarse_cumulants import survey
+from pyengine.engines.lattice.compose import PlaceComposition, compose_on
+from pyengine.engines.lattice.grid import Place
+from pyengine.engines.lattice.grid_choice import make_layout
+from pyengine.engines.lattice.lower_tails import LowerTails
+from pyengine.engines.lattice.partition import Partition, Term
+from pyengine.engines.lattice.tail_sums import SumRange
+from pyengine.laws.base import PoissonSampledLaw
+from pyengine.laws.gaussian import GaussianLaw
+from pyengine.numerics.rounding import UNIT
+
+TILT = -2.0
+
+
+@pytest.fixture(scope="module")
+def composed() -> PlaceComposition:
+    parts = ((PoissonSampledLaw(GaussianLaw(1.0), 0.1), 30),)
+    found = survey(parts, 60)
+    place = Place(TILT, True, (-3.0, -1.0), -8.0)
+    partition = Partition(parts, (Term(0.0, parts, found, TILT),))
+    return compose_on(parts, make_layout(partition, place, 0.01, 1e-3, 2**12))
+
+
+def test_positions(composed: PlaceComposition) -> None:
+    part, plan = SumRange(composed), composed.terms[0].plan
+    centre, h = Fraction(plan.centre), Fraction(part.h)
+    middle = centre + h * Fraction(part.middle)
+    assert abs(Fraction(part.loss) - middle) <= part.position_error + UNIT * abs(part.loss)
+    c = np.random.default_rng(3).uniform(-4.0, 1.0, 400)
+    for x, found in zip(c.tolist(), part.relative(c).tolist(), strict=True):
+        off = abs(Fraction(found) - (Fraction(x) - middle))
+        assert off <= part.position_error + 2.0 * UNIT * abs(found)
+    assert 0.0 < part.position_error < 64.0 * UNIT
+
+
+@pytest.mark.parametrize("which", ["a", "b", "spread"])
+def test_sums_are_within_their_error(composed: PlaceComposition, which: str) -> None:
+    part, sums = SumRange(composed), getattr(composed.terms[0], which)
+    log_q = min(sums.rate, 0.0)
+    found = part.upward(sums, log_q, part.first, part.last)
+    factor = part.factor(sums, 0.0, part.index + sums.shift)
+    error = part.error(sums, log_q)
+    assert error < 1e-11
+    with mpmath.workdps(40):
+        q = mpmath.exp(mpmath.mpf(log_q))
+        rate, log_scale = mpmath.mpf(sums.rate), mpmath.mpf(sums.log_scale)
+        for at in np.linspace(0, found.size - 1, 7).astype(int).tolist():
+            last = part.first + at
+            masses = sums.mass[: max(last - sums.first + 1, 0)].tolist()
+            truth = mpmath.mpf(0)
+            for mass in masses:
+                truth = truth * q + mpmath.mpf(mass)
+            truth *= q ** max(last - sums.first + 1 - len(masses), 0)
+            scale = mpmath.exp(log_scale - rate * (last + sums.shift))
+            if truth > 0:
+                value = mpmath.mpf(float(found[at])) * mpmath.mpf(float(factor[at]))
+                assert abs(value / (truth * scale) - 1) <= error
+
+
+def levels(tails: LowerTails) -> np.ndarray:
+    """Levels of the first law from below the best event on to half of the range."""
+    inside = tails.a[(tails.a > 0.0)] * math.exp(tails.base)
+    return np.exp(np.linspace(math.log(inside[0]) - 2.0, math.log(inside[-1]) - 1.0, 12))
+
+
+def test_an_error_of_positions_widens_the_second_error(
+    composed: PlaceComposition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tails = LowerTails(composed)
+    mass = levels(tails)
+    narrow = tails.second_from_first(mass)
+    monkeypatch.setattr(SumRange, "position_error", 1e-3)
+    wide = tails.second_from_first(mass)
+    some = narrow.lower > 0.0
+    assert some.any()
+    assert np.all(wide.lower[some] <= narrow.lower[some] * (1.0 - 3.999e-3))
+    some = np.isfinite(narrow.upper)
+    assert some.any()
+    assert np.all(wide.upper[some] >= narrow.upper[some] * (1.0 + 3.999e-3))
+
+
+def test_every_rounding_widens_the_first_error(
+    composed: PlaceComposition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tails = LowerTails(composed)
+    below = np.exp(np.linspace(-6.0, -0.5, 8)) * tails.b[tails._best] * math.exp(tails.base_b)
+    narrow = tails.first_from_second(below)
+    unit = 2.0**-34
+    monkeypatch.setattr(lower_tails, "UNIT", unit)
+    wide = tails.first_from_second(below)
+    # of the level, of the chord to the best event, and of the scale of the result
+    least = 16.0 * (1.0 + abs(tails.base_b)) + 16.0 + 64.0 + 8.0 * abs(tails.base)
+    assert np.all(narrow.lower > 0.0)
+    assert np.all(wide.lower <= narrow.lower * (1.0 - 0.99 * unit * least))
+    least = 16.0 + 64.0 + 8.0 * abs(tails.base)
+    assert np.all(wide.upper > narrow.upper)
+    assert np.all(wide.upper <= narrow.upper * (1.0 + 4.0 * unit * (least + abs(tails.base_b))))
