@@ -79,10 +79,6 @@ class AllocatedLaw(Law):
         """All real numbers are losses."""
         return -math.inf, math.inf
 
-    def infinite(self) -> tuple[float, float]:
-        """No mass: both laws have the same null sets."""
-        return 0.0, 0.0
-
     def cells(self, edges: FloatArray) -> Cells:
         """Refuse: the density is an estimate, and cells are proven."""
         del edges

@@ -136,8 +136,24 @@ class StepLaw(Protocol):
         """A discrete measure that is as good as the law; None where there is none."""
 
 
+class NoNormals:
+    """Base of the laws that are no mixtures of normals, unless they say what they are."""
+
+    def mixtures(self) -> Alternatives | None:
+        """None: no mixtures of normals."""
+        return None
+
+    def exact_mixtures(self) -> ExactAlternatives | None:
+        """None: no mixtures, or not known well enough."""
+        return None
+
+    def nodes(self) -> LossNodes | None:
+        """None: no smooth law, or one of mixtures."""
+        return None
+
+
 @dataclass(frozen=True)
-class Law:
+class Law(NoNormals):
     """Base of the laws whose losses lie on no lattice.
 
     ``symmetric`` says that (B, A) has the same masses of losses as (A, B).
@@ -161,20 +177,12 @@ class Law:
         """Nothing."""
         return 0.0
 
+    def infinite(self) -> tuple[float, float]:
+        """No infinite losses."""
+        return 0.0, 0.0
+
     def spacing(self) -> tuple[float, float] | None:
         """None: the losses lie on no lattice."""
-        return None
-
-    def mixtures(self) -> Alternatives | None:
-        """None: no mixtures of normals."""
-        return None
-
-    def exact_mixtures(self) -> ExactAlternatives | None:
-        """None: no mixtures, or not known well enough."""
-        return None
-
-    def nodes(self) -> LossNodes | None:
-        """None: no smooth law, or one of mixtures."""
         return None
 
 

@@ -37,10 +37,6 @@ class BoundedRangeLaw(Law):
         """From -ε to ε."""
         return -self.epsilon, self.epsilon
 
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
-
     def cells(self, edges: FloatArray) -> Cells:
         """Masses in closed form; widths are differences of the given doubles.
 

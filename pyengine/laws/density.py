@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._extras import needed
-from pyengine.laws.base import Cells, largest_finite
+from pyengine.laws.base import Cells, NoNormals, largest_finite
 from pyengine.laws.finite import FiniteLaw, grouped
-from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
 from pyengine.numerics.rounding import UNIT
 from pyengine.special import ndtr
@@ -126,7 +125,7 @@ def _nodes(distributions: tuple[Any, ...], breakpoints: tuple[float, ...]) -> Fl
     return np.asarray(joined[keep])
 
 
-class DensityLaw:
+class DensityLaw(NoNormals):
     """The ordered pair (A, B) of two densities; see `StepLaw`.
 
     Parameters
@@ -333,18 +332,6 @@ class DensityLaw:
     def infinite(self) -> tuple[float, float]:
         """Mass of A where B has none, and of B where A has none."""
         return self._infinite
-
-    def mixtures(self) -> Alternatives | None:
-        """None: no mixtures of normals."""
-        return None
-
-    def exact_mixtures(self) -> ExactAlternatives | None:
-        """None: no mixtures of normals."""
-        return None
-
-    def nodes(self) -> LossNodes | None:
-        """None: there are none."""
-        return None
 
     def spacing(self) -> tuple[float, float] | None:
         """None: the losses lie on no lattice."""

@@ -17,17 +17,14 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.fine import Fine
 from pyengine.laws.finite import ROUNDED, FiniteLaw
 from pyengine.mechanisms import (
-    DiscreteGaussianMechanism,
-    DiscreteLaplaceMechanism,
     GenericMechanism,
     RandomizedResponse,
 )
+from pyengine.mechanisms.additive import DiscreteNoise
 from pyengine.numerics.exact_numbers import as_decimal, log_of_rest
 from pyengine.numerics.sampled_loss import sampled_loss
 
 __all__ = ["generic_law", "noise_law", "outcomes_of_response", "substituted_law"]
-
-Noisy = DiscreteLaplaceMechanism | DiscreteGaussianMechanism
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -42,7 +39,7 @@ def outcomes_of_response(step: RandomizedResponse) -> list[tuple[Fraction, Fract
     return [(truth, other), (other, truth), (other * (others - 1), other * (others - 1))]
 
 
-def noise_law(step: Noisy, doubled: bool) -> FiniteLaw:
+def noise_law(step: DiscreteNoise, doubled: bool) -> FiniteLaw:
     """Law of noise on the integers; ``doubled`` if one record takes the place of another.
 
     Noise is shifted by the sensitivity, or by twice as much.
@@ -54,7 +51,7 @@ def noise_law(step: Noisy, doubled: bool) -> FiniteLaw:
 
 
 # Map: Prop. 13 of Lebeda et al. (2024) | test_laws | theory/adjacency
-def substituted_law(step: Noisy, share: Fraction | float) -> FiniteLaw:
+def substituted_law(step: DiscreteNoise, share: Fraction | float) -> FiniteLaw:
     """Law of a Poisson-sampled discrete step in which one record takes the place of another.
 
     A is (1 - p) N(0) + p N(+Δ) and B is (1 - p) N(0) + p N(-Δ) (Proposition 13 of Lebeda et al.).
@@ -98,10 +95,10 @@ def generic_law(step: GenericMechanism) -> FiniteLaw:
 class _Noise:
     """Weights of symmetric noise on the integers."""
 
-    def __init__(self, step: Noisy) -> None:
+    def __init__(self, step: DiscreteNoise) -> None:
         self.shift = step.sensitivity
         scale = Fraction(step.noise_multiplier) * step.sensitivity
-        self.gaussian = type(step) is DiscreteGaussianMechanism
+        self.gaussian = step.family == "gaussian"
         # weight e^(-rate k²) or e^(-rate |k|)
         self.exact_rate = 1 / (2 * scale**2) if self.gaussian else 1 / scale
         self.rate = float(self.exact_rate)

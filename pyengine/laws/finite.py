@@ -17,9 +17,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.laws.base import Cells, largest_finite, positive
+from pyengine.laws.base import Cells, NoNormals, largest_finite, positive
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
-from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
@@ -46,7 +45,7 @@ def log_fraction(value: Fraction) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteLaw:
+class FiniteLaw(NoNormals):
     """The ordered pair (A, B) of one step whose loss takes finitely many values.
 
     Parameters
@@ -266,18 +265,6 @@ class FiniteLaw:
         off = error * np.expm1(np.minimum(width, 1.0)) + 1.01 * ROUNDED * largest
         off += 1.01 * self.loss_error + LOG_ERROR * np.minimum(width, 1.0)
         return np.where(width < 0.5, found, plain), np.where(width < 0.5, off, error)
-
-    def mixtures(self) -> Alternatives | None:
-        """None: no mixtures of normals."""
-        return None
-
-    def exact_mixtures(self) -> ExactAlternatives | None:
-        """None: no mixtures of normals."""
-        return None
-
-    def nodes(self) -> LossNodes | None:
-        """None: there are none."""
-        return None
 
     def spacing(self) -> tuple[float, float] | None:
         """Offset and spacing of a lattice that holds every loss; None unless there is one."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from pyengine._core import ffi, lib
 from pyengine.laws.base import Cells, FloatArray, Law
 from pyengine.laws.normals import (
     STANDARD,
@@ -18,6 +17,7 @@ from pyengine.laws.normals import (
     ExactMixturePair,
     MixturePair,
     Normals,
+    normal_cells,
 )
 from pyengine.numerics.rounding import UNIT
 
@@ -48,10 +48,6 @@ class GaussianLaw(Law):
         """All losses."""
         return -math.inf, math.inf
 
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
-
     def mixtures(self) -> Alternatives | None:
         """One normal each."""
         shifted = Normals((1.0 / self.noise_multiplier,), (1.0,))
@@ -74,23 +70,7 @@ class GaussianLaw(Law):
         mu = 1.0 / self.noise_multiplier
         z = edges * self.noise_multiplier + 0.5 * mu
         shift = UNIT * (4.0 + self.uncertainty) * (np.abs(edges) + mu * mu)
-        use = np.ones(z.size, dtype=np.bool_)
-        use[1:] = z[1:] > z[:-1]
-        kept = np.flatnonzero(use)
-        place = np.append(kept, z.size)  # cells between equal z are empty
-        inner = np.ascontiguousarray(z[kept])
-        logs = []
-        for mean in (0.0, mu):
-            mass = np.empty(inner.size + 1)
-            lib.pe_normal_cells(
-                inner.size,
-                ffi.from_buffer("double[]", inner),
-                mean,
-                ffi.from_buffer("double[]", mass, require_writable=True),
-            )
-            whole = np.full(z.size + 1, -math.inf)
-            whole[place] = mass
-            logs.append(whole)
+        logs = [normal_cells(z, mean) for mean in (0.0, mu)]
         size = np.abs(z) + mu
         reach = np.maximum(np.append(size, 0.0), np.append(0.0, size))
         finite = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)

@@ -50,10 +50,6 @@ class LaplaceLaw(Law):
         mu = self.ratio
         return -mu, mu
 
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
-
     def cells(self, edges: FloatArray) -> Cells:
         """Masses in closed form; widths are differences of the given doubles.
 

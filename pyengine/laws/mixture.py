@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from pyengine._core import ffi, lib
 from pyengine.laws.base import Cells, FloatArray, Law
 from pyengine.laws.normals import (
     STANDARD,
@@ -17,6 +16,7 @@ from pyengine.laws.normals import (
     ExactMixturePair,
     MixturePair,
     Normals,
+    normal_cells,
 )
 from pyengine.numerics.rounding import LIBM, UNIT
 
@@ -55,10 +55,6 @@ class GaussianMixtureLaw(Law):
     def support_error(self) -> float:
         """Of the log, and of a weight near 1, whose rounding is absolute in its log."""
         return super().support_error() + 4.0 * UNIT
-
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
 
     def mixtures(self) -> Alternatives | None:
         """A standard normal and the mixture."""
@@ -136,26 +132,10 @@ class GaussianMixtureLaw(Law):
         below = edges < floor  # nothing is there: the node is as far left as any mass goes
         shift = np.where(below, 0.0, shift)
         z = np.where(below, -FAR, z)
-        use = np.ones(z.size, dtype=np.bool_)
-        use[1:] = z[1:] > z[:-1]
-        kept = np.flatnonzero(use)
-        place = np.append(kept, z.size)
-        inner = np.ascontiguousarray(z[kept])
-
-        def masses(mean: float) -> FloatArray:
-            mass = np.empty(inner.size + 1)
-            lib.pe_normal_cells(
-                inner.size,
-                ffi.from_buffer("double[]", inner),
-                mean,
-                ffi.from_buffer("double[]", mass, require_writable=True),
-            )
-            whole = np.full(z.size + 1, -math.inf)
-            whole[place] = mass
-            return whole
-
-        log_a = masses(0.0)
-        parts = [masses(c) + math.log(w) for c, w in zip(self.shifts, self.weights, strict=True)]
+        log_a = normal_cells(z, 0.0)
+        parts = [
+            normal_cells(z, c) + math.log(w) for c, w in zip(self.shifts, self.weights, strict=True)
+        ]
         with np.errstate(invalid="ignore"):
             log_b = np.logaddexp.reduce(np.array(parts), axis=0)
         # an error of a mean moves the log of a mass by at most the larger distance of the ends

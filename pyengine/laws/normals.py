@@ -6,12 +6,15 @@ is an analytic function of z, so sums over equidistant z are as good as integral
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from pyengine._core import ffi, lib
 
 __all__ = [
     "STANDARD",
@@ -24,6 +27,7 @@ __all__ = [
     "exactly_sampled",
     "exactly_swapped",
     "in_two_doubles",
+    "normal_cells",
     "sampled",
     "swapped",
 ]
@@ -162,3 +166,19 @@ def in_two_doubles(x: float | Fraction) -> tuple[float, float]:
     """Return the nearest double and the nearest one to what it lacks."""
     high = float(x)
     return high, 0.0 if isinstance(x, float) else float(x - Fraction(high))
+
+
+def normal_cells(z: FloatArray, mean: float) -> FloatArray:
+    """Log masses of N(mean, 1) between increasing points, outermost tails included."""
+    use = np.append(True, z[1:] > z[:-1])  # cells between equal points are empty
+    inner = np.ascontiguousarray(z[use])
+    masses = np.empty(inner.size + 1)
+    lib.pe_normal_cells(
+        inner.size,
+        ffi.from_buffer("double[]", inner),
+        mean,
+        ffi.from_buffer("double[]", masses, require_writable=True),
+    )
+    whole = np.full(z.size + 1, -math.inf)
+    whole[np.append(np.flatnonzero(use), z.size)] = masses
+    return whole

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from pyengine._core import ffi, lib
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
 from pyengine.laws.fine import Fine
 from pyengine.laws.finite import FiniteLaw
@@ -26,27 +25,12 @@ from pyengine.laws.normals import (
     ExactMixturePair,
     MixturePair,
     Normals,
+    normal_cells,
 )
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
 __all__ = ["SplicedLaw", "SubstitutedGaussian", "SubstitutedLaplace", "spliced"]
-
-
-def _normal_cells(y: FloatArray, mean: float) -> FloatArray:
-    """Log masses of N(mean, 1) between increasing points, outermost tails included."""
-    use = np.append(True, y[1:] > y[:-1])  # cells between equal points are empty
-    inner = np.ascontiguousarray(y[use])
-    masses = np.empty(inner.size + 1)
-    lib.pe_normal_cells(
-        inner.size,
-        ffi.from_buffer("double[]", inner),
-        mean,
-        ffi.from_buffer("double[]", masses, require_writable=True),
-    )
-    whole = np.full(y.size + 1, -math.inf)
-    whole[np.append(np.flatnonzero(use), y.size)] = masses
-    return whole
 
 
 @dataclass(frozen=True)
@@ -72,10 +56,6 @@ class SubstitutedGaussian(Law):
     def support(self) -> tuple[float, float]:
         """All losses."""
         return -math.inf, math.inf
-
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
 
     def mixtures(self) -> Alternatives | None:
         """Two normals each, of which one is shared."""
@@ -107,7 +87,7 @@ class SubstitutedGaussian(Law):
         near = np.arcsinh(np.exp(np.minimum(log_y, 19.0)))
         asinh = np.where(log_y > 18.0, log_y + math.log(2.0), near)
         y = np.sign(edges) * (half + asinh) / mu
-        masses = [_normal_cells(y, mean) for mean in (0.0, -mu, mu)]
+        masses = [normal_cells(y, mean) for mean in (0.0, -mu, mu)]
         parts = [log_rest + masses[0], *(log_p + m for m in masses[1:])]
         log_a, log_b = np.logaddexp(parts[0], parts[1]), np.logaddexp(parts[0], parts[2])
         reach = np.abs(y) + mu
@@ -146,10 +126,6 @@ class SubstitutedLaplace(Law):
         mu = 1.0 / self.noise_multiplier
         ends = sampled_loss(self.probability, np.array([mu, -mu]))
         return float(ends[0] - ends[1])
-
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
 
     def cells(self, edges: FloatArray) -> Cells:
         """Masses in closed form between x(L), which falls from 1 to -1 (in sensitivities).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pyengine import _checks
 from pyengine.mechanisms.core import (
@@ -329,7 +329,21 @@ class LaplaceMechanism(Step):
 
 
 @dataclass(frozen=True)
-class DiscreteGaussianMechanism(Step):
+class DiscreteNoise(Step):
+    """Base of integer queries with noise on the integers, of the family that derived ones name."""
+
+    family: ClassVar[Literal["gaussian", "laplace"]]
+    noise_multiplier: _checks.Number
+    sensitivity: int = 1
+
+    def __init__(self, noise_multiplier: Any, sensitivity: int = 1) -> None:
+        value = _checks.positive("noise_multiplier", noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", value)
+        object.__setattr__(self, "sensitivity", _checks.count("sensitivity", sensitivity, least=1))
+
+
+@dataclass(frozen=True, init=False)
+class DiscreteGaussianMechanism(DiscreteNoise):
     """An integer query with discrete Gaussian noise: weight ``exp(-k² / (2σ²))`` at each integer k.
 
     Parameters
@@ -340,17 +354,11 @@ class DiscreteGaussianMechanism(Step):
         Sensitivity of the query, >= 1; σ = ``noise_multiplier * sensitivity``.
     """
 
-    noise_multiplier: _checks.Number
-    sensitivity: int = 1
-
-    def __init__(self, noise_multiplier: Any, sensitivity: int = 1) -> None:
-        value = _checks.positive("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", value)
-        object.__setattr__(self, "sensitivity", _checks.count("sensitivity", sensitivity, least=1))
+    family: ClassVar[Literal["gaussian", "laplace"]] = "gaussian"
 
 
-@dataclass(frozen=True)
-class DiscreteLaplaceMechanism(Step):
+@dataclass(frozen=True, init=False)
+class DiscreteLaplaceMechanism(DiscreteNoise):
     """An integer query with discrete Laplace noise: weight ``exp(-|k| / b)`` at each integer k.
 
     Parameters
@@ -361,10 +369,4 @@ class DiscreteLaplaceMechanism(Step):
         Sensitivity of the query, >= 1; b = ``noise_multiplier * sensitivity``.
     """
 
-    noise_multiplier: _checks.Number
-    sensitivity: int = 1
-
-    def __init__(self, noise_multiplier: Any, sensitivity: int = 1) -> None:
-        value = _checks.positive("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", value)
-        object.__setattr__(self, "sensitivity", _checks.count("sensitivity", sensitivity, least=1))
+    family: ClassVar[Literal["gaussian", "laplace"]] = "laplace"

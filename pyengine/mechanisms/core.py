@@ -7,7 +7,7 @@ their steps were given.  Parameters are floats, or exact fractions where they we
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -111,8 +111,8 @@ class Step(Mechanism):
     """Base of the mechanisms that release one thing, once.
 
     What is asked of a step, whichever it is, has its default here: `scheme`, how its records are
-    drawn; `inner`, what runs on a sample; `share`; `noise`; `stage`; `places` and `enclosing` of
-    epochs; and the words of reports.
+    drawn; `inner`, what runs on a sample; `share`; `noise`; `multiplier`; `stage`; `places` and
+    `enclosing` of epochs; and the words of reports.
     """
 
     scheme: ClassVar[Scheme] = "none"
@@ -132,6 +132,23 @@ class Step(Mechanism):
     def noise(self) -> Noise | None:
         """The continuous noise of an unsampled query of sensitivity 1; None for other steps."""
         return None
+
+    @property
+    def multiplier(self) -> _checks.Number | None:
+        """The parameter ``noise_multiplier`` of the step, or of what it runs; else None."""
+        run = self.stage.mechanism
+        if run is not self:
+            return run.multiplier
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values.get("noise_multiplier")
+
+    def with_multiplier(self, value: _checks.NumberLike) -> Step:
+        """Return the same step with other noise, where it has a `multiplier`."""
+        run = self.stage.mechanism
+        changed: dict[str, Any] = {"noise_multiplier": value}
+        if run is not self:
+            changed = {"mechanism": run.with_multiplier(value)}
+        return replace(self, **changed)
 
     @property
     def stage(self) -> Stage:

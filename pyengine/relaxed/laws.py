@@ -52,10 +52,6 @@ class FoldedLaplaceLaw(Law):
         pair = LaplacePair(self.effect)
         return pair.lowest, pair.highest
 
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
-
     def cells(self, edges: FloatArray) -> Cells:
         """Closed forms between x(L), e^{2x} = 2 e^{L+μ} - 1, from differences of x."""
         mu = self.effect
@@ -96,10 +92,6 @@ class FoldedGaussianLaw(Law):
     def support(self) -> tuple[float, float]:
         """Losses from -μ²/2."""
         return -0.5 * self.effect**2, math.inf
-
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
 
     def cells(self, edges: FloatArray) -> Cells:
         """Normal masses on both sides of 0 between x(L) = arcosh(e^{L + μ²/2})/μ."""
@@ -157,10 +149,6 @@ class SquaredLengthLaw(Law):
     def support(self) -> tuple[float, float]:
         """Losses from -μ²/2."""
         return -0.5 * self.effect**2, math.inf
-
-    def infinite(self) -> tuple[float, float]:
-        """No infinite losses."""
-        return 0.0, 0.0
 
     def cells(self, edges: FloatArray) -> Cells:
         """Differences of tails, from the smaller side of each law.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 from pyengine.mechanisms import (
     Mechanism,
@@ -110,7 +108,7 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
             parts.append(dp_sgd(noise.multiplier, step.share, number, group_size=size))
         elif step.noise is not None:  # the sum moves so many times as far
             less = Fraction(step.noise.multiplier) / size
-            parts.append(_with_multiplier(step, less).composed(number))
+            parts.append(step.with_multiplier(less).composed(number))
         else:
             return None
     return compose(*parts)
@@ -118,7 +116,7 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
 
 def noise_of(mechanism: Mechanism) -> float | None:
     """Return the noise multiplier that all steps share, or None."""
-    found = {getattr(_inner(step), "noise_multiplier", None) for step, _ in steps_of(mechanism)}
+    found = {step.multiplier for step, _ in steps_of(mechanism)}
     if len(found) != 1:
         return None
     (noise,) = found
@@ -127,27 +125,15 @@ def noise_of(mechanism: Mechanism) -> float | None:
 
 def with_noise(mechanism: Mechanism) -> Callable[[float], Mechanism] | None:
     """Return the run as a function of a factor of all its noise; None where a step has none."""
-    parts = steps_of(mechanism)
-    if not parts or not all(hasattr(_inner(step), "noise_multiplier") for step, _ in parts):
+    parts = [(step, number, step.multiplier) for step, number in steps_of(mechanism)]
+    known = [(step, number, float(noise)) for step, number, noise in parts if noise is not None]
+    if not parts or len(known) < len(parts):
         return None
 
     def make(factor: float) -> Mechanism:
-        return compose(*(_scaled(step, factor).composed(number) for step, number in parts))
+        scaled = (
+            step.with_multiplier(noise * factor).composed(number) for step, number, noise in known
+        )
+        return compose(*scaled)
 
     return make
-
-
-def _inner(step: Any) -> Any:
-    return getattr(step, "mechanism", step)
-
-
-def _scaled(step: Any, factor: float) -> Step:
-    if hasattr(step, "mechanism"):
-        scaled: Step = replace(step, mechanism=_scaled(step.mechanism, factor))
-        return scaled
-    return _with_multiplier(step, float(step.noise_multiplier) * factor)
-
-
-def _with_multiplier(step: Any, noise: float | Fraction) -> Step:
-    made: Step = replace(step, noise_multiplier=noise)
-    return made

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyengine.laws.base import Cells, FloatArray, StepLaw
-from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
+from pyengine.laws.base import Cells, FloatArray, NoNormals, StepLaw
 
 __all__ = ["RestrictedLaw", "whole_of"]
 
 
 @dataclass(frozen=True)
-class RestrictedLaw:
+class RestrictedLaw(NoNormals):
     """The pair (A, B) on the outcomes with low < L <= high: two measures of mass below 1.
 
     Parameters
@@ -50,18 +49,6 @@ class RestrictedLaw:
     def infinite(self) -> tuple[float, float]:
         """None: masses at infinite losses belong to no interval."""
         return 0.0, 0.0
-
-    def mixtures(self) -> Alternatives | None:
-        """None: a part of a mixture is none."""
-        return None
-
-    def exact_mixtures(self) -> ExactAlternatives | None:
-        """None: no mixtures of normals."""
-        return None
-
-    def nodes(self) -> LossNodes | None:
-        """None: there are none."""
-        return None
 
     def spacing(self) -> tuple[float, float] | None:
         """Lattice of the whole."""
