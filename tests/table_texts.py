@@ -1,0 +1,100 @@
+"""Texts of specifications that several tests of tables read."""
+
+from __future__ import annotations
+
+ONE_RUN = """
+[[workflow]]
+name = "run"
+noise_multiplier = 1.0
+sampling_probability = 0.01
+steps = 1000
+"""
+
+GAMMA = '[gamma_bound]\nkappa = [1e-3]\nadjacency = ["add"]\n'
+
+LAPLACE = """
+[[workflow]]
+name = "laplace"
+mechanism = "LaplaceMechanism"
+noise_multiplier = ["1/2", 2]
+sampling_probability = "0.5"
+steps = [1, 10]
+"""
+
+PHASES = """
+[[workflow]]
+name = "two phases"
+[[workflow.phase]]
+mechanism = "GaussianMechanism"
+noise_multiplier = "1.5"
+steps = 3
+[[workflow.phase]]
+mechanism = "GaussianMechanism"
+noise_multiplier = 2
+batch_size = [10, 20]
+dataset_size = 100
+steps = 5
+"""
+
+EVERY_KIND = """
+[[workflow]]
+name = "discrete Gaussian"
+mechanism = "DiscreteGaussianMechanism"
+noise_multiplier = "2"
+sensitivity = 3
+steps = 1
+[[workflow]]
+name = "discrete Laplace"
+mechanism = "DiscreteLaplaceMechanism"
+noise_multiplier = "2"
+steps = 1
+[[workflow]]
+name = "randomized response"
+mechanism = "RandomizedResponse"
+truth_probability = "3/4"
+categories = 5
+steps = 1
+[[workflow]]
+name = "generic"
+mechanism = "GenericMechanism"
+epsilon = "1"
+delta = "1e-6"
+steps = 1
+[[workflow]]
+name = "exponential"
+mechanism = "exponential"
+epsilon = "1/2"
+steps = 3
+[[workflow]]
+name = "finite"
+mechanism = "FinitePair"
+p = ["1/4", "3/4"]
+q = [["3/4", 0.25], ["1/2", "1/2"]]
+steps = 7
+[[workflow]]
+name = "mixture"
+mechanism = "gaussian_mixture"
+noise = 2
+shifts = [0, 1]
+weights = ["0.9", "0.1"]
+steps = 3
+[[workflow]]
+name = "allocated"
+mechanism = "dp_sgd_allocated"
+noise = 2
+steps_per_epoch = [10, 20]
+epochs = 3
+[[workflow]]
+name = "group"
+noise = 2
+p = "0.1"
+group_size = 3
+steps = 4
+[[workflow]]
+name = "cut"
+noise = 2
+p = "0.1"
+truncated_batch_size = 15
+dataset_size = 100
+steps = 4
+"""
