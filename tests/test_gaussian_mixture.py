@@ -17,6 +17,8 @@ from truth import load
 
 import pyengine as pe
 from pyengine import reference
+from pyengine.laws import mixture as laws
+from pyengine.laws.mixture import GaussianMixtureLaw
 
 ROWS = load("gaussian_mixture.json")
 NAMES = {"delta": "delta", "gamma": "gamma_bound", "epsilon": "epsilon", "beta": "trade_off"}
@@ -175,3 +177,21 @@ def test_floats_keep_their_sum() -> None:
     assert np.allclose([float(w) for w in mixture.weights], weights, rtol=1e-15)
     same = pe.GaussianMixtureMechanism(1.0, [1, 0, 1], [0.25, 0.5, 0.25])
     assert same == pe.GaussianMixtureMechanism(1.0, [0, 1], [0.5, 0.5])
+
+
+def test_nodes_are_found_in_a_few_steps_of_newton(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lattice of 2^22 cells asks for as many; bisection took 80 steps for the last of them."""
+    monkeypatch.setattr(laws, "NEWTON_STEPS", 15)
+    random = np.random.default_rng(20261122)
+    for _ in range(200):
+        count, silent = int(random.integers(1, 8)), bool(random.integers(2))
+        shifts = np.sort(10.0 ** random.uniform(-3.0, 1.5, count))
+        weights = 10.0 ** random.uniform(-12.0, 0.0, count + silent)
+        every = np.concatenate([np.zeros(int(silent)), shifts])
+        law = GaussianMixtureLaw(tuple(every), tuple(weights / weights.sum()))
+        edges, _ = law._loss(np.sort(random.normal(size=500) * 10.0 ** random.uniform(-1.0, 1.5)))
+        nodes = law._nodes(edges)
+        found, error = law._loss(nodes)
+        near = np.abs(found - edges) <= 2.0 * error + 2.0**-51 * np.abs(edges)
+        # at its smallest value, the log of a weight, a loss stands for all places further left
+        assert np.all(near | (nodes < -1e100) & (edges - law.support()[0] < 1e-14))

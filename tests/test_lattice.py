@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import mpmath
@@ -25,6 +27,7 @@ from pyengine.engines.lattice.compose import compose_on
 from pyengine.engines.lattice.grid_choice import make_layout
 from pyengine.engines.lattice.tilt_grid import TiltGrid
 from pyengine.engines.lattice.uncomposed import reverse
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
@@ -282,3 +285,24 @@ def test_pairs_are_reused() -> None:
     again = pair.profile(np.array([0.5, 0.1]))
     assert np.array_equal(first.lower, again.lower[::-1])
     assert np.array_equal(first.upper, again.upper[::-1])
+
+
+def test_advised_tolerances_are_met() -> None:
+    random, advised = np.random.default_rng(20261122), 0
+    for _ in range(60):
+        noise, p = float(10 ** random.uniform(-0.3, 0.6)), float(10 ** random.uniform(-5, -0.5))
+        steps, epsilon = int(10 ** random.uniform(1, 4.5)), float(10 ** random.uniform(-1, 1))
+        size = int(random.integers(1, 4))
+        mechanism = pe.dp_sgd(noise, p, steps, group_size=size)
+        asked = partial(pe.delta, mechanism, epsilon, adjacency="remove", method="lattice")
+        with few_points(2**15):
+            try:
+                asked(tolerance=1e-5)
+            except AccuracyError as error:
+                found = re.search(r"tolerance=(\S+) would do", str(error))
+                if found is None:
+                    continue
+                bounds = asked(tolerance=float(found[1]), bounds=True)
+                assert bounds.upper - bounds.lower <= float(found[1]) * bounds.upper
+                advised += 1
+    assert advised >= 15

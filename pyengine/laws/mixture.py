@@ -24,7 +24,25 @@ __all__ = ["GaussianMixtureLaw"]
 
 FAR = 1e160  # of nodes; the log of the mass beyond is below all doubles
 EMPTY = 450.0  # standard deviations beyond which is less than exp(-1e5) of all mass
-HALVINGS = 80
+NEWTON_STEPS = 60  # five to ten are taken
+BLOCK = 2**14  # nodes at a time, so that the terms of the sum stay in the cache
+
+
+def _rightmost_falls(slopes: FloatArray, offsets: FloatArray, heights: FloatArray) -> FloatArray:
+    """Solve log Σ exp(offset + slope z) = height by Newton's method from the right."""
+    # every term alone is below the sum, so that where the first of them reaches the height the
+    # sum has reached it
+    z: FloatArray = ((heights - offsets) / slopes).min(axis=0)
+    for _ in range(NEWTON_STEPS):
+        exponents = offsets + slopes * z
+        top = exponents.max(axis=0)
+        shares = np.exp(exponents - top)
+        total = shares.sum(axis=0)
+        step = (top + np.log(total) - heights) * total / (slopes * shares).sum(axis=0)
+        z -= step
+        if np.all(step <= 4.0 * UNIT * (1.0 + np.abs(z))):
+            break
+    return z
 
 
 # Map: mixtures of Gaussians with one shift each | test_gaussian_mixture | theory/lattice
@@ -95,27 +113,27 @@ class GaussianMixtureLaw(Law):
         return loss, error + UNIT * LIBM * np.abs(loss)
 
     def _nodes(self, edges: FloatArray) -> FloatArray:
-        """Return z with L(z) near the edges, by Newton's method in a bracket; no bound needs it."""
-        low, high = np.full(edges.shape, -FAR), np.full(edges.shape, FAR)
-        z = np.clip(edges / max(self.shifts[-1], 1e-9), -40.0, 40.0)
-        for _ in range(HALVINGS):
-            loss, _ = self._loss(z)
-            above = loss > edges
-            low, high = np.where(above, low, z), np.where(above, z, high)
-            step = 1e-6 * (1.0 + np.abs(z))
-            slope = (self._loss(z + step)[0] - loss) / step
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                new = z - (loss - edges) / slope
-            inside = (new > low) & (new < high)
-            middle = np.where(
-                (low == -FAR) | (high == FAR),
-                np.where(above, z - 1 - abs(z), z + 1 + abs(z)),
-                0.5 * (low + high),
-            )
-            new = np.where(inside, new, np.clip(middle, low, high))
-            if np.array_equal(new, z):
-                break
-            z = new
+        """Return z with L(z) near the edges, -FAR where no loss is so small; no bound needs it.
+
+        The term of shift 0 is a constant, so the root is that of log Σ wⱼ exp(cⱼ z - cⱼ²/2) over
+        the other shifts at log(eᴸ - w₀): convex in z, with slopes between the least and the
+        largest of these shifts, so that Newton's method from a point to the right of the root
+        falls to it without a bracket and in a few steps, however near L is to its smallest value.
+        """
+        heights = np.asarray(edges, dtype=np.float64)
+        shifts, weights = np.array(self.shifts), np.array(self.weights)
+        if self.shifts[0] == 0.0:
+            rest = math.log(self.weights[0])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                heights = heights + np.log(-np.expm1(rest - heights))
+            shifts, weights = shifts[1:], weights[1:]
+        z = np.full(heights.shape, -FAR)
+        reached = np.flatnonzero(heights > -math.inf)
+        offsets = (np.log(weights) - 0.5 * shifts * shifts)[:, None]
+        slopes = shifts[:, None]
+        for first in range(0, reached.size, BLOCK):
+            block = reached[first : first + BLOCK]
+            z[block] = _rightmost_falls(slopes, offsets, heights[block])
         return z
 
     def cells(self, edges: FloatArray) -> Cells:

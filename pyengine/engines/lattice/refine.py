@@ -22,6 +22,7 @@ TRIES = 10
 FIRST_POINTS = 2**20  # of the first lattice tried
 MOVES = 6  # to other rungs, where the first guess was wrong
 VANISHES = 1e-300  # below, no relative width is asked for
+SPARE = 1.3  # of an advised tolerance: widths fall a little more slowly than the spacing squared
 HOPELESS = 0.5  # relative width from which no tolerance is worth advising
 
 
@@ -86,6 +87,15 @@ class Search(NamedTuple):
         return result
 
 
+def _advice(width: float) -> str:
+    """What to do where a bracket can be expected to have this relative width."""
+    wanted = SPARE * width
+    if wanted > HOPELESS:
+        return "ask for a level further from the ends of the loss, or for each kind of steps apart"
+    digit = 10.0 ** math.floor(math.log10(wanted))
+    return f"tolerance={math.ceil(wanted / digit) * digit:.0e} would do"
+
+
 class _Tries:
     """Finer and finer lattices on one rung."""
 
@@ -112,26 +122,26 @@ class _Tries:
         if self._stalls > 1:
             raise AccuracyError(
                 f"the bracket stays at a relative width of {now:.1e}, which rounding sets, "
-                f"above the tolerance of {tolerance:g}: ask for a larger one"
+                f"above the tolerance of {tolerance:g}: {_advice(now)}"
             )
         if self._number > 2 and tails.spacing > 0.95 * self._used:
             raise AccuracyError(
                 f"the bracket stays at a relative width of {now:.1e} on the finest lattice of "
-                f"{tails.points} points, above the tolerance of {tolerance:g}: ask for a larger one"
+                f"{tails.points} points, above the tolerance of {tolerance:g}: "
+                f"{_advice(now)}"
             )
         if now > 4.0 * tolerance * (MOST_POINTS / tails.points) ** 2:
             if now > HOPELESS:
                 raise AccuracyError(
                     f"{tails.points} lattice points bound the answer within a factor of "
                     f"{1.0 + now:.1e} only, and no number of them up to {MOST_POINTS} is likely to "
-                    "do: ask for a level further from the ends of the loss, or for each kind of "
-                    "steps apart"
+                    f"do: {_advice(now)}"
                 )
             needed = tails.points * math.sqrt(now / tolerance)
+            reached = min(now, 4.0 * now * (tails.points / MOST_POINTS) ** 2)
             raise AccuracyError(
                 f"a bracket of relative width {tolerance:g} needs about {needed:.1e} "
-                f"lattice points, more than {MOST_POINTS}: ask for a tolerance of about "
-                f"{min(now, 4.0 * now * (tails.points / MOST_POINTS) ** 2):.0e}"
+                f"lattice points, more than {MOST_POINTS}: {_advice(reached)}"
             )
         self._worst, self._used = now, tails.spacing
         wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0
@@ -139,6 +149,6 @@ class _Tries:
         if self._number >= TRIES or self._spacing < self._search.rungs.least_spacing(self._rung):
             raise AccuracyError(
                 f"no bracket of relative width {tolerance:g} after {self._number} refinements "
-                f"(last width {now:.1e}), or a lattice finer than the rounding of losses: ask for "
-                "a larger tolerance"
+                f"(last width {now:.1e}), or a lattice finer than the rounding of losses: "
+                f"{_advice(now)}"
             )
