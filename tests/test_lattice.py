@@ -289,15 +289,15 @@ def test_pairs_are_reused() -> None:
 
 def test_advised_tolerances_are_met() -> None:
     random, advised = np.random.default_rng(20261122), 0
-    for _ in range(60):
+    for _ in range(9):
         noise, p = float(10 ** random.uniform(-0.3, 0.6)), float(10 ** random.uniform(-5, -0.5))
-        steps, epsilon = int(10 ** random.uniform(1, 4.5)), float(10 ** random.uniform(-1, 1))
+        steps, epsilon = int(10 ** random.uniform(1, 3)), float(10 ** random.uniform(-1, 1))
         size = int(random.integers(1, 4))
         mechanism = pe.dp_sgd(noise, p, steps, group_size=size)
         asked = partial(pe.delta, mechanism, epsilon, adjacency="remove", method="lattice")
-        with few_points(2**15):
+        with few_points(2**13):
             try:
-                asked(tolerance=1e-5)
+                asked(tolerance=1e-6)
             except AccuracyError as error:
                 found = re.search(r"tolerance=(\S+) would do", str(error))
                 if found is None:
@@ -305,4 +305,4 @@ def test_advised_tolerances_are_met() -> None:
                 bounds = asked(tolerance=float(found[1]), bounds=True)
                 assert bounds.upper - bounds.lower <= float(found[1]) * bounds.upper
                 advised += 1
-    assert advised >= 15
+    assert advised >= 3
