@@ -246,23 +246,23 @@ void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, dou
 void pe_profile_answers(size_t n, const double *rows, double *out);
 void pe_epsilon_answers(size_t n, const double *rows, double *out);
 
-/* ---- composed privacy loss by direct convolution: convolve.c ---------------------------------
+/* ---- composed privacy loss by direct convolution: loss_law.c, loss_step.c, convolve.c, loss_rows.c --
  *
  * For few steps, or rare large ones: what the spectral engine resolves slowly or not at all.
  */
 typedef struct pe_law pe_law;
 
-/* The law under A (without the record) of the loss of one subsampled Gaussian step, 0 < p < 1, and
- * of the sum of two independent losses.  floor + floor_low is log(1 - p), the smallest loss, to twice
- * double precision; densities are kept down to a log of deepest, for log values down to half of it.
- * Immutable once made; *out must be freed in any case.
+/* The law under A of the loss of one step, A = N(0, 1) and B = w_0 (N(0, 1) + sum of ratio_j N(shift_j, 1)), and
+ * of the sum of two independent losses: terms >= 1 of shift > 0, ratio > 0, `rest` the log of each ratio beyond that
+ * of its double.  floor + floor_low is log w_0, the smallest loss, to twice double precision; densities are kept down
+ * to a log of deepest, for log values down to half of it.  Immutable once made; *out must be freed in any case.
  *
  * Method          log density over log(S - smallest S), piecewise polynomials of degree 15; sums as
  *                 Gauss-Legendre integrals of positive terms (docs/theory/convolution)
  * Returns         a status: PE_TOO_COSTLY where max_panels or half a minute do not suffice
  */
-int pe_law_step(double noise, double p, double floor, double floor_low, double deepest, size_t max_panels,
-                pe_law **out);
+int pe_law_step(size_t terms, const double *shift, const double *ratio, const double *rest, double floor,
+                double floor_low, double deepest, size_t max_panels, pe_law **out);
 int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law **out);
 void pe_law_free(pe_law *a);
 size_t pe_law_panels(const pe_law *a);

@@ -101,8 +101,10 @@ class _Lib:
     ) -> int: ...
     def pe_law_step(
         self,
-        noise: float,
-        p: float,
+        terms: int,
+        shift: Any,
+        ratio: Any,
+        rest: Any,
         floor: float,
         floor_low: float,
         deepest: float,

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
-from thorough import some
+from error_budget import check
+from test_normal_mixtures import mechanism_of
+from thorough import ALL, some
+from truth import load
 
 import pyengine as pe
-from pyengine.engines.convolution import Convolution
+from pyengine.engines.convolution import Convolution, bounded_steps
 from pyengine.engines.functionals import PROFILE
 from pyengine.pairs import GaussianPair
 
@@ -88,7 +94,9 @@ def test_the_error_of_a_narrow_law_is_within_its_estimate(
     noise: float, p: float, steps: int, is_reversed: bool, epsilon: float
 ) -> None:
     pair = GaussianPair((noise,), (p,), (steps,), is_reversed)
-    row = Convolution(pair).at(PROFILE, np.array([-epsilon]))[0]
+    row = Convolution(bounded_steps(pair), reversed=pair.reversed).at(
+        PROFILE, np.array([-epsilon])
+    )[0]
     value, error = row[2 + PROFILE], row[7 + PROFILE]
     adjacency = "remove" if is_reversed else "add"
     truth = pe.reference.delta(pe.dp_sgd(noise, p, steps), epsilon, adjacency=adjacency, digits=18)
@@ -96,3 +104,64 @@ def test_the_error_of_a_narrow_law_is_within_its_estimate(
     rounding = 2.0**-52 * math.fabs(value)  # of the two logarithms
     assert missed <= 0.5 * error + rounding, (missed, error)
     assert error <= (5e-11 if steps < 2e5 else 2e-10)
+
+
+def _mixtures() -> list[dict[str, Any]]:
+    rows = [row for row in load("normal_mixtures.json") if row["kind"] == "mixture"]
+    return rows if ALL else rows[::4]  # a law takes 0.1 to 1 s
+
+
+def test_mixtures_against_another_contour() -> None:
+    """Profiles of mixtures that have a share of N(0, 1), to 20 digits by other code."""
+    worst, compared = 0.0, 0
+    for row in _mixtures():
+        asked = partial(pe.delta, adjacency=row["adjacency"], method="convolution", bounds=True)
+        if "0" not in row["shifts"]:
+            with pytest.raises(pe.AccuracyError, match="bounded below"):
+                asked(mechanism_of(row), float(row["epsilon"]))
+            continue
+        found, truth = asked(mechanism_of(row), float(row["epsilon"])), float(row["delta"])
+        slack = 2.0**-50 * truth * max(1.0, row["steps"] / 300)  # of weights and truths to doubles
+        assert found.lower - slack <= truth <= found.upper + slack, row
+        worst, compared = max(worst, abs(found.value / truth - 1.0)), compared + 1
+    assert compared > (30 if ALL else 8)
+    check("mixtures.convolution", worst, whole=ALL)
+
+
+# Few loud steps, or rare ones, whose transform falls slowly: group, noise, p, steps, ε, order.
+LOUD = [
+    (3, 1.0, "1e-6", 2000, 1.0, "remove"),
+    (4, 0.8, "0.001", 3, 1.0, "remove"),
+    (4, 0.8, "0.001", 3, 0.003, "add"),
+    (2, 2.0, "1e-4", 1000, 1.0, "remove"),
+    (5, 0.5, "0.02", 4, 9.0, "remove"),
+    (2, 0.35, "0.1", 9, 0.9, "add"),
+]
+
+
+@pytest.mark.parametrize(("group", "noise", "p", "steps", "epsilon", "adjacency"), LOUD)
+def test_groups_that_no_contour_resolves_within_the_lattice_s_brackets(
+    group: int, noise: float, p: str, steps: int, epsilon: float, adjacency: str
+) -> None:
+    run = pe.dp_sgd(noise, Fraction(p), steps, group_size=group)
+    asked = partial(pe.delta, run, epsilon, adjacency=adjacency)
+    with pytest.raises(pe.AccuracyError):
+        asked(method="spectral")
+    bracket = asked(method="lattice", bounds=True)
+    value = asked()
+    assert bracket.lower <= value <= bracket.upper
+    assert value == asked(method="convolution")
+
+
+def test_a_mixture_with_one_shift_is_a_sampled_step() -> None:
+    mixture = pe.GaussianMixtureMechanism("0.7", ["0", "1"], ["0.99", "0.01"]).composed(7)
+    run = pe.GaussianMechanism("0.7").poisson_sampled("0.01").composed(7)
+    for question in (pe.gamma_bound, pe.trade_off, pe.delta):
+        ours, theirs = (question(m, 0.02, method="convolution") for m in (mixture, run))
+        assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+def test_a_loss_without_a_lower_end_has_no_such_law() -> None:
+    run = pe.dp_sgd(1.0, 0.01, 10)
+    with pytest.raises(pe.AccuracyError, match="bounded below; ask method='auto'"):
+        pe.delta(run, 0.1, adjacency="substitute", method="convolution")

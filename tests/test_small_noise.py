@@ -12,6 +12,7 @@ from thorough import ALL, some
 import pyengine as pe
 from pyengine.caches import clear_cache
 from pyengine.engines import convolution
+from pyengine.engines.convolution import BoundedSteps, Convolution, bounded_steps
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 
@@ -59,15 +60,15 @@ def test_more_noise_agrees_with_the_engines() -> None:
 def test_what_took_too_long_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def refuse(pair: GaussianPair, deepest: float) -> Any:
-        tried.append((pair, deepest))
+    def refuse(steps: BoundedSteps, deepest: float) -> Any:
+        tried.append((steps, deepest))
         raise AccuracyError("too much work")
 
     monkeypatch.setattr(convolution, "_composed", refuse)
-    pair = GaussianPair((0.05,), (0.01,), (9,), reversed=False)
+    steps = bounded_steps(GaussianPair((0.05,), (0.01,), (9,), reversed=False))
     clear_cache()
     for _ in range(3):  # by engines of their own: values and proofs have one each
         with pytest.raises(AccuracyError, match="too much work"):
-            convolution.Convolution(pair).at(0, np.zeros(1))
+            Convolution(steps, reversed=False).at(0, np.zeros(1))
     assert len(tried) == 1
     clear_cache()

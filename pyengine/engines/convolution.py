@@ -7,9 +7,10 @@ convolution, so this engine answers where the faster ones cannot.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from pyengine.numerics.exact_numbers import log_of_rest
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
 
-__all__ = ["Convolution"]
+__all__ = ["BoundedStep", "BoundedSteps", "Convolution", "bounded_steps"]
 
 MAX_PANELS = 2000
 MAX_CONVOLUTIONS = 240
@@ -29,6 +30,37 @@ MAX_CONVOLUTIONS = 240
 # serves log values above SERVES, so that what it leaves out is below e^-80 of them.
 SHALLOW, DEEP = -160.0, -780.0
 SERVES = -75.0
+
+
+class BoundedStep(NamedTuple):
+    """N(0, 1) against a mixture of it and of shifted ones, whose loss is bounded below.
+
+    Parameters
+    ----------
+    shifts : tuple of float
+        Of the others, positive.
+    weights : tuple of Fraction
+        Their positive weights, of sum below 1; N(0, 1) has the rest.
+    """
+
+    shifts: tuple[float, ...]
+    weights: tuple[Fraction, ...]
+
+
+BoundedSteps = tuple[tuple[BoundedStep, int], ...]
+
+
+def bounded_steps(pair: GaussianPair) -> BoundedSteps:
+    """Return the steps of an unreversed pair; an AccuracyError if the loss of one is unbounded."""
+    if 1.0 in pair.probability:
+        raise AccuracyError(
+            "the convolution engine needs losses that are bounded below: "
+            "no step may have sampling probability 1"
+        )
+    return tuple(
+        (BoundedStep((1.0 / noise,), (Fraction(probability),)), steps)
+        for noise, probability, steps in zip(pair.noise, pair.probability, pair.steps, strict=True)
+    )
 
 
 def _law(status: int, out: Any) -> Any:
@@ -60,40 +92,48 @@ def _bytes(found: Any) -> int:
 
 
 @kept(64, _bytes)
-def _law_or_refusal(pair: GaussianPair, deepest: float) -> Any:
+def _law_or_refusal(steps: BoundedSteps, deepest: float) -> Any:
     """Law of the composed loss, or why there is none: to find that out may take seconds, too."""
     try:
-        return _composed(pair, deepest)
+        return _composed(steps, deepest)
     except AccuracyError as error:
         return str(error)
 
 
-def composed_law(pair: GaussianPair, deepest: float) -> Any:
-    """Law of the composed loss of an unreversed pair, kept down to a log density."""
-    found = _law_or_refusal(pair, deepest)
+def _composed_law(steps: BoundedSteps, deepest: float) -> Any:
+    """Law of the composed loss, kept down to a log density."""
+    found = _law_or_refusal(steps, deepest)
     if isinstance(found, str):
         raise AccuracyError(found)
     return found
 
 
-def _composed(pair: GaussianPair, deepest: float) -> Any:
-    if 1.0 in pair.probability:
-        raise AccuracyError(
-            "the convolution engine needs losses that are bounded below: "
-            "no step may have sampling probability 1"
-        )
-    work = sum(n.bit_length() + n.bit_count() - 1 for n in pair.steps)
+def _law_of_step(step: BoundedStep, deepest: float) -> Any:
+    rest = 1 - sum(step.weights)
+    ratios = [weight / rest for weight in step.weights]
+    doubles = [float(ratio) for ratio in ratios]
+    lost = [
+        math.log1p((ratio - Fraction(double)) / ratio)
+        for ratio, double in zip(ratios, doubles, strict=True)
+    ]
+    out = ffi.new("pe_law **")
+    floor = log_of_rest(1 - rest)
+    status = lib.pe_law_step(
+        len(doubles), step.shifts, doubles, lost, *floor, deepest, MAX_PANELS, out
+    )
+    return _law(status, out)
+
+
+def _composed(steps: BoundedSteps, deepest: float) -> Any:
+    work = sum(n.bit_length() + n.bit_count() - 1 for _, n in steps)
     if work > MAX_CONVOLUTIONS:
         raise AccuracyError(
             f"the convolution engine would need {work} convolutions, more than "
             f"{MAX_CONVOLUTIONS}: compose fewer kinds of steps"
         )
     result = None
-    for noise, probability, steps in zip(pair.noise, pair.probability, pair.steps, strict=True):
-        out = ffi.new("pe_law **")
-        floor = log_of_rest(probability)
-        step = _law(lib.pe_law_step(noise, probability, *floor, deepest, MAX_PANELS, out), out)
-        law = _power(step, steps)
+    for step, number in steps:
+        law = _power(_law_of_step(step, deepest), number)
         result = law if result is None else _convolve(result, law)
     return result
 
@@ -102,20 +142,27 @@ def _composed(pair: GaussianPair, deepest: float) -> Any:
 class Convolution:
     """Convolution engine on one pair; a law is built at the first question that needs it.
 
+    Parameters
+    ----------
+    steps : tuple of (BoundedStep, int)
+        The steps, without the record or what stands for that first, and their numbers.
+    reversed : bool
+        Whether A is the side of the mixtures.
+
     Laws are immutable once built, so questions need no lock; two threads that ask at the same time
     may both build one.
     """
 
     name = "convolution"
 
-    def __init__(self, pair: GaussianPair) -> None:
-        self._law_of = replace(pair, reversed=False)
-        self._reversed = pair.reversed
+    def __init__(self, steps: BoundedSteps, *, reversed: bool) -> None:  # noqa: A002
+        self._steps = steps
+        self._reversed = reversed
 
     def _rows(
         self, deep: bool, functional: int, kernel: Callable[..., None], x: FloatArray
     ) -> FloatArray:
-        law = composed_law(self._law_of, DEEP if deep else SHALLOW)
+        law = _composed_law(self._steps, DEEP if deep else SHALLOW)
         return call_kernel(kernel, law, functional, x)
 
     def _ask(self, functional: int, kernel: Callable[..., None], x: FloatArray) -> FloatArray:

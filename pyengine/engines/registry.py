@@ -32,6 +32,11 @@ __all__ = ["ADJACENCIES", "ENGINES", "METHODS", "THREAT_MODELS", "questions", "q
 ADJACENCIES = ("add", "remove", "add_remove", "substitute")
 
 
+# Of a lattice that is to prove what another engine has answered: more of them take longer than
+# that answer was worth waiting for.
+PROVING_POINTS = 2**21
+
+
 class _Reference(Engine):
     """Arbitrary precision."""
 
@@ -228,25 +233,30 @@ class _Epoch(Engine):
 
 
 class _Smooth(Engine):
-    """Steps whose sides are mixtures of normals: the spectral engine, else the lattice."""
+    """Steps whose sides are mixtures of normals: spectral engine, convolution, else the lattice."""
 
     name = "spectral"
-    methods = ("auto",)
+    methods = ("auto", "convolution")
 
     def supports(self, problem: Problem) -> bool:
         if problem.is_relaxed or problem.given is not None:
             return False
+        from pyengine.engines.bounded_mixtures import bounded_mixtures
         from pyengine.engines.smooth import smooth_pair
 
-        return smooth_pair(problem.laws) is not None
+        pair = smooth_pair(problem.laws)
+        if pair is None or problem.method != "convolution":
+            return pair is not None
+        return bounded_mixtures(pair) is not None
 
     def prover(self) -> Engine:
-        return _Certified()
+        return _Certified(_Lattice(PROVING_POINTS))
 
     def refusal(self, problem: Problem) -> Exception:
+        bounded = " whose losses are bounded below" if problem.method == "convolution" else ""
         return AccuracyError(
             f"method={problem.method!r} answers for several Gaussian steps, their mixtures and "
-            "samples of them; ask method='auto'"
+            f"samples of them{bounded}; ask method='auto'"
         )
 
     def questions(self, problem: Problem) -> Questions | None:
@@ -265,7 +275,7 @@ class _Smooth(Engine):
         epochs = tabulated_epochs(problem.laws) is not None
         other: Engine = _Epoch() if epochs else _Lattice()
         otherwise = (lambda: other.pair(problem)) if problem.method == "auto" else None
-        return SmoothPairQuestions(pair, problem.tolerance, otherwise)
+        return SmoothPairQuestions(pair, problem.method, problem.tolerance, otherwise)
 
 
 class _Certified(Engine):
@@ -339,11 +349,20 @@ class _Exact(Engine):
 
 
 class _Lattice(Engine):
-    """Any steps, on a lattice of losses between two roundings."""
+    """Any steps, on a lattice of losses between two roundings.
+
+    Parameters
+    ----------
+    most_points : int, optional
+        Points that a lattice may have; all that fit if not given.
+    """
 
     name = "lattice"
     methods = ("auto",)
     certified = True
+
+    def __init__(self, most_points: int | None = None) -> None:
+        self._most_points = most_points
 
     def supports(self, problem: Problem) -> bool:
         del problem
@@ -359,7 +378,7 @@ class _Lattice(Engine):
         if told_apart is not None:
             return told_apart
         tolerance = TOLERANCE if problem.tolerance is None else problem.tolerance
-        pair = LatticePair(problem.laws, tolerance, problem.wanted)
+        pair = LatticePair(problem.laws, tolerance, problem.wanted, self._most_points)
         if sum(number for _, number in pair.parts) == 1:  # one edge is all that it takes
             return ThresholdQuestions(SingleStep(pair.parts[0][0]), "lattice")
         return pair

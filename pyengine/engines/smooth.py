@@ -1,4 +1,4 @@
-"""Steps whose sides are mixtures of normals: the spectral engine, else the lattice.
+"""Steps whose sides are mixtures of normals: spectral engine, else convolution, else lattice.
 
 Gaussian mixtures, sampled steps under substitution, truncated Poisson samples, and compositions of
 them with Gaussian steps.  Errors are estimates, except of what the lattice answers.
@@ -10,7 +10,7 @@ import contextlib
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,11 @@ from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, PairQuestions, Triple
 from pyengine.caches import Cache
 from pyengine.curves import BothOrders
+from pyengine.engines.bounded_mixtures import bounded_mixtures
 from pyengine.engines.certified import CertifiedSide
-from pyengine.engines.functionals import FloatArray, Limits, Rows, row_errors
+from pyengine.engines.convolution import Convolution
+from pyengine.engines.functionals import FloatArray, Limits, RowEngine, Rows, row_errors
+from pyengine.engines.row_engines import RowEngines
 from pyengine.engines.row_questions import BothOrdersOfRows, RowQuestions
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
@@ -33,7 +36,6 @@ from pyengine.pairs import GaussianPair
 __all__ = ["SmoothBothOrders", "SmoothPair", "SmoothPairQuestions", "SmoothSide", "smooth_pair"]
 
 UNANSWERED = ""  # the engine of a row that is not accurate enough
-KEPT_BYTES = 4096  # of an engine that has answered nothing yet
 
 SmoothPair = tuple[tuple[StepLaw, int], ...]
 
@@ -66,8 +68,8 @@ def _sampled_gaussian(found: Alternatives | LossNodes) -> tuple[float, float, bo
     return None
 
 
-class _Kept:
-    """The engine of one pair and what several questions need of it."""
+class _Kept(RowEngines):
+    """The engines of one pair."""
 
     def __init__(self, pair: SmoothPair) -> None:
         rows: list[tuple[float, float, bool, int]] = []
@@ -82,14 +84,19 @@ class _Kept:
                 rows.append((*gaussian, number))
         noise, probability, orders, steps = zip(*rows, strict=True) if rows else ((), (), (), ())
         plain = GaussianPair(noise, probability, steps, reversed=any(orders))
-        self.engine = Spectral(plain, tuple(others))
-        self.memo: dict[Any, Any] = {}
+        makers: dict[str, Callable[[], RowEngine]] = {
+            "spectral": partial(Spectral, plain, tuple(others))
+        }
+        bounded = bounded_mixtures(pair)
+        if bounded is not None:
+            makers["convolution"] = partial(Convolution, bounded[0], reversed=bounded[1])
+        super().__init__(makers)
         self.prover: Spectral | None = None  # with exact numbers, made when a proof is asked for
 
     def bytes(self) -> int:
         """Memory that this and its contours take."""
         proofs = self.prover.bytes() if self.prover is not None else 0
-        return KEPT_BYTES + self.engine.bytes() + proofs
+        return super().bytes() + proofs
 
 
 _engines: Cache[_Kept] = Cache(64, lambda kept: kept.bytes(), grows=True)
@@ -145,7 +152,7 @@ class SmoothSide(CertifiedSide):
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of the fast engine."""
-        return _kept(self._pair).engine.solve(functional, log_target)[:, 0]
+        return _kept(self._pair).spectral().solve(functional, log_target)[:, 0]
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the lines with exact numbers."""
@@ -163,6 +170,8 @@ class SmoothPairQuestions(RowQuestions):
     ----------
     pair : SmoothPair
         Laws of the steps.
+    method : str
+        Name of an engine, or "auto".
     tolerance : float or None
         Relative width of the bounds; None for the engine's own limits.
     otherwise : callable or None
@@ -174,40 +183,41 @@ class SmoothPairQuestions(RowQuestions):
     def __init__(
         self,
         pair: SmoothPair,
+        method: str,
         tolerance: float | None,
         otherwise: Callable[[], PairQuestions] | None,
     ) -> None:
         self._pair = pair
+        self._method = method
         self._limits = Limits.of(tolerance)
         self._otherwise = otherwise
 
     def _kept(self) -> _Kept:
         return _kept(self._pair)
 
-    def _judged(self, functional: int, table: FloatArray) -> Rows:
-        errors, good = row_errors(table, functional, self._limits)
+    def _judged(self, functional: int, found: Rows) -> Rows:
+        errors, good = row_errors(found.table, functional, self._limits)
         if not good.all() and self._otherwise is None:
             worst = float(errors[~good].max())
             raise AccuracyError(
                 f"no answer within the error limit of {self._limits.ordinary:.3g}: estimated "
-                f"relative error {worst:.1e} with method='spectral'; method='auto' also asks the "
-                "lattice, which brackets what this engine does not resolve"
+                f"relative error {worst:.1e} with method={self._method!r}; method='auto' also asks "
+                "the lattice, which brackets what this engine does not resolve"
             )
-        names = np.where(good, "spectral", UNANSWERED).astype("<U12")
-        return Rows(table, names)
+        return Rows(found.table, np.where(good, found.engine, UNANSWERED).astype("<U12"))
 
     def _at(self, functional: int, c: FloatArray) -> Rows:
-        return self._judged(functional, self._kept().engine.at(functional, c))
+        return self._judged(functional, self._kept().at(functional, c, self._method, self._limits))
 
     def _solve(self, functional: int, log_target: FloatArray) -> Rows:
-        return self._judged(functional, self._kept().engine.solve(functional, log_target))
+        found = self._kept().solve(functional, log_target, self._method, self._limits)
+        return self._judged(functional, found)
 
     def _row(self, functional: int, x: float, *, by_value: bool) -> Any:
-        row = self._kept().engine.one(functional, x, by_value)
-        return row if lib.pe_row_good(row, functional, *self._limits) else None
+        return self._kept().one(functional, x, self._method, self._limits, by_value=by_value)
 
     def _memo(self) -> dict[Any, Any]:
-        memo: dict[Any, Any] = self._kept().memo.setdefault(self._limits, {})
+        memo: dict[Any, Any] = self._kept().memo.setdefault((self._method, self._limits), {})
         return memo
 
     @cached_property

@@ -287,7 +287,11 @@ static int run_law(void) {
             size_t made = 0;
             const size_t enough = a == b ? 4000 : 200, depth = a == b ? 3 : 1;
             const double deepest = b % 2 ? -160.0 : -780.0;
-            if (pe_law_step(NOISES[a], RATES[b], log1p(-RATES[b]), 0.0, deepest, enough, &laws[0]) == PE_OK)
+            const double p = RATES[b], shifts[2] = {1.0 / NOISES[a], 2.0 / NOISES[a]};
+            const double ratios[2] = {p / (1.0 - p), 1e-3 * p}, rests[2] = {0.0, 0.0};
+            const size_t terms = 1 + a % 2;
+            const double floor = -log1p(ratios[0] + (terms > 1 ? ratios[1] : 0.0));
+            if (pe_law_step(terms, shifts, ratios, rests, floor, 0.0, deepest, enough, &laws[0]) == PE_OK)
                 made = 1;
             while (made && made < depth) {
                 if (pe_law_convolve(laws[made - 1], laws[0], enough, &laws[made]) != PE_OK) break;

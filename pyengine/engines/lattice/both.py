@@ -185,7 +185,10 @@ def _differences(
         if unclear.size:
             finer = 0.1 * tolerance * float(np.min(floor[at] / large))
             if finer > FINEST:
-                pairs = [LatticePair(list(pair.parts), finer) for pair in (first, second)]
+                pairs = [
+                    LatticePair(list(pair.parts), finer, most_points=pair.most_points)
+                    for pair in (first, second)
+                ]
                 excess[unclear] = compare(size[unclear], floor[unclear], *pairs)[0]
     return np.maximum(excess, 0.0)
 

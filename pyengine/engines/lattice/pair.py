@@ -71,13 +71,20 @@ class LatticePair:
         Largest relative width of a bracket.
     wanted : {"beta", "gamma"} or None
         Which of both errors of a trade-off function is to have that width; None for both.
+    most_points : int or None
+        Points that a lattice may have; None for all that fit.
     """
 
     def __init__(
-        self, parts: list[Part], tolerance: float = TOLERANCE, wanted: str | None = None
+        self,
+        parts: list[Part],
+        tolerance: float = TOLERANCE,
+        wanted: str | None = None,
+        most_points: int | None = None,
     ) -> None:
         self.parts = _joined([(_plain(law), number) for law, number in parts if number > 0])
         self.tolerance, self.wanted = tolerance, wanted
+        self.most_points = most_points
         self._rungs: dict[bool, TiltGrid] = {}
         self._simple = Uncomposed(self.parts, tolerance, wanted)
 
@@ -92,7 +99,7 @@ class LatticePair:
     def reversed(self) -> LatticePair:
         """Questions on the reversed pair."""
         parts = [(reverse(law), number) for law, number in self.parts]
-        return LatticePair(parts, self.tolerance, self.wanted)
+        return LatticePair(parts, self.tolerance, self.wanted, self.most_points)
 
     def _ask(
         self,
@@ -108,7 +115,7 @@ class LatticePair:
         """Brackets of a question at x, first asked on the given rungs, at most on the last one."""
         if last is None:
             last = (rungs.lower_rungs if outer else rungs.middle_rungs()) - 1
-        search = Search(rungs, outer, share, self.tolerance, last)
+        search = Search(rungs, outer, share, self.tolerance, last, self.most_points)
         # what overflows makes a bracket infinitely wide, and so no answer
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             return search.brackets(question, x, rung, scale)

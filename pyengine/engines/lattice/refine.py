@@ -41,6 +41,8 @@ class Search(NamedTuple):
         Largest relative width of a bracket.
     last : int
         The deepest rung that need be asked.
+    most : int or None
+        Points that a lattice may have; None for all that fit.
     """
 
     rungs: TiltGrid
@@ -48,6 +50,7 @@ class Search(NamedTuple):
     share: str
     tolerance: float
     last: int
+    most: int | None
 
     def brackets(
         self,
@@ -106,12 +109,13 @@ class _Tries:
         )
         self._worst = self._used = math.inf
         self._number = self._stalls = 0
+        self._most = MOST_POINTS if search.most is None else search.most
 
     def tails(self) -> Any:
         """What is computed with the present spacing."""
         search = self._search
         # a first look is cheap: it tells how many points are really needed
-        limit = MOST_POINTS if self._number else FIRST_POINTS
+        limit = self._most if self._number else min(FIRST_POINTS, self._most)
         return search.rungs.tails(self._rung, search.outer, self._spacing, search.tolerance, limit)
 
     def refine(self, tails: Any, now: float) -> None:
@@ -130,18 +134,18 @@ class _Tries:
                 f"{tails.points} points, above the tolerance of {tolerance:g}: "
                 f"{_advice(now)}"
             )
-        if now > 4.0 * tolerance * (MOST_POINTS / tails.points) ** 2:
+        if now > 4.0 * tolerance * (self._most / tails.points) ** 2:
             if now > HOPELESS:
                 raise AccuracyError(
                     f"{tails.points} lattice points bound the answer within a factor of "
-                    f"{1.0 + now:.1e} only, and no number of them up to {MOST_POINTS} is likely to "
+                    f"{1.0 + now:.1e} only, and no number of them up to {self._most} is likely to "
                     f"do: {_advice(now)}"
                 )
             needed = tails.points * math.sqrt(now / tolerance)
-            reached = min(now, 4.0 * now * (tails.points / MOST_POINTS) ** 2)
+            reached = min(now, 4.0 * now * (tails.points / self._most) ** 2)
             raise AccuracyError(
                 f"a bracket of relative width {tolerance:g} needs about {needed:.1e} "
-                f"lattice points, more than {MOST_POINTS}: {_advice(reached)}"
+                f"lattice points, more than {self._most}: {_advice(reached)}"
             )
         self._worst, self._used = now, tails.spacing
         wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0

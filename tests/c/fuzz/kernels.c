@@ -292,8 +292,16 @@ static void fuzz_pair(void) {
 static void fuzz_law(void) {
     pe_law *one = NULL, *two = NULL;
     const double noise = log_uniform(0.3, 30.0), p = log_uniform(1e-7, 0.999);
-    const size_t panels = 4 + below(200), n = below(4);
-    if (pe_law_step(noise, p, log1p(-p), 0.0, below(2) ? -160.0 : -780.0, panels, &one) == PE_OK) {
+    const size_t panels = 4 + below(200), n = below(4), terms = 1 + below(3);
+    double shift[3], ratio[3], rest[3], all = 0.0;
+    for (size_t j = 0; j < terms; ++j) {
+        shift[j] = (double)(j + 1) / noise;
+        ratio[j] = j ? ratio[j - 1] * log_uniform(1e-9, 1.0) : p / (1.0 - p);
+        rest[j] = 1e-17 * (double)below(9);
+        all += ratio[j];
+    }
+    const double deepest = below(2) ? -160.0 : -780.0;
+    if (pe_law_step(terms, shift, ratio, rest, -log1p(all), 0.0, deepest, panels, &one) == PE_OK) {
         const pe_law *law = one;
         if (below(4) == 0 && pe_law_convolve(one, one, panels, &two) == PE_OK) law = two;
         double *rows = allocate(PE_ROW * n), *c = filled(n, anything);

@@ -49,7 +49,8 @@ int main(void) {
         LEVELS[i] = 0.01 + 0.3 * (double)i;
     }
     pe_law *one = NULL;
-    if (pe_law_step(1.0, 0.1, log1p(-0.1), 0.0, -160.0, 400, &one) != PE_OK ||
+    const double shift = 1.0, ratio = 0.1 / 0.9, rest = 0.0;
+    if (pe_law_step(1, &shift, &ratio, &rest, log1p(-0.1), 0.0, -160.0, 400, &one) != PE_OK ||
         pe_law_convolve(one, one, 400, &LAW) != PE_OK) {
         fprintf(stderr, "no law\n");
         return EXIT_FAILURE;

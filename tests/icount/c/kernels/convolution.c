@@ -2,13 +2,13 @@
 
 enum { COUNT = 128, MAX_PANELS = 4000 };
 
-static const double NOISE = 1.0, P = 0.01, DEEPEST = -160.0;
+static const double SHIFT = 1.0, RATIO = 0.01 / 0.99, REST = 0.0, P = 0.01, DEEPEST = -160.0;
 static pe_law *step;
 static double *c, *rows;
 
 static pe_law *one_step(void) {
     pe_law *law;
-    const int made = pe_law_step(NOISE, P, log1p(-P), 0.0, DEEPEST, MAX_PANELS, &law);
+    const int made = pe_law_step(1, &SHIFT, &RATIO, &REST, log1p(-P), 0.0, DEEPEST, MAX_PANELS, &law);
     icount_require(made == PE_OK, "the law of one step is made");
     return law;
 }
