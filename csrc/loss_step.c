@@ -54,9 +54,9 @@ static double place_of(const step_law *s, double *slope) {
 
 static double step_density(const void *context, double w, double rest) {
     const step_law *s = context;
-    double y = exp(w) * (1.0 + rest), log_em1 = y > 30.0 ? y + log1p(-exp(-y)) : log(expm1(y)), slope;
-    if (w < -30.0) log_em1 = w + rest + 0.5 * y;
-    set_bases(s, log_em1, y < 700.0 ? expm1(y) : INFINITY);
+    double y = exp(w) * (1.0 + rest), em1 = y < 700.0 ? expm1(y) : INFINITY, slope;
+    double log_em1 = y > 30.0 ? y + log1p(-exp(-y)) : w < -30.0 ? w + rest + 0.5 * y : log(em1);
+    set_bases(s, log_em1, em1);
     double z = place_of(s, &slope);
     double log_slope = (w < -30.0 ? 0.5 * y : w + y - log_em1) - log(slope);
     return -HALF_LOG_2PI - 0.5 * z * z + log_slope;
