@@ -12,7 +12,7 @@ from pathlib import Path
 
 from campaign import worker
 from campaign.journal import Journal, read
-from campaign.pool import MEMORY, SECONDS, records
+from campaign.pool import MEMORY, SECONDS, TRUTH_SECONDS, records
 from campaign.report import add_row, columns_of, snippet, summary
 
 BAD = {"wrong", "outside, proven", "crashed", "memory"}
@@ -37,6 +37,7 @@ def _run(arguments: argparse.Namespace) -> int:
         (i for i in indices if time.monotonic() < end),
         workers=arguments.workers,
         seconds=arguments.seconds,
+        truth_seconds=arguments.truth_seconds,
         memory=arguments.memory,
     )
     counts: Counter[str] = Counter()
@@ -80,7 +81,8 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--journal", type=Path, default=None)
     run.add_argument("--workers", type=int, default=1)
     run.add_argument("--minutes", type=float, default=1e6, help="ask nothing new after that")
-    run.add_argument("--seconds", type=float, default=SECONDS, help="limit of a question")
+    run.add_argument("--seconds", type=float, default=SECONDS, help="limit of an answer")
+    run.add_argument("--truth-seconds", type=float, default=TRUTH_SECONDS, help="limit of a truth")
     run.add_argument("--memory", type=float, default=MEMORY, help="limit of a question, in GiB")
     run.add_argument("--row", type=Path, default=None, help="page whose table gets a row")
     run.set_defaults(command=_run)

@@ -75,6 +75,7 @@ def ask(seed: str, index: int) -> Any:
     if seed.startswith(ORDINARY) and not _is_cheap(question["steps"], source_of):
         yield "done", {**record, "verdict": "no truth", "why": "it would cost too much"}
         return
+    start = time.process_time()
     try:
         truth = truth_of(question, argument, c)
         found = judge(
@@ -83,6 +84,7 @@ def ask(seed: str, index: int) -> Any:
     except (NoTruthError, ArithmeticError, MemoryError) as error:
         yield "done", {**record, "verdict": "no truth", "why": _words(error)}
         return
+    record["truth_seconds"] = round(time.process_time() - start, 4)
     record["source"] = truth.source
     record["truth"] = "inf" if truth.value is None else truth.value.str(25, radius=False)
     record["error"] = found["error"]
