@@ -279,7 +279,9 @@ def trade_off(
       most 1e-4 apart (theory/spectral).
     - One step of anything else, and losses with finitely many values (randomized response, the
       generic mechanism, probability vectors) whose sums are short: error below 1e-9, bounds
-      proven (theory/exact).
+      proven (theory/exact).  Next to the level from which on β is 0, and to the largest of finite
+      losses, values are what is left of masses that cancel, and are known less well: β to 1e-15
+      of 1 - α, δ as that of an ε within 1e-13.  The bounds say so, and ``tolerance`` refuses it.
     - All else, on the lattice: other noise in many steps, and compositions of Gaussian with other
       noise: bounds proven and at most 1e-4 apart, or ``tolerance``, and the value between them is
       no more accurate than that (theory/lattice).

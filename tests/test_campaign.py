@@ -419,3 +419,42 @@ def test_questions_around_a_cause_have_a_truth_and_are_answered(cause: str) -> N
         if cause != "tiny-approximation":
             assert record["verdict"] in ("right", "declined"), snippet({"seed": seed, **record})
     assert counted == 12
+
+
+def test_epsilon_of_no_delta_is_the_infimum_of_all_losses() -> None:
+    """Where next to no mass lies beside the end, and where the law is cut off."""
+    p = Fraction(1.098769913159263e-09)
+    with precision(160):
+        step = Sampled(lines.Gaussian(ball(Fraction(1, 2))), ball(p))
+        largest = -(1 - ball(p)).log()
+        assert abs(epsilon([step], arb(0)) - largest) < 1e-30 * largest
+        assert epsilon([Reversed(step)], arb(0)) is None
+        noise = atoms.discrete_gaussian(Fraction(1, 2), 1)
+        assert epsilon([noise], arb(0)) is None
+        share = ball(Fraction(2505, 3983))
+        assert abs(epsilon([noise.sampled(share)], arb(0)) + (1 - share).log()) < 1e-40
+        twice = atoms.power(noise.sampled(share), 2)
+        assert abs(epsilon([twice], arb(0)) + 2 * (1 - share).log()) < 1e-40
+        assert epsilon([Reversed(twice)], arb(0)) is None
+        laplace = lines.Laplace(ball(Fraction(1, 2)))
+        assert (
+            abs(epsilon([Product(twice, laplace)], arb(0)) - (0.5 - 2 * (1 - share).log())) < 1e-40
+        )
+
+
+def test_what_the_judge_grants_next_to_an_end() -> None:
+    pair = {"kind": "pair", "of": {}, "sampling": None, "steps": 1}
+    gaussian = {"kind": "gaussian", "of": {}, "sampling": None, "steps": 1}
+
+    def right(asked: str, at: float, value: float, truth: str, step: Any) -> bool:
+        question = {"steps": [step], "question": asked, "method": "auto", "adjacency": "add"}
+        found = judge(question, at, [[0.0, value, 1.0]], arb(truth), lambda x: arb(0.5) - arb(x))
+        return found["wrong"] is None
+
+    assert right("trade_off", 0.6, 0.0, "2.2e-17", pair)
+    assert not right("trade_off", 0.6, 0.0, "2.2e-15", pair)
+    assert not right("trade_off", 0.6, 0.0, "2.2e-17", gaussian)
+    assert not right("gamma_bound", 0.0, 0.0, "2.2e-17", pair)
+    assert right("delta", 0.5, 1e-13, "1e-16", pair)
+    assert not right("delta", 0.5, 1e-12, "1e-16", pair)
+    assert not right("delta", 0.5, 1e-13, "1e-16", gaussian)

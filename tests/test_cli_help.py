@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import re
 import time
@@ -196,3 +197,59 @@ def test_clock_goes_on_while_a_value_takes_long(monkeypatch: pytest.MonkeyPatch)
         assert stream.getvalue().count("\r") >= 4
         bar.advance(2)
     assert stream.getvalue().endswith(" s\x1b[K\n")
+
+
+def words_of_all_options() -> list[list[str]]:
+    """Every option of every command with texts that are wrong, or of which no double comes near.
+
+    Beside it stands what makes the rest of the line right, so that it is the option that is read.
+    """
+    rest = {
+        "gamma": ["--kappa", ".1"],
+        "tradeoff": ["--alpha", ".1"],
+        "delta": ["--epsilon", "1"],
+        "epsilon": ["--delta", "1e-5"],
+        "calibrate": ["--epsilon", "1", "--delta", "1e-5"],
+        "statement": ["--delta", "1e-5"],
+        "report": ["--delta", "1e-5", "-o", "nowhere/x.html"],
+        "plot": ["-o", "nowhere/x.png"],
+    }
+    steps = {"calibrate": ["--p", ".1", "--steps", "1"]}
+    found = []
+    parsers = next(a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    for name, parser in parsers.choices.items():
+        for action in parser._actions:
+            if action.nargs == 0 or not action.option_strings or action.dest == "output":
+                continue
+            option = action.option_strings[-1]
+            beside = [*rest.get(name, []), *steps.get(name, ["--noise", "1"])]
+            if name in ("table", "papers", "conformance", "doctor", "completion"):
+                beside = []
+            for at in [i for i, word in enumerate(beside) if word == option]:
+                del beside[at : at + 2]
+            found += [
+                [name, *beside, option, text] for text in ("nonsense", "1e400", "", "1:1e400:3")
+            ]
+    return found
+
+
+def test_no_option_shows_its_insides(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slip in any option is said in words, and is never a defect of ours."""
+    monkeypatch.chdir(tmp_path)
+    refused = 0
+    for words in words_of_all_options():
+        try:
+            code: Any = main(words)
+        except SystemExit as end:
+            code = end.code
+        err = capsys.readouterr().err
+        assert code in (0, 1, 2), (words, err)
+        refused += code == 2
+        for line in err.splitlines()[-1:]:
+            assert not re.search(r"Fraction|\w\(\w|<\w|object at|Traceback|Error:", line), (
+                words,
+                line,
+            )
+    assert refused > 150

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -179,3 +180,36 @@ def test_one_step_without_noise_to_speak_of(noise: float) -> None:
     step = pe.dp_sgd(noise, "0.25", 1)
     lower, value, upper = pe.delta(step, 1.0, adjacency="remove", bounds=True)
     assert 0.25 - 1e-15 <= lower <= value <= upper <= 0.25 + 1e-15
+
+
+def test_tolerance_is_honoured_by_exact_sums() -> None:
+    """Next to the level from which on β is 0, no digit of it is left, and none is promised."""
+    pair = pe.from_probabilities(["3/5", "3/10", "1/10", "0", "0"], ["3/5", "0", "0", "1/5", "1/5"])
+    found = pe.trade_off(pair, 0.6, adjacency="remove", bounds=True)
+    assert found.lower <= 2.220446049250313e-17 <= found.upper < 1e-14
+    for tolerance in (1e-9, 0.5):
+        with pytest.raises(pe.AccuracyError, match="method='reference' answers"):
+            pe.trade_off(pair, 0.6, adjacency="remove", tolerance=tolerance)
+    sure = pe.trade_off(pair, 0.6, adjacency="remove", method="reference", bounds=True)
+    assert sure.lower <= 2.220446049250313e-17 <= sure.upper < 2.3e-17
+    assert pe.gamma_bound(pair, 0.6, adjacency="remove", tolerance=1e-9) == pytest.approx(1.0)
+    step = pe.LaplaceMechanism(2.47048559611895).poisson_sampled("3/500")
+    for method in ("auto", "lattice"):
+        given = {"adjacency": "substitute", "method": method}
+        with pytest.raises(pe.AccuracyError, match="wider than asked"):
+            pe.delta(step, 0.004988602747516522, tolerance=1e-4, **given)
+        with pytest.raises(pe.AccuracyError) as refused:
+            pe.epsilon(step, 1e-5, tolerance=1e-13, **given)
+        advice = float(str(refused.value).split("tolerance=")[1].split()[0])
+        value = pe.epsilon(step, 1e-5, **given)
+        assert pe.epsilon(step, 1e-5, tolerance=advice, **given) == value
+
+
+def test_profiles_far_beyond_all_losses() -> None:
+    step = pe.LaplaceMechanism(2.5).poisson_sampled(0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for adjacency in ("add", "remove", "add_remove", "substitute"):
+            for method in ("auto", "lattice"):
+                given = {"adjacency": adjacency, "method": method}
+                assert pe.delta(step, [800.0, 1e5, 1e300], **given).tolist() == [0.0] * 3

@@ -306,3 +306,47 @@ def test_level_inside_the_first_atom() -> None:
     )
     exact = (1 - Fraction(alpha)) * (1 - Fraction(truth)) / Fraction(truth)
     assert bounds.lower <= exact <= bounds.upper
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+@pytest.mark.parametrize(
+    ("mechanism", "delta", "truth"),
+    [
+        (pe.GenericMechanism(1.0, 1e-5), 1e-5, 1.0),
+        (pe.GenericMechanism(0.009165023213729332, 4.8e-09), 4.8e-09, 0.009165023213729332),
+        (pe.GenericMechanism(0.5, "1/4").composed(3), 0.578125, 1.5),
+        (pe.from_probabilities(["1/4", "3/4", "0"], ["0", "3/4", "1/4"]), 0.25, 0.0),
+        (pe.GenericMechanism(3.0, 1.0).poisson_sampled(0.4), 0.4, 0.0),
+    ],
+    ids=str,
+)
+def test_epsilon_where_delta_is_the_mass_alone(
+    mechanism: pe.Mechanism, delta: float, truth: float, adjacency: str
+) -> None:
+    """ε jumps to infinity there, and δ is the double itself, not one within rounding of it."""
+    found = pe.epsilon(mechanism, delta, adjacency=adjacency, bounds=True)
+    assert found.lower <= truth <= found.upper < truth + 1e-13
+    assert found.value == pytest.approx(truth, rel=1e-13, abs=1e-300)
+    below = math.nextafter(delta, 0.0)
+    if mechanism != pe.GenericMechanism(3.0, 1.0).poisson_sampled(0.4) or adjacency != "add":
+        found = pe.epsilon(mechanism, below, adjacency=adjacency, bounds=True)
+        assert found == (math.inf, math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pe.from_probabilities(["1"], ["1"]),
+        pe.from_probabilities(["1/3", "2/3"], ["1/3", "2/3"]),
+        pe.from_probabilities(["1"], ["1"]).poisson_sampled(2e-05),
+        pe.RandomizedResponse("1/2"),
+        pe.GenericMechanism(0, 0),
+    ],
+    ids=str,
+)
+def test_steps_that_tell_nothing_have_no_delta(step: pe.Mechanism) -> None:
+    for adjacency in ("add", "remove", "add_remove"):
+        for steps in (1, 3):
+            found = pe.delta(step.composed(steps), 0.0, adjacency=adjacency, bounds=True)
+            assert found.lower == found.value == 0.0
+            assert found.upper < 1e-300

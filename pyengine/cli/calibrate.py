@@ -154,7 +154,7 @@ def _limits(arguments: argparse.Namespace) -> dict[str, Fraction]:
 def _strictest(name: str, exact: Fraction) -> float:
     """Return the double beside a given number that asks for no less than the number itself."""
     value = _checks.as_double(exact)
-    if name in ("kappa", "alpha", "beta"):
+    if name in ("kappa", "alpha", "beta") and value < math.inf:
         return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
     if math.isinf(value) or Fraction(value) > exact:
         value = math.nextafter(value, 0.0)

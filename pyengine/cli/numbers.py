@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from pyengine import _checks
@@ -44,10 +45,10 @@ def read_numbers(name: str, texts: list[str], *, logarithmic: bool) -> list[str]
 
 def read_probabilities(name: str, texts: list[str]) -> list[float]:
     """Values of `read_numbers` as floats in [0, 1]."""
-    found = [float(Fraction(text)) for text in read_numbers(name, texts, logarithmic=True)]
-    if not all(0.0 <= value <= 1.0 for value in found):
+    found = [Fraction(text) for text in read_numbers(name, texts, logarithmic=True)]
+    if not all(0 <= value <= 1 for value in found):
         raise CommandError(f"--{name} must lie in [0, 1], got {' '.join(texts)}")
-    return found
+    return [float(value) for value in found]
 
 
 def read_probability(name: str, text: str) -> float:
@@ -61,7 +62,9 @@ def read_probability(name: str, text: str) -> float:
 def _range(name: str, text: str, parts: list[str], logarithmic: bool) -> list[str]:
     import numpy as np
 
-    first, last = (float(_number(name, part)) for part in parts[:2])
+    first, last = (_checks.as_double(_number(name, part)) for part in parts[:2])
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise CommandError(f"--{name} {text}: the ends of a range must be finite doubles")
     count = _number(name, parts[2])
     if count.denominator != 1 or not 2 <= count <= MOST:
         raise CommandError(f"--{name} {text}: COUNT must be an integer from 2 to {MOST}")

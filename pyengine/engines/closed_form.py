@@ -19,6 +19,7 @@ from pyengine.answers import Answer, ErrorCurve, Triple
 from pyengine.caches import kept
 from pyengine.curves import OneOrder
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
+from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest, two_doubles
@@ -149,20 +150,9 @@ class ClosedFormPair:
         if judged:
             for v, low, high in triples.tolist():
                 if high - low > self._width(v):
-                    self._refuse(v, low, high)
+                    raise too_wide("the closed form", v, low, high)
         names = np.where(lower == upper, "exact", "closed_form").astype("<U12")
         return Answer(value, lower, upper, names, True)
-
-    def _refuse(self, value: float, lower: float, upper: float) -> None:
-        width = (upper - lower) / value if value > 0.0 else math.inf
-        advice = (
-            f"tolerance={1.1 * width:.1g} or more gives this answer"
-            if width < 1.0
-            else "method='reference' answers in arbitrary precision"
-        )
-        raise AccuracyError(
-            f"the bounds {lower!r} and {upper!r} of the closed form are wider than asked; {advice}"
-        )
 
 
 class ClosedForm(OneOrder):

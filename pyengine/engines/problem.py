@@ -150,6 +150,11 @@ class Engine:
         """The engine that proves bounds of what this one estimates; None where none is asked."""
         return None
 
+    def bounds_all(self, problem: Problem) -> bool:
+        """Whether it bounds whatever it is asked, and leaves it to others what is too wide."""
+        del problem
+        return False
+
     def questions(self, problem: Problem) -> Questions | None:
         """What answers for the adjacency as a whole; None if that is made from its pairs."""
         del problem

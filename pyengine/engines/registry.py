@@ -18,6 +18,7 @@ from pyengine.engines.enclosed import EnclosedQuestions
 from pyengine.engines.gaussian import GaussianPairQuestions
 from pyengine.engines.problem import Engine, Problem
 from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
+from pyengine.engines.within import WithinTolerance
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words, steps_of
 from pyengine.pairs import enclosing_pairs
@@ -342,6 +343,10 @@ class _Exact(Engine):
 
         return AccuracyError(exact_refusal(problem.laws))
 
+    def bounds_all(self, problem: Problem) -> bool:
+        del problem
+        return True
+
     def pair(self, problem: Problem) -> PairQuestions:
         from pyengine.engines.exact import exact_questions
 
@@ -367,6 +372,9 @@ class _Lattice(Engine):
     def supports(self, problem: Problem) -> bool:
         del problem
         return True
+
+    def bounds_all(self, problem: Problem) -> bool:
+        return sum(number for _, number in problem.laws) == 1  # no lattice at all: see `pair`
 
     def pair(self, problem: Problem) -> PairQuestions:
         from pyengine.engines.exact import disjoint_questions
@@ -550,6 +558,14 @@ def questions(
 
 
 def _asked_of(engine: Engine, problem: Problem) -> Questions:
+    """Questions that one engine answers, held to the tolerance that was asked for."""
+    found = _unjudged(engine, problem)
+    if problem.tolerance is None or not engine.bounds_all(problem):
+        return found
+    return WithinTolerance(found, problem.tolerance, problem.wanted)
+
+
+def _unjudged(engine: Engine, problem: Problem) -> Questions:
     """Questions that one engine answers, of one order or of both."""
     adjacency = problem.adjacency
     whole = engine.questions(problem)

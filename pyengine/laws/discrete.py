@@ -88,7 +88,11 @@ def generic_law(step: GenericMechanism) -> FiniteLaw:
         log_a,
         (exact_delta, exact_delta),
         symmetric=True,
-        digits=lambda: Fine.of([as_decimal(-exact_epsilon), as_decimal(exact_epsilon)]),
+        digits=lambda: (
+            Fine.of([as_decimal(-exact_epsilon), as_decimal(exact_epsilon)])
+            if exact_epsilon
+            else Fine.nothing(2)
+        ),
     )
 
 

@@ -32,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 ROUNDED = 1e-57  # relative error of a few operations to 60 digits
 LEAST = 1e-300
 MOST_DIGITS = 1000  # of masses that are small; smaller ones are below all doubles
+EXACT_BITS = 1 << 14  # of a product that is formed exactly
 MOST_ATOMS = 1024  # whose logarithms take less than a second
 
 
@@ -60,6 +61,16 @@ class Fine(NamedTuple):
         largest = max((abs(float(x)) for x in losses), default=0.0)
         return cls(losses, error + ROUNDED * (1.0 + largest))
 
+    @classmethod
+    def nothing(cls, number: int) -> Fine:
+        """Losses that are 0, all of them and exactly: nothing is told."""
+        return cls([Decimal(0)] * number, 0.0)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether all losses are known to be exactly 0."""
+        return self.error == 0.0 and not any(self.losses)
+
     @property
     def reversed(self) -> Fine:
         """Those of the pair (B, A)."""
@@ -67,6 +78,8 @@ class Fine(NamedTuple):
 
     def poisson_sampled(self, share: Fraction, *, alone: bool) -> Fine:
         """Those of the pair (A, (1 - p) A + p B), the first one of what A has alone, if it has."""
+        if self.is_nothing and not alone:
+            return self
         p, rest = as_decimal(share), as_decimal(1 - share)
         losses = [
             CONTEXT.ln(CONTEXT.add(rest, CONTEXT.multiply(p, CONTEXT.exp(x)))) for x in self.losses
@@ -104,6 +117,8 @@ class Fine(NamedTuple):
         """
         pairs = zip(self.losses, loss.tolist(), strict=True)
         low = np.array([float(CONTEXT.subtract(x, Decimal(y))) for x, y in pairs])
+        if self.is_nothing and not loss.any():
+            return low, 0.0
         off = 2.0**-52 * float(np.abs(low).max(initial=0.0))
         return low, self.error + off + LEAST
 
@@ -121,6 +136,11 @@ def lost_mass(parts: Sequence[tuple[Fraction, int]]) -> tuple[float, float, floa
         return 0.0, 0.0, 0.0
     if any(mass == 1 for mass, _ in some):
         return 1.0, 0.0, 0.0
+    if sum(mass.denominator.bit_length() * number for mass, number in some) <= EXACT_BITS:
+        exact = Fraction(1 - math.prod((1 - mass) ** number for mass, number in some))
+        high, low = two_parts(exact)
+        if Fraction(high) + Fraction(low) == exact:
+            return high, low, 0.0
     smallest = min(mass for mass, _ in some)
     depth = (smallest.denominator.bit_length() - smallest.numerator.bit_length()) // 3
     if depth > MOST_DIGITS:  # fewer digits leave 0, and say how much that may be

@@ -109,6 +109,8 @@ class FiniteLaw(NoNormals):
         atoms = sorted(merged.items())
 
         def digits() -> Fine:
+            if all(ratio == 1 for ratio, _ in atoms):
+                return Fine.nothing(len(atoms))
             return Fine.of([logarithm(ratio) for ratio, _ in atoms])
 
         symmetric = a_infinite == b_infinite and all(

@@ -21,14 +21,20 @@ TINY = arb(10) ** -30
 NEGLIGIBLE = arb(10) ** -307  # below this a double has no full precision
 SLACK = arb(10) ** -19  # what an enclosure of the truth may be wide
 LEAST = arb(2) ** -1074
+CANCELLED, MOVED = arb(10) ** -15, 1e-13
 
 
 def promise(question: dict[str, Any], truth: arb) -> arb:
     """Relative error that the docs promise for a value."""
-    gaussian = is_gaussian(question["steps"], question["adjacency"])
-    if gaussian and question["method"] not in CERTIFYING:
+    if _gaussian(question):
         return arb(10) ** (-11 if truth > TINY else -9)
     return arb(2) / 10**4  # the width of a bracket of the lattice engine, and a little
+
+
+def _gaussian(question: dict[str, Any]) -> bool:
+    """Whether eleven digits are promised."""
+    gaussian = is_gaussian(question["steps"], question["adjacency"])
+    return gaussian and question["method"] not in CERTIFYING
 
 
 def judge(
@@ -103,7 +109,7 @@ def _compared(
             return 0.0, True
         # ε jumps to infinity where δ passes the mass there: beside it, the promise is about δ
         near = truth is None and argument > 0.0 and _promised(question, argument, value, delta_at)
-        return math.inf, near
+        return math.inf, near or (truth is not None and 0.0 < argument <= NEGLIGIBLE)
     distance = abs(arb(value) - truth).mid()
     if distance <= NEGLIGIBLE:
         return 0.0, True
@@ -111,6 +117,8 @@ def _compared(
     limit = promise(question, truth)
     if distance <= (limit * abs(truth)).mid():
         return error, True
+    if question["question"] != "epsilon" and not _gaussian(question):
+        return error, _beside(question, argument, value, distance, delta_at)
     if question["question"] != "epsilon" or argument == 0.0:
         return error, False
     return error, _promised(question, argument, value, delta_at)
@@ -122,7 +130,30 @@ def _promised(
     """Whether δ at an ε is as near to the δ that was asked as the docs promise."""
     delta = arb(argument)
     limit = promise(question, delta)
-    return bool(abs(delta_at(value) - delta) <= limit * delta * (1 + SLACK))
+    distance = abs(delta_at(value) - delta)
+    return bool(distance <= limit * delta * (1 + SLACK)) or bool(distance <= NEGLIGIBLE)
+
+
+def _beside(
+    question: dict[str, Any],
+    argument: float,
+    value: float,
+    distance: arb,
+    delta_at: Callable[[float], arb],
+) -> bool:
+    """Whether a value is the truth of an argument within rounding of the one that was asked.
+
+    Next to the level from which on β is 0, and to the largest of finite losses, values are what is
+    left of masses that cancel: the docs promise 1e-15 of 1 - α for β, and for δ that of an ε
+    within 1e-13.
+    """
+    if question["question"] == "trade_off":
+        return bool(distance <= CANCELLED * (1 - arb(argument)))
+    if question["question"] == "delta" and math.isfinite(argument):
+        shift = MOVED * (1.0 + argument)
+        above = delta_at(max(argument - shift, 0.0))
+        return bool(delta_at(argument + shift) <= value) and bool(value <= above)
+    return False
 
 
 def _missed(lower: float, upper: float, truth: arb | None) -> float | None:

@@ -118,6 +118,7 @@ def _answers(
 
     import pyengine as pe
     from campaign.steps import mechanism_of
+    from pyengine.errors import NotDefinedError
 
     function = getattr(pe, question["question"])
     keywords = {"adjacency": question["adjacency"], "method": question["method"]}
@@ -139,9 +140,11 @@ def _answers(
                 for i in (0, 2):
                     answers.append([0.0, float(value[i]), float("inf")])
                     answers.append([float(part[i]) for part in bounds])
-        except pe.AccuracyError as error:
+        except (pe.AccuracyError, NotDefinedError) as error:
             # an engine that is asked for by name may say that the question is not for it
-            verdict = "refused" if question["method"] == "auto" else "declined"
+            verdict = "declined"
+            if question["method"] == "auto":
+                verdict = "refused" if isinstance(error, pe.AccuracyError) else "crashed"
             return [], {"verdict": verdict, "why": _words(error)}
         except MemoryError as error:
             return [], {"verdict": "memory", "why": _words(error)}

@@ -21,6 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 
 VANISHES = -740.0  # log of a mass that is 0 in double precision, but for what SUBNORMAL covers
 LARGEST = 1e300
+FAR = 50.0
 
 
 class SingleStep:
@@ -119,7 +120,8 @@ class SingleStep:
             scaled = np.exp(np.minimum(epsilon + log_b, log_a))
         inner = a_below - scaled
         rounding = 8.0 * UNIT * (1.0 + np.abs(epsilon))
-        bound = (error + rounding) * (a_below + scaled) + 2.0 * np.expm1(shift + off) * near
+        moved = np.expm1(np.minimum(shift + off, FAR))  # from there on it is all of the mass
+        bound = (error + rounding) * (a_below + scaled) + 2.0 * moved * near
         bound += SUBNORMAL + self._law.left_out()
         vanishes = epsilon > -(self._law.limits()[0] - off)
         return np.where(vanishes, 0.0, inner), np.where(vanishes, 0.0, bound)

@@ -102,7 +102,9 @@ class ThresholdQuestions:
         value = inner + lost
         part = value - inner
         left = ((inner - (value - part)) + (lost - part)) + low
-        return value, left, error + lost_error + 2.0**-105 * lost
+        # nothing is rounded where either of two summands is 0
+        rounded = (inner > 0.0) & (low != 0.0)
+        return value, left, error + lost_error + 2.0**-105 * lost * rounded
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""

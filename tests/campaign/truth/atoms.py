@@ -10,11 +10,12 @@ from math import comb
 
 from flint import arb
 
-from campaign.truth.law import Law, Parts, ball
+from campaign.truth.law import Law, Parts, Sampled, added_ends, ball
 
 __all__ = ["Atoms", "discrete_gaussian", "discrete_laplace", "pair_of_fractions", "power"]
 
 Outcome = tuple[arb, arb]
+Ends = tuple[arb | None, arb | None]
 
 
 class Atoms(Law):
@@ -26,10 +27,15 @@ class Atoms(Law):
         Mass of each outcome under A and under B, in any order.
     left_out : arb
         Mass of A and of B that is not among the outcomes: a bound on what truncation took.
+    ends : tuple of (arb or None)
+        Infimum and supremum of all finite losses, where some were left out.
     """
 
-    def __init__(self, outcomes: Iterable[Outcome], left_out: arb | None = None) -> None:
+    def __init__(
+        self, outcomes: Iterable[Outcome], left_out: arb | None = None, ends: Ends | None = None
+    ) -> None:
         self.left_out = arb(0) if left_out is None else left_out
+        self._ends = ends
         finite, self._a_alone, self._b_alone = [], arb(0), arb(0)
         for a, b in outcomes:
             if a == 0:
@@ -61,6 +67,9 @@ class Atoms(Law):
             return arb(0), arb(0)
         return self.losses[0], self.losses[-1]
 
+    def ends(self) -> Ends:
+        return self.span() if self._ends is None else self._ends
+
     def infinite(self) -> tuple[arb, arb]:
         return self._a_alone, self._b_alone
 
@@ -73,12 +82,17 @@ class Atoms(Law):
         """The pair (A, (1 - p) A + p B), again as atoms."""
         rest = 1 - probability
         mixed = [(a, rest * a + probability * b) for a, b in self.outcomes()]
-        return Atoms(mixed, self.left_out)
+        return Atoms(mixed, self.left_out, self._kept(Sampled(self, probability).ends()))
 
     def times(self, other: Atoms) -> Atoms:
         """The product of two pairs."""
         both = [(a * c, b * d) for a, b in self.outcomes() for c, d in other.outcomes()]
-        return Atoms(both, self.left_out + other.left_out)
+        ends = added_ends(self.ends(), other.ends())
+        kept = ends if self.left_out > 0 or other.left_out > 0 else None
+        return Atoms(both, self.left_out + other.left_out, kept)
+
+    def _kept(self, ends: Ends) -> Ends | None:
+        return ends if self.left_out > 0 else None
 
 
 def compositions(total: int, parts: int) -> Iterable[tuple[int, ...]]:
@@ -118,7 +132,8 @@ def power(law: Atoms, steps: int) -> Atoms:
         for count, table in zip(counts, powers, strict=True):
             a, b = a * table[count][0], b * table[count][1]
         outcomes.append((a, b))
-    return Atoms(outcomes, law.left_out * steps)
+    ends = added_ends(law.ends(), law.ends(), steps - 1) if law.left_out > 0 else None
+    return Atoms(outcomes, law.left_out * steps, ends)
 
 
 def pair_of_fractions(p: Iterable[Fraction], q: Iterable[Fraction]) -> Atoms:
@@ -169,7 +184,7 @@ def discrete_gaussian(scale: Fraction, shift: int, steps: int = 1) -> Atoms:
     ]
     # B is A shifted; beyond + shift ends where A's window does
     low = (-rate * (max(reach - shift, 0) ** 2)).exp() * 4 * (1 + ball(scale))
-    return Atoms(outcomes, low * steps / total)
+    return Atoms(outcomes, low * steps / total, (None, None))
 
 
 def _convolved(x: list[arb], y: list[arb]) -> list[arb]:

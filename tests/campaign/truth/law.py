@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from flint import arb, ctx, fmpq
 
-__all__ = ["Law", "Parts", "Point", "Reversed", "Sampled", "ball", "precision"]
+__all__ = ["Law", "Parts", "Point", "Reversed", "Sampled", "added_ends", "ball", "precision"]
 
 
 @contextmanager
@@ -70,6 +70,12 @@ class Law:
         """Whether there are finite losses below, and above, every number."""
         return False, False
 
+    def ends(self) -> tuple[arb | None, arb | None]:
+        """Infimum and supremum of all finite losses; None where there is none."""
+        low, high = self.span()
+        below, above = self.unbounded()
+        return None if below else low, None if above else high
+
     def kinks(self) -> list[arb]:
         """Losses at which the masses are not smooth functions of the threshold."""
         raise NotImplementedError
@@ -113,6 +119,10 @@ class Reversed(Law):
         below, above = self.law.unbounded()
         return above, below
 
+    def ends(self) -> tuple[arb | None, arb | None]:
+        low, high = self.law.ends()
+        return None if high is None else -high, None if low is None else -low
+
 
 class Sampled(Law):
     """The pair (A, (1 - p) A + p B) of a pair (A, B)."""
@@ -151,6 +161,12 @@ class Sampled(Law):
     def unbounded(self) -> tuple[bool, bool]:
         return False, self.law.unbounded()[1]
 
+    def ends(self) -> tuple[arb | None, arb | None]:
+        low, high = self.law.ends()
+        alone = bool(self.law.infinite()[0] > 0)
+        lowest = self.rest.log() if alone or low is None else self._outer(low)
+        return lowest, None if high is None else self._outer(high)
+
     def kinks(self) -> list[arb]:
         lowest = [self.rest.log()] if self.law.unbounded()[0] else []
         return lowest + [self._outer(kink) for kink in self.law.kinks()]
@@ -168,3 +184,14 @@ class Sampled(Law):
 
     def atoms(self) -> list[tuple[arb, arb, arb]]:
         return [(a, self.rest * a + self.p * b, self._outer(c)) for a, b, c in self.law.atoms()]
+
+
+def added_ends(
+    first: tuple[arb | None, arb | None], second: tuple[arb | None, arb | None], times: int = 1
+) -> tuple[arb | None, arb | None]:
+    """Ends of the sum of a loss and ``times`` others; None is beyond all numbers."""
+    low, high = (
+        None if x is None or y is None else x + times * y
+        for x, y in zip(first, second, strict=True)
+    )
+    return low, high

@@ -8,7 +8,7 @@ from itertools import pairwise
 from flint import arb, ctx
 
 from campaign.truth.atoms import Atoms
-from campaign.truth.law import Law, Parts
+from campaign.truth.law import Law, Parts, added_ends
 
 __all__ = ["Product", "TwoSteps"]
 
@@ -49,6 +49,9 @@ class Product(Law):
 
     def unbounded(self) -> tuple[bool, bool]:
         return self.law.unbounded()
+
+    def ends(self) -> tuple[arb | None, arb | None]:
+        return added_ends(self.law.ends(), self.finite.ends())
 
 
 ORDERS = 24, 36
@@ -103,6 +106,9 @@ class TwoSteps(Law):
     def unbounded(self) -> tuple[bool, bool]:
         (a, b), (c, d) = self.first.unbounded(), self.second.unbounded()
         return a or c, b or d
+
+    def ends(self) -> tuple[arb | None, arb | None]:
+        return added_ends(self.first.ends(), self.second.ends())
 
 
 class _Integral:

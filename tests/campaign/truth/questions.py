@@ -8,6 +8,7 @@ height ``b_below + e^c a_above`` at level 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from flint import arb, ctx
@@ -228,20 +229,29 @@ def epsilon(laws: list[Law], delta: arb) -> arb | None:
     at_infinity = profile(laws, None)
     if delta < at_infinity:
         return None
-    if delta == 0 and any(law.unbounded()[0] for law in laws):
-        return None
+    if delta == 0:
+        lowest = [law.ends()[0] for law in laws]
+        return None if None in lowest else _largest([-x for x in lowest if x is not None])
     at_zero = profile(laws, arb(0))
     if at_zero <= delta or (at_zero - delta).contains(0):
         return arb(0)
-    low, high = arb(0), max((-law.span()[0] for law in laws), key=_by_mid).mid() + 1
+    end = max((-law.span()[0] for law in laws), key=_by_mid).mid() + 1
+    # where balls leave open which of both is larger, either search takes its own side
+    low, last = _halved(lambda x: bool(profile(laws, x) > delta), arb(0), end)
+    if profile(laws, last) <= delta:
+        return low.union(last)
+    return low.union(_halved(lambda x: not profile(laws, x) <= delta, last, end)[1])
+
+
+def _halved(above: Callable[[arb], bool], low: arb, high: arb) -> tuple[arb, arb]:
+    """Bracket of the place where a profile ceases to be above a level."""
     tiny = arb(2) ** (-ctx.prec // 2)
     for _ in range(STEPS):
         if (high - low).mid() <= (tiny * high).mid():
             break
         middle = ((low + high) / 2).mid()
-        value = profile(laws, middle)
-        if value > delta:
+        if above(middle):
             low = middle
         else:
             high = middle
-    return low.union(high)
+    return low, high
