@@ -14,6 +14,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import pyengine as pe
 from pyengine.engines.lattice import lower_tails
 from pyengine.engines.lattice.coarse_cumulants import survey
 from pyengine.engines.lattice.compose import PlaceComposition, compose_on
@@ -27,6 +28,7 @@ from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics.rounding import UNIT
 
 TILT = -2.0
+WIDE = 3e-2
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +114,29 @@ def test_every_rounding_widens_the_first_error(
     least = 16.0 + 64.0 + 8.0 * abs(tails.base)
     assert np.all(wide.upper > narrow.upper)
     assert np.all(wide.upper <= narrow.upper * (1.0 + 4.0 * unit * (least + abs(tails.base_b))))
+
+
+def test_brackets_of_all_questions(composed: PlaceComposition) -> None:
+    """Against the contours, which share nothing with a lattice but the law."""
+    tails, run = LowerTails(composed), pe.dp_sgd(1.0, 0.1, 30)
+    c = np.linspace(-1.5, -1.05, 37)
+    truth = pe.delta(run, -c, adjacency="add", bounds=True)
+    profile = tails.at(c)
+    assert np.all(profile.lower <= truth.upper)
+    assert np.all(truth.lower <= profile.upper)
+    assert np.all(profile.upper - profile.lower <= WIDE * truth.value)
+    # of the test beside it: at least A(E) - e^-c B(E) of its own masses
+    assert np.all(profile.a - np.exp(-c) * profile.b <= truth.upper)
+    assert np.all(profile.a - np.exp(-c) * profile.b >= 0.9 * truth.value)
+    epsilon = tails.epsilon(truth.value)
+    assert np.all(epsilon.lower <= -c + 1e-12)
+    assert np.all(-c - 1e-12 <= epsilon.upper)
+    assert np.all(epsilon.upper - epsilon.lower <= WIDE)
+    mass = levels(tails)[4:-1]
+    for found, other in (
+        (tails.second_from_first(mass), pe.trade_off(run, 1.0 - mass, adjacency="add")),
+        (tails.first_from_second(mass), pe.gamma_bound(run, mass, adjacency="remove")),
+    ):
+        assert np.all(found.lower <= other * (1.0 + 1e-8))  # 1 - mass is rounded
+        assert np.all(other * (1.0 - 1e-8) <= found.upper)
+        assert np.all(found.upper - found.lower <= WIDE * other)

@@ -223,9 +223,12 @@ def start(
         "PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    environment = {**os.environ, **own}
+    if limit is not None:  # which a child that measures its coverage would run into itself
+        environment.pop("COVERAGE_PROCESS_CONFIG", None)
     return subprocess.Popen(
         [sys.executable, TESTS / "slow_table.py", spec, "-o", directory, *arguments],
-        env={**os.environ, **own},
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
