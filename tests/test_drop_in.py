@@ -39,7 +39,7 @@ def test_bounds_are_proven(name: str) -> None:
     asked = pe.engines.registry.questions(
         RUN, adjacency="add_remove", method="certified", threat_model="dp", tolerance=None
     )
-    answer = pe.api.QUESTIONS[name].ask(asked, np.array([at]))
+    answer = asked.answer(name, np.array([at]))
     assert answer.certified.all()
     lower, value, upper = proven_bounds(name, RUN, at)
     assert lower <= value <= upper
