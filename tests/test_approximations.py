@@ -434,6 +434,36 @@ def test_far_tails_hold_the_truth_or_warn() -> None:
     assert warned > 10
 
 
+@pytest.mark.parametrize("method", ["edgeworth", "clt"])
+def test_profiles_hold_the_truth_or_warn(method: str) -> None:
+    """Of A's mass and e^ε times B's, the second one is far out in a tail where δ is not."""
+    rng = np.random.default_rng(17)
+    runs = [(pe.dp_sgd(0.7681858953843408, 0.5813324201666771, 1261), "remove")]
+    for _ in range(12):
+        noise, p = 10.0 ** rng.uniform(-0.3, 1.0), 10.0 ** rng.uniform(-2.0, 0.0)
+        adjacency = ("add", "remove")[rng.integers(2)]
+        runs.append((pe.dp_sgd(noise, p, int(10.0 ** rng.uniform(1.0, 4.0))), adjacency))
+    held = warned = 0
+    for run, adjacency in runs:
+        for share in (1e-9, 1e-3, 0.08, 0.55, 0.9, 0.999):
+            if not 1e-12 < share < float(pe.delta(run, 0.0, adjacency=adjacency)):
+                continue
+            epsilon = float(pe.epsilon(run, share, adjacency=adjacency))
+            for question, x in ((pe.delta, epsilon), (pe.epsilon, share)):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    found = question(run, x, adjacency=adjacency, method=method, bounds=True)
+                truth = question(run, x, adjacency=adjacency, bounds=True)
+                if any(issubclass(w.category, pe.ApproximationWarning) for w in caught):
+                    warned += 1
+                    continue
+                assert found.lower <= truth.upper, (run, x, adjacency, found, truth)
+                assert truth.lower <= found.upper, (run, x, adjacency, found, truth)
+                held += 1
+    assert held > 15
+    assert warned > 5
+
+
 def test_a_profile_that_vanishes_by_cancellation_is_not_certain() -> None:
     epsilon = np.linspace(1.0, 300.0, 200)
     truth = pe.delta(SMALL_GAMMA, epsilon)

@@ -161,12 +161,30 @@ class EdgeworthPair:
         possible = epsilon < self._largest
         return np.where(possible, np.where(outside, 1.0, error), 0.0), possible & outside
 
+    def _profile_missed(self, epsilon: FloatArray) -> FloatArray:
+        """How far a profile's two masses are from those of the saddle-point formula, at most 1.
+
+        B's mass is far out in its tail wherever ε counts, and e^ε makes up for what it lacks.
+        """
+        total, c = np.zeros(epsilon.size), -epsilon
+        for law, expansion in enumerate(self._pairs[self._order]):
+            sign, tail, own = self._judges[law].tails(c)
+            ours = np.where(sign > 0.0, expansion.above(c), expansion.below(c))
+            with np.errstate(invalid="ignore", over="ignore"):
+                distance = np.abs(ours - tail) + np.where(own > DOUBTFUL, own * tail, 0.0)
+                missed = np.where(np.isnan(tail), own, distance)
+                if law == 1:
+                    missed = missed * np.exp(epsilon)
+            total += np.where((ours < JUDGED) & (epsilon < self._largest), missed, 0.0)
+        return np.minimum(np.where(np.isnan(total), 1.0, total), 1.0)
+
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
         if self._trivial:
             return Answer.exact(np.zeros(epsilon.size))
         value = self._delta(self._order, epsilon)
         error, outside = self._delta_error(epsilon)
+        error = np.minimum(error + self._profile_missed(epsilon), 1.0)
         warn_where(value, error, outside, "edgeworth")
         lower, upper = np.maximum(value - error, 0.0), np.minimum(value + error, 1.0)
         return Answer(value, lower, upper, names("edgeworth", value.size))
@@ -186,6 +204,14 @@ class EdgeworthPair:
                 end = inverse_profile(partial(self._moved, side), delta, self._largest)
                 off = np.where(value == end, 0.0, np.abs(value - end))
                 error = np.where(delta > 0.0, np.maximum(error, off), error)
+            # the same for what the saddle-point formula says of the profile there
+            known = np.where(np.isfinite(value), value, 0.0)
+            missed = self._profile_missed(known)
+            for level in (delta - missed, delta + missed):
+                level = np.clip(level, 0.0, 1.0)
+                end = inverse_profile(partial(self._delta, self._order), level, self._largest)
+                off = np.where((value == end) | (missed == 0.0), 0.0, np.abs(value - end))
+                error = np.where(delta > 0.0, error + off, error)
         a, b = self._pairs[self._order]
         finite = np.where(np.isfinite(value), value, 0.0)
         inside = a.inside(-finite) & b.inside(-finite)
