@@ -159,3 +159,21 @@ def test_groups_need_poisson_samples() -> None:
     words = {"batch_size": 5, "dataset_size": 10, "steps": 1, "sampling": "without_replacement"}
     with pytest.raises(ValueError, match="group_size must be 1 without replacement"):
         pe.dp_sgd(1.0, **words, group_size=2)
+
+
+def test_steps_say_their_noise_and_take_another() -> None:
+    for make in (pe.GaussianMechanism, pe.LaplaceMechanism, pe.DiscreteLaplaceMechanism):
+        step = make(2)
+        assert step.multiplier == 2
+        assert step.with_multiplier("1/3") == make("1/3")
+    for step, other in (
+        (pe.GaussianMechanism(2), pe.GaussianMechanism(5)),
+        (pe.LaplaceMechanism(2), pe.LaplaceMechanism(5)),
+    ):
+        sampled = step.poisson_sampled("1/7")
+        assert sampled.multiplier == 2
+        assert sampled.with_multiplier(5) == other.poisson_sampled("1/7")
+    epoch = pe.GaussianMechanism(2).randomly_allocated(10)
+    assert epoch.with_multiplier(5) == pe.GaussianMechanism(5).randomly_allocated(10)
+    assert pe.RandomizedResponse("0.7").multiplier is None
+    assert pe.DiscreteGaussianMechanism(2, 3) != pe.DiscreteLaplaceMechanism(2, 3)
