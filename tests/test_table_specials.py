@@ -203,3 +203,22 @@ def test_value_below_all_doubles_has_an_upper_bound() -> None:
     function = special("ncx2_sf", {"df": "0.5", "nc": "2"})
     (cell,) = special_cells(function, ["3000"], "auto", 30)
     assert (cell.value, cell.lower, cell.upper, cell.error) == ("0.0", "0.0", "5e-324", "5e-324")
+
+
+def test_dp_sgd_is_a_mechanism_of_a_table(tmp_path: Path) -> None:
+    """What every user writes first: the same table as without the word."""
+    text = """
+formats = ["csv"]
+[gamma_bound]
+kappa = ["1e-3"]
+adjacency = ["add"]
+[[workflow]]
+name = "run"
+noise_multiplier = ["1"]
+sampling_probability = "0.01"
+steps = [100]
+"""
+    for name, more in (("with", 'mechanism = "dp_sgd"\n'), ("without", "")):
+        assert run(parse(text + more, "test"), tmp_path / name, workers=0) == 0
+    first, second = (tmp_path / name / "table.csv" for name in ("with", "without"))
+    assert first.read_bytes() == second.read_bytes()
