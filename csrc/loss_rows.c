@@ -20,7 +20,7 @@ static double functional_at(const pe_law *a, const pe_rules *r, int reversed, in
     }
 }
 
-/* d log(functional) / dw where its log is v; negative where it falls as w grows. */
+/* d log(functional) / dw where its log is v; for A's tails and the profile negative where it falls as w grows. */
 static double log_slope(const pe_law *a, const pe_rules *r, int reversed, int functional, double w,
                         double v) {
     double y = exp(w), c = y + a->floor;
@@ -28,7 +28,9 @@ static double log_slope(const pe_law *a, const pe_rules *r, int reversed, int fu
         double rest = functional_at(a, r, reversed, PE_B_BELOW, w);
         return (reversed ? -exp(rest + c - v) : exp(rest - c - v)) * y;
     }
-    double g = pe_panel_value(a, pe_find_panel(a, w), w) + (reversed ? c : 0.0);
+    /* the density of the law that the functional is a tail of, B's of the unreversed pair with e^c */
+    int of_b = functional == PE_B_ABOVE || functional == PE_B_BELOW;
+    double g = pe_panel_value(a, pe_find_panel(a, w), w) + (of_b != (reversed != 0) ? c : 0.0);
     return ((functional == PE_A_ABOVE) == (reversed != 0) ? 1.0 : -1.0) * exp(g - v);
 }
 

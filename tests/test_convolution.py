@@ -15,8 +15,10 @@ from thorough import ALL, some
 from truth import load
 
 import pyengine as pe
+from pyengine.caches import clear_cache
+from pyengine.engines import convolution
 from pyengine.engines.convolution import Convolution, bounded_steps
-from pyengine.engines.functionals import PROFILE
+from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.pairs import GaussianPair
 
 flint = pytest.importorskip("flint")
@@ -165,3 +167,36 @@ def test_a_loss_without_a_lower_end_has_no_such_law() -> None:
     run = pe.dp_sgd(1.0, 0.01, 10)
     with pytest.raises(pe.AccuracyError, match="bounded below; ask method='auto'"):
         pe.delta(run, 0.1, adjacency="substitute", method="convolution")
+
+
+def test_a_reversed_pair_has_the_same_tails_with_the_same_errors() -> None:
+    steps = bounded_steps(GaussianPair((0.8,), (0.01,), (300,), reversed=False))
+    c = np.linspace(-2.5, 12.0, 30)
+    ours = Convolution(steps, reversed=False).at(PROFILE, c)
+    theirs = Convolution(steps, reversed=True).at(PROFILE, -c)
+    for own, mirrored in ((A_ABOVE, B_BELOW), (A_BELOW, B_ABOVE), (B_ABOVE, A_BELOW)):
+        np.testing.assert_allclose(ours[:, 2 + own], theirs[:, 2 + mirrored], rtol=1e-13)
+        np.testing.assert_allclose(ours[:, ERRORS + own], theirs[:, ERRORS + mirrored], rtol=1e-6)
+
+
+def test_a_tail_that_is_deep_under_one_law_only_takes_the_shallow_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """β is e^-266 where the loss is -260, and either density there is far above the cut."""
+    made = []
+    compose = convolution._composed
+
+    def counted(steps: convolution.BoundedSteps, deepest: float) -> Any:
+        made.append(deepest)
+        return compose(steps, deepest)
+
+    monkeypatch.setattr(convolution, "_composed", counted)
+    clear_cache()
+    run, level = pe.dp_sgd(0.16, 0.1, 1000), 0.0025
+    bounds = pe.trade_off(run, level, adjacency="add", method="convolution", bounds=True)
+    assert made == [convolution.SHALLOW]
+    assert bounds.upper < 1e-40
+    assert bounds.upper - bounds.lower < 1e-8 * bounds.value
+    bracket = pe.trade_off(run, level, adjacency="add", method="lattice", bounds=True)
+    assert bracket.lower <= bounds.value <= bracket.upper
+    clear_cache()

@@ -26,8 +26,9 @@ __all__ = ["BoundedStep", "BoundedSteps", "Convolution", "bounded_steps"]
 
 MAX_PANELS = 2000
 MAX_CONVOLUTIONS = 240
-# A law reaches down to a log density; the shallow one is several times cheaper to build and
-# serves log values above SERVES, so that what it leaves out is below e^-80 of them.
+# A law reaches down to a log density under A and under B; the shallow one is several times cheaper
+# to build.  It serves thresholds where either density, or all values asked for, have logs above
+# SERVES: what it leaves out is then below e^-80 of every functional (docs/theory/convolution).
 SHALLOW, DEEP = -160.0, -780.0
 SERVES = -75.0
 
@@ -166,12 +167,13 @@ class Convolution:
         return call_kernel(kernel, law, functional, x)
 
     def _ask(self, functional: int, kernel: Callable[..., None], x: FloatArray) -> FloatArray:
-        """Rows from the shallow law, and from the deep one where values are tiny."""
+        """Rows from the shallow law, and from the deep one where that leaves out too much."""
         table = self._rows(False, functional, kernel, x)
         values = np.minimum(
             table[:, 2 + functional], np.fmin(table[:, 2 + B_ABOVE], table[:, 2 + B_BELOW])
         )
-        tiny = ~(values > SERVES)
+        c, density = table[:, 0], table[:, 1]
+        tiny = ~((values > SERVES) | (np.maximum(density, density + c) > SERVES))
         if tiny.any():
             table[tiny] = self._rows(True, functional, kernel, x[tiny])
         return table
