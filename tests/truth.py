@@ -74,14 +74,25 @@ def questions_of(point: dict[str, Any]) -> Iterator[Question]:
         yield Question("delta", "add", mechanism, -point["c"], known["h_pq"], where)
 
 
+FUNCTIONS = {"gamma": pe.gamma_bound, "beta": pe.trade_off, "delta": pe.delta}
+
+
 def ask(question: Question) -> pe.Bounds:
     """Ask the package, with bounds."""
-    function = {"gamma": pe.gamma_bound, "beta": pe.trade_off, "delta": pe.delta}[question.name]
-    answer = function(
+    answer = FUNCTIONS[question.name](
         question.mechanism, question.argument, adjacency=question.adjacency, bounds=True
     )
     assert isinstance(answer, pe.Bounds)
     return answer
+
+
+def plain(question: Question) -> float:
+    """Ask the package for the value alone."""
+    return float(
+        FUNCTIONS[question.name](
+            question.mechanism, question.argument, adjacency=question.adjacency
+        )
+    )
 
 
 def relative_error(value: float, truth: Decimal) -> float:
