@@ -350,3 +350,17 @@ def test_steps_that_tell_nothing_have_no_delta(step: pe.Mechanism) -> None:
             found = pe.delta(step.composed(steps), 0.0, adjacency=adjacency, bounds=True)
             assert found.lower == found.value == 0.0
             assert found.upper < 1e-300
+
+
+@pytest.mark.parametrize("epsilon", [50.0, math.inf])
+@pytest.mark.parametrize("steps", [1, 2, 3, 7])
+def test_a_mass_that_is_no_double_lies_between_its_bounds(steps: int, epsilon: float) -> None:
+    """Beyond the largest finite loss δ is the mass that tells all: two doubles, rounded to one."""
+    random = np.random.default_rng(20261122)
+    for _ in range(40):
+        delta = float(10.0 ** random.uniform(-5.0, -0.01))
+        mechanism = pe.GenericMechanism(0.1, delta).composed(steps)
+        found = pe.delta(mechanism, epsilon, adjacency="remove", bounds=True)
+        truth = 1 - (1 - Fraction(delta)) ** steps
+        assert Fraction(found.lower) <= truth <= Fraction(found.upper)
+        assert found.upper - found.lower <= 4.0 * 2.0**-52 * found.value

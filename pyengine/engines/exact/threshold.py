@@ -83,8 +83,9 @@ class ThresholdQuestions:
             value, error + 1.01 * np.abs(left), names(self.engine, value.size), True
         )
         # outwards, and by more than the last place of a sum of which the error is far less
-        answer.lower = np.where(error > 0.0, np.nextafter(answer.lower, 0.0), answer.lower)
-        answer.upper = np.where(error > 0.0, np.nextafter(answer.upper, 2.0), answer.upper)
+        rounded = (error > 0.0) | (left != 0.0)
+        answer.lower = np.where(rounded, np.nextafter(answer.lower, 0.0), answer.lower)
+        answer.upper = np.where(rounded, np.nextafter(answer.upper, 2.0), answer.upper)
         np.clip(answer.lower, 0.0, 1.0, out=answer.lower)
         np.clip(answer.upper, 0.0, 1.0, out=answer.upper)
         # nothing is known but an upper bound: it is the value that is safe
@@ -102,9 +103,7 @@ class ThresholdQuestions:
         value = inner + lost
         part = value - inner
         left = ((inner - (value - part)) + (lost - part)) + low
-        # nothing is rounded where either of two summands is 0
-        rounded = (inner > 0.0) & (low != 0.0)
-        return value, left, error + lost_error + 2.0**-105 * lost * rounded
+        return value, left, error + lost_error + 2.0**-105 * lost * (low != 0.0)
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
