@@ -4,7 +4,7 @@
 #include "loss_law.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
-enum { NEWTON_STEPS = 60 }; /* five to ten are taken */
+enum { NEWTON_STEPS = 60 }; /* up to 13 were seen for 400 random mixtures, mostly 3 */
 
 /* e^Y - 1 = sum of the terms ratio exp(shift z - shift^2/2), z standard normal under A. */
 typedef struct {

@@ -55,6 +55,10 @@ QUESTIONS = {
     "dp_sgd(4.098, 1.0, 591), GaussianMechanism(4.534).composed(22347)), 4.15e-06, bounds=True)": (
         1.0
     ),
+    # did not end: up to 80 halvings for each of some 10^7 nodes
+    "pe.delta(dp_sgd(1.0, 1e-7, 10**6, group_size=3), 1.0, adjacency='remove', bounds=True)": (
+        4.7462368612338e-52
+    ),
     "pe.epsilon(dp_sgd(0.5, 1e-7, 10**8), 1e-5, tolerance=1e-6, bounds=True)": None,
 }
 WIDTH = 2e-4  # of a bracket, relative to its value

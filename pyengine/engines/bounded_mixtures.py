@@ -59,8 +59,6 @@ def _bounded(terms: Terms, plain: int) -> BoundedStep | None:
     if any(terms[shift][plain] != 0 for shift in shifts) or not shifts:
         return None
     weights = [terms[shift][1 - plain] for shift in shifts]
-    if not 0 < sum(weights) < 1 or (shifts[0] > 0) != (shifts[-1] > 0):
-        return None
-    if min(shifts) < 0 < max(shifts):
+    if not sum(weights) < 1 or min(shifts) < 0 < max(shifts):
         return None
     return BoundedStep(tuple(abs(float(shift)) for shift in shifts), tuple(weights))
