@@ -272,7 +272,8 @@ def trade_off(
       mixtures, under ``add``, ``remove`` and ``add_remove``: error below 1e-11 (1e-9 below 1e-30),
       bounds proven, mostly 1e-12 to 1e-10 apart, where certified lines reach: some nine in ten
       ordinary questions, fewer at noise below 0.4 and far out in the tails (theory/certified); else
-      estimated.
+      estimated.  With ``bounds=True`` proven bounds up to 1e-4 apart are answered where the value
+      alone is refused, and the value is the middle of them.
     - Mixtures of Gaussians and groups, DP-SGD under ``substitute``, truncated Poisson samples, in
       several steps, composed with each other and with the above: the same errors, estimated, or
       where a few loud steps need it those of the lattice; bounds are the lattice's, proven and at
@@ -281,7 +282,9 @@ def trade_off(
       generic mechanism, probability vectors) whose sums are short: error below 1e-9, bounds
       proven (theory/exact).  Next to the level from which on β is 0, and to the largest of finite
       losses, values are what is left of masses that cancel, and are known less well: β to 1e-15
-      of 1 - α, δ as that of an ε within 1e-13.  The bounds say so, and ``tolerance`` refuses it.
+      of 1 - α, δ as that of an ε within 1e-12.  The bounds say so, and ``tolerance`` refuses it.
+      Masses of densities are integrals: bounds are estimates there, β is known to 1e-12 of 1 - α,
+      and what lies beyond quantiles of 1e-299 is not seen.
     - All else, on the lattice: other noise in many steps, and compositions of Gaussian with other
       noise: bounds proven and at most 1e-4 apart, or ``tolerance``, and the value between them is
       no more accurate than that (theory/lattice).

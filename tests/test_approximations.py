@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 import warnings
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -492,3 +494,36 @@ def test_noise_that_takes_too_many_nodes_is_refused() -> None:
             pe.gamma_bound(pe.dp_sgd(noise, 0.1, 2), 0.1, method="edgeworth")
         with pytest.raises(pe.AccuracyError):
             monte_carlo_gamma(pe.dp_sgd(noise, 0.1, 2), 0.1, samples=10)
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "kappa", "method"),
+    [
+        (2.0, 0.0003778688362595726, 1.272976347046234e-245, "edgeworth"),
+        (17.688784478305738, 0.8518518518518519, 2.0280911239581102e-296, "clt"),
+    ],
+)
+def test_levels_beyond_the_largest_loss_of_the_saddle_point(
+    noise: float, rate: float, kappa: float, method: str
+) -> None:
+    """The tilt grows until sums overflow there, which only the approximation's warning tells."""
+    step = pe.GaussianMechanism(noise).poisson_sampled(rate)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        pe.gamma_bound(step, kappa, adjacency="remove", method=method, bounds=True)
+    assert {one.category for one in heard} <= {pe.ApproximationWarning}
+
+
+def test_estimates_hold_the_rounding_of_their_values() -> None:
+    """What is next to 1 is not known to be the nearest double."""
+    for noise, steps, alpha in ((4.348927070423971, 37, 6.3e-15), (2.1465, 6084, 6.4e-172)):
+        plain = pe.GaussianMechanism(noise).composed(steps)
+        mu = mpmath.sqrt(steps) / mpmath.mpf(noise)
+        with mpmath.workdps(250):
+            z = mpmath.mpf(-math.sqrt(-2.0 * math.log(alpha)))
+            for _ in range(60):  # Newton's method for the log of the distribution function
+                z -= mpmath.ncdf(z) * mpmath.log(mpmath.ncdf(z) / alpha) / mpmath.npdf(z)
+            beta = mpmath.ncdf(-z - mu)
+            for asked, truth in ((pe.trade_off, beta), (pe.gamma_bound, 1 - beta)):
+                found = asked(plain, alpha, adjacency="add", method="edgeworth", bounds=True)
+                assert found.lower <= truth <= found.upper

@@ -324,6 +324,10 @@ def test_what_the_judge_objects_to() -> None:
     beside = judge(question, 0.1, [[0.0, 3.0, math.inf]], None, lambda _: arb(0.1))
     assert beside["wrong"] is None  # δ is the mass at infinity, to all digits
     assert verdict(0.0, 3.0, 4.0, None)["outside"] == math.inf
+    # and the other way round: infinite, though δ is the mass at infinity
+    jumped = judge(question, 0.1, [[0.0, math.inf, math.inf]], truth, lambda _: arb(0.1))
+    assert jumped["wrong"] is None
+    assert verdict(0.0, math.inf, math.inf)["wrong"]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -455,6 +459,21 @@ def test_what_the_judge_grants_next_to_an_end() -> None:
     assert not right("trade_off", 0.6, 0.0, "2.2e-15", pair)
     assert not right("trade_off", 0.6, 0.0, "2.2e-17", gaussian)
     assert not right("gamma_bound", 0.0, 0.0, "2.2e-17", pair)
-    assert right("delta", 0.5, 1e-13, "1e-16", pair)
-    assert not right("delta", 0.5, 1e-12, "1e-16", pair)
-    assert not right("delta", 0.5, 1e-13, "1e-16", gaussian)
+    assert right("delta", 0.5, 1e-12, "1e-16", pair)
+    assert not right("delta", 0.5, 1e-11, "1e-16", pair)
+    assert not right("delta", 0.5, 1e-12, "1e-16", gaussian)
+    integrated = {"kind": "distributions", "of": {}, "sampling": None, "steps": 1}
+    assert right("trade_off", 0.6, 0.0, "2.2e-15", integrated)
+    assert not right("trade_off", 0.6, 0.0, "2.2e-12", integrated)
+    assert right("delta", 700.0, 2.4e-299, "1e-745", integrated)
+    assert not right("delta", 700.0, 2.4e-299, "1e-745", pair)
+
+
+def test_the_middle_of_wide_proven_bounds_is_no_wrong_value() -> None:
+    step = {"kind": "gaussian", "of": {}, "sampling": None, "steps": 2}
+    question = {"steps": [step], "question": "delta", "method": "auto", "adjacency": "add"}
+    answers = [[0.25 * (1 - 1e-9), 0.25, 0.25 * (1 + 1e-9)]]
+    truth = arb(0.25) * (1 + arb(10) ** -10)
+    assert judge(question, 0.1, answers, truth, lambda _: arb(0))["wrong"]
+    question["engine"] = "certified"
+    assert judge(question, 0.1, answers, truth, lambda _: arb(0))["wrong"] is None

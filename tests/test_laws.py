@@ -368,7 +368,8 @@ def test_an_edge_that_the_loss_tends_to_in_heavy_tails() -> None:
     cells = law.cells(np.array([-0.02, 0.0, 0.013]))
     assert np.exp(cells.log_a[:2]).sum() == pytest.approx(stats.cauchy.cdf(0.375), rel=1e-12)
     assert np.exp(cells.log_b[:2]).sum() == pytest.approx(stats.cauchy.cdf(-0.375), rel=1e-12)
-    assert cells.shift.max() < 1e-12
+    # losses are rounded where the log densities are some -1,370, at the last quantiles
+    assert cells.shift.max() < 3e-12
 
 
 def test_a_loss_that_tends_to_its_largest_value() -> None:
@@ -448,3 +449,57 @@ def test_joined_noise_is_within_its_uncertainty() -> None:
             square = mpmath.fsum(n / mpmath.mpf(own.noise_multiplier) ** 2 for own, n in parts)
             off = abs(law.noise_multiplier * mpmath.sqrt(square) - 1)
             assert off <= (law.uncertainty - 4.0) * mpmath.mpf(2) ** -53
+
+
+def cauchy_gamma(shift: float, kappa: float) -> mpmath.mpf:
+    """γ(κ) of Cauchy noise: the test is an interval around the largest likelihood ratio."""
+    with mpmath.workdps(60):
+        s = mpmath.mpf(shift)
+        middle = (s + mpmath.sqrt(s * s + 4)) / 2
+        largest = (1 + middle**2) / (1 + (middle - s) ** 2)
+
+        def masses(part: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
+            ratio = largest * (1 - part)  # 1 + x^2 = ratio (1 + (x - s)^2)
+            a, b, c = 1 - ratio, 2 * ratio * s, 1 - ratio * (1 + s * s)
+            root = mpmath.sqrt(b * b - 4 * a * c)
+            low, high = sorted([(-b + root) / (2 * a), (-b - root) / (2 * a)])
+            first, second = (mpmath.atan(high - m) - mpmath.atan(low - m) for m in (0, s))
+            return first / mpmath.pi, second / mpmath.pi
+
+        low, high = mpmath.mpf(10) ** -50, 1 - 1 / largest
+        for _ in range(300):
+            middle = mpmath.sqrt(low * high)
+            if masses(middle)[0] < kappa:
+                low = middle
+            else:
+                high = middle
+        return masses(high)[1]
+
+
+def test_where_the_loss_turns_in_heavy_tails() -> None:
+    """The turn is found to the last places, though the nodes reach 1e298."""
+    rng = np.random.default_rng(20261122)
+    for _ in range(2):
+        shift = float(rng.uniform(0.2, 2.5))
+        mechanism = pe.from_distributions(stats.cauchy(0, 1), stats.cauchy(shift, 1))
+        for kappa in 10.0 ** rng.uniform(-11.0, -2.0, 3):
+            truth = cauchy_gamma(shift, kappa)
+            for adjacency in ("remove", "add_remove"):
+                found = pe.gamma_bound(mechanism, kappa, adjacency=adjacency, bounds=True)
+                assert found.lower <= truth <= found.upper, (shift, kappa, adjacency)
+                assert found.upper - found.lower <= 1e-8 * found.value
+
+
+def test_levels_where_the_loss_has_reached_its_limit() -> None:
+    """What rounding makes of a loss next to its limit is in the bounds."""
+    rng = np.random.default_rng(20261123)
+    for shift in rng.uniform(0.05, 3.0, 3):
+        mechanism = pe.from_distributions(stats.logistic(0, 1), stats.logistic(shift, 1))
+        kappa = 10.0 ** rng.uniform(-200.0, -15.0, 20)
+        lower, _, upper = pe.gamma_bound(mechanism, kappa, adjacency="remove", bounds=True)
+        for k, low, high in zip(kappa, lower, upper, strict=True):
+            with mpmath.workdps(40):
+                odds = (1 - mpmath.mpf(k)) / mpmath.mpf(k)  # e^t for the test x > t
+                truth = 1 / (1 + odds * mpmath.exp(-mpmath.mpf(shift)))
+                assert low <= truth <= high, (shift, k)
+            assert high - low <= 1e-11 * high

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, Questions, names
+from pyengine.answers import Answer, ErrorCurve, Questions, complement_above, names
 from pyengine.curves import BothOrders, OneOrder
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms import Mechanism
@@ -124,12 +124,26 @@ def curve_of(
     beta = np.where(inside, np.clip(beta, 0.0, 1.0 - alpha), 1.0 - alpha)
     gamma = np.where(inside, np.clip(gamma, alpha, 1.0), alpha)
     error = np.where(inside, error, 0.0)
-    label = names(engine, alpha.size)
     return ErrorCurve(
-        Answer(beta, np.maximum(beta - error, 0.0), np.minimum(beta + error, 1.0 - alpha), label),
-        Answer(gamma, np.maximum(gamma - error, alpha), np.minimum(gamma + error, 1.0), label),
+        _around(beta, error, inside, (0.0 * alpha, complement_above(alpha)), engine),
+        _around(gamma, error, inside, (alpha, np.ones_like(alpha)), engine),
         c,
     )
+
+
+def _around(
+    value: FloatArray,
+    error: FloatArray,
+    rounded: npt.NDArray[np.bool_],
+    ends: tuple[FloatArray, FloatArray],
+    engine: str,
+) -> Answer:
+    """Values with an estimated error; bounds hold their rounding and are between two ends."""
+    below, above = value - error, value + error
+    below = np.where(rounded, np.nextafter(below, -np.inf), below)
+    above = np.where(rounded, np.nextafter(above, np.inf), above)
+    lower, upper = np.clip(below, ends[0], value), np.clip(above, value, ends[1])
+    return Answer(value, lower, upper, names(engine, value.size))
 
 
 def warn_where(

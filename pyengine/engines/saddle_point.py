@@ -102,7 +102,9 @@ class SaddlePoint:
             at = self._cumulants(lam)
         return lam, at
 
+    @np.errstate(over="ignore", invalid="ignore")  # beyond the largest loss λ grows to infinity
     def _cumulants(self, lam: FloatArray) -> _Tilted:
+        """Cumulants of the tilted sums; NaN, which no tail is made of, where they overflow."""
         total = np.zeros((5, lam.size))
         for value, log_weight, number in self._terms:
             exponent = lam[:, None] * value + log_weight

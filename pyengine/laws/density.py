@@ -125,6 +125,17 @@ def _nodes(distributions: tuple[Any, ...], breakpoints: tuple[float, ...]) -> Fl
     return np.asarray(joined[keep])
 
 
+def _scale(distributions: tuple[Any, ...]) -> float:
+    """A hundredth of the least distance between the quartiles of a law.
+
+    Quartiles of the nodes would not do: those of heavy tails reach 1e298.
+    """
+    with np.errstate(all="ignore"):
+        widths = [float(d.ppf(0.75)) - float(d.ppf(0.25)) for d in distributions]
+    known = [width for width in widths if 0.0 < width < math.inf]
+    return 0.01 * min(known, default=0.0)
+
+
 class DensityLaw(NoNormals):
     """The ordered pair (A, B) of two densities; see `StepLaw`.
 
@@ -149,7 +160,7 @@ class DensityLaw(NoNormals):
         expected_infinite: float = 0.0,
     ) -> None:
         self._log_p, self._log_q = log_p, log_q
-        nodes = self._refined(_nodes(distributions, breakpoints))
+        nodes = self._refined(_nodes(distributions, breakpoints), _scale(distributions))
         self._x = nodes
         self._pieces = self._cut(nodes)
         masses = np.exp(self._node_integrals[0])
@@ -199,9 +210,11 @@ class DensityLaw(NoNormals):
         same = third == two
         return np.where(same & ~np.isfinite(third), third, np.where(np.isnan(change), np.nan, kind))
 
-    def _refined(self, x: FloatArray) -> FloatArray:
-        """LossNodes at the places where the kind of the loss changes, by repeated halving there."""
-        scale = 0.01 * (np.quantile(x, 0.75) - np.quantile(x, 0.25))
+    def _refined(self, x: FloatArray, scale: float) -> FloatArray:
+        """Nodes at the places where the kind of the loss changes, by repeated halving there.
+
+        ``scale`` is what differences of x near 0 are small beside.
+        """
         for _ in range(60):
             kinds = self._kinds(x)
             codes = np.nan_to_num(kinds, nan=9.0, posinf=8.0, neginf=7.0)
@@ -245,8 +258,10 @@ class DensityLaw(NoNormals):
             rising = losses * np.sign(change)
             if (np.maximum.accumulate(rising) - rising).max() < 0.1 * abs(change):
                 return _Piece(first, last, int(np.sign(change)), 0.0)
-        # the outermost thirds of the piece are not among the points
-        return _Piece(first, last, 0, level, 2.0 * float(np.abs(losses - level).max()))
+        # the outermost thirds of the piece are not among the points, and all losses are rounded
+        points = self._x[first : last + 1]
+        rounded = float(self._noise(points[np.isfinite(points)]).max(initial=0.0))
+        return _Piece(first, last, 0, level, 2.0 * float(np.abs(losses - level).max()) + rounded)
 
     def _inner_losses(self, first: int, last: int) -> FloatArray:
         """Losses at the nodes of a piece, at both ends from inside."""
@@ -362,7 +377,10 @@ class DensityLaw(NoNormals):
             if (miss <= 1e-14 * (1.0 + np.abs(edges))).all():
                 break
         point = np.where(inside, middle, np.where(target <= loss[0], x[0], x[-1]))
-        return point, miss + np.where(inside, self._noise(middle), 0.0)
+        # an edge next to the first or the last loss may be passed, but for rounding
+        beyond = np.minimum(np.abs(target - loss[0]), np.abs(target - loss[-1]))
+        passed = np.maximum(self._noise(ends[[0, -1]]).max() - beyond, 0.0)
+        return point, np.where(inside, miss + self._noise(middle), passed)
 
     def as_finite(self) -> FiniteLaw | None:
         """The same law as atoms, if the loss is constant on every piece; else None."""

@@ -177,7 +177,7 @@ def _near_epsilon(laws: list[Law], delta: arb, guess: arb) -> arb | None:
 
 
 def delta_at(question: Question, epsilon_value: float) -> arb:
-    """δ at an ε that was answered."""
+    """δ at an ε that was answered, infinity included."""
     if source_of(question["steps"]) == "reference":
         import pyengine as pe
 
@@ -189,7 +189,8 @@ def delta_at(question: Question, epsilon_value: float) -> arb:
         )
         return _from_reference(value)
     with precision(BITS[2] if source_of(question["steps"]) != "quadrature" else BITS[0]):
-        return profile(_laws(question), arb(epsilon_value))
+        finite = math.isfinite(epsilon_value)
+        return profile(_laws(question), arb(epsilon_value) if finite else None)
 
 
 def _reference(question: Question, argument: float) -> arb | None:
