@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import pyengine as pe
 from pyengine._core import ffi, lib
 from pyengine.approximations import clt_mu, edgeworth_gamma, monte_carlo_gamma
+from pyengine.engines.approximate import inverse_profile
 from pyengine.engines.edgeworth import EdgeworthPair
 from pyengine.engines.intervals import bennett_interval, empirical_bernstein, rank_range
 from pyengine.engines.inverse_cdf import LossTable, loss_table
@@ -464,6 +465,25 @@ def test_profiles_hold_the_truth_or_warn(method: str) -> None:
                 held += 1
     assert held > 15
     assert warned > 5
+
+
+def test_inverses_are_found_in_few_steps() -> None:
+    """Roots, what no ε reaches and what every ε does, from 40 values of the profile at most."""
+    delta = np.array([0.0, 1e-300, 1e-9, 0.3, 0.9, 1.0])
+    asked = 0
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += 1
+        return np.where(epsilon >= 300.0, 0.0, 0.9 * np.exp(-epsilon))
+
+    found = inverse_profile(profile, delta, 300.0)
+    assert found[:2].tolist() == [300.0, 300.0]
+    assert np.allclose(found[2:4], np.log(0.9 / delta[2:4]), rtol=1e-15, atol=0)
+    assert found[4:].tolist() == [0.0, 0.0]
+    assert asked <= 40
+    endless = inverse_profile(lambda epsilon: 1.0 / (1.0 + epsilon), np.array([1e-9, 0.5]), np.inf)
+    assert endless.tolist() == [np.inf, 1.0]
 
 
 def test_a_profile_that_vanishes_by_cancellation_is_not_certain() -> None:

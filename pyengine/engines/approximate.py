@@ -13,7 +13,7 @@ from pyengine.answers import Answer, ErrorCurve, Questions, complement_above, na
 from pyengine.curves import BothOrders, OneOrder
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms import Mechanism
-from pyengine.numerics.bracketing import bisected
+from pyengine.numerics.bracketing import falling_root
 
 __all__ = [
     "DOUBTFUL",
@@ -166,7 +166,7 @@ def warn_where(
 def inverse_profile(
     profile: Callable[[FloatArray], FloatArray], delta: FloatArray, largest: float
 ) -> FloatArray:
-    """The smallest ε with profile(ε) <= δ, by bisection.
+    """The smallest ε with profile(ε) <= δ, to a rounding of ε.
 
     Parameters
     ----------
@@ -177,8 +177,14 @@ def inverse_profile(
     largest : float
         ε at which the profile vanishes: the answer for δ = 0, and where no smaller ε will do.
     """
-    low, high = np.zeros(delta.size), np.full(delta.size, min(largest, LARGEST_EPSILON))
-    beyond = (profile(high) > delta) | (delta == 0.0)
-    zero = profile(low) <= delta
-    _, high = bisected(lambda epsilon: profile(epsilon) > delta, low, high, rounds=200)
-    return np.where(zero & (delta > 0.0), 0.0, np.where(beyond, largest, high))
+    end = min(largest, LARGEST_EPSILON)
+    low, high = np.zeros(delta.size), np.full(delta.size, min(1.0, end))
+    zero = (delta > 0.0) & (profile(low) <= delta)
+    beyond = (delta == 0.0) | (profile(np.full(delta.size, end)) > delta)
+    settled = zero | beyond
+    while (behind := ~settled & (profile(high) > delta) & (high < end)).any():
+        low = np.where(behind, high, low)
+        high = np.where(behind, np.minimum(8.0 * high, end), high)
+    if not settled.all():
+        high = falling_root(lambda e: np.where(settled, 0.0, profile(e) - delta), low, high)
+    return np.where(zero, 0.0, np.where(beyond, largest, high))

@@ -14,13 +14,14 @@ all steps share two matrices.  All terms are positive.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
-from flint import arb, arb_mat
+from flint import arb, arb_mat, ctx
 
 from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.law import ThresholdMasses
-from pyengine.reference.balls import exact
+from pyengine.reference.balls import exact, precision
 
 __all__ = ["MOST_PIECES", "Pieces", "PiecesSource"]
 
@@ -90,7 +91,7 @@ class PiecesSource:
                 f"no ground truth for more than {MOST_PIECES} Laplace steps of one kind beside "
                 f"Gaussian ones, got {self.steps}"
             )
-        return Pieces(self.step(), self.steps, self.order(depth, variant))
+        return Pieces(self.step, self.steps, self.order(depth, variant))
 
     def step(self) -> SampledStep | SubstitutedStep:
         """Return any of the steps at the working precision."""
@@ -174,8 +175,8 @@ class Pieces:
 
     Parameters
     ----------
-    step : SampledStep or SubstitutedStep
-        Any of the equal steps.
+    make_step : callable
+        Returns any of the equal steps at the working precision.
     steps : int
         Number of steps.
     order : int
@@ -184,19 +185,18 @@ class Pieces:
 
     cost = 1
 
-    def __init__(self, step: SampledStep | SubstitutedStep, steps: int, order: int) -> None:
-        self.order, self._step = order, step
+    def __init__(
+        self, make_step: Callable[[], SampledStep | SubstitutedStep], steps: int, order: int
+    ) -> None:
+        step = make_step()
+        self.order = order
         each = len(step.atoms) - 1
         self.pieces = steps * each
         self.width, self.start = step.width, steps * step.low
-        self.nodes = [
-            ((1 + x) / 2, weight / 2)
-            for x, weight in (
-                arb.legendre_p_root(order, k, weight=True) for k in range(order - 1, -1, -1)
-            )
-        ]
-        self._prepare()
-        maps = [self._maps(piece) for piece in range(each)]
+        self.nodes = _nodes(order)
+        self._ratios = _ratios(order + 2)
+        self._to_legendre = _to_legendre(self.nodes)
+        maps = _maps(make_step, order)
         densities = [
             arb_mat(order, 1, [step.density(piece, s) for s, _ in self.nodes])
             for piece in range(each)
@@ -227,55 +227,6 @@ class Pieces:
             ]
         self._finish(pieces, atoms)
 
-    def _prepare(self) -> None:
-        """Keep what Legendre polynomials need."""
-        order = self.order
-        self._ratios = [(arb(2 * k + 1) / (k + 1), arb(k) / (k + 1)) for k in range(order + 2)]
-        at_nodes = [self._legendre(2 * s - 1) for s, _ in self.nodes]
-        self._to_legendre = arb_mat(
-            order,
-            order,
-            [
-                (2 * k + 1) * weight * row[k]
-                for k in range(order)
-                for row, (_, weight) in zip(at_nodes, self.nodes, strict=True)
-            ],
-        )
-
-    def _maps(self, piece: int) -> tuple[arb_mat, arb_mat]:
-        """Return what convolution with a piece of a step does to the node values of a piece.
-
-        The first map is into the piece where both begin, the second into the one after it.
-        """
-        order = self.order
-        same, before = [], []
-        for s, _ in self.nodes:
-            same += self._moments(piece, s, arb(0), s)
-            before += self._moments(piece, 1 + s, s, arb(1))
-        return (
-            arb_mat(order, order, same) * self._to_legendre,
-            arb_mat(order, order, before) * self._to_legendre,
-        )
-
-    def _legendre(self, x: arb) -> list[arb]:
-        """Return P_0(x), P_1(x), ..., as many as there are nodes."""
-        values = [arb(1), x]
-        for k in range(1, self.order - 1):
-            one, two = self._ratios[k]
-            values.append(one * x * values[k] - two * values[k - 1])
-        return values[: self.order]
-
-    def _moments(self, piece: int, s: arb, start: arb, stop: arb) -> list[arb]:
-        """Return the integrals of g(y) P_k(2 (s - y) - 1) over start < y < stop, all k."""
-        length = stop - start
-        total = [arb(0)] * self.order
-        for x, weight in self.nodes:
-            y = start + length * x
-            factor = length * weight * self._step.density(piece, y)
-            row = self._legendre(2 * (s - y) - 1)
-            total = [a + factor * b for a, b in zip(total, row, strict=True)]
-        return total
-
     def _finish(self, pieces: arb_mat, atoms: list[arb]) -> None:
         """Keep atoms, densities and masses under P and Q."""
         n, order = self.pieces, self.order
@@ -287,11 +238,12 @@ class Pieces:
         )
         self.atoms = atoms, [mass * scale for mass, scale in zip(atoms, grown, strict=True)]
         # Densities of s on each piece, and their integrals from 0 to s.
-        self._densities = [_columns(self._to_legendre * law) for law in (pieces, values_q)]
-        self._integrals = [[_integral(series) for series in law] for law in self._densities]
+        series = [_columns(self._to_legendre * law) for law in (pieces, values_q)]
+        self._densities = [[_column(one) for one in law] for law in series]
+        self._integrals = [[_column(_integral(one)) for one in law] for law in series]
         self._below, self._above = [], []
         for law in (0, 1):
-            parts = [series[0] for series in self._densities[law]]
+            parts = [one[0] for one in series[law]]
             below, above = [arb(0)], [arb(0)]
             for j in range(n):
                 below.append(below[-1] + self.atoms[law][j] + parts[j])
@@ -299,25 +251,28 @@ class Pieces:
             self._below.append(below)
             self._above.append(above[::-1])
 
-    def density(self, law: int, j: int, s: arb) -> arb:
-        """Return the density of s on a piece, under P (0) or Q (1)."""
-        return self._sum(self._densities[law][j], s)
+    def _legendre(self, s: arb, count: int) -> arb_mat:
+        """Return the first Legendre polynomials of 2 s - 1, in a row."""
+        return arb_mat(1, count, _legendre(2 * s - 1, self._ratios, count))
 
-    def _sum(self, series: list[arb], s: arb) -> arb:
-        """Return a sum of Legendre polynomials of 2 s - 1, by Clenshaw's recurrence."""
-        x, one, two = 2 * s - 1, arb(0), arb(0)
-        for k in range(len(series) - 1, 0, -1):
-            one, two = series[k] + self._ratios[k][0] * x * one - self._ratios[k + 1][1] * two, one
-        return series[0] + x * one - two / 2
+    def densities(self, j: int, s: arb) -> tuple[arb, arb]:
+        """Return the densities of s on a piece under P and Q."""
+        return self._from_row(j, self._legendre(s, self.order))
+
+    def _from_row(self, j: int, row: arb_mat) -> tuple[arb, arb]:
+        p, q = self._densities
+        return (row * p[j])[0, 0], (row * q[j])[0, 0]
 
     def atoms_and_nodes(self) -> tuple[list[arb], list[arb], list[arb]]:
         """Return masses under P and Q and losses of the atoms, and of nodes for the density."""
         p, q = (list(masses) for masses in self.atoms)
         losses = list(self.knots)
+        rows = [self._legendre(s, self.order) for s, _ in self.nodes]
         for j, knot in enumerate(self.knots[:-1]):
-            for s, weight in self.nodes:
-                p.append(weight * self.density(0, j, s))
-                q.append(weight * self.density(1, j, s))
+            for row, (s, weight) in zip(rows, self.nodes, strict=True):
+                of_p, of_q = self._from_row(j, row)
+                p.append(weight * of_p)
+                q.append(weight * of_q)
                 losses.append(knot + s * self.width)
         return p, q, losses
 
@@ -329,23 +284,143 @@ class Pieces:
         if 0 <= j <= self.pieces and away.overlaps(arb(0)):
             return ThresholdMasses(*(mass for law in (0, 1) for mass in self._at(law, j)))
         j = j if away > 0 else j - 1
-        return ThresholdMasses(
-            *(mass for law in (0, 1) for mass in self._inside(law, j, place - j))
-        )
+        row = self._legendre(place - j, self.order + 1) if 0 <= j < self.pieces else None
+        return ThresholdMasses(*(mass for law in (0, 1) for mass in self._inside(law, j, row)))
 
     def _at(self, law: int, j: int) -> tuple[arb, arb, arb]:
         return self._above[law][j], self.atoms[law][j], self._below[law][j]
 
-    def _inside(self, law: int, j: int, s: arb) -> tuple[arb, arb, arb]:
-        """Return masses above, at and below a point of a piece."""
+    def _inside(self, law: int, j: int, row: arb_mat | None) -> tuple[arb, arb, arb]:
+        """Return masses above, at and below a point of a piece, from the polynomials there."""
         below, above, atoms = self._below[law], self._above[law], self.atoms[law]
-        if j < 0:
-            return above[0] + atoms[0], arb(0), arb(0)
-        if j >= self.pieces:
+        if row is None:  # beyond the ends
+            if j < 0:
+                return above[0] + atoms[0], arb(0), arb(0)
             return arb(0), arb(0), below[-1] + atoms[-1]
-        part = self._sum(self._integrals[law][j], s)
+        part = (row * self._integrals[law][j])[0, 0]
         upto = below[j] + atoms[j] + part
         return above[j] - part, arb(0), upto
+
+
+def _maps(
+    make_step: Callable[[], SampledStep | SubstitutedStep], order: int
+) -> list[tuple[arb_mat, arb_mat]]:
+    """Return what convolution with each piece of a step does to the node values of a piece.
+
+    The first map is into the piece where both begin, the second into the one after it.  With nodes
+    x of the integral, the first one is over y = s x, where a polynomial is asked for at
+    s - y = s (1 - x), and the second over y = s + (1 - s) x, where it is at 1 - (1 - s) x.  So
+    powers of its argument, or of 1 less that, are products of powers of nodes, and sums over nodes
+    are products of matrices.
+
+    Powers lose digits: Legendre polynomials of 2 z - 1 have coefficients up to
+    (1 + sqrt 2)^(2 degree), 2.6 bits for each degree beside the 1.3 of recurrences.
+    """
+    bits = ctx.prec
+    with precision(bits + 4 * order):
+        step, nodes = make_step(), _nodes(order)
+        step, nodes = make_step(), _nodes(order)
+        to_powers = _powers_of_legendre(order) * _to_legendre(nodes)
+        # The nodes are symmetric.
+        to_powers_of_rest = _backwards(to_powers)
+        places = [s for s, _ in nodes]
+        rests = places[::-1]
+        of_places, of_rests = _powers(places), _powers(rests)
+        found = []
+        for piece in range(len(step.atoms) - 1):
+            same, before = [], []
+            for s, rest in zip(places, rests, strict=True):
+                same += [s * weight * step.density(piece, s * x) for x, weight in nodes]
+                before += [rest * weight * step.density(piece, s + rest * x) for x, weight in nodes]
+            sums = _each(arb_mat(order, order, same) * of_rests, of_places)
+            sums_before = _each(arb_mat(order, order, before) * of_places, of_rests)
+            found.append((sums * to_powers, sums_before * to_powers_of_rest))
+    return [(_rounded(same), _rounded(before)) for same, before in found]
+
+
+def _nodes(order: int) -> list[tuple[arb, arb]]:
+    """Return the nodes and weights of Gauss and Legendre on [0, 1], in ascending order."""
+    return [
+        ((1 + x) / 2, weight / 2)
+        for x, weight in (
+            arb.legendre_p_root(order, k, weight=True) for k in range(order - 1, -1, -1)
+        )
+    ]
+
+
+def _ratios(count: int) -> list[tuple[arb, arb]]:
+    """Return what the recurrence of Legendre polynomials needs."""
+    return [(arb(2 * k + 1) / (k + 1), arb(k) / (k + 1)) for k in range(count)]
+
+
+def _legendre(x: arb, ratios: list[tuple[arb, arb]], count: int) -> list[arb]:
+    """Return P_0(x), P_1(x), ...; the radii grow by 1.3 bits for each degree."""
+    values = [arb(1), x]
+    for one, two in ratios[1 : count - 1]:
+        values.append(one * x * values[-1] - two * values[-2])
+    return values[:count]
+
+
+def _to_legendre(nodes: list[tuple[arb, arb]]) -> arb_mat:
+    """Return what turns values at the nodes into a series of Legendre polynomials of 2 s - 1."""
+    order = len(nodes)
+    ratios = _ratios(order)
+    at_nodes = [_legendre(2 * s - 1, ratios, order) for s, _ in nodes]
+    return arb_mat(
+        order,
+        order,
+        [
+            (2 * k + 1) * weight * row[k]
+            for k in range(order)
+            for row, (_, weight) in zip(at_nodes, nodes, strict=True)
+        ],
+    )
+
+
+def _powers_of_legendre(size: int) -> arb_mat:
+    """Return the coefficients of P_0(2 z - 1), P_1(2 z - 1), ... in powers of z, a column each."""
+    return arb_mat(
+        size,
+        size,
+        [
+            (-1) ** (k + m) * math.comb(k, m) * math.comb(k + m, m)
+            for m in range(size)
+            for k in range(size)
+        ],
+    )
+
+
+def _powers(values: list[arb]) -> arb_mat:
+    """Return the powers of numbers from the power 0 on, a row each, as many as numbers."""
+    entries = []
+    for x in values:
+        power = arb(1)
+        for _ in values:
+            entries.append(power)
+            power *= x
+    return arb_mat(len(values), len(values), entries)
+
+
+def _each(first: arb_mat, second: arb_mat) -> arb_mat:
+    """Return the products of the entries of two matrices."""
+    entries = [a * b for a, b in zip(first.entries(), second.entries(), strict=True)]
+    return arb_mat(first.nrows(), first.ncols(), entries)
+
+
+def _backwards(matrix: arb_mat) -> arb_mat:
+    """Return a square matrix with its columns in the other order."""
+    size, entries = matrix.ncols(), matrix.entries()
+    rows = (entries[i : i + size] for i in range(0, size * size, size))
+    return arb_mat(size, size, [x for row in rows for x in row[::-1]])
+
+
+def _rounded(matrix: arb_mat) -> arb_mat:
+    """Return a matrix at the working precision."""
+    return arb_mat(matrix.nrows(), matrix.ncols(), [+x for x in matrix.entries()])
+
+
+def _column(series: list[arb]) -> arb_mat:
+    return arb_mat(len(series), 1, series)
 
 
 def _columns(matrix: arb_mat) -> list[list[arb]]:

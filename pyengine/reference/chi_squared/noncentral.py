@@ -29,6 +29,7 @@ class Run(NamedTuple):
 
 
 RUNS = (Run("0.25", 0.7, 15.3), Run("0.4", 0.95, 17.0))
+NEAR, NEAR_BITS = 1e-6, 50  # from where on Newton's method is left alone, and precision before
 BITS_OF_RUN = 125  # what the finenesses above resolve, in bits
 
 
@@ -92,23 +93,32 @@ def solve(
 ) -> arb:
     """Root in x of an increasing function of log x, given with its derivative by x.
 
-    Bisection at low precision finds where, Newton's method at full precision says what.
+    Newton's method at low precision, with halving wherever it does not shorten its steps by half,
+    finds where; then each of its steps is asked for as many bits as it can gain, and the last one
+    for all.
     """
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        value = function(arb(middle).exp().mid(), 50)[0].mid()
-        low, high = (middle, high) if value < 0 else (low, middle)
-        if high - low < 1e-3 * max(1e-9, min(1.0, abs(float(value)))) or high - low < 1e-13:
+    place, last = 0.5 * (low + high), high - low  # of log x, and the step before
+    for _ in range(400):
+        at = arb(place).exp().mid()
+        value, slope = function(at, NEAR_BITS)
+        low, high = (place, high) if value.mid() < 0 else (low, place)
+        step = -float((value / (slope * at)).mid())
+        if not (abs(step) <= 0.5 * abs(last) and low < place + step < high):
+            step = 0.5 * (low + high) - place
+        place, last = place + step, step
+        if abs(step) < NEAR:
             break
-    x = arb(0.5 * (low + high)).exp().mid()
+    x, asked = arb(place).exp().mid(), min(2 * NEAR_BITS, bits)
     for _ in range(100):
-        value, slope = function(x, bits)
-        step = (value / slope).mid()
+        value, slope = function(x, asked)
+        move = (value / slope).mid()
         limit = x / 2
-        step = step if abs(step) < limit else (limit if step > 0 else -limit).mid()
-        x = (x - step).mid()
-        if abs(step) < x * arb(2) ** -(bits - 12):
+        move = move if abs(move) < limit else (limit if move > 0 else -limit).mid()
+        x = (x - move).mid()
+        if asked == bits and abs(move) < x * arb(2) ** -(bits - 12):
             return x
+        gained = 0 if move == 0 else -int(float((abs(move) / x).log()) / math.log(2.0))
+        asked = min(bits, max(2 * gained + NEAR_BITS, asked + 20))
     raise AccuracyError("Newton's method did not converge; ask for fewer digits")
 
 

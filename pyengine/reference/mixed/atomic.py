@@ -188,7 +188,7 @@ class Joined:
                     place = low + (high - low) * s
                     scale = weight * (high - low)
                     there = self.rest.masses(c - first.start - (j + place) * first.width)
-                    p, q = (first.density(law, j, place) * scale for law in (0, 1))
+                    p, q = (density * scale for density in first.densities(j, place))
                     _add(total, there, p, q)
         return ThresholdMasses(*total)
 
