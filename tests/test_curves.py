@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from pyengine.answers import Answer, ErrorCurve, names
-from pyengine.curves import BothOrders, Substitution, larger, smaller
+from pyengine.curves import Substitution, larger, smaller
+from pyengine.engines.hull import BothOrders
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -17,27 +18,30 @@ HULL = np.where(AT < 0.25, np.sqrt(AT), np.where(AT < 0.5, AT + 0.25, 2.0 * AT -
 
 
 class Root:
-    """T(α) = 1 - √α, or its inverse (1 - α)², in bounds that are a little apart."""
+    """T(α) = 1 - √α, or its inverse (1 - α)², in bounds that are a little apart.
 
-    def __init__(self, *, inverse: bool) -> None:
-        self.inverse = inverse
+    Values lie ``off`` times the error from the truth, γ's upwards and a profile's downwards.
+    """
+
+    def __init__(self, *, inverse: bool, error: float = 1e-13, off: float = 0.0) -> None:
+        self.inverse, self.error, self.off = inverse, error, off
+
+    def _between(self, truth: FloatArray, side: float) -> Answer:
+        error = np.full(truth.size, self.error)
+        value = truth + side * self.off * error
+        return Answer.around(value, error, names("stub", truth.size), True)
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         gamma = 2.0 * alpha - alpha**2 if self.inverse else np.sqrt(alpha)
         with np.errstate(divide="ignore"):
             c = np.log(2.0 - 2.0 * alpha) if self.inverse else -np.log(2.0 * np.sqrt(alpha))
-        engine, error = names("stub", alpha.size), np.full(alpha.size, 1e-13)
-        return ErrorCurve(
-            Answer.around(1.0 - gamma, error, engine, True),
-            Answer.around(gamma, error, engine, True),
-            c,
-        )
+        return ErrorCurve(self._between(1.0 - gamma, 1.0), self._between(gamma, -1.0), c)
 
     def profile(self, epsilon: FloatArray) -> Answer:
-        # max over α of γ(α) - e^ε α, both curves being each other's inverse: at ε = 0 both are 1/4
+        # max over α of 1 - α - e^ε T(α), both curves being each other's inverse: 1/4 at ε = 0
         slope = np.exp(epsilon)
-        best = np.maximum(2.0 - slope, 0.0) ** 2 / 4.0 if self.inverse else 0.25 / slope
-        return Answer.around(best, np.full(epsilon.size, 1e-13), names("stub", epsilon.size), True)
+        best = 0.25 / slope if self.inverse else np.maximum(2.0 - slope, 0.0) ** 2 / 4.0
+        return self._between(best, -1.0)
 
     def epsilon(self, delta: FloatArray) -> Answer:
         raise NotImplementedError
@@ -58,16 +62,30 @@ def test_hull_between_bounds() -> None:
         assert np.all(answer.upper - answer.lower < 2e-12)
 
 
+@pytest.mark.parametrize("off", [-0.9, 0.0, 0.9])
+def test_bounds_hold_where_the_hull_is_hardly_below_the_curves(off: float) -> None:
+    """A line that both curves' bounds hide may still be the hull: the bounds say so."""
+    at = np.concatenate([AT, 0.25 + np.geomspace(1e-6, 0.1, 60), 0.5 - np.geomspace(1e-6, 0.1, 60)])
+    hull = np.where(at < 0.25, np.sqrt(at), np.where(at < 0.5, at + 0.25, 2.0 * at - at**2))
+    pairs = [Root(inverse=inverse, error=1e-3, off=off) for inverse in (False, True)]
+    beta, gamma = BothOrders(*pairs).trade_off(at)
+    for answer, truth in ((gamma, hull), (beta, 1.0 - hull)):
+        assert np.all(answer.lower <= truth)
+        assert np.all(truth <= answer.upper)
+        assert np.all(answer.upper - answer.lower < 6e-3)
+        assert answer.certified.all()
+
+
 def test_chord_is_below_the_hull_and_close_to_it() -> None:
     bridged = AT[1:5]
-    chord = BOTH._chord(bridged, np.zeros(bridged.size))
+    chord, *_ = BOTH._chord(bridged, np.zeros(bridged.size))
     assert np.all(chord <= bridged + 0.25)
     assert np.all(chord >= bridged + 0.25 - 1e-12)
 
 
 def test_no_chord_is_above_the_hull() -> None:
     for c in np.linspace(-1.5, 1.5, 13):
-        chord = BOTH._chord(AT, np.full(AT.size, c))
+        chord, *_ = BOTH._chord(AT, np.full(AT.size, c))
         assert np.all(chord <= HULL + 1e-13)
         assert np.all(chord >= AT)
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, Questions, complement_above, names
-from pyengine.curves import BothOrders, OneOrder
+from pyengine.curves import OneOrder
+from pyengine.engines.hull import OneLineHull
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.bracketing import falling_root
@@ -47,45 +48,47 @@ class ApproximatePair(Protocol):
         """A(S > 0) and B(S <= 0)."""
 
 
-class JoinedOrders(BothOrders):
+class JoinedOrders(OneLineHull):
     """Adjacency ``add_remove``: T_add, its tangent of slope -1, then T_remove.
 
-    That is the lower convex hull of both where the profile of ``remove`` is the larger one at every
-    ε > 0, as it is for Poisson-sampled Gaussian and Laplace noise; an approximation does not check
-    it, other engines do.
+    The profile of ``remove`` is the larger one at every ε > 0 for Poisson-sampled Gaussian and
+    Laplace noise; an approximation does not check it, other engines do.
     """
 
     _add: ApproximatePair
     _remove: ApproximatePair
 
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β = T(α) and γ = 1 - T(α) at α in [0, 1]."""
-        a, b = self._add.middle()
-        beta, gamma = Answer.exact(1.0 - alpha), Answer.exact(alpha.copy())
-        for pair, chosen, least, most in (
-            (self._add, alpha <= a, 0.0, max(a, 1.0 - b)),
-            (self._remove, alpha >= max(a, b), min(b, 1.0 - a), 1.0),
-        ):
-            if chosen.any():
-                curve = pair.trade_off(alpha[chosen])
-                # approximate curves need not meet where the true ones do
-                beta.put(chosen, _moved(curve.beta, 1.0 - most, 1.0 - least))
-                gamma.put(chosen, _moved(curve.gamma, least, most))
-        line = (alpha > a) & (alpha < b)
-        if line.any():
-            # the whole line is as uncertain as its ends
-            ends = self._add.trade_off(np.array([a]))
-            spread = float(ends.beta.upper[0] - ends.beta.lower[0])
-            if not 0.0 < a < b < 1.0:  # no such line: an expansion that leaves its range at 0
-                spread = 1.0
-            count = int(line.sum())
-            error, engine = np.full(count, spread), np.full(count, ends.beta.engine[0])
-            low, high = np.zeros(count), 1.0 - alpha[line]
-            straight = Answer.around(a + b - alpha[line], error, engine)
-            beta.put(line, _clipped(straight, low, high))
-            straight = Answer.around(1.0 - (a + b) + alpha[line], error, engine)
-            gamma.put(line, _clipped(straight, alpha[line], low + 1.0))
-        return beta, gamma
+    def _touching(self) -> tuple[float, float]:
+        return self._add.middle()
+
+    def _on_add(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        a, b = self._touching()
+        return _within(self._add, alpha, 0.0, max(a, 1.0 - b))
+
+    def _on_remove(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        a, b = self._touching()
+        return _within(self._remove, alpha, min(b, 1.0 - a), 1.0)
+
+    def _on_line(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        a, b = self._touching()
+        # the whole line is as uncertain as its ends
+        ends = self._add.trade_off(np.array([a]))
+        spread = float(ends.beta.upper[0] - ends.beta.lower[0])
+        if not 0.0 < a < b < 1.0:  # no such line: an expansion that leaves its range at 0
+            spread = 1.0
+        error, engine = np.full(alpha.size, spread), np.full(alpha.size, ends.beta.engine[0])
+        low = np.zeros(alpha.size)
+        beta = Answer.around(a + b - alpha, error, engine)
+        gamma = Answer.around(1.0 - (a + b) + alpha, error, engine)
+        return _clipped(beta, low, 1.0 - alpha), _clipped(gamma, alpha, low + 1.0)
+
+
+def _within(
+    pair: ApproximatePair, alpha: FloatArray, least: float, most: float
+) -> tuple[Answer, Answer]:
+    """Errors of one curve, γ in a range: such curves need not meet where the true ones do."""
+    curve = pair.trade_off(alpha)
+    return _moved(curve.beta, 1.0 - most, 1.0 - least), _moved(curve.gamma, least, most)
 
 
 def in_orders(

@@ -183,6 +183,31 @@ class CertifiedPair:
             put = Answer(_middle(low, high), low, high, named("certified", level.size), True)
             answer.put(chosen, put)
 
+    def line(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower bounds of β and upper ones of γ at α, on a line of slope -e^c below T(A, B)."""
+        beta, gamma = np.zeros(alpha.size), np.ones(alpha.size)
+        for functional in (A_ABOVE, A_BELOW):
+            chosen = (alpha <= 0.5) == (functional == A_ABOVE)
+            if chosen.any():
+                level = alpha[chosen]
+                tail = level if functional == A_ABOVE else 1.0 - level  # exact above 1/2
+                beta[chosen], gamma[chosen] = _line(self._public, functional, tail, c[chosen])
+        return beta, gamma
+
+    def test(self, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Upper bounds of both errors of tests of thresholds c, and lower ones of the power.
+
+        NaN where the rows do not prove them closely.
+        """
+        found = self._private.rows(A_ABOVE, c)
+        with np.errstate(invalid="ignore"):
+            logs = [found.logs[which] for which in (A_ABOVE, B_BELOW, B_ABOVE)]
+            known = np.all([high - low <= self._widest for low, high in logs], axis=0)
+        level, error, power = (found.values(which) for which in (A_ABOVE, B_BELOW, B_ABOVE))
+        bounds = (level[1], error[1], power[0])
+        first, second, third = (np.where(known, bound, np.nan) for bound in bounds)
+        return first, second, third
+
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
         lower = self._private.rows(PROFILE, -epsilon).values(PROFILE)[0]
@@ -295,6 +320,13 @@ def _tangent(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Lower bounds of β and upper ones of γ: the convex T lies above its tangent of slope -e^c."""
     c = side.threshold(functional, np.log(tail))
+    return *_line(side, functional, tail, c), c
+
+
+def _line(
+    side: CertifiedSide, functional: int, tail: FloatArray, c: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Lower bounds of β and upper ones of γ on the tangent of slope -e^c."""
     found = side.rows(functional, c)
     least, _ = _sides(found, functional, tail)
     moved = _times_exp(least, c)
@@ -302,7 +334,7 @@ def _tangent(
     with np.errstate(invalid="ignore"):
         beta = np.maximum(found.values(B_BELOW)[0] + moved, 0.0) * (1.0 - SLACK)
         gamma = (found.values(B_ABOVE)[1] - moved) * (1.0 + SLACK)
-    return np.nan_to_num(beta, nan=0.0), np.where(np.isnan(gamma), np.inf, gamma), c
+    return np.nan_to_num(beta, nan=0.0), np.where(np.isnan(gamma), np.inf, gamma)
 
 
 def _chord(side: CertifiedSide, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,120 +1,293 @@
-"""The lower convex hull of both orders' trade-off functions, from the best test of each slope.
+"""The lower convex hull of both orders' trade-off functions: adjacency ``add_remove``.
 
-The hull is the largest of all lines below both functions: its value at α is the maximum over c of
-min(K₁(c), K₂(c)) - e^c α, where K_i(c) is the smallest sum of B's mass off an event and e^c times
-A's mass on it, and the event that attains it is {loss > c}.  That is concave in e^c, and its slope
-is the A-mass of the better order's event less α.  So the threshold is found as for one order, with
-the events of whichever order has the lower line: the points on both sides of α are two tests, and
-what lies between them is bounded by their chord from above and by lines below both functions from
-below.  All sums have positive terms, so that the digits of small errors are kept
-(docs/theory/exact).
+The hull (Definition F.1 of Dong, Roth and Su 2022) is the largest of all lines below both
+functions, and its conjugate is the larger profile: γ(α) = min over c of α e^c + D(c).  It is one of
+both functions wherever the tangent of that one does not cut the other, and a line that touches both
+elsewhere.  Both profiles are the same at 0, so that one such line has slope -1.
+
+An engine says what it knows of a line of slope -e^c; where the hull lies between the lines and
+chords is said here.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, complement_above, names
-from pyengine.engines.exact.levels import (
-    ComposedLaw,
-    Tails,
-    between,
-    chord,
-    reach_of,
-    tangents,
-    thresholds,
+from pyengine.answers import (
+    Answer,
+    ErrorCurve,
+    FloatArray,
+    PairQuestions,
+    Questions,
+    complement_above,
 )
-from pyengine.numerics.rounding import UNIT
+from pyengine.curves import larger, smaller
+from pyengine.numerics.bracketing import bisected
+from pyengine.numerics.golden_section import lowest
 
-__all__ = ["hull"]
+__all__ = ["BothOrders", "OneLineHull"]
 
-FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
-ASIDE = 4.0  # steps to the thresholds on both sides of one, in reaches: an atom is on one side
-
-
-class _BetterOrder:
-    """The events of the order whose line of a slope is the lower one."""
-
-    def __init__(self, add: ComposedLaw, remove: ComposedLaw) -> None:
-        self._laws = (add, remove)
-
-    def support(self) -> tuple[float, float]:
-        """Smallest and largest finite loss of both."""
-        lows, highs = zip(*(law.support() for law in self._laws), strict=True)
-        return min(lows), max(highs)
-
-    def tails(self, c: FloatArray) -> Tails:
-        """Masses of the better event of threshold c, and its complement."""
-        first, second = (law.tails(c) for law in self._laws)
-        better = _is_lower(second, first, c)
-        return Tails(*(np.where(better, y, x) for x, y in zip(first, second, strict=True)))
+ROUNDS = 70  # of a search that shrinks its interval to 0.62 of it
+STEEPEST = 700.0  # e^c of a larger c is beyond all doubles, or below them
+SLOPE = 2.0**-40  # relative, of a loss and an exponential: what a line moves by that has that slope
+LINE = 2.0**-49  # of the few operations of a line, relative to the terms of its sum
 
 
-def _is_lower(one: Tails, other: Tails, c: FloatArray) -> npt.NDArray[np.bool_]:
-    """Whether a line of slope e^c is below another one, from the tail that has the digits."""
-    weight = np.exp(-np.abs(c))
-    gains = [
-        np.where(c < 0.0, weight * x.a_below - x.b_below, weight * x.b_above - x.a_above)
-        for x in (one, other)
-    ]
-    # where e^|c| is beyond all doubles, the heavier mass that only one law shows
-    alone = np.where(c < 0.0, one.a_below > other.a_below, one.b_above > other.b_above)
-    return np.where(gains[0] == gains[1], alone, gains[0] > gains[1])
+# Map: Definition F.1 of Dong, Roth and Su (2022): hull | test_curves | theory/directions
+class BothOrders(Questions):
+    """Questions on both orders of the pair: adjacency ``add_remove``.
 
-
-# Map: Definition F.1 of Dong, Roth and Su (2022): hull | test_hull | theory/exact
-def hull(
-    add: ComposedLaw, remove: ComposedLaw, alpha: FloatArray, engine: str
-) -> tuple[Answer, Answer]:
-    """Return β and γ of the hull of two composed laws, one the reverse of the other.
+    Profiles are the larger of both.  The trade-off function is bounded from outside by lines below
+    both curves, and from inside by the curves and by chords between their points; so its bounds are
+    proven where those of the pairs are.
 
     Parameters
     ----------
-    add, remove : ComposedLaw
-        The pairs (A, B) and (B, A).
-    alpha : ndarray
-        Levels in (0, 1].
-    engine : str
-        Name of the engine that the masses come from.
-
-    Returns
-    -------
-    tuple of Answer
-        Values between proven bounds.
+    add, remove : PairQuestions
+        The ordered pairs (A, B) and (B, A).
     """
-    c, points = thresholds(_BetterOrder(add, remove), alpha)
-    beta, gamma, _ = between(points, alpha)
-    beta_upper, gamma_lower = chord(points, alpha)
-    # atoms are on one side of a threshold: thresholds beside it see them from the other one
-    aside = ASIDE * (reach_of(points, c) + UNIT * np.abs(c))
-    c = np.concatenate([c - aside, c, c + aside])
-    seen = [Tails(*(x.reshape(c.shape) for x in law.tails(c.ravel()))) for law in (add, remove)]
-    reach = np.maximum(*(reach_of(tails, c) for tails in seen))
-    lines = [tangents(tails, c, alpha, reach) for tails in seen]
-    beta_lower = np.minimum(*(line[0] for line in lines)).max(axis=0)
-    gamma_upper = np.maximum(*(line[1] for line in lines)).min(axis=0)
-    slack = 2.0 * UNIT
-    rest = complement_above(alpha)
-    answers = []
-    for value, lower, upper, low, high in (
-        (
-            beta,
-            np.maximum(beta_lower, 1.0 - gamma_upper - slack),
-            np.minimum(beta_upper, 1.0 - gamma_lower + slack),
-            0.0 * rest,
-            rest,
-        ),
-        (
-            gamma,
-            np.maximum(gamma_lower, 1.0 - beta_upper - slack),
-            np.minimum(gamma_upper, 1.0 - beta_lower + slack),
-            alpha,
-            np.ones(alpha.size),
-        ),
-    ):
-        lower, upper = np.clip(lower, low, high), np.clip(upper, low, high)
-        value = np.clip(value, lower, upper) + 0.0
-        answers.append(Answer(value, lower, upper, names(engine, alpha.size), True))
-    return answers[0], answers[1]
+
+    def __init__(self, add: PairQuestions, remove: PairQuestions) -> None:
+        self._add = add
+        self._remove = remove
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """The larger of both profiles at ε >= 0."""
+        return larger(self._remove.profile(epsilon), self._add.profile(epsilon))
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 at which both profiles are <= δ."""
+        return larger(self._remove.epsilon(delta), self._add.epsilon(delta))
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ of the hull: the better of both curves, or a line that touches both."""
+        first, second = self._add.trade_off(alpha), self._remove.trade_off(alpha)
+        beta, gamma = smaller(first.beta, second.beta), larger(first.gamma, second.gamma)
+        inner = (alpha > 0.0) & (alpha < 1.0)
+        widths = 2.0 * (beta.upper - beta.lower), 2.0 * (gamma.upper - gamma.lower)
+        self._bound_from_outside(alpha, first, second, beta, gamma)
+        _clip(alpha, beta, gamma)
+        for slope_is_one in (True, False):
+            wide = np.flatnonzero(inner & self._is_wide(beta, gamma, widths))
+            if not wide.size:
+                break
+            c = np.zeros(wide.size)
+            if not slope_is_one:  # the slope of the hull lies between those of both curves
+                low, high = (f(first.c[wide], second.c[wide]) for f in (np.minimum, np.maximum))
+                low, high = (np.clip(end, -STEEPEST, STEEPEST) for end in (low, high))
+                c, _ = lowest(partial(self._odds, alpha[wide]), low, high, rounds=ROUNDS)
+            self._bridge(alpha, beta, gamma, c, wide)
+            _clip(alpha, beta, gamma)
+        return beta, gamma
+
+    def _bound_from_outside(
+        self,
+        alpha: FloatArray,
+        first: ErrorCurve,
+        second: ErrorCurve,
+        beta: Answer,
+        gamma: Answer,
+    ) -> None:
+        """Set the lower bounds of β and the upper ones of γ, from lines that touch one curve.
+
+        Each is lowered by what the other order's profile exceeds the first one's at its slope.
+        """
+        inner = (alpha > 0.0) & (alpha < 1.0)
+        # by the smaller error, in which they differ
+        less, more = second.beta.value < first.beta.value, second.gamma.value > first.gamma.value
+        use = np.where(first.beta.value < 0.5, less, more)
+        add, remove = self._add, self._remove
+        for curve, own, other, where in (
+            (first, add, remove, inner & ~use),
+            (second, remove, add, inner & use),
+        ):
+            where = where & ((beta.lower > 0.0) | (gamma.upper < 1.0))  # else nothing can be lost
+            if where.any():
+                beta.lower[where] = curve.beta.lower[where]
+                gamma.upper[where] = curve.gamma.upper[where]
+                small = self._of_interest(curve.beta.upper[where], curve.gamma.upper[where])
+                # the slope is known to some rounding only, which moves the line by as little
+                shift, proven = self._excess(curve.c[where], small, own, other)
+                shift = shift * (1.0 + LINE) + SLOPE * small
+                for answer, side in ((beta, -shift), (gamma, shift)):
+                    answer.certified[where] &= proven
+                    bound = answer.lower if answer is beta else answer.upper
+                    bound[where] += side
+
+    def _excess(
+        self, c: FloatArray, small: FloatArray, own: PairQuestions, other: PairQuestions
+    ) -> tuple[FloatArray, BoolArray]:
+        """What a line of slope e^c that touches one curve is lowered by, to be below the other.
+
+        A line of slope e^c below T(A, B) has the intercept 1 - H_{e^c}(B‖A), below T(B, A) the same
+        with A and B exchanged, and H_{e^c}(A‖B) = 1 - e^c + e^c H_{e^-c}(B‖A).
+        """
+        size = np.abs(c)
+        weight = np.exp(np.clip(c, -STEEPEST, 0.0))
+        floor = np.maximum(small, 1e-300) / np.maximum(weight, 1e-300)
+        shift, proven = np.full(c.size, np.inf), np.ones(c.size, dtype=np.bool_)
+        for where, first, second in ((c >= 0.0, other, own), (c < 0.0, own, other)):
+            at = np.flatnonzero(where)
+            if at.size:
+                shift[at], proven[at] = self._differences(size[at], floor[at], first, second)
+        return shift * weight, proven
+
+    def _differences(
+        self, size: FloatArray, floor: FloatArray, first: Any, second: Any
+    ) -> tuple[FloatArray, BoolArray]:
+        """Upper bounds of what the second profile exceeds the first one by, and which are proven.
+
+        What a bound exceeds the difference by matters next to ``floor``.
+        """
+        del floor
+        finite = np.minimum(size, STEEPEST)
+        mine, theirs = first.profile(finite), second.profile(finite)
+        # beyond, the profile at the largest slope bounds the second one, and 0 the first one
+        least = np.where(size > STEEPEST, 0.0, mine.lower)
+        return np.maximum(theirs.upper - least, 0.0), mine.certified & theirs.certified
+
+    def _of_interest(self, beta: FloatArray, gamma: FloatArray) -> FloatArray:
+        """The error that is to be narrow: the smaller one."""
+        return np.minimum(beta, gamma)
+
+    def _is_wide(
+        self, beta: Answer, gamma: Answer, widths: tuple[FloatArray, FloatArray]
+    ) -> BoolArray:
+        """Whether bounds are wider than twice those of the better curve."""
+        return np.asarray(
+            (beta.upper - beta.lower > widths[0]) | (gamma.upper - gamma.lower > widths[1])
+        )
+
+    def _bridge(
+        self,
+        alpha: FloatArray,
+        beta: Answer,
+        gamma: Answer,
+        c: FloatArray,
+        at: npt.NDArray[np.intp],
+    ) -> None:
+        """Use the line of slope e^c below both curves, and the chord of points next to it."""
+        level = alpha[at]
+        line_beta, line_gamma = self._tangent(level, c)
+        power, error, within = self._chord(level, c)
+        # a line has the digits of γ for c >= 0, and those of β otherwise
+        wins = np.where(
+            c >= 0.0, line_gamma.upper < gamma.upper[at], line_beta.lower > beta.lower[at]
+        )
+        touched = np.zeros(alpha.size, dtype=np.bool_)
+        touched[at[wins & within]] = True
+        for answer, line in ((beta, line_beta), (gamma, line_gamma)):
+            answer.value[touched] = line.value[wins & within]
+            answer.engine[touched] = line.engine[wins & within]
+            answer.certified[at] &= line.certified
+        beta.lower[at] = np.maximum(beta.lower[at], line_beta.lower)
+        gamma.upper[at] = np.minimum(gamma.upper[at], line_gamma.upper)
+        gamma.lower[at] = np.maximum(gamma.lower[at], power)
+        beta.upper[at] = np.minimum(beta.upper[at], np.minimum(error, 1.0 - power + 2.0**-52))
+
+    def _tangent(self, alpha: FloatArray, c: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ at α on the line of slope e^c that touches the hull from outside.
+
+        γ is α e^c + D(c), and for c < 0, where D(c) = 1 - e^c + e^c D(-c) as the relation of
+        neighbours is symmetric, β is e^c (1 - α - D(-c)).
+        """
+        d = self.profile(np.abs(c))
+        slope, rest = np.exp(c), 1.0 - alpha
+        values = []
+        for value in (d.value, d.lower, d.upper):
+            gamma = np.clip(alpha * slope + value, alpha, 1.0)
+            beta = np.clip(slope * (rest - value), 0.0, rest)
+            values.append(np.where(c >= 0.0, (1.0 - gamma, gamma), (beta, 1.0 - beta)))
+        value, lower, upper = values
+        # rounding, relative to the terms of the sum that has the digits; to 1 for its complement
+        of_gamma = LINE * np.where(c >= 0.0, upper[1], 1.0)
+        of_beta = LINE * np.where(c >= 0.0, 1.0, slope * rest)
+        low, high = np.maximum(upper[0] - of_beta, 0.0), np.minimum(upper[1] + of_gamma, 1.0)
+        return (
+            Answer(value[0], low, lower[0] + of_beta, d.engine, d.certified),
+            Answer(value[1], lower[1] - of_gamma, high, d.engine, d.certified),
+        )
+
+    def _odds(self, alpha: FloatArray, c: FloatArray) -> FloatArray:
+        """Logarithm of γ/β on a tangent, which has digits for whichever is small."""
+        beta, gamma = self._tangent(alpha, c)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(gamma.value) - np.log(beta.value))
+
+    def _chord(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Bounds from inside of the hull at α, from the points of slope e^c on both curves.
+
+        Lower ones of γ, upper ones of β, and whether a chord between those points passes a level.
+        """
+        ends = []
+        for pair in (self._add, self._remove):
+            far, near = np.full(alpha.size, -745.0), np.zeros(alpha.size)  # of log α
+            for end in bisected(partial(_is_steeper, pair, c), far, near, rounds=ROUNDS):
+                place = np.exp(end)
+                ends.append((place, pair.trade_off(place).gamma.lower))
+        best = alpha.copy()
+        for x, y in ends:
+            for u, v in ends:
+                inside = (x <= alpha) & (alpha <= u) & (x < u)
+                share = np.where(inside, (alpha - x) / np.where(inside, u - x, 1.0), 0.0)
+                best = np.where(inside, np.maximum(best, y + share * (v - y)), best)
+        best = np.maximum(best * (1.0 - 2.0**-50), alpha)
+        return best, np.ones(alpha.size), np.ones(alpha.size, dtype=np.bool_)
+
+
+def _is_steeper(pair: PairQuestions, c: FloatArray, log_alpha: FloatArray) -> Any:
+    return pair.trade_off(np.exp(log_alpha)).c > c
+
+
+def _clip(alpha: FloatArray, beta: Answer, gamma: Answer) -> None:
+    """Keep bounds within what is possible, and values between bounds."""
+    for answer, low, high in ((gamma, alpha, 1.0), (beta, 0.0, complement_above(alpha))):
+        np.clip(answer.lower, low, high, out=answer.lower)
+        np.clip(answer.upper, low, high, out=answer.upper)
+        np.clip(answer.value, answer.lower, answer.upper, out=answer.value)
+        np.minimum(answer.lower, answer.value, out=answer.lower)  # of estimates that disagree
+
+
+class OneLineHull(BothOrders):
+    """The hull where the profile of ``remove`` is the larger one at every ε > 0.
+
+    It is T_add left of its point (a, b) of slope -1, the line α + β = a + b up to the mirror image
+    (b, a), and T_remove, the mirror image of T_add, from there.
+    """
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ of the hull by its known shape."""
+        a, b = self._touching()
+        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        line = (alpha > a) & (alpha < b)
+        for chosen, ask in (
+            (line, self._on_line),
+            ((alpha <= a) & ~line, self._on_add),
+            ((alpha > a) & ~line, self._on_remove),
+        ):
+            if chosen.any():
+                for answer, part in zip((beta, gamma), ask(alpha[chosen]), strict=True):
+                    answer.put(chosen, part)
+        return beta, gamma
+
+    def _touching(self) -> tuple[float, float]:
+        """The point (a, b) of slope -1 of T_add."""
+        raise NotImplementedError
+
+    def _on_line(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ between both points of slope -1."""
+        raise NotImplementedError
+
+    def _on_add(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ up to the first of them."""
+        raise NotImplementedError
+
+    def _on_remove(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ from the second one on."""
+        raise NotImplementedError

@@ -11,11 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
-from pyengine.curves import BothOrders, NothingReleased, OneOrder, Substitution
+from pyengine.curves import NothingReleased, OneOrder, Substitution
 from pyengine.engines.certified import CertifiedPair, CertifiedSide, GaussianSide
 from pyengine.engines.closed_form import ClosedForm, ClosedFormPair, closed_form_step
 from pyengine.engines.enclosed import EnclosedQuestions
 from pyengine.engines.gaussian import GaussianPairQuestions
+from pyengine.engines.hull import BothOrders
 from pyengine.engines.problem import Engine, Problem
 from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
 from pyengine.engines.within import WithinTolerance
@@ -586,6 +587,7 @@ def questions_on_pair(problem: Problem) -> PairQuestions:
 
 
 def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:
+    from pyengine.engines.certified_hull import CertifiedBothOrders
     from pyengine.engines.exact.both import ExactBothOrders
     from pyengine.engines.exact.mixed import Enclosed
     from pyengine.engines.exact.threshold import ThresholdQuestions
@@ -593,6 +595,8 @@ def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:
 
     if isinstance(add, LatticePair) and isinstance(remove, LatticePair):
         return LatticeBothOrders(add, remove)
+    if isinstance(add, CertifiedPair) and isinstance(remove, CertifiedPair):
+        return CertifiedBothOrders(add, remove)
     exact = (ThresholdQuestions, Enclosed)
     if isinstance(add, exact) and isinstance(remove, exact):
         return ExactBothOrders(add, remove)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.answers import Answer, ErrorCurve, Triple
-from pyengine.curves import BothOrders, OneOrder, taken
+from pyengine.curves import OneOrder, taken
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -26,6 +26,7 @@ from pyengine.engines.functionals import (
     Rows,
     array,
 )
+from pyengine.engines.hull import OneLineHull
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
@@ -249,21 +250,18 @@ def _side(name: str, out: Any) -> Triple:
     return (out[0], out[1], out[2]) if name == "trade_off" else (out[3], out[4], out[5])
 
 
-class BothOrdersOfRows(BothOrders):
-    """Questions on both orders of the pair: adjacency ``add_remove``."""
+class BothOrdersOfRows(OneLineHull):
+    """Questions on both orders of the pair: adjacency ``add_remove``.
+
+    That the profile of ``remove`` is the larger one is checked at each answer's own slope.
+    """
 
     is_light = True
     _add: RowQuestions
     _remove: RowQuestions
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """Lower convex hull of T_add and T_remove (Definition F.1 of Dong, Roth and Su 2022).
-
-        The hull's conjugate is the larger of both profiles.  Where the profile of ``remove`` is the
-        larger one at every ε > 0, the hull is T_add left of its point (a, b) of slope -1, the line
-        α + β = a + b up to the mirror image (b, a), and T_remove, the mirror image of T_add, from
-        there.  That order of the profiles is checked at each answer's own slope.
-        """
+        """β and γ of the hull: of one curve where that is next to nothing, else by its shape."""
         add, remove = self._add, self._remove
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
         if add.is_trivial:
@@ -278,31 +276,26 @@ class BothOrdersOfRows(BothOrders):
                     answer.certified[new] = False
                 apart |= new
         if not apart.all():
-            for answer, rest in zip((beta, gamma), self._one_line(alpha[~apart]), strict=True):
+            for answer, rest in zip((beta, gamma), super().trade_off(alpha[~apart]), strict=True):
                 answer.put(~apart, rest)
         return beta, gamma
 
-    def _one_line(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """The same where neither curve is next to nothing."""
-        add, remove = self._add, self._remove
-        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        distance, error, a, b, name = self._add.tangent()
-        line = (alpha > a) & (alpha < b)
-        if line.any():
-            errors, engine = np.full(int(line.sum()), error), np.full(int(line.sum()), name)
-            beta.put(line, Answer.around((1.0 - distance) - alpha[line], errors, engine))
-            gamma.put(line, Answer.around(distance + alpha[line], errors, engine))
-        for questions, other, chosen in (
-            (add, remove, (alpha <= a) & ~line),
-            (remove, add, (alpha > a) & ~line),
-        ):
-            if not chosen.any():
-                continue
-            curve = questions.trade_off(alpha[chosen])
-            beta.put(chosen, curve.beta)
-            gamma.put(chosen, curve.gamma)
-            _check_order(questions, other, curve.c)
-        return beta, gamma
+    def _touching(self) -> tuple[float, float]:
+        return self._add.tangent()[2:4]
+
+    def _on_line(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        distance, error, _, _, name = self._add.tangent()
+        errors, engine = np.full(alpha.size, error), np.full(alpha.size, name)
+        return (
+            Answer.around((1.0 - distance) - alpha, errors, engine),
+            Answer.around(distance + alpha, errors, engine),
+        )
+
+    def _on_add(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        return _in_order(self._add, self._remove, alpha)
+
+    def _on_remove(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        return _in_order(self._remove, self._add, alpha)
 
     def one(self, name: str, x: float) -> Triple:
         """Value of a public function between its bounds, with the bits that arrays get."""
@@ -336,6 +329,13 @@ class BothOrdersOfRows(BothOrders):
         if own is None or rest is None or rest[0] > own[0] * ORDER + ORDER_TINY:
             return None
         return _side(name, out)
+
+
+def _in_order(pair: RowQuestions, other: RowQuestions, alpha: FloatArray) -> tuple[Answer, Answer]:
+    """Answers of one curve, if the tangents there are below the other one."""
+    curve = pair.trade_off(alpha)
+    _check_order(pair, other, curve.c)
+    return curve.beta, curve.gamma
 
 
 def _check_order(pair: RowQuestions, other: RowQuestions, c: FloatArray) -> None:

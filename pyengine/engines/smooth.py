@@ -19,11 +19,11 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, PairQuestions, Triple
 from pyengine.caches import Cache
-from pyengine.curves import BothOrders
 from pyengine.engines.bounded_mixtures import bounded_mixtures
 from pyengine.engines.certified import CertifiedSide
 from pyengine.engines.convolution import Convolution
 from pyengine.engines.functionals import FloatArray, Limits, RowEngine, Rows, row_errors
+from pyengine.engines.hull import BothOrders
 from pyengine.engines.row_engines import RowEngines
 from pyengine.engines.row_questions import BothOrdersOfRows, RowQuestions
 from pyengine.engines.spectral import Spectral

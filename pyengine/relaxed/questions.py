@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyengine.answers import Answer, ErrorCurve, FloatArray, Questions, names
-from pyengine.curves import BothOrders, OneOrder
+from pyengine.curves import OneOrder
+from pyengine.engines.hull import BothOrders
 from pyengine.engines.problem import Problem
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, in_words

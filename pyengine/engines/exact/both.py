@@ -1,4 +1,14 @@
-"""Questions on both orders of a pair whose masses are known to proven errors."""
+"""The hull of both orders where masses are known, from the best test of each slope.
+
+The hull is the largest of all lines below both functions: its value at α is the maximum over c of
+min(K₁(c), K₂(c)) - e^c α, where K_i(c) is the smallest sum of B's mass off an event and e^c times
+A's mass on it, and the event that attains it is {loss > c}.  That is concave in e^c, and its slope
+is the A-mass of the better order's event less α.  So the threshold is found as for one order, with
+the events of whichever order has the lower line: the points on both sides of α are two tests, and
+what lies between them is bounded by their chord from above and by lines below both functions from
+below.  All sums have positive terms, so that the digits of small errors are kept
+(docs/theory/exact).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +17,111 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, PairQuestions
-from pyengine.curves import BothOrders, larger, smaller
-from pyengine.engines.exact.levels import ComposedLaw
+from pyengine.answers import Answer, PairQuestions, complement_above, names
+from pyengine.curves import larger, smaller
+from pyengine.engines.exact.levels import (
+    ComposedLaw,
+    Tails,
+    between,
+    chord,
+    reach_of,
+    tangents,
+    thresholds,
+)
 from pyengine.engines.exact.mixed import joined
-from pyengine.engines.hull import hull
+from pyengine.engines.hull import BothOrders
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ExactBothOrders"]
 
 FloatArray = npt.NDArray[np.float64]
+
+ASIDE = 4.0  # steps to the thresholds on both sides of one, in reaches: an atom is on one side
+
+
+class _BetterOrder:
+    """The events of the order whose line of a slope is the lower one."""
+
+    def __init__(self, add: ComposedLaw, remove: ComposedLaw) -> None:
+        self._laws = (add, remove)
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest finite loss of both."""
+        lows, highs = zip(*(law.support() for law in self._laws), strict=True)
+        return min(lows), max(highs)
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of the better event of threshold c, and its complement."""
+        first, second = (law.tails(c) for law in self._laws)
+        better = _is_lower(second, first, c)
+        return Tails(*(np.where(better, y, x) for x, y in zip(first, second, strict=True)))
+
+
+def _is_lower(one: Tails, other: Tails, c: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether a line of slope e^c is below another one, from the tail that has the digits."""
+    weight = np.exp(-np.abs(c))
+    gains = [
+        np.where(c < 0.0, weight * x.a_below - x.b_below, weight * x.b_above - x.a_above)
+        for x in (one, other)
+    ]
+    # where e^|c| is beyond all doubles, the heavier mass that only one law shows
+    alone = np.where(c < 0.0, one.a_below > other.a_below, one.b_above > other.b_above)
+    return np.where(gains[0] == gains[1], alone, gains[0] > gains[1])
+
+
+def _hull(
+    add: ComposedLaw, remove: ComposedLaw, alpha: FloatArray, engine: str
+) -> tuple[Answer, Answer]:
+    """Return β and γ of the hull of two composed laws, one the reverse of the other.
+
+    Parameters
+    ----------
+    add, remove : ComposedLaw
+        The pairs (A, B) and (B, A).
+    alpha : ndarray
+        Levels in (0, 1].
+    engine : str
+        Name of the engine that the masses come from.
+
+    Returns
+    -------
+    tuple of Answer
+        Values between proven bounds.
+    """
+    c, points = thresholds(_BetterOrder(add, remove), alpha)
+    beta, gamma, _ = between(points, alpha)
+    beta_upper, gamma_lower = chord(points, alpha)
+    # atoms are on one side of a threshold: thresholds beside it see them from the other one
+    aside = ASIDE * (reach_of(points, c) + UNIT * np.abs(c))
+    c = np.concatenate([c - aside, c, c + aside])
+    seen = [Tails(*(x.reshape(c.shape) for x in law.tails(c.ravel()))) for law in (add, remove)]
+    reach = np.maximum(*(reach_of(tails, c) for tails in seen))
+    lines = [tangents(tails, c, alpha, reach) for tails in seen]
+    beta_lower = np.minimum(*(line[0] for line in lines)).max(axis=0)
+    gamma_upper = np.maximum(*(line[1] for line in lines)).min(axis=0)
+    slack = 2.0 * UNIT
+    rest = complement_above(alpha)
+    answers = []
+    for value, lower, upper, low, high in (
+        (
+            beta,
+            np.maximum(beta_lower, 1.0 - gamma_upper - slack),
+            np.minimum(beta_upper, 1.0 - gamma_lower + slack),
+            0.0 * rest,
+            rest,
+        ),
+        (
+            gamma,
+            np.maximum(gamma_lower, 1.0 - beta_upper - slack),
+            np.minimum(gamma_upper, 1.0 - beta_lower + slack),
+            alpha,
+            np.ones(alpha.size),
+        ),
+    ):
+        lower, upper = np.clip(lower, low, high), np.clip(upper, low, high)
+        value = np.clip(value, lower, upper) + 0.0
+        answers.append(Answer(value, lower, upper, names(engine, alpha.size), True))
+    return answers[0], answers[1]
 
 
 class ExactPair(PairQuestions, Protocol):
@@ -48,9 +154,9 @@ class ExactBothOrders(BothOrders):
             gamma.put(nothing, larger(first.gamma, second.gamma))
         if inside.any():
             add, remove, level = self._add, self._remove, alpha[inside]
-            beta_in, gamma_in = hull(add.outer, remove.outer, level, add.engine)
+            beta_in, gamma_in = _hull(add.outer, remove.outer, level, add.engine)
             if add.inner is not add.outer:
-                beta_up, gamma_low = hull(add.inner, remove.inner, level, add.engine)
+                beta_up, gamma_low = _hull(add.inner, remove.inner, level, add.engine)
                 beta_in, gamma_in = joined(beta_in, beta_up), joined(gamma_low, gamma_in)
             beta.put(inside, beta_in)
             gamma.put(inside, gamma_in)

@@ -1,0 +1,105 @@
+"""Both orders of a pair whose rows are proven: the hull from lines and tests of both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyengine.answers import Answer, ErrorCurve
+from pyengine.curves import taken
+from pyengine.engines.certified import CertifiedPair
+from pyengine.engines.functionals import FloatArray
+from pyengine.engines.hull import BoolArray, BothOrders
+
+__all__ = ["CertifiedBothOrders"]
+
+SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
+
+
+class CertifiedBothOrders(BothOrders):
+    """Questions on both orders: adjacency ``add_remove``, with proven bounds.
+
+    Parameters
+    ----------
+    add, remove : CertifiedPair
+        The ordered pairs.
+    """
+
+    def __init__(self, add: CertifiedPair, remove: CertifiedPair) -> None:
+        super().__init__(add, remove)
+        self._pairs = (add, remove)
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β and γ of the hull; a value is in the middle of its bounds."""
+        beta, gamma = super().trade_off(alpha)
+        for answer in (beta, gamma):
+            answer.value = answer.lower + 0.5 * (answer.upper - answer.lower)
+        return beta, gamma
+
+    def _bound_from_outside(
+        self,
+        alpha: FloatArray,
+        first: ErrorCurve,
+        second: ErrorCurve,
+        beta: Answer,
+        gamma: Answer,
+    ) -> None:
+        """By the lower line of both orders, at the slopes of both; else as the base class.
+
+        A line that is not above the other order's keeps all of its digits, which a difference of
+        profiles would not.
+        """
+        inner = (alpha > 0.0) & (alpha < 1.0)
+        lines = [self._lines(alpha[inner], curve.c[inner]) for curve in (first, second)]
+        low = np.maximum(lines[0][0], lines[1][0])
+        high = np.minimum(lines[0][1], lines[1][1])
+        low = np.maximum(low, np.nextafter(1.0 - high, 0.0))
+        own = taken(beta, inner), taken(gamma, inner)
+        wide = own[0].upper - low > 2.0 * (own[0].upper - own[0].lower)
+        wide |= high - own[1].lower > 2.0 * (own[1].upper - own[1].lower)
+        beta.lower[inner], gamma.upper[inner] = low, high
+        if wide.any():  # a line that touches both, or what has no proof but the lattice's
+            at = np.zeros(alpha.size, dtype=np.bool_)
+            at[inner] = wide
+            others = taken(own[0], wide), taken(own[1], wide)
+            curves = [
+                ErrorCurve(taken(curve.beta, at), taken(curve.gamma, at), curve.c[at])
+                for curve in (first, second)
+            ]
+            super()._bound_from_outside(alpha[at], curves[0], curves[1], *others)
+            others[0].lower = np.maximum(others[0].lower, low[wide])
+            others[1].upper = np.minimum(others[1].upper, high[wide])
+            beta.put(at, others[0])
+            gamma.put(at, others[1])
+
+    def _lines(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower bounds of β and upper ones of γ on the lower line of slope -e^c of both orders."""
+        (beta, gamma), (other_beta, other_gamma) = (pair.line(alpha, c) for pair in self._pairs)
+        return np.minimum(beta, other_beta), np.maximum(gamma, other_gamma)
+
+    def _tangent(self, alpha: FloatArray, c: FloatArray) -> tuple[Answer, Answer]:
+        """As the base class, and from rows where they say more."""
+        beta, gamma = super()._tangent(alpha, c)
+        low, high = self._lines(alpha, c)
+        beta.lower, gamma.upper = np.maximum(beta.lower, low), np.minimum(gamma.upper, high)
+        return beta, gamma
+
+    def _chord(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Between the tests of threshold c of both orders; else as the base class."""
+        tests = [pair.test(c) for pair in self._pairs]
+        swap = tests[0][0] > tests[1][0]
+        left, right = (
+            tuple(np.where(swap, y, x) for x, y in zip(tests[i], tests[1 - i], strict=True))
+            for i in (0, 1)
+        )
+        within = (left[0] <= alpha) & (alpha <= right[0]) & (left[0] < right[0])
+        whole = np.where(within, right[0] - left[0], 1.0)
+        first = np.where(within, (right[0] - alpha) / whole, 0.0)
+        # a little less of the second test keeps the level for sure
+        second = np.where(within, (alpha - left[0]) / whole, 0.0)
+        gamma = (first * left[2] + second * (1.0 - SLACK) * right[2]) * (1.0 - SLACK)
+        beta = ((first + SLACK * second) * left[1] + second * right[1]) * (1.0 + SLACK)
+        power, error = np.where(within, gamma, 0.0), np.where(within, beta, 1.0)
+        if not within.all():  # what rows do not prove closely
+            rest = ~within
+            power[rest], error[rest], within[rest] = super()._chord(alpha[rest], c[rest])
+        return power, error, within
