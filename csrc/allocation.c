@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elementary.h"
 #include "pyengine.h"
 #include "simd.h"
-#include "vmath.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178, LOG_2 = 0.69314718055994530942;
 

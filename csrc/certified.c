@@ -19,7 +19,7 @@ static double short_number(double x) {
 }
 
 typedef struct {
-    const pe_ladder *ladder;
+    const pe_contours *contours;
     pe_shifted *kinds;
     size_t n_kinds;
     double gaussian; /* variance of the plain Gaussian steps */
@@ -142,12 +142,12 @@ static void sum_errors(const values *v, pe_certified *c) {
 /* ---- the line ---------------------------------------------------------------------------------------- */
 
 /* Upper bound of K(theta) of the laws of a line, or of those at theta itself where there is no line. */
-static double cumulant_above(const pe_ladder *ladder, const pe_shifted *kinds, double theta) {
+static double cumulant_above(const pe_contours *contours, const pe_shifted *kinds, double theta) {
     if (theta == 0.0 || theta == 1.0) return 0.0;
-    const double v = (double)ladder->exact_variance;
+    const double v = (double)contours->exact_variance;
     double sum = 0.5 * v * theta * (theta - 1.0), size = fabs(sum);
-    for (size_t i = 0, k = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives, k++) {
-        const pe_group *g = &ladder->groups[i];
+    for (size_t i = 0, k = 0; i < contours->n_groups; i += contours->groups[i].alternatives, k++) {
+        const pe_group *g = &contours->groups[i];
         pe_shifted parts;
         double one = INFINITY;
         if (kinds) {
@@ -171,12 +171,12 @@ static void add_removed(const pe_shifted *s, double removed[2]) {
 
 static int kinds_of(composition *q, pe_certified *c) {
     const double lambda = c->line.lambda, v = q->gaussian;
-    pe_wide log_m = 0.5L * q->ladder->exact_variance * lambda * ((pe_wide)lambda - 1.0L);
+    pe_wide log_m = 0.5L * q->contours->exact_variance * lambda * ((pe_wide)lambda - 1.0L);
     double error = 8.0 * LDBL_EPSILON * fabs((double)log_m), mean = v * (lambda - 0.5);
     double parts = fabs(mean);
-    const pe_ladder *ladder = q->ladder;
-    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives) {
-        const pe_group *g = &ladder->groups[i];
+    const pe_contours *contours = q->contours;
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
+        const pe_group *g = &contours->groups[i];
         pe_shifted *s = &q->kinds[q->n_kinds++];
         const int status = pe_shifted_new(s, g, lambda);
         if (status) return status < 0 ? PE_NO_MEMORY : PE_TOO_COSTLY;
@@ -191,7 +191,7 @@ static int kinds_of(composition *q, pe_certified *c) {
     c->line.k0 = (double)log_m;
     c->line.c_ref = mean;
     c->mean_error = (4.0 + (double)q->n_kinds) * U * parts;
-    c->line.sd = sqrt(pe_ladder_cumulants(ladder, lambda).k2);
+    c->line.sd = sqrt(pe_contours_cumulants(contours, lambda).k2);
     return PE_OK;
 }
 
@@ -201,15 +201,15 @@ static int build(const composition *q, double spread, pe_certified *c) {
     for (size_t i = 0; i < q->n_kinds; i++) nodes += (double)q->kinds[i].m;
     /* the period serves three standard deviations */
     const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
-    ln->ht = short_number(2.0 * PI / (pe_line_period(q->ladder, ln) + farther));
+    ln->ht = short_number(2.0 * PI / (pe_line_period(q->contours, ln) + farther));
     if (!(ln->ht > 0.0)) return PE_TOO_COSTLY;
     for (int side = 0; side < 2; side++) {
-        ln->theta_k[side] = cumulant_above(q->ladder, q->kinds, ln->theta[side]);
+        ln->theta_k[side] = cumulant_above(q->contours, q->kinds, ln->theta[side]);
         if (!isfinite(ln->theta_k[side])) return PE_TOO_COSTLY;
     }
     envelope rest;
     ln->nt = last_value(q, ln->ht, ln->sd, &rest);
-    if (!ln->nt || !(nodes * (double)ln->nt < WORK * q->ladder->cost_limit)) return PE_TOO_COSTLY;
+    if (!ln->nt || !(nodes * (double)ln->nt < WORK * q->contours->cost_limit)) return PE_TOO_COSTLY;
     values v = {0};
     int status = run_values(q, ln->nt, ln->ht, &v);
     if (!status) status = pe_line_set_weights(ln, v.re, v.im);
@@ -224,9 +224,9 @@ static int build(const composition *q, double spread, pe_certified *c) {
     return status;
 }
 
-int pe_certified_build(const pe_ladder *ladder, double spread, pe_certified *c) {
-    const size_t n = ladder->n_groups;
-    composition q = {.ladder = ladder, .gaussian = (double)ladder->exact_variance};
+int pe_certified_build(const pe_contours *contours, double spread, pe_certified *c) {
+    const size_t n = contours->n_groups;
+    composition q = {.contours = contours, .gaussian = (double)contours->exact_variance};
     q.kinds = calloc(n + 1, sizeof *q.kinds);
     int status = q.kinds ? kinds_of(&q, c) : PE_NO_MEMORY;
     if (!status) status = build(&q, spread, c);
@@ -326,12 +326,12 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
     }
 }
 
-void pe_certified_chernoff(const pe_ladder *ladder, double lambda, double c, pe_row *row) {
-    const double l = lambda, k = cumulant_above(ladder, NULL, l);
+void pe_certified_chernoff(const pe_contours *contours, double lambda, double c, pe_row *row) {
+    const double l = lambda, k = cumulant_above(contours, NULL, l);
     double removed[2] = {0.0, 0.0};
-    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives) {
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         pe_shifted parts;
-        if (pe_shifted_parts(&parts, &ladder->groups[i], l)) removed[0] = removed[1] = INFINITY;
+        if (pe_shifted_parts(&parts, &contours->groups[i], l)) removed[0] = removed[1] = INFINITY;
         else add_removed(&parts, removed);
         pe_shifted_free(&parts);
     }

@@ -2,8 +2,8 @@
 #ifndef PE_CERTIFIED_H
 #define PE_CERTIFIED_H
 
-#include "ladder.h"
 #include "shifted.h"
+#include "spectral.h"
 
 typedef struct pe_certified {
     int status;              /* of its making: PE_TOO_COSTLY where the proof does not apply */
@@ -18,12 +18,12 @@ typedef struct pe_certified {
 
 /* Builds the line at line.lambda, everything else zero, for thresholds up to `spread` from the mean.  Returns
  * a status. */
-int pe_certified_build(const pe_ladder *ladder, double spread, pe_certified *line);
+int pe_certified_build(const pe_contours *contours, double spread, pe_certified *line);
 void pe_certified_free(pe_certified *line);
 size_t pe_certified_bytes(const pe_certified *line);
 
 /* The row of Chernoff's bounds e^{K(lambda) - lambda c}: with errors of 1, from 0 to the bound. */
-void pe_certified_chernoff(const pe_ladder *ladder, double lambda, double c, pe_row *row);
+void pe_certified_chernoff(const pe_contours *contours, double lambda, double c, pe_row *row);
 
 /* As pe_line_evaluate; the true value lies within the relative error of each functional. */
 void pe_certified_evaluate(const pe_certified *line, size_t n, const double *c, pe_row *rows);

@@ -1,9 +1,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "elementary.h"
 #include "normal.h"
 #include "pyengine.h"
-#include "vmath.h"
 
 /* One step of the subsampled Gaussian, or a Gaussian under any composition: answers between proven
  * bounds.  What the constants count, and why the bounds hold, is derived in docs/theory/closed_form.

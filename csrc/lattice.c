@@ -1,8 +1,8 @@
 /* Kernels of the lattice engine; the bounds that rest on them are proven in docs/theory/lattice.md. */
+#include "elementary.h"
 #include "normal.h"
 #include "pyengine.h"
 #include "simd.h"
-#include "vmath.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #ifndef PE_NCX2_CORE_H
 #define PE_NCX2_CORE_H
 
-#include "vmath.h"
+#include "elementary.h"
 
 #define PE_NCX2_BLOCK 32
 #define PE_NCX2_MAX 0x1p300 /* arguments of the block are at most this */

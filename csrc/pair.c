@@ -106,22 +106,22 @@ int pe_pair_is_exact(const pe_pair *pair) {
     return !pair->n_listed;
 }
 
-static void ladder_free(pe_ladder *ladder) {
-    if (!ladder) return;
-    for (size_t i = 0; i < ladder->n_groups; i++) pe_nodes_free(&ladder->groups[i].grid);
-    free(ladder->groups);
-    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++) free(ladder->edges[i]);
+static void contours_free(pe_contours *contours) {
+    if (!contours) return;
+    for (size_t i = 0; i < contours->n_groups; i++) pe_nodes_free(&contours->groups[i].grid);
+    free(contours->groups);
+    for (size_t i = 0; i < sizeof contours->edges / sizeof *contours->edges; i++) free(contours->edges[i]);
     for (int s = 0; s < 4; s++)
-        for (int i = 0; i <= 2 * PE_RUNGS; i++) {
-            pe_line_free(ladder->lines[s][i]);
+        for (int i = 0; i <= 2 * PE_PLACES; i++) {
+            pe_line_free(contours->lines[s][i]);
         }
-    pe_proven_free(ladder->proven);
-    free(ladder);
+    pe_proven_free(contours->proven);
+    free(contours);
 }
 
 void pe_pair_free(pe_pair *pair) {
     if (!pair) return;
-    for (int i = 0; i < PE_N_LEVELS; i++) ladder_free(pair->levels[i]);
+    for (int i = 0; i < PE_N_LEVELS; i++) contours_free(pair->levels[i]);
     for (size_t i = 0; i < pair->n_mixed; i++) {
         free(pair->mixed[i].block);
         free(pair->mixed[i].exact);
@@ -134,18 +134,18 @@ void pe_pair_free(pe_pair *pair) {
     free(pair);
 }
 
-static size_t ladder_bytes(const pe_ladder *ladder) {
-    size_t total = sizeof *ladder;
-    for (size_t i = 0; i < ladder->n_groups; i++)
-        total += sizeof *ladder->groups + 5 * ladder->groups[i].grid.m * sizeof(double);
-    for (size_t i = 0; i < sizeof ladder->edges / sizeof *ladder->edges; i++)
-        if (ladder->edges[i]) total += sizeof **ladder->edges;
+static size_t contours_bytes(const pe_contours *contours) {
+    size_t total = sizeof *contours;
+    for (size_t i = 0; i < contours->n_groups; i++)
+        total += sizeof *contours->groups + 5 * contours->groups[i].grid.m * sizeof(double);
+    for (size_t i = 0; i < sizeof contours->edges / sizeof *contours->edges; i++)
+        if (contours->edges[i]) total += sizeof **contours->edges;
     for (int s = 0; s < 4; s++)
-        for (int i = 0; i <= 2 * PE_RUNGS; i++) {
-            const pe_line *ln = ladder->lines[s][i];
+        for (int i = 0; i <= 2 * PE_PLACES; i++) {
+            const pe_line *ln = contours->lines[s][i];
             if (ln) total += sizeof *ln + (ln->weights ? 8 * ln->nt * sizeof(double) : 0);
         }
-    total += pe_proven_bytes(ladder->proven);
+    total += pe_proven_bytes(contours->proven);
     return total;
 }
 
@@ -154,7 +154,7 @@ size_t pe_pair_bytes(const pe_pair *pair) {
     for (size_t i = 0; i < pair->n_listed; i++)
         total += sizeof(pe_listed_step) + 2 * pair->listed[i].table.m * sizeof(double);
     for (int i = 0; i < PE_N_LEVELS; i++)
-        if (pair->levels[i]) total += ladder_bytes(pair->levels[i]);
+        if (pair->levels[i]) total += contours_bytes(pair->levels[i]);
     return total;
 }
 
@@ -163,7 +163,7 @@ static double normal_reach(double log_mass) {
     return sqrt(fmax(0.0, -2.0 * (log_mass + 0.69)));
 }
 
-/* What a ladder removes of the ends of a group's z. */
+/* What a level removes of the ends of a group's z. */
 typedef struct {
     int whole;       /* nothing */
     double log_mass; /* log of the probability that each end may lose */
@@ -214,7 +214,7 @@ static void mixed_group(pe_group *g, const removal *removed, pe_span *w) {
 }
 
 /* The coarse grid of a leading group whose alternatives are set. */
-static int add_grid(pe_ladder *ladder, pe_group *g, const removal *removed) {
+static int add_grid(pe_contours *contours, pe_group *g, const removal *removed) {
     pe_span windows[PE_ALTERNATIVES];
     for (size_t i = 0; i < g->alternatives; i++)
         if (g[i].table) windows[i] = (pe_span){0.0, 1.0, g[i].table->m};
@@ -222,50 +222,50 @@ static int add_grid(pe_ladder *ladder, pe_group *g, const removal *removed) {
         else sampled_group(&g[i], removed, &windows[i]);
     if (pe_nodes_new(&g->grid, g, windows)) return PE_NO_MEMORY;
     for (size_t i = 0; i < g->alternatives; i++) g[i].part = pe_nodes_part(&g->grid, windows, i);
-    ladder->n_groups += g->alternatives;
+    contours->n_groups += g->alternatives;
     return PE_OK;
 }
 
-static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
-    pe_ladder *ladder = calloc(1, sizeof *ladder);
-    *out = ladder;
-    if (!ladder) return PE_NO_MEMORY;
+static int contours_new(const pe_pair *pair, int level, pe_contours **out) {
+    pe_contours *contours = calloc(1, sizeof *contours);
+    *out = contours;
+    if (!contours) return PE_NO_MEMORY;
     size_t most = pair->n + PE_ALTERNATIVES * pair->n_mixed + pair->n_listed;
-    ladder->groups = calloc(most + 1, sizeof *ladder->groups);
-    if (!ladder->groups) return PE_NO_MEMORY;
+    contours->groups = calloc(most + 1, sizeof *contours->groups);
+    if (!contours->groups) return PE_NO_MEMORY;
     int whole = level == 0;
-    ladder->cost_limit =
+    contours->cost_limit =
         pair->cost_limit * (double)(pair->n + pe_pair_others(pair)) * (whole ? FIRST_COST : 1.0);
-    ladder->reversed = pair->reversed;
-    ladder->both_ends = pe_pair_others(pair) > 0;
+    contours->reversed = pair->reversed;
+    contours->both_ends = pe_pair_others(pair) > 0;
     double total = 1.0, log_mass = PE_LEVELS[level] - CUT;
     for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
     for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
     for (size_t i = 0; i < pair->n_listed; i++) total += pair->listed[i].steps;
     removal removed = {whole, log_mass - log(total)};
-    ladder->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
-    if (ladder->both_ends) ladder->log_cut += log(2.0);
+    contours->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
+    if (contours->both_ends) contours->log_cut += log(2.0);
     for (size_t i = 0; i < pair->n; i++) {
         double mu = 1.0 / pair->noise[i];
         if (pair->p[i] == 1.0) {
-            ladder->gaussian_variance += pair->steps[i] * mu * mu;
+            contours->gaussian_variance += pair->steps[i] * mu * mu;
             const pe_wide exact = 1.0L / (pe_wide)pair->noise[i];
-            ladder->exact_variance += pair->steps[i] * exact * exact;
+            contours->exact_variance += pair->steps[i] * exact * exact;
             continue;
         }
-        pe_group *g = &ladder->groups[ladder->n_groups];
+        pe_group *g = &contours->groups[contours->n_groups];
         g->noise = pair->noise[i];
         g->mu = mu;
         g->p = pair->p[i];
         g->n = pair->steps[i];
         g->reversed = pair->reversed;
         g->alternatives = 1;
-        int status = add_grid(ladder, g, &removed);
+        int status = add_grid(contours, g, &removed);
         if (status) return status;
     }
     for (size_t i = 0; i < pair->n_mixed; i++) {
         const pe_mixed_step *step = &pair->mixed[i];
-        pe_group *g = &ladder->groups[ladder->n_groups];
+        pe_group *g = &contours->groups[contours->n_groups];
         for (size_t j = 0; j < step->alternatives; j++) {
             g[j].n = step->steps;
             g[j].law = &step->law[j];
@@ -273,26 +273,26 @@ static int ladder_new(const pe_pair *pair, int level, pe_ladder **out) {
             g[j].exact = step->exact ? &step->exact[j] : NULL;
             g[j].alternatives = step->alternatives - j;
         }
-        int status = add_grid(ladder, g, &removed);
+        int status = add_grid(contours, g, &removed);
         if (status) return status;
     }
     for (size_t i = 0; i < pair->n_listed; i++) {
-        pe_group *g = &ladder->groups[ladder->n_groups];
+        pe_group *g = &contours->groups[contours->n_groups];
         g->n = pair->listed[i].steps;
         g->table = &pair->listed[i].table;
         g->alternatives = 1;
-        int status = add_grid(ladder, g, &removed);
+        int status = add_grid(contours, g, &removed);
         if (status) return status;
     }
     return PE_OK;
 }
 
-int pe_pair_ladder(pe_pair *pair, int level, pe_ladder **out) {
+int pe_pair_contours(pe_pair *pair, int level, pe_contours **out) {
     if (!pair->levels[level]) {
-        pe_ladder *fresh;
-        int status = ladder_new(pair, level, &fresh);
+        pe_contours *fresh;
+        int status = contours_new(pair, level, &fresh);
         if (status) {
-            ladder_free(fresh);
+            contours_free(fresh);
             return status;
         }
         pair->levels[level] = fresh;
@@ -301,10 +301,10 @@ int pe_pair_ladder(pe_pair *pair, int level, pe_ladder **out) {
     return PE_OK;
 }
 
-pe_cumulants pe_ladder_cumulants(const pe_ladder *ladder, double lambda) {
-    double v = ladder->gaussian_variance;
+pe_cumulants pe_contours_cumulants(const pe_contours *contours, double lambda) {
+    double v = contours->gaussian_variance;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
-    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives)
-        pe_nodes_cumulants(&ladder->groups[i].grid, ladder->groups[i].n, lambda, &k);
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
+        pe_nodes_cumulants(&contours->groups[i].grid, contours->groups[i].n, lambda, &k);
     return k;
 }

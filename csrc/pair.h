@@ -1,10 +1,10 @@
-/* Inside of the spectral engine: a composition, and its ladders at each level of truncation. */
+/* Inside of the spectral engine: a composition, and its contours at each level of truncation. */
 #ifndef PE_PAIR_H
 #define PE_PAIR_H
 
-#include "ladder.h"
-#include "mixture.h"
+#include "loss_nodes.h"
 #include "pyengine.h"
+#include "spectral.h"
 
 /* Level 0 keeps the whole law.  The others serve values down to a log-probability and remove the
  * z that carry less than e^-41 of it: where one large step is likelier than many small ones, the
@@ -38,7 +38,7 @@ struct pe_pair {
     pe_listed_step *listed;
     int reversed;
     double cost_limit;
-    pe_ladder *levels[PE_N_LEVELS];
+    pe_contours *levels[PE_N_LEVELS];
 };
 
 /* Kinds of steps beside the sampled Gaussians: of mixtures and of tables. */
@@ -47,7 +47,7 @@ size_t pe_pair_others(const pe_pair *pair);
 /* Whether the numbers of all steps are known well enough for proofs. */
 int pe_pair_is_exact(const pe_pair *pair);
 
-/* The ladder of a level, made when it is first asked for.  Returns a status. */
-int pe_pair_ladder(pe_pair *pair, int level, pe_ladder **out);
+/* The contours of a level, a set that is made when it is first asked for.  Returns a status. */
+int pe_pair_contours(pe_pair *pair, int level, pe_contours **out);
 
 #endif

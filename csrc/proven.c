@@ -13,13 +13,13 @@ static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value m
 static const double ENOUGH = 1e2;     /* times what is good enough of an estimate, of a proven row */
 
 enum {
-    PROVEN_RUNGS = 4 * (2 * PE_RUNGS + 1),
-    PROVEN_LINES = PE_REACHES * (PROVEN_RUNGS + 2 * PE_NEAR),
+    PROVEN_PLACES = 4 * (2 * PE_PLACES + 1),
+    PROVEN_LINES = PE_REACHES * (PROVEN_PLACES + 2 * PE_NEAR),
 };
 
 static pe_certified *proven_line(const pe_proven *proven, int i) {
-    return i < PE_REACHES * PROVEN_RUNGS ? (&proven->rung[0][0][0])[i]
-                                         : (&proven->near[0][0][0])[i - PE_REACHES * PROVEN_RUNGS];
+    return i < PE_REACHES * PROVEN_PLACES ? (&proven->place[0][0][0])[i]
+                                          : (&proven->near[0][0][0])[i - PE_REACHES * PROVEN_PLACES];
 }
 
 void pe_proven_free(pe_proven *proven) {
@@ -43,13 +43,13 @@ static double spread_to(double distance, double sd, int *reach) {
     return spread;
 }
 
-static int kept_certified(const pe_ladder *ladder, double lambda, double spread, pe_certified **slot,
+static int kept_certified(const pe_contours *contours, double lambda, double spread, pe_certified **slot,
                           pe_certified **out) {
     if (!*slot) {
         pe_certified *line = calloc(1, sizeof *line);
         if (!line) return PE_NO_MEMORY;
         line->line.lambda = lambda;
-        line->status = pe_certified_build(ladder, spread, line);
+        line->status = pe_certified_build(contours, spread, line);
         if (line->status == PE_NO_MEMORY) {
             pe_certified_free(line);
             return PE_NO_MEMORY;
@@ -60,29 +60,29 @@ static int kept_certified(const pe_ladder *ladder, double lambda, double spread,
     return (*slot)->status;
 }
 
-/* The line with proven errors at a rung's abscissa, whose aliases are small at c. */
-static int rung_certified(pe_ladder *ladder, int rung, int functional, double c, pe_certified **out) {
-    const pe_edge *e = pe_ladder_edge(ladder, 2 * rung);
+/* The line with proven errors at a place's abscissa, whose aliases are small at c. */
+static int certified_at(pe_contours *contours, int place, int functional, double c, pe_certified **out) {
+    const pe_edge *e = pe_contours_edge(contours, 2 * place);
     if (!e) return PE_NO_MEMORY;
     int moved;
     double lambda = pe_clear_of_poles(e->lambda, e->sd, functional, &moved);
     int variant = !moved ? 0 : functional == PE_PROFILE ? 1 : functional == PE_A_ABOVE ? 2 : 3;
     int reach;
     double spread = spread_to(fabs(c - e->k.k1), e->sd, &reach);
-    return kept_certified(ladder, lambda, spread, &ladder->proven->rung[reach][variant][rung + PE_RUNGS],
-                          out);
+    return kept_certified(contours, lambda, spread,
+                          &contours->proven->place[reach][variant][place + PE_PLACES], out);
 }
 
 /* The line 4^-(i+1) standard deviations beside the pole 0, or 1, on the side where the functional is small:
  * it loses some digits to the pole, and sees little of a mode far out. */
-static int near_certified(pe_ladder *ladder, int i, int functional, double c, pe_certified **out) {
+static int near_certified(pe_contours *contours, int i, int functional, double c, pe_certified **out) {
     int to_right = functional == PE_A_ABOVE;
-    double gap = ldexp(1.0, -2 * i - 2) / sqrt(pe_ladder_cumulants(ladder, 0.0).k2);
+    double gap = ldexp(1.0, -2 * i - 2) / sqrt(pe_contours_cumulants(contours, 0.0).k2);
     double lambda = to_right ? 1.0 + gap : -gap;
-    pe_cumulants k = pe_ladder_cumulants(ladder, lambda);
+    pe_cumulants k = pe_contours_cumulants(contours, lambda);
     int reach;
     double spread = spread_to(fabs(c - k.k1), sqrt(k.k2), &reach);
-    return kept_certified(ladder, lambda, spread, &ladder->proven->near[reach][to_right][i], out);
+    return kept_certified(contours, lambda, spread, &contours->proven->near[reach][to_right][i], out);
 }
 
 /* The row of a proven line, where it is better than what is in `row`. */
@@ -101,39 +101,39 @@ static int certify_on(int status, const pe_certified *line, int functional, doub
  * the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds, which say all where
  * a value is beyond the doubles. */
 static int certify_one(pe_pair *pair, int functional, double c, double *row) {
-    pe_ladder *ladder;
-    int status = pe_pair_ladder(pair, 0, &ladder);
-    const pe_edge *e = status ? NULL : pe_ladder_edge(ladder, 2 * pe_ladder_rung(ladder, c, 0));
+    pe_contours *contours;
+    int status = pe_pair_contours(pair, 0, &contours);
+    const pe_edge *e = status ? NULL : pe_contours_edge(contours, 2 * pe_contours_nearest(contours, c, 0));
     if (!e) return PE_NO_MEMORY;
     /* the first level that serves so small a value, and one more, as an approximation may mislead */
     int first = 1;
     while (first < PE_N_LEVELS - 1 && PE_LEVELS[first] > e->approximation[functional] - NEAR_LEVEL) first++;
     const int levels[] = {0, first, first < PE_N_LEVELS - 1 ? first + 1 : first - 1};
     for (int i = 0; i < 3; i++) {
-        pe_ladder *cut;
+        pe_contours *cut;
         pe_certified *line = NULL;
-        status = pe_pair_ladder(pair, levels[i], &cut);
+        status = pe_pair_contours(pair, levels[i], &cut);
         if (!status && !cut->proven && !(cut->proven = calloc(1, sizeof *cut->proven))) status = PE_NO_MEMORY;
-        if (!status) status = rung_certified(cut, pe_ladder_rung(cut, c, 0), functional, c, &line);
+        if (!status) status = certified_at(cut, pe_contours_nearest(cut, c, 0), functional, c, &line);
         status = certify_on(status, line, functional, c, row);
         if (status == PE_NO_MEMORY) return status;
         if (pe_row_shortfall(row, functional) <= ENOUGH) return PE_OK;
     }
-    for (int rung = pe_ladder_rung(ladder, c, 0); rung; rung /= 2) {
+    for (int place = pe_contours_nearest(contours, c, 0); place; place /= 2) {
         pe_certified *line = NULL;
-        status = rung_certified(ladder, rung / 2, functional, c, &line);
+        status = certified_at(contours, place / 2, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
         if (status == PE_NO_MEMORY || pe_row_shortfall(row, functional) <= ENOUGH) break;
     }
     for (int i = 0; i < PE_NEAR && status != PE_NO_MEMORY; i++) {
         if (pe_row_shortfall(row, functional) <= ENOUGH) return PE_OK;
         pe_certified *line = NULL;
-        status = near_certified(ladder, i, functional, c, &line);
+        status = near_certified(contours, i, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
     }
     if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0)) {
         pe_row bounds;
-        pe_certified_chernoff(ladder, e->lambda, c, &bounds);
+        pe_certified_chernoff(contours, e->lambda, c, &bounds);
         pe_put_row(&bounds, c, row);
     }
     if (status == PE_NO_MEMORY) return status;

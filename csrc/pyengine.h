@@ -88,7 +88,7 @@ void pe_ndtri_array(const double *p, double *out, size_t n);
 double pe_ndtri_exp(double y);
 void pe_ndtri_exp_array(const double *y, double *out, size_t n);
 
-/* ---- composed privacy loss of subsampled Gaussian steps: mixture.c, transform.c, ladder.c -----
+/* ---- composed privacy loss of subsampled Gaussian steps: loss_nodes.c, contour.c, spectral.c -----
  *
  * An ordered pair (A, B) of laws; S is the sum of the losses log dB/dA of all steps.
  */
@@ -220,7 +220,7 @@ void pe_step_trade_off(const pe_step *step, size_t n, const double *alpha, doubl
 void pe_step_profile(const pe_step *step, size_t n, const double *epsilon, double *out);
 void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double *out);
 
-/* ---- from rows to answers: answers.c ------------------------------------------------------------
+/* ---- from rows to answers: functionals.c ------------------------------------------------------------
  *
  * Error that matters to whoever asked for a functional: its own and, for a tail, that of the smaller
  * of B's two tails, unless that one is 0 in double precision; infinite where there is no row.
@@ -246,7 +246,7 @@ void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, dou
 void pe_profile_answers(size_t n, const double *rows, double *out);
 void pe_epsilon_answers(size_t n, const double *rows, double *out);
 
-/* ---- composed privacy loss by direct convolution: loss_law.c, loss_step.c, convolve.c, loss_rows.c --
+/* ---- composed privacy loss by direct convolution: loss_law.c, loss_step.c, convolution.c, loss_rows.c --
  *
  * For few steps, or rare large ones: what the spectral engine resolves slowly or not at all.
  */

@@ -2,12 +2,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elementary.h"
 #include "pyengine.h"
-#include "vmath.h"
 
 /* Sums of random losses.  Sample i takes its normal variates 2j and 2j+1 of table g from the block
  * (i, j) of Threefry-2x64-20 (Salmon et al. 2011) with key (seed, g): any split of the samples over
- * threads gives the same numbers, and so does any machine, since vmath.h is bit-reproducible. */
+ * threads gives the same numbers, and so does any machine, since elementary.h is bit-reproducible. */
 
 enum { BLOCK = 128 }; /* samples side by side */
 

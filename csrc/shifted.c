@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lane_trig.h"
 #include "simd.h"
-#include "vecmath.h"
 
 /* The nodes of one kind of step; docs/theory/certified.md proves what stands here. */
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "mixture.h"
+#include "loss_nodes.h"
 #include "tilted.h"
 
 /* One of the pairs that a step may be, between mixtures of normals whose shifts are at most 0 and at least 0. */

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
+#include "lane_trig.h"
 #include "simd.h"
-#include "vecmath.h"
 
 /* The transform of one kind of step at many t, with its error; docs/theory/certified.md. */
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "vmath.h"
+#include "elementary.h"
 
 enum { PE_DEGREE_NODES = 16, PE_BLOCK = 16, PE_GROUP = 8 };
 

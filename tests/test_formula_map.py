@@ -45,7 +45,7 @@ def test_files_exist_and_formulas_stand_once() -> None:
         ("Theorem 15 of Lebeda et al.", "pyengine/laws/substituted.py"),
         ("Prop. 9", "pyengine/laws/composition.py"),
         ("eq. 8 of Leemann", "pyengine/membership/step.py"),
-        ("the aliasing bound", "csrc/transform.c"),
+        ("the aliasing bound", "csrc/contour.c"),
     ],
 )
 def test_one_search_leads_to_the_one_place(words: str, file: str) -> None:

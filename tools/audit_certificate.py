@@ -26,17 +26,17 @@ ROOT = Path(__file__).parents[1]
 SOURCES = (
     *(
         "pair",
-        "ladder",
+        "spectral",
         "proven",
-        "transform",
-        "mixture",
+        "contour",
+        "loss_nodes",
         "normals",
         "tilted",
         "shifted",
         "shifted_values",
     ),
     *("envelope", "certified"),
-    *("normal", "cpu", "answers"),
+    *("normal", "cpu", "functionals"),
 )
 FLAGS = ["-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 WIDTH, ERRORS = 12, 7
@@ -63,7 +63,7 @@ TERMS = (
     ),
     Term(
         "aliases",
-        (("transform.c", "ALIAS_TOL = 1e-15", "ALIAS_TOL = 1e-3"),),
+        (("contour.c", "ALIAS_TOL = 1e-15", "ALIAS_TOL = 1e-3"),),
         (("certified.c", "(k == 3 ? profile_alias : alias)", "0.0"),),
     ),
     Term(

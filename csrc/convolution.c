@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lane_trig.h"
 #include "loss_law.h"
 #include "simd.h"
-#include "vecmath.h"
 
 static const double LOG2 = 0.69314718055994530942;
 static const double KINK = 40.0;        /* relative size of an edge that no sum feels, as a log */

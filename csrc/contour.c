@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ladder.h"
+#include "lane_trig.h"
 #include "simd.h"
-#include "vecmath.h"
+#include "spectral.h"
 
 /* One contour of the spectral engine; docs/theory/spectral.md derives every bound used here. */
 
@@ -267,7 +267,7 @@ PE_CLONES static void rotating_sums(const double *l, const double *w, size_t m, 
  * sum_k e^{lambda k T} F(c + k T) with F >= 0; for theta beyond lambda, in the same interval between
  * poles, the terms k > 0 (k < 0 on the other side) stay below
  * exp(K(theta) - theta c - |theta - lambda| k T).  Returns the T that makes them small enough. */
-static double side_period(const pe_ladder *ladder, pe_line *ln, int side, double value_log) {
+static double side_period(const pe_contours *contours, pe_line *ln, int side, double value_log) {
     double lam = ln->lambda, sign = side ? 1.0 : -1.0, limit = INFINITY;
     if (side == 0 && lam > 0.0) limit = lam > 1.0 ? lam - 1.0 : lam;
     if (side == 1 && lam < 1.0) limit = lam < 0.0 ? -lam : 1.0 - lam;
@@ -275,7 +275,7 @@ static double side_period(const pe_ladder *ladder, pe_line *ln, int side, double
     int growing = 0;
     for (int it = 0; it < 60; it++) {
         double delta = fmin(shift * factor, limit), theta = lam + sign * delta;
-        pe_cumulants k = pe_ladder_cumulants(ladder, theta);
+        pe_cumulants k = pe_contours_cumulants(contours, theta);
         double small = k.k0 - theta * ln->c_ref - value_log - log(ALIAS_TOL);
         /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
         if (lam < 0.0) small += fmax(0.0, log((1.0 + fabs(lam)) / (1.0 + fabs(theta))));
@@ -296,11 +296,11 @@ static double side_period(const pe_ladder *ladder, pe_line *ln, int side, double
     return best;
 }
 
-double pe_line_period(const pe_ladder *ladder, pe_line *ln) {
+double pe_line_period(const pe_contours *contours, pe_line *ln) {
     double lam = ln->lambda;
     double value_log = ln->k0 - lam * ln->c_ref - log(3.0 * ln->sd * (fabs(lam) + 1.0));
-    double left = side_period(ladder, ln, 0, value_log);
-    double right = side_period(ladder, ln, 1, value_log);
+    double left = side_period(contours, ln, 0, value_log);
+    double right = side_period(contours, ln, 1, value_log);
     return fmax(left, right) + 3.0 * ln->sd; /* the line serves c within 3 sd of c_ref */
 }
 
@@ -382,11 +382,11 @@ int pe_line_set_weights(pe_line *ln, const double *e_re, const double *e_im) {
 }
 
 /* Cumulants on nodes fine enough for full accuracy, and each group's strip. */
-static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, strip *strips) {
-    double lambda = ln->lambda, v = ladder->gaussian_variance, scale = 0.0, rotated = 0.0;
+static int fine_cumulants(const pe_contours *contours, pe_line *ln, strip *strips) {
+    double lambda = ln->lambda, v = contours->gaussian_variance, scale = 0.0, rotated = 0.0;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
-    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives) {
-        const pe_group *g = &ladder->groups[i];
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
+        const pe_group *g = &contours->groups[i];
         pe_cumulants coarse = {0, 0, 0};
         pe_nodes_cumulants(&g->grid, 1.0, lambda, &coarse);
         for (size_t j = 0; j < g->alternatives; j++) {
@@ -415,11 +415,11 @@ static int fine_cumulants(const pe_ladder *ladder, pe_line *ln, strip *strips) {
 }
 
 /* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
-static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *strips, double **e_re,
+static int transform_values(const pe_contours *contours, pe_line *ln, const strip *strips, double **e_re,
                             double **e_im) {
-    double budget = ladder->cost_limit, v = ladder->gaussian_variance, steps = 0.0;
-    for (size_t i = 0; i < ladder->n_groups; i += ladder->groups[i].alternatives)
-        steps += ladder->groups[i].n;
+    double budget = contours->cost_limit, v = contours->gaussian_variance, steps = 0.0;
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
+        steps += contours->groups[i].n;
     double first = 9.0 / (ln->sd * ln->ht);
     if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
     size_t done = 0, cap = (size_t)first + 16;
@@ -443,8 +443,8 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *s
         double top = done ? -INFINITY : 0.0;
         for (size_t i = done - done / 3; i < done; i++) top = fmax(top, re[i]);
         int decayed = steps * exp(top) < 1.0, status = PE_OK;
-        for (size_t i = 0; i < ladder->n_groups && !status; i += ladder->groups[i].alternatives)
-            status = group_exponents(&ladder->groups[i], ln->lambda, &strips[i], ln->ht, done, cap, decayed,
+        for (size_t i = 0; i < contours->n_groups && !status; i += contours->groups[i].alternatives)
+            status = group_exponents(&contours->groups[i], ln->lambda, &strips[i], ln->ht, done, cap, decayed,
                                      re, im, singles, &budget);
         for (size_t i = done; i < cap && !status; i++)
             add_power(1.0, singles[2 * i] - 1.0, singles[2 * i + 1], 0.0, &re[i], &im[i]);
@@ -466,17 +466,17 @@ static int transform_values(const pe_ladder *ladder, pe_line *ln, const strip *s
     }
 }
 
-int pe_line_build(const pe_ladder *ladder, pe_line *ln) {
-    strip *strips = calloc(ladder->n_groups + 1, sizeof *strips);
+int pe_line_build(const pe_contours *contours, pe_line *ln) {
+    strip *strips = calloc(contours->n_groups + 1, sizeof *strips);
     if (!strips) return PE_NO_MEMORY;
     double *e_re = NULL, *e_im = NULL;
-    int status = fine_cumulants(ladder, ln, strips);
+    int status = fine_cumulants(contours, ln, strips);
     if (!status) {
-        ln->ht = 2.0 * PI / pe_line_period(ladder, ln);
-        status = transform_values(ladder, ln, strips, &e_re, &e_im);
+        ln->ht = 2.0 * PI / pe_line_period(contours, ln);
+        status = transform_values(contours, ln, strips, &e_re, &e_im);
     }
     if (!status) status = pe_line_set_weights(ln, e_re, e_im);
-    for (size_t i = 0; i < ladder->n_groups; i++) free(strips[i].block);
+    for (size_t i = 0; i < contours->n_groups; i++) free(strips[i].block);
     free(strips);
     free(e_re);
     free(e_im);
@@ -547,7 +547,8 @@ static void set_pair(pe_row *row, int natural, int other, double log_value, doub
     if (rest > 0.0 && error < INFINITY) row->error[other] = error * exp(log_value) / rest + DBL_EPSILON;
 }
 
-static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, const double *s, pe_row *row) {
+static void evaluate_one(const pe_contours *contours, const pe_line *ln, double c, const double *s,
+                         pe_row *row) {
     double error[4], l = ln->lambda, base = ln->k0 - l * c;
     double tail_alias = 0.0, profile_alias = 0.0, last_t = ln->ht * (double)ln->nt;
     for (int side = 0; side < 2; side++) {
@@ -568,12 +569,12 @@ static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, c
         if (!(s[q] * sign[q] > 0.0) || !(error[q] < 1.0)) error[q] = INFINITY;
     }
     double log_a = base + log(fabs(s[1])), log_b = base + c + log(fabs(s[2]));
-    double log_h = base + log(fabs(s[3])), cut = ladder->log_cut;
+    double log_h = base + log(fabs(s[3])), cut = contours->log_cut;
     if (cut > -INFINITY) {
         /* Removing large z takes at most the mass of the cut from the tail on their side (under B,
          * where the pair is reversed, also at most e^c of it), and at most that share of the other
          * tail and of a profile that falls as z grows.  Cut at both ends, every tail loses. */
-        int rev = ladder->reversed, both = ladder->both_ends;
+        int rev = contours->reversed, both = contours->both_ends;
         double cut_b = rev && !both ? cut + fmin(c, 0.0) : cut;
         error[1] += exp(both || (l > 0.0) != rev ? cut - log_a : cut);
         error[2] += exp(both || (l > 1.0) != rev ? cut_b - log_b : cut);
@@ -595,13 +596,14 @@ static void evaluate_one(const pe_ladder *ladder, const pe_line *ln, double c, c
     }
 }
 
-void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c, pe_row *rows) {
+void pe_line_evaluate(const pe_contours *contours, const pe_line *ln, size_t n, const double *c,
+                      pe_row *rows) {
     double padded[PE_LANES], sum[4][PE_LANES];
     for (size_t u = 0; u < PE_LANES; u++) padded[u] = u < n ? c[u] : c[0];
     pe_line_sums(ln, padded, sum);
     for (size_t u = 0; u < n; u++) {
         double s[4] = {sum[0][u], sum[1][u], sum[2][u], sum[3][u]};
-        evaluate_one(ladder, ln, c[u], s, &rows[u]);
+        evaluate_one(contours, ln, c[u], s, &rows[u]);
     }
 }
 

@@ -9,8 +9,8 @@
    Polynomial coefficients interpolate at Chebyshev points of the stated interval; the
    error of the polynomial is given beside it.  Double-double arithmetic follows Dekker
    (1971) and Knuth; its relative error is below 2^-100 where nothing underflows. */
-#ifndef PE_VMATH_H
-#define PE_VMATH_H
+#ifndef PE_ELEMENTARY_H
+#define PE_ELEMENTARY_H
 
 #include "pyengine.h"
 #include "simd.h"

@@ -1,10 +1,10 @@
 /* Inside of the spectral engine: the contours of one pair at one level of truncation. */
-#ifndef PE_LADDER_H
-#define PE_LADDER_H
+#ifndef PE_SPECTRAL_H
+#define PE_SPECTRAL_H
 
-#include "mixture.h"
+#include "lane_trig.h"
+#include "loss_nodes.h"
 #include "pyengine.h"
-#include "vecmath.h"
 
 typedef struct {
     double lambda, sd;
@@ -13,7 +13,7 @@ typedef struct {
 } pe_edge;
 
 enum {
-    PE_RUNGS = 48, /* rungs -48..48: signed roots to 120, log-probabilities to -7200 */
+    PE_PLACES = 48, /* places -48..48: signed roots to 120, log-probabilities to -7200 */
     PE_TABLE = 25, /* points of a line's table */
     PE_NEAR = 4,     /* proven lines nearer to a pole than one standard deviation, by factors of 4 */
     PE_REACHES = 4, /* of proven lines: 3, 24, 192 and 1536 standard deviations about the mean */
@@ -32,7 +32,7 @@ typedef struct {
     double truncation;    /* estimate of the omitted range of t, in units of the integrand */
     double rounding;      /* estimate of the error of the exponent K - lambda c */
     double term_rounding; /* estimate of the relative error of one term of the sums */
-    /* log values and slopes on a grid of c around the rung: where Newton's method starts */
+    /* log values and slopes on a grid of c around the place: where Newton's method starts */
     int has_table;
     double table_c, table_step;
     double table[PE_FUNCTIONALS][PE_TABLE], slope[PE_FUNCTIONALS][PE_TABLE];
@@ -40,7 +40,7 @@ typedef struct {
 
 /* Lines with proven errors, by how far from their mean they serve. */
 typedef struct pe_proven {
-    struct pe_certified *rung[PE_REACHES][4][2 * PE_RUNGS + 1];
+    struct pe_certified *place[PE_REACHES][4][2 * PE_PLACES + 1];
     struct pe_certified *near[PE_REACHES][2][PE_NEAR]; /* beside a pole */
 } pe_proven;
 
@@ -54,19 +54,19 @@ typedef struct {
     int both_ends; /* whether small z are removed as well as large ones */
     int no_memory; /* whether an edge could not be allocated in this question */
     double log_cut; /* log of a bound on the probability removed at the ends of z */
-    pe_edge *edges[4 * PE_RUNGS + 3]; /* at half steps of the rungs */
-    pe_line *lines[4][2 * PE_RUNGS + 1];
+    pe_edge *edges[4 * PE_PLACES + 3]; /* at half steps from place to place */
+    pe_line *lines[4][2 * PE_PLACES + 1];
     struct pe_proven *proven; /* lines with proven errors; NULL until one is asked for */
-} pe_ladder;
+} pe_contours;
 
-pe_cumulants pe_ladder_cumulants(const pe_ladder *ladder, double lambda);
+pe_cumulants pe_contours_cumulants(const pe_contours *contours, double lambda);
 
 /* Builds the line at ln->lambda; ln is otherwise zero.  Returns a status. */
-int pe_line_build(const pe_ladder *ladder, pe_line *ln);
+int pe_line_build(const pe_contours *contours, pe_line *ln);
 void pe_line_free(pe_line *ln);
 
 /* The period that keeps the aliases small; sets the line's theta. */
-double pe_line_period(const pe_ladder *ladder, pe_line *ln);
+double pe_line_period(const pe_contours *contours, pe_line *ln);
 
 /* The transform times 1, 1/lambda, 1/(lambda-1), 1/(lambda(lambda-1)) from its logarithm at t = k ht,
  * half of it at t = 0, and the sums of their moduli. */
@@ -82,17 +82,18 @@ typedef struct {
 } pe_row;
 
 /* Rows at c[0..n-1], n <= PE_LANES.  A row's bits do not depend on its neighbours. */
-void pe_line_evaluate(const pe_ladder *ladder, const pe_line *ln, size_t n, const double *c, pe_row *rows);
+void pe_line_evaluate(const pe_contours *contours, const pe_line *ln, size_t n, const double *c,
+                      pe_row *rows);
 
-/* Edge i: the lambda whose signed root is i steps of half a rung; NULL without memory. */
-const pe_edge *pe_ladder_edge(pe_ladder *ladder, int i);
+/* Edge i: the lambda whose signed root is i half steps from place to place; NULL without memory. */
+const pe_edge *pe_contours_edge(pe_contours *contours, int i);
 
-/* The abscissa of a rung, moved at least 1/sd away from the poles 0 and 1, to the side on which
+/* The abscissa of a place, moved at least 1/sd away from the poles 0 and 1, to the side on which
  * the functional in question loses the least. */
 double pe_clear_of_poles(double lambda, double sd, int functional, int *moved);
 
-/* The rung whose saddle point is nearest to c, looked for from `rung`. */
-int pe_ladder_rung(pe_ladder *ladder, double c, int rung);
+/* The place whose saddle point is nearest to c, looked for from `place`. */
+int pe_contours_nearest(pe_contours *contours, double c, int place);
 
 /* A row as PE_ROW numbers, one that failed, and its error relative to what is good enough: above 1, try again. */
 void pe_put_row(const pe_row *row, double c, double *out);

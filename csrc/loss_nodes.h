@@ -6,8 +6,8 @@
  * dB/dA = 1 + r, loss l = log1p(r).  E_A r = 0 exactly, which removes the linear term from every
  * cumulant: K = log1p(E_A[(1+r)^lambda - 1 - lambda r]), a sum of terms of one sign for real lambda.
  */
-#ifndef PE_MIXTURE_H
-#define PE_MIXTURE_H
+#ifndef PE_LOSS_NODES_H
+#define PE_LOSS_NODES_H
 
 #include <stddef.h>
 

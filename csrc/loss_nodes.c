@@ -1,11 +1,11 @@
-#include "mixture.h"
+#include "loss_nodes.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "lane_trig.h"
 #include "pyengine.h"
 #include "simd.h"
-#include "vecmath.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
 

@@ -4,8 +4,8 @@
  * iterations over it becomes vector code, and every instruction set gives the same bits
  * (the project is compiled with -ffp-contract=off).
  */
-#ifndef PE_VECMATH_H
-#define PE_VECMATH_H
+#ifndef PE_LANE_TRIG_H
+#define PE_LANE_TRIG_H
 
 #include <stdint.h>
 #include <string.h>

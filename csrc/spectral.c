@@ -1,13 +1,13 @@
-#include "ladder.h"
+#include "spectral.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lane_trig.h"
 #include "pair.h"
-#include "vecmath.h"
 
-/* Which contour serves which question: rungs at fixed steps of the signed root of the loss's
+/* Which contour serves which question: places at fixed steps of the signed root of the loss's
  * saddle-point exponent, so that a result depends on the pair and the argument alone, never on what
  * was asked before. */
 
@@ -41,22 +41,22 @@ static double approximation(const pe_edge *e, int functional) {
     return fmin(base + log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
 }
 
-/* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are rungs. */
-const pe_edge *pe_ladder_edge(pe_ladder *ladder, int i) {
-    pe_edge **slot = &ladder->edges[i + 2 * PE_RUNGS + 1];
+/* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are places. */
+const pe_edge *pe_contours_edge(pe_contours *contours, int i) {
+    pe_edge **slot = &contours->edges[i + 2 * PE_PLACES + 1];
     if (*slot) return *slot;
     pe_edge *e = malloc(sizeof *e);
     if (!e) {
-        ladder->no_memory = 1; /* searches for a rung end there */
+        contours->no_memory = 1; /* searches for a place end there */
         return NULL;
     }
     double target = fabs(HALF_PITCH * i), sign = i < 0 ? -1.0 : 1.0, lo = 0.0, hi = INFINITY;
-    pe_cumulants k = pe_ladder_cumulants(ladder, 0.0);
+    pe_cumulants k = pe_contours_cumulants(contours, 0.0);
     double a = target / sqrt(k.k2);
-    const pe_edge *inner = i ? ladder->edges[i - (int)sign + 2 * PE_RUNGS + 1] : NULL;
+    const pe_edge *inner = i ? contours->edges[i - (int)sign + 2 * PE_PLACES + 1] : NULL;
     if (inner) a = fabs(inner->lambda) + HALF_PITCH / inner->sd;
     for (int it = 0; i && it < 200; it++) {
-        k = pe_ladder_cumulants(ladder, sign * a);
+        k = pe_contours_cumulants(contours, sign * a);
         double w = fabs(signed_root(sign * a, &k));
         if (fabs(w - target) <= 0.02) break;
         if (w < target) lo = a;
@@ -78,7 +78,7 @@ static int increasing(int functional) {
     return functional != PE_A_ABOVE;
 }
 
-/* The abscissa of a rung, moved at least 1/sd away from the poles 0 and 1, to the side on which
+/* The abscissa of a place, moved at least 1/sd away from the poles 0 and 1, to the side on which
  * the functional is the small one; a profile is not to be had beyond 1. */
 double pe_clear_of_poles(double lambda, double sd, int functional, int *moved) {
     double gap = 1.0 / sd;
@@ -94,18 +94,18 @@ double pe_clear_of_poles(double lambda, double sd, int functional, int *moved) {
     return to_right ? 1.0 + gap : 1.0 - gap;
 }
 
-static int rung_line(pe_ladder *ladder, int rung, int functional, pe_line **out) {
-    const pe_edge *e = pe_ladder_edge(ladder, 2 * rung);
+static int line_at(pe_contours *contours, int place, int functional, pe_line **out) {
+    const pe_edge *e = pe_contours_edge(contours, 2 * place);
     if (!e) return PE_NO_MEMORY;
     int moved;
     double lambda = pe_clear_of_poles(e->lambda, e->sd, functional, &moved);
     int variant = !moved ? 0 : functional == PE_PROFILE ? 1 : functional == PE_A_ABOVE ? 2 : 3;
-    pe_line **slot = &ladder->lines[variant][rung + PE_RUNGS];
+    pe_line **slot = &contours->lines[variant][place + PE_PLACES];
     if (!*slot) {
         pe_line *ln = calloc(1, sizeof *ln);
         if (!ln) return PE_NO_MEMORY;
         ln->lambda = lambda;
-        ln->status = pe_line_build(ladder, ln);
+        ln->status = pe_line_build(contours, ln);
         if (ln->status == PE_NO_MEMORY) {
             pe_line_free(ln);
             return PE_NO_MEMORY;
@@ -116,31 +116,32 @@ static int rung_line(pe_ladder *ladder, int rung, int functional, pe_line **out)
     return (*slot)->status;
 }
 
-/* The rung whose saddle point is nearest to c. */
-int pe_ladder_rung(pe_ladder *ladder, double c, int rung) {
+/* The place whose saddle point is nearest to c. */
+int pe_contours_nearest(pe_contours *contours, double c, int place) {
     const pe_edge *e;
-    while (rung < PE_RUNGS && (e = pe_ladder_edge(ladder, 2 * rung + 1)) && c > e->k.k1) rung++;
-    while (rung > -PE_RUNGS && (e = pe_ladder_edge(ladder, 2 * rung - 1)) && c < e->k.k1) rung--;
-    return rung;
+    while (place < PE_PLACES && (e = pe_contours_edge(contours, 2 * place + 1)) && c > e->k.k1) place++;
+    while (place > -PE_PLACES && (e = pe_contours_edge(contours, 2 * place - 1)) && c < e->k.k1) place--;
+    return place;
 }
 
-static int rung_of_value(pe_ladder *ladder, int functional, double log_target) {
+static int place_of_value(pe_contours *contours, int functional, double log_target) {
     double up = increasing(functional) ? 1.0 : -1.0;
-    int rung = 0;
+    int place = 0;
     const pe_edge *e;
-    while (rung < PE_RUNGS && (e = pe_ladder_edge(ladder, 2 * rung + 1)) &&
+    while (place < PE_PLACES && (e = pe_contours_edge(contours, 2 * place + 1)) &&
            up * (e->approximation[functional] - log_target) < 0.0 &&
            !(functional == PE_PROFILE && e->k.k1 > 0.0)) /* profiles are asked at c <= 0 */
-        rung++;
-    while (rung > -PE_RUNGS && (e = pe_ladder_edge(ladder, 2 * rung - 1)) &&
+        place++;
+    while (place > -PE_PLACES && (e = pe_contours_edge(contours, 2 * place - 1)) &&
            up * (e->approximation[functional] - log_target) > 0.0)
-        rung--;
-    return rung;
+        place--;
+    return place;
 }
 
-/* Log values and slopes on PE_TABLE points around a rung. */
-static int fill_table(pe_ladder *ladder, int rung, pe_line *ln) {
-    const pe_edge *left = pe_ladder_edge(ladder, 2 * rung - 1), *right = pe_ladder_edge(ladder, 2 * rung + 1);
+/* Log values and slopes on PE_TABLE points around a place. */
+static int fill_table(pe_contours *contours, int place, pe_line *ln) {
+    const pe_edge *left = pe_contours_edge(contours, 2 * place - 1),
+                  *right = pe_contours_edge(contours, 2 * place + 1);
     if (!left || !right) return PE_NO_MEMORY;
     double width = right->k.k1 - left->k.k1;
     ln->table_c = left->k.k1 - 0.4 * width;
@@ -150,7 +151,7 @@ static int fill_table(pe_ladder *ladder, int rung, pe_line *ln) {
         double c[PE_LANES];
         pe_row rows[PE_LANES];
         for (size_t u = 0; u < n; u++) c[u] = ln->table_c + (double)(i + u) * ln->table_step;
-        pe_line_evaluate(ladder, ln, n, c, rows);
+        pe_line_evaluate(contours, ln, n, c, rows);
         for (size_t u = 0; u < n; u++)
             for (int f = 0; f < PE_FUNCTIONALS; f++) {
                 int usable = rows[u].error[f] < 0.1;
@@ -181,13 +182,13 @@ static double table_guess(const pe_line *ln, int functional, double log_target) 
 
 /* Newton's method on the log of the functional along one line, safeguarded by a bracket; stops
  * where c leaves the neighbourhood that the line serves. */
-static double newton(const pe_ladder *ladder, const pe_line *ln, int functional, double log_target,
+static double newton(const pe_contours *contours, const pe_line *ln, int functional, double log_target,
                      double c) {
     double lo = -INFINITY, hi = INFINITY, up = increasing(functional) ? 1.0 : -1.0;
     double reach = 5.0 * ln->sd, start = c;
     pe_row row;
     for (int it = 0; it < 80; it++) {
-        pe_line_evaluate(ladder, ln, 1, &c, &row);
+        pe_line_evaluate(contours, ln, 1, &c, &row);
         double miss = log_target - row.log_value[functional];
         if (miss * up > 0.0) lo = c;
         else hi = c;
@@ -205,7 +206,7 @@ static double newton(const pe_ladder *ladder, const pe_line *ln, int functional,
 
 /* Thresholds for n <= PE_LANES targets on one line: from the table two steps together; one by one
  * where the table does not help. */
-static void roots_on_line(const pe_ladder *ladder, const pe_line *ln, int functional, size_t n,
+static void roots_on_line(const pe_contours *contours, const pe_line *ln, int functional, size_t n,
                           const double *log_target, double *c) {
     pe_row rows[PE_LANES];
     int rough[PE_LANES];
@@ -215,7 +216,7 @@ static void roots_on_line(const pe_ladder *ladder, const pe_line *ln, int functi
         if (rough[u]) c[u] = ln->c_ref;
     }
     for (int pass = 0; pass < 2; pass++) {
-        pe_line_evaluate(ladder, ln, n, c, rows);
+        pe_line_evaluate(contours, ln, n, c, rows);
         for (size_t u = 0; u < n; u++) {
             double miss = log_target[u] - rows[u].log_value[functional];
             double step = miss / pe_row_slope(&rows[u], functional, c[u]);
@@ -225,7 +226,7 @@ static void roots_on_line(const pe_ladder *ladder, const pe_line *ln, int functi
         }
     }
     for (size_t u = 0; u < n; u++)
-        if (rough[u]) c[u] = newton(ladder, ln, functional, log_target[u], ln->c_ref);
+        if (rough[u]) c[u] = newton(contours, ln, functional, log_target[u], ln->c_ref);
 }
 
 void pe_put_row(const pe_row *row, double c, double *out) {
@@ -253,57 +254,58 @@ double pe_row_shortfall(const double *row, int functional) {
     return own >= 0.0 ? own : INFINITY; /* NaN */
 }
 
-/* What is asked at n arguments of one ladder: rows and, where asked by value, thresholds.  The
- * arguments are taken rung by rung, in batches; one whose threshold turns out to belong to another
- * rung is taken there, unless its row is accurate as it is. */
-static int ask_ladder(pe_pair *pair, int level, int functional, int by_value, size_t n, const double *x,
-                      double *rows) {
-    pe_ladder *ladder;
-    int status = pe_pair_ladder(pair, level, &ladder);
-    int *rung = malloc((n + 1) * sizeof(int));
-    if (status || !rung) {
-        free(rung);
+/* What is asked at n arguments of the contours of one level: rows and, where asked by value, thresholds.  The
+ * arguments are taken place by place, in batches; one whose threshold turns out to belong to another
+ * place is taken there, unless its row is accurate as it is. */
+static int ask_contours(pe_pair *pair, int level, int functional, int by_value, size_t n, const double *x,
+                        double *rows) {
+    pe_contours *contours;
+    int status = pe_pair_contours(pair, level, &contours);
+    int *place = malloc((n + 1) * sizeof(int));
+    if (status || !place) {
+        free(place);
         return PE_NO_MEMORY;
     }
-    enum { DONE = PE_RUNGS + 1 };
+    enum { DONE = PE_PLACES + 1 };
     for (size_t i = 0; i < n; i++) {
         pe_fail_row(rows + PE_ROW * i);
-        rung[i] = by_value ? rung_of_value(ladder, functional, x[i]) : pe_ladder_rung(ladder, x[i], 0);
-        if (isnan(x[i])) rung[i] = DONE;
+        place[i] =
+            by_value ? place_of_value(contours, functional, x[i]) : pe_contours_nearest(contours, x[i], 0);
+        if (isnan(x[i])) place[i] = DONE;
     }
     for (int round = 0; round < 12 && !status; round++)
-        for (int r = -PE_RUNGS; r <= PE_RUNGS && !status; r++) {
+        for (int r = -PE_PLACES; r <= PE_PLACES && !status; r++) {
             size_t i = 0;
-            while (i < n && rung[i] != r) i++;
+            while (i < n && place[i] != r) i++;
             if (i == n) continue;
             pe_line *ln;
-            int built = rung_line(ladder, r, functional, &ln);
+            int built = line_at(contours, r, functional, &ln);
             if (built == PE_NO_MEMORY) status = built;
-            if (!built && by_value && !ln->has_table) status = fill_table(ladder, r, ln);
+            if (!built && by_value && !ln->has_table) status = fill_table(contours, r, ln);
             while (i < n && !status) {
                 size_t index[PE_LANES], m = 0;
                 double target[PE_LANES], c[PE_LANES];
                 pe_row out[PE_LANES];
                 for (; i < n && m < PE_LANES; i++)
-                    if (rung[i] == r) {
+                    if (place[i] == r) {
                         target[m] = c[m] = x[i];
                         index[m++] = i;
-                        rung[i] = DONE;
+                        place[i] = DONE;
                     }
                 if (built || !m) continue;
-                if (by_value) roots_on_line(ladder, ln, functional, m, target, c);
-                pe_line_evaluate(ladder, ln, m, c, out);
+                if (by_value) roots_on_line(contours, ln, functional, m, target, c);
+                pe_line_evaluate(contours, ln, m, c, out);
                 for (size_t u = 0; u < m; u++) {
                     /* a root that was not reached is an error of the functional like any other */
                     if (by_value) out[u].error[functional] += fabs(out[u].log_value[functional] - target[u]);
                     pe_put_row(&out[u], c[u], rows + PE_ROW * index[u]);
                     if (!by_value || pe_row_shortfall(rows + PE_ROW * index[u], functional) <= 0.2) continue;
-                    int nearest = pe_ladder_rung(ladder, c[u], r);
-                    if (nearest != r && round < 11) rung[index[u]] = nearest;
+                    int nearest = pe_contours_nearest(contours, c[u], r);
+                    if (nearest != r && round < 11) place[index[u]] = nearest;
                 }
             }
         }
-    free(rung);
+    free(place);
     return status;
 }
 
@@ -315,22 +317,22 @@ static int guard(const pe_pair *pair, int functional) {
     return pair->reversed ? PE_A_BELOW : PE_A_ABOVE;
 }
 
-/* Beyond the ladder's end the profile at c <= 0 is known to the last bit: K(lambda) - lambda c bounds
+/* Beyond the last contour the profile at c <= 0 is known to the last bit: K(lambda) - lambda c bounds
  * the log of A(S <= c) where lambda < 0, and of A(S > c), B(S <= c) and 1 minus the profile where
  * 0 <= lambda <= 1. */
-static int beyond_ladder(pe_pair *pair, double c, double *row) {
-    pe_ladder *ladder;
-    if (!(c <= 0.0) || pe_pair_ladder(pair, 0, &ladder)) return 0;
-    int rung = pe_ladder_rung(ladder, c, 0);
-    if (rung != -PE_RUNGS && rung != PE_RUNGS) return 0;
-    const pe_edge *e = pe_ladder_edge(ladder, 2 * rung);
+static int beyond_contours(pe_pair *pair, double c, double *row) {
+    pe_contours *contours;
+    if (!(c <= 0.0) || pe_pair_contours(pair, 0, &contours)) return 0;
+    int place = pe_contours_nearest(contours, c, 0);
+    if (place != -PE_PLACES && place != PE_PLACES) return 0;
+    const pe_edge *e = pe_contours_edge(contours, 2 * place);
     if (!e || e->lambda > 1.0 || !(e->k.k0 - e->lambda * c < -800.0)) return 0;
     row[0] = c;
     row[1] = -INFINITY;
     for (int f = 0; f < PE_FUNCTIONALS; f++) {
         int above = f == PE_A_ABOVE || f == PE_B_ABOVE;
         row[2 + f] = f == PE_PROFILE ? 0.0 : -INFINITY;
-        if (rung < 0) row[2 + f] = above ? 0.0 : -INFINITY;
+        if (place < 0) row[2 + f] = above ? 0.0 : -INFINITY;
         else if (f == PE_A_BELOW || f == PE_B_ABOVE) row[2 + f] = 0.0;
         row[2 + PE_FUNCTIONALS + f] = 0.0;
     }
@@ -338,17 +340,17 @@ static int beyond_ladder(pe_pair *pair, double c, double *row) {
 }
 
 static int ask(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
-    int status = ask_ladder(pair, 0, functional, by_value, n, x, rows);
+    int status = ask_contours(pair, 0, functional, by_value, n, x, rows);
     int g = guard(pair, functional), worst = status;
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * i, other[PE_ROW], best = pe_row_shortfall(row, functional);
         if (best <= 1.0 || isnan(x[i])) continue;
-        if (!by_value && beyond_ladder(pair, x[i], row)) continue;
+        if (!by_value && beyond_contours(pair, x[i], row)) continue;
         if (by_value && functional != PE_PROFILE && x[i] > NEAR_CENTRE) {
             /* the complement is as good a question, and its contour runs on the other side */
             double rest = log1p(-exp(x[i]));
             status =
-                ask_ladder(pair, 0, functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, 1, 1, &rest, other);
+                ask_contours(pair, 0, functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, 1, 1, &rest, other);
             if (status == PE_NO_MEMORY) break;
             /* a missed root is an error of the tail that was asked for, not of its complement only:
              * where the complement comes out tiny, its own error says nothing about this one */
@@ -364,7 +366,7 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
         if (by_value && g == functional)
             while (level < PE_N_LEVELS - 1 && x[i] < PE_LEVELS[level]) level++;
         for (; level < PE_N_LEVELS; level++) {
-            status = ask_ladder(pair, level, functional, by_value, 1, &x[i], other);
+            status = ask_contours(pair, level, functional, by_value, 1, &x[i], other);
             if (status == PE_NO_MEMORY) break;
             double next = pe_row_shortfall(other, functional);
             if (next < best) {
