@@ -5,6 +5,7 @@ for the change and not by the luck of a draw.  ``PYENGINE_EXAMPLES=fresh make te
 and remembers the failing; the campaign of ``make campaign`` does so at length.
 """
 
+import gc
 import os
 
 from hypothesis import settings
@@ -14,3 +15,9 @@ pytest_plugins = ["listed_skips", "processor_time"]
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("PYENGINE_EXAMPLES", "fixed"))
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and tests alone in every collection of garbage to come: they stay."""
+    gc.collect()
+    gc.freeze()

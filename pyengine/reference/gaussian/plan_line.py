@@ -191,17 +191,21 @@ class _Coarse:
         self.weight = weight / weight.sum()
         self.log_w = self.mu * cumulants.z[::every] - self.mu**2 / 2 + log_odds(phase)
         self.share = 1 / (1 + np.exp(-np.maximum(self.log_w, -700)))  # w / (1 + w)
+        self.both = 4 * self.share * (1 - self.share)
+        self.least = np.exp(-np.abs(self.log_w))  # the smaller one of w and 1/w
+        # The larger one of 1 and w is 1 in the scale of the angle of 1 + w exp(i alpha).
+        self.of_sine = np.where(self.log_w <= 0, self.least, 1.0)
+        self.of_one = np.where(self.log_w <= 0, 1.0, self.least)
 
     def log_ratio(self, tau: Array, slope: Array, t: float) -> float:
         """Return log of the integral of |f| on z + i tau over M(tilt)."""
-        alpha = self.mu * tau
-        small = np.exp(-np.abs(self.log_w))
-        angle = np.where(
-            self.log_w <= 0,
-            np.arctan2(small * np.sin(alpha), 1 + small * np.cos(alpha)),
-            np.arctan2(np.sin(alpha), small + np.cos(alpha)),
+        half = 0.5 * self.mu * tau
+        sine, cosine = np.sin(half), np.cos(half)
+        square = sine * sine
+        angle = np.arctan2(
+            self.of_sine * (2 * sine * cosine), self.of_one + self.of_sine * (1 - 2 * square)
         )
-        shrunk = 0.5 * np.log1p(-4 * self.share * (1 - self.share) * np.sin(alpha / 2) ** 2)
+        shrunk = 0.5 * np.log1p(-self.both * square)
         growth = tau**2 / 2 + self.tilt * shrunk - t * angle + np.log1p(slope**2 / 2)
         if growth.max() < 1:
             # Relative to 1, not to the largest term: the result is raised to the number of steps.

@@ -80,13 +80,22 @@ class RotatedStep:
 
 
 class _Box(NamedTuple):
-    """log of W |g| exp(R W/2) and D, both at s = 0, then r, W/2 and what |s| adds to R W/2."""
+    """What bounds the integral over one box, for the s of one sign.
 
-    log_size: arb
+    The log of W |g| exp(|s| R W/2) sinh(x)/x, x = ``at_zero`` + s ``rate``, is at most
+    ``constant`` + s ``slope`` + s^2 ``square``, from sinh(x)/x <= exp(x^2/6), and at most
+    ``size`` + s ``push`` + |x|.  ``here`` and ``turn`` are x at 0 and its derivative as doubles.
+    """
+
+    constant: arb
     slope: arb
-    r: arb
-    half: arb
-    stretch: arb
+    square: arb
+    size: arb
+    push: arb
+    at_zero: arb
+    rate: arb
+    here: float
+    turn: float
 
 
 class Majorant:
@@ -114,15 +123,17 @@ class Majorant:
             self.step, self.angle = RotatedStep(phase), arb(angle)
             # Dyadic numbers, so that boxes meet.
             mu, at = 1 / float(phase.noise), math.ldexp(math.floor(math.ldexp(start, 20)), -20)
-            self.start, self.boxes = arb(at), list[_Box]()
+            self.start, self.boxes = arb(at), (list[_Box](), list[_Box]())
             while at < stop:
                 half = math.ldexp(math.ceil(2**20 * width * min(1, mu, mu * math.exp(-at))), -21)
                 at = at + half
-                self.boxes.append(self._box(arb(at), arb(half)))
+                for boxes, box in zip(self.boxes, self._box(arb(at), arb(half)), strict=True):
+                    boxes.append(box)
                 at = at + half
             self.stop = arb(at)
 
-    def _box(self, middle: arb, half: arb) -> _Box:
+    def _box(self, middle: arb, half: arb) -> tuple[_Box, _Box]:
+        """Return what bounds the integral for s >= 0 and for s < 0."""
         loss, z, ratio = self.step.parts(acb(middle, self.angle))
         log_size = (ratio.real**2 + ratio.imag**2).log() / 2 - (z * z).real / 2
         wide = acb(middle + arb(0, half), self.angle)
@@ -130,19 +141,29 @@ class Majorant:
         slope = (1 + loss_all - ratio_all - z_all * ratio_all / self.step.mu).real
         log_size += (2 * half * self.step.front).log() + slope.rad() * half
         r = abs(loss)
-        return _Box(log_size.upper(), slope.mid(), r, half, (r * half.expm1() * half).upper())
+        size, slope, stretch = log_size.upper(), slope.mid(), (r * half.expm1() * half).upper()
+        at_zero, rate = slope * half, r * half
+        constant, square = size + at_zero * at_zero / 6, rate * rate / 6
+        made = (
+            (constant, push + at_zero * rate / 3, square, size, push, at_zero, rate)
+            for push in (r + stretch, r - stretch)
+        )
+        above, below = (_Box(*parts, float(at_zero), float(rate)) for parts in made)
+        return above, below
 
     def bound(self, s: arb) -> arb:
         """Return an upper bound on B(angle, s)."""
         with precision(BOUND_BITS):
+            s = s.upper()  # B grows with s, and this one has a sign
             total = self.step.left(self.start, self.angle, s)
             total += self.step.right(self.stop, self.angle, s)
-            size = abs(s)
-            for log_size, slope, r, half, stretch in self.boxes:
-                push = s * r
-                x = (slope + push) * half
-                exponent = log_size + push + size * stretch
-                exponent += x * x / 6 if abs(x) < 6 else abs(x)
+            near = float(s)
+            for constant, slope, square, size, push, at_zero, rate, here, turn in self.boxes[s < 0]:
+                # Both bounds hold for all x: doubles choose the smaller one.
+                if -6 < here + near * turn < 6:
+                    exponent = constant + s * (slope + s * square)
+                else:
+                    exponent = size + s * push + abs(at_zero + s * rate)
                 total += exponent.exp()
             return total.upper()
 
