@@ -53,16 +53,19 @@ def _powers(rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
     The integral of (1 - s)^i B_k is a quotient of factorials, so both are power series of positive
     terms.  ``rate`` has shape (m,), the results (m, size).
     """
-    k = np.arange(float(size))
+    falling = size - 1.0 - np.arange(float(size))
     term = np.full((rate.size, size), 1.0 / size)
     even, odd = term.copy(), np.zeros_like(term)
+    largest, rest = float(rate.max(initial=0.0)), 1.0  # each term is at most rest / size
     for i in range(1, int(2.0 * MAX_RATIO) + 60):
-        term = term * (rate[:, None] / i) * ((size - 1.0 - k + i) / (size + i))
+        term *= rate[:, None] / i
+        term *= (falling + i) / (size + i)
         if i % 2:
             odd += term
         else:
             even += term
-        if term.max() <= 1e-20 * even.min():
+        rest *= largest / i
+        if rest <= 1e-20:
             break
     return even, odd
 

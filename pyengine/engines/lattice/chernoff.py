@@ -85,7 +85,11 @@ def _least(first: FloatArray, second: FloatArray) -> FloatArray:
 
 def _total(terms: FloatArray) -> FloatArray:
     """Logs of sums over cells, rounded upwards by what every addition may have lost."""
-    sums = np.maximum(np.logaddexp.reduce(terms, axis=1, initial=-math.inf), LEAST)
+    top = np.maximum(terms.max(axis=1, initial=-math.inf), LEAST)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(over="ignore", divide="ignore"):
+        sums = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+    sums = np.maximum(sums, LEAST)
     return np.asarray(sums + UNIT * terms.shape[1] * (8.0 + np.abs(sums)))
 
 
