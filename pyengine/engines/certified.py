@@ -54,18 +54,7 @@ class CertifiedSide:
 
     def rows(self, functional: int, c: FloatArray) -> _Rows:
         """Logs of bounds of all functionals at thresholds."""
-        table = self.table(functional, c)
-        found = {}
-        for which in (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE):
-            value, error = table[:, 2 + which], table[:, ERRORS + which]
-            known = (error <= 1.0) & (value < np.inf)
-            value, error = np.where(known, value, 0.0), np.where(known, error, 1.0)
-            with np.errstate(divide="ignore"):
-                rounded = SLACK * (1.0 + np.abs(value))  # of the sums of logs
-                lower = value + np.log1p(-error) - rounded
-                upper = np.minimum(value + np.log1p(error) + rounded, 0.0)
-            found[which] = np.where(known, lower, -np.inf), np.where(known, upper, 0.0)
-        return _Rows(found)
+        return _Rows(c, self.table(functional, c))
 
 
 class GaussianSide(CertifiedSide):
@@ -101,16 +90,35 @@ class _Rows:
 
     Parameters
     ----------
-    logs : dict of int to (ndarray, ndarray)
-        Lower and upper bounds of each functional.
+    c : ndarray
+        The thresholds.
+    table : ndarray
+        Rows of the C core there.
     """
 
-    def __init__(self, logs: dict[int, tuple[FloatArray, FloatArray]]) -> None:
-        self.logs = logs
+    def __init__(self, c: FloatArray, table: FloatArray) -> None:
+        self.c, self._table = c, table
+        self._found: dict[int, tuple[FloatArray, FloatArray]] = {}
+
+    def logs(self, functional: int) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds of the log of a functional."""
+        if functional not in self._found:
+            value, error = self._table[:, 2 + functional], self._table[:, ERRORS + functional]
+            known = (error <= 1.0) & (value < np.inf)
+            value, error = np.where(known, value, 0.0), np.where(known, error, 1.0)
+            with np.errstate(divide="ignore"):
+                rounded = SLACK * (1.0 + np.abs(value))  # of the sums of logs
+                lower = value + np.log1p(-error) - rounded
+                upper = np.minimum(value + np.log1p(error) + rounded, 0.0)
+            self._found[functional] = (
+                np.where(known, lower, -np.inf),
+                np.where(known, upper, 0.0),
+            )
+        return self._found[functional]
 
     def values(self, functional: int) -> tuple[FloatArray, FloatArray]:
         """Bounds of a functional itself, rounded outwards."""
-        lower, upper = self.logs[functional]
+        lower, upper = self.logs(functional)
         low = np.exp(lower) * (1.0 - SLACK)
         return low, np.minimum(np.maximum(np.exp(upper) * (1.0 + SLACK), LEAST), 1.0)
 
@@ -158,6 +166,11 @@ class CertifiedPair:
             c[weak] = other.c
         return ErrorCurve(beta, gamma, c)
 
+    def _both(self, ask: Callable[[CertifiedSide], _Rows]) -> tuple[_Rows, _Rows]:
+        """Return what both sides find, which are asked once where they are the same."""
+        private = ask(self._private)
+        return private, private if self._public is self._private else ask(self._public)
+
     def _one_side(
         self,
         functional: int,
@@ -170,9 +183,10 @@ class CertifiedPair:
         """Bounds from the tail that is solved for, at the levels where it is the smaller one."""
         level = alpha[chosen]
         tail = level if functional == A_ABOVE else 1.0 - level  # exact above 1/2
-        lower_beta, upper_gamma, where = _tangent(self._public, functional, tail)
-        upper_beta, lower_gamma = _chord(self._private, functional, tail)
-        c[chosen] = np.where(np.isnan(where), c[chosen], where)
+        private, public = self._both(lambda side: _solved(side, functional, tail))
+        lower_beta, upper_gamma = _line(public, functional, tail)
+        upper_beta, lower_gamma = _chord(self._private, private, functional, tail)
+        c[chosen] = np.where(np.isnan(public.c), c[chosen], public.c)
         # each of the two also bounds the other, which has the digits where one of them is near 1
         lower_gamma = np.maximum(lower_gamma, np.nextafter(1.0 - upper_beta, 0.0))
         lower_beta = np.maximum(lower_beta, np.nextafter(1.0 - upper_gamma, 0.0))
@@ -191,7 +205,8 @@ class CertifiedPair:
             if chosen.any():
                 level = alpha[chosen]
                 tail = level if functional == A_ABOVE else 1.0 - level  # exact above 1/2
-                beta[chosen], gamma[chosen] = _line(self._public, functional, tail, c[chosen])
+                found = self._public.rows(functional, c[chosen])
+                beta[chosen], gamma[chosen] = _line(found, functional, tail)
         return beta, gamma
 
     def test(self, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -201,7 +216,7 @@ class CertifiedPair:
         """
         found = self._private.rows(A_ABOVE, c)
         with np.errstate(invalid="ignore"):
-            logs = [found.logs[which] for which in (A_ABOVE, B_BELOW, B_ABOVE)]
+            logs = [found.logs(which) for which in (A_ABOVE, B_BELOW, B_ABOVE)]
             known = np.all([high - low <= self._widest for low, high in logs], axis=0)
         level, error, power = (found.values(which) for which in (A_ABOVE, B_BELOW, B_ABOVE))
         bounds = (level[1], error[1], power[0])
@@ -210,28 +225,30 @@ class CertifiedPair:
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
-        lower = self._private.rows(PROFILE, -epsilon).values(PROFILE)[0]
-        upper = self._public.rows(PROFILE, -epsilon).values(PROFILE)[1]
+        private, public = self._both(lambda side: side.rows(PROFILE, -epsilon))
+        lower, upper = private.values(PROFILE)[0], public.values(PROFILE)[1]
         upper[np.isinf(epsilon)] = 0.0  # nothing exceeds an infinite loss: both laws have densities
         answer = Answer(_middle(lower, upper), lower, upper, named("certified", epsilon.size), True)
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        lower, upper = self._smallest(delta), self._largest(delta)
+        asked = (delta > 0.0) & (delta < 1.0)
+        with np.errstate(divide="ignore"):
+            targets = np.where(asked, np.log(delta), np.nan)
+
+        def start(side: CertifiedSide) -> _Rows:
+            return side.rows(PROFILE, side.threshold(PROFILE, targets))
+
+        private, public = self._both(start)
+        lower, upper = self._smallest(delta, private), self._largest(delta, public)
         answer = Answer(_middle(lower, upper), lower, upper, named("certified", delta.size), True)
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
 
-    def _start(self, side: CertifiedSide, delta: FloatArray) -> FloatArray:
-        asked = (delta > 0.0) & (delta < 1.0)
-        with np.errstate(divide="ignore"):
-            return -side.threshold(PROFILE, np.where(asked, np.log(delta), np.nan))
-
-    def _smallest(self, delta: FloatArray) -> FloatArray:
+    def _smallest(self, delta: FloatArray, found: _Rows) -> FloatArray:
         """Lower bounds of ε: the profile is convex in e^ε, so it lies above its tangent."""
-        start = self._start(self._private, delta)
-        found = self._private.rows(PROFILE, -start)
-        least, slope = found.values(PROFILE)[0], found.logs[B_BELOW]
+        start = -found.c
+        least, slope = found.values(PROFILE)[0], found.logs(B_BELOW)
         height = least - delta
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             log_slope = np.where(height >= 0.0, slope[1], slope[0]) + start
@@ -258,17 +275,17 @@ class CertifiedPair:
         low, high = found.values(PROFILE)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             log_width = np.log((high - low) + np.abs(low - delta))
-            step = 2.0 * np.exp(log_width - found.logs[B_BELOW][0] - start)
+            step = 2.0 * np.exp(log_width - found.logs(B_BELOW)[0] - start)
             least = 16.0 * SLACK * (1.0 + np.abs(start))
         return np.where(np.isfinite(step), step, 0.0) + least
 
-    def _largest(self, delta: FloatArray) -> FloatArray:
+    def _largest(self, delta: FloatArray, found: _Rows) -> FloatArray:
         """Upper bounds of ε: where the profile is certainly at most δ."""
-        start = self._start(self._public, delta)
+        start = -found.c
         # first whether no loss at all exceeds 0 by more than δ allows
-        at_zero = self._public.rows(PROFILE, np.zeros(delta.size)).values(PROFILE)[1]
+        at_zero = self._public.rows(PROFILE, np.zeros(1)).values(PROFILE)[1]
         upper = np.where(at_zero <= delta, 0.0, np.inf)
-        step = self._step(self._public.rows(PROFILE, -start), delta, start)
+        step = self._step(found, delta, start)
         for _ in range(TRIES):
             open_ = np.isinf(upper) & np.isfinite(start)
             if not open_.any():
@@ -315,19 +332,14 @@ def _times_exp(x: FloatArray, log_factor: FloatArray) -> FloatArray:
         return np.where(x == 0.0, 0.0, np.copysign(np.exp(np.log(np.abs(x)) + log_factor), x))
 
 
-def _tangent(
-    side: CertifiedSide, functional: int, tail: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _solved(side: CertifiedSide, functional: int, tail: FloatArray) -> _Rows:
+    """Rows at the thresholds where a functional is about as large as asked."""
+    return side.rows(functional, side.threshold(functional, np.log(tail)))
+
+
+def _line(found: _Rows, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Lower bounds of β and upper ones of γ: the convex T lies above its tangent of slope -e^c."""
-    c = side.threshold(functional, np.log(tail))
-    return *_line(side, functional, tail, c), c
-
-
-def _line(
-    side: CertifiedSide, functional: int, tail: FloatArray, c: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Lower bounds of β and upper ones of γ on the tangent of slope -e^c."""
-    found = side.rows(functional, c)
+    c = found.c
     least, _ = _sides(found, functional, tail)
     moved = _times_exp(least, c)
     moved -= np.abs(moved) * (SLACK * (LONGEST + np.abs(c)))
@@ -337,19 +349,20 @@ def _line(
     return np.nan_to_num(beta, nan=0.0), np.where(np.isnan(gamma), np.inf, gamma)
 
 
-def _chord(side: CertifiedSide, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _chord(
+    side: CertifiedSide, found: _Rows, functional: int, tail: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Upper bounds of β and lower ones of γ.
 
     T falls, and from the level of the threshold c down to α it rises by at most the slope at a
     threshold beyond that of α, which a second row proves to lie there.
     """
-    c = side.threshold(functional, np.log(tail))
-    found = side.rows(functional, c)
-    low, high = found.logs[functional]
+    c = found.c
+    low, high = found.logs(functional)
     beyond = np.full(c.size, np.inf)
     _, most = _sides(found, functional, tail)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        density = np.minimum(found.logs[B_BELOW][0], found.logs[B_ABOVE][0])
+        density = np.minimum(found.logs(B_BELOW)[0], found.logs(B_ABOVE)[0])
         step = ASIDE * np.minimum(1.0, np.exp(low - density)) + 4.0 * (high - low)
         for _ in range(TRIES):
             open_ = (most > 0.0) & np.isinf(beyond) & np.isfinite(c + step)
