@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ from pyengine.engines.gaussian_engines import solver
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 
-__all__ = ["CertifiedPair", "CertifiedSide", "GaussianSide"]
+__all__ = ["SLACK", "CertifiedPair", "CertifiedSide", "GaussianSide", "LogBounds"]
 
 BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
@@ -42,7 +43,15 @@ TRIES = 8
 
 
 class CertifiedSide:
-    """Certified rows of one ordered pair."""
+    """Certified rows of one ordered pair.
+
+    Attributes
+    ----------
+    tells_apart : bool
+        Whether there are outcomes that only one of the laws has.
+    """
+
+    tells_apart = False
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds where the log of a functional is about a target; NaN where none is found."""
@@ -52,9 +61,9 @@ class CertifiedSide:
         """Rows of the C core at thresholds, with proven errors."""
         raise NotImplementedError
 
-    def rows(self, functional: int, c: FloatArray) -> _Rows:
+    def rows(self, functional: int, c: FloatArray) -> LogBounds:
         """Logs of bounds of all functionals at thresholds."""
-        return _Rows(c, self.table(functional, c))
+        return LogBounds(c, partial(_logs_of_rows, self.table(functional, c)))
 
 
 class GaussianSide(CertifiedSide):
@@ -85,35 +94,25 @@ class GaussianSide(CertifiedSide):
         return solver(self._pair).spectral().certify(functional, c)
 
 
-class _Rows:
+class LogBounds:
     """Logs of proven bounds of the five functionals at thresholds.
 
     Parameters
     ----------
     c : ndarray
         The thresholds.
-    table : ndarray
-        Rows of the C core there.
+    make : callable
+        Makes lower and upper bounds of the log of a functional, when they are asked.
     """
 
-    def __init__(self, c: FloatArray, table: FloatArray) -> None:
-        self.c, self._table = c, table
+    def __init__(self, c: FloatArray, make: Callable[[int], tuple[FloatArray, FloatArray]]) -> None:
+        self.c, self._make = c, make
         self._found: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def logs(self, functional: int) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the log of a functional."""
         if functional not in self._found:
-            value, error = self._table[:, 2 + functional], self._table[:, ERRORS + functional]
-            known = (error <= 1.0) & (value < np.inf)
-            value, error = np.where(known, value, 0.0), np.where(known, error, 1.0)
-            with np.errstate(divide="ignore"):
-                rounded = SLACK * (1.0 + np.abs(value))  # of the sums of logs
-                lower = value + np.log1p(-error) - rounded
-                upper = np.minimum(value + np.log1p(error) + rounded, 0.0)
-            self._found[functional] = (
-                np.where(known, lower, -np.inf),
-                np.where(known, upper, 0.0),
-            )
+            self._found[functional] = self._make(functional)
         return self._found[functional]
 
     def values(self, functional: int) -> tuple[FloatArray, FloatArray]:
@@ -121,6 +120,18 @@ class _Rows:
         lower, upper = self.logs(functional)
         low = np.exp(lower) * (1.0 - SLACK)
         return low, np.minimum(np.maximum(np.exp(upper) * (1.0 + SLACK), LEAST), 1.0)
+
+
+def _logs_of_rows(table: FloatArray, functional: int) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the log of a functional from rows of the C core."""
+    value, error = table[:, 2 + functional], table[:, ERRORS + functional]
+    known = (error <= 1.0) & (value < np.inf)
+    value, error = np.where(known, value, 0.0), np.where(known, error, 1.0)
+    with np.errstate(divide="ignore"):
+        rounded = SLACK * (1.0 + np.abs(value))  # of the sums of logs
+        lower = value + np.log1p(-error) - rounded
+        upper = np.minimum(value + np.log1p(error) + rounded, 0.0)
+    return np.where(known, lower, -np.inf), np.where(known, upper, 0.0)
 
 
 class CertifiedPair:
@@ -159,6 +170,8 @@ class CertifiedPair:
                 self._one_side(functional, chosen, alpha, beta, gamma, c)
         width = np.maximum(_width(beta), _width(gamma))
         weak = inside & ~(width <= self._widest)
+        if self._public.tells_apart:  # a test that never errs under A has a γ of its own
+            weak |= alpha == 0.0
         if weak.any():
             other = self._otherwise().trade_off(alpha[weak])
             beta.put(weak, other.beta)
@@ -166,7 +179,7 @@ class CertifiedPair:
             c[weak] = other.c
         return ErrorCurve(beta, gamma, c)
 
-    def _both(self, ask: Callable[[CertifiedSide], _Rows]) -> tuple[_Rows, _Rows]:
+    def _both(self, ask: Callable[[CertifiedSide], LogBounds]) -> tuple[LogBounds, LogBounds]:
         """Return what both sides find, which are asked once where they are the same."""
         private = ask(self._private)
         return private, private if self._public is self._private else ask(self._public)
@@ -227,7 +240,8 @@ class CertifiedPair:
         """H_{e^ε}(A‖B) at ε >= 0."""
         private, public = self._both(lambda side: side.rows(PROFILE, -epsilon))
         lower, upper = private.values(PROFILE)[0], public.values(PROFILE)[1]
-        upper[np.isinf(epsilon)] = 0.0  # nothing exceeds an infinite loss: both laws have densities
+        # nothing exceeds an infinite loss, unless one law alone has some outcome
+        upper[np.isinf(epsilon)] = np.inf if self._public.tells_apart else 0.0
         answer = Answer(_middle(lower, upper), lower, upper, named("certified", epsilon.size), True)
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
 
@@ -237,7 +251,7 @@ class CertifiedPair:
         with np.errstate(divide="ignore"):
             targets = np.where(asked, np.log(delta), np.nan)
 
-        def start(side: CertifiedSide) -> _Rows:
+        def start(side: CertifiedSide) -> LogBounds:
             return side.rows(PROFILE, side.threshold(PROFILE, targets))
 
         private, public = self._both(start)
@@ -245,7 +259,7 @@ class CertifiedPair:
         answer = Answer(_middle(lower, upper), lower, upper, named("certified", delta.size), True)
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
 
-    def _smallest(self, delta: FloatArray, found: _Rows) -> FloatArray:
+    def _smallest(self, delta: FloatArray, found: LogBounds) -> FloatArray:
         """Lower bounds of ε: the profile is convex in e^ε, so it lies above its tangent."""
         start = -found.c
         least, slope = found.values(PROFILE)[0], found.logs(B_BELOW)
@@ -270,7 +284,7 @@ class CertifiedPair:
         return lower
 
     @staticmethod
-    def _step(found: _Rows, delta: FloatArray, start: FloatArray) -> FloatArray:
+    def _step(found: LogBounds, delta: FloatArray, start: FloatArray) -> FloatArray:
         """Distance from a threshold beyond which the profile is on the right side of δ."""
         low, high = found.values(PROFILE)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -279,7 +293,7 @@ class CertifiedPair:
             least = 16.0 * SLACK * (1.0 + np.abs(start))
         return np.where(np.isfinite(step), step, 0.0) + least
 
-    def _largest(self, delta: FloatArray, found: _Rows) -> FloatArray:
+    def _largest(self, delta: FloatArray, found: LogBounds) -> FloatArray:
         """Upper bounds of ε: where the profile is certainly at most δ."""
         start = -found.c
         # first whether no loss at all exceeds 0 by more than δ allows
@@ -320,7 +334,7 @@ def _width(answer: Answer) -> FloatArray:
     return np.where(known, (upper - answer.lower) / upper, rest)
 
 
-def _sides(found: _Rows, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sides(found: LogBounds, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Bounds of a_c - α, where a_c is the level of the test at the threshold."""
     low, high = found.values(functional)
     return (low - tail, high - tail) if functional == A_ABOVE else (tail - high, tail - low)
@@ -332,12 +346,12 @@ def _times_exp(x: FloatArray, log_factor: FloatArray) -> FloatArray:
         return np.where(x == 0.0, 0.0, np.copysign(np.exp(np.log(np.abs(x)) + log_factor), x))
 
 
-def _solved(side: CertifiedSide, functional: int, tail: FloatArray) -> _Rows:
+def _solved(side: CertifiedSide, functional: int, tail: FloatArray) -> LogBounds:
     """Rows at the thresholds where a functional is about as large as asked."""
     return side.rows(functional, side.threshold(functional, np.log(tail)))
 
 
-def _line(found: _Rows, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _line(found: LogBounds, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Lower bounds of β and upper ones of γ: the convex T lies above its tangent of slope -e^c."""
     c = found.c
     least, _ = _sides(found, functional, tail)
@@ -350,7 +364,7 @@ def _line(found: _Rows, functional: int, tail: FloatArray) -> tuple[FloatArray, 
 
 
 def _chord(
-    side: CertifiedSide, found: _Rows, functional: int, tail: FloatArray
+    side: CertifiedSide, found: LogBounds, functional: int, tail: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Upper bounds of β and lower ones of γ.
 

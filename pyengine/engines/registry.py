@@ -7,6 +7,7 @@ they are asked, so that a question does not load those that it has no need of.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,17 +17,19 @@ from pyengine.engines.certified import CertifiedPair, CertifiedSide, GaussianSid
 from pyengine.engines.closed_form import ClosedForm, ClosedFormPair, closed_form_step
 from pyengine.engines.enclosed import EnclosedQuestions
 from pyengine.engines.gaussian import GaussianPairQuestions
+from pyengine.engines.handover import Handover
 from pyengine.engines.hull import BothOrders
 from pyengine.engines.problem import Engine, Problem
 from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
 from pyengine.engines.within import WithinTolerance
 from pyengine.errors import AccuracyError, NotDefinedError
-from pyengine.mechanisms import Mechanism, in_words, steps_of
+from pyengine.mechanisms import Mechanism, compose, in_words, steps_of
 from pyengine.pairs import enclosing_pairs
 from pyengine.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
 
 if TYPE_CHECKING:
     from pyengine.engines.allocation import EpochQuestions
+    from pyengine.engines.exact.finite import FiniteComposition
     from pyengine.engines.smooth import SmoothPairQuestions, SmoothSide
 
 __all__ = ["ADJACENCIES", "ENGINES", "METHODS", "THREAT_MODELS", "questions", "questions_on_pair"]
@@ -180,7 +183,7 @@ class _Gaussian(Engine):
         return problem.gaussian is not None
 
     def prover(self) -> Engine:
-        return _Certified(self)
+        return _Certified(_Estimated(self, _Lattice(PROVING_POINTS)))
 
     def refusal(self, problem: Problem) -> Exception:
         return AccuracyError(
@@ -198,6 +201,22 @@ class _Gaussian(Engine):
         return GaussianPairQuestions(
             problem.gaussian, problem.method, problem.tolerance, problem.wanted
         )
+
+
+class _Estimated(Engine):
+    """An engine's estimates, and where it refuses them the brackets of another one.
+
+    Parameters
+    ----------
+    first, second : Engine
+        Both engines.
+    """
+
+    def __init__(self, first: Engine, second: Engine) -> None:
+        self._first, self._second = first, second
+
+    def pair(self, problem: Problem) -> PairQuestions:
+        return Handover(lambda: self._first.pair(problem), lambda: self._second.pair(problem))
 
 
 class _Epoch(Engine):
@@ -310,12 +329,12 @@ class _Certified(Engine):
 
     def pair(self, problem: Problem) -> PairQuestions:
         other = self._otherwise or _Lattice()
-        private, public = self._sides(problem)
+        private, public = self.sides(problem)
         if private is None or public is None:
             return other.pair(problem)
         return CertifiedPair(private, public, problem.tolerance, lambda: other.pair(problem))
 
-    def _sides(self, problem: Problem) -> tuple[CertifiedSide | None, CertifiedSide | None]:
+    def sides(self, problem: Problem) -> tuple[CertifiedSide | None, CertifiedSide | None]:
         """Sides of Gaussian steps, else of others; None where nothing is proven of a step."""
         if problem.gaussian is None:
             side = self._smooth(problem)
@@ -325,6 +344,55 @@ class _Certified(Engine):
         private, public = enclosing
         side_of = GaussianSide(public)
         return side_of if private == public else GaussianSide(private), side_of
+
+
+class _Product(Engine):
+    """Several smooth steps beside steps of few losses: sums of certified rows, else the lattice."""
+
+    name = "certified"
+    methods = ("auto",)
+    certified = True
+
+    def supports(self, problem: Problem) -> bool:
+        return self._parts(problem) is not None
+
+    @staticmethod
+    def _parts(problem: Problem) -> tuple[FiniteComposition, Problem] | None:
+        """Steps of few losses, and the same problem of the other steps."""
+        if problem.is_relaxed or problem.given is not None or problem.adjacency == "substitute":
+            return None
+        from pyengine.engines.exact.kept import finite_composition
+        from pyengine.engines.product import MOST_LOSSES
+        from pyengine.laws.composition import step_law
+        from pyengine.laws.finite import FiniteLaw
+
+        few, others = [], []
+        for step, number in steps_of(problem.mechanism):
+            law = step_law(step, problem.order)
+            if isinstance(law, FiniteLaw):
+                few.append((law, number))
+            else:
+                others.append(step.composed(number))
+        if not few or not others or any(not law.loss.size for law, _ in few):
+            return None
+        smooth = replace(problem, mechanism=compose(*others))
+        if not _Certified().supports(smooth):
+            return None
+        made = finite_composition(few)
+        return None if isinstance(made, str) or made.size > MOST_LOSSES else (made, smooth)
+
+    def pair(self, problem: Problem) -> PairQuestions:
+        from pyengine.engines.product import ProductSide
+
+        found = self._parts(problem)
+        assert found is not None
+        few, smooth = found
+        private, public = _Certified().sides(smooth)
+        if private is None or public is None:
+            return _Lattice().pair(problem)
+        side = ProductSide(few, public)
+        other = side if private is public else ProductSide(few, private)
+        return CertifiedPair(other, side, problem.tolerance, lambda: _Lattice().pair(problem))
 
 
 class _Exact(Engine):
@@ -461,6 +529,7 @@ ENGINES: tuple[Engine, ...] = (
     _Smooth(),
     _Certified(),
     _Exact(),
+    _Product(),
     _Lattice(),
     _Reference(),
     _Edgeworth(),

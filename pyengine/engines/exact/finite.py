@@ -218,6 +218,11 @@ class FiniteComposition:
         """Numbers not above and not below the infimum of all finite losses."""
         return self._lowest - self._shift, self._lowest + self._shift
 
+    @property
+    def size(self) -> int:
+        """Number of finite losses."""
+        return int(self._loss.size)
+
     def too_many(self, most: int) -> str | None:
         """Why there are no `weights` for a sum over so many losses; None where there are."""
         if self._loss.size <= most and max(self._lost) == 0.0:

@@ -1,0 +1,197 @@
+"""Smooth steps beside steps of few losses: sums of certified rows."""
+
+from __future__ import annotations
+
+import contextlib
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import pyengine as pe
+from pyengine.api import answers
+
+
+def engine_of(question: str, mechanism: pe.Mechanism, x: float, adjacency: str) -> str:
+    _, engines, _ = answers(question, mechanism, [x], adjacency=adjacency, method="auto")
+    return str(engines[0])
+
+
+# Truth: plain Gaussian noise, whose functionals are normal distribution functions, in mpmath.
+
+
+def few_losses(name: str) -> tuple[pe.Mechanism, list[tuple[Any, Any]]]:
+    """A mechanism and the masses of both laws of its outcomes, without the record first."""
+    if name == "response":
+        return pe.RandomizedResponse(Fraction(3, 4)), [
+            (mpmath.mpf(3) / 4, mpmath.mpf(1) / 4),
+            (mpmath.mpf(1) / 4, mpmath.mpf(3) / 4),
+        ]
+    if name == "generic":
+        delta, odds = mpmath.mpf("0.03125"), mpmath.exp(mpmath.mpf("0.5"))
+        rest = 1 - delta
+        return pe.GenericMechanism(0.5, 0.03125), [
+            (delta, mpmath.mpf(0)),
+            (rest * odds / (1 + odds), rest / (1 + odds)),
+            (rest / (1 + odds), rest * odds / (1 + odds)),
+            (mpmath.mpf(0), delta),
+        ]
+    p, q = ["1/2", "1/4", "1/8", "1/8"], ["1/8", "1/8", "1/4", "1/2"]
+    masses = [
+        (
+            mpmath.mpf(Fraction(a).numerator) / Fraction(a).denominator,
+            mpmath.mpf(Fraction(b).numerator) / Fraction(b).denominator,
+        )
+        for a, b in zip(p, q, strict=True)
+    ]
+    return pe.from_probabilities(p, q), masses
+
+
+def gaussian_delta(mu: Any, epsilon: Any) -> Any:
+    """H_{e^ε} of N(0, 1) and N(μ, 1), at any real ε."""
+    half = mu / 2
+    return mpmath.ncdf(half - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(
+        -half - epsilon / mu
+    )
+
+
+def true_delta(mu: Any, outcomes: list[tuple[Any, Any]], epsilon: float) -> Any:
+    total = mpmath.mpf(0)
+    for a, b in outcomes:
+        if a == 0:
+            continue
+        total += a if b == 0 else a * gaussian_delta(mu, epsilon + mpmath.log(b / a))
+    return total
+
+
+@pytest.mark.parametrize("name", ["response", "generic", "vectors"])
+def test_profiles_beside_plain_noise(name: str) -> None:
+    with mpmath.workdps(50):
+        few, outcomes = few_losses(name)
+        rng = np.random.default_rng(len(name))
+        for _ in range(25):
+            noise, steps = float(10.0 ** rng.uniform(-0.2, 1.0)), int(10 ** rng.uniform(0.4, 3.0))
+            mu = mpmath.sqrt(steps) / mpmath.mpf(noise)
+            mechanism = pe.compose(pe.GaussianMechanism(noise).composed(steps), few)
+            epsilon = float(rng.uniform(0.0, 2.0 * float(mu) + 1.0))
+            truth = true_delta(mu, outcomes, epsilon)
+            low, value, high = pe.delta(mechanism, epsilon, adjacency="add", bounds=True)
+            assert low <= truth <= high
+            assert abs(value - truth) <= 1e-10 * truth
+            assert engine_of("delta", mechanism, epsilon, "add") == "certified"
+            if truth > 0.999:  # next to 1 rounding of δ is all that ε would tell
+                continue
+            low, _, high = pe.epsilon(mechanism, float(truth), adjacency="add", bounds=True)
+            assert high - low <= 1e-8 * high
+            assert true_delta(mu, outcomes, high) <= float(truth)
+            assert low == 0.0 or true_delta(mu, outcomes, low) >= float(truth)
+
+
+@pytest.mark.parametrize("name", ["response", "generic", "vectors"])
+def test_curves_lie_on_the_tangents_of_their_profiles(name: str) -> None:
+    """γ(κ) is the least κ e^t + H_{e^t} over all real t, by duality."""
+    with mpmath.workdps(40):
+        few, outcomes = few_losses(name)
+        mechanism = pe.compose(pe.GaussianMechanism(2.0).composed(9), few)
+        mu = mpmath.mpf(3) / 2
+        for level in (1e-12, 3e-5, 0.01, 0.3):
+            low, value, high = pe.gamma_bound(mechanism, level, adjacency="remove", bounds=True)
+
+            # γ(κ) = min over t of κ e^t + H_{e^t}, as both orders of these pairs are alike
+            def bound(t: Any, level: float = level) -> Any:
+                return level * mpmath.exp(t) + true_delta(mu, outcomes, t)
+
+            left, right = mpmath.mpf(-12), mpmath.mpf(40)
+            golden = (mpmath.sqrt(5) - 1) / 2
+            for _ in range(120):
+                x, y = right - golden * (right - left), left + golden * (right - left)
+                if bound(x) < bound(y):
+                    right = y
+                else:
+                    left = x
+            truth = bound((left + right) / 2)
+            assert low <= truth * (1 + mpmath.mpf(10) ** -20)
+            assert truth <= high * (1 + mpmath.mpf(10) ** -20)
+            assert abs(value - truth) <= 1e-10 * truth
+
+
+# Truth: the reference, and the lattice, for sampled steps.
+
+
+def test_sampled_steps_beside_few_losses_agree_with_the_reference() -> None:
+    vectors = pe.from_probabilities(["1/2", "1/4", "1/8", "1/8"], ["1/8", "1/8", "1/4", "1/2"])
+    for few in (pe.RandomizedResponse(Fraction(3, 4)).composed(5), vectors):
+        mechanism = pe.compose(pe.dp_sgd(1.1, 0.015625, 400), few)
+        for adjacency in ("add", "remove"):
+            for question, x in (("delta", 1.5), ("gamma_bound", 1e-4), ("trade_off", 0.4)):
+                truth = getattr(pe.reference, question)(
+                    mechanism, x, adjacency=adjacency, digits=20
+                )
+                found = getattr(pe, question)(mechanism, x, adjacency=adjacency, bounds=True)
+                assert found.lower <= truth.upper
+                assert truth.lower <= found.upper
+                assert found.upper - found.lower <= 1e-10 * found.value
+
+
+def test_random_compositions_overlap_with_the_lattice() -> None:
+    """Another method with another discretisation, over noise, rates, lengths and questions."""
+    rng, narrow, refused = np.random.default_rng(20261122), 0, 0
+    for _ in range(30):
+        steps = pe.dp_sgd(
+            float(10.0 ** rng.uniform(-0.3, 0.8)),
+            float(10.0 ** rng.uniform(-4.0, -0.5)),
+            int(10 ** rng.uniform(1.5, 4.5)),
+        )
+        few = [
+            pe.RandomizedResponse(float(rng.uniform(0.55, 0.9))).composed(int(rng.integers(1, 20))),
+            pe.GenericMechanism(float(rng.uniform(0.01, 2.0)), float(10.0 ** rng.uniform(-9, -1))),
+            pe.DiscreteLaplaceMechanism(float(rng.uniform(0.5, 5.0))).poisson_sampled(0.25),
+        ][int(rng.integers(3))]
+        mechanism = pe.compose(steps, few)
+        adjacency = ["add", "remove", "add_remove"][int(rng.integers(3))]
+        asked, x = [
+            (pe.delta, float(rng.uniform(0.0, 3.0))),
+            (pe.epsilon, float(10.0 ** rng.uniform(-7, -1))),
+            (pe.gamma_bound, float(10.0 ** rng.uniform(-7, -0.3))),
+            (pe.trade_off, float(rng.uniform(0.01, 0.9))),
+        ][int(rng.integers(4))]
+        try:
+            one = asked(mechanism, x, adjacency=adjacency, bounds=True)
+        except pe.AccuracyError:  # neither lines nor the lattice
+            refused += 1
+            continue
+        narrow += one.upper - one.lower <= 1e-9 * one.value
+        with contextlib.suppress(pe.AccuracyError):
+            other = asked(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
+            assert one.lower <= other.upper, (mechanism, asked, x, adjacency)
+            assert other.lower <= one.upper, (mechanism, asked, x, adjacency)
+    assert refused <= 1
+    assert narrow >= 22
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_outcomes_that_tell_the_record(adjacency: str) -> None:
+    """What only one law has counts at κ = 0 and at ε = inf, where lines say nothing."""
+    mechanism = pe.compose(pe.dp_sgd(1.0, 0.01, 1000), pe.GenericMechanism(0.5, 0.03125))
+    assert pe.delta(mechanism, np.inf, adjacency=adjacency) == pytest.approx(0.03125, rel=1e-12)
+    assert pe.gamma_bound(mechanism, 0.0, adjacency=adjacency) == pytest.approx(0.03125, rel=1e-12)
+    assert pe.epsilon(mechanism, 0.03, adjacency=adjacency) == np.inf
+    array = pe.gamma_bound(mechanism, np.array([0.0, 1e-6, 0.5, 1.0]), adjacency=adjacency)
+    assert np.all(np.diff(array) > 0.0)
+    assert array[-1] == 1.0
+
+
+def test_a_refused_composition_of_many_gaussian_steps_is_answered() -> None:
+    """Of 393,378 rare steps the lattice knew β within a factor of 1.8 only."""
+    mechanism = pe.compose(
+        pe.GaussianMechanism(0.6965).poisson_sampled(1.467e-05).composed(393378),
+        pe.DiscreteLaplaceMechanism(18.01, 1).poisson_sampled(2.405e-05).composed(1),
+        pe.GaussianMechanism(1.094)
+        .sampled_without_replacement(batch_size=8, dataset_size=112)
+        .composed(20),
+    )
+    low, _, high = pe.trade_off(mechanism, 0.1700679481571633, adjacency="add", bounds=True)
+    assert high - low <= 1e-9 * low
+    assert 0.51 < low < 0.53
