@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from few_step_truth import Composition, Sides, in_balls, inverted, saddle
 
 SMALLEST = Decimal("1e-290")
+NEXT = Decimal("1e-9")
 THRESHOLDS = 8  # on one contour of the truth
 
 
@@ -49,7 +50,8 @@ def questions(sides: Sides, c: float, right: bool, other: Sides | None) -> Itera
     # the other order's test accepts on this side, with type-II error ``level``
     argument = float(1 - power)
     moved = (1 - Decimal(argument)) - power
-    if argument < 1.0 and power > Decimal("1e-9") and level > SMALLEST:
+    # both masses are known to 19 digits, of which their differences from 1 must keep some
+    if NEXT < power < 1 - NEXT and level > SMALLEST:
         name = "remove" if right else "add"
         yield Asked("trade_off", argument, name, level + moved / slope)
     if (c > 0) != right or h < SMALLEST:
