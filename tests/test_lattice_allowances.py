@@ -140,3 +140,54 @@ def test_brackets_of_all_questions(composed: PlaceComposition) -> None:
         assert np.all(found.lower <= other * (1.0 + 1e-8))  # 1 - mass is rounded
         assert np.all(other * (1.0 - 1e-8) <= found.upper)
         assert np.all(found.upper - found.lower <= WIDE * other)
+
+
+def test_every_rounding_widens_a_profile(
+    composed: PlaceComposition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tails, unit = LowerTails(composed), 2.0**-34
+    part = tails._slice
+    c = np.linspace(-1.5, -1.05, 9)
+    position = part.relative(c)
+    moved = 0.99 * unit * 8.0 * (np.abs(position) + np.abs(c))
+    narrow, left, right = (tails.at(x) for x in (c, c - moved, c + moved))
+    monkeypatch.setattr(lower_tails, "UNIT", unit)
+    wide = tails.at(c)
+    # of the position, and of the scale of the result
+    assert np.all(wide.upper >= right.upper * (1.0 + 0.99 * 16.0 * unit))
+    # of the ratio of both laws at the best test as well
+    ratio = (16.0 + 4.0 * np.abs(position)) * np.exp(-c) * narrow.b
+    assert np.all(wide.lower <= left.lower * (1.0 - 7.9 * unit) - 0.98 * unit * ratio)
+    assert np.all(wide.lower >= left.lower - 1e3 * unit)
+    assert np.all(wide.a <= narrow.a - 7.9 * unit * (narrow.a - tails.lost[0]))
+    assert np.all(wide.b >= narrow.b * (1.0 + 0.99 * unit * (64.0 + 8.0 * abs(tails.base_b))))
+    monkeypatch.undo()
+    monkeypatch.setattr(SumRange, "position_error", 1e-6)
+    wide = tails.at(c)
+    assert np.all(wide.upper >= narrow.upper * (1.0 + 1e-7))
+    assert np.all(wide.lower <= narrow.lower * (1.0 - 1e-7))
+    assert np.all(wide.b >= narrow.b * (1.0 + 3.99e-6))
+
+
+def test_every_rounding_widens_an_inverse(
+    composed: PlaceComposition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tails, unit = LowerTails(composed), 2.0**-34
+    part = tails._slice
+    delta = tails.at(np.linspace(-1.45, -1.1, 8)).upper
+    tiny = 0.99 * unit * 16.0 * (1.0 + abs(tails.base))
+    narrow, less, more = (tails.epsilon(delta * factor) for factor in (1.0, 1.0 - tiny, 1.0 + tiny))
+    assert np.all(np.isfinite(narrow.lower) & np.isfinite(narrow.upper))
+    monkeypatch.setattr(lower_tails, "UNIT", unit)
+    wide = tails.epsilon(delta)
+    # of losses, of the level, and of the logarithm of a ratio
+    doubt = unit * 16.0 * (abs(part.loss) + abs(part.offset[-1]))
+    assert np.all(wide.upper >= less.upper + 0.99 * doubt)
+    of_line = unit * (16.0 + 4.0 * np.abs(narrow.lower + part.loss))
+    assert np.all(wide.lower <= more.lower - 0.99 * (doubt + of_line))
+    assert np.all(wide.lower >= narrow.lower - 1e4 * unit)
+    monkeypatch.undo()
+    monkeypatch.setattr(SumRange, "position_error", 1e-6)
+    wide = tails.epsilon(delta)
+    assert np.all(wide.upper >= narrow.upper + 1.99e-6)
+    assert np.all(wide.lower <= narrow.lower - 1.99e-6)
