@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -88,6 +90,40 @@ def test_no_chord_is_above_the_hull() -> None:
         chord, *_ = BOTH._chord(AT, np.full(AT.size, c))
         assert np.all(chord <= HULL + 1e-13)
         assert np.all(chord >= AT)
+
+
+def test_a_chord_is_below_by_more_than_its_roundings() -> None:
+    """Between points without an error: what is left is the allowance for the chord itself."""
+    pairs = [Root(inverse=inverse, error=0.0) for inverse in (False, True)]
+    at = np.linspace(0.26, 0.49, 400)
+    chord, *_ = BothOrders(*pairs)._chord(at, np.zeros(at.size))
+    assert np.all(chord <= (at + 0.25) * (1.0 - 2.0**-51))
+    assert np.all(chord >= (at + 0.25) * (1.0 - 2.0**-49))
+
+
+class Known(Root):
+    """A pair with given values of its profile, exactly."""
+
+    def __init__(self, value: FloatArray) -> None:
+        self.value = value
+
+    def profile(self, epsilon: FloatArray) -> Answer:  # noqa: ARG002
+        return Answer.exact(self.value.copy())
+
+
+def test_a_line_of_slope_one_holds_what_it_rounds() -> None:
+    """Against fractions; near α = 1 the roundings of γ are large beside β."""
+    rng = np.random.default_rng(2)
+    rest = 2.0 ** -rng.uniform(1.0, 30.0, 2000)
+    alpha = 1.0 - rest
+    profile = rest * rng.uniform(0.0, 0.999, rest.size)
+    pair = Known(profile)
+    beta, gamma = BothOrders(pair, pair)._tangent(alpha, np.zeros(rest.size))
+    for i, (x, d) in enumerate(zip(alpha.tolist(), profile.tolist(), strict=True)):
+        line = Fraction(x) + Fraction(d)
+        assert Fraction(float(gamma.lower[i])) <= line <= Fraction(float(gamma.upper[i]))
+        assert Fraction(float(beta.lower[i])) <= 1 - line <= Fraction(float(beta.upper[i]))
+    assert np.all(gamma.upper - gamma.lower <= 2.0**-47)
 
 
 def test_larger_and_smaller_take_all_of_the_extreme_one() -> None:
