@@ -174,10 +174,13 @@ def test_every_rounding_widens_an_inverse(
 ) -> None:
     tails, unit = LowerTails(composed), 2.0**-34
     part = tails._slice
-    delta = tails.at(np.linspace(-1.45, -1.1, 8)).upper
+    c = np.linspace(-1.45, -1.1, 8)
+    delta = tails.at(c).upper
     tiny = 0.99 * unit * 16.0 * (1.0 + abs(tails.base))
     narrow, less, more = (tails.epsilon(delta * factor) for factor in (1.0, 1.0 - tiny, 1.0 + tiny))
-    assert np.all(np.isfinite(narrow.lower) & np.isfinite(narrow.upper))
+    # both upper bounds are of one chord
+    assert np.allclose(narrow.upper, -c, rtol=0, atol=1e-12)
+    assert np.all(narrow.upper - narrow.lower < WIDE)
     monkeypatch.setattr(lower_tails, "UNIT", unit)
     wide = tails.epsilon(delta)
     # of losses, of the level, and of the logarithm of a ratio
