@@ -11,10 +11,16 @@ static const double LOG2 = 0.69314718055994530942;
 static const double KINK = 40.0;        /* relative size of an edge that no sum feels, as a log */
 static const double MAX_WORK = 2.5e7; /* applications of the rule for one law, some 25 s */
 
+/* Between two breakpoints: its ends, the panel of either law, a bound of the log integrand. */
+typedef struct {
+    double lo, hi, bound;
+    size_t ia, ib;
+} segment;
+
 typedef struct {
     const pe_law *a, *b;
     const pe_rules *r;
-    double *cut;   /* per segment: both ends, both panels, bound of the log integrand */
+    segment *cut;
     size_t room;
     int failed;
     double floor; /* of the sum */
@@ -63,34 +69,36 @@ static double log_integrand(const pe_law *a, const pe_law *b, size_t ia, size_t 
     return pe_panel_value(a, ia, u) + pe_panel_value(b, ib, w + l) - l;
 }
 
-/* Contribution of x = e^u <= y/2 drawn from a, y - x from b. */
-static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w, double rest,
-                          pe_log_sum *sum) {
-    double u1 = w - LOG2, u0 = a->edge[0], b_top = b->edge[b->n];
-    if (b_top < w) {
-        double need = b_top < w - LOG2 ? u1 : w + log1p(-exp(b_top - w));
-        u0 = fmax(u0, need);
+/* The u = log x, x <= y/2, at which both densities are known; 0 where there is none. */
+static int common_range(const pe_law *a, const pe_law *b, double w, double *u0, double *u1) {
+    double b_top = b->edge[b->n];
+    *u1 = w - LOG2;
+    *u0 = a->edge[0];
+    if (b_top < w) *u0 = fmax(*u0, b_top < w - LOG2 ? *u1 : w + log1p(-exp(b_top - w)));
+    if (a->edge[a->n] < *u1) *u1 = a->edge[a->n];
+    if (w + log1p(-exp(*u1 - w)) < b->edge[0]) {
+        if (w <= b->edge[0]) return 0;
+        *u1 = w + log1p(-exp(b->edge[0] - w));
     }
-    if (a->edge[a->n] < u1) u1 = a->edge[a->n];
-    double b_at_end = w + log1p(-exp(u1 - w));
-    if (b_at_end < b->edge[0]) {
-        if (w <= b->edge[0]) return;
-        u1 = w + log1p(-exp(b->edge[0] - w));
-    }
-    if (!(u1 > u0)) return;
+    return *u1 > *u0;
+}
+
+/* Breakpoints of both laws on [u0, u1]: the number of segments, and the largest bound of the log integrand. */
+static size_t cut_segments(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w, double u0,
+                           double u1, double *top_bound) {
     size_t ia = pe_find_panel(a, u0), ib = pe_find_panel(b, w + log1p(-exp(u0 - w)));
-    /* pass 1: breakpoints, panel numbers, bound of the log integrand */
     size_t n = 0, most = a->n + b->n + 2;
+    *top_bound = -INFINITY;
     if (pair->room < most) {
-        double *grown = realloc(pair->cut, 5 * most * sizeof(double));
+        segment *grown = realloc(pair->cut, most * sizeof *grown);
         if (!grown) {
             pair->failed = 1;
-            return;
+            return 0;
         }
         pair->cut = grown;
         pair->room = most;
     }
-    double top_bound = -INFINITY, u = u0;
+    double u = u0;
     while (u < u1 && n < most) {
         double next = fmin(u1, a->edge[ia + 1]);
         int step_a = a->edge[ia + 1] <= u1, step_b = 0;
@@ -104,13 +112,9 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
             }
         }
         if (next > u) {
-            double *c = pair->cut + 5 * n++;
-            c[0] = u;
-            c[1] = next;
-            c[2] = (double)ia;
-            c[3] = (double)ib;
-            c[4] = a->peak[ia] + b->peak[ib] + LOG2; /* bound of the log integrand */
-            top_bound = fmax(top_bound, c[4]);
+            const segment c = {u, next, a->peak[ia] + b->peak[ib] + LOG2, ia, ib};
+            pair->cut[n++] = c;
+            *top_bound = fmax(*top_bound, c.bound);
         }
         u = next;
         if (step_a && ia + 1 < a->n) ia++;
@@ -120,30 +124,43 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
             ib--;
         }
     }
-    /* pass 2: the best of the promising middles; pass 3: all that can matter beside it */
+    return n;
+}
+
+/* The integral over one segment, in pieces on which the integrand changes little. */
+static void segment_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, const segment *c, double w,
+                             double rest, pe_log_sum *sum) {
+    double middle = log_integrand(a, b, c->ia, c->ib, w, 0.5 * (c->lo + c->hi));
+    double change = fmax(fabs(log_integrand(a, b, c->ia, c->ib, w, c->lo) - middle),
+                         fabs(log_integrand(a, b, c->ia, c->ib, w, c->hi) - middle));
+    int pieces = 1 + (int)fmin(2.0 * change / PE_LAW_PIECE_CHANGE, 64.0);
+    for (int k = 0; k < pieces; k++) {
+        double lo = c->lo + (c->hi - c->lo) * k / pieces;
+        double hi = c->lo + (c->hi - c->lo) * (k + 1) / pieces, top, total;
+        half_piece(a->coef + PE_RULE * c->ia, a->edge[c->ia], a->edge[c->ia + 1], b->coef + PE_RULE * c->ib,
+                   b->edge[c->ib], b->edge[c->ib + 1], w, rest, lo, hi, pair->r->x, pair->r->w, &top, &total);
+        pe_accumulate(sum, top, total);
+    }
+    pair->work += pieces;
+}
+
+/* Contribution of x = e^u <= y/2 drawn from a, y - x from b. */
+static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w, double rest,
+                          pe_log_sum *sum) {
+    double u0, u1, top_bound;
+    if (!common_range(a, b, w, &u0, &u1)) return;
+    const size_t n = cut_segments(pair, a, b, w, u0, u1, &top_bound);
+    /* first the best of the promising middles, then all that can matter beside it */
     double best = sum->total > 0.0 ? sum->top : -INFINITY;
     for (size_t i = 0; i < n; i++) {
-        double *c = pair->cut + 5 * i;
-        if (c[4] < fmax(top_bound - 40.0, best)) continue;
-        double middle = log_integrand(a, b, (size_t)c[2], (size_t)c[3], w, 0.5 * (c[0] + c[1]));
-        best = fmax(best, middle + log(c[1] - c[0]) - 6.0);
+        const segment *c = pair->cut + i;
+        if (c->bound < fmax(top_bound - 40.0, best)) continue;
+        double middle = log_integrand(a, b, c->ia, c->ib, w, 0.5 * (c->lo + c->hi));
+        best = fmax(best, middle + log(c->hi - c->lo) - 6.0);
     }
     for (size_t i = 0; i < n; i++) {
-        const double *c = pair->cut + 5 * i;
-        if (c[4] + log(c[1] - c[0]) < best - 42.0) continue;
-        size_t pa = (size_t)c[2], pb = (size_t)c[3];
-        double middle = log_integrand(a, b, pa, pb, w, 0.5 * (c[0] + c[1]));
-        double change = fmax(fabs(log_integrand(a, b, pa, pb, w, c[0]) - middle),
-                             fabs(log_integrand(a, b, pa, pb, w, c[1]) - middle));
-        int pieces = 1 + (int)fmin(2.0 * change / PE_LAW_PIECE_CHANGE, 64.0);
-        for (int k = 0; k < pieces; k++) {
-            double lo = c[0] + (c[1] - c[0]) * k / pieces;
-            double hi = c[0] + (c[1] - c[0]) * (k + 1) / pieces, top, total;
-            half_piece(a->coef + PE_RULE * pa, a->edge[pa], a->edge[pa + 1], b->coef + PE_RULE * pb,
-                       b->edge[pb], b->edge[pb + 1], w, rest, lo, hi, pair->r->x, pair->r->w, &top, &total);
-            pe_accumulate(sum, top, total);
-        }
-        pair->work += pieces;
+        const segment *c = pair->cut + i;
+        if (c->bound + log(c->hi - c->lo) >= best - 42.0) segment_integral(pair, a, b, c, w, rest, sum);
     }
 }
 

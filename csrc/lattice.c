@@ -57,88 +57,122 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass) 
 
 #define UNIT 0x1p-53
 
-void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
-                      const double *log_b, const double *log_ratio, const double *error,
-                      const double *ratio_error, const double *shift, double *spread, double *a, double *b,
-                      double *lost) {
-    const double h = grid->spacing, per = grid->tilt * h, rise = expm1(h), down = exp(-per);
-    const double lost_share = -expm1(-h), wide = h < 1.0 ? h : 1.0;
-    const int outer = grid->outer;
-    for (size_t i = 0; i < n; ++i) {
-        const int no_a = !(log_a[i] > -INFINITY), no_b = !(log_b[i] > -INFINITY);
-        if (no_a && no_b) continue;
-        const size_t k = start + i; /* the cell between points k - 1 and k */
-        const double below = grid->origin + h * ((double)k - 1.0);
-        const double edge = shift[i] > shift[i + 1] ? shift[i] : shift[i + 1];
-        const double place = per * ((double)k - grid->centre);
-        const double sizes = (no_a ? 0.0 : fabs(log_a[i])) + (no_b ? 0.0 : fabs(log_b[i]));
-        /* masses and exponents, relative; then the log ratio */
-        const double s =
-            error[i] +
-            UNIT * (12.0 + 3.0 * (sizes + fabs(place) + fabs(grid->log_scale_a) + fabs(grid->log_scale_b)));
-        if (s > lost[1]) lost[1] = s;
-        const double apart = no_a || no_b ? 0.0 : log_ratio[i];
-        const double ratio = no_b ? -INFINITY : no_a ? INFINITY : apart - below;
-        /* the shares of both points are of relative rounding, and lie h apart */
-        const double doubt = ratio_error[i] + UNIT * (24.0 * wide + 3.0 * (fabs(apart) + fabs(below)));
-        const double mass = exp(log_a[i] + place - grid->log_scale_a);
+/* What is the same for all cells of a lattice. */
+typedef struct {
+    double h, per, rise, down, lost_share, wide;
+} lattice_step;
 
-        double spill = 0.0, whole = mass, g = ratio;
-        if (outer) { /* both masses may be too large by the same factor, not their ratio */
-            whole *= 1.0 + 2.0 * s;
-            g -= doubt + 2.0 * edge;
-            spill = 4.0 * edge / lost_share;
-        } else {
-            whole *= 1.0 - (3.0 * s + 4.0 * edge + 2.0 * doubt);
+/* A cell between points k - 1 and k: its mass of A, tilted, the log ratio of both masses less that of the
+ * lower point, and bounds of the relative error of masses and of the errors of the ratio and of its ends. */
+typedef struct {
+    size_t k;
+    int no_a, no_b;
+    double log_a, log_b, mass, ratio, error, doubt, edge;
+} lattice_cell;
+
+static lattice_step step_of(const pe_lattice *grid) {
+    const double h = grid->spacing, per = grid->tilt * h;
+    return (lattice_step){h, per, expm1(h), exp(-per), -expm1(-h), h < 1.0 ? h : 1.0};
+}
+
+static inline lattice_cell cell_of(const pe_lattice *grid, const lattice_step *step, const pe_cells *cells,
+                                   size_t i) {
+    lattice_cell c = {.k = cells->start + i, .log_a = cells->log_a[i], .log_b = cells->log_b[i]};
+    c.no_a = !(c.log_a > -INFINITY);
+    c.no_b = !(c.log_b > -INFINITY);
+    if (c.no_a && c.no_b) return c;
+    const double below = grid->origin + step->h * ((double)c.k - 1.0);
+    const double *shift = cells->shift + i;
+    c.edge = shift[0] > shift[1] ? shift[0] : shift[1];
+    const double place = step->per * ((double)c.k - grid->centre);
+    const double sizes = (c.no_a ? 0.0 : fabs(c.log_a)) + (c.no_b ? 0.0 : fabs(c.log_b));
+    /* masses and exponents, relative; then the log ratio */
+    c.error = cells->error[i] +
+              UNIT * (12.0 + 3.0 * (sizes + fabs(place) + fabs(grid->log_scale_a) + fabs(grid->log_scale_b)));
+    const double apart = c.no_a || c.no_b ? 0.0 : cells->log_ratio[i];
+    c.ratio = c.no_b ? -INFINITY : c.no_a ? INFINITY : apart - below;
+    /* the shares of both points are of relative rounding, and lie h apart */
+    c.doubt = cells->ratio_error[i] + UNIT * (24.0 * step->wide + 3.0 * (fabs(apart) + fabs(below)));
+    c.mass = exp(c.log_a + place - grid->log_scale_a);
+    return c;
+}
+
+/* The cell's mass of A goes to points k, k - 1 and k - 2, so that the pair's profile is moved to one side. */
+static inline void spread_cell(const lattice_step *step, const lattice_cell *c, int outer,
+                               pe_lattice_masses *out) {
+    const double s = c->error;
+    double spill = 0.0, whole = c->mass, g = c->ratio;
+    if (outer) { /* both masses may be too large by the same factor, not their ratio */
+        whole *= 1.0 + 2.0 * s;
+        g -= c->doubt + 2.0 * c->edge;
+        spill = 4.0 * c->edge / step->lost_share;
+    } else {
+        whole *= 1.0 - (3.0 * s + 4.0 * c->edge + 2.0 * c->doubt);
+    }
+    double two = spill < 1.0 ? spill : 1.0, one, none; /* shares of points k - 2, k - 1, k */
+    double f = expm1(g) / step->rise;
+    f = f > 1.0 ? 1.0 : f;
+    if (f >= 0.0) {
+        none = (1.0 - two) * f;
+        one = (1.0 - two) * (1.0 - f);
+    } else if (outer) {
+        f = expm1(g + step->h) / step->rise;
+        none = 0.0;
+        one = (1.0 - two) * f;
+        two += (1.0 - two) * (1.0 - f);
+        if (f < 0.0) { /* only where rounding exceeds the spacing, or B has no mass */
+            out->lost += exp(c->log_a) * (1.0 + 4.0 * s);
+            one = two = 0.0;
         }
-        if (!no_a) {
-            double two = spill < 1.0 ? spill : 1.0, one, none; /* shares of points k - 2, k - 1, k */
-            double f = expm1(g) / rise;
-            f = f > 1.0 ? 1.0 : f;
-            if (f >= 0.0) {
-                none = (1.0 - two) * f;
-                one = (1.0 - two) * (1.0 - f);
-            } else if (outer) {
-                f = expm1(g + h) / rise;
-                none = 0.0;
-                one = (1.0 - two) * f;
-                two += (1.0 - two) * (1.0 - f);
-                if (f < 0.0) { /* only where rounding exceeds the spacing, or B has no mass */
-                    *lost += exp(log_a[i]) * (1.0 + 4.0 * s);
-                    one = two = 0.0;
-                }
-            } else {
-                none = 0.0;
-                one = 1.0;
-                two = 0.0;
+    } else {
+        none = 0.0;
+        one = 1.0;
+        two = 0.0;
+    }
+    double *at = out->spread + c->k;
+    at[0] += whole * none;
+    at[-1] += whole * one * step->down;
+    if (two > 0.0) {
+        if (c->k >= 2) at[-2] += whole * two * (step->down * step->down);
+        else out->lost += exp(c->log_a) * two * (1.0 + 4.0 * s);
+    }
+}
+
+/* Any function of the outcome is a test: the cell goes to the nearer point as a whole. */
+static inline void place_cell(const pe_lattice *grid, const lattice_step *step, const lattice_cell *c,
+                              pe_lattice_masses *out) {
+    const int outer = grid->outer, up = c->ratio >= 0.25 * step->h;
+    const size_t to = up ? c->k : c->k - 1;
+    if (!c->no_a) {
+        const double at =
+            (up ? c->mass : c->mass * step->down) * (outer ? 1.0 - 2.0 * c->error : 1.0 + 2.0 * c->error);
+        out->a[to] += at;
+        if (outer && !c->no_b) { /* here both are too small by the same factor */
+            const double scales = fabs(grid->log_scale_a) + fabs(grid->log_scale_b);
+            const double move = up ? c->ratio - step->h : c->ratio;
+            double image = at * exp(move), units = 16.0;
+            if (fabs(move) < 0.25) { /* what is added has all digits, and few roundings follow */
+                const double away = expm1(move);
+                image = at + at * away;
+                units = 4.0 + 16.0 * fabs(away);
             }
-            spread[k] += whole * none;
-            spread[k - 1] += whole * one * down;
-            if (two > 0.0) {
-                if (k >= 2) spread[k - 2] += whole * two * (down * down);
-                else *lost += exp(log_a[i]) * two * (1.0 + 4.0 * s);
-            }
+            out->b[to] += image * (1.0 + c->doubt + UNIT * (units + 4.0 * (scales + fabs(grid->origin))));
         }
-        /* any function of the outcome is a test: an atom goes to the nearer point */
-        const size_t to = ratio >= 0.25 * h ? k : k - 1;
-        if (!no_a) {
-            const double at = (to == k ? mass : mass * down) * (outer ? 1.0 - 2.0 * s : 1.0 + 2.0 * s);
-            a[to] += at;
-            if (outer && !no_b) { /* here both are too small by the same factor */
-                const double scales = fabs(grid->log_scale_a) + fabs(grid->log_scale_b);
-                const double move = to == k ? ratio - h : ratio;
-                double image = at * exp(move), units = 16.0;
-                if (fabs(move) < 0.25) { /* what is added has all digits, and few roundings follow */
-                    const double away = expm1(move);
-                    image = at + at * away;
-                    units = 4.0 + 16.0 * fabs(away);
-                }
-                b[to] += image * (1.0 + doubt + UNIT * (units + 4.0 * (scales + fabs(grid->origin))));
-            }
-        }
-        if (!no_b && (no_a || !outer))
-            b[to] +=
-                exp(log_b[i] + (per - h) * ((double)to - grid->centre) - grid->log_scale_b) * (1.0 + 2.0 * s);
+    }
+    if (!c->no_b && (c->no_a || !outer))
+        out->b[to] +=
+            exp(c->log_b + (step->per - step->h) * ((double)to - grid->centre) - grid->log_scale_b) *
+            (1.0 + 2.0 * c->error);
+}
+
+void pe_lattice_cells(const pe_lattice *grid, const pe_cells *cells, pe_lattice_masses *out) {
+    const lattice_step step = step_of(grid);
+    for (size_t i = 0; i < cells->n; ++i) {
+        const lattice_cell c = cell_of(grid, &step, cells, i);
+        if (c.no_a && c.no_b) continue;
+        if (c.error > out->error) out->error = c.error;
+        if (!c.no_a) spread_cell(&step, &c, grid->outer, out);
+        place_cell(grid, &step, &c, out);
     }
 }
 

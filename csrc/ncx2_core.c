@@ -23,76 +23,112 @@ typedef struct {
     double eta[BLOCK], arg[BLOCK], slope[BLOCK], h2_pi[BLOCK], sine[BLOCK];
 } work;
 
+/* d + S with S = sqrt(d^2 + 4 lambda x) */
+PE_INLINE pe_dd root_sum(double d, pe_dd lam, pe_dd x) {
+    pe_dd q = pe_dd_add_fast(pe_two_prod(d, d), pe_dd_scale(pe_dd_mul(lam, x), 4.0));
+    double s0 = sqrt(q.h);
+    s0 = s0 > d ? s0 : d;
+    pe_dd t = pe_two_prod(s0, s0);
+    pe_dd sum = pe_fast_two_sum(s0, ((q.h - t.h) - t.l + q.l) / (s0 + s0));
+    return pe_dd_add_d(sum, d);
+}
+
+/* x - d - lambda */
+PE_INLINE pe_dd from_mean(double d, pe_dd lam, pe_dd x) {
+    pe_dd t = pe_two_sum(x.h, -d);
+    pe_dd r = pe_two_sum(t.h, -lam.h);
+    pe_dd delta = pe_two_sum(r.l, t.l);
+    r = pe_two_sum(r.h, delta.h);
+    return pe_two_sum(r.h, r.l + (delta.l + (x.l - lam.l)));
+}
+
+/* A saddle point u, e = u - 1, and where u lies as a power of two times m. */
+typedef struct {
+    pe_dd u, e;
+    double down, shift; /* what a tiny x was scaled by, and the same as a power of two */
+} saddle_point;
+
+/* e = 2 delta / (2 lambda + d + S) near the mean, u = 2 x / (d + S) elsewhere */
+PE_INLINE saddle_point saddle_at(pe_dd lam, pe_dd x, pe_dd sum, pe_dd delta) {
+    double up = x.h < TINY_X ? 0x1p300 : 1.0;
+    saddle_point at;
+    at.down = x.h < TINY_X ? 0x1p-300 : 1.0;
+    at.shift = x.h < TINY_X ? (double)TINY_SHIFT : 0.0;
+    double uh = 2.0 * x.h / sum.h;
+    int central = (uh > 0.5) & (uh < 2.0);
+    pe_dd den = pe_dd_add_fast(sum, pe_dd_scale(lam, 2.0)), num;
+    num.h = central ? 2.0 * delta.h : 2.0 * (x.h * up);
+    num.l = central ? 2.0 * delta.l : 2.0 * (x.l * up);
+    den.h = central ? den.h : sum.h;
+    den.l = central ? den.l : sum.l;
+    pe_dd ratio = pe_dd_div(num, den);
+    at.u = pe_dd_add_d(ratio, 1.0);
+    at.u.h = central ? at.u.h : ratio.h;
+    at.u.l = central ? at.u.l : ratio.l;
+    at.e = pe_dd_add_d(pe_dd_scale(ratio, at.down), -1.0);
+    at.e.h = central ? ratio.h : at.e.h;
+    at.e.l = central ? ratio.l : at.e.l;
+    return at;
+}
+
+/* e - log u, and log u itself */
+PE_INLINE pe_dd log_defect(const saddle_point *at, pe_dd *log_u) {
+    /* u = 2^k m, f = m - 1 */
+    uint64_t bits = pe_bits(at->u.h);
+    uint64_t kk = (bits - UINT64_C(0x3FE6A09E667F3BCD) + (UINT64_C(1023) << 52)) >> 52;
+    double k = pe_from_bits(kk | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023.0);
+    double sc = pe_from_bits((2046 - kk) << 52);
+    int same = k == 0.0;
+    pe_dd f = pe_fast_two_sum(at->u.h * sc - 1.0, at->u.l * sc);
+    f.h = same ? at->e.h : f.h;
+    f.l = same ? at->e.l : f.l;
+    pe_dd log1pmx = pe_dd_f_minus_log1p(f);
+    k -= at->shift;
+    pe_dd t = pe_two_prod(k, LN2_H);
+    t.l += k * LN2_L;
+    *log_u = pe_dd_add(t, pe_dd_add(f, pe_dd_make(-log1pmx.h, -log1pmx.l)));
+    /* (e - f) - k log 2 + (f - log m); the first two vanish for k = 0 */
+    pe_dd g = pe_dd_add_fast(pe_dd_add_fast(at->e, pe_dd_make(-f.h, -f.l)), pe_dd_make(-t.h, -t.l));
+    g.h = k == 0.0 ? 0.0 : g.h;
+    g.l = k == 0.0 ? 0.0 : g.l;
+    return pe_dd_add_fast(g, log1pmx);
+}
+
+/* The pole s = +-i sin(eta) of the tail's integrand. */
+PE_INLINE void set_pole(work *restrict w, int i, double ee, double root, double delta) {
+    double sine = fabs(ee) / (1.0 + root);
+    sine = sine < POLE_LIMIT ? sine : 1.0;
+    double cosine = sqrt(1.0 - sine * sine);
+    double v = sine * sine / (2.0 * (1.0 + cosine));
+    double v2 = v * v, v4 = v2 * v2; /* asin on v < 0.1466: error 1.5e-16 */
+    double poly = ((0.16666666666666655 + 0.07500000000017258 * v) +
+                   v2 * (0.044642857104135306 + 0.03038194780434884 * v)) +
+                  v4 * (((0.022372011576451082 + 0.01735646607450354 * v) +
+                         v2 * (0.013908712407635268 + 0.012072086413322728 * v)) +
+                        v4 * (0.0069176466287217435 + 0.01647978448639439 * v));
+    double half = sqrt(v);
+    w->eta[i] = sine < 1.0 ? 2.0 * (half + half * v * poly) : -1.0;
+    w->sine[i] = sine; /* the pole of the flat rule */
+    w->slope[i] = fabs(delta) / root * cosine;
+}
+
 /* Saddle point, curvature and the exponent there: everything that a point needs before its nodes.
    phi0 = -(lambda/2) e^2 - (d/2)(e - log u) and log u in double-double. */
 PE_INLINE void saddle_for(pe_ncx2_block *restrict p, work *restrict w, int n, int want) {
     for (int i = 0; i < n; i++) {
-        double d = p->d[i], s0, uh;
-        pe_dd x = pe_dd_make(p->xh[i], p->xl[i]), lam = pe_dd_make(p->lh[i], p->ll[i]);
-        pe_dd q, sum, t, r, delta, den, num, ratio, e, u, f, log1pmx, g, phi;
-        double up = x.h < TINY_X ? 0x1p300 : 1.0;
-        double down = x.h < TINY_X ? 0x1p-300 : 1.0;
-        double shift = x.h < TINY_X ? (double)TINY_SHIFT : 0.0;
-
-        /* S = sqrt(d^2 + 4 lambda x), then d + S */
-        q = pe_dd_add_fast(pe_two_prod(d, d), pe_dd_scale(pe_dd_mul(lam, x), 4.0));
-        s0 = sqrt(q.h);
-        s0 = s0 > d ? s0 : d;
-        t = pe_two_prod(s0, s0);
-        sum = pe_fast_two_sum(s0, ((q.h - t.h) - t.l + q.l) / (s0 + s0));
-        sum = pe_dd_add_d(sum, d);
-
-        /* delta = x - d - lambda */
-        t = pe_two_sum(x.h, -d);
-        r = pe_two_sum(t.h, -lam.h);
-        delta = pe_two_sum(r.l, t.l);
-        r = pe_two_sum(r.h, delta.h);
-        delta = pe_two_sum(r.h, r.l + (delta.l + (x.l - lam.l)));
-
-        /* e = 2 delta / (2 lambda + d + S) near the mean, u = 2 x / (d + S) elsewhere */
-        uh = 2.0 * x.h / sum.h;
-        int central = (uh > 0.5) & (uh < 2.0);
-        den = pe_dd_add_fast(sum, pe_dd_scale(lam, 2.0));
-        num.h = central ? 2.0 * delta.h : 2.0 * (x.h * up);
-        num.l = central ? 2.0 * delta.l : 2.0 * (x.l * up);
-        den.h = central ? den.h : sum.h;
-        den.l = central ? den.l : sum.l;
-        ratio = pe_dd_div(num, den);
-        u = pe_dd_add_d(ratio, 1.0);
-        u.h = central ? u.h : ratio.h;
-        u.l = central ? u.l : ratio.l;
-        e = pe_dd_add_d(pe_dd_scale(ratio, down), -1.0);
-        e.h = central ? ratio.h : e.h;
-        e.l = central ? ratio.l : e.l;
-
-        /* u = 2^k m, f = m - 1 */
-        uint64_t bits = pe_bits(u.h);
-        uint64_t kk = (bits - UINT64_C(0x3FE6A09E667F3BCD) + (UINT64_C(1023) << 52)) >> 52;
-        double k = pe_from_bits(kk | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023.0);
-        double sc = pe_from_bits((2046 - kk) << 52);
-        int same = k == 0.0;
-        f = pe_fast_two_sum(u.h * sc - 1.0, u.l * sc);
-        f.h = same ? e.h : f.h;
-        f.l = same ? e.l : f.l;
-        log1pmx = pe_dd_f_minus_log1p(f);
-        k -= shift;
-        t = pe_two_prod(k, LN2_H);
-        t.l += k * LN2_L;
-        /* g = e - log u = (e - f) - k log 2 + (f - log m); the first two vanish for k = 0 */
-        g = pe_dd_add_fast(pe_dd_add_fast(e, pe_dd_make(-f.h, -f.l)), pe_dd_make(-t.h, -t.l));
-        g.h = k == 0.0 ? 0.0 : g.h;
-        g.l = k == 0.0 ? 0.0 : g.l;
-        g = pe_dd_add_fast(g, log1pmx);
-        phi = pe_dd_add_fast(pe_dd_mul(lam, pe_dd_square(e)), pe_dd_mul_d(g, d));
+        double d = p->d[i];
+        pe_dd x = pe_dd_make(p->xh[i], p->xl[i]), lam = pe_dd_make(p->lh[i], p->ll[i]), log_u;
+        pe_dd sum = root_sum(d, lam, x), delta = from_mean(d, lam, x);
+        saddle_point at = saddle_at(lam, x, sum, delta);
+        pe_dd g = log_defect(&at, &log_u);
+        pe_dd phi = pe_dd_add_fast(pe_dd_mul(lam, pe_dd_square(at.e)), pe_dd_mul_d(g, d));
         phi = pe_dd_scale(phi, -0.5);
         if (want & PE_WANT_DENSITY) { /* phi0 - log u */
-            pe_dd log_u = pe_dd_add(t, pe_dd_add(f, pe_dd_make(-log1pmx.h, -log1pmx.l)));
             pe_dd psi = pe_dd_add(phi, pe_dd_make(-log_u.h, -log_u.l));
             p->psi_h[i] = psi.h;
             p->psi_l[i] = psi.l;
         }
-
-        double u1 = u.h * down, root = sqrt(u1), ee = e.h;
+        double u1 = at.u.h * at.down, ee = at.e.h;
         double a = 0.25 * sum.h, b = 0.5 * lam.h * u1;
         p->side[i] = ee < 0.0 ? -1.0 : 1.0;
         p->phi_h[i] = phi.h;
@@ -102,22 +138,7 @@ PE_INLINE void saddle_for(pe_ncx2_block *restrict p, work *restrict w, int n, in
         w->b[i] = b;
         w->dd[i] = 0.5 * d;
         w->kappa[i] = 2.0 * (a + b);
-        if (!(want & PE_WANT_TAIL)) continue;
-        /* the pole s = +-i sin(eta) */
-        double sine = fabs(ee) / (1.0 + root);
-        sine = sine < POLE_LIMIT ? sine : 1.0;
-        double cosine = sqrt(1.0 - sine * sine);
-        double v = sine * sine / (2.0 * (1.0 + cosine));
-        double v2 = v * v, v4 = v2 * v2; /* asin on v < 0.1466: error 1.5e-16 */
-        double poly = ((0.16666666666666655 + 0.07500000000017258 * v) +
-                       v2 * (0.044642857104135306 + 0.03038194780434884 * v)) +
-                      v4 * (((0.022372011576451082 + 0.01735646607450354 * v) +
-                             v2 * (0.013908712407635268 + 0.012072086413322728 * v)) +
-                            v4 * (0.0069176466287217435 + 0.01647978448639439 * v));
-        double half = sqrt(v);
-        w->eta[i] = sine < 1.0 ? 2.0 * (half + half * v * poly) : -1.0;
-        w->sine[i] = sine; /* the pole of the flat rule */
-        w->slope[i] = fabs(delta.h) / root * cosine;
+        if (want & PE_WANT_TAIL) set_pole(w, i, ee, sqrt(u1), delta.h);
     }
 }
 
@@ -298,73 +319,87 @@ static double lgamma1p(double a) {
     return a * (r * a - 0.5772156649015329);
 }
 
-/* Point i by series.  Only for d < 1/2 together with kappa < 1/2, that is
-   lambda x < 1/4: too flat for the contour.  All sums have positive terms, or lose at most a
-   factor 4; every loop is bounded. */
-static void small_df(pe_ncx2_block *p, int i) {
-    static const pe_dd LN2 = {LN2_H, LN2_L};
-    double a = 0.5 * p->d[i], y = 0.5 * p->xh[i], l = 0.5 * p->lh[i], z = l * y;
-    /* the exponent a log y - log Gamma(1+a) - y - l in double-double: the deep tail has it alone */
-    double up = y < 0x1p-1000 ? 0x1p100 : 1.0, down = y < 0x1p-1000 ? -100.0 : 0.0;
-    pe_dd log_y = pe_dd_add(pe_dd_log(pe_dd_make(y * up, 0.0)), pe_dd_mul_d(LN2, down));
-    pe_dd power = pe_dd_add_d(pe_dd_mul_d(log_y, a), -lgamma1p(a)), phi, psi;
-    double base = power.h, f = 0.0, term = 1.0, sum;
+/* Parameters a = d/2, y = x/2, l = lambda/2 of a point for series. */
+typedef struct {
+    double a, y, l;
+} halves;
 
-    /* density: y^(a-1) e^(-y-l)/(2 Gamma(a)) sum_j z^j/(j! (a)_j) */
-    double moment = 0.0;
-    sum = a;
+/* The density: y^(a-1) e^(-y-l)/(2 Gamma(a)) sum_j z^j/(j! (a)_j), z = l y.  Returns a log y - log Gamma(1+a). */
+static double small_df_density(pe_ncx2_block *p, int i, halves h) {
+    static const pe_dd LN2 = {LN2_H, LN2_L};
+    /* the exponent a log y - log Gamma(1+a) - y - l in double-double: the deep tail has it alone */
+    double up = h.y < 0x1p-1000 ? 0x1p100 : 1.0, down = h.y < 0x1p-1000 ? -100.0 : 0.0;
+    pe_dd log_y = pe_dd_add(pe_dd_log(pe_dd_make(h.y * up, 0.0)), pe_dd_mul_d(LN2, down));
+    pe_dd power = pe_dd_add_d(pe_dd_mul_d(log_y, h.a), -lgamma1p(h.a));
+    double term = 1.0, sum = h.a, moment = 0.0, z = h.l * h.y;
     for (int j = 1; j < 20; j++) {
-        term *= j == 1 ? z : z / (j * (a + (j - 1)));
+        term *= j == 1 ? z : z / (j * (h.a + (j - 1)));
         sum += term;
         moment += j * term;
     }
-    p->slope[i] = a - 1.0 - y + moment / sum;
-    phi = pe_dd_add(power, pe_two_sum(-y, -l));
-    psi = pe_dd_add(phi, pe_dd_make(-log_y.h, -log_y.l));
+    p->slope[i] = h.a - 1.0 - h.y + moment / sum;
+    pe_dd phi = pe_dd_add(power, pe_two_sum(-h.y, -h.l));
+    pe_dd psi = pe_dd_add(phi, pe_dd_make(-log_y.h, -log_y.l));
     p->phi_h[i] = phi.h;
     p->phi_l[i] = phi.l;
     p->psi_h[i] = psi.h;
     p->psi_l[i] = psi.l;
     p->g[i] = 0.5 * sum;
+    return power.h;
+}
 
-    if (y < 1.0) {
-        /* F = y^a e^(-y-l)/Gamma(1+a) sum_j z^j/(j! (1+a)_j) sum_k y^k/(1+a+j)_k */
-        term = 1.0;
-        for (int j = 0; j < 14; j++) {
-            double inner = 1.0, v = 1.0;
-            for (int k = 1; k < 22; k++) {
-                v *= y / (a + j + k);
-                inner += v;
-            }
-            f += term * inner;
-            term *= z / ((j + 1.0) * (a + (j + 1.0)));
+/* F/(y^a e^(-y-l)/Gamma(1+a)) = sum_j z^j/(j! (1+a)_j) sum_k y^k/(1+a+j)_k for y < 1 */
+static double small_df_below(halves h) {
+    double f = 0.0, term = 1.0, z = h.l * h.y;
+    for (int j = 0; j < 14; j++) {
+        double inner = 1.0, v = 1.0;
+        for (int k = 1; k < 22; k++) {
+            v *= h.y / (h.a + j + k);
+            inner += v;
         }
+        f += term * inner;
+        term *= z / ((j + 1.0) * (h.a + (j + 1.0)));
+    }
+    return f;
+}
+
+/* The same of the survival function: of Q = y^a e^-y/Gamma(1+a) times r, then r += y^j/(1+a)_j at each j. */
+static double small_df_above(halves h, double base) {
+    double r, step = 1.0, sum = 0.0;
+    if (h.y < 1.0) {
+        double series = 0.0, v = 1.0;
+        for (int k = 1; k < 22; k++) {
+            v *= -h.y / k;
+            series += v / (h.a + k);
+        }
+        r = (-expm1(base) - exp(base) * h.a * series) * exp(h.y - base);
+    } else { /* continued fraction, from the back */
+        double c = 0.0;
+        for (int k = 120; k >= 1; k--) c = k * (k - h.a) / (h.y + (2 * k + 1) - h.a - c);
+        r = h.a / (h.y + 1.0 - h.a - c);
+    }
+    for (int j = 0; j < 20; j++) { /* r and step carry the weight l^j/j! with them */
+        sum += r;
+        r = (r + step) * (h.l / (j + 1.0));
+        step *= h.l / (j + 1.0) * (h.y / (h.a + (j + 1.0)));
+    }
+    return sum;
+}
+
+/* Point i by series.  Only for d < 1/2 together with kappa < 1/2, that is
+   lambda x < 1/4: too flat for the contour.  All sums have positive terms, or lose at most a
+   factor 4; every loop is bounded. */
+static void small_df(pe_ncx2_block *p, int i) {
+    const halves h = {0.5 * p->d[i], 0.5 * p->xh[i], 0.5 * p->lh[i]};
+    const double base = small_df_density(p, i, h);
+    if (h.y < 1.0) {
+        const double f = small_df_below(h);
         p->side[i] = -1.0;
         p->t[i] = f;
         if (!(p->phi_h[i] + log(f) > -0.7)) return;
     }
-    /* Survival function: Q = y^a e^-y/Gamma(1+a) times r, then r += y^j/(1+a)_j at each j. */
-    double r, step = 1.0;
-    sum = 0.0;
-    if (y < 1.0) {
-        double series = 0.0, v = 1.0;
-        for (int k = 1; k < 22; k++) {
-            v *= -y / k;
-            series += v / (a + k);
-        }
-        r = (-expm1(base) - exp(base) * a * series) * exp(y - base);
-    } else { /* continued fraction, from the back */
-        double c = 0.0;
-        for (int k = 120; k >= 1; k--) c = k * (k - a) / (y + (2 * k + 1) - a - c);
-        r = a / (y + 1.0 - a - c);
-    }
-    for (int j = 0; j < 20; j++) { /* r and step carry the weight l^j/j! with them */
-        sum += r;
-        r = (r + step) * (l / (j + 1.0));
-        step *= l / (j + 1.0) * (y / (a + (j + 1.0)));
-    }
     p->side[i] = 1.0;
-    p->t[i] = sum;
+    p->t[i] = small_df_above(h, base);
 }
 
 /* 1 / Gamma(1 + a) by powers of a - 1, 1/4 <= a <= 3/2: relative error below 6e-18. */

@@ -314,7 +314,8 @@ void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass);
  * n.  Added to (caller zeroes them): spread, the A-masses of the pair with each cell split onto its
  * ends; a and b, both laws of the index that a test may use.  Masses of A at point k are multiplied by
  * e^{tilt spacing (k - centre) - log_scale_a}, those of B by e^{(tilt - 1) spacing (k - centre) -
- * log_scale_b}.  lost: A-mass of spread that goes to loss -infinity, not tilted.
+ * log_scale_b}.  lost: A-mass of spread that goes to loss -infinity, not tilted; error: the largest
+ * relative error of a mass.
  *
  * log_ratio       log of the ratio of both masses, which may be known better than log_b - log_a
  * error           bounds the relative error of each mass, ratio_error the error of log_ratio
@@ -326,10 +327,15 @@ typedef struct {
     double origin, spacing, tilt, centre, log_scale_a, log_scale_b;
     int outer;
 } pe_lattice;
-void pe_lattice_cells(const pe_lattice *grid, size_t start, size_t n, const double *log_a,
-                      const double *log_b, const double *log_ratio, const double *error,
-                      const double *ratio_error, const double *shift, double *spread, double *a, double *b,
-                      double *lost);
+typedef struct {
+    size_t start, n;
+    const double *log_a, *log_b, *log_ratio, *error, *ratio_error, *shift;
+} pe_cells;
+typedef struct {
+    double *spread, *a, *b;
+    double lost, error;
+} pe_lattice_masses;
+void pe_lattice_cells(const pe_lattice *grid, const pe_cells *cells, pe_lattice_masses *out);
 
 /* z[j]^steps, n complex numbers as pairs, times other[j] where other is not NULL, in place.
  *

@@ -139,23 +139,7 @@ class _Lib:
         z: Any,
         /,
     ) -> float: ...
-    def pe_lattice_cells(
-        self,
-        grid: Any,
-        start: int,
-        n: int,
-        log_a: Any,
-        log_b: Any,
-        log_ratio: Any,
-        error: Any,
-        ratio_error: Any,
-        shift: Any,
-        spread: Any,
-        a: Any,
-        b: Any,
-        lost: Any,
-        /,
-    ) -> None: ...
+    def pe_lattice_cells(self, grid: Any, cells: Any, out: Any, /) -> None: ...
     def pe_spectrum_power(
         self, n: int, z: Any, steps: float, error: float, other: Any, bound: Any, slack: Any, /
     ) -> None: ...

@@ -478,7 +478,6 @@ static int run_lattice(void) {
             };
             double *log_a = allocate(n), *log_b = allocate(n), *error = allocate(n);
             double *ratio = allocate(n), *shift = allocate(n + 1), *points = allocate(3 * (n + 1));
-            double lost[2] = {0.0, 0.0};
             for (size_t i = 0; i < n; ++i) {
                 log_a[i] = i % 7 == 3 ? -INFINITY : -log((double)n);
                 log_b[i] = i % 11 == 5 ? -INFINITY : log_a[i] - 1.0 + grid.spacing * ((double)i + 0.3);
@@ -487,13 +486,14 @@ static int run_lattice(void) {
             }
             for (size_t i = 0; i <= n; ++i) shift[i] = i % 2 ? 1e-16 : 0.0;
             memset(points, 0, 3 * (n + 1) * sizeof(double));
-            pe_lattice_cells(&grid, 1, n, log_a, log_b, ratio, error, error, shift, points, points + n + 1,
-                             points + 2 * (n + 1), lost);
+            const pe_cells cells = {1, n, log_a, log_b, ratio, error, error, shift};
+            pe_lattice_masses out = {points, points + n + 1, points + 2 * (n + 1), 0.0, 0.0};
+            pe_lattice_cells(&grid, &cells, &out);
             free(ratio);
             failures += !(fabs(pe_sum_less_one(n + 1, points) + 1.0) < 1e9);
             for (size_t i = 0; i < 3 * (n + 1); ++i)
                 if (!(points[i] >= 0.0) || !isfinite(points[i])) ++failures;
-            failures += !(lost[0] >= 0.0) || !(lost[1] > 0.0);
+            failures += !(out.lost >= 0.0) || !(out.error > 0.0);
             double *sums = allocate(n + 1), *profile = allocate(n + 1), both[2];
             pe_discounted_sums(n + 1, points, -0.01, sums);
             pe_profile_sums(n + 1, points, -0.01, grid.spacing, sums, profile);

@@ -72,7 +72,8 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
             "outer": int(outer),
         },
     )
-    lost = ffi.new("double[2]")
+    arrays = [doubles(array, True) for array in (spread, a, b)]
+    masses = ffi.new("pe_lattice_masses *", dict(zip(("spread", "a", "b"), arrays, strict=True)))
     blur = 0.0
     for start in range(0, grid.last, CHUNK):
         stop = min(start + CHUNK, grid.last)
@@ -85,29 +86,28 @@ def step_masses(law: StepLaw, grid: StepGrid, plan: Plan) -> StepMasses:
             np.ascontiguousarray(x[1:-1])
             for x in (*cells[:2], cells.log_ratio, cells.error, cells.ratio_error)
         )
-        lib.pe_lattice_cells(
-            lattice,
-            start + 1,
-            stop - start,
-            doubles(log_a),
-            doubles(log_b),
-            doubles(log_ratio),
-            doubles(error),
-            doubles(ratio_error),
-            doubles(shift),
-            doubles(spread, True),
-            doubles(a, True),
-            doubles(b, True),
-            lost,
+        given = ffi.new(
+            "pe_cells *",
+            {
+                "start": start + 1,
+                "n": stop - start,
+                "log_a": doubles(log_a),
+                "log_b": doubles(log_b),
+                "log_ratio": doubles(log_ratio),
+                "error": doubles(error),
+                "ratio_error": doubles(ratio_error),
+                "shift": doubles(shift),
+            },
         )
+        lib.pe_lattice_cells(lattice, given, masses)
         if start == 0:
             folded, margin = _fold_below(cells, shift, plan, grid, lattice, spread, a, b)
-            lost[0] += folded
+            masses.lost += folded
             blur = max(blur, margin)
         if stop == grid.last:
             blur = max(blur, _fold_above(cells, shift, plan, grid, lattice, spread, a, b))
-    blur = max(blur, float(lost[1])) + 16.0 * UNIT
-    return StepMasses(spread, a, b, log_scale_b, float(lost[0]), 6.0 * blur)
+    blur = max(blur, float(masses.error)) + 16.0 * UNIT
+    return StepMasses(spread, a, b, log_scale_b, float(masses.lost), 6.0 * blur)
 
 
 def _margin(*terms: float) -> float:

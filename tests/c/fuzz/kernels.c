@@ -404,7 +404,7 @@ static void fuzz_lattice(void) {
         .outer = (int)below(2),
     };
     double *log_a = allocate(n), *log_b = allocate(n), *error = allocate(n), *ratio = allocate(n);
-    double *log_ratio = allocate(n), *shift = allocate(n + 1), *sums[3], lost[2] = {0.0, 0.0};
+    double *log_ratio = allocate(n), *shift = allocate(n + 1), *sums[3];
     for (size_t i = 0; i < n; ++i) {
         const double loss = grid.origin + grid.spacing * ((double)(start + i) - uniform(0.0, 1.0));
         log_a[i] = below(8) ? -log_uniform(1e-3, 700.0) : -INFINITY;
@@ -418,12 +418,13 @@ static void fuzz_lattice(void) {
         sums[j] = allocate(points);
         memset(sums[j], 0, points * sizeof(double));
     }
-    pe_lattice_cells(&grid, start, n, log_a, log_b, log_ratio, error, ratio, shift, sums[0], sums[1], sums[2],
-                     lost);
+    const pe_cells cells = {start, n, log_a, log_b, log_ratio, error, ratio, shift};
+    pe_lattice_masses out = {sums[0], sums[1], sums[2], 0.0, 0.0};
+    pe_lattice_cells(&grid, &cells, &out);
     for (size_t j = 0; j < 3; ++j)
         for (size_t i = 0; i < points; ++i)
             require(sums[j][i] >= 0.0, "lattice_cells", "masses are not negative", sums[j][i]);
-    require(lost[0] >= 0.0, "lattice_cells", "the lost mass is not negative", lost[0]);
+    require(out.lost >= 0.0, "lattice_cells", "the lost mass is not negative", out.lost);
     for (size_t j = 0; j < 3; ++j) free(sums[j]);
     free(log_a);
     free(log_b);

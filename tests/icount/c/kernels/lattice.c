@@ -49,13 +49,14 @@ static void lattice_normal_cells(void) {
 KERNEL("lattice_normal_cells", prepare, lattice_normal_cells);
 
 static void lattice_cells(void) {
-    double lost[2] = {0.0, 0.0};
     const pe_lattice grid = {
         .origin = -41.0, .spacing = 0.02, .tilt = -3.0, .centre = 0.5 * CELLS, .outer = 1};
     memset(spread, 0, POINTS * sizeof(double));
     memset(a, 0, POINTS * sizeof(double));
     memset(b, 0, POINTS * sizeof(double));
-    pe_lattice_cells(&grid, 1, CELLS, log_a, log_b, log_ratio, error, error, shift, spread, a, b, lost);
+    const pe_cells cells = {1, CELLS, log_a, log_b, log_ratio, error, error, shift};
+    pe_lattice_masses out = {spread, a, b, 0.0, 0.0};
+    pe_lattice_cells(&grid, &cells, &out);
     icount_require_numbers(spread, POINTS);
     icount_require(spread[CELLS / 2] > 0.0, "cells have mass");
 }
