@@ -167,13 +167,15 @@ static inline void place_cell(const pe_lattice *grid, const lattice_step *step, 
 
 void pe_lattice_cells(const pe_lattice *grid, const pe_cells *cells, pe_lattice_masses *out) {
     const lattice_step step = step_of(grid);
+    pe_lattice_masses sums = *out; /* which no array can overlap */
     for (size_t i = 0; i < cells->n; ++i) {
         const lattice_cell c = cell_of(grid, &step, cells, i);
         if (c.no_a && c.no_b) continue;
-        if (c.error > out->error) out->error = c.error;
-        if (!c.no_a) spread_cell(&step, &c, grid->outer, out);
-        place_cell(grid, &step, &c, out);
+        if (c.error > sums.error) sums.error = c.error;
+        if (!c.no_a) spread_cell(&step, &c, grid->outer, &sums);
+        place_cell(grid, &step, &c, &sums);
     }
+    *out = sums;
 }
 
 /* ---- powers of a spectrum -------------------------------------------------------------------------- */

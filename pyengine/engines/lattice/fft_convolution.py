@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -138,13 +140,9 @@ def sum_of(
     slack *= bound
     doubt = slack
     share = level_error * float(bound.sum())
-    if (whole := float(doubt.sum())) > GAIN * share:
-        # up to where what is left is small
-        head = np.cumsum(doubt[: min(MOST_LOW, points // 512)])
-        count = min(int(np.searchsorted(head, whole - 0.1 * share)) + 1, head.size)
-        value, error = lowest(normal, steps, plan, transforms, level_error, count)
-        better = np.flatnonzero(error < doubt[: error.size])
-        product[better], doubt[better] = value[better], error[better]
+    if float(doubt.sum()) > GAIN * share:
+        known = partial(lowest, normal, steps, plan, transforms, level_error)
+        _mend(product, doubt, share, min(MOST_LOW, points // 512), known)
     noise = 2.0 / points * (float(doubt.sum()) + share) * (1.0 + 4.0 * UNIT * sum(steps) + 1e-9)
     del bound, slack, doubt, normal
     cyclic = np.fft.irfft(product, points)
@@ -154,6 +152,24 @@ def sum_of(
     np.maximum(mass, 0.0, out=mass)
     scale_error += 4.0 * UNIT * abs(log_scale)
     return Sum(mass, rate, log_scale, scale_error, noise, below, above, plan.first + offset, shift)
+
+
+def _mend(
+    product: npt.NDArray[np.complex128],
+    doubt: FloatArray,
+    share: float,
+    most: int,
+    known: Callable[[int], tuple[npt.NDArray[np.complex128], FloatArray]],
+) -> None:
+    """Put in the lowest frequencies, at most so many, that are known better than by FFT.
+
+    They go up to where little doubt is left.
+    """
+    head = np.cumsum(doubt[:most])
+    enough = float(doubt.sum()) - 0.1 * share
+    value, error = known(min(int(np.searchsorted(head, enough)) + 1, head.size))
+    better = np.flatnonzero(error < doubt[: error.size])
+    product[better], doubt[better] = value[better], error[better]
 
 
 def _few_losses(array: FloatArray) -> npt.NDArray[np.intp]:

@@ -20,7 +20,7 @@ from pyengine.engines.lattice.grid import (
     RestPlan,
     StepGrid,
 )
-from pyengine.engines.lattice.partition import Partition, Term, single_parts
+from pyengine.engines.lattice.partition import Partition, Rest, Term, single_parts
 from pyengine.engines.lattice.restricted_law import whole_of
 from pyengine.engines.lattice.scales import SmallSteps, by_scales
 from pyengine.engines.lattice.truncation import Windows, windows_at, windows_of_sum, windows_of_term
@@ -144,20 +144,21 @@ def make_layout(
         if needed <= MOST_BYTES:
             break
         spacing = max(1.5 * spacing, spacing * needed / MOST_BYTES)
-    rest = None
-    if division.rest is not None:
-        term = division.rest.term
-        at = replace(place, tilt=term.tilt)
-        coarsest = 1.0 / (1.0 + abs(term.tilt))
-        plans_of_rest = []
-        for one in single_parts(term):
-            found = windows_at(one.parts, one.survey, at, term.tilt, -40.0)
-            low, high, _ = found.ranges[0]
-            plans_of_rest.append(
-                _plan(one, found, at, anchors, max(h, min((high - low) / POINTS_OF_REST, coarsest)))
-            )
-        rest = RestPlan(term.parts, plans_of_rest, division.rest.most)
+    rest = None if division.rest is None else _plan_of_rest(division.rest, place, anchors, h)
     return Layout([term.parts for term in terms], plans, rest, division.unseen)
+
+
+def _plan_of_rest(rest: Rest, place: Place, anchors: dict[StepLaw, float], h: float) -> RestPlan:
+    """Lay out what the terms leave, each of its kinds on a lattice of its own."""
+    at = replace(place, tilt=rest.term.tilt)
+    coarsest = 1.0 / (1.0 + abs(rest.term.tilt))
+    plans = []
+    for one in single_parts(rest.term):
+        found = windows_at(one.parts, one.survey, at, rest.term.tilt, -40.0)
+        low, high, _ = found.ranges[0]
+        spacing = max(h, min((high - low) / POINTS_OF_REST, coarsest))
+        plans.append(_plan(one, found, at, anchors, spacing))
+    return RestPlan(rest.term.parts, plans, rest.most)
 
 
 def _small_parts(term: Term) -> tuple[Part, ...]:
