@@ -75,8 +75,8 @@ static lattice_step step_of(const pe_lattice *grid) {
     return (lattice_step){h, per, expm1(h), exp(-per), -expm1(-h), h < 1.0 ? h : 1.0};
 }
 
-static inline lattice_cell cell_of(const pe_lattice *grid, const lattice_step *step, const pe_cells *cells,
-                                   size_t i) {
+PE_INLINE lattice_cell cell_of(const pe_lattice *grid, const lattice_step *step, const pe_cells *cells,
+                               size_t i) {
     lattice_cell c = {.k = cells->start + i, .log_a = cells->log_a[i], .log_b = cells->log_b[i]};
     c.no_a = !(c.log_a > -INFINITY);
     c.no_b = !(c.log_b > -INFINITY);
@@ -98,8 +98,8 @@ static inline lattice_cell cell_of(const pe_lattice *grid, const lattice_step *s
 }
 
 /* The cell's mass of A goes to points k, k - 1 and k - 2, so that the pair's profile is moved to one side. */
-static inline void spread_cell(const lattice_step *step, const lattice_cell *c, int outer,
-                               pe_lattice_masses *out) {
+PE_INLINE void spread_cell(const lattice_step *step, const lattice_cell *c, int outer,
+                           pe_lattice_masses *out) {
     const double s = c->error;
     double spill = 0.0, whole = c->mass, g = c->ratio;
     if (outer) { /* both masses may be too large by the same factor, not their ratio */
@@ -139,8 +139,8 @@ static inline void spread_cell(const lattice_step *step, const lattice_cell *c, 
 }
 
 /* Any function of the outcome is a test: the cell goes to the nearer point as a whole. */
-static inline void place_cell(const pe_lattice *grid, const lattice_step *step, const lattice_cell *c,
-                              pe_lattice_masses *out) {
+PE_INLINE void place_cell(const pe_lattice *grid, const lattice_step *step, const lattice_cell *c,
+                          pe_lattice_masses *out) {
     const int outer = grid->outer, up = c->ratio >= 0.25 * step->h;
     const size_t to = up ? c->k : c->k - 1;
     if (!c->no_a) {
@@ -167,15 +167,13 @@ static inline void place_cell(const pe_lattice *grid, const lattice_step *step, 
 
 void pe_lattice_cells(const pe_lattice *grid, const pe_cells *cells, pe_lattice_masses *out) {
     const lattice_step step = step_of(grid);
-    pe_lattice_masses sums = *out; /* which no array can overlap */
     for (size_t i = 0; i < cells->n; ++i) {
         const lattice_cell c = cell_of(grid, &step, cells, i);
         if (c.no_a && c.no_b) continue;
-        if (c.error > sums.error) sums.error = c.error;
-        if (!c.no_a) spread_cell(&step, &c, grid->outer, &sums);
-        place_cell(grid, &step, &c, &sums);
+        if (c.error > out->error) out->error = c.error;
+        if (!c.no_a) spread_cell(&step, &c, grid->outer, out);
+        place_cell(grid, &step, &c, out);
     }
-    *out = sums;
 }
 
 /* ---- powers of a spectrum -------------------------------------------------------------------------- */

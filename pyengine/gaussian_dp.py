@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pyengine import api
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GaussianMechanism, Mechanism, steps_of
+from pyengine.numerics.rounding import UNIT
 from pyengine.search import Domain, NoiseSearch
 from pyengine.special import log_ndtr
 
@@ -27,7 +28,7 @@ GRID = 65  # points of the first grid
 TIGHT = 1e-12  # how far the bound on the largest ratio may lie above its value, relative
 POINTS = 20_000  # of the finest grid: where the two profiles nearly agree, the bound stays loose
 SMALLEST = 1e-290  # profiles below are not compared
-ROUNDING = 8.0 * 2.0**-53
+ROUNDING = 8.0 * UNIT
 
 
 def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:

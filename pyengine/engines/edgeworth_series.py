@@ -136,6 +136,7 @@ class Expansion:
         """The c that is exceeded with probability α in (0, 1): safeguarded Newton steps.
 
         The end of the monotone range stands for levels beyond it.  ``start`` is where to begin.
+        Slopes are at hand here, of which `falling_root` of pyengine.numerics makes no use.
         """
         upper = alpha <= 0.5
         tail = np.where(upper, alpha, 1.0 - alpha)

@@ -86,7 +86,7 @@ class SaddlePoint:
         return sign, tail, error
 
     def _solved(self, c: FloatArray) -> tuple[FloatArray, _Tilted]:
-        """Saddle points by Newton's method between brackets that grow."""
+        """Saddle points by Newton's method between brackets that grow; cumulants are slopes."""
         lam, low, high = np.zeros(c.size), np.full(c.size, -np.inf), np.full(c.size, np.inf)
         at = self._cumulants(lam)
         for _ in range(ITERATIONS):

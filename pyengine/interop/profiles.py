@@ -20,6 +20,7 @@ import numpy.typing as npt
 from pyengine.answers import Answer, Questions, names
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.golden_section import lowest
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Profile"]
 
@@ -92,7 +93,7 @@ class Profile(Questions):
         for index, kappa in enumerate(alpha.tolist()):
             gamma[index], on_grid = self._gamma(kappa, on_grid)
         engine = names(self._name, alpha.size)
-        beta = np.maximum(1.0 - gamma - 2.0**-53, 0.0)  # what rounding may add to the difference
+        beta = np.maximum(1.0 - gamma - UNIT, 0.0)  # what rounding may add to the difference
         return (
             Answer(beta, beta.copy(), 1.0 - alpha, engine),
             Answer(gamma, alpha.copy(), gamma.copy(), engine.copy()),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.answers import Answer, Questions, names
 from pyengine.numerics.point_hull import lower_hull
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["SampledTradeOff"]
 
@@ -128,7 +129,7 @@ def _ordered(points: npt.ArrayLike) -> FloatArray:
         raise ValueError(
             f"trade-off function must have distinct α, got {float(alpha[repeated[0]])!r} twice"
         )
-    above = np.flatnonzero(beta > 1.0 - alpha + 4 * 2.0**-53)
+    above = np.flatnonzero(beta > 1.0 - alpha + 4 * UNIT)
     if above.size:
         at = above[0]
         raise ValueError(
@@ -137,7 +138,7 @@ def _ordered(points: npt.ArrayLike) -> FloatArray:
         )
     slope = np.diff(beta) / np.diff(alpha)
     # a slope is known as well as the difference of two rounded numbers allows
-    known = ROUNDING * np.abs(slope) + 4 * 2.0**-53 / np.diff(alpha)
+    known = ROUNDING * np.abs(slope) + 4 * UNIT / np.diff(alpha)
     bent = np.flatnonzero(np.diff(slope) < -(known[1:] + known[:-1]))
     if bent.size:
         raise ValueError(

@@ -8,13 +8,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics.rounding import UNIT
+
 __all__ = ["ROUNDING", "Errors", "LogTails", "MagnitudePair", "RoundedProfile", "one_minus_sum"]
 
 FloatArray = npt.NDArray[np.float64]
 
 # Relative error of a function of the C core and of a few operations after it, in the units in which
 # the functions' own pages state theirs; several times what the tests measure.
-ROUNDING = 32.0 * 2.0**-53
+ROUNDING = 32.0 * UNIT
 
 
 class Errors(NamedTuple):

@@ -205,7 +205,10 @@ def _newton(
     excess: Callable[[FloatArray], FloatArray],
     slope: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """Root of an increasing function in [low, high] by Newton steps that may not leave it."""
+    """Root of an increasing function in [low, high] by Newton steps that may not leave it.
+
+    Slopes are known here, and halving goes by ratios: ends may be hundreds of magnitudes apart.
+    """
     x, low, high = start, low.copy(), high.copy()
     last = False
     for _ in range(200):

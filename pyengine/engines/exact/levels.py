@@ -117,6 +117,9 @@ def _excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
 def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
     """Brackets of the thresholds at which A's mass is surely at most α, and surely at least α.
 
+    The halving is its own, not that of `pyengine.numerics.bracketing`: both brackets share their
+    evaluations, and each keeps the tails that were seen at its ends.
+
     Returns
     -------
     tuple of (ndarray of shape (4, n), Tails of such arrays)

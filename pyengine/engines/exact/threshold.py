@@ -106,7 +106,11 @@ class ThresholdQuestions:
         return value, left, error + lost_error + 2.0**-105 * lost * (low != 0.0)
 
     def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ.
+
+        The halving is its own, not that of `pyengine.numerics.bracketing`: it goes by ratios where
+        the ends are far apart, and asks open brackets only.
+        """
         size = delta.size
         if not size:
             return Answer.exact(np.zeros(0))

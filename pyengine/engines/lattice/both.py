@@ -10,6 +10,7 @@ from pyengine.curves import larger
 from pyengine.engines.hull import STEEPEST, BoolArray, BothOrders
 from pyengine.engines.lattice.pair import LatticePair
 from pyengine.errors import AccuracyError
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LatticeBothOrders"]
 
@@ -68,7 +69,7 @@ class LatticeBothOrders(BothOrders):
         tolerance, wanted = 2.0 * self._pairs[0].tolerance, self._pairs[0].wanted
         wide_beta, wide_gamma = (
             answer.upper - answer.lower > np.maximum(tolerance * answer.upper, rounding)
-            for answer, rounding in ((beta, 1e-300), (gamma, 4.0 * 2.0**-53))
+            for answer, rounding in ((beta, 1e-300), (gamma, 4.0 * UNIT))
         )
         if wanted is None:
             return np.where(beta.upper < gamma.upper, wide_beta, wide_gamma)

@@ -140,7 +140,7 @@ class Uncomposed:
         """What needs no composition, and where that is not enough."""
         overlap = self._most_overlap(epsilon)
         told_apart = overlap <= SATURATED * self.tolerance
-        answer = answer_of(1.0 - overlap - 2.0**-53, np.ones(epsilon.size), EXCESS)
+        answer = answer_of(1.0 - overlap - UNIT, np.ones(epsilon.size), EXCESS)
         lost, finite = self.lost(False), np.minimum(epsilon, LARGEST)
         vanishes = chernoff_bounds(self.parts).log_profile(finite) < math.log(VANISHING) - 1.0
         vanishes &= ~told_apart
