@@ -203,6 +203,7 @@ class CertifiedPair:
         # each of the two also bounds the other, which has the digits where one of them is near 1
         lower_gamma = np.maximum(lower_gamma, np.nextafter(1.0 - upper_beta, 0.0))
         lower_beta = np.maximum(lower_beta, np.nextafter(1.0 - upper_gamma, 0.0))
+        upper_gamma = np.minimum(upper_gamma, 1.0)
         for answer, low, high in (
             (beta, lower_beta, upper_beta),
             (gamma, lower_gamma, upper_gamma),
@@ -321,9 +322,9 @@ class CertifiedPair:
 
 
 def _middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """A value between bounds; the lower one where there is no other."""
-    top = np.where(np.isfinite(upper), upper, lower)
-    return lower + 0.5 * (top - lower)
+    """A value between bounds; the lower one where there is no other, or both are no doubles."""
+    known = np.isfinite(upper) & ((lower > 0.0) | (upper > NOTHING))
+    return lower + 0.5 * (np.where(known, upper, lower) - lower)
 
 
 def _width(answer: Answer) -> FloatArray:
