@@ -195,3 +195,26 @@ def test_a_refused_composition_of_many_gaussian_steps_is_answered() -> None:
     low, _, high = pe.trade_off(mechanism, 0.1700679481571633, adjacency="add", bounds=True)
     assert high - low <= 1e-9 * low
     assert 0.51 < low < 0.53
+
+
+def test_arrays_have_the_bits_of_their_numbers() -> None:
+    mechanism = pe.compose(pe.dp_sgd(1.1, 0.015625, 400), pe.RandomizedResponse(0.75).composed(5))
+    kappa = np.array([1e-9, 1e-4, 0.3, 0.9])
+    together = pe.gamma_bound(mechanism, kappa, adjacency="add")
+    assert together.tolist() == [
+        pe.gamma_bound(mechanism, float(x), adjacency="add") for x in kappa
+    ]
+
+
+def test_values_near_the_smallest_double_hold_what_masses_lose() -> None:
+    """A mass of 1e-310 has few digits, and may be all that a tail is made of."""
+    rare = pe.GenericMechanism(300.0, 0.0)
+    with mpmath.workdps(60):
+        odds = mpmath.exp(300)
+        outcomes = [(odds / (1 + odds), 1 / (1 + odds)), (1 / (1 + odds), odds / (1 + odds))]
+        mechanism = pe.compose(pe.GaussianMechanism(1.0).composed(4), rare, rare)
+        twice = [(a * c, b * d) for a, b in outcomes for c, d in outcomes]
+        for epsilon in (20.0, 310.0, 640.0):
+            truth = true_delta(mpmath.mpf(2), twice, epsilon)
+            low, _, high = pe.delta(mechanism, epsilon, adjacency="add", bounds=True)
+            assert low <= truth <= high

@@ -23,6 +23,9 @@ MOST_LOSSES = 128  # each of which asks for a row at every threshold
 FALLING = (A_ABOVE, B_ABOVE)
 OF_B = (B_ABOVE, B_BELOW)
 TAILS = (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW)
+ALL = (*TAILS, PROFILE)
+MOST_ROWS = 2**16  # in memory at once
+TINY = 2.3e-308  # a mass below this has not all of its digits
 INWARDS = np.array([0.05, 0.15, 0.3, 0.5, 0.75])  # of the way to the median of the loss
 RESOLVED = 1e-11  # of a threshold; what it is off by widens bounds with its square
 
@@ -46,10 +49,16 @@ class ProductSide(CertifiedSide):
         with np.errstate(divide="ignore"):
             self._log_a, self._log_b = np.log(weights.a), np.log(weights.b)
         self._lost = few.infinite()
+        self._log_tiny = np.log(TINY * self._loss.size)
         self.tells_apart = max(self._lost) > 0.0
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds between those of the smooth steps moved by the least and the largest loss."""
+        if log_target.size > self._at_once:
+            parts = range(0, log_target.size, self._at_once)
+            return np.concatenate(
+                [self.threshold(functional, log_target[i : i + self._at_once]) for i in parts]
+            )
         lost = 0.0 if functional == A_ABOVE else self._lost[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             # what the finite losses are to have, and the mean of it over them
@@ -60,17 +69,21 @@ class ProductSide(CertifiedSide):
         if not known.any():
             return found
         sign = 1.0 if functional in FALLING else -1.0
-        goal = finite[known]
+        goal, first = finite[known], np.full(np.count_nonzero(known), np.nan)
 
         def beyond(c: FloatArray) -> FloatArray:
-            lower, upper = self._at(functional, c).logs(functional)
+            lower, upper = self._at(functional, c)[functional]
             middle = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
             difference = sign * (self._mean(functional, middle) - goal)
-            return np.where(np.abs(difference) <= RESOLVED, 0.0, difference)
+            there = np.abs(difference) <= RESOLVED
+            first[there & np.isnan(first)] = c[there & np.isnan(first)]
+            return np.where(there, 0.0, difference)
 
         low, high = start[known] + self._loss.min(), start[known] + self._loss.max()
         room = 1e-9 * (1.0 + np.abs(low) + np.abs(high))
-        found[known] = falling_root(beyond, low - room, high + room)
+        root = falling_root(beyond, low - room, high + room)
+        # the first that is near enough, which does not depend on what else is asked
+        found[known] = np.where(np.isnan(first), root, first)
         return found
 
     @cached_property
@@ -81,54 +94,83 @@ class ProductSide(CertifiedSide):
 
     def rows(self, functional: int, c: FloatArray) -> LogBounds:
         """Logs of bounds of all functionals at thresholds."""
+        step = self._at_once
+        parts = [self._bounds(functional, c[i : i + step]) for i in range(0, c.size, step)]
+        made = {which: np.concatenate([part[which] for part in parts], axis=1) for which in ALL}
+        return LogBounds(c, lambda which: (made[which][0], made[which][1]))
+
+    @property
+    def _at_once(self) -> int:
+        """Thresholds whose rows are in memory together."""
+        return max(1, MOST_ROWS // self._loss.size)
+
+    def _bounds(self, functional: int, c: FloatArray) -> dict[int, FloatArray]:
+        """The logs of both bounds of each functional, shape (2, n)."""
         # losses are logs of ratios of masses, and c less one of them is rounded
         doubt = 2.0 * self._error + 8.0 * UNIT * (1.0 + np.abs(c) + float(np.abs(self._loss).max()))
         with np.errstate(invalid="ignore"):
             below, above = (self._at(functional, c + off) for off in (-doubt, doubt))
-
-        def bounds(which: int) -> tuple[FloatArray, FloatArray]:
+        found = {}
+        for which in ALL:
             least, most = (above, below) if which in FALLING else (below, above)
-            lower = self._mean(which, least.logs(which)[0])
-            upper = self._mean(which, most.logs(which)[1])
+            lower, upper = self._mean(which, least[which][0]), self._mean(which, most[which][1])
             slack = 2.0 * self._error + SLACK * (self._loss.size + np.abs(upper))
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 log_lost = np.log(self._infinite(which))
-            return (
-                np.logaddexp(lower - slack, log_lost - SLACK),
-                np.minimum(np.logaddexp(upper + slack, log_lost + SLACK), 0.0),
+                # masses of the few that are no normal doubles are known to an absolute error
+                share = np.exp(np.minimum(self._log_tiny - lower, 0.0))
+                lower = lower + np.log1p(-share) - slack
+            upper = np.logaddexp(upper + slack, self._log_tiny)
+            found[which] = np.array(
+                [
+                    np.logaddexp(lower, log_lost - SLACK),
+                    np.minimum(np.logaddexp(upper, log_lost + SLACK), 0.0),
+                ]
             )
+        return found
 
-        return LogBounds(c, bounds)
-
-    def _at(self, functional: int, c: FloatArray) -> LogBounds:
+    def _at(self, functional: int, c: FloatArray) -> dict[int, tuple[FloatArray, FloatArray]]:
         """Bounds of the smooth steps for every threshold and every loss of the few."""
         with np.errstate(invalid="ignore"):  # an infinite threshold has no row
-            asked = (c[:, None] - self._loss).ravel()
-        found = self._smooth.rows(functional, asked)
+            asked = c[:, None] - self._loss
+        rows = self._smooth.rows(functional, asked.ravel())
+        found = {
+            which: (
+                rows.logs(which)[0].reshape(asked.shape),
+                rows.logs(which)[1].reshape(asked.shape),
+            )
+            for which in ALL
+        }
         needed = (PROFILE,) if functional == PROFILE else TAILS
-        known = np.all([np.isfinite(found.logs(which)[0]) for which in needed], axis=0)
+        known = np.all([np.isfinite(found[which][0]) for which in needed], axis=0)
         open_ = np.isfinite(asked) & ~known
         if not open_.any():
             return found
-        # far out, where no line is proven, rows further inside bound what can only be less
-        inner = (asked[open_] + INWARDS[:, None] * (self._middle - asked[open_])).ravel()
-        more = self._smooth.rows(functional, inner)
-        places = np.concatenate([asked, inner])
-
-        def bounds(which: int) -> tuple[FloatArray, FloatArray]:
-            both = [
-                np.concatenate(pair)
-                for pair in zip(found.logs(which), more.logs(which), strict=True)
-            ]
-            lower, upper = _monotone(which, places, (both[0], both[1]))
-            return lower[: asked.size], upper[: asked.size]
-
-        return LogBounds(asked, bounds)
+        # far out, where no line is proven, rows further inside bound what can only be less; those
+        # of one threshold alone, so that it does not matter which others are asked with it
+        inner = np.full((*asked.shape, INWARDS.size), np.nan)
+        inner[open_] = asked[open_, None] + INWARDS * (self._middle - asked[open_, None])
+        seen = np.isfinite(inner)
+        more = self._smooth.rows(functional, inner[seen])
+        places = np.concatenate([asked[:, :, None], inner], axis=2).reshape(c.size, -1)
+        for which, (lower, upper) in found.items():
+            both = []
+            for outer, part, unknown in ((lower, 0, -np.inf), (upper, 1, 0.0)):
+                values = np.full(inner.shape, unknown)
+                values[seen] = more.logs(which)[part]
+                both.append(np.concatenate([outer[:, :, None], values], axis=2))
+            shaped = both[0].reshape(c.size, -1), both[1].reshape(c.size, -1)
+            lower, upper = _monotone(which, places, *shaped)
+            found[which] = (
+                lower.reshape(both[0].shape)[:, :, 0],
+                upper.reshape(both[0].shape)[:, :, 0],
+            )
+        return found
 
     def _mean(self, which: int, logs: FloatArray) -> FloatArray:
         """Log of the sum over the losses of the few, with the masses of the functional's law."""
         weights = self._log_b if which in OF_B else self._log_a
-        terms = logs.reshape(-1, weights.size) + weights
+        terms = logs + weights
         top = terms.max(axis=1)
         top = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):
@@ -142,17 +184,17 @@ class ProductSide(CertifiedSide):
 
 
 def _monotone(
-    which: int, c: FloatArray, bounds: tuple[FloatArray, FloatArray]
+    which: int, c: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds at thresholds that also use those at smaller and at larger ones."""
-    order = np.argsort(c)  # NaN comes last
-    order = order[: np.count_nonzero(~np.isnan(c))]
-    lower, upper = (part.copy() for part in bounds)
-    least, most = lower[order], upper[order]
+    """Bounds at the thresholds of each row that also use those at smaller and at larger ones."""
+    order = np.argsort(c, axis=1)  # NaN, of which nothing is known, comes last
+    least, most = (np.take_along_axis(part, order, axis=1) for part in (lower, upper))
     if which in FALLING:
-        lower[order] = np.maximum.accumulate(least[::-1])[::-1]
-        upper[order] = np.minimum.accumulate(most)
+        least = np.maximum.accumulate(least[:, ::-1], axis=1)[:, ::-1]
+        most = np.minimum.accumulate(most, axis=1)
     else:
-        lower[order] = np.maximum.accumulate(least)
-        upper[order] = np.minimum.accumulate(most[::-1])[::-1]
-    return lower, upper
+        least = np.maximum.accumulate(least, axis=1)
+        most = np.minimum.accumulate(most[:, ::-1], axis=1)[:, ::-1]
+    back = np.argsort(order, axis=1)
+    found = [np.take_along_axis(part, back, axis=1) for part in (least, most)]
+    return found[0], found[1]
