@@ -29,7 +29,7 @@ from pyengine.engines.gaussian_engines import solver
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 
-__all__ = ["SLACK", "CertifiedPair", "CertifiedSide", "GaussianSide", "LogBounds"]
+__all__ = ["SLACK", "CertifiedPair", "CertifiedSide", "GaussianSide", "LogBounds", "middle"]
 
 BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
@@ -208,7 +208,7 @@ class CertifiedPair:
             (beta, lower_beta, upper_beta),
             (gamma, lower_gamma, upper_gamma),
         ):
-            put = Answer(_middle(low, high), low, high, named("certified", level.size), True)
+            put = Answer(middle(low, high), low, high, named("certified", level.size), True)
             answer.put(chosen, put)
 
     def line(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -243,7 +243,7 @@ class CertifiedPair:
         lower, upper = private.values(PROFILE)[0], public.values(PROFILE)[1]
         # nothing exceeds an infinite loss, unless one law alone has some outcome
         upper[np.isinf(epsilon)] = np.inf if self._public.tells_apart else 0.0
-        answer = Answer(_middle(lower, upper), lower, upper, named("certified", epsilon.size), True)
+        answer = Answer(middle(lower, upper), lower, upper, named("certified", epsilon.size), True)
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
 
     def epsilon(self, delta: FloatArray) -> Answer:
@@ -257,7 +257,7 @@ class CertifiedPair:
 
         private, public = self._both(start)
         lower, upper = self._smallest(delta, private), self._largest(delta, public)
-        answer = Answer(_middle(lower, upper), lower, upper, named("certified", delta.size), True)
+        answer = Answer(middle(lower, upper), lower, upper, named("certified", delta.size), True)
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
 
     def _smallest(self, delta: FloatArray, found: LogBounds) -> FloatArray:
@@ -321,7 +321,7 @@ class CertifiedPair:
         return answer
 
 
-def _middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
+def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """A value between bounds; the lower one where there is no other, or both are no doubles."""
     known = np.isfinite(upper) & ((lower > 0.0) | (upper > NOTHING))
     return lower + 0.5 * (np.where(known, upper, lower) - lower)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pyengine.answers import Answer, ErrorCurve
 from pyengine.curves import taken
-from pyengine.engines.certified import CertifiedPair
+from pyengine.engines.certified import CertifiedPair, middle
 from pyengine.engines.functionals import FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 
@@ -32,7 +32,7 @@ class CertifiedBothOrders(BothOrders):
         """β and γ of the hull; a value is in the middle of its bounds."""
         beta, gamma = super().trade_off(alpha)
         for answer in (beta, gamma):
-            answer.value = answer.lower + 0.5 * (answer.upper - answer.lower)
+            answer.value = middle(answer.lower, answer.upper)
         return beta, gamma
 
     def _bound_from_outside(

@@ -22,6 +22,7 @@ TRIES = 10
 FIRST_POINTS = 2**20  # of the first lattice tried
 MOVES = 6  # to other rungs, where the first guess was wrong
 VANISHES = 1e-300  # below, no relative width is asked for
+FINER = 0.8  # than a width needs that falls with the square of the spacing
 SPARE = 1.3  # of an advised tolerance: widths fall a little more slowly than the spacing squared
 HOPELESS = 0.5  # relative width from which no tolerance is worth advising
 
@@ -149,7 +150,7 @@ class _Tries:
             )
         self._worst, self._used = now, tails.spacing
         wanted = math.sqrt(tolerance / now) if now < math.inf else 0.0
-        self._spacing = tails.spacing * min(max(0.7 * wanted, 1.0 / 64.0), 0.7)
+        self._spacing = tails.spacing * min(max(FINER * wanted, 1.0 / 64.0), 0.7)
         if self._number >= TRIES or self._spacing < self._search.rungs.least_spacing(self._rung):
             raise AccuracyError(
                 f"no bracket of relative width {tolerance:g} after {self._number} refinements "
