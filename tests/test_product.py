@@ -218,3 +218,24 @@ def test_values_near_the_smallest_double_hold_what_masses_lose() -> None:
             truth = true_delta(mpmath.mpf(2), twice, epsilon)
             low, _, high = pe.delta(mechanism, epsilon, adjacency="add", bounds=True)
             assert low <= truth <= high
+
+
+def test_both_orders_of_rare_steps_are_left_to_the_lattice_level_by_level() -> None:
+    """A hull of lines and of brackets from elsewhere had no answer."""
+    mechanism = pe.compose(
+        pe.RandomizedResponse(0.9341641837691365)
+        .poisson_sampled(0.00011355287346860285)
+        .composed(6),
+        pe.GaussianMechanism(0.721).poisson_sampled(0.000879507475813544).composed(2),
+    )
+    beta = pe.trade_off(mechanism, np.array([0.000853180355072004, 0.5]), bounds=True)
+    for i, level in enumerate((0.000853180355072004, 0.5)):
+        lattice = pe.trade_off(mechanism, level, method="lattice", bounds=True)
+        assert beta.lower[i] <= lattice.upper
+        assert lattice.lower <= beta.upper[i]
+    assert np.all(beta.upper - beta.lower <= 1e-4 * beta.value)
+
+
+def test_one_smooth_step_is_left_to_the_lattice() -> None:
+    mechanism = pe.compose(pe.GaussianMechanism(1.0), pe.RandomizedResponse(0.75))
+    assert engine_of("delta", mechanism, 0.5, "add") == "lattice"

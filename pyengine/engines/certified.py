@@ -29,7 +29,16 @@ from pyengine.engines.gaussian_engines import solver
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 
-__all__ = ["SLACK", "CertifiedPair", "CertifiedSide", "GaussianSide", "LogBounds", "middle"]
+__all__ = [
+    "SLACK",
+    "WIDEST",
+    "CertifiedPair",
+    "CertifiedSide",
+    "GaussianSide",
+    "LogBounds",
+    "middle",
+    "relative_width",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
@@ -168,7 +177,7 @@ class CertifiedPair:
             chosen = inside & ((alpha <= 0.5) == (functional == A_ABOVE))
             if chosen.any():
                 self._one_side(functional, chosen, alpha, beta, gamma, c)
-        width = np.maximum(_width(beta), _width(gamma))
+        width = np.maximum(relative_width(beta), relative_width(gamma))
         weak = inside & ~(width <= self._widest)
         if self._public.tells_apart:  # a test that never errs under A has a γ of its own
             weak |= alpha == 0.0
@@ -315,7 +324,7 @@ class CertifiedPair:
         self, answer: Answer, ask: Callable[[PairQuestions, BoolArray], Answer]
     ) -> Answer:
         """Leave to the other engine what is too wide."""
-        weak = ~(_width(answer) <= self._widest)
+        weak = ~(relative_width(answer) <= self._widest)
         if weak.any():
             answer.put(weak, ask(self._otherwise(), weak))
         return answer
@@ -327,7 +336,7 @@ def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
     return lower + 0.5 * (np.where(known, upper, lower) - lower)
 
 
-def _width(answer: Answer) -> FloatArray:
+def relative_width(answer: Answer) -> FloatArray:
     """Relative widths of bounds; inf where there are none, 0 where nothing can be narrower."""
     known = np.isfinite(answer.upper) & (answer.upper > NOTHING)
     upper = np.where(known, answer.upper, 1.0)

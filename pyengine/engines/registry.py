@@ -7,13 +7,14 @@ they are asked, so that a question does not load those that it has no need of.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import NothingReleased, OneOrder, Substitution
-from pyengine.engines.certified import CertifiedPair, CertifiedSide, GaussianSide
+from pyengine.engines.certified import WIDEST, CertifiedPair, CertifiedSide, GaussianSide
 from pyengine.engines.closed_form import ClosedForm, ClosedFormPair, closed_form_step
 from pyengine.engines.enclosed import EnclosedQuestions
 from pyengine.engines.gaussian import GaussianPairQuestions
@@ -366,14 +367,15 @@ class _Product(Engine):
         from pyengine.laws.composition import step_law
         from pyengine.laws.finite import FiniteLaw
 
-        few, others = [], []
+        few, others, smooth_steps = [], [], 0
         for step, number in steps_of(problem.mechanism):
             law = step_law(step, problem.order)
             if isinstance(law, FiniteLaw):
                 few.append((law, number))
             else:
                 others.append(step.composed(number))
-        if not few or not others or any(not law.loss.size for law, _ in few):
+                smooth_steps += number
+        if not few or smooth_steps < 2 or any(not law.loss.size for law, _ in few):
             return None
         smooth = replace(problem, mechanism=compose(*others))
         if not _Certified().supports(smooth):
@@ -381,7 +383,21 @@ class _Product(Engine):
         made = finite_composition(few)
         return None if isinstance(made, str) or made.size > MOST_LOSSES else (made, smooth)
 
+    def questions(self, problem: Problem) -> Questions | None:
+        if problem.adjacency != "add_remove":
+            return None
+        from pyengine.engines.product_hull import NothingKnown, ProductBothOrders
+
+        orders = [problem.ordered(order) for order in ("add", "remove")]
+        proven = _both_orders(*(self._pair(order, NothingKnown) for order in orders))
+        profiles = BothOrders(*(self.pair(order) for order in orders))
+        widest = WIDEST if problem.tolerance is None else problem.tolerance
+        return ProductBothOrders(proven, profiles, lambda: _asked_of(_Lattice(), problem), widest)
+
     def pair(self, problem: Problem) -> PairQuestions:
+        return self._pair(problem, lambda: _Lattice().pair(problem))
+
+    def _pair(self, problem: Problem, otherwise: Callable[[], PairQuestions]) -> PairQuestions:
         from pyengine.engines.product import ProductSide
 
         found = self._parts(problem)
@@ -389,10 +405,10 @@ class _Product(Engine):
         few, smooth = found
         private, public = _Certified().sides(smooth)
         if private is None or public is None:
-            return _Lattice().pair(problem)
+            return otherwise()
         side = ProductSide(few, public)
         other = side if private is public else ProductSide(few, private)
-        return CertifiedPair(other, side, problem.tolerance, lambda: _Lattice().pair(problem))
+        return CertifiedPair(other, side, problem.tolerance, otherwise)
 
 
 class _Exact(Engine):
