@@ -386,10 +386,13 @@ class _Product(Engine):
     def questions(self, problem: Problem) -> Questions | None:
         if problem.adjacency != "add_remove":
             return None
-        from pyengine.engines.product_hull import NothingKnown, ProductBothOrders
+        from pyengine.engines.product_hull import LinesOfBoth, NothingKnown, ProductBothOrders
 
         orders = [problem.ordered(order) for order in ("add", "remove")]
-        proven = _both_orders(*(self._pair(order, NothingKnown) for order in orders))
+        add, remove = (self._pair(order, NothingKnown) for order in orders)
+        if not (isinstance(add, CertifiedPair) and isinstance(remove, CertifiedPair)):
+            return _asked_of(_Lattice(), problem)
+        proven = LinesOfBoth(add, remove)
         profiles = BothOrders(*(self.pair(order) for order in orders))
         widest = WIDEST if problem.tolerance is None else problem.tolerance
         return ProductBothOrders(proven, profiles, lambda: _asked_of(_Lattice(), problem), widest)
