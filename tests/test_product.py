@@ -239,3 +239,10 @@ def test_both_orders_of_rare_steps_are_left_to_the_lattice_level_by_level() -> N
 def test_one_smooth_step_is_left_to_the_lattice() -> None:
     mechanism = pe.compose(pe.GaussianMechanism(1.0), pe.RandomizedResponse(0.75))
     assert engine_of("delta", mechanism, 0.5, "add") == "lattice"
+
+
+@pytest.mark.parametrize("adjacency", ["add", "add_remove"])
+def test_no_arguments_have_no_answers(adjacency: str) -> None:
+    mechanism = pe.compose(pe.dp_sgd(1.0, 0.01, 1000), pe.RandomizedResponse(0.75))
+    for asked in (pe.delta, pe.epsilon, pe.trade_off, pe.gamma_bound):
+        assert asked(mechanism, np.array([]), adjacency=adjacency).shape == (0,)

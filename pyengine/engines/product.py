@@ -95,7 +95,7 @@ class ProductSide(CertifiedSide):
     def rows(self, functional: int, c: FloatArray) -> LogBounds:
         """Logs of bounds of all functionals at thresholds."""
         step = self._at_once
-        parts = [self._bounds(functional, c[i : i + step]) for i in range(0, c.size, step)]
+        parts = [self._bounds(functional, c[i : i + step]) for i in range(0, max(c.size, 1), step)]
         made = {which: np.concatenate([part[which] for part in parts], axis=1) for which in ALL}
         return LogBounds(c, lambda which: (made[which][0], made[which][1]))
 
