@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from functools import cache
 
 from pyengine._extras import MissingPackageError
 from pyengine._version import __version__
@@ -56,6 +57,7 @@ COMMANDS = (
 )
 
 
+@cache  # some 10 ms, and parsing changes nothing in it
 def make_parser() -> argparse.ArgumentParser:
     """Parser of the whole command line."""
     parser = Parser(prog="pyengine", description=DESCRIPTION, epilog=EPILOG)
