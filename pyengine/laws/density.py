@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ NORMALISED = 1e-6
 SETTLING = 32  # nodes next to an end, over which a loss that has a limit there changes no more
 SETTLED = 2e-12  # a piece over which it changes by more is monotone after all
 FLAT = 1e-12  # a loss that changes by less, relative to 1 + |loss|, is constant
+ORDERS = (9, 6)
 MARGIN = 10.0  # on the difference of the two rules
 ROUNDING = 1e-13
 BLOCK = 1 << 16  # intervals integrated at once
@@ -63,6 +64,13 @@ def _thirds(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Two points inside of each interval between nodes."""
     left, right = np.nextafter(x[:-1], math.inf), np.nextafter(x[1:], -math.inf)
     return left + (right - left) / 3.0, left + (right - left) * (2.0 / 3.0)
+
+
+@cache
+def _rules() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Nodes of two rules of Gauss and Legendre on [-1, 1] in a row, and the weights of each."""
+    (nodes, weights), (fewer, other) = map(np.polynomial.legendre.leggauss, ORDERS)
+    return np.concatenate([nodes, fewer]), weights, other
 
 
 def density_law(step: DistributionPair) -> DensityLaw:
@@ -195,10 +203,15 @@ class DensityLaw(NoNormals):
         ]
 
     def _loss(self, x: FloatArray) -> FloatArray:
+        return self._loss_and_noise(x)[0]
+
+    def _loss_and_noise(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Losses, and bounds on their rounding if densities are good to a few last places."""
         with np.errstate(invalid="ignore"):
             p, q = self._log_p(x), self._log_q(x)
             loss = np.where(p == -math.inf, np.where(q == -math.inf, np.nan, math.inf), q - p)
-        return np.asarray(loss)
+            sizes = np.abs(p) + np.abs(q)
+        return loss, 8.0 * UNIT * np.where(np.isfinite(sizes), sizes, 0.0)
 
     def _kinds(self, x: FloatArray) -> FloatArray:
         """Kind of each interval between nodes: slope's sign, 0 for flat, ±inf, NaN for no mass."""
@@ -260,7 +273,8 @@ class DensityLaw(NoNormals):
                 return _Piece(first, last, int(np.sign(change)), 0.0)
         # the outermost thirds of the piece are not among the points, and all losses are rounded
         points = self._x[first : last + 1]
-        rounded = float(self._noise(points[np.isfinite(points)]).max(initial=0.0))
+        noise = self._loss_and_noise(points[np.isfinite(points)])[1]
+        rounded = float(noise.max(initial=0.0))
         return _Piece(first, last, 0, level, 2.0 * float(np.abs(losses - level).max()) + rounded)
 
     def _inner_losses(self, first: int, last: int) -> FloatArray:
@@ -269,33 +283,28 @@ class DensityLaw(NoNormals):
         x[0], x[-1] = np.nextafter(x[0], math.inf), np.nextafter(x[-1], -math.inf)
         return self._loss(x)
 
-    def _noise(self, x: FloatArray) -> FloatArray:
-        """Bound on the rounding of a loss, as far as densities are good to a few last places."""
-        with np.errstate(invalid="ignore"):
-            sizes = np.abs(self._log_p(x)) + np.abs(self._log_q(x))
-        return 8.0 * UNIT * np.where(np.isfinite(sizes), sizes, 0.0)
-
     def _integrals(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Logs of A's and B's masses of intervals, shape (2, n), and their relative errors.
 
         Densities are scaled, as where one of them is below all doubles the loss makes it count.
         """
         masses, errors = np.empty((2, low.size)), np.empty((2, low.size))
+        nodes, weights, fewer_weights = _rules()
         for start in range(0, low.size, BLOCK):
             part = slice(start, start + BLOCK)
             half = 0.5 * (high[part] - low[part])
             centre = low[part] + half
+            x = centre[:, None] + half[:, None] * nodes
             for row, log_density in enumerate((self._log_p, self._log_q)):
-                sums, top = [], np.zeros(half.size)
-                for order in (9, 6):
-                    nodes, weights = np.polynomial.legendre.leggauss(order)
-                    x = centre[:, None] + half[:, None] * nodes
-                    logs = log_density(x.ravel()).reshape(x.shape)
-                    if order == 9:
-                        top = np.where(np.isfinite(logs), logs, -math.inf).max(axis=1)
-                        top = np.where(np.isfinite(top), top, 0.0)
-                    with np.errstate(under="ignore"):
-                        sums.append(np.exp(logs - top[:, None]) @ weights)
+                logs = log_density(x.ravel()).reshape(x.shape)
+                first, second = logs[:, : weights.size], logs[:, weights.size :]
+                top = np.where(np.isfinite(first), first, -math.inf).max(axis=1)
+                top = np.where(np.isfinite(top), top, 0.0)
+                with np.errstate(under="ignore"):
+                    sums = (
+                        np.exp(first - top[:, None]) @ weights,
+                        np.exp(second - top[:, None]) @ fewer_weights,
+                    )
                 with np.errstate(divide="ignore", invalid="ignore"):
                     masses[row, part] = np.log(half) + np.log(sums[0]) + top
                     off = np.where(sums[0] > 0.0, np.abs(sums[1] / sums[0] - 1.0), 0.0)
@@ -369,7 +378,8 @@ class DensityLaw(NoNormals):
                 share = np.where(f_high > f_low, -f_low / (f_high - f_low), 0.5)
             share = np.where(np.isfinite(share) & (step % 3 != 2), share, 0.5)
             middle = low + np.clip(share, 0.0, 1.0) * (high - low)
-            f_middle = self._loss(middle) * piece.kind - target
+            loss_there, noise = self._loss_and_noise(middle)
+            f_middle = loss_there * piece.kind - target
             up = f_middle <= 0.0
             low, f_low = np.where(up, middle, low), np.where(up, f_middle, f_low)
             high, f_high = np.where(up, high, middle), np.where(up, f_high, f_middle)
@@ -379,8 +389,8 @@ class DensityLaw(NoNormals):
         point = np.where(inside, middle, np.where(target <= loss[0], x[0], x[-1]))
         # an edge next to the first or the last loss may be passed, but for rounding
         beyond = np.minimum(np.abs(target - loss[0]), np.abs(target - loss[-1]))
-        passed = np.maximum(self._noise(ends[[0, -1]]).max() - beyond, 0.0)
-        return point, np.where(inside, miss + self._noise(middle), passed)
+        passed = np.maximum(self._loss_and_noise(ends[[0, -1]])[1].max() - beyond, 0.0)
+        return point, np.where(inside, miss + noise, passed)
 
     def as_finite(self) -> FiniteLaw | None:
         """The same law as atoms, if the loss is constant on every piece; else None."""
