@@ -182,14 +182,25 @@ bench-history: bench-check
 	$(BIN)/python tools/bench_history.py
 
 # The archive and the wheel, and what can be checked of them without a network; needs the committed tree.
+# The wheel is built from the archive and from the tree: both must have the same bytes.
+package: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
+package: export PATH := $(CURDIR)/$(BIN):$(PATH)
 package: $(VENV)/core.stamp $(VENV)/package.stamp
-	rm -rf build/dist
-	$(BIN)/validate-pyproject pyproject.toml
-	$(BIN)/cffconvert --validate
-	$(BIN)/check-manifest --no-build-isolation
-	$(BIN)/python -m build --no-isolation --outdir build/dist .
-	$(BIN)/twine check --strict build/dist/*
-	$(BIN)/check-wheel-contents build/dist/*.whl
+	rm -rf build/dist build/again build/repaired
+	validate-pyproject pyproject.toml
+	cffconvert --validate
+	reuse --no-multiprocessing lint --lines
+	check-manifest --no-build-isolation
+	pyroma --min 7 .
+	python -m build --no-isolation --outdir build/dist .
+	python -m build --no-isolation --wheel --outdir build/again .
+	cmp build/dist/*.whl build/again/*.whl
+	twine check --strict build/dist/*
+	check-wheel-contents build/dist/*.whl
+	auditwheel show build/dist/*.whl
+	abi3audit --strict --verbose build/dist/*.whl
+	auditwheel repair --plat manylinux_2_28_$$(uname -m) --wheel-dir build/repaired build/dist/*.whl
+	.ci/install build/repaired/*.whl
 
 clean:
 	rm -rf $(VENV) $(PEERS) build dist *.egg-info $(OUTPUT) docs/_build docs/_gallery docs/api/generated \

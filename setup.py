@@ -1,15 +1,57 @@
 """The C extensions; everything else is in pyproject.toml."""
 
+import shutil
 import sys
+import sysconfig
+from pathlib import Path
 
 import numpy as np
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, "csrc")
 from build_ffi import UFUNC_SOURCES, compile_args, depends, libraries
+from build_sbom import write_sbom
+
+# Modules for the stable ABI of Python and NumPy 1.23 load on all later ones: one wheel a platform.
+# Python without its global lock has no stable ABI.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
+NUMPY = "NPY_1_23_API_VERSION"
+MACROS = [("NPY_NO_DEPRECATED_API", NUMPY), ("NPY_TARGET_VERSION", NUMPY)]
+
+
+class Build(build_ext):
+    """Says at once what is missing where there is no compiler."""
+
+    def build_extensions(self) -> None:
+        """Compile all modules."""
+        command = getattr(self.compiler, "compiler", None)  # not of Visual C++, which finds its own
+        if command and shutil.which(command[0]) is None:
+            raise SystemExit(
+                f"pyengine's core is C, and there is no {command[0]} here: install a C compiler "
+                "(Debian and Ubuntu: apt-get install gcc libc6-dev; Fedora: dnf install gcc; "
+                "macOS: xcode-select --install), or set CC to yours"
+            )
+        super().build_extensions()
+
+
+class Wheel(bdist_wheel):
+    """Puts the bill of materials beside the other metadata (PEP 770)."""
+
+    def write_wheelfile(self, wheelfile_base: str, *args: str) -> None:
+        """Write what says how the wheel was built."""
+        super().write_wheelfile(wheelfile_base, *args)
+        about = self.distribution.metadata
+        write_sbom(Path(wheelfile_base), about.get_name(), about.get_version())
+
 
 setup(
-    options={"build_ext": {"parallel": True}},
+    options={
+        "build_ext": {"parallel": True},
+        "bdist_wheel": {"py_limited_api": "cp310" if STABLE else False},
+    },
+    cmdclass={"bdist_wheel": Wheel, "build_ext": Build},
     cffi_modules=["csrc/build_ffi.py:ffibuilder"],
     ext_modules=[
         Extension(
@@ -17,7 +59,8 @@ setup(
             sources=UFUNC_SOURCES,
             depends=depends,
             include_dirs=["csrc", np.get_include()],
-            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_23_API_VERSION")],
+            define_macros=MACROS + [("Py_LIMITED_API", "0x030A0000")] * STABLE,
+            py_limited_api=STABLE,
             libraries=libraries,
             extra_compile_args=compile_args,
         )

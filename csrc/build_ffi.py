@@ -5,6 +5,7 @@ compiler checks them against the prototypes of ``pyengine.h``.
 """
 
 import os
+import platform
 import sys
 from pathlib import Path
 
@@ -47,6 +48,7 @@ UFUNC_SOURCES = [
     "csrc/normal.c",
 ]
 HEADERS = [
+    "csrc/base_libm.h",
     "csrc/pyengine.h",
     "csrc/pyengine.cdef",
     "csrc/simd.h",
@@ -83,6 +85,8 @@ if sys.platform == "win32":
 else:
     # PYENGINE_CFLAGS is for the sanitizer and warning builds of the developers.
     compile_args, libraries = FLAGS + os.environ.get("PYENGINE_CFLAGS", "").split(), ["m"]
+    if platform.libc_ver()[0] == "glibc":
+        compile_args += ["-include", "csrc/base_libm.h"]
 
 ffibuilder = FFI()
 ffibuilder.cdef((Path(__file__).parent / "pyengine.cdef").read_text(encoding="utf-8"))

@@ -47,23 +47,27 @@ static void loop(char **args, npy_intp const *dimensions, npy_intp const *steps,
 }
 
 /* A call with plain numbers goes to the kernel directly: NumPy's way there takes 0.5 us.  Anything
-   else is left to the ufunc. */
-static vectorcallfunc ufunc_call;
+   else is left to the ufunc.  The limited API of Python 3.10 has neither the type of this call nor the
+   flag beside the number of arguments, so both stand here as PEP 590 fixes them. */
+typedef PyObject *(*vectorcall)(PyObject *, PyObject *const *, size_t, PyObject *);
+static const size_t OFFSET_FLAG = (size_t)1 << (8 * sizeof(size_t) - 1);
+
+static vectorcall ufunc_call;
+static allocfunc new_scalar; /* of numpy.float64 */
 
 static PyObject *call_scalars(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     const PyUFuncObject *ufunc = (PyUFuncObject *)self;
-    Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    const int count = ufunc->nin;
     static const npy_intp steps[5]; /* zeros */
     double value[5];
     char *at[5];
     PyObject *result;
 
-    if (names != NULL || count != ufunc->nin) return ufunc_call(self, args, nargsf, names);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (PyFloat_CheckExact(args[i])) {
-            value[i] = PyFloat_AS_DOUBLE(args[i]);
-        } else if (PyArray_IsScalar(args[i], Double)) {
-            value[i] = PyArrayScalar_VAL(args[i], Double);
+    if (names != NULL || (nargsf & ~OFFSET_FLAG) != (size_t)count)
+        return ufunc_call(self, args, nargsf, names);
+    for (int i = 0; i < count; i++) {
+        if (PyFloat_CheckExact(args[i]) || PyArray_IsScalar(args[i], Double)) {
+            value[i] = PyFloat_AsDouble(args[i]);
         } else if (PyLong_CheckExact(args[i])) {
             value[i] = PyLong_AsDouble(args[i]);
             if (value[i] == -1.0 && PyErr_Occurred()) {
@@ -78,8 +82,8 @@ static PyObject *call_scalars(PyObject *self, PyObject *const *args, size_t narg
     at[count] = (char *)&value[count];
     const task *t = ufunc->data[0];
     t->run(at, steps, 1, &t->select);
-    result = PyArrayScalar_New(Double);
-    if (result != NULL) PyArrayScalar_ASSIGN(result, Double, value[count]);
+    result = new_scalar(&PyDoubleArrType_Type, 0);
+    if (result != NULL) ((PyDoubleScalarObject *)result)->obval = value[count];
     return result;
 }
 
@@ -250,6 +254,7 @@ PyMODINIT_FUNC PyInit__ufuncs(void) {
 
     import_array();
     import_umath();
+    new_scalar = (allocfunc)PyType_GetSlot(&PyDoubleArrType_Type, Py_tp_alloc);
     module = PyModule_Create(&MODULE);
     if (module == NULL) return NULL;
     for (size_t i = 0; i < COUNT; i++) {
@@ -265,8 +270,8 @@ PyMODINIT_FUNC PyInit__ufuncs(void) {
             return NULL;
         }
         if (((PyUFuncObject *)ufunc)->vectorcall != NULL) {
-            ufunc_call = ((PyUFuncObject *)ufunc)->vectorcall;
-            ((PyUFuncObject *)ufunc)->vectorcall = call_scalars;
+            ufunc_call = (vectorcall)((PyUFuncObject *)ufunc)->vectorcall;
+            ((PyUFuncObject *)ufunc)->vectorcall = (void *)call_scalars;
         }
     }
     return module;

@@ -1,0 +1,80 @@
+"""What is built loads on other machines, says what is in it, and says what it lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pyengine
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(Path(pyengine.__file__).parent.glob("_*.so"))
+OLDEST = (2, 28)  # of glibc, as manylinux_2_28
+
+
+def test_modules_are_of_the_stable_abi() -> None:
+    assert [path.name for path in MODULES] == ["_core.abi3.so", "_ufuncs.abi3.so"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_modules_ask_for_old_symbols_only(path: Path) -> None:
+    asked = re.findall(rb"GLIBC_(\d+)\.(\d+)", path.read_bytes())
+    assert asked
+    assert max((int(major), int(minor)) for major, minor in asked) <= OLDEST
+
+
+def test_bill_of_materials(tmp_path: Path) -> None:
+    """All that the build requires is in the bill, unless none of it ends up in the modules."""
+    pytest.importorskip("setuptools")
+    build = runpy.run_path(str(ROOT / "csrc" / "build_sbom.py"))
+    path = build["write_sbom"](tmp_path / "x.dist-info", "pyengine", pyengine.__version__)
+    assert path == tmp_path / "x.dist-info" / "sboms" / "pyengine.cdx.json"
+    text = path.read_text(encoding="utf-8")
+    assert build["write_sbom"](tmp_path / "again", "pyengine", pyengine.__version__).read_text(
+        encoding="utf-8"
+    ) == (text)
+    found = json.loads(text)
+    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
+    parts = {part["bom-ref"] for part in found["components"]}
+    assert set(found["dependencies"][0]["dependsOn"]) == parts
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    required = {re.split(r"[<>=]", word)[0] for word in project["build-system"]["requires"]}
+    assert {part["name"] for part in found["components"]} == required - {"setuptools", "wheel"}
+
+
+def test_recipe_has_the_version_and_the_requirements() -> None:
+    text = (ROOT / "docs" / "developer" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    assert f'version: "{pyengine.__version__}"' in text
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    run = re.search(r"^  run:\n((?:    - .*\n)+)", text, re.M)
+    assert run is not None
+    found = {line.strip("- ").replace(" ", "") for line in run[1].splitlines()}
+    needed = {word.partition(";")[0].replace(" ", "") for word in project["dependencies"]}
+    assert found == needed | {f"python{project['requires-python']}"}
+
+
+def test_without_a_compiler_it_says_what_to_install(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools")
+    run = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build", "--build-base", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "CC": "no-such-compiler"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].startswith(
+        "pyengine's core is C, and there is no no-such-compiler here: install a C compiler (Debian"
+    )
