@@ -98,6 +98,7 @@ _LAZY = (
     "baselines",
     "conformance",
     "duality",
+    "explore",
     "interop",
     "membership",
     "plots",

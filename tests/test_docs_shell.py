@@ -27,11 +27,9 @@ FILES = {
     "docs/verify.md": {"mine.csv": "text"},
 }
 CODES = {"pyengine verify mine.csv": 1}  # of commands that find something
-# Commands that need a cluster, other libraries, or minutes: parsed, not run.  The table of the six
-# workflows is what tests/test_cli.py makes by the same words.
-ONLY_PARSED = re.compile(
-    r"HOST|^pyengine conformance|^pyengine papers|^pyengine table -o|--workers|<\(|>"
-)
+# Commands that need a cluster, other libraries, or minutes, or do not end: parsed, not run.  The
+# table of the six workflows is what tests/test_cli.py makes by the same words.
+ONLY_PARSED = re.compile(r"HOST|^pyengine (conformance|explore|papers|table -o)|--workers|<\(|>")
 
 
 class Command(NamedTuple):

@@ -35,6 +35,8 @@ OPTIONAL = {
     "riskcal": "riskcal",
     "scipy": "scipy",
     "sklearn": "scikit-learn",
+    "starlette": "starlette",
+    "uvicorn": "uvicorn",
 }
 # Elsewhere: the reference asks for its extra before its parts are imported, accountants that are
 # not installed take no part in `pyengine conformance`, and these get numbers of the reference.

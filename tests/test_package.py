@@ -26,8 +26,8 @@ FLOORS = (
     "engines curves reference relaxed",
     "api calibration targets search gaussian_dp composing proven approximations baselines "
     "membership priors interop shuffled",
-    "statement resilience serialization conformance tables verification audit plots report cli "
-    "papers __main__",
+    "statement resilience serialization conformance tables verification audit plots report "
+    "explore cli papers __main__",
 )
 FLOOR = {f"pyengine.{room}": i for i, rooms in enumerate(FLOORS) for room in rooms.split()}
 # Drop-in replacements of two accountants, each known by that name.
@@ -62,6 +62,8 @@ HEAVY = {
     "pyarrow",
     "scipy",
     "sklearn",
+    "starlette",
+    "uvicorn",
 }
 
 

@@ -1,0 +1,66 @@
+"""``pyengine explore``: a page with sliders, on this machine alone."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+
+from pyengine import _checks
+from pyengine._extras import missing
+from pyengine.cli.errors import CommandError
+from pyengine.cli.parsers import Commands, command
+
+__all__ = ["register"]
+
+DESCRIPTION = """\
+Serve a page to this machine: sliders for noise, batches, epochs, neighbours and adversary, several
+runs beside each other, figures and curves that follow while a slider moves, and a link that keeps
+all of it. Open the address that is printed; Ctrl-C ends the server."""
+EPILOG = """\
+examples:
+  pyengine explore
+  pyengine explore --browser
+  pyengine explore --port 0 --seconds 30     any free port; slow answers may take half a minute
+"""
+
+
+def register(commands: Commands) -> None:
+    """Add the command to the parser."""
+    summary = "a page to play with, on this machine alone"
+    parser = command(commands, "explore", summary, DESCRIPTION, EPILOG, run)
+    parser.add_argument(
+        "--port", default="8765", metavar="N", help="where; 0 for any that is free (8765)"
+    )
+    parser.add_argument(
+        "--seconds", default="10", metavar="S", help="how long one answer may be computed (10)"
+    )
+    parser.add_argument("--browser", action="store_true", help="open the address in the browser")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    for package in ("jinja2", "starlette", "uvicorn"):
+        if importlib.util.find_spec(package) is None:
+            raise CommandError(missing("the page", package, "explore"))
+    from pyengine.explore import explore
+
+    def ready(address: str) -> None:
+        print(f"{address}\nOpen it in a browser of this machine; Ctrl-C ends.", flush=True)
+        if arguments.browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    try:
+        port = _checks.count("--port", arguments.port)
+        seconds = _checks.positive("--seconds", arguments.seconds)
+        explore(port, seconds=float(seconds), ready=ready)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        hint = "; give another --port, or 0 for any that is free"
+        what = os.strerror(error.errno) if error.errno else error
+        raise CommandError(f"port {arguments.port}: {what}{hint}") from None
+    print("ended")
+    return 0
