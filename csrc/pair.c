@@ -13,6 +13,7 @@ static const double COARSE_H = 0.4; /* node spacing of the coarse grids, at most
 
 const double PE_LEVELS[PE_N_LEVELS] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0};
 static const double CUT = 41.0;
+static const double SEARCH_COST = 1e8; /* node evaluations per kind of step on the way to a place: 0.3 s */
 static const double FIRST_COST = 0.05; /* share of the cost limit spent on the whole law */
 
 int pe_pair_new(size_t n, const double *noise, const double *p, const double *steps, int reversed,
@@ -236,6 +237,7 @@ static int contours_new(const pe_pair *pair, int level, pe_contours **out) {
     int whole = level == 0;
     contours->cost_limit =
         pair->cost_limit * (double)(pair->n + pe_pair_others(pair)) * (whole ? FIRST_COST : 1.0);
+    contours->search_limit = SEARCH_COST * (double)most;
     contours->reversed = pair->reversed;
     contours->both_ends = pe_pair_others(pair) > 0;
     double total = 1.0, log_mass = PE_LEVELS[level] - CUT;

@@ -50,4 +50,7 @@ int pe_pair_is_exact(const pe_pair *pair);
 /* The contours of a level, a set that is made when it is first asked for.  Returns a status. */
 int pe_pair_contours(pe_pair *pair, int level, pe_contours **out);
 
+/* A new question: forgets that memory was short in an earlier one. */
+void pe_pair_retry(pe_pair *pair);
+
 #endif

@@ -63,7 +63,7 @@ static int kept_certified(const pe_contours *contours, double lambda, double spr
 /* The line with proven errors at a place's abscissa, whose aliases are small at c. */
 static int certified_at(pe_contours *contours, int place, int functional, double c, pe_certified **out) {
     const pe_edge *e = pe_contours_edge(contours, 2 * place);
-    if (!e) return PE_NO_MEMORY;
+    if (!e) return pe_edge_status(contours);
     int moved;
     double lambda = pe_clear_of_poles(e->lambda, e->sd, functional, &moved);
     int variant = !moved ? 0 : functional == PE_PROFILE ? 1 : functional == PE_A_ABOVE ? 2 : 3;
@@ -103,8 +103,9 @@ static int certify_on(int status, const pe_certified *line, int functional, doub
 static int certify_one(pe_pair *pair, int functional, double c, double *row) {
     pe_contours *contours;
     int status = pe_pair_contours(pair, 0, &contours);
-    const pe_edge *e = status ? NULL : pe_contours_edge(contours, 2 * pe_contours_nearest(contours, c, 0));
-    if (!e) return PE_NO_MEMORY;
+    if (status) return status;
+    const pe_edge *e = pe_contours_edge(contours, 2 * pe_contours_nearest(contours, c, 0));
+    if (!e) return pe_edge_status(contours);
     /* the first level that serves so small a value, and one more, as an approximation may mislead */
     int first = 1;
     while (first < PE_N_LEVELS - 1 && PE_LEVELS[first] > e->approximation[functional] - NEAR_LEVEL) first++;
@@ -142,6 +143,7 @@ static int certify_one(pe_pair *pair, int functional, double c, double *row) {
 
 int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
     int status = PE_OK, worst = PE_OK;
+    pe_pair_retry(pair);
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * i;
         pe_fail_row(row);

@@ -41,37 +41,63 @@ static double approximation(const pe_edge *e, int functional) {
     return fmin(base + log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
 }
 
-/* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are places. */
-const pe_edge *pe_contours_edge(pe_contours *contours, int i) {
-    pe_edge **slot = &contours->edges[i + 2 * PE_PLACES + 1];
-    if (*slot) return *slot;
-    pe_edge *e = malloc(sizeof *e);
-    if (!e) {
-        contours->no_memory = 1; /* searches for a place end there */
-        return NULL;
-    }
-    double target = fabs(HALF_PITCH * i), sign = i < 0 ? -1.0 : 1.0, lo = 0.0, hi = INFINITY;
-    pe_cumulants k = pe_contours_cumulants(contours, 0.0);
-    double a = target / sqrt(k.k2);
-    const pe_edge *inner = i ? contours->edges[i - (int)sign + 2 * PE_PLACES + 1] : NULL;
-    if (inner) a = fabs(inner->lambda) + HALF_PITCH / inner->sd;
-    for (int it = 0; i && it < 200; it++) {
-        k = pe_contours_cumulants(contours, sign * a);
-        double w = fabs(signed_root(sign * a, &k));
+/* The edge that every walk to edge i has passed last, so that neither the edge nor its cost depends on what was
+ * asked before: places are told by odd edges. */
+static int inner_edge(int i) {
+    int sign = i < 0 ? -1 : 1;
+    if (i % 2) return abs(i) > 2 ? i - 2 * sign : 0;
+    return i - sign;
+}
+
+/* The lambda with |w(lambda)| = target to two digits, looked for from a on; sets the edge's cumulants and
+ * adds to its cost. */
+static void search_edge(const pe_contours *contours, pe_edge *e, double target, double sign, double a) {
+    double lo = 0.0, hi = INFINITY, nodes = 0.0;
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
+        nodes += (double)contours->groups[i].grid.m;
+    for (int it = 0; it < 200 && e->cost <= contours->search_limit; it++) {
+        e->lambda = sign * a;
+        e->k = pe_contours_cumulants(contours, e->lambda);
+        e->cost += nodes;
+        double w = fabs(signed_root(e->lambda, &e->k));
         if (fabs(w - target) <= 0.02) break;
         if (w < target) lo = a;
         else hi = a;
         if (hi <= lo * (1.0 + 1e-12)) break; /* the window ends the range of w */
-        double next = fmin(a + (target - w) * w / (a * k.k2), 4.0 * a);
+        double next = fmin(a + (target - w) * w / (a * e->k.k2), 4.0 * a);
         if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi) : 2.0 * a;
         a = next;
     }
-    e->lambda = sign * a;
-    e->k = k;
-    e->sd = sqrt(k.k2);
+}
+
+/* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are places. */
+const pe_edge *pe_contours_edge(pe_contours *contours, int i) {
+    if (abs(i) > 2 * PE_PLACES + 1) return NULL;
+    pe_edge **slot = &contours->edges[i + 2 * PE_PLACES + 1];
+    if (*slot) return (*slot)->cost <= contours->search_limit ? *slot : NULL;
+    const pe_edge *inner = i ? pe_contours_edge(contours, inner_edge(i)) : NULL;
+    if (i && !inner) return NULL;
+    pe_edge *e = calloc(1, sizeof *e);
+    if (!e) {
+        contours->no_memory = 1; /* searches for a place end there */
+        return NULL;
+    }
+    if (i) {
+        e->cost = inner->cost;
+        double target = fabs(HALF_PITCH * i), start = target / contours->edges[2 * PE_PLACES + 1]->sd;
+        if (i % 2 == 0) start = fabs(inner->lambda) + HALF_PITCH / inner->sd;
+        search_edge(contours, e, target, i < 0 ? -1.0 : 1.0, start);
+    } else {
+        e->k = pe_contours_cumulants(contours, 0.0);
+    }
+    e->sd = sqrt(e->k.k2);
     for (int f = 0; f < PE_FUNCTIONALS; f++) e->approximation[f] = approximation(e, f);
     *slot = e;
-    return e;
+    return e->cost <= contours->search_limit ? e : NULL;
+}
+
+int pe_edge_status(const pe_contours *contours) {
+    return contours->no_memory ? PE_NO_MEMORY : PE_TOO_COSTLY;
 }
 
 static int increasing(int functional) {
@@ -96,7 +122,7 @@ double pe_clear_of_poles(double lambda, double sd, int functional, int *moved) {
 
 static int line_at(pe_contours *contours, int place, int functional, pe_line **out) {
     const pe_edge *e = pe_contours_edge(contours, 2 * place);
-    if (!e) return PE_NO_MEMORY;
+    if (!e) return pe_edge_status(contours);
     int moved;
     double lambda = pe_clear_of_poles(e->lambda, e->sd, functional, &moved);
     int variant = !moved ? 0 : functional == PE_PROFILE ? 1 : functional == PE_A_ABOVE ? 2 : 3;
@@ -118,23 +144,28 @@ static int line_at(pe_contours *contours, int place, int functional, pe_line **o
 
 /* The place whose saddle point is nearest to c. */
 int pe_contours_nearest(pe_contours *contours, double c, int place) {
-    const pe_edge *e;
-    while (place < PE_PLACES && (e = pe_contours_edge(contours, 2 * place + 1)) && c > e->k.k1) place++;
-    while (place > -PE_PLACES && (e = pe_contours_edge(contours, 2 * place - 1)) && c < e->k.k1) place--;
+    for (int up = 1; up >= 0; up--)
+        while (up ? place < PE_PLACES : place > -PE_PLACES) {
+            const pe_edge *e = pe_contours_edge(contours, 2 * place + (up ? 1 : -1));
+            if (!e) return PE_NOWHERE;
+            if (up ? !(c > e->k.k1) : !(c < e->k.k1)) break;
+            place += up ? 1 : -1;
+        }
     return place;
 }
 
 static int place_of_value(pe_contours *contours, int functional, double log_target) {
-    double up = increasing(functional) ? 1.0 : -1.0;
+    double rising = increasing(functional) ? 1.0 : -1.0;
     int place = 0;
-    const pe_edge *e;
-    while (place < PE_PLACES && (e = pe_contours_edge(contours, 2 * place + 1)) &&
-           up * (e->approximation[functional] - log_target) < 0.0 &&
-           !(functional == PE_PROFILE && e->k.k1 > 0.0)) /* profiles are asked at c <= 0 */
-        place++;
-    while (place > -PE_PLACES && (e = pe_contours_edge(contours, 2 * place - 1)) &&
-           up * (e->approximation[functional] - log_target) > 0.0)
-        place--;
+    for (int up = 1; up >= 0; up--)
+        while (up ? place < PE_PLACES : place > -PE_PLACES) {
+            const pe_edge *e = pe_contours_edge(contours, 2 * place + (up ? 1 : -1));
+            if (!e) return PE_NOWHERE;
+            double beyond = rising * (e->approximation[functional] - log_target);
+            if (up ? !(beyond < 0.0) : !(beyond > 0.0)) break;
+            if (up && functional == PE_PROFILE && e->k.k1 > 0.0) break; /* profiles are asked at c <= 0 */
+            place += up ? 1 : -1;
+        }
     return place;
 }
 
@@ -142,7 +173,7 @@ static int place_of_value(pe_contours *contours, int functional, double log_targ
 static int fill_table(pe_contours *contours, int place, pe_line *ln) {
     const pe_edge *left = pe_contours_edge(contours, 2 * place - 1),
                   *right = pe_contours_edge(contours, 2 * place + 1);
-    if (!left || !right) return PE_NO_MEMORY;
+    if (!left || !right) return pe_edge_status(contours);
     double width = right->k.k1 - left->k.k1;
     ln->table_c = left->k.k1 - 0.4 * width;
     ln->table_step = 1.8 * width / (PE_TABLE - 1);
@@ -266,7 +297,7 @@ static int ask_contours(pe_pair *pair, int level, int functional, int by_value, 
         free(place);
         return PE_NO_MEMORY;
     }
-    enum { DONE = PE_PLACES + 1 };
+    enum { DONE = PE_NOWHERE };
     for (size_t i = 0; i < n; i++) {
         pe_fail_row(rows + PE_ROW * i);
         place[i] =
@@ -280,8 +311,8 @@ static int ask_contours(pe_pair *pair, int level, int functional, int by_value, 
             if (i == n) continue;
             pe_line *ln;
             int built = line_at(contours, r, functional, &ln);
+            if (!built && by_value && !ln->has_table) built = fill_table(contours, r, ln);
             if (built == PE_NO_MEMORY) status = built;
-            if (!built && by_value && !ln->has_table) status = fill_table(contours, r, ln);
             while (i < n && !status) {
                 size_t index[PE_LANES], m = 0;
                 double target[PE_LANES], c[PE_LANES];
@@ -324,7 +355,7 @@ static int beyond_contours(pe_pair *pair, double c, double *row) {
     pe_contours *contours;
     if (!(c <= 0.0) || pe_pair_contours(pair, 0, &contours)) return 0;
     int place = pe_contours_nearest(contours, c, 0);
-    if (place != -PE_PLACES && place != PE_PLACES) return 0;
+    if (abs(place) != PE_PLACES) return 0;
     const pe_edge *e = pe_contours_edge(contours, 2 * place);
     if (!e || e->lambda > 1.0 || !(e->k.k0 - e->lambda * c < -800.0)) return 0;
     row[0] = c;
@@ -380,9 +411,13 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
     return status == PE_NO_MEMORY ? status : worst;
 }
 
-static int ask_all(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
+void pe_pair_retry(pe_pair *pair) {
     for (int i = 0; i < PE_N_LEVELS; i++)
         if (pair->levels[i]) pair->levels[i]->no_memory = 0;
+}
+
+static int ask_all(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
+    pe_pair_retry(pair);
     int status = ask(pair, functional, by_value, n, x, rows);
     for (int i = 0; i < PE_N_LEVELS; i++)
         if (pair->levels[i] && pair->levels[i]->no_memory) status = PE_NO_MEMORY;

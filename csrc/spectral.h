@@ -8,12 +8,14 @@
 
 typedef struct {
     double lambda, sd;
+    double cost; /* evaluations of nodes that the searches up to this edge took */
     pe_cumulants k;
     double approximation[PE_FUNCTIONALS]; /* log values at c = K', to a few per cent */
 } pe_edge;
 
 enum {
     PE_PLACES = 48, /* places -48..48: signed roots to 120, log-probabilities to -7200 */
+    PE_NOWHERE = PE_PLACES + 1, /* not a place: the search for it is too costly */
     PE_TABLE = 25, /* points of a line's table */
     PE_NEAR = 4,     /* proven lines nearer to a pole than one standard deviation, by factors of 4 */
     PE_REACHES = 4, /* of proven lines: 3, 24, 192 and 1536 standard deviations about the mean */
@@ -49,7 +51,8 @@ typedef struct {
     pe_group *groups;
     double gaussian_variance; /* sum of n mu^2 over the steps with p = 1, */
     pe_wide exact_variance;   /* and for proofs */
-    double cost_limit;
+    double cost_limit;   /* of one contour, */
+    double search_limit; /* and of the way to an edge, in evaluations of nodes */
     int reversed;
     int both_ends; /* whether small z are removed as well as large ones */
     int no_memory; /* whether an edge could not be allocated in this question */
@@ -85,14 +88,18 @@ typedef struct {
 void pe_line_evaluate(const pe_contours *contours, const pe_line *ln, size_t n, const double *c,
                       pe_row *rows);
 
-/* Edge i: the lambda whose signed root is i half steps from place to place; NULL without memory. */
+/* Edge i: the lambda whose signed root is i half steps from place to place; NULL without memory, beyond the
+ * last place, or where the way to it is too costly. */
 const pe_edge *pe_contours_edge(pe_contours *contours, int i);
+
+/* The status that an edge of NULL stands for. */
+int pe_edge_status(const pe_contours *contours);
 
 /* The abscissa of a place, moved at least 1/sd away from the poles 0 and 1, to the side on which
  * the functional in question loses the least. */
 double pe_clear_of_poles(double lambda, double sd, int functional, int *moved);
 
-/* The place whose saddle point is nearest to c, looked for from `place`. */
+/* The place whose saddle point is nearest to c, looked for from `place`; PE_NOWHERE where no edge tells. */
 int pe_contours_nearest(pe_contours *contours, double c, int place);
 
 /* A row as PE_ROW numbers, one that failed, and its error relative to what is good enough: above 1, try again. */
