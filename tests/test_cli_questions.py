@@ -23,6 +23,7 @@ from pyengine.decimals import number
 
 RUN = ["--noise", "0.8", "--p", "0.001", "--steps", "10000"]
 MECHANISM = pe.dp_sgd("0.8", "0.001", 10_000)
+SELECTED = ["--steps-per-epoch", "20", "--selected", "3", "--epochs", "2"]
 
 
 def ask(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
@@ -450,3 +451,27 @@ def test_sampling_without_replacement_is_said(capsys: pytest.CaptureFixture[str]
     assert main(["epsilon", *run, "--delta", "1e-6"]) == 0
     heading = capsys.readouterr().out.splitlines()[0]
     assert heading == "Gaussian, noise 1, 100 of 10,000 records without replacement, 3 steps"
+
+
+@pytest.mark.parametrize(
+    ("command", "run", "side"),
+    [
+        (["epsilon", "--delta", "1e-5"], SELECTED, "upper"),
+        (["tradeoff", "--alpha", "1e-5"], SELECTED, "lower"),
+        (
+            ["epsilon", "--delta", "1e-5", "--adjacency", "substitute"],
+            ["--batch-size", "10", "--dataset-size", "1000", "--steps", "1000"],
+            "upper",
+        ),
+    ],
+)
+def test_a_value_that_is_only_a_bound_says_so(
+    capsys: pytest.CaptureFixture[str], command: list[str], run: list[str], side: str
+) -> None:
+    """With all its digits: rounded to two, an upper bound may lie below itself, or far above."""
+    assert main([*command, "--noise", "1", *run, "--bounds"]) == 0
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert row.endswith(f", {side} bound"), row
+    _, value, lower, upper, *_ = row.split()
+    assert float(lower) <= float(value) <= float(upper)
+    assert abs(float(value) / float(upper if side == "upper" else lower) - 1.0) < 1e-9

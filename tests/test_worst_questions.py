@@ -60,8 +60,8 @@ QUESTIONS = {
         4.7462368612338e-52
     ),
     "pe.epsilon(dp_sgd(0.5, 1e-7, 10**8), 1e-5, tolerance=1e-6, bounds=True)": None,
-    # the way to a contour cost 36 s before the lattice was asked; truth by the normal distribution function, as a step
-    # that is not sampled has a loss of log(1 - p) but for e^-4000
+    # the way to a contour cost 36 s before the lattice was asked; truth by the normal distribution
+    # function, as a step that is not sampled has a loss of log(1 - p) but for e^-4000
     "pe.epsilon(GaussianMechanism(0.010836109897643543).sampled_without_replacement(batch_size=1, "
     "dataset_size=789).composed(2), 0.000458297518, adjacency='remove', bounds=True)": (
         17193.689276511434

@@ -26,6 +26,8 @@ __all__ = ["register"]
 ROW = ("value", "lower", "upper", "engine", "certainty")  # keys of an answer
 DEFAULT_DIGITS = 10
 DOUBLE = 15  # digits that a double holds
+APART = 2e-4  # relative width above which bounds are not the ends of one bracket of the lattice,
+BESIDE = 1e-4  # and the share of it within which a value is one of them
 MOST_DIGITS = 200
 
 
@@ -335,7 +337,8 @@ def _print(
                 _shown(row[key], kept if key == "value" else digits, how)
                 for key, how in roundings.items()
             ]
-            cells += [row["certainty"], row["engine"]] if arguments.bounds else [row["engine"]]
+            engine = ", ".join(filter(None, [row["engine"], _only_a_bound(row)]))
+            cells += [row["certainty"], engine] if arguments.bounds else [engine]
         if relaxed:
             worst, shown = row["dp"], min(digits, DOUBLE)
             cells.insert(-1, "refused" if worst is None else _shown(worst, shown, ROUND_HALF_EVEN))
@@ -347,9 +350,20 @@ def _shown(value: float | str, digits: int, rounding: str) -> str:
     return value if isinstance(value, str) else number(value, digits, rounding)
 
 
+def _only_a_bound(row: dict[str, Any]) -> str:
+    """What to say of a value that is one of its bounds, far from the other one."""
+    lower, value, upper = (float(row[key]) for key in ("lower", "value", "upper"))
+    if not (value > 0.0 and APART * value < upper - lower < math.inf):
+        return ""
+    near = BESIDE * (upper - lower)
+    if upper - value <= near:
+        return "upper bound"
+    return "lower bound" if value - lower <= near else ""
+
+
 def _known(row: dict[str, Any], digits: int) -> int:
-    """Digits of a value that its bounds leave, and one more; at least two."""
-    if isinstance(row["value"], str) or not 0.0 < row["value"] < math.inf:
+    """Digits of a value that its bounds leave, and one more; at least two, and all of a bound."""
+    if isinstance(row["value"], str) or not 0.0 < row["value"] < math.inf or _only_a_bound(row):
         return digits
     width = (row["upper"] - row["lower"]) / row["value"]
     if not width > 0.0:
