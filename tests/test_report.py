@@ -23,7 +23,8 @@ from pyengine.cli import main
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 from pyengine.mechanisms import in_words
-from pyengine.report import Attack, PrivacyReport, privacy_report, report_data, save_report
+from pyengine.plots.series import asked
+from pyengine.report import Attack, PrivacyReport, content, privacy_report, report_data, save_report
 from pyengine.report.variants import resampled
 
 RUN = pe.dp_sgd(1.0, 0.01, 1000)  # of fewer steps proofs and hulls take ten times as long
@@ -234,6 +235,27 @@ def test_what_is_made_of_functions_has_words_only(report: PrivacyReport) -> None
     content = dataclasses.replace(report, mechanism=pe.compose(pair)).as_object()
     assert content["mechanism"] is None
     assert content["statement"]["mechanism"]
+
+
+def test_noise_beyond_the_picture_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers far beyond take longest: the first that is not drawn is the last, if it is asked."""
+    found: list[float] = []
+
+    def recorded(question: str, *words: Any, **options: Any) -> Any:
+        answer = asked(question, *words, **options)
+        if question == "epsilon" and len(words[2]) == 1 and "tolerance" in options:
+            found.append(float(answer.bounds.upper[0]))
+        return answer
+
+    monkeypatch.setattr(content, "asked", recorded)
+    report = privacy_report(pe.dp_sgd(0.6, 0.05, 5000), 1e-5, group_sizes=[])
+    (curve,) = report.curves["noise"]
+    assert len(found) - len(curve.argument) <= 1
+    assert sum(each > 100.0 for each in found) <= 1
+    assert found == sorted(found)
+    assert list(report.noises) == sorted(report.noises)
+    assert max(curve.bounds.upper) <= 100.0
+    assert max(curve.bounds.upper) > 50.0
 
 
 def test_mixed_noise_has_a_factor() -> None:

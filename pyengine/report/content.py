@@ -285,18 +285,34 @@ def _noise(
     make = with_noise(run)
     if make is None:
         return np.empty(0), ()
-    noises, rows = [], []
-    for factor in FACTORS.tolist():
-        varied = make(factor)
-        words: dict[str, Any] = {"adjacency": adjacency, "tolerance": TOLERANCE}
+    noises: list[float] = []
+    rows: list[Series] = []
+    words: dict[str, Any] = {"adjacency": adjacency, "tolerance": TOLERANCE, "proven": proven}
+    # ε grows as noise falls, and answers far beyond what is drawn take longest: so from above,
+    # and no farther than the first that is not drawn
+    for factor in FACTORS[::-1].tolist():
+        if _foreseen(factor, noises, rows) > LARGEST:
+            break
         try:
-            row = asked("epsilon", adjacency, varied, [delta], **words)
-            if not 0.0 < row.bounds.upper[0] <= LARGEST:
-                continue  # far beyond proofs take long
-            if proven:
-                row = asked("epsilon", adjacency, varied, [delta], **words, proven=True)
+            row = asked("epsilon", adjacency, make(factor), [delta], **words)
         except AccuracyError:
             continue
-        noises.append(factor * (noise_of(run) or 1.0))
-        rows.append(row)
-    return np.array(noises), (joined(rows),) if len(rows) > 1 else ()
+        if row.bounds.upper[0] > LARGEST:
+            break
+        if row.bounds.upper[0] > 0.0:
+            noises.append(factor)
+            rows.append(row)
+    if len(rows) < 2:
+        return np.empty(0), ()
+    return np.array(noises[::-1]) * (noise_of(run) or 1.0), (joined(rows[::-1]),)
+
+
+def _foreseen(factor: float, noises: list[float], rows: list[Series]) -> float:
+    """ε that two points foretell on logarithmic axes, to say where the curve ends."""
+    if len(rows) < 2:
+        return 0.0
+    nearer, last = (row.bounds.value[0] for row in rows[-2:])
+    if not 0.0 < nearer < last:
+        return float(last)
+    power = np.log(last / nearer) / np.log(noises[-2] / noises[-1])
+    return float(last * (noises[-1] / factor) ** power)
