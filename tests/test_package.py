@@ -8,6 +8,7 @@ import importlib.resources
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -82,16 +83,22 @@ def floor(module: str) -> int:
     return FLOOR[room]
 
 
+@cache  # shared by the tests, none of which changes a tree
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
 def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
-def imports(module: str, *, at_import_time: bool = False) -> set[str]:
+@cache
+def imports(module: str, *, at_import_time: bool = False) -> frozenset[str]:
     """Names of the modules that a module imports, its type-checking imports left out."""
     path = MODULES[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found: set[str] = set()
-    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    pending: list[ast.AST] = [tree_of(module)]
     while pending:
         node = pending.pop()
         if is_type_checking(node):
@@ -109,7 +116,7 @@ def imports(module: str, *, at_import_time: bool = False) -> set[str]:
                 inner = f"{base}.{alias.name}"
                 found.add(inner if inner in MODULES or inner in FLOOR else base)
         pending.extend(ast.iter_child_nodes(node))
-    return found
+    return frozenset(found)
 
 
 def own(module: str) -> set[str]:
@@ -130,8 +137,8 @@ def test_no_import_cycles() -> None:
 def test_class_names_exist_once() -> None:
     """Whoever searches for a class finds the one place."""
     places: dict[str, list[str]] = {}
-    for name, path in INSIDE.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in INSIDE:
+        for node in ast.walk(tree_of(name)):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(name)
     twice = {name: found for name, found in places.items() if len(found) > 1}
@@ -141,9 +148,8 @@ def test_class_names_exist_once() -> None:
 def test_modules_and_classes_have_the_words_of_the_field() -> None:
     """What a reader can look up: contour, tilt, grid, window, and no words of our own for them."""
     names = [name.rpartition(".")[2] for name in INSIDE]
-    for path in INSIDE.values():
-        tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        names += [node.name for node in tree if isinstance(node, ast.ClassDef)]
+    for module in INSIDE:
+        names += [node.name for node in ast.walk(tree_of(module)) if isinstance(node, ast.ClassDef)]
     words = {word.lower() for name in names for word in re.findall(r"[A-Z]?[a-z0-9]+", name)}
     words |= {word.removesuffix("s") for word in words}
     assert not words & PRIVATE_WORDS, words & PRIVATE_WORDS
@@ -154,7 +160,7 @@ def test_nothing_asks_which_mechanism_it_is(module: str) -> None:
     """A step says what is asked of it, and the registries say the rest: a new one needs no more."""
     found = [
         ast.unparse(node)
-        for node in ast.walk(ast.parse(INSIDE[module].read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(module))
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) in ("isinstance", "issubclass")
         and {ast.unparse(name).split(".")[-1] for name in ast.walk(node.args[1])} & STEPS
@@ -175,8 +181,8 @@ def test_heavy_imports_are_lazy(module: str) -> None:
 
 
 def test_root_holds_names_only() -> None:
-    tree = ast.parse(MODULES["pyengine"].read_text(encoding="utf-8"))
-    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    body = tree_of("pyengine").body
+    defined = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     assert {node.name for node in defined} <= {"__getattr__", "__dir__"}
     assert sorted(pyengine.__all__) == sorted(set(pyengine.__all__))
     for name in pyengine.__all__:
