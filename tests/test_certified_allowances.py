@@ -1,0 +1,187 @@
+"""Proven bounds hold where each row errs as far as it is said to, and tell both sides apart.
+
+The rows are those of one Gaussian step, whose curves are known in closed form; their errors are
+made so large that an allowance that is forgotten, or that has the wrong sign, shows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from pyengine.engines import certified
+from pyengine.engines.certified import CertifiedPair, CertifiedSide
+from pyengine.engines.functionals import (
+    A_ABOVE,
+    A_BELOW,
+    B_ABOVE,
+    B_BELOW,
+    ERRORS,
+    PROFILE,
+    WIDTH,
+)
+
+ROOM = 1e-11  # for the doubles of this test, relative
+LARGE = 2.0**-8
+LOG = {A_ABOVE: (stats.norm.logsf, 0.5), A_BELOW: (stats.norm.logcdf, 0.5)} | {
+    B_ABOVE: (stats.norm.logsf, -0.5),
+    B_BELOW: (stats.norm.logcdf, -0.5),
+}
+ALPHA = np.concatenate([10.0 ** np.arange(-12.0, 0.0), np.linspace(0.15, 0.95, 9), [1.0 - 1e-6]])
+
+
+def log_profile(mu: float, epsilon: np.ndarray) -> np.ndarray:
+    first = stats.norm.logcdf(mu / 2.0 - epsilon / mu)
+    second = stats.norm.logcdf(-mu / 2.0 - epsilon / mu)
+    return np.asarray(first + np.log(-np.expm1(epsilon + second - first)))
+
+
+def trade_off(mu: float, alpha: np.ndarray) -> np.ndarray:
+    return np.asarray(stats.norm.cdf(stats.norm.isf(alpha) - mu))
+
+
+class OneStep(CertifiedSide):
+    """Rows of a Gaussian step whose logs and values err by as much as they may, either way."""
+
+    def __init__(self, mu: float, error: float, rng: np.random.Generator, rough: float) -> None:
+        self.mu, self.error, self.rng, self.rough = mu, error, rng, rough
+
+    def log(self, functional: int, c: np.ndarray) -> np.ndarray:
+        if functional == PROFILE:
+            return log_profile(self.mu, -c)
+        log_tail, sign = LOG[functional]
+        return np.asarray(log_tail(c / self.mu + sign * self.mu))
+
+    def threshold(self, functional: int, log_target: np.ndarray) -> np.ndarray:
+        found = [
+            optimize.brentq(lambda c, y=y: float(self.log(functional, np.float64(c))) - y, -40, 40)
+            if np.isfinite(y)
+            else np.nan
+            for y in log_target
+        ]
+        return np.asarray(found) + self.rough * self.rng.choice([-1.0, 1.0], size=len(found))
+
+    def table(self, functional: int, c: np.ndarray) -> np.ndarray:  # noqa: ARG002 - all are
+        rows = np.zeros((c.size, WIDTH))
+        rows[:, 0] = c
+        for which in (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE):
+            with np.errstate(all="ignore"):
+                log = self.log(which, c)
+            # the error is a part of the value that is given, and so is the rounding of its log
+            away = self.rng.choice([-1.0, 1.0, 0.3], size=(2, c.size))
+            slack = certified.SLACK * (1.0 + np.abs(log)) if certified.SLACK > ROOM else 0.0
+            rows[:, 2 + which] = log - np.log1p(self.error * away[0]) - 0.9 * slack * away[1]
+            rows[:, ERRORS + which] = self.error + ROOM
+        return rows
+
+
+def nobody() -> NoReturn:
+    raise AssertionError("all is proven here")
+
+
+def pair_of(error: float, rough: float, seed: int, mus: tuple[float, float]) -> CertifiedPair:
+    rng = np.random.default_rng([20261123, seed])
+    private, public = (OneStep(mu, error, rng, rough) for mu in mus)
+    return CertifiedPair(private, public, math.inf, nobody)
+
+
+SETTINGS = [
+    (error, rough, mus)
+    for error in (0.0, LARGE)
+    for rough in (0.0, 0.02)
+    for mus in ((1.0, 1.0), (0.9, 1.1), (3.0, 3.0))
+]
+
+
+@pytest.mark.parametrize("slack", [None, 2.0**-12])
+@pytest.mark.parametrize(("error", "rough", "mus"), SETTINGS)
+def test_curves_of_both_sides_lie_within(
+    error: float,
+    rough: float,
+    mus: tuple[float, float],
+    slack: float | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the more private side does not say, and the other one not deny, is in the bounds."""
+    if slack is not None:
+        monkeypatch.setattr(certified, "SLACK", slack)
+    epsilon = np.array([0.0, 1e-3, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0])
+    delta = np.array([0.3, 0.1, 1e-2, 1e-4, 1e-8, 1e-12])
+    for seed in range(1 + int(error > 0.0)):
+        pair = pair_of(error, rough, seed, mus)
+        found = pair.trade_off(ALPHA)
+        high, low = (trade_off(mu, ALPHA) for mu in mus)
+        assert (found.beta.lower <= low * (1.0 + ROOM)).all()
+        assert (found.beta.upper >= high * (1.0 - ROOM)).all()
+        least, most = (stats.norm.sf(stats.norm.isf(ALPHA) - mu) for mu in mus)
+        assert (found.gamma.lower <= least * (1.0 + ROOM)).all()
+        assert (found.gamma.upper >= most * (1.0 - ROOM)).all()
+        for answer in (found.beta, found.gamma):
+            assert answer.certified.all()
+            assert (answer.lower <= answer.value).all()
+            assert (answer.value <= answer.upper).all()
+        profile = pair.profile(epsilon)
+        least, most = (np.exp(log_profile(mu, epsilon)) for mu in mus)
+        assert (profile.lower <= least * (1.0 + ROOM)).all()
+        assert (profile.upper >= most * (1.0 - ROOM)).all()
+        inverse = pair.epsilon(delta)
+        least, most = (epsilon_of(mu, delta) for mu in mus)
+        assert (inverse.lower <= least * (1.0 + ROOM)).all()
+        assert (inverse.upper >= most * (1.0 - ROOM)).all()
+        below, above = pair.line(ALPHA, stats.norm.isf(ALPHA) * mus[1] - mus[1] ** 2 / 2.0 + rough)
+        assert (below <= trade_off(mus[1], ALPHA) * (1.0 + ROOM)).all()
+        assert (above >= stats.norm.sf(stats.norm.isf(ALPHA) - mus[1]) * (1.0 - ROOM)).all()
+        level, missed, power = pair.test(np.linspace(-3.0, 5.0, 9))
+        private = OneStep(mus[0], 0.0, pair._private.rng, 0.0)  # type: ignore[attr-defined]
+        c = np.linspace(-3.0, 5.0, 9)
+        assert (level >= np.exp(private.log(A_ABOVE, c)) * (1.0 - ROOM)).all()
+        assert (missed >= np.exp(private.log(B_BELOW, c)) * (1.0 - ROOM)).all()
+        assert (power <= np.exp(private.log(B_ABOVE, c)) * (1.0 + ROOM)).all()
+
+
+def epsilon_of(mu: float, delta: np.ndarray) -> np.ndarray:
+    found = []
+    for x in delta:
+        if log_profile(mu, np.float64(0.0)) <= np.log(x):
+            found.append(0.0)
+        else:
+            function = lambda e, x=x: float(log_profile(mu, np.float64(e))) - np.log(x)  # noqa: E731
+            found.append(optimize.brentq(function, 0.0, 40.0, xtol=1e-14, rtol=1e-14))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("rough", [0.0, 1e-6])
+def test_bounds_are_narrow_where_rows_are(rough: float) -> None:
+    """A threshold that is a little off costs little."""
+    pair = pair_of(0.0, rough, 3, (1.0, 1.0))
+    allowed = 1e-9 + 20.0 * rough
+    found = pair.trade_off(ALPHA)
+    for answer in (found.beta, found.gamma):
+        assert (answer.upper - answer.lower <= allowed * answer.upper).all()
+    inverse = pair.epsilon(np.array([0.1, 1e-3, 1e-9]))
+    assert (inverse.upper - inverse.lower <= allowed).all()
+    profile = pair.profile(np.array([0.0, 0.5, 3.0]))
+    assert (profile.upper - profile.lower <= allowed * profile.upper).all()
+
+
+def test_what_is_too_wide_is_left_to_the_other_engine() -> None:
+    """The tolerance is of the width: one above it is kept, one below it asks elsewhere."""
+    rng = np.random.default_rng(5)
+    asked = []
+
+    class Otherwise:
+        def profile(self, epsilon: np.ndarray) -> object:
+            asked.append(epsilon)
+            return CertifiedPair(side, side, math.inf, nobody).profile(epsilon)
+
+        trade_off = epsilon = None
+
+    side = OneStep(1.0, LARGE, rng, 0.0)
+    for tolerance, expected in ((0.1, 0), (1e-3, 1), (None, 1)):
+        asked.clear()
+        CertifiedPair(side, side, tolerance, Otherwise).profile(np.array([0.5]))  # type: ignore[arg-type]
+        assert len(asked) == expected

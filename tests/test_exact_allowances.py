@@ -1,0 +1,222 @@
+"""Bounds at a level hold where each mass and each threshold errs as far as it is said to.
+
+Errors are made so large that an allowance that is forgotten, or that has the wrong sign, shows.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import fuzz_levels
+import mpmath
+import numpy as np
+import pytest
+
+from pyengine.engines.exact import levels
+from pyengine.engines.exact.levels import Tails
+
+Outcomes = list[tuple[Fraction, Fraction]]
+ROOM = 1e-13  # for the doubles of this test
+LARGE = 2.0**-7
+
+
+def outcomes_of(rng: np.random.Generator) -> Outcomes:
+    """Masses of a few outcomes under both laws, some under one law alone."""
+    size = int(rng.integers(2, 6))
+    columns = []
+    for _ in range(2):
+        weights = [Fraction(float(2.0 ** -rng.uniform(0.0, 12.0))) for _ in range(size)]
+        columns.append([weight / sum(weights) for weight in weights])
+    found = list(zip(*columns, strict=True))
+    lost = Fraction(float(2.0 ** -rng.uniform(1.0, 9.0)))
+    kind = rng.integers(0, 4)
+    if kind & 1:  # outcomes that only B has
+        found = [(a, b * (1 - lost)) for a, b in found] + [(Fraction(0), lost)]
+    if kind & 2:  # outcomes that only A has
+        found = [(a * (1 - lost), b) for a, b in found] + [(lost, Fraction(0))]
+    return found
+
+
+def losses_of(outcomes: Outcomes) -> list[float]:
+    return [
+        math.inf if not a else -math.inf if not b else float(mpmath.log(mpmath.mpf(b) / a))
+        for a, b in (
+            (mpmath.mpf(a.numerator) / a.denominator, mpmath.mpf(b.numerator) / b.denominator)
+            for a, b in outcomes
+        )
+    ]
+
+
+def tails_of(
+    rng: np.random.Generator, outcomes: Outcomes, c: np.ndarray, error: float, shift: float
+) -> Tails:
+    """Tails that err as far as they may, up or down, each by itself."""
+    losses = np.array(losses_of(outcomes))
+    away = c[..., None] - losses
+    on = np.where(np.abs(away) < shift, rng.random(away.shape) < 0.5, away < 0.0)
+    events, which = np.unique(on.reshape(-1, losses.size), axis=0, return_inverse=True)
+    sums = [
+        [
+            float(
+                sum(
+                    (o[law] for o, above in zip(outcomes, event, strict=True) if above == side),
+                    Fraction(0),
+                )
+            )
+            for law in (0, 1)
+            for side in (True, False)
+        ]
+        for event in events
+    ]
+    masses = np.array(sums)[which.ravel()].T.reshape(4, *c.shape)
+    away = rng.choice([-1.0, 1.0, 0.3], size=masses.shape)
+    whole = np.full(c.shape, error + ROOM)
+    # the error is a part of the mass that is given
+    return Tails(*(masses / (1.0 + error * away)), whole, np.full(c.shape, shift))
+
+
+def questions(
+    rng: np.random.Generator, error: float, shift: float
+) -> tuple[Outcomes, np.ndarray, np.ndarray, Tails, list[Fraction]]:
+    """Thresholds in every place, levels on corners, beside them and anywhere, and the truth."""
+    outcomes = outcomes_of(rng)
+    corners = fuzz_levels.corners(outcomes)
+    alpha = np.concatenate(
+        [
+            [float(x) * (1.0 + d) for x, _ in corners[1:-1] for d in (-error, 0.0, error)],
+            rng.uniform(0.0, 1.0, 4),
+            10.0 ** -rng.uniform(0.0, 6.0, 3),
+            1.0 - 10.0 ** -rng.uniform(0.0, 6.0, 2),
+        ]
+    )
+    alpha = alpha[(alpha > 0.0) & (alpha < 1.0)]
+    finite = [x for x in losses_of(outcomes) if math.isfinite(x)]
+    places = np.concatenate(
+        [finite, [x + d * shift for x in finite for d in (-0.9, 0.9)], rng.uniform(-9.0, 9.0, 3)]
+    )
+    # every threshold a row, the largest first, so that levels grow
+    c = np.repeat(np.sort(places)[::-1, None], alpha.size, axis=1)
+    points = tails_of(rng, outcomes, c, error, shift)
+    truth = [Fraction(fuzz_levels.line(corners, Fraction(x))) for x in alpha]
+    return outcomes, alpha, c, points, truth
+
+
+def assert_held(
+    alpha: np.ndarray, truth: list[Fraction], lower: np.ndarray, upper: np.ndarray, what: str
+) -> None:
+    for x, exact, low, high in zip(alpha, truth, lower, upper, strict=True):
+        assert Fraction(low) <= exact <= Fraction(high), (what, x, float(exact), low, high)
+
+
+ERRORS = [(LARGE, 0.0), (0.0, 2.0**-5), (LARGE, 2.0**-5), (0.0, 0.0)]
+
+
+@pytest.mark.parametrize("rounding", [None, LARGE])
+@pytest.mark.parametrize(("error", "shift"), ERRORS)
+def test_bounds_hold_with_the_largest_errors(
+    error: float, shift: float, rounding: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an error of masses nor one that rounding is said to be moves a bound too little."""
+    rng = np.random.default_rng([20261123, int(error > 0.0), int(shift > 0.0)])
+    if rounding is not None:
+        monkeypatch.setattr(levels, "ROUNDING", rounding)
+    for _ in range(20):
+        outcomes, alpha, c, points, truth = questions(rng, error + (rounding or 0.0), shift)
+        if rounding is not None:  # the masses err by what is left to rounding
+            points = points._replace(error=np.full(c.shape, error + ROOM))
+        shown = float(sum(b for a, b in outcomes if not a))
+        found = levels.bounds(points, c, alpha, shown)
+        gamma = [1 - x for x in truth]
+        assert_held(alpha, truth, found.beta_lower, found.beta_upper, "beta")
+        assert_held(alpha, gamma, found.gamma_lower, found.gamma_upper, "gamma")
+        below, above = levels.tangents(points, c, alpha, levels.reach_of(points, c))
+        beta, kept = levels.chord(points, alpha)
+        for row in range(len(c)):
+            assert_held(alpha, truth, below[row], np.ones(alpha.size), "tangent")
+            assert_held(alpha, gamma, np.zeros(alpha.size), above[row], "tangent")
+        assert_held(alpha, truth, np.zeros(alpha.size), beta, "chord")
+        assert_held(alpha, gamma, kept, np.ones(alpha.size), "chord")
+
+
+def test_bounds_are_no_wider_than_the_errors() -> None:
+    """Masses that are known leave nothing open, small values of either kind included."""
+    rng = np.random.default_rng(20261124)
+    seen = 0
+    for _ in range(50):
+        outcomes, alpha, c, points, truth = questions(rng, 0.0, 0.0)
+        found = levels.bounds(points, c, alpha, float(sum(b for a, b in outcomes if not a)))
+        beta, kept = levels.chord(points, alpha)
+        for i, exact in enumerate(truth):
+            if not points.a_above[0, i] < alpha[i] * (1.0 - ROOM) <= points.a_above[-1, i] - ROOM:
+                continue  # no test on one side is among the points
+            # a corner that no double is has a slope on each side
+            steep = max(1.0, math.exp(max(x for x in losses_of(outcomes) if x < math.inf)))
+            off = 4.0 * ROOM * steep
+            assert found.beta_upper[i] - found.beta_lower[i] <= off
+            assert found.gamma_upper[i] - found.gamma_lower[i] <= off
+            assert abs(beta[i] - exact) <= off
+            assert abs(kept[i] - (1 - exact)) <= off
+            seen += 1
+    assert seen > 300
+
+
+class Listed:
+    """Thresholds of listed outcomes, with errors."""
+
+    def __init__(self, rng: np.random.Generator, error: float, shift: float) -> None:
+        self.outcomes, self.error, self.shift = outcomes_of(rng), error, shift
+        self.asked = 0
+
+    def support(self) -> tuple[float, float]:
+        finite = [x for x in losses_of(self.outcomes) if math.isfinite(x)]
+        return min(finite), max(finite)
+
+    def tails(self, c: np.ndarray) -> Tails:
+        self.asked += 1
+        steady = np.random.default_rng(7)  # the same errors at the same threshold
+        return tails_of(steady, self.outcomes, c, self.error, 0.0)._replace(
+            shift=np.full(c.shape, self.shift)
+        )
+
+
+@pytest.mark.parametrize("error", [0.0, LARGE])
+def test_thresholds_are_beside_the_level(error: float) -> None:
+    rng = np.random.default_rng(20261125)
+    for _ in range(10):
+        law = Listed(rng, error, 0.0)
+        alpha = rng.uniform(1e-3, 0.999, 5)
+        c, points = levels.thresholds(law, alpha)
+        assert law.asked < 70
+        assert (np.diff(c, axis=0) <= 0.0).all()
+        low, high = law.support()
+        least, most = levels._excess(points, np.broadcast_to(alpha, c.shape))
+        for i, x in enumerate(alpha):
+            # at the outermost ones the side is known, unless no threshold has it
+            assert most[0, i] <= 0.0 or c[0, i] >= high
+            assert least[3, i] >= 0.0 or c[3, i] <= low
+            # the masses at which it ceases to be known are between neighbouring doubles
+            sure = [t for t, m in zip(c[:, i], most[:, i], strict=True) if m <= 0.0]
+            open_ = [t for t, m in zip(c[:, i], most[:, i], strict=True) if not m <= 0.0]
+            if sure and open_:
+                assert min(sure) - max(open_) <= 1e-14 * (1.0 + abs(min(sure))), (x, c[:, i])
+            sure = [t for t, m in zip(c[:, i], least[:, i], strict=True) if m >= 0.0]
+            open_ = [t for t, m in zip(c[:, i], least[:, i], strict=True) if not m >= 0.0]
+            if sure and open_:
+                assert min(open_) - max(sure) <= 1e-14 * (1.0 + abs(max(sure))), (x, c[:, i])
+
+
+def test_values_between_two_points() -> None:
+    """On the line between the corners on both sides, with the digits of whichever is small."""
+    rng = np.random.default_rng(20261126)
+    for _ in range(50):
+        _, alpha, c, points, truth = questions(rng, 0.0, 0.0)
+        beta, gamma, at = levels.between(points, alpha)
+        for i, exact in enumerate(truth):
+            if not 0 <= at[i] < len(c) - 1:
+                continue
+            first, last = points.a_above[at[i], i], points.a_above[at[i] + 1, i]
+            if not first <= alpha[i] <= last:
+                continue
+            assert beta[i] == pytest.approx(float(exact), rel=1e-9, abs=1e-12)
+            assert gamma[i] == pytest.approx(float(1 - exact), rel=1e-9, abs=1e-12)
