@@ -1,0 +1,104 @@
+"""The published figures and tables of the papers: their numbers, pictures and verdicts."""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+from functools import partial
+from pathlib import Path
+
+import pytest
+from thorough import ALL
+
+from pyengine.errors import ApproximationWarning
+from pyengine.papers.item import Item, Table
+from pyengine.papers.registry import NAMES, paper
+from pyengine.papers.run import _csv
+
+pytest.importorskip("matplotlib")
+
+DOCS = Path(__file__).parents[1] / "docs" / "papers"
+ITEMS = [(name, item) for name in NAMES for item in paper(name).items]
+# Those that take more than a second are computed in a thorough run.
+SLOW = {
+    "hayes2023": "figure_11 figure_14 figure_15",
+    "kaissis2023_bounding": "figure_1a figure_1b figure_1c figure_1d",
+    "kaissis2023_relaxed": "figure_7",
+    "lebeda2024": "figure_1 figure_2 figure_3 figure_4",
+    "leemann2023": "figure_2a figure_4 figure_5a",
+}
+
+
+def cell(text: str) -> str | float | int | None:
+    if not text:
+        return None
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def published(name: str, item: Item) -> Table:
+    return table_of((DOCS / name / f"{item.name}.csv").read_text(encoding="utf-8"))
+
+
+def table_of(text: str) -> Table:
+    columns, *rows = csv.reader(text.splitlines())
+    return Table(tuple(columns), [tuple(map(cell, row)) for row in rows])
+
+
+def label(case: object) -> str:
+    return case if isinstance(case, str) else case.name  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [(name, item) for name, item in ITEMS if ALL or item.name not in SLOW.get(name, "").split()],
+    ids=label,
+)
+def test_numbers_are_those_of_today(name: str, item: Item) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApproximationWarning)
+        made = table_of(_csv(item.rows()))
+    kept = published(name, item)
+    # brackets of the lattice, whose middle is shown, may be so wide
+    close = partial(pytest.approx, rel=1e-4, abs=1e-300, nan_ok=True)
+    assert made.columns == kept.columns
+    assert len(made.rows) == len(kept.rows)
+    for one, other in zip(made.rows, kept.rows, strict=True):
+        for new, old in zip(one, other, strict=True):
+            if isinstance(old, float):
+                assert new == close(old), (one, other)
+            else:
+                assert new == old, (one, other)
+
+
+@pytest.mark.parametrize(("name", "item"), ITEMS, ids=label)
+def test_verdicts_follow_from_the_numbers(name: str, item: Item) -> None:
+    with (DOCS / name / "printed.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["item"] == item.name]
+    checks = list(item.checks(published(name, item)))
+    assert [check.what for check in checks] == [row["number"] for row in rows]
+    for check, row in zip(checks, rows, strict=True):
+        assert check.printed == row["printed"]
+        assert check.verdict == row["verdict"]
+        assert check.value == pytest.approx(float(row["computed"]), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "item"), [(name, item) for name, item in ITEMS if item.draw], ids=label
+)
+def test_pictures_show_the_numbers(name: str, item: Item) -> None:
+    """Every panel has something drawn, and says what."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=item.size)
+    assert item.draw is not None
+    item.draw(published(name, item), figure)
+    assert figure.axes
+    for axes in figure.axes:
+        assert axes.has_data(), f"{name} {item.name}: an empty panel"
+        assert axes.get_xlabel() or axes.get_ylabel() or axes.get_title(), (name, item.name)
