@@ -96,7 +96,7 @@ def questions(
         [finite, [x + d * shift for x in finite for d in (-0.9, 0.9)], rng.uniform(-9.0, 9.0, 3)]
     )
     # every threshold a row, the largest first, so that levels grow
-    c = np.repeat(np.sort(places)[::-1, None], alpha.size, axis=1)
+    c = np.repeat(np.unique(places)[::-1, None], alpha.size, axis=1)
     points = tails_of(rng, outcomes, c, error, shift)
     truth = [Fraction(fuzz_levels.line(corners, Fraction(x))) for x in alpha]
     return outcomes, alpha, c, points, truth
@@ -189,6 +189,9 @@ def test_thresholds_are_beside_the_level(error: float) -> None:
         c, points = levels.thresholds(law, alpha)
         assert law.asked < 70
         assert (np.diff(c, axis=0) <= 0.0).all()
+        if error == 0.0:  # the tails are those of the thresholds
+            for ours, there in zip(points, law.tails(c), strict=True):
+                assert np.array_equal(ours, there)
         low, high = law.support()
         least, most = levels._excess(points, np.broadcast_to(alpha, c.shape))
         for i, x in enumerate(alpha):
@@ -209,14 +212,36 @@ def test_thresholds_are_beside_the_level(error: float) -> None:
 def test_values_between_two_points() -> None:
     """On the line between the corners on both sides, with the digits of whichever is small."""
     rng = np.random.default_rng(20261126)
+    seen = 0
     for _ in range(50):
         _, alpha, c, points, truth = questions(rng, 0.0, 0.0)
         beta, gamma, at = levels.between(points, alpha)
         for i, exact in enumerate(truth):
-            if not 0 <= at[i] < len(c) - 1:
-                continue
-            first, last = points.a_above[at[i], i], points.a_above[at[i] + 1, i]
-            if not first <= alpha[i] <= last:
-                continue
+            reached = np.flatnonzero(points.a_above[:, i] <= alpha[i])
+            if reached.size in (0, len(c)):
+                continue  # no point on one side
+            if at[i] != reached[-1]:  # on a point, whose mass is rounded
+                assert points.a_above[reached[-1], i] == pytest.approx(alpha[i], rel=1e-12)
             assert beta[i] == pytest.approx(float(exact), rel=1e-9, abs=1e-12)
             assert gamma[i] == pytest.approx(float(1 - exact), rel=1e-9, abs=1e-12)
+            seen += 1
+    assert seen > 300
+
+
+def test_excess_has_the_digits_of_the_smaller_side() -> None:
+    """A level near 1 is told from the mass off the event, as one near 0 is from that on it."""
+    rng = np.random.default_rng(20261127)
+    for _ in range(200):
+        error, side = 10.0 ** -rng.uniform(1.0, 12.0), 10.0 ** -rng.uniform(0.4, 15.0)
+        small, away = Fraction(side), rng.uniform(-1.0, 1.0, 2)
+        for mass in (small, 1 - small):
+            alpha = np.array([float(mass) * (1.0 + 1e-3 * side)])
+            given = [
+                float(x / Fraction(1.0 + error * d))
+                for x, d in zip((mass, 1 - mass), away, strict=True)
+            ]
+            tails = Tails(*(np.array([x]) for x in (*given, 0.0, 0.0, error + ROOM, 0.0)))
+            least, most = levels._excess(tails, alpha)
+            exact = mass - Fraction(alpha[0])
+            assert Fraction(least[0]) <= exact <= Fraction(most[0])
+            assert most[0] - least[0] <= 2.5 * (error + ROOM) * side
