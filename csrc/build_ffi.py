@@ -35,6 +35,10 @@ SOURCES = [
     "csrc/sampling.c",
     "csrc/lattice.c",
     "csrc/tabulated.c",
+    "csrc/shares.c",
+    "csrc/loss_sums.c",
+    "csrc/density_pieces.c",
+    "csrc/panels.c",
     "csrc/allocation.c",
     "csrc/epoch_rows.c",
 ]
@@ -65,6 +69,8 @@ HEADERS = [
     "csrc/certified.h",
     "csrc/tabulated.h",
     "csrc/allocation.h",
+    "csrc/convolved.h",
+    "csrc/panels.h",
 ]
 depends = HEADERS
 

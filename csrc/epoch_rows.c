@@ -73,8 +73,7 @@ static place place_of(const struct pe_epoch *e, double k) {
     place p = {panel_of(e, k), k, 0.0};
     const pe_log_density *f = &e->density;
     size_t piece = e->piece[p.panel];
-    double a = f->edge[piece], b = f->edge[piece + 1];
-    p.level = pe_clenshaw(f->coef + piece * PE_DEGREE_NODES, (k - 0.5 * (a + b)) * (2.0 / (b - a)));
+    p.level = pe_log_density_at(f, k, piece);
     return p;
 }
 

@@ -36,25 +36,58 @@ void pe_chebyshev_fit(const pe_chebyshev *c, const double *value, double *coef) 
     coef[0] += base;
 }
 
-int pe_log_density_append(pe_log_density *f, double a, double b, const double *coef) {
+static int grown(double **rows, size_t size) {
+    double *now = realloc(*rows, size * sizeof(double));
+    if (now) *rows = now;
+    return now ? 0 : -1;
+}
+
+/* A piece without its coefficients. */
+static int append(pe_log_density *f, double a, double b) {
     if (f->n == f->room) {
         size_t room = 2 * f->room + 32;
-        double *edge = realloc(f->edge, (room + 1) * sizeof(double));
-        if (edge) f->edge = edge;
-        double *rows = realloc(f->coef, room * PE_DEGREE_NODES * sizeof(double));
-        if (rows) f->coef = rows;
-        if (!edge || !rows) return -1;
+        if (grown(&f->edge, room + 1) || grown(&f->middle, room) || grown(&f->scale, room) ||
+            grown(&f->coef, room * PE_DEGREE_NODES))
+            return -1;
         f->room = room;
     }
     f->edge[f->n] = a;
     f->edge[f->n + 1] = b;
-    memcpy(f->coef + f->n * PE_DEGREE_NODES, coef, PE_DEGREE_NODES * sizeof(double));
+    f->middle[f->n] = 0.5 * (a + b);
+    f->scale[f->n] = 2.0 / fabs(b - a);
     f->n++;
+    return 0;
+}
+
+int pe_log_density_append(pe_log_density *f, double a, double b, const double *coef) {
+    /* coefficients of the Chebyshev polynomials of degrees i - 1 and i, which are whole numbers */
+    double before[PE_DEGREE_NODES] = {0.0}, now[PE_DEGREE_NODES] = {1.0};
+    if (append(f, a, b)) return -1;
+    double *powers = f->coef + (f->n - 1) * PE_DEGREE_NODES;
+    for (int k = 0; k < PE_DEGREE_NODES; k++) powers[k] = 0.0;
+    for (int i = 0; i < PE_DEGREE_NODES; i++) {
+        for (int k = 0; k <= i; k++) powers[k] += coef[i] * now[k];
+        double next[PE_DEGREE_NODES] = {0.0};
+        for (int k = 0; k < PE_DEGREE_NODES; k++)
+            next[k] = (k > 0 ? (i ? 2.0 : 1.0) * now[k - 1] : 0.0) - (i ? before[k] : 0.0);
+        memcpy(before, now, sizeof now);
+        memcpy(now, next, sizeof now);
+    }
+    return 0;
+}
+
+int pe_log_density_copy(pe_log_density *f, const pe_log_density *other, size_t i) {
+    double a = other->edge[i], b = other->edge[i + 1];
+    if (append(f, fmin(a, b), fmax(a, b))) return -1;
+    memcpy(f->coef + (f->n - 1) * PE_DEGREE_NODES, other->coef + i * PE_DEGREE_NODES,
+           PE_DEGREE_NODES * sizeof(double));
     return 0;
 }
 
 void pe_log_density_free(pe_log_density *f) {
     free(f->edge);
+    free(f->middle);
+    free(f->scale);
     free(f->coef);
     memset(f, 0, sizeof *f);
 }

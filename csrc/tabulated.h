@@ -10,11 +10,12 @@ enum { PE_DEGREE_NODES = 16, PE_BLOCK = 16, PE_GROUP = 8 };
 
 #define PE_NOWHERE (-1e6) /* log density outside of the pieces */
 
-/* n pieces between n + 1 increasing edges; on each a sum of 16 Chebyshev polynomials of the place in
- * the piece.  Outside the density counts as 0. */
+/* n pieces between n + 1 increasing edges; on each a polynomial of 16 coefficients of u = (x - middle) scale,
+ * which goes from -1 to 1.  Outside the density counts as 0.  Coefficients of Chebyshev polynomials fall by a
+ * factor of 9 or so each, so that those of powers, which are up to 2.4 times as large each, cost no digits. */
 typedef struct {
     size_t n, room;
-    double *edge, *coef;
+    double *edge, *middle, *scale, *coef;
 } pe_log_density;
 
 /* Chebyshev points of the first kind on [-1, 1], and the matrix from values there to coefficients. */
@@ -25,7 +26,10 @@ typedef struct {
 void pe_chebyshev_init(pe_chebyshev *c);
 void pe_chebyshev_fit(const pe_chebyshev *c, const double *value, double *coef);
 
+/* Appends a piece by the coefficients of Chebyshev polynomials; edges may also decrease. */
 int pe_log_density_append(pe_log_density *f, double a, double b, const double *coef);
+/* Appends piece i of another density. */
+int pe_log_density_copy(pe_log_density *f, const pe_log_density *other, size_t i);
 void pe_log_density_free(pe_log_density *f);
 
 /* Values at PE_BLOCK places in increasing or decreasing order; *hint is a piece near the first one. */
@@ -34,17 +38,14 @@ void pe_log_density_block(const pe_log_density *f, const double *x, size_t *hint
 /* Gauss-Legendre rule of 16 points: halves of its places, and weights. */
 extern const double pe_gauss_place[8], pe_gauss_weight[8];
 
-/* Clenshaw's recurrence for 16 coefficients. */
-PE_INLINE double pe_clenshaw(const double *c, double x) {
-    double u = 2.0 * x, p = c[15], q = c[14] + u * p;
-    p = c[13] + (u * q - p), q = c[12] + (u * p - q);
-    p = c[11] + (u * q - p), q = c[10] + (u * p - q);
-    p = c[9] + (u * q - p), q = c[8] + (u * p - q);
-    p = c[7] + (u * q - p), q = c[6] + (u * p - q);
-    p = c[5] + (u * q - p), q = c[4] + (u * p - q);
-    p = c[3] + (u * q - p), q = c[2] + (u * p - q);
-    p = c[1] + (u * q - p);
-    return c[0] + (x * p - q);
+/* The polynomial of 16 coefficients, in Estrin's order, which keeps the chain short. */
+PE_INLINE double pe_polynomial(const double *c, double u) {
+    double u2 = u * u, u4 = u2 * u2;
+    double q0 = (c[0] + c[1] * u) + (c[2] + c[3] * u) * u2;
+    double q4 = (c[4] + c[5] * u) + (c[6] + c[7] * u) * u2;
+    double q8 = (c[8] + c[9] * u) + (c[10] + c[11] * u) * u2;
+    double q12 = (c[12] + c[13] * u) + (c[14] + c[15] * u) * u2;
+    return (q0 + q4 * u4) + (q8 + q12 * u4) * (u4 * u4);
 }
 
 PE_INLINE size_t pe_piece_of(const pe_log_density *f, double x, size_t i) {
@@ -53,29 +54,32 @@ PE_INLINE size_t pe_piece_of(const pe_log_density *f, double x, size_t i) {
     return i;
 }
 
-PE_INLINE void pe_log_density_group(const pe_log_density *f, const double *x, size_t *hint, double *out) {
+PE_INLINE double pe_log_density_at(const pe_log_density *f, double x, size_t piece) {
+    return pe_polynomial(f->coef + piece * PE_DEGREE_NODES, (x - f->middle[piece]) * f->scale[piece]);
+}
+
+PE_INLINE void pe_log_density_group(const pe_log_density *f, const double *restrict x, size_t *hint,
+                                    double *restrict out) {
     size_t one = pe_piece_of(f, x[0], *hint), two = pe_piece_of(f, x[PE_GROUP - 1], one);
-    double lowest = f->edge[0], highest = f->edge[f->n];
     *hint = two;
     size_t first = one < two ? one : two, last = one < two ? two : one;
-    double value[PE_GROUP] = {0.0}; /* a place of its own, so that nothing else can change with it */
-    for (size_t i = first; i <= last; i++) {
-        double a = f->edge[i], b = f->edge[i + 1], middle = 0.5 * (a + b), scale = 2.0 / (b - a);
-        double from = i == first ? -INFINITY : a;
+    double least = fmin(x[0], x[PE_GROUP - 1]), most = fmax(x[0], x[PE_GROUP - 1]);
+    double value[PE_GROUP]; /* a place of its own, so that nothing else can change with it */
+    for (int l = 0; l < PE_GROUP; l++)
+        value[l] =
+            pe_polynomial(f->coef + first * PE_DEGREE_NODES, (x[l] - f->middle[first]) * f->scale[first]);
+    for (size_t i = first + 1; i <= last; i++) {
+        double middle = f->middle[i], scale = f->scale[i], from = f->edge[i];
         const double *c = f->coef + i * PE_DEGREE_NODES;
         for (int l = 0; l < PE_GROUP; l++) {
-            double u = (x[l] - middle) * scale;
-            u = u < -1.0 ? -1.0 : u;
-            u = u > 1.0 ? 1.0 : u;
-            double v = pe_clenshaw(c, u), before = value[l];
+            double v = pe_polynomial(c, (x[l] - middle) * scale), before = value[l];
             value[l] = x[l] >= from ? v : before;
         }
     }
-    for (int l = 0; l < PE_GROUP; l++) {
-        double v = value[l];
-        v = x[l] < lowest ? PE_NOWHERE : v;
-        out[l] = x[l] > highest ? PE_NOWHERE : v;
-    }
+    for (int l = 0; l < PE_GROUP; l++) out[l] = value[l];
+    if (least >= f->edge[0] && most <= f->edge[f->n]) return;
+    for (int l = 0; l < PE_GROUP; l++)
+        if (!(x[l] >= f->edge[0] && x[l] <= f->edge[f->n])) out[l] = PE_NOWHERE;
 }
 
 PE_INLINE void pe_log_density_lanes(const pe_log_density *f, const double *x, size_t *hint, double *out) {
