@@ -31,7 +31,9 @@ LOG = {A_ABOVE: (stats.norm.logsf, 0.5), A_BELOW: (stats.norm.logcdf, 0.5)} | {
     B_ABOVE: (stats.norm.logsf, -0.5),
     B_BELOW: (stats.norm.logcdf, -0.5),
 }
-ALPHA = np.concatenate([10.0 ** np.arange(-12.0, 0.0), np.linspace(0.15, 0.95, 9), [1.0 - 1e-6]])
+ALPHA = np.concatenate(
+    [[0.0], 10.0 ** np.arange(-12.0, 0.0), np.linspace(0.15, 0.95, 9), [1.0 - 1e-6, 1.0]]
+)
 
 
 def log_profile(mu: float, epsilon: np.ndarray) -> np.ndarray:
@@ -49,6 +51,7 @@ class OneStep(CertifiedSide):
 
     def __init__(self, mu: float, error: float, rng: np.random.Generator, rough: float) -> None:
         self.mu, self.error, self.rng, self.rough = mu, error, rng, rough
+        self.shares = [0.0, 1.0]  # some rows are known better than their neighbours
 
     def log(self, functional: int, c: np.ndarray) -> np.ndarray:
         if functional == PROFILE:
@@ -68,14 +71,15 @@ class OneStep(CertifiedSide):
     def table(self, functional: int, c: np.ndarray) -> np.ndarray:  # noqa: ARG002 - all are
         rows = np.zeros((c.size, WIDTH))
         rows[:, 0] = c
+        error = self.error * self.rng.choice(self.shares, size=c.size)
         for which in (A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE):
             with np.errstate(all="ignore"):
                 log = self.log(which, c)
             # the error is a part of the value that is given, and so is the rounding of its log
             away = self.rng.choice([-1.0, 1.0, 0.3], size=(2, c.size))
             slack = certified.SLACK * (1.0 + np.abs(log)) if certified.SLACK > ROOM else 0.0
-            rows[:, 2 + which] = log - np.log1p(self.error * away[0]) - 0.9 * slack * away[1]
-            rows[:, ERRORS + which] = self.error + ROOM
+            rows[:, 2 + which] = log - np.log1p(error * away[0]) - 0.9 * slack * away[1]
+            rows[:, ERRORS + which] = error + ROOM
         return rows
 
 
@@ -132,9 +136,10 @@ def test_curves_of_both_sides_lie_within(
         least, most = (epsilon_of(mu, delta) for mu in mus)
         assert (inverse.lower <= least * (1.0 + ROOM)).all()
         assert (inverse.upper >= most * (1.0 - ROOM)).all()
-        below, above = pair.line(ALPHA, stats.norm.isf(ALPHA) * mus[1] - mus[1] ** 2 / 2.0 + rough)
-        assert (below <= trade_off(mus[1], ALPHA) * (1.0 + ROOM)).all()
-        assert (above >= stats.norm.sf(stats.norm.isf(ALPHA) - mus[1]) * (1.0 - ROOM)).all()
+        inside, mu = ALPHA[1:-1], mus[1]
+        below, above = pair.line(inside, stats.norm.isf(inside) * mu - mu**2 / 2.0 + rough)
+        assert (below <= trade_off(mu, inside) * (1.0 + ROOM)).all()
+        assert (above >= stats.norm.sf(stats.norm.isf(inside) - mu) * (1.0 - ROOM)).all()
         level, missed, power = pair.test(np.linspace(-3.0, 5.0, 9))
         private = OneStep(mus[0], 0.0, pair._private.rng, 0.0)  # type: ignore[attr-defined]
         c = np.linspace(-3.0, 5.0, 9)
@@ -181,6 +186,7 @@ def test_what_is_too_wide_is_left_to_the_other_engine() -> None:
         trade_off = epsilon = None
 
     side = OneStep(1.0, LARGE, rng, 0.0)
+    side.shares = [1.0]
     for tolerance, expected in ((0.1, 0), (1e-3, 1), (None, 1)):
         asked.clear()
         CertifiedPair(side, side, tolerance, Otherwise).profile(np.array([0.5]))  # type: ignore[arg-type]
