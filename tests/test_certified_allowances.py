@@ -191,3 +191,15 @@ def test_what_is_too_wide_is_left_to_the_other_engine() -> None:
         asked.clear()
         CertifiedPair(side, side, tolerance, Otherwise).profile(np.array([0.5]))  # type: ignore[arg-type]
         assert len(asked) == expected
+
+
+@pytest.mark.parametrize("error", [0.0, LARGE])
+def test_epsilon_is_proven_however_far_the_first_row_is(error: float) -> None:
+    """One step on the slope of the first row is not enough: an ε that no row proves is none."""
+    delta = np.array([0.05, 1e-3, 1e-6, 1e-9])
+    truth = epsilon_of(0.5, delta)
+    for seed in range(4):
+        found = pair_of(error, 0.7, seed, (0.5, 0.5)).epsilon(delta)
+        assert (found.lower <= truth * (1.0 + ROOM)).all()
+        assert (found.upper >= truth * (1.0 - ROOM)).all()
+        assert np.isfinite(found.upper).all()
