@@ -125,6 +125,7 @@ def test_curves_of_both_sides_lie_within(
         assert (found.gamma.lower <= least * (1.0 + ROOM)).all()
         assert (found.gamma.upper >= most * (1.0 - ROOM)).all()
         for answer in (found.beta, found.gamma):
+            assert (answer.lower[[0, -1]] == answer.upper[[0, -1]]).all()  # 0 and 1 are known
             assert answer.certified.all()
             assert (answer.lower <= answer.value).all()
             assert (answer.value <= answer.upper).all()
@@ -203,3 +204,9 @@ def test_epsilon_is_proven_however_far_the_first_row_is(error: float) -> None:
         assert (found.lower <= truth * (1.0 + ROOM)).all()
         assert (found.upper >= truth * (1.0 - ROOM)).all()
         assert np.isfinite(found.upper).all()
+
+
+def test_a_value_is_between_its_bounds() -> None:
+    """The lower bound stands where there is no other, and where both are no doubles."""
+    lower, upper = np.array([1.0, 0.5, 0.0, 0.0]), np.array([3.0, np.inf, 1e-310, 1e-300])
+    assert certified.middle(lower, upper).tolist() == [2.0, 0.5, 0.0, 5e-301]
