@@ -9,10 +9,12 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import pyengine
+from pyengine.cli import main, version
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -78,3 +80,36 @@ def test_without_a_compiler_it_says_what_to_install(tmp_path: Path) -> None:
     assert run.stderr.splitlines()[-1].startswith(
         "pyengine's core is C, and there is no no-such-compiler here: install a C compiler (Debian"
     )
+
+
+def test_version_with_its_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def git(*words: str) -> str:
+        run = subprocess.run(
+            ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x", *words],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return run.stdout.strip()
+
+    git("init", "-q")
+    (tmp_path / "file").write_text("1", encoding="utf-8")
+    git("add", "file")
+    git("commit", "-q", "-m", "x")
+    short = git("rev-parse", "HEAD")[:12]
+    assert version.commit(tmp_path) == short
+    (tmp_path / "file").write_text("2", encoding="utf-8")
+    assert version.commit(tmp_path) == f"{short}-dirty"
+    installed = tmp_path / "installed"
+    noted = json.dumps({"vcs_info": {"vcs": "git", "commit_id": "0123456789abcdef"}})
+    for text, expected in ((noted, "0123456789ab"), ("{}", None), (None, None), ("x", None)):
+        found = SimpleNamespace(read_text=lambda _, text=text: text)
+        monkeypatch.setattr(version, "distribution", lambda _, found=found: found)
+        assert version.commit(installed) == expected
+    monkeypatch.setattr(version, "commit", lambda: "abc")
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"pyengine {pyengine.__version__} (commit abc)\n"

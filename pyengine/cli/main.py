@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import cache
 
 from pyengine._extras import MissingPackageError
-from pyengine._version import __version__
 from pyengine.cli import (
     calibrate,
     completion,
@@ -28,6 +27,7 @@ from pyengine.cli import (
 from pyengine.cli.errors import FOUND, INTERNAL, INTERRUPTED, UNUSABLE, CommandError
 from pyengine.cli.parsers import Parser
 from pyengine.cli.streams import guarded
+from pyengine.cli.version import ShowVersion
 from pyengine.errors import AccuracyError, NotDefinedError
 
 __all__ = ["main", "make_parser"]
@@ -63,7 +63,9 @@ COMMANDS = (
 def make_parser() -> argparse.ArgumentParser:
     """Parser of the whole command line."""
     parser = Parser(prog="pyengine", description=DESCRIPTION, epilog=EPILOG)
-    parser.add_argument("--version", action="version", version=f"pyengine {__version__}")
+    parser.add_argument(
+        "--version", action=ShowVersion, nargs=0, help="the version, and its commit"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.register(commands)
