@@ -172,7 +172,7 @@ def test_right_tail_has_the_moments_of_the_sum(noise: float, steps: int) -> None
 @pytest.mark.parametrize(("noise", "steps"), LAWS)
 def test_nodes_are_as_good_as_the_law(noise: float, steps: int) -> None:
     law = AllocatedLaw(noise, steps)
-    nodes = law.nodes()
+    nodes = law.nodes(10)
     assert nodes is not None
     spacing = np.diff(nodes.loss)
     assert np.abs(spacing / spacing[0] - 1.0).max() < 1e-9
@@ -291,7 +291,7 @@ def test_few_epochs_of_many_steps(noise: float, steps: int, epochs: int) -> None
 def test_two_epochs_against_an_integral_over_one() -> None:
     """Two epochs against one more integral: δ of two is the mean of δ of one at ε - L."""
     epoch = pe.GaussianMechanism(1.0).randomly_allocated(25)
-    nodes = AllocatedLaw(1.0, 25).nodes()
+    nodes = AllocatedLaw(1.0, 25).nodes(10)
     assert nodes is not None
     engine = TabulatedEpoch(AllocatedLaw(1.0, 25), True)
     epsilon = 0.7

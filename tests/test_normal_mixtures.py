@@ -171,4 +171,4 @@ def test_sides_of_a_law() -> None:
     assert sampled(None, 0.5, 0.5) is None
     laws = composition_law(pe.LaplaceMechanism(1.0).composed(2), "add")
     assert laws[0][0].mixtures() is None
-    assert laws[0][0].nodes() is None
+    assert laws[0][0].nodes(1) is None

@@ -106,3 +106,14 @@ def test_what_has_no_proof_says_what_has() -> None:
 def test_wrong_input(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("noise", [2.27, 20.0])
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_one_epoch_beside_little_leaves_a_function_that_falls_late(
+    adjacency: str, noise: float
+) -> None:
+    mechanism = pe.GaussianMechanism(0.62).randomly_allocated(2) + pe.GaussianMechanism(noise)
+    value = pe.delta(mechanism, 0.3, adjacency=adjacency)
+    truth = pe.delta(mechanism, 0.3, adjacency=adjacency, method="reference")
+    assert abs(value / truth - 1.0) < 1e-13

@@ -234,7 +234,7 @@ class _Epoch(Engine):
         found = tabulated_epochs(problem.laws)
         if found is None or found.epochs == 1 or problem.method == self.name:
             return found is not None
-        return found.law.nodes() is None  # which the spectral engine would need
+        return found.law.nodes(found.epochs) is None  # which the spectral engine would need
 
     def refusal(self, problem: Problem) -> Exception:
         return _Gaussian().refusal(problem)

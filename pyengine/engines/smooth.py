@@ -44,15 +44,15 @@ def smooth_pair(laws: list[tuple[StepLaw, int]]) -> SmoothPair | None:
     """Return the laws of several steps if the spectral engine takes each of them."""
     if sum(number for _, number in laws) < 2:
         return None  # one step is an integral up to a threshold, which needs no transform
-    return tuple(laws) if all(_taken(law) is not None for law, _ in laws) else None
+    return tuple(laws) if all(_taken(*step) is not None for step in laws) else None
 
 
-def _taken(law: StepLaw) -> Alternatives | LossNodes | None:
-    """What the spectral engine takes of a law."""
+def _taken(law: StepLaw, number: int) -> Alternatives | LossNodes | None:
+    """What the spectral engine takes of a law and a number of its steps."""
     pairs = law.mixtures()
     if pairs is not None:
         return pairs if len(pairs) <= lib.PE_ALTERNATIVES else None
-    return law.nodes()
+    return law.nodes(number)
 
 
 def _sampled_gaussian(found: Alternatives | LossNodes) -> tuple[float, float, bool] | None:
@@ -75,7 +75,7 @@ class _Kept(RowEngines):
         rows: list[tuple[float, float, bool, int]] = []
         others: list[tuple[Alternatives | LossNodes, int]] = []
         for law, number in pair:
-            found = _taken(law)
+            found = _taken(law, number)
             assert found is not None
             gaussian = _sampled_gaussian(found)
             if gaussian is None or (rows and gaussian[2] != rows[0][2] and gaussian[1] < 1.0):

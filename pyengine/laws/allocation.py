@@ -111,8 +111,14 @@ class AllocatedLaw(Law):
         )
         return found
 
-    def nodes(self) -> LossNodes | None:
+    def nodes(self, number: int) -> LossNodes | None:
         """Return a discrete measure with the moment generating function of L under Q.
+
+        Parameters
+        ----------
+        number : int
+            Number of epochs >= 1 that are to be composed.  Few of them, beside steps of much noise,
+            leave a function that falls late, so that nodes have to serve larger arguments.
 
         Returns
         -------
@@ -125,21 +131,23 @@ class AllocatedLaw(Law):
         The sum over a lattice of spacing h is the sum of the generating function at λ + 2πik/h over
         all k (Poisson's summation formula).  The spacing is the widest of those tried at which the
         nodes between those that are kept give the same sums, for tilts that move the law to places
-        of many depths on either side, up to the argument at which the function has fallen to
-        e^-`FALL` of its value on the real line.
+        of many depths on either side, up to a multiple of the argument at which the function has
+        fallen to e^-`FALL` of its value on the real line.
         """
-        return _nodes(self) if self.is_feasible else None
+        return _nodes(self, number < FEW) if self.is_feasible else None
 
 
 DEPTHS = (0.0, 5.0, 15.0, 40.0, 100.0, 200.0, 350.0, 500.0, 650.0)  # of the places of tilted laws
 ALIASES = 1e-14  # in units of the value on the real line
-FALL = 24.0  # two epochs have what is left of one squared
-ROOM = 1.6  # engines ask somewhat farther than they need
+FEW = 4  # epochs that count as few
+# logs of what is left of the function, and how much farther the nodes serve, of few epochs and many
+FALL = {True: 30.0, False: 24.0}
+ROOM = {True: 24.0, False: 1.6}
 MOST_NODES = 2**20
 
 
 @kept(32)
-def _nodes(law: AllocatedLaw) -> LossNodes | None:
+def _nodes(law: AllocatedLaw, is_few: bool) -> LossNodes | None:
     first, last = law.support()
     tilts = _tilts(law)
     count, t_max = 128, 0.0
@@ -149,7 +157,7 @@ def _nodes(law: AllocatedLaw) -> LossNodes | None:
         weights = _tilted(loss, log_weight, tilts)
         highest = 0.5 * math.pi * count / (last - first)  # of the nodes that are to be kept
         if t_max == 0.0 and _agree(loss, weights, 0.0):
-            t_max = _reach(loss, weights, highest)
+            t_max = _reach(loss, weights, highest, is_few)
         if 0.0 < t_max <= highest and _agree(loss, weights, t_max):
             return LossNodes(loss[::2], log_weight[::2] + math.log(2.0), t_max)
         count *= 2
@@ -207,13 +215,15 @@ def _agree(loss: FloatArray, weights: list[tuple[FloatArray, float]], t: float) 
     return True
 
 
-def _reach(loss: FloatArray, weights: list[tuple[FloatArray, float]], most: float) -> float:
+def _reach(
+    loss: FloatArray, weights: list[tuple[FloatArray, float]], most: float, is_few: bool
+) -> float:
     """`ROOM` times the argument from which on all tilted laws have fallen; 0 if there is none."""
-    t = most / 64.0
+    t, fall = most / 64.0, math.exp(-FALL[is_few])
     while t < most:
         turn = np.exp(1j * t * loss)
-        if all(abs((weight * turn).sum()) < math.exp(-FALL) + noise for weight, noise in weights):
-            return ROOM * t
+        if all(abs((weight * turn).sum()) < fall + noise for weight, noise in weights):
+            return ROOM[is_few] * t
         t *= 1.25
     return 0.0
 

@@ -132,8 +132,8 @@ class StepLaw(Protocol):
     def exact_mixtures(self) -> ExactAlternatives | None:
         """The same for proofs; None where the numbers are not known well enough."""
 
-    def nodes(self) -> LossNodes | None:
-        """A discrete measure that is as good as the law; None where there is none."""
+    def nodes(self, number: int) -> LossNodes | None:
+        """A discrete measure as good as the law for so many steps of it; None if there is none."""
 
 
 class NoNormals:
@@ -147,8 +147,9 @@ class NoNormals:
         """None: no mixtures, or not known well enough."""
         return None
 
-    def nodes(self) -> LossNodes | None:
+    def nodes(self, number: int) -> LossNodes | None:
         """None: no smooth law, or one of mixtures."""
+        del number
         return None
 
 
@@ -243,9 +244,9 @@ class ReversedLaw:
         """Those of the pair, exchanged."""
         return exactly_swapped(self.law.exact_mixtures())
 
-    def nodes(self) -> LossNodes | None:
+    def nodes(self, number: int) -> LossNodes | None:
         """Those of the pair, of losses -L and their probabilities under B."""
-        found = self.law.nodes()
+        found = self.law.nodes(number)
         if found is None:
             return None
         return LossNodes(-found.loss, found.log_weight + found.loss, found.t_max)
