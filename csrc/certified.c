@@ -326,15 +326,19 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
     }
 }
 
-void pe_certified_chernoff(const pe_contours *contours, double lambda, double c, pe_row *row) {
-    const double l = lambda, k = cumulant_above(contours, NULL, l);
-    double removed[2] = {0.0, 0.0};
+void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out) {
+    *out = (pe_chernoff){1, lambda, cumulant_above(contours, NULL, lambda), {0.0, 0.0}};
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         pe_shifted parts;
-        if (pe_shifted_parts(&parts, &contours->groups[i], l)) removed[0] = removed[1] = INFINITY;
-        else add_removed(&parts, removed);
+        if (pe_shifted_parts(&parts, &contours->groups[i], lambda))
+            out->removed[0] = out->removed[1] = INFINITY;
+        else add_removed(&parts, out->removed);
         pe_shifted_free(&parts);
     }
+}
+
+void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row) {
+    const double l = at->lambda, k = at->k, *removed = at->removed;
     row->density_log = NAN;
     for (int f = 0; f < PE_FUNCTIONALS; f++) {
         row->log_value[f] = NAN;

@@ -22,8 +22,18 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
 void pe_certified_free(pe_certified *line);
 size_t pe_certified_bytes(const pe_certified *line);
 
+/* What Chernoff's bounds at one lambda need, for all thresholds. */
+typedef struct pe_chernoff {
+    int is_known;
+    double lambda;
+    double k;          /* upper bound of K(lambda) of the law that ends far out, */
+    double removed[2]; /* and bounds of the probabilities under A and B of what lies beyond */
+} pe_chernoff;
+
+void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out);
+
 /* The row of Chernoff's bounds e^{K(lambda) - lambda c}: with errors of 1, from 0 to the bound. */
-void pe_certified_chernoff(const pe_contours *contours, double lambda, double c, pe_row *row);
+void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row);
 
 /* As pe_line_evaluate; the true value lies within the relative error of each functional. */
 void pe_certified_evaluate(const pe_certified *line, size_t n, const double *c, pe_row *rows);

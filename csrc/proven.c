@@ -12,6 +12,8 @@
 static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
 static const double ENOUGH = 1e2;     /* times what is good enough of an estimate, of a proven row */
 
+static const double BEYOND_LOG = -800.0; /* logs of bounds below which a value is no double */
+
 enum {
     PROVEN_PLACES = 4 * (2 * PE_PLACES + 1),
     PROVEN_LINES = PE_REACHES * (PROVEN_PLACES + 2 * PE_NEAR),
@@ -24,6 +26,7 @@ static pe_certified *proven_line(const pe_proven *proven, int i) {
 
 void pe_proven_free(pe_proven *proven) {
     for (int i = 0; proven && i < PROVEN_LINES; i++) pe_certified_free(proven_line(proven, i));
+    for (int i = 0; proven && i <= 2 * PE_PLACES; i++) free(proven->chernoff[i]);
     free(proven);
 }
 
@@ -33,6 +36,8 @@ size_t pe_proven_bytes(const pe_proven *proven) {
         const pe_certified *line = proven_line(proven, i);
         if (line) total += pe_certified_bytes(line);
     }
+    for (int i = 0; proven && i <= 2 * PE_PLACES; i++)
+        if (proven->chernoff[i]) total += sizeof *proven->chernoff[i];
     return total;
 }
 
@@ -77,12 +82,35 @@ static int certified_at(pe_contours *contours, int place, int functional, double
  * it loses some digits to the pole, and sees little of a mode far out. */
 static int near_certified(pe_contours *contours, int i, int functional, double c, pe_certified **out) {
     int to_right = functional == PE_A_ABOVE;
-    double gap = ldexp(1.0, -2 * i - 2) / sqrt(pe_contours_cumulants(contours, 0.0).k2);
-    double lambda = to_right ? 1.0 + gap : -gap;
-    pe_cumulants k = pe_contours_cumulants(contours, lambda);
+    pe_near_place *at = &contours->proven->near_place[to_right][i];
+    if (at->sd == 0.0) {
+        double gap = ldexp(1.0, -2 * i - 2) / sqrt(pe_contours_cumulants(contours, 0.0).k2);
+        at->lambda = to_right ? 1.0 + gap : -gap;
+        pe_cumulants k = pe_contours_cumulants(contours, at->lambda);
+        at->mean = k.k1;
+        at->sd = sqrt(k.k2);
+    }
     int reach;
-    double spread = spread_to(fabs(c - k.k1), sqrt(k.k2), &reach);
-    return kept_certified(contours, lambda, spread, &contours->proven->near[reach][to_right][i], out);
+    double spread = spread_to(fabs(c - at->mean), at->sd, &reach);
+    return kept_certified(contours, at->lambda, spread, &contours->proven->near[reach][to_right][i], out);
+}
+
+/* Chernoff's bounds at a place, as a row; it says nothing where its error is above 1. */
+static int chernoff_row(pe_contours *contours, int place, double lambda, double c, double *row) {
+    pe_chernoff **at = &contours->proven->chernoff[place + PE_PLACES];
+    if (!*at) {
+        if (!(*at = calloc(1, sizeof **at))) return PE_NO_MEMORY;
+        pe_certified_chernoff_at(contours, lambda, *at);
+    }
+    pe_row bounds;
+    pe_certified_chernoff(*at, c, &bounds);
+    pe_put_row(&bounds, c, row);
+    return PE_OK;
+}
+
+static int with_proven(pe_contours *contours) {
+    if (!contours->proven) contours->proven = calloc(1, sizeof *contours->proven);
+    return contours->proven ? PE_OK : PE_NO_MEMORY;
 }
 
 /* The row of a proven line, where it is better than what is in `row`. */
@@ -103,9 +131,16 @@ static int certify_on(int status, const pe_certified *line, int functional, doub
 static int certify_one(pe_pair *pair, int functional, double c, double *row) {
     pe_contours *contours;
     int status = pe_pair_contours(pair, 0, &contours);
+    if (!status) status = with_proven(contours);
     if (status) return status;
-    const pe_edge *e = pe_contours_edge(contours, 2 * pe_contours_nearest(contours, c, 0));
+    const int nearest = pe_contours_nearest(contours, c, 0);
+    const pe_edge *e = pe_contours_edge(contours, 2 * nearest);
     if (!e) return pe_edge_status(contours);
+    if (e->k.k0 - e->lambda * c < BEYOND_LOG) { /* no line could say more in doubles */
+        status = chernoff_row(contours, nearest, e->lambda, c, row);
+        if (status || row[2 + PE_FUNCTIONALS + functional] <= 1.0) return status;
+        pe_fail_row(row);
+    }
     /* the first level that serves so small a value, and one more, as an approximation may mislead */
     int first = 1;
     while (first < PE_N_LEVELS - 1 && PE_LEVELS[first] > e->approximation[functional] - NEAR_LEVEL) first++;
@@ -114,13 +149,13 @@ static int certify_one(pe_pair *pair, int functional, double c, double *row) {
         pe_contours *cut;
         pe_certified *line = NULL;
         status = pe_pair_contours(pair, levels[i], &cut);
-        if (!status && !cut->proven && !(cut->proven = calloc(1, sizeof *cut->proven))) status = PE_NO_MEMORY;
+        if (!status) status = with_proven(cut);
         if (!status) status = certified_at(cut, pe_contours_nearest(cut, c, 0), functional, c, &line);
         status = certify_on(status, line, functional, c, row);
         if (status == PE_NO_MEMORY) return status;
         if (pe_row_shortfall(row, functional) <= ENOUGH) return PE_OK;
     }
-    for (int place = pe_contours_nearest(contours, c, 0); place; place /= 2) {
+    for (int place = nearest; place; place /= 2) {
         pe_certified *line = NULL;
         status = certified_at(contours, place / 2, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
@@ -133,9 +168,7 @@ static int certify_one(pe_pair *pair, int functional, double c, double *row) {
         status = certify_on(status, line, functional, c, row);
     }
     if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0)) {
-        pe_row bounds;
-        pe_certified_chernoff(contours, e->lambda, c, &bounds);
-        pe_put_row(&bounds, c, row);
+        status = chernoff_row(contours, nearest, e->lambda, c, row);
     }
     if (status == PE_NO_MEMORY) return status;
     return row[2 + PE_FUNCTIONALS + functional] <= 1.0 ? PE_OK : PE_TOO_COSTLY;

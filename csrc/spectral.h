@@ -40,10 +40,17 @@ typedef struct {
     double table[PE_FUNCTIONALS][PE_TABLE], slope[PE_FUNCTIONALS][PE_TABLE];
 } pe_line;
 
-/* Lines with proven errors, by how far from their mean they serve. */
+/* Where a line beside a pole stands; sd is 0 until it is known. */
+typedef struct {
+    double lambda, mean, sd;
+} pe_near_place;
+
+/* Lines with proven errors, by how far from their mean they serve, and what else proofs need of a place. */
 typedef struct pe_proven {
     struct pe_certified *place[PE_REACHES][4][2 * PE_PLACES + 1];
     struct pe_certified *near[PE_REACHES][2][PE_NEAR]; /* beside a pole */
+    pe_near_place near_place[2][PE_NEAR];
+    struct pe_chernoff *chernoff[2 * PE_PLACES + 1];
 } pe_proven;
 
 typedef struct {
