@@ -7,9 +7,9 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from functools import cache
 
 from pyengine._extras import MissingPackageError
+from pyengine.caches import kept
 from pyengine.cli import (
     calibrate,
     completion,
@@ -59,7 +59,7 @@ COMMANDS = (
 )
 
 
-@cache  # some 10 ms, and parsing changes nothing in it
+@kept(1)  # some 10 ms, and parsing changes nothing in it
 def make_parser() -> argparse.ArgumentParser:
     """Parser of the whole command line."""
     parser = Parser(prog="pyengine", description=DESCRIPTION, epilog=EPILOG)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._extras import needed
+from pyengine.caches import kept
 from pyengine.laws.base import Cells, NoNormals, largest_finite
 from pyengine.laws.finite import FiniteLaw, grouped
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
@@ -66,7 +67,7 @@ def _thirds(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     return left + (right - left) / 3.0, left + (right - left) * (2.0 / 3.0)
 
 
-@cache
+@kept(1)
 def _rules() -> tuple[FloatArray, FloatArray, FloatArray]:
     """Nodes of two rules of Gauss and Legendre on [-1, 1] in a row, and the weights of each."""
     (nodes, weights), (fewer, other) = map(np.polynomial.legendre.leggauss, ORDERS)
