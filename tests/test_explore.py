@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,10 @@ for line in sys.stdin:
 
 
 def work(*questions: tuple[str, str], seconds: float = 20.0, pause: float = 0.0) -> list[Any]:
-    """Replies to questions of slots, or exceptions, all asked at once but for a pause."""
+    """Replies to questions of slots, or exceptions, all asked at once but for a pause.
+
+    In a thread of their own, as a browser that a test has opened keeps a loop in this one.
+    """
 
     async def ask() -> list[Any]:
         answerer = Answerer(seconds, (sys.executable, "-c", STUB))
@@ -183,7 +187,8 @@ def work(*questions: tuple[str, str], seconds: float = 20.0, pause: float = 0.0)
                 await asyncio.sleep(pause)
             return await asyncio.gather(*tasks, return_exceptions=True)
 
-    return asyncio.run(ask())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(ask())).result()
 
 
 def test_questions_in_turn() -> None:
