@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +46,9 @@ from pyengine._ufuncs import (
     relaxed_alpha,
     relaxed_beta,
 )
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = [
     "log_marcum_p",
@@ -270,6 +272,9 @@ def _shared_pool() -> ThreadPoolExecutor:
     global _pool, _pool_owner
     with _pool_lock:
         if _pool is None or _pool_owner != os.getpid():
+            # which brings the modules of logging with it: no import of the package waits for them
+            from concurrent.futures import ThreadPoolExecutor
+
             _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="pyengine")
             _pool_owner = os.getpid()
         return _pool

@@ -208,6 +208,7 @@ def test_import_is_light(tmp_path: Path) -> None:
     )
     loaded = run.stdout.split()
     assert not HEAVY & {name.split(".")[0] for name in loaded}
+    assert "logging" not in loaded  # which comes with concurrent.futures
     # engines are loaded when they are asked
     later = ("pyengine.engines.lattice", "pyengine.engines.exact", "pyengine.relaxed")
     assert not [name for name in loaded if name.startswith(later)]
