@@ -136,7 +136,9 @@ static int certify_one(pe_pair *pair, int functional, double c, double *row) {
     const int nearest = pe_contours_nearest(contours, c, 0);
     const pe_edge *e = pe_contours_edge(contours, 2 * nearest);
     if (!e) return pe_edge_status(contours);
-    if (e->k.k0 - e->lambda * c < BEYOND_LOG) { /* no line could say more in doubles */
+    /* where neither law's tail is a double no line could say more; a profile needs one bound only */
+    const double of_a = e->k.k0 - e->lambda * c, of_b = functional == PE_PROFILE ? of_a : of_a + c;
+    if (fmax(of_a, of_b) < BEYOND_LOG) {
         status = chernoff_row(contours, nearest, e->lambda, c, row);
         if (status || row[2 + PE_FUNCTIONALS + functional] <= 1.0) return status;
         pe_fail_row(row);
