@@ -327,7 +327,7 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
 }
 
 void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out) {
-    *out = (pe_chernoff){1, lambda, cumulant_above(contours, NULL, lambda), {0.0, 0.0}};
+    *out = (pe_chernoff){lambda, cumulant_above(contours, NULL, lambda), {0.0, 0.0}};
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         pe_shifted parts;
         if (pe_shifted_parts(&parts, &contours->groups[i], lambda))

@@ -24,7 +24,6 @@ size_t pe_certified_bytes(const pe_certified *line);
 
 /* What Chernoff's bounds at one lambda need, for all thresholds. */
 typedef struct pe_chernoff {
-    int is_known;
     double lambda;
     double k;          /* upper bound of K(lambda) of the law that ends far out, */
     double removed[2]; /* and bounds of the probabilities under A and B of what lies beyond */

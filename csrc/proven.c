@@ -12,8 +12,6 @@
 static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
 static const double ENOUGH = 1e2;     /* times what is good enough of an estimate, of a proven row */
 
-static const double BEYOND_LOG = -800.0; /* logs of bounds below which a value is no double */
-
 enum {
     PROVEN_PLACES = 4 * (2 * PE_PLACES + 1),
     PROVEN_LINES = PE_REACHES * (PROVEN_PLACES + 2 * PE_NEAR),
@@ -138,7 +136,7 @@ static int certify_one(pe_pair *pair, int functional, double c, double *row) {
     if (!e) return pe_edge_status(contours);
     /* where neither law's tail is a double no line could say more; a profile needs one bound only */
     const double of_a = e->k.k0 - e->lambda * c, of_b = functional == PE_PROFILE ? of_a : of_a + c;
-    if (fmax(of_a, of_b) < BEYOND_LOG) {
+    if (fmax(of_a, of_b) < PE_BEYOND_LOG) {
         status = chernoff_row(contours, nearest, e->lambda, c, row);
         if (status || row[2 + PE_FUNCTIONALS + functional] <= 1.0) return status;
         pe_fail_row(row);

@@ -357,7 +357,7 @@ static int beyond_contours(pe_pair *pair, double c, double *row) {
     int place = pe_contours_nearest(contours, c, 0);
     if (abs(place) != PE_PLACES) return 0;
     const pe_edge *e = pe_contours_edge(contours, 2 * place);
-    if (!e || e->lambda > 1.0 || !(e->k.k0 - e->lambda * c < -800.0)) return 0;
+    if (!e || e->lambda > 1.0 || !(e->k.k0 - e->lambda * c < PE_BEYOND_LOG)) return 0;
     row[0] = c;
     row[1] = -INFINITY;
     for (int f = 0; f < PE_FUNCTIONALS; f++) {

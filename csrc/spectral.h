@@ -21,6 +21,8 @@ enum {
     PE_REACHES = 4, /* of proven lines: 3, 24, 192 and 1536 standard deviations about the mean */
 };
 
+#define PE_BEYOND_LOG -800.0 /* log of a bound below which a value is no double */
+
 /* A vertical line Re lambda = const with everything that does not depend on c. */
 typedef struct {
     int status;           /* of its making; a line that failed is kept, not tried again */
