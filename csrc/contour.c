@@ -195,12 +195,13 @@ static double strip_spacing(const strip *st, double n, double t_top) {
 
 /* Windows of a leading group and of its alternatives for |t| <= t_top, and their nodes in all; false
  * where these are too many. */
-static int strip_windows(const pe_group *g, const strip *st, double t_top, pe_span *windows, double *count) {
+static int strip_windows(const pe_group *g, const strip *st, double lambda, double t_top, pe_span *windows,
+                         double *count) {
     *count = 0.0;
     for (size_t i = 0; i < g->alternatives; i++) {
         pe_span *w = &windows[i];
         if (g[i].table) {
-            w->m = g[i].table->m;
+            *w = pe_table_window(g[i].table, g->n, lambda);
             *count += (double)w->m;
             if (!(t_top <= g[i].table->t_max)) return 0;
             continue;
@@ -319,7 +320,7 @@ static int group_exponents(const pe_group *g, double lambda, const strip *st, do
     pe_span windows[PE_ALTERNATIVES];
     double count;
     int rotate = decayed || g->n < FEW_STEPS;
-    if (!strip_windows(g, st, (double)(last - 1) * ht, windows, &count)) return PE_TOO_COSTLY;
+    if (!strip_windows(g, st, lambda, (double)(last - 1) * ht, windows, &count)) return PE_TOO_COSTLY;
     *budget -= (count + 1.0) * (double)(last - first) * (rotate ? ROTATION_COST : 1.0);
     if (*budget < 0.0) return PE_TOO_COSTLY;
     pe_nodes nodes;
@@ -396,7 +397,7 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, strip *strip
         }
         pe_span windows[PE_ALTERNATIVES];
         double count;
-        if (!strip_windows(g, &strips[i], 0.0, windows, &count)) return PE_TOO_COSTLY;
+        if (!strip_windows(g, &strips[i], lambda, 0.0, windows, &count)) return PE_TOO_COSTLY;
         pe_nodes nodes;
         if (pe_nodes_new(&nodes, g, windows)) return PE_NO_MEMORY;
         pe_nodes_cumulants(&nodes, g->n, lambda, &k);

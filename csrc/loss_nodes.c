@@ -8,6 +8,7 @@
 #include "simd.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
+static const double NEGLIGIBLE = 50.0; /* -log of a weight that may be left out of a table, times n */
 
 /* r - log1p(r) without cancellation. */
 static double ratio_defect(double r, double l) {
@@ -63,17 +64,43 @@ static void mixed_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) {
     }
 }
 
-/* Nodes of a table. */
-static void listed_nodes(pe_nodes *nodes, const pe_table *table) {
+/* Nodes of a window of a table. */
+static void listed_nodes(pe_nodes *nodes, const pe_table *table, const pe_span *w) {
+    size_t first = (size_t)w->z0;
     for (size_t j = 0; j < nodes->m; j++) {
-        size_t i = j < table->m ? j : table->m - 1;
+        size_t i = first + (j < w->m ? j : w->m - 1);
         double l = table->loss[i];
         nodes->l[j] = l;
         nodes->r[j] = expm1(l);
         nodes->d[j] = ratio_defect(nodes->r[j], l);
-        nodes->logw[j] = j < table->m ? table->log_weight[i] : -1e9;
-        nodes->w[j] = j < table->m ? exp(nodes->logw[j]) : 0.0;
+        nodes->logw[j] = j < w->m ? table->log_weight[i] : -1e9;
+        nodes->w[j] = j < w->m ? exp(nodes->logw[j]) : 0.0;
     }
+}
+
+pe_span pe_table_window(const pe_table *table, double n, double lambda) {
+    size_t blocks = (table->m + PE_TABLE_BLOCK - 1) / PE_TABLE_BLOCK, from = blocks, to = 0;
+    double known = -INFINITY; /* the largest tilted weight is at least this */
+    for (size_t b = 0; b < blocks; b++) {
+        size_t first = b * PE_TABLE_BLOCK,
+               last = first + PE_TABLE_BLOCK < table->m ? first + PE_TABLE_BLOCK : table->m;
+        double x = lambda * table->loss[first], y = lambda * table->loss[last - 1];
+        known = fmax(known, table->peak[b] + fmin(x, y));
+    }
+    /* centred sums subtract w (1 + lambda r), beside M or beside 1 */
+    double least = known - NEGLIGIBLE - log(n), own_least = fmax(known, 0.0) - NEGLIGIBLE - log(n);
+    for (size_t b = 0; b < blocks; b++) {
+        size_t first = b * PE_TABLE_BLOCK,
+               last = first + PE_TABLE_BLOCK < table->m ? first + PE_TABLE_BLOCK : table->m;
+        double a = table->loss[first], c = table->loss[last - 1];
+        double own = table->peak[b] + log1p(fabs(lambda)) + fmax(0.0, fmax(a, c));
+        if (table->peak[b] + fmax(lambda * a, lambda * c) < least && own < own_least) continue;
+        if (from > b) from = b;
+        to = b + 1;
+    }
+    size_t first = from * PE_TABLE_BLOCK,
+           last = to * PE_TABLE_BLOCK < table->m ? to * PE_TABLE_BLOCK : table->m;
+    return (pe_span){(double)first, 1.0, last - first};
 }
 
 static size_t padded(size_t m) {
@@ -106,7 +133,7 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
     nodes->logw = block + 4 * m;
     for (size_t i = 0; i < g->alternatives; i++) {
         pe_nodes part = pe_nodes_part(nodes, windows, i);
-        if (g[i].table) listed_nodes(&part, g[i].table);
+        if (g[i].table) listed_nodes(&part, g[i].table, &windows[i]);
         else if (g[i].law) mixed_nodes(&part, &g[i], &windows[i]);
         else sampled_nodes(&part, &g[i], &windows[i]);
         if (!part.m) continue;
@@ -115,6 +142,14 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
         nodes->highest = fmax(nodes->highest, fmax(first, last));
     }
     return 0;
+}
+
+pe_nodes pe_nodes_within(const pe_nodes *nodes, const pe_span *window) {
+    size_t from = (size_t)window->z0;
+    pe_nodes part = {padded(window->m), window->z0,        window->h,       nodes->lowest,
+                     nodes->highest,    nodes->l + from,   nodes->r + from, nodes->d + from,
+                     nodes->w + from,   nodes->logw + from};
+    return part;
 }
 
 void pe_nodes_free(pe_nodes *nodes) {

@@ -30,9 +30,12 @@ typedef struct {
  * as |t| <= t_max. */
 typedef struct {
     size_t m;
-    const double *loss, *log_weight;
+    const double *loss, *log_weight; /* losses are monotone */
+    const double *peak;              /* largest log weight of each PE_TABLE_BLOCK nodes */
     double t_max;
 } pe_table;
+
+enum { PE_TABLE_BLOCK = 64 };
 
 /* One kind of step.  A step that is one of several pairs, of which the release shows which, is as many
  * groups behind each other: the first one leads, and its nodes are those of all. */
@@ -62,12 +65,19 @@ typedef struct {
     double k0, k1, k2; /* K, K', K'' */
 } pe_cumulants;
 
+/* The nodes of a table that matter to n K(lambda) and to n log M on the line through lambda, in whole blocks:
+ * what is left out changes them by less than m e^-50.  Its first node is z0 and its spacing 1. */
+pe_span pe_table_window(const pe_table *table, double n, double lambda);
+
 /* Nodes of a leading group and of its alternatives, a window for each. */
 int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows);
 void pe_nodes_free(pe_nodes *nodes);
 
 /* A view of the nodes of one alternative. */
 pe_nodes pe_nodes_part(const pe_nodes *nodes, const pe_span *windows, size_t index);
+
+/* The nodes of a table's grid that lie in a window of it. */
+pe_nodes pe_nodes_within(const pe_nodes *nodes, const pe_span *window);
 
 /* Adds n K(lambda) and its derivatives for one group on the given nodes. */
 void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumulants *sum);

@@ -89,11 +89,14 @@ int pe_pair_add_table(pe_pair *pair, double steps, size_t m, const double *loss,
     pe_listed_step *grown = realloc(pair->listed, (pair->n_listed + 1) * sizeof *grown);
     if (!grown) return PE_NO_MEMORY;
     pair->listed = grown;
-    double *block = malloc(2 * m * sizeof(double));
+    size_t blocks = (m + PE_TABLE_BLOCK - 1) / PE_TABLE_BLOCK;
+    double *block = malloc((2 * m + blocks) * sizeof(double)), *peak = block + 2 * m;
     if (!block) return PE_NO_MEMORY;
     memcpy(block, loss, m * sizeof(double));
     memcpy(block + m, log_weight, m * sizeof(double));
-    grown[pair->n_listed++] = (pe_listed_step){steps, {m, block, block + m, t_max}, block};
+    for (size_t b = 0; b < blocks; b++) peak[b] = -INFINITY;
+    for (size_t j = 0; j < m; j++) peak[j / PE_TABLE_BLOCK] = fmax(peak[j / PE_TABLE_BLOCK], log_weight[j]);
+    grown[pair->n_listed++] = (pe_listed_step){steps, {m, block, block + m, peak, t_max}, block};
     return PE_OK;
 }
 
@@ -153,7 +156,9 @@ static size_t contours_bytes(const pe_contours *contours) {
 size_t pe_pair_bytes(const pe_pair *pair) {
     size_t total = sizeof *pair + 3 * pair->n * sizeof(double) + pair->n_mixed * sizeof(pe_mixed_step);
     for (size_t i = 0; i < pair->n_listed; i++)
-        total += sizeof(pe_listed_step) + 2 * pair->listed[i].table.m * sizeof(double);
+        total +=
+            sizeof(pe_listed_step) +
+            (2 * pair->listed[i].table.m + pair->listed[i].table.m / PE_TABLE_BLOCK + 1) * sizeof(double);
     for (int i = 0; i < PE_N_LEVELS; i++)
         if (pair->levels[i]) total += contours_bytes(pair->levels[i]);
     return total;
@@ -303,10 +308,19 @@ int pe_pair_contours(pe_pair *pair, int level, pe_contours **out) {
     return PE_OK;
 }
 
+static void add_cumulants(const pe_group *g, double lambda, pe_cumulants *k) {
+    pe_nodes nodes = g->grid;
+    if (g->table) {
+        pe_span window = pe_table_window(g->table, g->n, lambda);
+        nodes = pe_nodes_within(&g->grid, &window);
+    }
+    pe_nodes_cumulants(&nodes, g->n, lambda, k);
+}
+
 pe_cumulants pe_contours_cumulants(const pe_contours *contours, double lambda) {
     double v = contours->gaussian_variance;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
-        pe_nodes_cumulants(&contours->groups[i].grid, contours->groups[i].n, lambda, &k);
+        add_cumulants(&contours->groups[i], lambda, &k);
     return k;
 }

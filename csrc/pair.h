@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     double steps;
     pe_table table;
-    double *block; /* losses and weights */
+    double *block; /* losses, weights and peaks */
 } pe_listed_step;
 
 struct pe_pair {

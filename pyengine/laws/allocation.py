@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -138,6 +138,7 @@ class AllocatedLaw(Law):
 
 
 DEPTHS = (0.0, 5.0, 15.0, 40.0, 100.0, 200.0, 350.0, 500.0, 650.0)  # of the places of tilted laws
+NEGLIGIBLE = 60.0  # -log of a weight beside the largest that may be left out
 ALIASES = 1e-14  # in units of the value on the real line
 FEW = 4  # epochs that count as few
 # logs of what is left of the function, and how much farther the nodes serve, of few epochs and many
@@ -154,11 +155,14 @@ def _nodes(law: AllocatedLaw, is_few: bool) -> LossNodes | None:
     while count <= MOST_NODES:
         loss: FloatArray = np.linspace(first, last, count + 1)
         log_weight = law.log_density(loss) + math.log((last - first) / count)
-        weights = _tilted(loss, log_weight, tilts)
+        if not _agree(_tilted(loss, log_weight, tilts[:1]), 0.0):
+            count *= 2  # too coarse for the law itself
+            continue
+        laws = _tilted(loss, log_weight, tilts)
         highest = 0.5 * math.pi * count / (last - first)  # of the nodes that are to be kept
-        if t_max == 0.0 and _agree(loss, weights, 0.0):
-            t_max = _reach(loss, weights, highest, is_few)
-        if 0.0 < t_max <= highest and _agree(loss, weights, t_max):
+        if t_max == 0.0 and _agree(laws, 0.0):
+            t_max = _reach(laws, highest, is_few)
+        if 0.0 < t_max <= highest and _agree(laws, t_max):
             return LossNodes(loss[::2], log_weight[::2] + math.log(2.0), t_max)
         count *= 2
     return None
@@ -191,41 +195,62 @@ def _is_inside(tilted: FloatArray) -> bool:
     return float(max(tilted[0], tilted[-1])) < float(tilted.max()) - 40.0
 
 
-def _tilted(
-    loss: FloatArray, log_weight: FloatArray, tilts: FloatArray
-) -> list[tuple[FloatArray, float]]:
-    """Weights of the tilted laws, of sum 1, and what the rounding of their logs does to them."""
+class _TiltedNodes(NamedTuple):
+    """What matters of a tilted law, from an even node on."""
+
+    loss: FloatArray
+    weight: FloatArray  # of sum 1
+    noise: float  # what the rounding of their logs does to them
+
+
+def _tilted(loss: FloatArray, log_weight: FloatArray, tilts: FloatArray) -> list[_TiltedNodes]:
     found = []
     for tilt in tilts:
         exponent = log_weight + tilt * loss
         top = int(np.argmax(exponent))
-        weight = np.exp(exponent - exponent[top])
+        live = np.flatnonzero(exponent > exponent[top] - NEGLIGIBLE)
+        part = slice(live[0] // 2 * 2, live[-1] + 1)
+        weight = np.exp(exponent[part] - exponent[top])
         noise = 4e-16 * (abs(log_weight[top]) + abs(tilt * loss[top]))
-        found.append((weight / weight.sum(), noise))
+        found.append(_TiltedNodes(loss[part], weight / weight.sum(), noise))
     return found
 
 
-def _agree(loss: FloatArray, weights: list[tuple[FloatArray, float]], t: float) -> bool:
+def _agree(laws: list[_TiltedNodes], t: float) -> bool:
     """Whether every second node gives what the others give, at an argument t."""
-    turn = np.exp(1j * t * loss)
-    for weight, noise in weights:
-        terms = weight * turn
-        if abs(terms[::2].sum() - terms[1::2].sum()) > ALIASES + noise:
+    for law in laws:
+        signed = law.weight.copy()
+        signed[1::2] *= -1.0
+        if abs(_transform(signed, law.loss, t)) > ALIASES + law.noise:
             return False
     return True
 
 
-def _reach(
-    loss: FloatArray, weights: list[tuple[FloatArray, float]], most: float, is_few: bool
-) -> float:
+def _reach(laws: list[_TiltedNodes], most: float, is_few: bool) -> float:
     """`ROOM` times the argument from which on all tilted laws have fallen; 0 if there is none."""
     t, fall = most / 64.0, math.exp(-FALL[is_few])
+    slow = 0  # the law that was seen not to have fallen, which is asked first
     while t < most:
-        turn = np.exp(1j * t * loss)
-        if all(abs((weight * turn).sum()) < fall + noise for weight, noise in weights):
+        order = (*laws[slow:], *laws[:slow])
+        standing = next(
+            (i for i, law in enumerate(order) if not _has_fallen(law, t, fall)), len(order)
+        )
+        if standing == len(order):
             return ROOM[is_few] * t
+        slow = (slow + standing) % len(laws)
         t *= 1.25
     return 0.0
+
+
+def _has_fallen(law: _TiltedNodes, t: float, fall: float) -> bool:
+    return abs(_transform(law.weight, law.loss, t)) < fall + law.noise
+
+
+def _transform(weight: FloatArray, loss: FloatArray, t: float) -> complex:
+    if t == 0.0:
+        return complex(weight.sum())
+    angle = t * loss
+    return complex((weight * np.cos(angle)).sum(), (weight * np.sin(angle)).sum())
 
 
 @kept(64, lib.pe_epoch_bytes)
