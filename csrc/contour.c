@@ -608,6 +608,51 @@ void pe_line_evaluate(const pe_contours *contours, const pe_line *ln, size_t n, 
     }
 }
 
+/* Whether a functional is what the sums on a line are, not the complement of it. */
+static int is_natural(double lambda, int functional) {
+    switch (functional) {
+    case PE_A_ABOVE:
+        return lambda > 0.0;
+    case PE_A_BELOW:
+        return !(lambda > 0.0);
+    case PE_B_ABOVE:
+        return lambda > 1.0;
+    case PE_B_BELOW:
+        return !(lambda > 1.0);
+    default:
+        return !(lambda > 0.0); /* its slope takes B's lower tail */
+    }
+}
+
+void pe_line_slopes(const pe_contours *contours, const pe_line *ln, int functional, size_t n, const double *c,
+                    double *value, double *slope) {
+    const double l = ln->lambda;
+    if (!is_natural(l, functional)) {
+        pe_row rows[PE_LANES];
+        pe_line_evaluate(contours, ln, n, c, rows);
+        for (size_t u = 0; u < n; u++) {
+            value[u] = rows[u].log_value[functional];
+            slope[u] = pe_row_slope(&rows[u], functional, c[u]);
+        }
+        return;
+    }
+    double padded[PE_LANES], sum[4][PE_LANES];
+    for (size_t u = 0; u < PE_LANES; u++) padded[u] = u < n ? c[u] : c[0];
+    pe_line_sums(ln, padded, sum);
+    for (size_t u = 0; u < n; u++) {
+        const double base = ln->k0 - l * c[u];
+        pe_row row;
+        row.density_log = functional == PE_PROFILE ? NAN : base + log(fabs(sum[0][u]));
+        row.log_value[PE_B_BELOW] = functional == PE_PROFILE ? base + c[u] + log(fabs(sum[2][u])) : NAN;
+        const int which = functional == PE_PROFILE                               ? 3
+                          : functional == PE_A_ABOVE || functional == PE_A_BELOW ? 1
+                                                                                 : 2;
+        row.log_value[functional] = base + (which == 2 ? c[u] : 0.0) + log(fabs(sum[which][u]));
+        value[u] = row.log_value[functional];
+        slope[u] = pe_row_slope(&row, functional, c[u]);
+    }
+}
+
 double pe_row_slope(const pe_row *row, int functional, double c) {
     double v = row->log_value[functional];
     switch (functional) {

@@ -1,6 +1,7 @@
 #include "proven.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,67 +124,118 @@ static int certify_on(int status, const pe_certified *line, int functional, doub
     return PE_OK;
 }
 
-/* The nearest contour first; then laws without large z, as the estimates take them; then contours nearer to
- * the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds, which say all where
- * a value is beyond the doubles. */
-static int certify_one(pe_pair *pair, int functional, double c, double *row) {
-    pe_contours *contours;
-    int status = pe_pair_contours(pair, 0, &contours);
-    if (!status) status = with_proven(contours);
-    if (status) return status;
-    const int nearest = pe_contours_nearest(contours, c, 0);
-    const pe_edge *e = pe_contours_edge(contours, 2 * nearest);
+/* One threshold of a question. */
+typedef struct {
+    size_t index;
+    int nearest;
+    int status;
+    pe_certified *line; /* of the nearest contour; NULL where there is none or where the row is complete */
+} threshold;
+
+static int is_settled(int status, const double *row, int functional) {
+    return status == PE_NO_MEMORY || pe_row_shortfall(row, functional) <= ENOUGH;
+}
+
+/* The nearest contour's line, or the whole row where Chernoff's bounds say all: no line could say more where
+ * neither law's tail is a double, and a profile needs one bound only. */
+static int nearest_line(pe_contours *contours, int functional, double c, threshold *at, double *row) {
+    at->nearest = pe_contours_nearest(contours, c, 0);
+    const pe_edge *e = pe_contours_edge(contours, 2 * at->nearest);
     if (!e) return pe_edge_status(contours);
-    /* where neither law's tail is a double no line could say more; a profile needs one bound only */
     const double of_a = e->k.k0 - e->lambda * c, of_b = functional == PE_PROFILE ? of_a : of_a + c;
     if (fmax(of_a, of_b) < PE_BEYOND_LOG) {
-        status = chernoff_row(contours, nearest, e->lambda, c, row);
+        const int status = chernoff_row(contours, at->nearest, e->lambda, c, row);
         if (status || row[2 + PE_FUNCTIONALS + functional] <= 1.0) return status;
         pe_fail_row(row);
     }
+    return certified_at(contours, at->nearest, functional, c, &at->line);
+}
+
+static int by_line(const void *a, const void *b) {
+    const threshold *x = a, *y = b;
+    if (x->line != y->line) return (uintptr_t)x->line < (uintptr_t)y->line ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Rows of the nearest contours' lines, in batches of one line. */
+static void on_nearest_lines(threshold *at, size_t n, const double *c, double *rows) {
+    qsort(at, n, sizeof *at, by_line);
+    for (size_t i = 0, m; i < n; i += m) {
+        double x[PE_LANES];
+        pe_row out[PE_LANES];
+        for (m = 0; m < PE_LANES && i + m < n && at[i + m].line == at[i].line; m++) x[m] = c[at[i + m].index];
+        if (!at[i].line || at[i].status) continue;
+        pe_certified_evaluate(at[i].line, m, x, out);
+        for (size_t u = 0; u < m; u++) pe_put_row(&out[u], x[u], rows + PE_ROW * at[i + u].index);
+    }
+}
+
+/* What the nearest contour does not prove: laws without large z, as the estimates take them; then contours
+ * nearer to the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds. */
+static int certify_farther(pe_pair *pair, pe_contours *contours, int functional, double c,
+                           const threshold *at, double *row) {
+    const pe_edge *e = pe_contours_edge(contours, 2 * at->nearest);
+    if (!e) return pe_edge_status(contours);
+    int status = at->status;
     /* the first level that serves so small a value, and one more, as an approximation may mislead */
     int first = 1;
     while (first < PE_N_LEVELS - 1 && PE_LEVELS[first] > e->approximation[functional] - NEAR_LEVEL) first++;
-    const int levels[] = {0, first, first < PE_N_LEVELS - 1 ? first + 1 : first - 1};
-    for (int i = 0; i < 3; i++) {
+    const int levels[] = {first, first < PE_N_LEVELS - 1 ? first + 1 : first - 1};
+    for (int i = 0; i < 2 && !is_settled(status, row, functional); i++) {
         pe_contours *cut;
         pe_certified *line = NULL;
         status = pe_pair_contours(pair, levels[i], &cut);
         if (!status) status = with_proven(cut);
         if (!status) status = certified_at(cut, pe_contours_nearest(cut, c, 0), functional, c, &line);
         status = certify_on(status, line, functional, c, row);
-        if (status == PE_NO_MEMORY) return status;
-        if (pe_row_shortfall(row, functional) <= ENOUGH) return PE_OK;
     }
-    for (int place = nearest; place; place /= 2) {
+    for (int place = at->nearest; place && !is_settled(status, row, functional); place /= 2) {
         pe_certified *line = NULL;
         status = certified_at(contours, place / 2, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
-        if (status == PE_NO_MEMORY || pe_row_shortfall(row, functional) <= ENOUGH) break;
     }
-    for (int i = 0; i < PE_NEAR && status != PE_NO_MEMORY; i++) {
-        if (pe_row_shortfall(row, functional) <= ENOUGH) return PE_OK;
+    for (int i = 0; i < PE_NEAR && !is_settled(status, row, functional); i++) {
         pe_certified *line = NULL;
         status = near_certified(contours, i, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
     }
-    if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0)) {
-        status = chernoff_row(contours, nearest, e->lambda, c, row);
-    }
+    if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0))
+        status = chernoff_row(contours, at->nearest, e->lambda, c, row);
     if (status == PE_NO_MEMORY) return status;
     return row[2 + PE_FUNCTIONALS + functional] <= 1.0 ? PE_OK : PE_TOO_COSTLY;
 }
 
-int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
-    int status = PE_OK, worst = PE_OK;
-    pe_pair_retry(pair);
-    for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
-        double *row = rows + PE_ROW * i;
-        pe_fail_row(row);
-        if (!pe_pair_is_exact(pair)) worst = PE_TOO_COSTLY;
-        if (!isfinite(c[i]) || !pe_pair_is_exact(pair)) continue;
-        status = certify_one(pair, functional, c[i], row);
+static int certify(pe_pair *pair, int functional, size_t n, const double *c, threshold *at, double *rows) {
+    pe_contours *contours;
+    int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
+    if (!status) status = with_proven(contours);
+    size_t finite = 0;
+    for (size_t i = 0; i < n && !status; i++) {
+        if (!isfinite(c[i])) continue;
+        threshold *next = &at[finite++];
+        *next = (threshold){.index = i};
+        next->status = nearest_line(contours, functional, c[i], next, rows + PE_ROW * i);
+        if (next->status == PE_NO_MEMORY) status = PE_NO_MEMORY;
+    }
+    if (status) return status;
+    on_nearest_lines(at, finite, c, rows);
+    for (size_t i = 0; i < finite && status != PE_NO_MEMORY; i++) {
+        double *row = rows + PE_ROW * at[i].index;
+        if (is_settled(at[i].status, row, functional)) continue;
+        if (!at[i].line && !at[i].status) continue; /* Chernoff's bounds have said all */
+        status = certify_farther(pair, contours, functional, c[at[i].index], &at[i], row);
         if (status) worst = status;
     }
     return worst;
+}
+
+int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
+    pe_pair_retry(pair);
+    for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
+    if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
+    threshold *at = malloc((n + 1) * sizeof *at);
+    if (!at) return PE_NO_MEMORY;
+    const int status = certify(pair, functional, n, c, at, rows);
+    free(at);
+    return status;
 }

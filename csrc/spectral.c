@@ -217,13 +217,13 @@ static double newton(const pe_contours *contours, const pe_line *ln, int functio
                      double c) {
     double lo = -INFINITY, hi = INFINITY, up = increasing(functional) ? 1.0 : -1.0;
     double reach = 5.0 * ln->sd, start = c;
-    pe_row row;
     for (int it = 0; it < 80; it++) {
-        pe_line_evaluate(contours, ln, 1, &c, &row);
-        double miss = log_target - row.log_value[functional];
+        double value, slope;
+        pe_line_slopes(contours, ln, functional, 1, &c, &value, &slope);
+        double miss = log_target - value;
         if (miss * up > 0.0) lo = c;
         else hi = c;
-        double step = miss / pe_row_slope(&row, functional, c);
+        double step = miss / slope;
         if (fabs(step) <= 1e-9 * ln->sd || fabs(step) <= 4e-16 * fabs(c))
             return c + step; /* quadratic convergence: a further step is lost in rounding */
         double next = c + step;
@@ -239,7 +239,7 @@ static double newton(const pe_contours *contours, const pe_line *ln, int functio
  * where the table does not help. */
 static void roots_on_line(const pe_contours *contours, const pe_line *ln, int functional, size_t n,
                           const double *log_target, double *c) {
-    pe_row rows[PE_LANES];
+    double value[PE_LANES], slope[PE_LANES];
     int rough[PE_LANES];
     for (size_t u = 0; u < n; u++) {
         c[u] = table_guess(ln, functional, log_target[u]);
@@ -247,10 +247,9 @@ static void roots_on_line(const pe_contours *contours, const pe_line *ln, int fu
         if (rough[u]) c[u] = ln->c_ref;
     }
     for (int pass = 0; pass < 2; pass++) {
-        pe_line_evaluate(contours, ln, n, c, rows);
+        pe_line_slopes(contours, ln, functional, n, c, value, slope);
         for (size_t u = 0; u < n; u++) {
-            double miss = log_target[u] - rows[u].log_value[functional];
-            double step = miss / pe_row_slope(&rows[u], functional, c[u]);
+            double step = (log_target[u] - value[u]) / slope[u];
             /* after two steps the rest is below rounding only if the last one was small */
             if (!(fabs(step) <= (pass ? 1e-8 : 1e-2) * ln->sd)) rough[u] = 1;
             if (!rough[u]) c[u] += step;
@@ -285,58 +284,86 @@ double pe_row_shortfall(const double *row, int functional) {
     return own >= 0.0 ? own : INFINITY; /* NaN */
 }
 
+/* Arguments by place: those of place r are order[start[r + PE_PLACES]] and those before the next start. */
+typedef struct {
+    size_t n, start[2 * PE_PLACES + 2];
+    int *place; /* of each argument; PE_NOWHERE is none */
+    size_t *order, *moved; /* and the arguments whose place turned out to be another one */
+} places;
+
+/* Sorts the arguments listed in `moved`, the first n of it. */
+static void sort_places(places *p) {
+    size_t at[2 * PE_PLACES + 1];
+    memset(p->start, 0, sizeof p->start);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->place[p->moved[i]] != PE_NOWHERE) p->start[p->place[p->moved[i]] + PE_PLACES + 1]++;
+    for (int r = 0; r <= 2 * PE_PLACES; r++) p->start[r + 1] += at[r] = p->start[r];
+    for (size_t i = 0; i < p->n; i++)
+        if (p->place[p->moved[i]] != PE_NOWHERE)
+            p->order[at[p->place[p->moved[i]] + PE_PLACES]++] = p->moved[i];
+    p->n = 0;
+}
+
+/* The arguments of one place, in batches. */
+static int ask_place(pe_contours *contours, int r, int functional, int by_value, const double *x,
+                     double *rows, places *p) {
+    const size_t *order = p->order + p->start[r + PE_PLACES];
+    const size_t count = p->start[r + PE_PLACES + 1] - p->start[r + PE_PLACES];
+    if (!count) return PE_OK;
+    pe_line *ln;
+    int built = line_at(contours, r, functional, &ln);
+    if (!built && by_value && !ln->has_table) built = fill_table(contours, r, ln);
+    if (built) return built == PE_NO_MEMORY ? PE_NO_MEMORY : PE_OK;
+    for (size_t i = 0; i < count; i += PE_LANES) {
+        const size_t m = count - i < PE_LANES ? count - i : PE_LANES;
+        double target[PE_LANES], c[PE_LANES];
+        pe_row out[PE_LANES];
+        for (size_t u = 0; u < m; u++) target[u] = c[u] = x[order[i + u]];
+        if (by_value) roots_on_line(contours, ln, functional, m, target, c);
+        pe_line_evaluate(contours, ln, m, c, out);
+        for (size_t u = 0; u < m; u++) {
+            double *row = rows + PE_ROW * order[i + u];
+            /* a root that was not reached is an error of the functional like any other */
+            if (by_value) out[u].error[functional] += fabs(out[u].log_value[functional] - target[u]);
+            pe_put_row(&out[u], c[u], row);
+            if (!by_value || pe_row_shortfall(row, functional) <= 0.2) continue;
+            const int nearest = pe_contours_nearest(contours, c[u], r);
+            if (nearest == r) continue;
+            p->place[order[i + u]] = nearest;
+            p->moved[p->n++] = order[i + u];
+        }
+    }
+    return PE_OK;
+}
+
+enum { MOST_MOVES = 12 };
+
 /* What is asked at n arguments of the contours of one level: rows and, where asked by value, thresholds.  The
- * arguments are taken place by place, in batches; one whose threshold turns out to belong to another
- * place is taken there, unless its row is accurate as it is. */
+ * arguments are taken place by place; one whose threshold turns out to belong to another place is taken
+ * there, unless its row is accurate as it is. */
 static int ask_contours(pe_pair *pair, int level, int functional, int by_value, size_t n, const double *x,
                         double *rows) {
     pe_contours *contours;
     int status = pe_pair_contours(pair, level, &contours);
-    int *place = malloc((n + 1) * sizeof(int));
-    if (status || !place) {
-        free(place);
-        return PE_NO_MEMORY;
-    }
-    enum { DONE = PE_NOWHERE };
-    for (size_t i = 0; i < n; i++) {
+    places p = {.n = n};
+    p.order = malloc((2 * n + 1) * sizeof *p.order);
+    p.place = malloc((n + 1) * sizeof *p.place);
+    if (status || !p.order || !p.place) status = PE_NO_MEMORY;
+    for (size_t i = 0; i < n && !status; i++) {
         pe_fail_row(rows + PE_ROW * i);
-        place[i] =
+        p.moved = p.order + n;
+        p.moved[i] = i;
+        p.place[i] =
             by_value ? place_of_value(contours, functional, x[i]) : pe_contours_nearest(contours, x[i], 0);
-        if (isnan(x[i])) place[i] = DONE;
+        if (isnan(x[i])) p.place[i] = PE_NOWHERE;
     }
-    for (int round = 0; round < 12 && !status; round++)
-        for (int r = -PE_PLACES; r <= PE_PLACES && !status; r++) {
-            size_t i = 0;
-            while (i < n && place[i] != r) i++;
-            if (i == n) continue;
-            pe_line *ln;
-            int built = line_at(contours, r, functional, &ln);
-            if (!built && by_value && !ln->has_table) built = fill_table(contours, r, ln);
-            if (built == PE_NO_MEMORY) status = built;
-            while (i < n && !status) {
-                size_t index[PE_LANES], m = 0;
-                double target[PE_LANES], c[PE_LANES];
-                pe_row out[PE_LANES];
-                for (; i < n && m < PE_LANES; i++)
-                    if (place[i] == r) {
-                        target[m] = c[m] = x[i];
-                        index[m++] = i;
-                        place[i] = DONE;
-                    }
-                if (built || !m) continue;
-                if (by_value) roots_on_line(contours, ln, functional, m, target, c);
-                pe_line_evaluate(contours, ln, m, c, out);
-                for (size_t u = 0; u < m; u++) {
-                    /* a root that was not reached is an error of the functional like any other */
-                    if (by_value) out[u].error[functional] += fabs(out[u].log_value[functional] - target[u]);
-                    pe_put_row(&out[u], c[u], rows + PE_ROW * index[u]);
-                    if (!by_value || pe_row_shortfall(rows + PE_ROW * index[u], functional) <= 0.2) continue;
-                    int nearest = pe_contours_nearest(contours, c[u], r);
-                    if (nearest != r && round < 11) place[index[u]] = nearest;
-                }
-            }
-        }
-    free(place);
+    for (int move = 0; move < MOST_MOVES && p.n && !status; move++) {
+        sort_places(&p);
+        for (int r = -PE_PLACES; r <= PE_PLACES && !status; r++)
+            status = ask_place(contours, r, functional, by_value, x, rows, &p);
+    }
+    free(p.order);
+    free(p.place);
     return status;
 }
 

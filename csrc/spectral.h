@@ -97,6 +97,10 @@ typedef struct {
 void pe_line_evaluate(const pe_contours *contours, const pe_line *ln, size_t n, const double *c,
                       pe_row *rows);
 
+/* The log of a functional and its derivative by c at c[0..n-1], n <= PE_LANES, with the bits of rows. */
+void pe_line_slopes(const pe_contours *contours, const pe_line *ln, int functional, size_t n, const double *c,
+                    double *value, double *slope);
+
 /* Edge i: the lambda whose signed root is i half steps from place to place; NULL without memory, beyond the
  * last place, or where the way to it is too costly. */
 const pe_edge *pe_contours_edge(pe_contours *contours, int i);

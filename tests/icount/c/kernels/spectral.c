@@ -74,3 +74,26 @@ static void spectral_at(void) {
     require_values(COUNT, PE_PROFILE);
 }
 KERNEL("spectral_at", with_contours, spectral_at);
+
+/* From nothing to one proven row: grids, a line in extended precision, its evaluation. */
+static void certified_one_line(void) {
+    const double at = 1.0;
+    pe_pair *pair;
+    const int made = pe_pair_new(1, &NOISE, &P, &STEPS, 0, COST_LIMIT, &pair);
+    icount_require(made == PE_OK, "the pair is made");
+    pe_pair_certify(pair, PE_PROFILE, 1, &at, rows);
+    pe_pair_free(pair);
+    require_values(1, PE_PROFILE);
+}
+KERNEL("certified_one_line", inputs, certified_one_line);
+
+static void with_proven_lines(void) {
+    with_contours();
+    pe_pair_certify(kept, PE_PROFILE, COUNT, c, rows);
+}
+
+static void certified_rows(void) {
+    pe_pair_certify(kept, PE_PROFILE, COUNT, c, rows);
+    require_values(COUNT, PE_PROFILE);
+}
+KERNEL("certified_rows", with_proven_lines, certified_rows);
