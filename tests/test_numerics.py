@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from pyengine.numerics.bracketing import bisected, falling_root
+from pyengine.numerics.bracketing import bisected, falling_bracket, falling_root
 from pyengine.numerics.exact_numbers import as_decimal, log_of_rest, two_doubles
 from pyengine.numerics.golden_section import lowest
 from pyengine.numerics.point_hull import lower_hull
@@ -56,6 +56,29 @@ def test_roots_of_falling_functions() -> None:
     # right ends of brackets of two units, where no power underflows
     assert (found >= roots).all()
     assert (found - roots <= 8.0 * UNIT * roots).all()
+
+
+def test_brackets_of_falling_functions_that_are_not_asked_at_their_ends() -> None:
+    """As slopes of trade-off functions are: smooth below levels that are not known, or a jump."""
+    rng = np.random.default_rng(4)
+    roots = -(10.0 ** rng.uniform(-3.0, 2.8, 300))
+    asked = []
+
+    def smooth(x: np.ndarray) -> np.ndarray:
+        asked.append(x)
+        return np.sqrt(-x) - np.sqrt(-roots)
+
+    def jump(x: np.ndarray) -> np.ndarray:
+        return np.where(x < roots, np.inf, -1.0)
+
+    for function in (smooth, jump):
+        low, high = falling_bracket(function, np.full(300, -745.0), np.zeros(300))
+        unit = UNIT * np.abs(roots)  # square roots of neighbours may be equal
+        assert (low - 4.0 * unit <= roots).all()
+        assert (roots <= high + 4.0 * unit).all()
+        assert (high - low <= 8.0 * unit).all()
+    assert all(((x > -745.0) & (x < 0.0)).all() for x in asked)
+    assert len(asked) < 40  # halving takes 53
 
 
 def test_valleys_to_half_of_the_digits_and_their_depths_to_all() -> None:

@@ -23,20 +23,20 @@ def burn(seconds):
 
 @pytest.fixture(scope="module")
 def shared():
-    burn(0.5)
+    burn(0.25)
 
 def test_quick():
-    time.sleep(0.5)  # takes no processor time
+    time.sleep(0.3)  # takes no processor time
 
 def test_with_what_is_shared(shared):
     pass
 
-@pytest.mark.parametrize("seconds", [0.6])
+@pytest.mark.parametrize("seconds", [0.3])
 def test_long(seconds):
     burn(seconds)
 
 def test_child():
-    subprocess.run([sys.executable, "-S", "-c", BURN.format(0.7)], check=True)
+    subprocess.run([sys.executable, "-S", "-c", BURN.format(0.35)], check=True)
 """
 
 
@@ -62,9 +62,9 @@ def outcome(directory: Path, limits: str, *options: str) -> tuple[int, list[str]
     "options", [(), ("-p", "xdist", "-n", "1")], ids=["one process", "workers"]
 )
 def test_what_takes_long_fails_the_run(tmp_path: Path, options: tuple[str, ...]) -> None:
-    code, faults, printed = outcome(tmp_path, "each = 0.4\nall = 100.0\n", *options)
+    code, faults, printed = outcome(tmp_path, "each = 0.2\nall = 100.0\n", *options)
     assert code == 1, printed
-    long = ["test_child", "test_long[0.6]", "shared"]
+    long = ["test_child", "test_long[0.3]", "shared"]
     assert faults == sorted(f"test_module.py::{name}" for name in long), printed
     assert "4 passed" in printed
 
@@ -72,10 +72,10 @@ def test_what_takes_long_fails_the_run(tmp_path: Path, options: tuple[str, ...])
 def test_listed_names_and_the_sum(tmp_path: Path) -> None:
     entry = '[[longer]]\nname = "test_module.py::{}"\nseconds = 50.0\nwhy = "it is of this test"\n'
     longer = "".join(entry.format(name) for name in ("test_child", "test_long", "shared"))
-    code, faults, printed = outcome(tmp_path, "each = 0.4\nall = 100.0\n" + longer)
+    code, faults, printed = outcome(tmp_path, "each = 0.2\nall = 100.0\n" + longer)
     assert code == 0, printed
     assert not faults
-    code, faults, printed = outcome(tmp_path, "each = 50.0\nall = 1.0\n")
+    code, faults, printed = outcome(tmp_path, "each = 50.0\nall = 0.6\n")
     assert code == 1, printed
     assert faults == ["all together"], printed
 

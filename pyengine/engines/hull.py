@@ -26,7 +26,7 @@ from pyengine.answers import (
     complement_above,
 )
 from pyengine.curves import larger, smaller
-from pyengine.numerics.bracketing import bisected
+from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.golden_section import lowest
 
 __all__ = ["BothOrders", "OneLineHull"]
@@ -227,8 +227,10 @@ class BothOrders(Questions):
         """
         ends = []
         for pair in (self._add, self._remove):
-            far, near = np.full(alpha.size, -745.0), np.zeros(alpha.size)  # of log α
-            for end in bisected(partial(_is_steeper, pair, c), far, near, rounds=ROUNDS):
+            steeper_by = partial(_steeper_by, pair, c)
+            far = np.full(alpha.size, -745.0)  # of log α
+            near = np.where(steeper_by(far) > 0.0, 0.0, far)
+            for end in falling_bracket(steeper_by, far, near):
                 place = np.exp(end)
                 ends.append((place, pair.trade_off(place).gamma.lower))
         best = alpha.copy()
@@ -241,8 +243,9 @@ class BothOrders(Questions):
         return best, np.ones(alpha.size), np.ones(alpha.size, dtype=np.bool_)
 
 
-def _is_steeper(pair: PairQuestions, c: FloatArray, log_alpha: FloatArray) -> Any:
-    return pair.trade_off(np.exp(log_alpha)).c > c
+def _steeper_by(pair: PairQuestions, c: FloatArray, log_alpha: FloatArray) -> FloatArray:
+    """What the slope at a level exceeds another one by, as logarithms."""
+    return pair.trade_off(np.exp(log_alpha)).c - c
 
 
 def _clip(alpha: FloatArray, beta: Answer, gamma: Answer) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["bisected", "falling_root"]
+__all__ = ["bisected", "falling_bracket", "falling_root"]
 
 FloatArray = npt.NDArray[np.float64]
 STEPS = 400
@@ -63,9 +63,6 @@ def falling_root(
 ) -> FloatArray:
     """Right ends of brackets of the roots of falling functions, to a rounding of the argument.
 
-    Inverse quadratic interpolation or halving by the rule of Chandrupatla (1997).  At a jump over 0
-    the bracket closes around the jump.
-
     Parameters
     ----------
     function : callable
@@ -73,8 +70,40 @@ def falling_root(
     low, high : ndarray
         Ends of the brackets.
     """
-    a, b = high.copy(), low.copy()
-    fa, fb = function(a), function(b)
+    (a, fa), (b, fb) = _closed(function, (high, function(high)), (low, function(low)))
+    return np.where(fa <= 0.0, np.where(fb <= 0.0, np.maximum(a, b), a), b)
+
+
+def falling_bracket(
+    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Brackets of the places where functions fall below 0, to a rounding of the argument.
+
+    Parameters
+    ----------
+    function : callable
+        As for `falling_root`, but taken to be positive at ``low`` and negative at ``high``, where
+        it is not asked.
+    low, high : ndarray
+        Ends of the brackets.
+    """
+    above, below = np.full(low.size, np.inf), np.full(low.size, -np.inf)
+    (a, _), (b, _) = _closed(function, (high, below), (low, above))
+    return np.minimum(a, b), np.maximum(a, b)
+
+
+Ends = tuple[FloatArray, FloatArray]
+
+
+def _closed(
+    function: Callable[[FloatArray], FloatArray], first: Ends, second: Ends
+) -> tuple[Ends, Ends]:
+    """Ends of brackets and the values there, from wider ones of different signs.
+
+    Inverse quadratic interpolation or halving by the rule of Chandrupatla (1997).  At a jump over 0
+    a bracket closes around the jump; a value that is not finite is not interpolated.
+    """
+    (a, fa), (b, fb) = first, second
     c, fc = b.copy(), fb.copy()
     t = np.full(a.size, 0.5)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -95,4 +124,4 @@ def falling_root(
             inner += (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
             t = np.where(smooth & np.isfinite(inner), inner, 0.5)
             t = np.clip(t, np.minimum(limit, 0.5), 1.0 - np.minimum(limit, 0.5))
-    return np.where(fa <= 0.0, np.where(fb <= 0.0, np.maximum(a, b), a), b)
+    return (a, fa), (b, fb)

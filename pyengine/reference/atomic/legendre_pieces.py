@@ -319,7 +319,6 @@ def _maps(
     bits = ctx.prec
     with precision(bits + 4 * order):
         step, nodes = make_step(), _nodes(order)
-        step, nodes = make_step(), _nodes(order)
         to_powers = _powers_of_legendre(order) * _to_legendre(nodes)
         # The nodes are symmetric.
         to_powers_of_rest = _backwards(to_powers)
