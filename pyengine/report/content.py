@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.composing import compose
-from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
-from pyengine.plots.series import Series, asked, joined
-from pyengine.report.alternatives import TOLERANCE, Alternative, alternatives
-from pyengine.report.variants import noise_of, with_noise
+from pyengine.plots.series import Series, asked
+from pyengine.report.alternatives import Alternative, alternatives
+from pyengine.report.noise_curve import noise_curve
+from pyengine.report.variants import noise_of
 from pyengine.serialization import plain, to_json
 from pyengine.statement import Figure, Statement, privacy_statement
 
@@ -27,8 +27,6 @@ TITLE = "Privacy report"
 POINTS = 81  # of a curve
 LOWEST = 1e-6  # level at which curves start
 ENDS = (1e-12, 1e-6)  # δ at which they end, where engines answer
-FACTORS = np.geomspace(0.25, 4.0, 25)  # of the noise
-LARGEST = 100.0  # ε that is drawn
 EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 LEVELS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 ORDERS = ("add", "remove", "add_remove")
@@ -219,7 +217,7 @@ def privacy_report(
     first += [(f"TPR at FPR {x:g}", "gamma_bound", float(x)) for x in rates[:1]]
     first += [(f"γ at κ = {x:g}", "gamma_bound", float(x)) for x in priors[:1]]
     places = [0, *([1] if rates else []), *([2 + len(rates)] if priors else [])]
-    noises, noise_curve = _noise(run, level, adjacency, proven)
+    noises, noise = noise_curve(run, level, adjacency, proven=proven)
     levels = sorted({*LEVELS, *map(float, rates), *map(float, priors)})
     fine = np.geomspace(min([LOWEST, *(x for x in levels if x > 0.0)]), 1.0, POINTS)
     return PrivacyReport(
@@ -237,7 +235,7 @@ def privacy_report(
             "trade_off": ask.orders("trade_off", np.linspace(0.0, 1.0, POINTS)),
             "gamma": ask.orders("gamma_bound", fine),
             "delta": ask.orders("delta", np.linspace(0.0, ask.reach(), POINTS)),
-            "noise": noise_curve,
+            "noise": noise,
         },
         noises,
         noise_of(run),
@@ -276,43 +274,3 @@ class _RunQuestions:
         """Upper bound of the true positive rate at a false positive rate."""
         found = self.table("gamma_bound", [rate])
         return Figure(f"TPR at FPR {rate:g}", float(found.bounds.upper[0]), found.certainty[0])
-
-
-def _noise(
-    run: Mechanism, delta: float, adjacency: str, proven: bool
-) -> tuple[FloatArray, tuple[Series, ...]]:
-    """ε at δ for more and for less noise, as far as engines answer and ε can be drawn."""
-    make = with_noise(run)
-    if make is None:
-        return np.empty(0), ()
-    noises: list[float] = []
-    rows: list[Series] = []
-    words: dict[str, Any] = {"adjacency": adjacency, "tolerance": TOLERANCE, "proven": proven}
-    # ε grows as noise falls, and answers far beyond what is drawn take longest: so from above,
-    # and no farther than the first that is not drawn
-    for factor in FACTORS[::-1].tolist():
-        if _foreseen(factor, noises, rows) > LARGEST:
-            break
-        try:
-            row = asked("epsilon", adjacency, make(factor), [delta], **words)
-        except AccuracyError:
-            continue
-        if row.bounds.upper[0] > LARGEST:
-            break
-        if row.bounds.upper[0] > 0.0:
-            noises.append(factor)
-            rows.append(row)
-    if len(rows) < 2:
-        return np.empty(0), ()
-    return np.array(noises[::-1]) * (noise_of(run) or 1.0), (joined(rows[::-1]),)
-
-
-def _foreseen(factor: float, noises: list[float], rows: list[Series]) -> float:
-    """ε that two points foretell on logarithmic axes, to say where the curve ends."""
-    if len(rows) < 2:
-        return 0.0
-    nearer, last = (row.bounds.value[0] for row in rows[-2:])
-    if not 0.0 < nearer < last:
-        return float(last)
-    power = np.log(last / nearer) / np.log(noises[-2] / noises[-1])
-    return float(last * (noises[-1] / factor) ** power)
