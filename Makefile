@@ -46,7 +46,7 @@ test: $(VENV)/core.stamp $(VENV)/test.stamp
 # Against the real accountants, in an environment of their own: they bring PyTorch.
 peers: $(PEERS)/core.stamp $(PEERS)/peers.stamp
 	PYENGINE_PEERS=1 $(PEERS)/bin/python -m pytest -p no:randomly tests/test_interop_peers.py \
-	    tests/test_drop_in_peers.py $(PYTEST_ARGS)
+	    tests/test_drop_in_peers.py tests/test_host_suites.py $(PYTEST_ARGS)
 
 # The gold-standard tables; an interrupted one goes on where it was.
 gold: $(VENV)/core.stamp $(VENV)/test.stamp

@@ -19,6 +19,7 @@ from pyengine.targets import EpsilonDelta
 __all__ = ["proven_bounds", "proven_noise"]
 
 FloatArray = npt.NDArray[np.float64]
+LOOSE = (1e-2, 0.1)  # relative widths of bounds where those of the default are out of reach
 SLACK = 1e-11  # by which noise is enlarged first where a target is not proven yet
 
 
@@ -43,8 +44,8 @@ def proven_bounds(
     adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.trade_off`.
     tolerance : float, optional
-        Largest relative width of the bounds where ``auto`` does not prove its own; the default of
-        ``method="certified"`` if not given.
+        Largest relative width of the bounds where ``auto`` does not prove its own.  If not given,
+        the default of ``method="certified"``, and up to 0.1 where that cannot be proven.
 
     Returns
     -------
@@ -65,13 +66,13 @@ def proven_bounds(
     flat = array.ravel()
     wanted = {"trade_off": "beta", "gamma_bound": "gamma"}.get(name)
 
-    def ask(method: str) -> Any:
+    def ask(method: str, width: float | None = None) -> Any:
         asked = questions(
             mechanism,
             adjacency=adjacency,
             method=method,
             threat_model="dp",
-            tolerance=tolerance if method == "certified" else None,
+            tolerance=width,
             wanted=wanted,
         )
         return asked.answer(name, flat)
@@ -83,7 +84,7 @@ def proven_bounds(
     if quick is not None and bool(quick.certified.all()):
         return _shaped(name, question, array, quick.lower, quick.value, quick.upper)
     try:
-        sure = ask("certified")
+        sure = _first(lambda width: ask("certified", width), tolerance)
     except AccuracyError as error:
         if quick is None:
             raise
@@ -91,6 +92,17 @@ def proven_bounds(
         raise AccuracyError(f"{error} (an estimate without proof: {numbers})") from error
     value = sure.value if quick is None else np.clip(quick.value, sure.lower, sure.upper)
     return _shaped(name, question, array, sure.lower, value, sure.upper)
+
+
+def _first(ask: Callable[[float | None], Any], tolerance: float | None) -> Any:
+    """Bounds of the width that was asked for; where none was, the first that can be proven."""
+    refused: list[AccuracyError] = []
+    for width in (None, *LOOSE) if tolerance is None else (tolerance,):
+        try:
+            return ask(width)
+        except AccuracyError as error:
+            refused.append(error)
+    raise refused[0]
 
 
 def _shaped(

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine import proven
+from pyengine.engines.registry import questions
+from pyengine.errors import AccuracyError
 from pyengine.interop import HistoryAccountant, from_history
 from pyengine.interop.pfl import PyenginePrivacyAccountant
 from pyengine.interop.prv_accountant import (
@@ -50,6 +53,52 @@ def test_bounds_are_proven(name: str) -> None:
     together = proven_bounds(name, RUN, [[at, at]])
     assert together.upper.shape == (1, 2)
     assert isinstance(lower, float)
+
+
+def test_bounds_are_as_wide_as_they_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the default width is refused, a larger one is asked for, unless the caller chose."""
+    widths: list[float | None] = []
+
+    def asked(mechanism: pe.Mechanism, **words: Any) -> Any:
+        if words["method"] == "certified":
+            widths.append(words["tolerance"])
+            if words["tolerance"] is None or words["tolerance"] < 0.05:
+                raise AccuracyError(f"refused at {words['tolerance']}")
+        return questions(mechanism, **words)
+
+    monkeypatch.setattr(proven, "questions", asked)
+    found = proven_bounds("epsilon", RUN, 1e-5)
+    assert widths == [None, 0.01, 0.1]
+    assert found.lower < pe.epsilon(RUN, 1e-5, adjacency="add_remove") < found.upper
+    with pytest.raises(AccuracyError, match=r"refused at 0.01 \(an estimate"):
+        proven_bounds("epsilon", RUN, 1e-5, tolerance=0.01)
+
+
+def test_words_of_other_accountants_change_nothing() -> None:
+    made = accountant()
+    words = {"alphas": [2.0, 3.0], "eps_error": 0.01, "delta_error": 1e-9, "poisson": True}
+    assert made.get_epsilon(delta=1e-5, **words) == made.get_epsilon(1e-5)
+    grid = {"grid_step": 1e-2, "use_connect_dots": False}
+    assert made.get_beta(alpha=0.01, **grid) == made.get_beta(0.01)
+    assert made.get_gamma(0.01, **grid) == made.get_gamma(0.01)
+    assert made.get_advantage(**grid) == made.get_advantage() == made.get_delta(0.0, **grid)
+    with pytest.raises(TypeError, match=r"keywords must be proven.*, got grid_size"):
+        made.get_epsilon(delta=1e-5, grid_size=1e-2)
+
+
+def test_composed_variable() -> None:
+    step = pe.GaussianMechanism(1.0).poisson_sampled(0.01)
+    made = PRVAccountant(step, eps_error=0.1, delta_error=1e-8, max_self_compositions=100)
+    composed = made.compute_composition([100])
+    assert composed.composition == RUN
+    assert composed.compute_epsilon(1e-5, 1e-8, 0.1) == made.compute_epsilon(1e-5, [100])
+    low, value, high = made.compute_delta(0.5, [100])
+    assert low <= composed.compute_delta_estimate(0.5) <= high
+    assert composed.compute_delta_estimate(0.5) == value
+    with pytest.raises(ValueError, match="at most max_self_compositions, 100, got 101"):
+        made.compute_composition([101])
+    with pytest.raises(ValueError, match="epsilon_error must"):
+        composed.compute_epsilon(1e-5, 1e-8, 0.0)
 
 
 def test_a_proof_is_not_asked_for_twice() -> None:

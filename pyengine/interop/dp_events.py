@@ -42,7 +42,8 @@ def from_dp_event(event: Any) -> Mechanism:
     Mechanism
         Exact: parameters are the doubles of the event, or exact functions of them.  Gaussian
         events that share one sample become one Gaussian mechanism, whose noise multiplier is
-        rounded once.
+        rounded once.  Truncated samples have a pair that dominates; without noise it is that of
+        samples that are not truncated.
 
     Raises
     ------
@@ -89,9 +90,11 @@ def _poisson(event: Any) -> Mechanism:
         # a sample of a sample; the product is exact
         both = Fraction(event.sampling_probability) * Fraction(inner.sampling_probability)
         step = _one_sample(inner.event, event)
-        return compose() if step is None else step.poisson_sampled(both)
+        return compose() if step is None or both == 0 else step.poisson_sampled(both)
     step = _one_sample(inner, event)
-    return compose() if step is None else step.poisson_sampled(event.sampling_probability)
+    if step is None or event.sampling_probability == 0:
+        return compose()
+    return step.poisson_sampled(event.sampling_probability)
 
 
 def _without_replacement(event: Any) -> Mechanism:
@@ -125,7 +128,11 @@ def _mixture(event: Any) -> Mechanism:
     noise, shifts, weights = event.standard_deviation, event.sensitivities, event.sampling_probs
     if noise == 0:  # it tells whether anything moved
         moves = sum((Fraction(w) for c, w in zip(shifts, weights, strict=True) if c), Fraction(0))
-        return GenericMechanism(0, 1).poisson_sampled(min(moves, Fraction(1)))
+        return (
+            GenericMechanism(0, 1).poisson_sampled(min(moves, Fraction(1))) if moves else compose()
+        )
+    if not any(shifts):
+        return compose()
     return GaussianMixtureMechanism(noise, shifts, weights)
 
 
@@ -138,9 +145,8 @@ def _tree(event: Any) -> Mechanism:
 
 def _truncated(event: Any) -> Mechanism:
     size, records = int(event.truncated_batch_size), int(event.dataset_size)
-    if size < records and not event.noise_multiplier:
-        raise _not_exact(event, "its batches are truncated, without noise")
-    if size >= records:
+    # without noise it tells who is in the batch, where a record is no more often for truncation
+    if size >= records or not event.noise_multiplier:
         return _noisy(GaussianMechanism)(event).poisson_sampled(event.sampling_probability)
     return GaussianMechanism(event.noise_multiplier).truncated_poisson_sampled(
         event.sampling_probability, batch_size=size, dataset_size=records

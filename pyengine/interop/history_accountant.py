@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from copy import deepcopy
 from typing import Any
 
@@ -15,6 +15,9 @@ from pyengine.mechanisms import Composition, dp_sgd
 from pyengine.proven import proven_bounds
 
 __all__ = ["HistoryAccountant"]
+
+# What accountants of Opacus and riskcal are told about their own discretisation.
+HOSTS = ("alphas", "delta_error", "eps_error", "grid_step", "poisson", "use_connect_dots")
 
 
 class HistoryAccountant:
@@ -34,6 +37,10 @@ class HistoryAccountant:
     ends of proven bounds: no engine's estimate is passed for a guarantee.  With ``proven=False``
     they are the values of `pyengine.epsilon` and its kin, which are more accurate, faster, and
     for several sampled steps an estimate.
+
+    Keywords that set the discretisation of Opacus' and riskcal's own accountants (``alphas``,
+    ``delta_error``, ``eps_error``, ``grid_step``, ``poisson``, ``use_connect_dots``) are taken, so
+    that calls need no change, and are of no use here.
 
     Opacus adds up the gradients of k batches only where the loader is not a Poisson sampler.  As in
     its own accountants, such a step counts as a Poisson sample as large as the k batches.
@@ -88,7 +95,7 @@ class HistoryAccountant:
         return from_history(self.history)
 
     def get_epsilon(
-        self, delta: float, *, proven: bool = True, tolerance: float | None = None
+        self, delta: float, *, proven: bool = True, tolerance: float | None = None, **host: Any
     ) -> float:
         """Smallest ε for which the steps so far are (ε, δ)-differentially private, from above.
 
@@ -100,7 +107,10 @@ class HistoryAccountant:
             Whether the answer is the upper one of proven bounds; else it is the value of
             `pyengine.epsilon`.
         tolerance : float, optional
-            Largest relative width of proven bounds; see ``method="certified"``.
+            Largest relative width of proven bounds; see ``method="certified"``.  If it is not
+            given, they are up to 0.1 wide where nothing narrower can be proven.
+        **host
+            Words of other accountants, of no use here; see the Notes of the class.
 
         Returns
         -------
@@ -112,10 +122,10 @@ class HistoryAccountant:
         AccuracyError
             Where no bound can be proven; the message has the estimate.
         """
-        return float(self._asked("epsilon", delta, proven, tolerance).upper)
+        return float(self._asked("epsilon", delta, proven, tolerance, host).upper)
 
     def get_delta(
-        self, epsilon: float, *, proven: bool = True, tolerance: float | None = None
+        self, epsilon: float, *, proven: bool = True, tolerance: float | None = None, **host: Any
     ) -> float:
         """δ(ε) of the steps so far, from above.
 
@@ -123,7 +133,7 @@ class HistoryAccountant:
         ----------
         epsilon : float
             In [0, ∞].
-        proven, tolerance
+        proven, tolerance, **host
             As in `get_epsilon`.
 
         Returns
@@ -131,10 +141,15 @@ class HistoryAccountant:
         float
             An upper bound, proven unless ``proven=False``.
         """
-        return float(self._asked("delta", epsilon, proven, tolerance).upper)
+        return float(self._asked("delta", epsilon, proven, tolerance, host).upper)
 
     def get_beta(
-        self, alpha: npt.ArrayLike, *, proven: bool = True, tolerance: float | None = None
+        self,
+        alpha: npt.ArrayLike,
+        *,
+        proven: bool = True,
+        tolerance: float | None = None,
+        **host: Any,
     ) -> Any:
         """Smallest false negative rate of a test with false positive rates ``alpha``, from below.
 
@@ -142,7 +157,7 @@ class HistoryAccountant:
         ----------
         alpha : array_like
             In [0, 1].
-        proven, tolerance
+        proven, tolerance, **host
             As in `get_epsilon`.
 
         Returns
@@ -150,10 +165,15 @@ class HistoryAccountant:
         float or ndarray of the shape of ``alpha``
             A lower bound, proven unless ``proven=False``.
         """
-        return self._asked("trade_off", alpha, proven, tolerance).lower
+        return self._asked("trade_off", alpha, proven, tolerance, host).lower
 
     def get_gamma(
-        self, kappa: npt.ArrayLike, *, proven: bool = True, tolerance: float | None = None
+        self,
+        kappa: npt.ArrayLike,
+        *,
+        proven: bool = True,
+        tolerance: float | None = None,
+        **host: Any,
     ) -> Any:
         """Largest probability of reconstruction where it is ``kappa`` without the release.
 
@@ -161,7 +181,7 @@ class HistoryAccountant:
         ----------
         kappa : array_like
             In [0, 1].
-        proven, tolerance
+        proven, tolerance, **host
             As in `get_epsilon`.
 
         Returns
@@ -169,14 +189,16 @@ class HistoryAccountant:
         float or ndarray of the shape of ``kappa``
             An upper bound, proven unless ``proven=False``; H0 is the data without the record.
         """
-        return self._asked("gamma_bound", kappa, proven, tolerance, "add").upper
+        return self._asked("gamma_bound", kappa, proven, tolerance, host, "add").upper
 
-    def get_advantage(self, *, proven: bool = True, tolerance: float | None = None) -> float:
+    def get_advantage(
+        self, *, proven: bool = True, tolerance: float | None = None, **host: Any
+    ) -> float:
         """Largest difference of true and false positive rate, δ(0), from above.
 
         Parameters
         ----------
-        proven, tolerance
+        proven, tolerance, **host
             As in `get_epsilon`.
 
         Returns
@@ -184,7 +206,7 @@ class HistoryAccountant:
         float
             An upper bound, proven unless ``proven=False``.
         """
-        return self.get_delta(0.0, proven=proven, tolerance=tolerance)
+        return self.get_delta(0.0, proven=proven, tolerance=tolerance, **host)
 
     def _asked(
         self,
@@ -192,8 +214,15 @@ class HistoryAccountant:
         argument: Any,
         proven: bool,
         tolerance: float | None,
+        host: Mapping[str, Any],
         adjacency: str = "add_remove",
     ) -> Bounds:
+        unknown = sorted(set(host) - set(HOSTS))
+        if unknown:
+            raise TypeError(
+                "keywords must be proven, tolerance or those of other accountants, "
+                f"{', '.join(HOSTS)}, got {', '.join(unknown)}"
+            )
         run = self.composition()
         if proven:
             return proven_bounds(name, run, argument, adjacency=adjacency, tolerance=tolerance)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyengine import _checks
-from pyengine.api import Bounds
+from pyengine.api import Bounds, delta
 from pyengine.errors import AccuracyError
 from pyengine.interop.prvs import from_prv
 from pyengine.mechanisms import Composition, Mechanism, compose, dp_sgd
@@ -111,6 +111,16 @@ class PRVAccountant:
         parts = zip(self._steps, numbers, strict=True)
         return compose(*(step.composed(number) for step, number in parts))
 
+    def compute_composition(self, num_self_compositions: Any = None) -> ComposedPRV:
+        """Return what answers for some numbers of steps, as prv_accountant's composed variable.
+
+        Parameters
+        ----------
+        num_self_compositions : int or sequence of int, optional
+            How often each mechanism is composed with itself; once if not given.
+        """
+        return ComposedPRV(self._run(num_self_compositions))
+
     def compute_epsilon(
         self, delta: float, num_self_compositions: Any = None
     ) -> tuple[float, float, float]:
@@ -134,18 +144,7 @@ class PRVAccountant:
         AccuracyError
             Where no bound so close can be proven.
         """
-        run = self._run(num_self_compositions)
-        found = proven_bounds("epsilon", run, delta)
-        for _ in range(ATTEMPTS):
-            missing = _distance(found) / self.eps_error
-            if missing <= 1.0:
-                return tuple(found)
-            width = (found.upper - found.lower) / found.upper
-            found = proven_bounds("epsilon", run, delta, tolerance=0.5 * width / missing)
-        raise AccuracyError(
-            f"ε is proven to lie between {found.lower!r} and {found.upper!r} only: ask for an "
-            f"eps_error larger than {self.eps_error!r}"
-        )
+        return _epsilon(self._run(num_self_compositions), delta, self.eps_error)
 
     def compute_delta(
         self, epsilon: float, num_self_compositions: Any = None
@@ -173,6 +172,61 @@ class PRVAccountant:
 
     def _run(self, numbers: Any) -> Composition:
         return self.composition([1] * len(self.prvs) if numbers is None else numbers)
+
+
+class ComposedPRV:
+    """What `PRVAccountant.compute_composition` returns: ε and δ of one composition.
+
+    Parameters
+    ----------
+    composition : Composition
+        The mechanism, for the questions of `pyengine`, too.
+    """
+
+    def __init__(self, composition: Composition) -> None:
+        self.composition = composition
+
+    def compute_epsilon(
+        self, delta: float, delta_error: float, epsilon_error: float
+    ) -> tuple[float, float, float]:
+        """Lower bound, estimate and upper bound of ε; the bounds are proven.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1].
+        delta_error : float
+            Of no use here.
+        epsilon_error : float
+            Largest distance of the estimate from its bounds, > 0.
+        """
+        del delta_error
+        return _epsilon(self.composition, delta, _checks.positive("epsilon_error", epsilon_error))
+
+    def compute_delta_estimate(self, epsilon: float) -> float:
+        """δ(ε), as that of `pyengine.delta`.
+
+        Parameters
+        ----------
+        epsilon : float
+            In [0, ∞].
+        """
+        return float(delta(self.composition, epsilon, adjacency="add_remove"))
+
+
+def _epsilon(run: Composition, delta: float, error: Any) -> tuple[float, float, float]:
+    """Proven bounds around ε, within an error of it."""
+    found = proven_bounds("epsilon", run, delta)
+    for _ in range(ATTEMPTS):
+        missing = _distance(found) / float(error)
+        if missing <= 1.0:
+            return tuple(found)
+        width = (found.upper - found.lower) / found.upper
+        found = proven_bounds("epsilon", run, delta, tolerance=0.5 * width / missing)
+    raise AccuracyError(
+        f"ε is proven to lie between {found.lower!r} and {found.upper!r} only: ask for an "
+        f"eps_error larger than {float(error)!r}"
+    )
 
 
 def _distance(found: Bounds) -> float:

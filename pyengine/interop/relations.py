@@ -60,6 +60,8 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
         REPLACE: {"MixtureOfGaussiansDpEvent"},
         SPECIAL: {"SampledWithoutReplacementDpEvent", "RandomizedResponseDpEvent"},
     }[relation]
+    if name == "RandomizedResponseDpEvent" and event.num_buckets == 1:
+        return compose()  # one bucket tells nothing, whoever answers
     sampled_answers = name in SAMPLES and "RandomizedResponseDpEvent" in kinds
     if kinds & undefined or sampled_answers:
         raise _undefined(event, relation)
