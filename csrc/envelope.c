@@ -10,11 +10,13 @@ static const double MAX_NODES = 40000;
 static const double OUT = 1.0 + 1e-8;
 static const double WIDEST = 0.5; /* spacing in z */
 
+/* A bound on one line: of the modulus, and what that of its integral needs. */
 typedef struct {
-    double modulus, integral;
+    double modulus;
+    double y, edge, falls;
 } envelope;
 
-static const envelope NONE = {INFINITY, INFINITY};
+static const envelope NONE = {INFINITY, 0.0, 0.0, INFINITY};
 
 /* Half the height of the strip about Im z = y, with the widest spacing of a sum that misses e^-digits. */
 static double strip(const pe_part *s, double y, double digits, double *half, double *size) {
@@ -28,9 +30,7 @@ static double strip(const pe_part *s, double y, double digits, double *half, dou
         const double side =
             log(2.0 * a * grown) + pe_tilted_log(law, s->x_high) - unit + pe_tilted_growth(law, s->x_high);
         if (side > -digits) continue;
-        const double one = pe_tilted_grows(law)
-                               ? grown * pe_tilted_sum(law, -INFINITY, s->x_high + 1.5 * WIDEST, unit, 0.0)
-                               : grown;
+        const double one = grown * pe_tilted_lifted(law, s->x_high + 1.5 * WIDEST, unit, 1.0);
         const double h = 2.0 * PI * a / (log(1.0 + 2.0 * one) + digits);
         if (h > best) {
             best = h;
@@ -84,8 +84,8 @@ static int set_turns(const pe_tilted *t, double y, turns *at) {
     return 1;
 }
 
-/* Sums of |F| e^{-t arg} on the line Im z = y, over M, and a bound of its integral over larger t; beyond the edge
- * of the window the path goes back to the real line. */
+/* Sums of |F| e^{-t arg} on the line Im z = y, over M; beyond the edge of the window the path goes back to the real
+ * line. */
 static envelope envelope_at(const pe_part *s, double t, double y, double digits) {
     const pe_tilted *law = &s->law;
     const double q = law->q, unit = s->log_m, theta = law->farthest * y;
@@ -117,10 +117,16 @@ static envelope envelope_at(const pe_part *s, double t, double y, double digits)
     const double falls = (down + pe_tilted_variation(law, edge, s->cut, unit)) * OUT;
     /* and what lies below the nodes */
     const double below = lifted * pe_tilted_sum(law, -INFINITY, x_low, unit, h / PE_CELL);
-    envelope found;
-    found.modulus = (sum * scale + 2.0 * size / waves + side + below + falls / t) * OUT;
-    found.integral = (lifted * pe_tilted_over_angle(law, y, edge, t, unit) + falls) * OUT;
-    return found;
+    const double modulus = (sum * scale + 2.0 * size / waves + side + below + falls / t) * OUT;
+    return (envelope){modulus, y, edge, falls};
+}
+
+/* Bound of the integral over larger t of what was summed. */
+static double integral_of(const pe_part *s, double t, const envelope *e) {
+    if (!isfinite(e->modulus)) return INFINITY;
+    pe_tilted_lift(&s->law, e->y);
+    const double lifted = exp(0.5 * e->y * e->y);
+    return (lifted * pe_tilted_over_angle(&s->law, e->y, e->edge, t, s->log_m) + e->falls) * OUT;
 }
 
 /* The height whose bound is least, from one about where the tilted law sits */
@@ -148,7 +154,7 @@ void pe_shifted_envelope(const pe_shifted *s, double t, double digits, double *b
         const double share = (double)part->terms.share * exp(part->log_m - (double)s->log_m) * OUT;
         const envelope one = best_envelope(part, t, digits);
         *bound += share * one.modulus;
-        *integral += share * one.integral;
+        *integral += share * integral_of(part, t, &one);
     }
 }
 
@@ -169,10 +175,7 @@ static double part_above(const pe_part *s, double q, double digits) {
             if (!pe_tilted_lift(&t, a)) continue;
             if (w.is_whole && edge_log(&t, a, w.high, w.log_total) > -digits) continue;
             const double grown = exp(0.5 * a * a);
-            const double size =
-                2.0 * (pe_tilted_grows(&t)
-                           ? grown * pe_tilted_sum(&t, -INFINITY, w.high + 1.5 * WIDEST, w.log_total, 0.0)
-                           : 1.1 * grown);
+            const double size = 2.0 * grown * pe_tilted_lifted(&t, w.high + 1.5 * WIDEST, w.log_total, 1.1);
             const double next = fmin(2.0 * PI * a / (log(1.0 + size) + digits), WIDEST);
             if (next > h) {
                 h = next;

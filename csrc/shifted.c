@@ -177,8 +177,7 @@ static double on_lines(const pe_part *s, double y) {
     const double grown = exp(2.0 * y * y), unit = s->window.log_total;
     if (!pe_tilted_lift(t, 2.0 * y)) return INFINITY;
     const double centring = (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q)) * exp(-unit);
-    const double line =
-        pe_tilted_grows(t) ? pe_tilted_sum(t, -INFINITY, s->window.high + 1.0, unit, 0.0) : 1.1;
+    const double line = pe_tilted_lifted(t, s->window.high + 1.0, unit, 1.1);
     return (1.1 + grown * line + (1.0 + grown) * centring) * (1.0 + 1e-8);
 }
 

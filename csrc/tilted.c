@@ -10,6 +10,7 @@ static const double HALF_LOG_2PI = 0.91893853320467274178;
 static const double ROUNDING = 1e-9; /* of logs of bounds, outwards */
 static const double REACH = 42.0;    /* below -REACH a normal tail is nothing */
 static const double MAX_CELLS = 16384;
+static const double LOOSE = 16.0; /* log of a factor that is not worth a sum */
 
 enum { ROOM = 8 }; /* cells between the end of a window and that of the law */
 
@@ -165,7 +166,8 @@ double pe_normals_below(const pe_normals *s, double x) {
 
 /* ---- lines beside the real one --------------------------------------------------------------------- */
 
-int pe_tilted_grows(const pe_tilted *t) {
+/* Whether |F| exceeds F e^(y^2/2) anywhere on a line Im z = y: whether one of the powers is negative */
+static int grows(const pe_tilted *t) {
     return (t->q > 1.0 && t->a.n > 1) || (t->q < 0.0 && t->b.n > 1);
 }
 
@@ -186,18 +188,36 @@ int pe_tilted_lift(const pe_tilted *t, double y) {
     return 1;
 }
 
+/* 1 - cos of half the range of the shifts, from 1 - cos of the range */
+static double half_range(const pe_normals *s, const double *turned) {
+    return (1.0 - sqrt(fmax(1.0 - 0.5 * turned[s->n - 1], 0.0))) * (1.0 + 1e-12);
+}
+
+static double shrinks_by(double most) {
+    return most < 1.0 ? -log1p(-most) * (1.0 + ROUNDING) + 1e-15 : INFINITY;
+}
+
+/* Growth at no place exceeds this. */
+static double most_growth(const pe_tilted *t) {
+    double sum = 0.0;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = side_of(t, side);
+        const double power = power_of(t, side);
+        if (power < 0.0 && s->n > 1) sum -= power * shrinks_by(half_range(s, t->turned[side]));
+    }
+    return sum;
+}
+
 /* log of s(x)/|s(x + iv)| at most.  With the terms' shares as probabilities the ratio is |E e^{i v shift}|: turned
  * by the mean of the outermost shifts, all terms have a cosine of at least that of half the range; turned by
  * one of them, the mean of 1 - cos rises or falls with x, as the shares move to larger shifts. */
 static double shrinks(const pe_normals *s, const double *turned, const double *left, const double *right) {
-    const double range = turned[s->n - 1]; /* 1 - cos of the range */
-    double up = 0.0, down = 0.0, most = 1.0 - sqrt(fmax(1.0 - 0.5 * range, 0.0));
+    double up = 0.0, down = 0.0;
     for (size_t j = 0; j < s->n; j++) {
         up += right[j] * turned[j];
         down += left[j] * turned[s->n + j];
     }
-    most = fmin(most * (1.0 + 1e-12), fmin(up, down));
-    return most < 1.0 ? -log1p(-most) * (1.0 + ROUNDING) + 1e-15 : INFINITY;
+    return shrinks_by(fmin(half_range(s, turned), fmin(up, down)));
 }
 
 /* Growth between places whose shares are given: at cells `left` and `right` */
@@ -222,8 +242,7 @@ static double growth_before(const pe_tilted *t) {
         if (power >= 0.0 || s->n == 1) continue;
         double up = 0.0;
         for (size_t j = 0; j < s->n; j++) up += t->share[side][j] * turned[j];
-        const double most = fmin(up, (1.0 - sqrt(fmax(1.0 - 0.5 * turned[s->n - 1], 0.0))) * (1.0 + 1e-12));
-        sum -= most < 1.0 ? power * (-log1p(-most) * (1.0 + ROUNDING) + 1e-15) : -INFINITY;
+        sum -= power * shrinks_by(fmin(up, half_range(s, turned)));
     }
     return sum;
 }
@@ -258,10 +277,10 @@ static size_t cell_of(const pe_tilted *t, double x, int up) {
     return (size_t)fmin(fmax(whole, 0.0), (double)t->n);
 }
 
-static double sum_cells(const pe_tilted *t, double low, double high, double unit, int grows) {
+static double sum_cells(const pe_tilted *t, double low, double high, double unit, int is_growing) {
     double sum = 0.0;
     for (size_t i = cell_of(t, low, 0), last = cell_of(t, high, 1); i < last; i++) {
-        const double e = t->most[i] - unit + (grows ? growth(t, i, i + 1) : 0.0);
+        const double e = t->most[i] - unit + (is_growing ? growth(t, i, i + 1) : 0.0);
         sum += e > -700.0 ? exp(e) : 1e-300;
     }
     return sum * PE_CELL * (1.0 + 1e-8);
@@ -272,15 +291,22 @@ double pe_tilted_rest(const pe_tilted *t, double low, double high, double unit) 
 }
 
 double pe_tilted_sum(const pe_tilted *t, double low, double high, double unit, double wider) {
-    const int grows = pe_tilted_grows(t);
-    double sum = sum_cells(t, low, high, unit, grows) * (1.0 + wider);
+    const int is_growing = grows(t);
+    double sum = sum_cells(t, low, high, unit, is_growing) * (1.0 + wider);
     if (low < t->start) {
         const double rate = rate_before(t);
         if (!(rate > 1.0)) return INFINITY;
-        const double one = exp(t->value[0] - unit + (grows ? growth_before(t) : 0.0));
+        const double one = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0));
         sum += one * (1.0 / rate + wider * PE_CELL);
     }
     return sum * (1.0 + 1e-8);
+}
+
+double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double whole) {
+    if (!grows(t)) return whole;
+    const double most = most_growth(t);
+    /* a looser bound costs less than its digits are worth */
+    return most < LOOSE ? whole * exp(most) * (1.0 + 1e-9) : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
 }
 
 /* Argument of a side at the end of a cell, on the line Im z = y */
@@ -310,7 +336,7 @@ double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double ti
             sines[side][j] = sin(s->shift[j] * y);
         }
     }
-    const int grows = pe_tilted_grows(t);
+    const int is_growing = grows(t);
     const size_t last = cell_of(t, high, 1);
     /* that of a falls with x, that of b rises */
     double of_a = angle_of(t, 0, 0, cosines[0], sines[0]), of_b = angle_of(t, 1, 0, cosines[1], sines[1]);
@@ -324,11 +350,11 @@ double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double ti
             if (t->b.shift[j] == least) angle = t->share[1][j] * sines[1][j];
     }
     if (!(angle > 0.0) || !(rate > 1.0)) sum = INFINITY;
-    else sum = exp(t->value[0] - unit + (grows ? growth_before(t) : 0.0)) / (rate * angle);
+    else sum = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0)) / (rate * angle);
     for (size_t i = 0; i < last && isfinite(sum); i++) {
         const double next_a = angle_of(t, 0, i + 1, cosines[0], sines[0]);
         const double least = (of_b + next_a) * (1.0 - 1e-9);
-        const double e = t->most[i] - unit - time * least + (grows ? growth(t, i, i + 1) : 0.0);
+        const double e = t->most[i] - unit - time * least + (is_growing ? growth(t, i, i + 1) : 0.0);
         sum += PE_CELL * (e > -700.0 ? exp(e) : 1e-300) / least;
         of_a = next_a;
         of_b = angle_of(t, 1, i + 1, cosines[1], sines[1]);

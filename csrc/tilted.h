@@ -42,9 +42,6 @@ double pe_tilted_change(const pe_tilted *t);
 /* Slope of log b/a, the privacy loss */
 double pe_tilted_loss_slope(const pe_tilted *t, double x);
 
-/* Whether |F| exceeds F e^(y^2/2) anywhere on a line Im z = y: whether one of the powers is negative */
-int pe_tilted_grows(const pe_tilted *t);
-
 /* Makes t ready for lines |Im z| <= y; 0 where their terms are not within a half plane. */
 int pe_tilted_lift(const pe_tilted *t, double y);
 
@@ -57,6 +54,10 @@ double pe_tilted_sum(const pe_tilted *t, double low, double high, double unit, d
 
 /* The same of F itself, low being finite */
 double pe_tilted_rest(const pe_tilted *t, double low, double high, double unit);
+
+/* Upper bound of the integral of |F| e^(-v^2/2) up to `high` on those lines, in units of e^unit, where that of F is
+ * at most `whole` */
+double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double whole);
 
 /* Upper bound of the integral of |F| e^(-v^2/2) e^(-time arg)/arg up to `high` on the line of the last height, where arg is
  * that of b/a, in units of e^unit */
