@@ -370,6 +370,28 @@ MEANS, POINTS = np.zeros((3, 2)), np.zeros((5, 2))
         ),
         (lambda: audit.offline_scores([1.0], [1.0]), "shadow must hold at least 2 runs"),
         (lambda: audit.offline_scores([1.0], [1.0, 1.0]), "shadow must not hold equal values"),
+        (lambda: audit.offline_scores([[1.0], [1.0, 2.0]], [1.0]), "observed must be a regular"),
+        (
+            lambda: audit.offline_scores(["1"], [1.0, 2.0]),
+            "must hold real numbers, got .*U1",
+        ),
+        (lambda: audit.offline_scores([[1.0]], [1.0]), r"1 dimensions, got shape \(1, 1\)"),
+        (
+            lambda: audit.offline_scores([], [1.0, 2.0]),
+            r"must not be empty, got shape \(0,",
+        ),
+        (lambda: audit.offline_scores([1.0], [np.nan, np.inf]), "shadow must be finite, got 2"),
+        (lambda: audit.empirical_trade_off([[1.0], [1.0, 2.0]], [0.5]), "null must be a one-dim"),
+        (lambda: audit.empirical_trade_off(["x"], [0.5]), "null must hold real numbers"),
+        (
+            lambda: audit.empirical_trade_off([], [0.5]),
+            "must be one-dimensional and not empty",
+        ),
+        (
+            lambda: audit.empirical_trade_off([0.1], [np.nan]),
+            "must not hold NaN, got 1",
+        ),
+        (lambda: audit.gamma_lower_bound(1, 2, "x"), "confidence must be a real number, got .x."),
     ],
 )
 def test_wrong_input(call: Any, message: str) -> None:

@@ -267,7 +267,11 @@ def serving(*words: str) -> Iterator[Server]:
             address = process.stdout.readline().strip()
             yield Server(process, address)
         finally:
-            process.kill()
+            process.send_signal(signal.SIGINT)  # which saves what coverage has measured
+            try:
+                process.wait(timeout=60)
+            finally:
+                process.kill()
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine import api
 from pyengine.cli import main
 
 pytest.importorskip("matplotlib")
 from matplotlib import rc_context
 
-from pyengine.plots import delta_figure, gamma_figure, noise_figure, save, trade_off_figure
+from pyengine.plots import (
+    delta_figure,
+    gamma_figure,
+    noise_figure,
+    save,
+    series,
+    trade_off_figure,
+)
 from pyengine.plots.curves import DIRECTIONS
 from pyengine.plots.ticks import number_text
 
@@ -213,3 +221,21 @@ def test_picture_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> No
         save(figure, tmp_path / "nowhere" / "old.png")
     assert (tmp_path / "old.png").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.png", "old.png"]
+
+
+def test_arguments_without_an_answer_leave_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers(question: Any, mechanism: Any, at: np.ndarray, **words: Any) -> Any:
+        if (at > 3.0).any():
+            raise pe.AccuracyError(f"nothing is known at {at.max()}")
+        return api.answers(question, mechanism, at, **words)
+
+    run, at = pe.dp_sgd(1.0, 0.01, 100), [0.5, 4.0, 1.0, 5.0]
+    monkeypatch.setattr(series, "answers", answers)
+    found = series.asked("delta", "run", run, at, adjacency="add_remove")
+    assert found.argument.tolist() == [0.5, 1.0]
+    assert found.refused == (4.0, 5.0)
+    assert found.bounds.value.tolist() == [pe.delta(run, 0.5), pe.delta(run, 1.0)]
+    assert len(found.certainty) == len(found.engine) == 2
+    for refused in ([4.0], [4.0, 5.0]):
+        with pytest.raises(pe.AccuracyError, match=rf"nothing is known at {refused[-1]}"):
+            series.asked("delta", "run", run, refused, adjacency="add_remove")

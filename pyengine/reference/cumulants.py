@@ -23,8 +23,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 _SPAN, _SPACING = 45.0, 0.025
-_FAR = np.concatenate([np.arange(-_SPAN, _SPAN, 0.1), np.geomspace(_SPAN, 1e9, 400)])
-_QUIET, _MARGIN = 75.0, 1.3
 HALVINGS = 44  # to 7e-12 of a tilt; who plans needs no more
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -88,46 +86,6 @@ class Cumulants:
             if max(exponent[0], exponent[-1]) > exponent.max() - depth - 15:
                 return True
         return False
-
-    def is_quiet(self, tilt: float) -> bool:
-        """Whether no tilted weight rises again, even beyond the nodes, once it has fallen."""
-        for phase in self.phases:
-            if phase.full_batch:
-                continue
-            exponent = tilt * offset_loss(phase, _FAR) - _FAR**2 / 2
-            first = int(np.argmax(np.diff(exponent) < 0))
-            fallen = np.nonzero(exponent[first:] < exponent[first] - _QUIET)[0]
-            if _FAR[first] > 40 or fallen.size == 0:
-                return False
-            before, after = exponent[first : first + fallen[0]], exponent[first + fallen[0] :]
-            if before.max() > exponent[first] or after.max() > exponent[first] - _QUIET:
-                return False
-        return True
-
-    def quiet_tilt(self, tilt: float, threshold: float) -> float:
-        """Return the largest tilt up to the given one without a far second mode nearby.
-
-        A second mode that makes up the tail asked for is kept: leaving it would cost more than
-        60 in the exponent.
-        """
-        if tilt <= 0 or self.is_quiet(_MARGIN * tilt):
-            return tilt
-        low, high = 0.0, tilt
-        for _ in range(40):
-            middle = math.sqrt(low * high) if low > 0 else high / 16
-            if self.is_quiet(_MARGIN * middle):
-                low = middle
-            else:
-                high = middle
-            if high < 1e-9 * tilt or (low > 0 and high / low < 1.001):
-                break
-        beyond = any(
-            float(np.max(tilt * offset_loss(phase, _FAR[-400:]) - _FAR[-400:] ** 2 / 2)) > -_QUIET
-            for phase in self.phases
-            if not phase.full_batch
-        )
-        price = self.value(low) - low * threshold - self.value(tilt) + tilt * threshold
-        return low if beyond or not price > 60 else tilt
 
     def window(self, index: int, tilt: float, depth: float) -> tuple[float, float]:
         """Return the range of z where the tilted weight is above exp(-depth) of its peak."""
