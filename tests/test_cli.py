@@ -273,6 +273,28 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.mark.parametrize("columns", [10, 20, 40, 60, 90, 120])
+def test_progress_on_a_narrow_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No paint reaches the last column, from where the next one could not go back."""
+    now = [0.0]
+    monkeypatch.setattr("pyengine.tables.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = Terminal()
+    with Progress(8000, "values", stream, done=2000) as progress:
+        for _ in range(60):
+            now[0] += 50.0
+            progress.advance(100)
+    paints = [part.removesuffix("\n") for part in stream.getvalue().split("\r")[1:]]
+    assert len(paints) > 60
+    assert max(len(paint.removesuffix("\x1b[K")) for paint in paints) < columns
+    assert paints[-1].startswith("[####" if columns >= 90 else "8000/8000"[: columns - 1])
+
+
 def test_progress_bar() -> None:
     stream = Terminal()
     with Progress(4, "values", stream) as progress:

@@ -44,7 +44,7 @@ a mechanism:
   --noise 1.0 --p 0.01 --truncated-batch-size 150 --dataset-size 10000 --steps 1000
   --phase "mechanism=gaussian_mixture,noise=1,shifts=0 1 2,weights=1/2 1/4 1/4,steps=10"
   --phase noise=2,p=0.01,steps=100 --phase noise=1,p=0.01,steps=900
-  --phase mechanism=randomized_response,truth_probability=0.75,steps=10
+  --phase mechanism=exponential,epsilon=0.1,steps=10
   --file run.toml      tables [[phase]] with the keys of --phase
 
 numbers: decimal (1e-5) or a fraction (256/60000), taken exactly"""

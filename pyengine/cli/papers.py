@@ -21,7 +21,7 @@ Regenerate the figures and tables of the papers that this package builds on:
   {", ".join(NAMES)}
 
 Each figure and table becomes a CSV file and, figures, a picture in DIR/PAPER; printed.csv there
-compares the numbers that the paper prints with ours.  DIR/index.md shows everything."""
+compares the numbers that the paper prints with ours. DIR/index.md shows everything."""
 EPILOG = """\
 examples:
   pyengine papers -o papers              all papers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 import time
 from types import TracebackType
@@ -9,7 +11,7 @@ from typing import TextIO
 
 __all__ = ["Progress"]
 
-WIDTH = 28
+WIDTH, LEAST = 28, 8  # characters of the bar, and of the shortest that is worth the name
 SETTLE_SECONDS = 0.5  # before that, a rate is mostly noise
 REPORT_SECONDS = 30.0  # between lines in a file or a log of a build
 REPAINT_SECONDS = 1.0  # a clock that stands still looks like a program that hangs
@@ -18,7 +20,8 @@ REPAINT_SECONDS = 1.0  # a clock that stands still looks like a program that han
 class Progress:
     """Bar with a count, the rate and the time left.
 
-    A terminal is painted again each second even where nothing is done.  On anything else it writes
+    A terminal is painted again each second even where nothing is done; on a narrow one the bar is
+    shorter, then left out, and the line ends where the terminal does.  On anything else it writes
     a line every half minute, and the last one.
 
     Parameters
@@ -100,11 +103,23 @@ class Progress:
             self._paint()
 
     def _paint(self) -> None:
-        filled = WIDTH * self.done // max(self.total, 1)
-        bar = "#" * filled + "." * (WIDTH - filled)
+        line = self._line()
+        room = self._columns() - 1  # a letter in the last column would start another line
+        width = min(WIDTH, room - len("[] ") - len(line))
+        if width >= LEAST:
+            filled = width * self.done // max(self.total, 1)
+            line = f"[{'#' * filled}{'.' * (width - filled)}] {line}"
         # what is left of a longer line is cleared
-        self._stream.write(f"\r[{bar}] {self._line()}\x1b[K")
+        self._stream.write(f"\r{line[:room]}\x1b[K")
         self._stream.flush()
+
+    def _columns(self) -> int:
+        """Width of the terminal, which may change while work is done."""
+        try:
+            found = os.get_terminal_size(self._stream.fileno()).columns
+        except (OSError, ValueError):  # no descriptor
+            found = 0
+        return found or shutil.get_terminal_size().columns
 
 
 def _clock(seconds: float) -> str:
