@@ -276,3 +276,16 @@ def test_gallery_shows_every_item(found: Paper) -> None:
         again = check(row["number"], row["printed"], float(row["computed"]))
         assert (again.verdict == AGREES) == (row["verdict"] == AGREES), row
         assert row["verdict"] == AGREES or row["reason"], row
+
+
+def test_titles_are_filled_evenly() -> None:
+    """No line is a lone word, and nothing ends beside an equals sign or within (ε, δ)."""
+    for name in NAMES:
+        for item in paper(name).items:
+            if item.draw is None:
+                continue
+            most = int(papers_run.CHARACTERS * item.size[0])
+            lines = papers_run._filled(item.heading, most).split("\n")
+            assert " ".join(lines).replace("\N{NO-BREAK SPACE}", " ") == item.heading
+            assert max(map(len, lines)) < 2.5 * min(map(len, lines)), lines
+            assert not any(line.endswith(("=", "(4,")) or line.startswith("=") for line in lines)

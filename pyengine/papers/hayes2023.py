@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PAPER"]
 
+BOTH = "add for γ, add_remove for (ε, δ)"
+
 METHODS = ("fano", "fano_exact_information", "exact")
 LABELS = {
     "fano": "Guo et al. 2022b (Fano)",
@@ -138,6 +140,7 @@ PAPER = Paper(
             training.prior_sizes,
             training.draw_prior_sizes,
             chosen="ε; the attack's success is that on orthogonal gradients, without a network",
+            adjacency=BOTH,
         ),
         Item(
             "figure_5a",
@@ -146,6 +149,7 @@ PAPER = Paper(
             training.draw_figure_5a,
             training.check_figure_5a,
             "sampling rates between the stated ends",
+            adjacency=BOTH,
         ),
         Item(
             "figure_9",
@@ -154,12 +158,14 @@ PAPER = Paper(
             partial(training.draw_attacks, "prior"),
             chosen="pairwise correlation 0.3 of the gradients of similar candidates and 0 of "
             "noise, 10,000 attacks each, in the place of trained networks",
+            adjacency=BOTH,
         ),
         Item(
             "figure_11",
             "bounds on the advantage against the noise, ten candidates, one step",
             _figure_11,
             _draw_figure_11,
+            adjacency="add",
         ),
         Item(
             "table_2",
@@ -174,6 +180,7 @@ PAPER = Paper(
             partial(training.draw_attacks, "clipping"),
             chosen="gradient norms between the stated 0.9 C at ε = 1 and 0.5 C at ε = 40, linear "
             "in log ε, 10,000 attacks each, in the place of trained networks",
+            adjacency=BOTH,
         ),
         Item(
             "figure_14",
@@ -182,6 +189,7 @@ PAPER = Paper(
             training.draw_figure_14,
             chosen="sampling rates between the stated ends; the bounds only",
             size=(10.0, 3.8),
+            adjacency=BOTH,
         ),
         Item(
             "figure_15",
@@ -191,6 +199,7 @@ PAPER = Paper(
             training.check_figure_15,
             "sampling rates between the stated ends",
             (11.0, 5.4),
+            BOTH,
         ),
     ),
     left_out="Figures 1, 2, 4, 5b, 6 to 8, 10 and 12, which show attacks on trained networks, and "

@@ -162,6 +162,8 @@ def draw_figure_15(table: Table, figure: Figure) -> None:
         figure.colorbar(points, ax=axes, label="γ", location="bottom", aspect=30)
         frame(axes, xlabel="sampling rate q", xscale="log", yscale="log", xlim=(0.008, 2.5))
         ticked(axes)
+        axes.set_xticks([x for x in axes.get_xticks() if 0.01 <= x <= 1.0])  # rates, not labels
+        axes.set_xticks([], minor=True)
         axes.set_title(f"{size} candidates", fontsize=9)
     grid[0].set_ylabel("noise multiplier σ")
 

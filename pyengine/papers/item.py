@@ -130,6 +130,8 @@ class Item:
         Parameters that the paper does not print, and what they are chosen from.
     size : (float, float)
         Of the picture, in inches.
+    adjacency : str
+        What to say below the title of a picture whose lines do not say who are neighbours.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Item:
     checks: Callable[[Table], Iterable[Check]] = _no_checks
     chosen: str = ""
     size: tuple[float, float] = (7.0, 4.6)
+    adjacency: str = ""
 
     @property
     def label(self) -> str:

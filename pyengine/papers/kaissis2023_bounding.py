@@ -37,6 +37,7 @@ FINE = 100  # of lines that bend within a few hundredths of their range
 SPARSE = 12  # every twelfth of those by Monte Carlo
 RATES = (0.1, 0.5, 0.9)
 GUARANTEE = (4.0, 1e-5)
+BOTH = "add for γ, add_remove for (ε, δ)"
 
 
 @dataclass(frozen=True)
@@ -262,6 +263,7 @@ def _panel_item(name: str, title: str, label: str, printed: str, chosen: str) ->
         partial(_draw_effect_sizes, label),
         partial(_largest_epsilon, name, printed) if printed else lambda _: (),
         chosen,
+        adjacency="add",
     )
 
 
@@ -306,6 +308,7 @@ PAPER = Paper(
             _figure_1e,
             _draw_against_kappa,
             chosen="noise 2.5, p = 0.001, 72,000 steps, in the manner of ImageNet workflows",
+            adjacency="add",
         ),
         Item(
             "figure_1f",
@@ -313,6 +316,7 @@ PAPER = Paper(
             _figure_1f,
             _draw_figure_1f,
             chosen="(4, 1e-5) and 100 steps, those of the figures of Hayes et al. that it explains",
+            adjacency=BOTH,
         ),
         Item(
             "figure_2",
@@ -321,6 +325,7 @@ PAPER = Paper(
             _draw_against_kappa,
             chosen="all parameters, for which the paper refers to tables of another one",
             size=(10.0, 7.4),
+            adjacency="add",
         ),
         Item(
             "figure_3",
@@ -328,6 +333,7 @@ PAPER = Paper(
             partial(_mechanisms, 1, ("add", "remove", "add_remove")),
             _draw_mechanisms,
             size=(10.0, 4.4),
+            adjacency="add_remove for profiles",
         ),
         Item(
             "figure_4",
@@ -335,6 +341,7 @@ PAPER = Paper(
             partial(_mechanisms, 10_000, ("add_remove",)),
             _draw_mechanisms,
             size=(10.0, 4.4),
+            adjacency="add_remove for profiles",
         ),
     ),
 )

@@ -261,6 +261,7 @@ PAPER = Paper(
             "Noise multiplier for (ε, 1e-6) at 10,000 steps against the sampling rate",
             _figure_2,
             _draw_figure_2,
+            adjacency="add_remove",
         ),
         Item(
             "table_1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import textwrap
 import warnings
@@ -65,10 +66,22 @@ def _png(item: Item, table: Table) -> bytes:
     made = figure(*item.size)
     assert item.draw is not None
     item.draw(table, made)
-    titled(made, textwrap.fill(item.heading, int(CHARACTERS * item.size[0])))
+    titled(made, _filled(item.heading, int(CHARACTERS * item.size[0])), item.adjacency)
     buffer = io.BytesIO()
     made.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def _filled(text: str, most: int) -> str:
+    """Lines of about equal length, which do not end beside an equals sign or within (ε, δ)."""
+    whole = re.sub(r" (?==)|(?<==) |(?<=,) (?=\S+\))", "\N{NO-BREAK SPACE}", text)
+
+    def wrapped(width: int) -> list[str]:
+        return textwrap.wrap(whole, width, break_on_hyphens=False)
+
+    lines = len(wrapped(most))
+    widths = range(len(whole) // lines, most)
+    return "\n".join(wrapped(next((w for w in widths if len(wrapped(w)) == lines), most)))
 
 
 def run(names: Sequence[str], output: Path, workers: int) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyengine.conformance.report import YARDSTICK, times
 from pyengine.conformance.run import Result
-from pyengine.plots.style import COLOURS, figure, frame
+from pyengine.plots.style import COLOURS, figure, frame, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def errors_figure(results: list[Result]) -> Figure:
             right.plot([result.seconds / yardstick], [y], **mark, **more, linestyle="none")
     _axes(left, right, rows)
     versions = dict.fromkeys(f"{r.accountant} {r.version}" for r in results)
-    made.suptitle(", ".join(versions), fontsize=10)
+    titled(made, ", ".join(versions), "add for γ, add_remove for δ and ε")
     return made
 
 
