@@ -38,6 +38,7 @@ from pyengine.mechanisms import (
     LikelihoodRatio,
     RandomizedResponse,
     RandomlyAllocated,
+    ShuffledRandomizer,
     Step,
     TruncatedPoissonSampled,
     allocated_epoch,
@@ -206,6 +207,12 @@ def _truncated_law(step: TruncatedPoissonSampled, _: bool) -> StepLaw:
     return RevealedMixtureLaw(below, full, found.rest, found.full)
 
 
+def _shuffled_law(step: ShuffledRandomizer, _: bool) -> StepLaw:
+    from pyengine.laws.shuffled import shuffled_law  # here, as few runs need it
+
+    return shuffled_law(step.local_epsilon, step.users)
+
+
 def _truncated_event(module: Any, step: TruncatedPoissonSampled) -> Any:
     return module.TruncatedSubsampledGaussianDpEvent(
         dataset_size=step.dataset_size,
@@ -312,6 +319,13 @@ for _kind in (
         lambda step, _: BoundedRangeLaw(float(step.epsilon)),
         "exponential",
         is_trivial=lambda step: step.epsilon == 0,
+    ),
+    Kind(
+        ShuffledRandomizer,
+        _shuffled_law,
+        "shuffled_randomizer",
+        replaces=True,
+        is_trivial=lambda step: step.local_epsilon == 0,
     ),
     Kind(DistributionPair, lambda step, _: _finite_if_it_is(density_law(step))),
     Kind(LikelihoodRatio, lambda step, _: _finite_if_it_is(ratio_law(step))),

@@ -61,6 +61,13 @@ epsilon = "1"
 delta = "1e-6"
 steps = 1
 [[workflow]]
+name = "shuffled"
+mechanism = "shuffled_randomizer"
+local_epsilon = "1/2"
+users = 10
+steps = 2
+
+[[workflow]]
 name = "exponential"
 mechanism = "exponential"
 epsilon = "1/2"

@@ -34,6 +34,7 @@ MECHANISMS = [
     pe.GaussianMechanism("1/3").randomly_allocated(7),
     pe.ExponentialMechanism("1/3").poisson_sampled(0.1).composed(4),
     pe.GaussianMechanism("1/3").truncated_poisson_sampled(0.1, batch_size=3, dataset_size=9),
+    pe.ShuffledRandomizer("1/3", 50).composed(2),
     pe.LaplaceMechanism(2.0),
     pe.LaplaceMechanism(2.0).composed(1),
     pe.GaussianMechanism("1/7").poisson_sampled(0.1),

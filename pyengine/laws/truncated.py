@@ -32,31 +32,13 @@ from pyengine.laws.normals import (
     ExactMixturePair,
     MixturePair,
 )
+from pyengine.numerics.binomials import log_probability
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["RevealedMixtureLaw", "Truncation", "truncation"]
 
 DIGITS = 45  # to which tails of binomials are summed
-STIRLING = 200  # from where the logarithm of a factorial is taken from its series
-BERNOULLI = tuple(
-    Fraction(*pair)
-    for pair in (
-        (1, 6),
-        (-1, 30),
-        (1, 42),
-        (-1, 30),
-        (5, 66),
-        (-691, 2730),
-        (7, 6),
-        (-3617, 510),
-        (43867, 798),
-        (-174611, 330),
-        (854513, 138),
-        (-236364091, 2730),
-    )
-)
-LOG_TWO_PI = Decimal("1.8378770664093454835606594728112352797227949472755668256343")
 MOST_TERMS = 5_000_000
 UNDERFLOW = Decimal(-2_000_000)  # of logarithms: what is smaller is 0 beside all doubles
 
@@ -118,7 +100,7 @@ def _tails(trials: int, p: Fraction, least: int) -> tuple[Decimal, Decimal]:
 
 def _falling(trials: int, p: Fraction, first: int, odds: Decimal, *, up: bool) -> Decimal:
     """Sum of binomial probabilities from a term away from the mean."""
-    log_term = _log_probability(trials, p, first)
+    log_term = log_probability(trials, p, first)
     if log_term < UNDERFLOW:
         return Decimal(0)
     total = term = log_term.exp()
@@ -141,23 +123,6 @@ def _falling(trials: int, p: Fraction, first: int, odds: Decimal, *, up: bool) -
         f"dataset_size must be at most about 1e12 here: the binomial tail of {trials:,} trials has "
         f"more than {MOST_TERMS:,} terms"
     )
-
-
-def _log_probability(trials: int, p: Fraction, k: int) -> Decimal:
-    choices = _log_factorial(trials) - _log_factorial(k) - _log_factorial(trials - k)
-    return choices + k * as_decimal(p).ln() + (trials - k) * as_decimal(1 - p).ln()
-
-
-def _log_factorial(k: int) -> Decimal:
-    """Logarithm of k!, by Stirling's series: its error is below its first omitted term."""
-    if k < STIRLING:
-        return Decimal(math.factorial(k)).ln()
-    x = Decimal(k)
-    total = (x + Decimal("0.5")) * x.ln() - x + LOG_TWO_PI / 2
-    for index, number in enumerate(BERNOULLI):
-        order = 2 * index + 2
-        total += as_decimal(number / (order * (order - 1))) / x ** (order - 1)
-    return total
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ from pyengine.mechanisms.matrix import (
 from pyengine.mechanisms.mixture import GaussianMixtureMechanism
 from pyengine.mechanisms.participation import Sensitivity, matrix_sensitivity
 from pyengine.mechanisms.report import describe, in_words, step_in_words
+from pyengine.mechanisms.shuffled import ShuffledRandomizer
 
 __all__ = [
     "Composition",
@@ -62,6 +63,7 @@ __all__ = [
     "RandomlyAllocated",
     "SampledWithoutReplacement",
     "Sensitivity",
+    "ShuffledRandomizer",
     "Stage",
     "Step",
     "TruncatedPoissonSampled",
