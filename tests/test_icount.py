@@ -129,12 +129,12 @@ def test_counts_that_differ_fail(
     found = iter([100_000, 100_050, last])
     measure = {"kernels": lambda: (counts(one=next(found), other=7_000), VERSIONS)}
     monkeypatch.setattr(command, "MEASUREMENTS", measure)
-    assert command.repeat(3) == code
+    assert command.repeat(3, ["kernels"]) == code
     assert f"3 times, counts differ by at most {last / 1e5 - 1:.4%}" in capsys.readouterr().out
     broken = {"kernels": lambda: (Counts({}, {"one": "crashed"}), VERSIONS)}
     monkeypatch.setattr(command, "MEASUREMENTS", broken)
     with pytest.raises(CountError, match="one: crashed"):
-        command.repeat(2)
+        command.repeat(2, ["kernels"])
 
 
 def test_clones() -> None:

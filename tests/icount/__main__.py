@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from . import clones, ratchet
@@ -90,13 +91,13 @@ def record(path: Path, allowed: list[str]) -> int:
     return 1 if refused or (keep and slow) else 0
 
 
-def repeat(times: int) -> int:
-    """Measure everything several times and print how far counts differ; 1 where it is too far."""
+def repeat(times: int, parts: Iterable[str]) -> int:
+    """Measure parts several times and print how far counts differ; 1 where it is too far."""
     worst = 0.0
-    for part, measure in MEASUREMENTS.items():
+    for part in parts:
         found: dict[str, list[int]] = {}
         for _ in range(times):
-            counts, _ = measure()
+            counts, _ = MEASUREMENTS[part]()
             if counts.failed:
                 raise CountError("; ".join(f"{k}: {v}" for k, v in sorted(counts.failed.items())))
             for name, count in counts.instructions.items():
@@ -116,13 +117,18 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write the file instead of judging")
     parser.add_argument("--raise", dest="allowed", nargs="*", default=[], metavar="NAME")
     parser.add_argument("--repeat", type=int, metavar="N", help="how far do N counts differ?")
+    parser.add_argument(
+        "--part", choices=MEASUREMENTS, help="what --repeat measures, if not everything"
+    )
     parser.add_argument("--file", type=Path, default=ratchet.PATH)
     arguments = parser.parse_args()
+    if arguments.part is not None and arguments.repeat is None:
+        parser.error("--part goes with --repeat: all parts are judged and recorded together")
     try:
         if arguments.repeat is not None:
             if arguments.repeat < 2:
                 parser.error(f"--repeat must be at least 2, got {arguments.repeat}")
-            return repeat(arguments.repeat)
+            return repeat(arguments.repeat, [arguments.part] if arguments.part else MEASUREMENTS)
         if arguments.record:
             return record(arguments.file, arguments.allowed)
         return check(arguments.file)
