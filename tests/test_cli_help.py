@@ -19,8 +19,8 @@ from pyengine.cli.output import spelled
 from pyengine.tables import progress
 
 NAMES = (
-    "gamma tradeoff delta epsilon calibrate statement report table verify plot papers conformance "
-    "doctor completion"
+    "gamma tradeoff delta epsilon calibrate statement report table verify plot schemes papers "
+    "conformance doctor completion"
 )
 
 
@@ -223,7 +223,7 @@ def words_of_all_options() -> list[list[str]]:
                 continue
             option = action.option_strings[-1]
             beside = [*rest.get(name, []), *steps.get(name, ["--noise", "1"])]
-            if name in ("table", "papers", "conformance", "doctor", "completion"):
+            if name in ("schemes", "table", "papers", "conformance", "doctor", "completion"):
                 beside = []
             for at in [i for i, word in enumerate(beside) if word == option]:
                 del beside[at : at + 2]

@@ -27,7 +27,7 @@ FLOORS = (
     "engines curves reference relaxed",
     "api calibration targets search gaussian_dp composing proven approximations baselines "
     "membership priors interop shuffled",
-    "statement resilience serialization conformance tables verification audit plots report "
+    "statement resilience schemes serialization conformance tables verification audit plots report "
     "explore cli papers __main__",
 )
 FLOOR = {f"pyengine.{room}": i for i, rooms in enumerate(FLOORS) for room in rooms.split()}
