@@ -22,7 +22,7 @@ __all__ = ["bounded_range_profile", "epoch_profile", "truncated_profile"]
 
 BITS = 400
 DEPTH = 85.0  # errors are e^-DEPTH of what is summed
-AGREED = 1e-18  # relative, of two values of one profile
+AGREED = 1e-30  # relative, of two values of one profile
 
 
 class NoTruthError(Exception):
@@ -98,7 +98,7 @@ def _partial_mean(mu: arb, steps: int, k: arb, angle: float, finer: float) -> ar
 
 
 def epoch_profile(noise: float, steps: int, epsilon: float, adjacency: str) -> Any:
-    """δ(ε) of one epoch of random allocation, as an mpmath number of some 18 digits.
+    """δ(ε) of one epoch of random allocation, as an mpmath number of some 30 digits.
 
     Raises
     ------

@@ -120,7 +120,7 @@ def bounded_range(rng: np.random.Generator) -> Case:
 
 
 FAMILIES: dict[str, tuple[Callable[[np.random.Generator], Case], int, str]] = {
-    "random allocation, one epoch": (one_epoch, 160, "Laplace inversion, 18 digits"),
+    "random allocation, one epoch": (one_epoch, 400, "Laplace inversion, 30 digits"),
     "steps of mixtures, spectral": (mixture, 120, "two lines in long double, 13 digits"),
     "truncated Poisson, one step": (truncated, 200, "mixture of closed profiles, 60 digits"),
     "exponential mechanism": (bounded_range, 200, "search over the outer parameter"),
