@@ -12,8 +12,10 @@ from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, "csrc")
 from build_ffi import UFUNC_SOURCES, compile_args, depends, libraries
+from build_readme import long_description
 from build_sbom import write_sbom
 
+HOME = None  # address of the source, for links of the README: [project.urls] has none yet
 # Modules for the stable ABI of Python and NumPy 1.23 load on all later ones: one wheel a platform.
 # Python without its global lock has no stable ABI.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -47,6 +49,8 @@ class Wheel(bdist_wheel):
 
 
 setup(
+    long_description=long_description(Path("README.md"), HOME),
+    long_description_content_type="text/markdown",
     options={
         "build_ext": {"parallel": True},
         "bdist_wheel": {"py_limited_api": "cp310" if STABLE else False},
