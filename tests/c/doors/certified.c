@@ -1,0 +1,10 @@
+/* A door to the bound of K(theta) for tests/test_certified_cumulants.py, which holds it against its definition. */
+#include "certified.h"
+
+/* Of plain Gaussian steps with a variance in all, and of nothing else. */
+double door_gaussian_cumulant(double variance, double theta) {
+    const pe_contours contours = {.exact_variance = variance};
+    pe_chernoff found;
+    pe_certified_chernoff_at(&contours, theta, &found);
+    return found.k;
+}
