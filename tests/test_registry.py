@@ -53,7 +53,7 @@ def test_what_engines_declare(kind: str, model: str) -> None:
                 if not engine.supports(problem):
                     assert isinstance(engine.refusal(problem), pe.AccuracyError | ValueError)
                     continue
-                made = engine.questions(problem)
+                made = engine.questions(problem, registry.answered)
                 asked: Any = made or engine.pair(problem.ordered(problem.order))
                 assert {"trade_off", "profile", "epsilon"} <= set(dir(asked))
                 if engine.certified and engine.name in ("closed_form", "exact"):

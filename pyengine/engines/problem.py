@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -17,7 +18,7 @@ from pyengine.threat_models import DifferentialPrivacy, Relaxed, ThreatModel
 if TYPE_CHECKING:
     from pyengine.relaxed.core import MagnitudePair
 
-__all__ = ["Engine", "Problem"]
+__all__ = ["Ask", "Engine", "Problem"]
 
 DP = DifferentialPrivacy()
 
@@ -120,6 +121,9 @@ class Problem:
         return [replace(self, given=tuple(laws)) for laws in found]
 
 
+Ask = Callable[[Problem], Questions]
+
+
 class Engine:
     """What an engine declares, and how it is asked.
 
@@ -155,9 +159,12 @@ class Engine:
         del problem
         return False
 
-    def questions(self, problem: Problem) -> Questions | None:
-        """What answers for the adjacency as a whole; None if that is made from its pairs."""
-        del problem
+    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
+        """What answers for the adjacency as a whole; None if that is made from its pairs.
+
+        Other mechanisms, or the same one by another method, are had from ``ask``.
+        """
+        del problem, ask
         return None
 
     def pair(self, problem: Problem) -> PairQuestions:

@@ -1,0 +1,199 @@
+"""Gaussian steps, their mixtures and epochs: contours and convolutions, estimated or proven."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyengine.answers import PairQuestions, Questions
+from pyengine.engines.certified import CertifiedPair, CertifiedSide, GaussianSide
+from pyengine.engines.declared.sums import LatticeEngine
+from pyengine.engines.gaussian import GaussianPairQuestions
+from pyengine.engines.handover import Handover
+from pyengine.engines.problem import Ask, Engine, Problem
+from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
+from pyengine.errors import AccuracyError
+from pyengine.pairs import enclosing_pairs
+
+if TYPE_CHECKING:
+    from pyengine.engines.allocation import EpochQuestions
+    from pyengine.engines.smooth import SmoothPairQuestions, SmoothSide
+
+
+__all__ = ["CertifiedEngine", "EpochEngine", "EstimatedEngine", "GaussianEngine", "SmoothEngine"]
+
+# Of a lattice that is to prove what another engine has answered: more of them take longer than
+# that answer was worth waiting for.
+PROVING_POINTS = 2**21
+
+
+class GaussianEngine(Engine):
+    """Gaussian steps on samples: the spectral engine, else the convolution."""
+
+    name = "spectral"
+    methods = ("auto", "convolution")
+
+    def supports(self, problem: Problem) -> bool:
+        return problem.gaussian is not None
+
+    def prover(self) -> Engine:
+        return CertifiedEngine(EstimatedEngine(self, LatticeEngine(PROVING_POINTS)))
+
+    def refusal(self, problem: Problem) -> Exception:
+        return AccuracyError(
+            f"method={problem.method!r} answers for Gaussian noise, plain, on a Poisson sample or "
+            "without replacement; ask method='auto'"
+        )
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        if problem.adjacency != "add_remove":
+            return OneOrderOfRows(self.pair(problem))
+        return BothOrdersOfRows(self.pair(problem), self.pair(problem.ordered("remove")))
+
+    def pair(self, problem: Problem) -> GaussianPairQuestions:
+        assert problem.gaussian is not None
+        return GaussianPairQuestions(
+            problem.gaussian, problem.method, problem.tolerance, problem.wanted
+        )
+
+
+class EstimatedEngine(Engine):
+    """An engine's estimates, and where it refuses them the brackets of another one.
+
+    Parameters
+    ----------
+    first, second : Engine
+        Both engines.
+    """
+
+    def __init__(self, first: Engine, second: Engine) -> None:
+        self._first, self._second = first, second
+
+    def pair(self, problem: Problem) -> PairQuestions:
+        return Handover(lambda: self._first.pair(problem), lambda: self._second.pair(problem))
+
+
+class EpochEngine(Engine):
+    """One epoch of random allocation, or several equal ones if asked by name: convolutions."""
+
+    name = "convolution"
+    methods = ("auto",)
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.is_relaxed or problem.given is not None:
+            return False
+        from pyengine.engines.allocation import tabulated_epochs
+
+        found = tabulated_epochs(problem.laws)
+        if found is None or found.epochs == 1 or problem.method == self.name:
+            return found is not None
+        return found.law.nodes(found.epochs) is None  # which the spectral engine would need
+
+    def refusal(self, problem: Problem) -> Exception:
+        return GaussianEngine().refusal(problem)
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
+        from pyengine.engines.smooth import SmoothBothOrders
+
+        if problem.adjacency != "add_remove":
+            return OneOrderOfRows(self.pair(problem))
+        return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
+
+    def pair(self, problem: Problem) -> EpochQuestions:
+        from pyengine.engines.allocation import EpochQuestions, tabulated_epochs
+
+        engine = tabulated_epochs(problem.laws)
+        assert engine is not None
+        return EpochQuestions(engine, problem.tolerance)
+
+
+class SmoothEngine(Engine):
+    """Steps whose sides are mixtures of normals: spectral engine, convolution, else the lattice."""
+
+    name = "spectral"
+    methods = ("auto", "convolution")
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.is_relaxed or problem.given is not None:
+            return False
+        from pyengine.engines.bounded_mixtures import bounded_mixtures
+        from pyengine.engines.smooth import smooth_pair
+
+        pair = smooth_pair(problem.laws)
+        if pair is None or problem.method != "convolution":
+            return pair is not None
+        return bounded_mixtures(pair) is not None
+
+    def prover(self) -> Engine:
+        return CertifiedEngine(LatticeEngine(PROVING_POINTS))
+
+    def refusal(self, problem: Problem) -> Exception:
+        bounded = " whose losses are bounded below" if problem.method == "convolution" else ""
+        return AccuracyError(
+            f"method={problem.method!r} answers for several Gaussian steps, their mixtures and "
+            f"samples of them{bounded}; ask method='auto'"
+        )
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
+        from pyengine.engines.smooth import SmoothBothOrders
+
+        if problem.adjacency != "add_remove":
+            return None if problem.attained else OneOrderOfRows(self.pair(problem))
+        return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
+
+    def pair(self, problem: Problem) -> SmoothPairQuestions:
+        from pyengine.engines.allocation import tabulated_epochs
+        from pyengine.engines.smooth import SmoothPairQuestions, smooth_pair
+
+        pair = smooth_pair(problem.laws)
+        assert pair is not None
+        epochs = tabulated_epochs(problem.laws) is not None
+        other: Engine = EpochEngine() if epochs else LatticeEngine()
+        otherwise = (lambda: other.pair(problem)) if problem.method == "auto" else None
+        return SmoothPairQuestions(pair, problem.method, problem.tolerance, otherwise)
+
+
+class CertifiedEngine(Engine):
+    """Gaussian steps on samples and their mixtures, with lines whose errors are theorems.
+
+    Parameters
+    ----------
+    otherwise : Engine, optional
+        Answers what has no proof there; the lattice if not given.
+    """
+
+    name = "certified"
+    certified = True
+
+    def __init__(self, otherwise: Engine | None = None) -> None:
+        self._otherwise = otherwise
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.gaussian is not None:
+            return True
+        known = not problem.is_relaxed and problem.given is None
+        return known and self._smooth(problem) is not None
+
+    @staticmethod
+    def _smooth(problem: Problem) -> SmoothSide | None:
+        from pyengine.engines.smooth import SmoothSide, smooth_pair
+
+        pair = smooth_pair(problem.laws)
+        return None if pair is None else SmoothSide.of(pair)
+
+    def pair(self, problem: Problem) -> PairQuestions:
+        other = self._otherwise or LatticeEngine()
+        private, public = self.sides(problem)
+        if private is None or public is None:
+            return other.pair(problem)
+        return CertifiedPair(private, public, problem.tolerance, lambda: other.pair(problem))
+
+    def sides(self, problem: Problem) -> tuple[CertifiedSide | None, CertifiedSide | None]:
+        """Sides of Gaussian steps, else of others; None where nothing is proven of a step."""
+        if problem.gaussian is None:
+            side = self._smooth(problem)
+            return side, side
+        enclosing = enclosing_pairs(problem.mechanism, problem.adjacency)
+        assert enclosing is not None
+        private, public = enclosing
+        side_of = GaussianSide(public)
+        return side_of if private == public else GaussianSide(private), side_of
