@@ -14,6 +14,7 @@ from typing import Any
 
 from pyengine import _checks, _toml
 from pyengine.cli.errors import CommandError
+from pyengine.cli.matrices import MATRIX, MATRIX_KEYS, matrix_of
 from pyengine.kinds import Kind, named_kinds
 from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, dp_sgd
 from pyengine.mechanisms.dp_sgd import SHUFFLED, not_shuffled
@@ -42,6 +43,7 @@ a mechanism:
   --noise 1.0 --steps-per-epoch 100 --epochs 10       random allocation: each record once an epoch
   --noise 1.0 --steps-per-epoch 100 --selected 3 --epochs 10    in three random steps of an epoch
   --noise 1.0 --p 0.01 --truncated-batch-size 150 --dataset-size 10000 --steps 1000
+  --noise 6 --matrix C.npy --participation fixed_order --times 4 --separation 100
   --phase "mechanism=gaussian_mixture,noise=1,shifts=0 1 2,weights=1/2 1/4 1/4,steps=10"
   --phase noise=2,p=0.01,steps=100 --phase noise=1,p=0.01,steps=900
   --phase mechanism=exponential,epsilon=0.1,steps=10
@@ -69,6 +71,7 @@ FLAGS = (
     "selected",
     "group_size",
     "truncated_batch_size",
+    *MATRIX_KEYS,
 )
 
 Phase = dict[str, str]
@@ -121,6 +124,20 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--group-size", metavar="K", help="records of a user, each sampled by itself (1)"
     )
+    group.add_argument(
+        "--matrix",
+        metavar="FILE",
+        help="C of a matrix mechanism, .npy or .csv: noise is that of C x + z, unscaled",
+    )
+    group.add_argument(
+        "--participation",
+        metavar="WORD",
+        help="at which of its steps a record takes part: single (default), fixed_order, "
+        "min_separation, balls_in_bins",
+    )
+    group.add_argument("--times", metavar="K", help="... so often at most")
+    group.add_argument("--separation", metavar="B", help="... at least so many steps apart")
+    group.add_argument("--bins", metavar="B", help="number of bins of balls_in_bins")
     group.add_argument(
         "--phase",
         action="append",
@@ -186,6 +203,8 @@ def family(phases: list[Phase], key: str) -> Callable[[Any], Mechanism]:
 
 def _make(phase: Mapping[str, str]) -> Mechanism:
     keys = renamed(phase, LONG)
+    if MATRIX in keys:
+        return matrix_of(keys)
     word = keys.pop("mechanism", ALLOCATED if "steps_per_epoch" in keys else "gaussian")
     kind = named_kinds()[kind_of(word)]
     if not kind.is_flag:
@@ -319,4 +338,6 @@ def _read(path: Path) -> list[Phase]:
                 phase[key] = value = " ".join(map(str, value))
             if isinstance(value, bool) or not isinstance(value, str | int):
                 raise CommandError(f"{path}: {key} must be a number or a string, got {value!r}")
+            if key == MATRIX:  # beside the file that names it
+                phase[key] = str(path.parent / str(value))
     return [{key: str(value) for key, value in phase.items()} for phase in phases]
