@@ -186,7 +186,7 @@ bench-history: bench-check
 package: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 package: export PATH := $(CURDIR)/$(BIN):$(PATH)
 package: $(VENV)/core.stamp $(VENV)/package.stamp
-	rm -rf build/dist build/again build/repaired
+	rm -rf build/dist build/again build/repaired build/archive
 	validate-pyproject pyproject.toml
 	cffconvert --validate
 	reuse --no-multiprocessing lint --lines
@@ -195,6 +195,8 @@ package: $(VENV)/core.stamp $(VENV)/package.stamp
 	python -m build --no-isolation --outdir build/dist .
 	python -m build --no-isolation --wheel --outdir build/again .
 	cmp build/dist/*.whl build/again/*.whl
+	python -m build --no-isolation --sdist --outdir build/archive .
+	cmp build/dist/*.tar.gz build/archive/*.tar.gz
 	twine check --strict build/dist/*
 	check-wheel-contents build/dist/*.whl
 	auditwheel show build/dist/*.whl

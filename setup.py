@@ -1,5 +1,6 @@
 """The C extensions; everything else is in pyproject.toml."""
 
+import os
 import shutil
 import sys
 import sysconfig
@@ -9,8 +10,10 @@ import numpy as np
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 sys.path.insert(0, "csrc")
+from build_archive import write_archive
 from build_ffi import UFUNC_SOURCES, compile_args, depends, libraries
 from build_readme import long_description
 from build_sbom import write_sbom
@@ -48,6 +51,20 @@ class Wheel(bdist_wheel):
         write_sbom(Path(wheelfile_base), about.get_name(), about.get_version())
 
 
+class Archive(sdist):
+    """Writes the same bytes for the same commit, if ``SOURCE_DATE_EPOCH`` says when that was."""
+
+    def make_archive(self, base_name: str, kind: str, *places: str, **words: str) -> str:
+        """Write the archive of the tree of all files."""
+        time = os.environ.get("SOURCE_DATE_EPOCH")
+        if kind != "gztar" or time is None:
+            return str(super().make_archive(base_name, kind, *places, **words))
+        target = Path(f"{base_name}.tar.gz")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_archive(Path(words["base_dir"]), target, int(time))
+        return str(target)
+
+
 setup(
     long_description=long_description(Path("README.md"), HOME),
     long_description_content_type="text/markdown",
@@ -55,7 +72,7 @@ setup(
         "build_ext": {"parallel": True},
         "bdist_wheel": {"py_limited_api": "cp310" if STABLE else False},
     },
-    cmdclass={"bdist_wheel": Wheel, "build_ext": Build},
+    cmdclass={"bdist_wheel": Wheel, "build_ext": Build, "sdist": Archive},
     cffi_modules=["csrc/build_ffi.py:ffibuilder"],
     ext_modules=[
         Extension(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import runpy
 import sys
+import tarfile
 from datetime import date
 from pathlib import Path
 
@@ -72,3 +75,25 @@ def test_the_readme_of_an_index_has_no_dead_links() -> None:
     targets = re.findall(r"https://example\.org/source/([^)\s]+)", linked)
     assert len(targets) > 10
     assert all((ROOT / target.partition("#")[0]).exists() for target in targets)
+
+
+def test_archives_have_the_same_bytes(tmp_path: Path) -> None:
+    """Whoever writes them, and whenever."""
+    write = runpy.run_path(str(ROOT / "csrc" / "build_archive.py"))["write_archive"]
+    hashes = set()
+    for number, name in enumerate(("b", "a")):
+        tree = tmp_path / str(number) / "package-1.0"
+        (tree / "inner").mkdir(parents=True)
+        for file in (name, "a", "b", "run"):  # in another order
+            (tree / "inner" / file).write_text(file)
+            os.utime(tree / "inner" / file, (1e9 + number, 1e9 + number))
+        (tree / "inner" / "run").chmod(0o775 if number else 0o700)
+        (tree / "inner" / "a").chmod(0o664 if number else 0o600)
+        target = tmp_path / f"{number}.tar.gz"
+        write(tree, target, 1_700_000_000)
+        hashes.add(hashlib.sha256(target.read_bytes()).hexdigest())
+    assert len(hashes) == 1
+    with tarfile.open(target) as archive:
+        assert archive.getnames()[:2] == ["package-1.0", "package-1.0/inner"]
+        assert {entry.mtime for entry in archive} == {1_700_000_000}
+        assert archive.getmember("package-1.0/inner/run").mode == 0o755
