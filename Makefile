@@ -56,11 +56,11 @@ gold: $(VENV)/core.stamp $(VENV)/test.stamp
 	done
 
 # All random points, and truths that are kept in tests/data/slow_truths.json computed anew.
-THOROUGH := $(shell grep -lE '^from thorough import .*(ALL|some|stored)' tests/test_*.py)
+THOROUGH := $(shell grep -lE '^from (thorough import .*(ALL|some|stored)|error_budget import)' tests/test_*.py)
 accuracy: $(VENV)/core.stamp $(VENV)/test.stamp
 	@mkdir -p build && rm -f build/measured.jsonl
 	PYENGINE_ALL_POINTS=1 PYENGINE_MEASURED=build/measured.jsonl $(BIN)/python -m pytest \
-	    $(THOROUGH) tests/test_exact_levels.py tests/test_relaxed_truth.py tests/test_special_*.py \
+	    $(THOROUGH) tests/test_special_*.py \
 	    $(PYTEST_ARGS)
 	$(BIN)/python tests/error_budget.py build/measured.jsonl
 
