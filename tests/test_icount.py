@@ -330,3 +330,12 @@ def test_benchmarks_count_the_commit_that_asv_has_built(
     assert found == tmp_path / "built" / "csrc"
     committed = (build.ROOT / "csrc" / "normal.c").read_bytes()
     assert (found / "normal.c").read_bytes() == committed
+
+
+def test_what_is_recorded_can_ring() -> None:
+    """Counts are whole numbers of work that was done, ratios of times are near 1."""
+    record = ratchet.load()
+    for part in record.parts.values():
+        assert all(isinstance(n, int) and n > 1000 for n in part.instructions.values())
+    assert set(record.clones.ratios) <= set(record.parts["kernels"].instructions)
+    assert all(0.1 < ratio < 2.0 for ratio in record.clones.ratios.values())
