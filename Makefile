@@ -205,7 +205,7 @@ package: $(VENV)/core.stamp $(VENV)/package.stamp
 	.ci/install build/repaired/*.whl
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist *.egg-info $(OUTPUT) docs/_build docs/_gallery docs/api/generated \
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info $(OUTPUT) docs/_build docs/_gallery docs/_schemes docs/api/generated \
 	    asv_bench/results asv_bench/env asv_bench/html .pytest_cache .mypy_cache .ruff_cache \
 	    .hypothesis pyengine/_core.c pyengine/_core*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -93,17 +93,20 @@ class ErrorBudget(Directive):
         return nodes.row("", *(nodes.entry("", cell) for cell in cells))
 
 
-def make_gallery(_app):
-    """Draw the pictures of gallery.md, unless they are newer than the package."""
+def make_pictures(_app):
+    """Draw the pictures of gallery.md and of schemes, unless they are newer than the package."""
     sys.path.insert(0, str(Path(__file__).parent / "figures"))
     import gallery
+    import schemes
 
-    directory = Path(__file__).parent / "_gallery"
-    sources = [Path(gallery.__file__), *Path(pyengine.__file__).parent.rglob("*.py")]
+    sources = Path(pyengine.__file__).parent.rglob("*.py")
     newest = max(path.stat().st_mtime for path in sources)
-    made = [path.stat().st_mtime for path in directory.glob("*.png")]
-    if len(made) < gallery.PICTURES or min(made) < newest:
-        gallery.make(directory)
+    for script in (gallery, schemes):
+        directory = Path(__file__).parent / f"_{script.__name__}"
+        made = [path.stat().st_mtime for path in directory.glob("*.png")]
+        own = Path(script.__file__).stat().st_mtime
+        if len(made) < script.PICTURES or min(made) < max(newest, own):
+            script.make(directory)
 
 
 def copy_benchmarks(app, exception):
@@ -114,7 +117,7 @@ def copy_benchmarks(app, exception):
 
 
 def setup(app):
-    app.connect("builder-inited", make_gallery)
+    app.connect("builder-inited", make_pictures)
     app.connect("build-finished", copy_benchmarks)
     app.add_directive("error-budget", ErrorBudget)
     return {"parallel_read_safe": True}

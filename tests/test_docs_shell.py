@@ -23,6 +23,8 @@ FILES = {
     "docs/cli.md": {"run.toml": "toml"},
     "docs/guides/tables.md": {"my.toml": "toml"},
     "docs/report.md": {"run.toml": "toml"},
+    "docs/schemes/balls_in_bins.md": {"C.csv": "text"},
+    "docs/schemes/matrix.md": {"C.csv": "text"},
     "docs/tables.md": {"my.toml": "toml"},
     "docs/verify.md": {"mine.csv": "text"},
 }
