@@ -18,6 +18,7 @@ from pyengine.engines.exact.levels import (
     bounds,
     thresholds,
 )
+from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ThresholdQuestions"]
@@ -25,6 +26,7 @@ __all__ = ["ThresholdQuestions"]
 FloatArray = npt.NDArray[np.float64]
 
 FAR_APART = 64.0  # ends of a bracket of ε that is halved on a logarithmic axis
+SMALLEST = 1e-290  # an ε below this is as good as 0
 
 
 class ThresholdQuestions:
@@ -108,8 +110,7 @@ class ThresholdQuestions:
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ.
 
-        The halving is its own, not that of `pyengine.numerics.bracketing`: it goes by ratios where
-        the ends are far apart, and asks open brackets only.
+        Brackets are narrowed by ratios to a factor of `FAR_APART`, and closed by interpolation.
         """
         size = delta.size
         if not size:
@@ -121,35 +122,40 @@ class ThresholdQuestions:
         slack, last = (np.repeat(x, size) for x in ((-1.0, 0.0, 1.0), (min(least, end), end, most)))
         levels = np.tile(delta, 3)
 
-        def reaches(
+        def excess(
             epsilon: FloatArray, some: npt.NDArray[np.bool_] | slice = slice(None)
-        ) -> npt.NDArray[np.bool_]:
+        ) -> FloatArray:
+            """Log of profile over δ, which is > 0 just where the profile is above δ < 1."""
             value, left, error = self._profile(epsilon)
             # near δ the first difference is exact, and the others have its digits
             over = (value - levels[some]) + (left + slack[some] * error)
-            return np.asarray((over <= 0.0) | (levels[some] >= 1.0))
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                log = np.log1p(np.maximum(over / levels[some], -1.0))
+            # δ = 0, underflow, and what is no number
+            log = np.where(~(over <= 0.0) & ~(log > 0.0), BELOW_DOUBLES, log)
+            return np.where((over <= 0.0) | (levels[some] >= 1.0), np.minimum(log, -(UNIT**4)), log)
 
         low, high = np.zeros(3 * size), np.full(3 * size, end)
-        never, beyond = ~reaches(np.full(3 * size, np.inf)), ~reaches(high)
-        high[reaches(low)] = 0.0
+        never, beyond = excess(np.full(3 * size, np.inf)) > 0.0, excess(high) > 0.0
+        high[excess(low) < 0.0] = 0.0
         # what the profile at no ε tells is known already
         known = never | beyond | ((levels == 0.0) & (self._law.infinite()[0] == 0.0))
         high[known] = low[known]
-        for _ in range(1100):
-            middle = 0.5 * (low + high)
-            far = high > FAR_APART * low  # by ratios, and from 0 by large ones
-            ratio = np.where(low > 0.0, np.sqrt(low) * np.sqrt(high), high / FAR_APART**4)
-            middle[far] = ratio[far]
-            open_ = (middle > low) & (middle < high)
-            open_ &= high - low > UNIT * high
-            if not open_.any():
-                break
-            done = reaches(middle[open_], open_)
-            high[open_] = np.where(done, middle[open_], high[open_])
-            low[open_] = np.where(done, low[open_], middle[open_])
+        while (far := high > np.maximum(FAR_APART * low, SMALLEST)).any():
+            ratio = np.sqrt(low) * np.sqrt(high)  # from 0 by large ones
+            middle = np.where(low > 0.0, ratio, high / FAR_APART**4)[far]
+            above = excess(middle, far) > 0.0
+            low[far] = np.where(above, middle, low[far])
+            high[far] = np.where(above, high[far], middle)
+        near = high > low
+        if near.any():
+            low[near], high[near] = falling_bracket(
+                lambda epsilon: excess(epsilon, near), low[near], high[near]
+            )
         high = np.where(never, np.inf, np.where(beyond, last, high))
         parts = high.reshape(3, size)
-        lower = np.maximum(parts[0] * (1.0 - 4.0 * UNIT), 0.0)
+        least_of_all = np.where(near, low, high).reshape(3, size)[0]
+        lower = np.maximum(least_of_all * (1.0 - 4.0 * UNIT), 0.0)
         found = Answer(
             parts[1], lower, np.maximum(parts[2], parts[1]), names(self.engine, size), True
         )

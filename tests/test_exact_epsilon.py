@@ -1,0 +1,49 @@
+"""ε of composed laws by few profiles, between bounds that the profiles themselves confirm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyengine as pe
+from pyengine.engines.exact.threshold import ThresholdQuestions
+
+RUNS = {
+    "laplace": pe.LaplaceMechanism(4.0).composed(50),
+    "response": pe.RandomizedResponse(0.7).composed(30),
+    "mixture": pe.GaussianMixtureMechanism(1.0, [0, 1, 3], ["0.7", "0.2", "0.1"]),
+    "generic": pe.GenericMechanism(1.0, 1e-9).composed(20),
+    "nearly nothing": pe.GaussianMechanism(1e6).poisson_sampled(1e-6),
+}
+DELTAS = [1e-250, 1e-60, 1e-12, 1e-7, 1e-3, 0.1]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_few_profiles_are_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, profile = [], ThresholdQuestions._profile
+
+    def counted(self: ThresholdQuestions, epsilon: Any) -> Any:
+        asked.append(epsilon.size)
+        return profile(self, epsilon)
+
+    monkeypatch.setattr(ThresholdQuestions, "_profile", counted)
+    method = "exact" if name in ("laplace", "response", "generic") else "lattice"
+    for delta in DELTAS[3:]:
+        asked.clear()
+        pe.epsilon(RUNS[name], delta, adjacency="add", method=method, bounds=True)
+        assert 3 <= len(asked) <= 35  # halving takes 58 and more
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_profiles_confirm_the_bounds(name: str, adjacency: str) -> None:
+    run, words = RUNS[name], {"adjacency": adjacency, "bounds": True}
+    lower, value, upper = pe.epsilon(run, DELTAS, **words)
+    assert np.all((lower <= value) & (value <= upper))
+    for low, high, delta in zip(lower, upper, DELTAS, strict=True):
+        if low > 0.0:  # as close to the change as doubles show
+            assert pe.delta(run, low * (1.0 - 1e-14), **words).upper >= delta
+        if high < np.inf:
+            assert pe.delta(run, high * (1.0 + 1e-14), **words).lower <= delta
