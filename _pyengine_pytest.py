@@ -20,7 +20,7 @@ def pytest_addoption(parser):
         action="append",
         default=[],
         metavar="NAME",
-        help="of this run only: a, b, c1 or c2; may be given again",
+        help="of this run only, such as a or group; may be given again",
     )
     group.addoption(
         "--pyengine-refusal",

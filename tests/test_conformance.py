@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import pyengine as pe
 from pyengine.cli import main
 from pyengine.conformance import Case, Result, load, run
 from pyengine.conformance.adapters import KNOWN, find
+from pyengine.conformance.adapters.own import Pyengine
 from pyengine.conformance.report import as_objects, groups
 
 pytest.importorskip("matplotlib")
@@ -58,6 +61,32 @@ class Broken(Pyengine):
         return super().answer("auto", setting, question, at)
 
 
+class OnlyGroups(Pyengine):
+    """Safe, for groups alone."""
+
+    distribution = "numpy"
+    methods = {"groups": ("delta",)}
+
+    def supports(self, method, setting):
+        assert method == "groups"
+        return setting.scheme == "group"
+
+    def answer(self, method, setting, question, at):
+        assert setting.group_size == 2
+        return 2 * super().answer("auto", setting, question, at)
+
+
+class Silent:
+    """Says nothing of schemes, and so is asked about Poisson samples."""
+
+    distribution = "numpy"
+    methods = {"any": ("delta",)}
+
+    def answer(self, method, setting, question, at):
+        assert setting.scheme == "poisson"
+        return 1.0
+
+
 class Unknown(Pyengine):
     distribution = "no-such-distribution"
 '''
@@ -74,22 +103,82 @@ def some(question: str, setting: str = "a") -> list[Case]:
     return [c for c in load() if (c.question, c.setting.name) == (question, setting)]
 
 
-QUESTIONS = {"gamma": pe.gamma_bound, "delta": pe.delta, "epsilon": pe.epsilon}
+POISSON = ("a", "b", "c1", "c2")
+SCHEMES = ("group", "truncated", "fixed", "replaced", "epoch", "epochs")
 
 
 def test_truths() -> None:
-    """The engines know nothing of these values, which two inversions in ball arithmetic made."""
+    """The engines know nothing of these values; grid.json says what made them."""
     cases = load()
-    assert {case.setting.name for case in cases} == {"a", "b", "c1", "c2"}
+    assert list(dict.fromkeys(case.setting.name for case in cases)) == [*POISSON, *SCHEMES]
+    own = Pyengine()
     for case in cases:
-        setting = case.setting
-        mechanism = pe.dp_sgd(setting.noise_multiplier, setting.sampling_probability, setting.steps)
-        value = QUESTIONS[case.question](mechanism, float(case.at))
-        assert abs(Decimal(value) / Decimal(case.truth) - 1) < Decimal("1e-12"), case
-        if case.question == "gamma":
+        value = own.answer("auto", case.setting, case.question, float(case.at))
+        digits = "1e-11" if case.setting.name == "epochs" else "1e-12"
+        assert abs(Decimal(value) / Decimal(case.truth) - 1) < Decimal(digits), case
+        if case.setting.scheme == "poisson" and case.question == "gamma":
             # what an accountant of both orders must answer, too
-            both = pe.gamma_bound(mechanism, float(case.at), adjacency="add_remove")
+            setting = case.setting
+            run = pe.dp_sgd(setting.noise_multiplier, setting.sampling_probability, setting.steps)
+            both = pe.gamma_bound(run, float(case.at), adjacency="add_remove")
             assert both == pytest.approx(value, rel=1e-12)
+
+
+def test_truths_are_those_of_the_shared_files() -> None:
+    """Groups and allocation are in files of truths, too, whose makers are other programs."""
+    data = Path(__file__).parent / "data"
+    mixtures = json.loads((data / "gaussian_mixture.json").read_text())
+    allocated = json.loads((data / "random_allocation.json").read_text())
+    (mixture,) = (
+        m
+        for m in mixtures
+        if m["group"] == 2 and m["question"] + m["adjacency"] == "deltaremove" and m["steps"] == 100
+    )
+    (group,) = some("delta", "group")
+    assert (float(mixture["argument"]), group.setting.group_size) == (float(group.at), 2)
+    assert abs(Decimal(mixture["value"]) / Decimal(group.truth) - 1) < Decimal("1e-14")
+    published = {
+        (row["question"], float(row["argument"])): row["value"]
+        for row in allocated
+        if (row["sigma"], row["steps"], row["epochs"]) == ("1", 100, 5)
+        and (row["question"] == "gamma") == (row["adjacency"] == "add")
+    }
+    several = [case for case in load() if case.setting.name == "epochs"]
+    assert len(several) == 3
+    for case in several:
+        assert published[case.question, float(case.at)] == case.truth
+
+
+def test_what_is_attained_is_less_where_the_pair_only_dominates() -> None:
+    """A bound between both is no error of a tighter accountant."""
+    bounded = [case for case in load() if case.attained]
+    assert {case.setting.name for case in bounded} == {"truncated"}
+    for case in bounded:
+        low, high = float(case.attained), float(case.truth)
+        assert 0.0 < low < high
+        assert not Result("x", "", "m", case, 0.5 * (low + high), None, "").unsafe
+        assert Result("x", "", "m", case, 0.999 * low, None, "").unsafe
+    # a record that moves alone is a Poisson sample, at the chance to stay in the batch
+    case = some("delta", "truncated")[0]
+    size, n, p = case.setting.batch_size, case.setting.dataset_size, Fraction(1, 128)
+    weights = [math.comb(n - 1, k) * p**k * (1 - p) ** (n - 1 - k) for k in range(size)]
+    inside = sum(w * p for w in weights)
+    more = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(size + 1)]
+    inside += (1 - sum(more)) * Fraction(size, n)
+    alone = pe.dp_sgd(case.setting.noise_multiplier, inside, 1)
+    assert pe.delta(alone, float(case.at)) == pytest.approx(float(case.attained), rel=1e-12)
+
+
+def test_settings_in_words() -> None:
+    words = {case.setting.name: case.setting.words for case in load()}
+    assert words["a"] == "noise 0.8, p 0.001, 10,000 steps"
+    assert words["group"] == "noise 2, p 0.1, groups of 2, 100 steps"
+    assert words["truncated"] == "noise 1, p 0.0078125, cut to 20 of 2,048, 1 step"
+    assert words["fixed"] == "noise 2, p 0.03125, 256 of 8,192 without replacement, 200 steps"
+    assert words["replaced"] == (
+        "noise 1, p 0.125, 16 of 128 without replacement, 1 step, substitution"
+    )
+    assert words["epochs"] == "noise 1, p 0.01, random allocation, 5 x 100 steps"
 
 
 @pytest.mark.usefixtures("peer")
@@ -128,6 +217,32 @@ def test_what_goes_wrong_costs_one_answer() -> None:
     assert "no-such-distribution" in absent["peer:Unknown"]
     assert "has no class Missing" in absent["peer:Missing"]
     assert "must be one of pyengine, dp_accounting" in absent["nobody"]
+
+
+@pytest.mark.usefixtures("peer")
+def test_what_is_not_supported_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    cases = [some("delta", "b")[0], some("delta", "group")[0], some("delta", "epoch")[0]]
+    results, absent = run(["pyengine", "peer:OnlyGroups", "peer:Silent"], cases)
+    assert not absent
+    found = {(r.accountant, r.case.setting.name): r for r in results}
+    assert {where for where, r in found.items() if not r.supported} == {
+        ("peer:OnlyGroups", "b"),
+        ("peer:OnlyGroups", "epoch"),
+        ("peer:Silent", "group"),
+        ("peer:Silent", "epoch"),
+    }
+    assert found["peer:OnlyGroups", "group"].error == pytest.approx(1.0, rel=1e-9)
+    assert found["peer:Silent", "b"].value == 1.0
+    assert all(
+        found["pyengine", s].error == pytest.approx(0.0, abs=1e-12) for s in ("b", "group", "epoch")
+    )
+    rows = [row for _, lines in groups(results, str) for row in lines]
+    assert [row[3:] for row in rows].count(["\N{EN DASH}", "", "", "", ""]) == 4
+    assert [row["supported"] for row in as_objects(results)].count(False) == 4
+    assert main(["conformance", "peer:OnlyGroups", "--settings", "group", "epoch"]) == 0
+    printed = capsys.readouterr().out
+    assert "group: noise 2, p 0.1, groups of 2, 100 steps" in printed
+    assert "0 of 1 answers are unsafe" in printed
 
 
 def result(value: float | None, question: str = "gamma", accountant: str = "other") -> Result:
@@ -201,7 +316,10 @@ def test_the_guide_s_accountant(
     ("arguments", "message"),
     [
         (["nobody"], "no accountant takes part: pip install 'pyengine[peers]'"),
-        (["--settings", "z"], "--settings must be among a, b, c1, c2; got 'z'"),
+        (
+            ["--settings", "z"],
+            f"--settings must be among {', '.join((*POISSON, *SCHEMES))}; got 'z'",
+        ),
         (["--time-limit", "0"], "--time-limit must be positive and finite, got '0'"),
         (["--picture", "errors.gif"], "--picture must end in .png, .svg, .pdf"),
     ],

@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 
 import pyengine as pe
-from pyengine.conformance import assert_sound
+from pyengine.conformance import assert_sound, load
+from pyengine.conformance.adapters import supports
+from pyengine.conformance.adapters.dp_accounting import DpAccounting
 from pyengine.interop import HistoryAccountant, prv_accountant
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
@@ -393,3 +395,64 @@ def test_soundness_of_classes() -> None:
     assert_sound(accountants.RDPAccountant, settings=["a", "b"])
     with pytest.raises(AssertionError, match=r"epsilon at 1e-5.* is 10.2 % below"):
         assert_sound(accountants.GaussianAccountant, settings=["a"])
+
+
+def answers(make: Any, name: str) -> dict[tuple[str, str], float]:
+    """Relative errors of the answers to one setting, by question and place."""
+    adapter = make() if isinstance(make, type) else make
+    found = {}
+    for case in load():
+        for method, questions in adapter.methods.items():
+            asked = case.question in questions and supports(adapter, method, case.setting)
+            if case.setting.name == name and asked:
+                value = adapter.answer(method, case.setting, case.question, float(case.at))
+                found[method, f"{case.question} {case.at}"] = value / float(case.truth) - 1.0
+    return found
+
+
+def test_schemes_of_dp_accounting() -> None:
+    """Its PLD accountant has mixtures and cut samples; no accountant of it has an epoch."""
+    module = pytest.importorskip("dp_accounting")
+    assert {
+        name: sorted({method for method, _ in answers(DpAccounting, name)})
+        for name in ("group", "truncated", "fixed", "replaced", "epoch", "epochs")
+    } == {
+        "group": ["pld"],
+        "truncated": ["pld"],
+        "fixed": [],
+        "replaced": ["rdp"],
+        "epoch": [],
+        "epochs": [],
+    }
+    for name in ("group", "truncated"):
+        errors = answers(DpAccounting, name).values()
+        assert len(errors) >= 2
+        assert all(0.0 <= error < 0.05 for error in errors)
+    # the classes themselves, and ours
+    from pyengine.interop.dp_accounting import PyengineAccountant
+
+    relations = module.NeighboringRelation
+    schemes = ["group", "truncated", "fixed", "replaced"]
+    asked = assert_sound(module.pld.PLDAccountant, settings=schemes)
+    assert {result.case.setting.name for result in asked} == {"group", "truncated"}
+    asked = assert_sound(PyengineAccountant, settings=schemes)
+    assert {result.case.setting.name for result in asked} == {"group", "truncated", "fixed"}
+    asked = assert_sound(lambda: PyengineAccountant(relations.REPLACE_ONE), settings=schemes)
+    assert {result.case.setting.name for result in asked} == {"replaced"}
+
+
+def test_renyi_accountant_takes_noise_unscaled_without_replacement() -> None:
+    """Noise of one clipping norm is half of what it means where one record replaces another."""
+    module = pytest.importorskip("dp_accounting")
+    errors = answers(DpAccounting, "replaced")
+    assert len(errors) == 3
+    assert all(error < -0.5 for error in errors.values())
+    relation = module.NeighboringRelation.REPLACE_ONE
+    with pytest.raises(AssertionError, match=r"substitution: .* below"):
+        assert_sound(lambda: module.rdp.RdpAccountant(neighboring_relation=relation))
+    scaled = module.rdp.RdpAccountant(neighboring_relation=relation)
+    event = module.SampledWithoutReplacementDpEvent(128, 16, module.GaussianDpEvent(0.5))
+    scaled.compose(event)
+    for case in load():
+        if case.setting.name == "replaced" and case.question == "epsilon":
+            assert scaled.get_epsilon(float(case.at)) > float(case.truth)

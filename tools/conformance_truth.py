@@ -1,15 +1,18 @@
 """Truth for ``pyengine conformance``: writes pyengine/conformance/grid.json.
 
-Run with ``python -m tools.conformance_truth`` from the checkout (needs python-flint).  Each value
-comes from two contour inversions in ball arithmetic that share nothing but the definition
-(tests/reference); they must agree in 16 digits.  Parameters are the doubles nearest to the
-fractions given, because that is what an accountant is called with.
+Run with ``python -m tools.conformance_truth`` from the checkout (needs python-flint); with
+``--settings`` it computes those and keeps the others.  On Poisson samples each value comes from two
+contour inversions in ball arithmetic that share nothing but the definition (tests/reference); they
+must agree in 16 digits.  For other schemes see tools/scheme_truth.py.  Parameters are the doubles
+nearest to the fractions given, because that is what an accountant is called with.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,9 +22,11 @@ from tests.reference import check
 from tests.reference.model import Phase, Point
 from tests.reference.saddle import Cumulants
 from tests.reference.solve import solve
+from tools import scheme_truth
 
 OUTPUT = Path(__file__).resolve().parents[1] / "pyengine" / "conformance" / "grid.json"
 DIGITS = 16
+POISSON = f"two contour inversions in ball arithmetic (tests/reference), equal in {DIGITS} digits"
 SETTINGS = {
     "a": ("0.8", "0.001", 10_000),
     "b": ("1", "0.01", 1000),
@@ -89,27 +94,41 @@ def epsilon(phases: tuple[Phase, ...], delta: str) -> arb:
     return arb(c) + (values["h_qp"] - target(delta)) / (arb(c).exp() * values["p_above"])
 
 
+def poisson(name: str) -> Iterator[dict[str, str]]:
+    """Questions, places and truths of a setting on Poisson samples, one after the other."""
+    noise, p, steps = SETTINGS[name]
+    phases = (Phase(float(noise), float(Fraction(p)), steps),)
+    grid = [("gamma", gamma, GAMMA), ("delta", delta, DELTA[name])]
+    for word, question, places in [*grid, ("epsilon", epsilon, EPSILON[name])]:
+        for place in places:
+            truth = question(phases, place).mid().str(DIGITS, radius=False)
+            yield {"question": word, "at": place, "truth": truth}
+
+
 def main() -> None:
-    """Compute all values and write the file."""
-    rows = []
-    for name, (noise, p, steps) in SETTINGS.items():
-        phases = (Phase(float(noise), float(Fraction(p)), steps),)
-        grid = [("gamma", gamma, GAMMA), ("delta", delta, DELTA[name])]
-        for word, question, places in [*grid, ("epsilon", epsilon, EPSILON[name])]:
-            for place in places:
-                truth = question(phases, place).mid().str(DIGITS, radius=False)
-                rows.append({"setting": name, "question": word, "at": place, "truth": truth})
-                print(rows[-1], flush=True)
+    """Compute the values of all settings, or of those that are named, and write the file."""
+    settings = {
+        name: {"noise": noise, "p": p, "steps": steps, "provenance": POISSON}
+        for name, (noise, p, steps) in SETTINGS.items()
+    } | scheme_truth.SETTINGS
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--settings", nargs="+", choices=list(settings), help="only these (all)")
+    chosen = parser.parse_args().settings or list(settings)
+    old = json.loads(OUTPUT.read_text("utf-8"))["truths"] if OUTPUT.exists() else []
+    truths = []
+    for name in settings:
+        if name not in chosen:
+            truths += [row for row in old if row["setting"] == name]
+            continue
+        for row in (poisson if name in SETTINGS else scheme_truth.rows)(name):
+            truths.append({"setting": name, **row})
+            print(truths[-1], flush=True)
     content = {
         "about": "DP-SGD: gamma at kappa (H0 without the record), delta at epsilon and epsilon at "
         "delta (the larger of both orders). Parameters are the doubles nearest to the texts.",
-        "provenance": f"python -m tools.conformance_truth: two contour inversions in ball "
-        f"arithmetic that agree in {DIGITS} digits",
-        "settings": {
-            name: {"noise": noise, "p": p, "steps": steps}
-            for name, (noise, p, steps) in SETTINGS.items()
-        },
-        "truths": rows,
+        "provenance": "python -m tools.conformance_truth; each setting says what made its truths",
+        "settings": settings,
+        "truths": truths,
     }
     OUTPUT.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 

@@ -9,6 +9,14 @@ from fractions import Fraction
 
 __all__ = ["Case", "Setting", "load"]
 
+SCHEMES = {
+    "poisson": "",
+    "group": "groups of {group_size}, ",
+    "truncated_poisson": "cut to {batch_size} of {dataset_size:,}, ",
+    "without_replacement": "{batch_size} of {dataset_size:,} without replacement, ",
+    "random_allocation": "random allocation, {epochs} x ",
+}
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -19,15 +27,42 @@ class Setting:
     name : str
         Short name.
     noise_multiplier, sampling_probability : float
-        As in `pyengine.dp_sgd`.
+        As in `pyengine.dp_sgd`; the second is the share of the steps in which a record takes part
+        where batches are not Poisson samples.
     steps : int
-        Number of steps.
+        Number of steps, of all epochs together.
+    scheme : str
+        How batches are drawn: ``poisson``; ``group``, each of ``group_size`` records of a user
+        independently; ``truncated_poisson``, cut to ``batch_size`` of ``dataset_size`` records;
+        ``without_replacement``, with batches of exactly that size; or ``random_allocation``, every
+        record in one step of each of ``epochs`` epochs of equal length.
+    adjacency : {"add_remove", "substitute"}
+        Which data sets are neighbours.
+    group_size, batch_size, dataset_size, epochs : int
+        What the scheme needs, else 1, 0, 0 and 0.
     """
 
     name: str
     noise_multiplier: float
     sampling_probability: float
     steps: int
+    scheme: str = "poisson"
+    adjacency: str = "add_remove"
+    group_size: int = 1
+    batch_size: int = 0
+    dataset_size: int = 0
+    epochs: int = 0
+
+    @property
+    def words(self) -> str:
+        """The run in a line."""
+        steps = self.steps // self.epochs if self.epochs else self.steps
+        drawn = SCHEMES[self.scheme].format(**vars(self))
+        order = ", substitution" if self.adjacency == "substitute" else ""
+        return (
+            f"noise {self.noise_multiplier:g}, p {self.sampling_probability:.6g}, {drawn}"
+            f"{steps:,} step{'' if steps == 1 else 's'}{order}"
+        )
 
 
 @dataclass(frozen=True)
@@ -43,25 +78,30 @@ class Case:
     at : str
         κ, ε or δ; the double nearest to it is meant.
     truth : str
-        The answer to 16 digits.  γ has H0 without the record; δ and ε are the larger ones of both
-        orders.
+        The answer to 16 digits, or to 12 for several epochs of random allocation.  γ has H0 without
+        the record; δ and ε are the larger ones of both orders.  Under substitution both orders are
+        the same.
+    attained : str
+        What two data sets are known to attain where that is less than ``truth``, which then is the
+        answer of a pair that dominates all neighbours; else empty.
     """
 
     setting: Setting
     question: str
     at: str
     truth: str
+    attained: str = ""
 
 
 def load() -> list[Case]:
     """All questions, in the order of the settings."""
     file = importlib.resources.files("pyengine.conformance").joinpath("grid.json")
     content = json.loads(file.read_text(encoding="utf-8"))
-    settings = {
-        name: Setting(name, float(row["noise"]), float(Fraction(row["p"])), row["steps"])
-        for name, row in content["settings"].items()
-    }
-    return [
-        Case(settings[row["setting"]], row["question"], row["at"], row["truth"])
-        for row in content["truths"]
-    ]
+    settings = {name: _setting(name, row) for name, row in content["settings"].items()}
+    return [Case(settings[row.pop("setting")], **row) for row in content["truths"]]
+
+
+def _setting(name: str, row: dict[str, object]) -> Setting:
+    told = {key: row[key] for key in row if key not in ("noise", "p", "provenance")}
+    noise, share = float(str(row["noise"])), float(Fraction(str(row["p"])))
+    return Setting(name, noise, share, **told)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ __all__ = ["HEADS", "as_objects", "groups", "times"]
 SYMBOLS = {"gamma": "γ", "delta": "δ", "epsilon": "ε"}
 HEADS = ("question", "truth", "accountant", "answer", "error", "time", "ratio", "")
 YARDSTICK = "pyengine"
+DASH = "\N{EN DASH}"  # in the place of an answer for a setting that is not supported
 
 
 def times(results: list[Result]) -> dict[tuple[str, str, str], float]:
@@ -53,6 +54,8 @@ def _row(result: Result, own: float | None, mark: Callable[[str], str]) -> list[
     case = result.case
     who = f"{result.accountant} {result.method}"
     head = [f"{SYMBOLS[case.question]}({case.at})", f"{float(case.truth):.8g}", who]
+    if not result.supported:
+        return [*head, DASH, "", "", "", ""]
     if result.value is None:
         return [*head, "none", "", "", "", result.message]
     seconds = result.seconds
@@ -98,6 +101,7 @@ def as_objects(results: list[Result]) -> list[dict[str, Any]]:
                 "truth": result.case.truth,
                 "value": result.value,
                 "relative_error": result.error,
+                "supported": result.supported,
                 "unsafe": result.unsafe,
                 "seconds": result.seconds,
                 "time_ratio": result.seconds / yardstick if result.seconds and yardstick else None,

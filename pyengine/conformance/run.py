@@ -30,6 +30,8 @@ class Result:
         Processor time of the answer from nothing, once the accountant was imported.
     message : str
         Why there is no answer, else empty.
+    supported : bool
+        Whether the accountant says that it answers for the setting; it is not asked if not.
     """
 
     accountant: str
@@ -39,22 +41,31 @@ class Result:
     value: float | None
     seconds: float | None
     message: str
+    supported: bool = True
 
     @property
     def error(self) -> float | None:
-        """Relative error, below 0 where the answer promises too much privacy."""
+        """Relative error, below 0 where the answer lies below the truth."""
+        return self._beside(self.case.truth)
+
+    @property
+    def shortfall(self) -> float | None:
+        """As `error`, beside what data sets attain."""
+        return self._beside(self.case.attained or self.case.truth)
+
+    def _beside(self, truth: str) -> float | None:
         if self.value is None or self.value != self.value:
             return None
         if self.value in (float("inf"), float("-inf")):
             return self.value
-        return float(Decimal(self.value) / Decimal(self.case.truth) - 1)
+        return float(Decimal(self.value) / Decimal(truth) - 1)
 
     @property
     def unsafe(self) -> bool:
-        """Whether a bound from above lies below the truth, or is no number."""
+        """Whether a bound from above lies below what data sets attain, or is no number."""
         if self.value is None:
             return False
-        return self.error is None or self.error < -UNSAFE
+        return self.shortfall is None or self.shortfall < -UNSAFE
 
 
 def run(
@@ -80,7 +91,8 @@ def run(
     Returns
     -------
     list of Result, dict of str to str
-        The answers, and why an accountant did not take part.
+        The answers, without a value where a setting is not supported, and why an accountant did not
+        take part.
     """
     results: list[Result] = []
     absent: dict[str, str] = {}
@@ -126,4 +138,5 @@ def _one(worker: Worker, name: str, method: str, case: Case, limit: float) -> tu
         answer.get("value"),
         answer.get("seconds"),
         answer.get("error", ""),
+        answer.get("supported", True),
     )

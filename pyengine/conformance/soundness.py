@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from pyengine.conformance.adapters import Adapter, find
+from pyengine.conformance.adapters import Adapter, find, supports
 from pyengine.conformance.adapters.classes import adapted
 from pyengine.conformance.grid import Case, load
 from pyengine.conformance.run import UNSAFE, Result
@@ -29,8 +29,9 @@ def assert_sound(
         accountant without arguments, as a class does: one of the shape of Opacus' and riskcal's
         (``step``, ``history``, ``get_epsilon``, and if it has them ``get_delta``, ``get_beta`` and
         ``get_gamma``) or of dp_accounting's (``compose``, ``get_epsilon`` and ``get_delta``).
-    settings : collection of {"a", "b", "c1", "c2"}, optional
-        DP-SGD runs to ask about; all if not given.
+    settings : collection of str, optional
+        Names of DP-SGD runs to ask about (docs, Conformance); all that the accountant supports if
+        not given.
     refusals : type of exception, or tuple of them
         What the accountant raises where it has no answer; nothing else may be raised.
     tolerance : float
@@ -44,15 +45,16 @@ def assert_sound(
     Raises
     ------
     AssertionError
-        If an upper bound lies below the truth by more than the tolerance, is NaN, or an exception
-        came that is no refusal; or if no question was answered.  The message lists them all.
+        If an upper bound lies below what data sets attain by more than the tolerance, is NaN, or an
+        exception came that is no refusal; or if no question was answered.  The message lists them
+        all.
     ValueError
         For something that is no accountant, or an unknown setting.
 
     Notes
     -----
-    Truths are known to 16 digits (docs, Conformance).  The accountant runs in this process, without
-    a time limit.
+    Truths are known to 16 digits, those of one setting to 12 (docs, Conformance).  The accountant
+    runs in this process, without a time limit.
 
     Examples
     --------
@@ -84,7 +86,7 @@ def assert_sound(
 
 
 def chosen(adapter: Adapter, settings: Collection[str] | None) -> Iterator[tuple[str, Case]]:
-    """Every method of an accountant with every case that it answers.
+    """Every method of an accountant with every case that it answers and supports.
 
     Parameters
     ----------
@@ -103,9 +105,12 @@ def chosen(adapter: Adapter, settings: Collection[str] | None) -> Iterator[tuple
     for name in settings or ():
         if name not in known:
             raise ValueError(f"settings must be among {', '.join(known)}, got {name!r}")
+    runs = dict.fromkeys(case.setting for case in cases)
     for method, questions in adapter.methods.items():
+        asked = {run for run in runs if not settings or run.name in settings}
+        answered = {run for run in asked if supports(adapter, method, run)}
         for case in cases:
-            if case.question in questions and (not settings or case.setting.name in settings):
+            if case.question in questions and case.setting in answered:
                 yield method, case
 
 
@@ -144,16 +149,12 @@ def verdict(result: Result, tolerance: float = UNSAFE) -> str:
     """
     if result.value is None:
         return ""
-    error = result.error
+    error, case = result.shortfall, result.case
     if error is not None and error >= -tolerance:
         return ""
     by = "is no number" if error is None else f"is {-100 * error:.3g} % below"
-    return f"{_place(result.method, result.case)}: {result.value:.10g} {by}, {result.case.truth}"
+    return f"{_place(result.method, case)}: {result.value:.10g} {by}, {case.attained or case.truth}"
 
 
 def _place(method: str, case: Case) -> str:
-    run = case.setting
-    return (
-        f"{method}, {case.question} at {case.at}, noise {run.noise_multiplier:g}, sampling "
-        f"probability {run.sampling_probability:.6g}, {run.steps:,} steps"
-    )
+    return f"{method}, {case.question} at {case.at}, {case.setting.words}"

@@ -18,7 +18,7 @@ import warnings
 from typing import Any, TextIO
 
 from pyengine._version import __version__
-from pyengine.conformance.adapters import Adapter, find
+from pyengine.conformance.adapters import Adapter, find, supports
 from pyengine.conformance.grid import Setting
 
 __all__ = ["main"]
@@ -56,9 +56,12 @@ def _reply(stream: TextIO, content: dict[str, Any]) -> None:
 
 
 def _ask(adapter: Adapter, request: dict[str, Any]) -> dict[str, Any]:
-    question = (request["method"], Setting(**request["setting"]), request["question"])
+    method, setting = request["method"], Setting(**request["setting"])
+    question = (method, setting, request["question"])
     times: list[float] = []
     try:
+        if not supports(adapter, method, setting):
+            return {"supported": False}
         while not times or (times[0] < QUICK and len(times) < 5):
             start = time.process_time()
             value = adapter.answer(*question, request["at"])

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 from pyengine.conformance.adapters.classes import adapted
 from pyengine.conformance.grid import Setting
 
-__all__ = ["KNOWN", "Adapter", "find"]
+__all__ = ["KNOWN", "Adapter", "find", "supports"]
 
 
 class Adapter(Protocol):
@@ -22,6 +22,11 @@ class Adapter(Protocol):
     methods : mapping of str to tuple of str
         Each way of computing that it offers, with the questions (``gamma``, ``delta``,
         ``epsilon``) that it answers with what it calls an upper bound.
+
+    Notes
+    -----
+    An adapter that answers for other settings than Poisson samples of records has a method
+    ``supports(method, setting) -> bool``, too; see `supports`.
     """
 
     distribution: str
@@ -29,6 +34,12 @@ class Adapter(Protocol):
 
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:
         """Answer one question from nothing, with the accountant's own defaults."""
+
+
+def supports(adapter: Adapter, method: str, setting: Setting) -> bool:
+    """Whether an accountant has an answer for a setting; without its word, for Poisson samples."""
+    asked = getattr(adapter, "supports", None)
+    return setting.scheme == "poisson" if asked is None else bool(asked(method, setting))
 
 
 KNOWN = {

@@ -6,6 +6,7 @@ import importlib.metadata
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyengine.conformance.adapters.events import event, takes
 from pyengine.conformance.grid import Setting
 
 __all__ = ["adapted"]
@@ -78,15 +79,14 @@ class _Histories(_Made):
 class _Events(_Made):
     """Of dp_accounting: an event is composed."""
 
+    def supports(self, method: str, setting: Setting) -> bool:  # noqa: ARG002
+        """As the accountant itself says of the event, for its own relation of neighbours."""
+        return takes(self._make(), setting)
+
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:  # noqa: ARG002
         """Compose the event of the run."""
-        import dp_accounting  # the accountant is one of its kind
-
         accountant = self._make()
-        step = dp_accounting.PoissonSampledDpEvent(
-            setting.sampling_probability, dp_accounting.GaussianDpEvent(setting.noise_multiplier)
-        )
-        accountant.compose(dp_accounting.SelfComposedDpEvent(step, setting.steps))
+        accountant.compose(event(setting))
         return float(getattr(accountant, ANSWERS[question])(at))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyengine.conformance.adapters.events import RELATIONS, event, takes
 from pyengine.conformance.grid import Setting
 
 __all__ = ["DpAccounting"]
@@ -19,15 +20,20 @@ class DpAccounting:
         import dp_accounting
         from dp_accounting import pld, rdp
 
-        self._events = dp_accounting
+        self._relations = dp_accounting.NeighboringRelation
         self._accountants = {"pld": pld.PLDAccountant, "rdp": rdp.RdpAccountant}
+
+    def _made(self, method: str, setting: Setting) -> Any:
+        relation = self._relations[RELATIONS[setting.adjacency]]
+        return self._accountants[method](neighboring_relation=relation)
+
+    def supports(self, method: str, setting: Setting) -> bool:
+        """As its accountants say of the event."""
+        return takes(self._made(method, setting), setting)
 
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:
         """Compose the event of the run and ask its accountant."""
-        accountant: Any = self._accountants[method]()
-        step = self._events.PoissonSampledDpEvent(
-            setting.sampling_probability, self._events.GaussianDpEvent(setting.noise_multiplier)
-        )
-        accountant.compose(self._events.SelfComposedDpEvent(step, setting.steps))
+        accountant = self._made(method, setting)
+        accountant.compose(event(setting))
         ask = accountant.get_delta if question == "delta" else accountant.get_epsilon
         return float(ask(at))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyengine.api import delta, epsilon, gamma_bound
 from pyengine.caches import clear_cache
 from pyengine.conformance.grid import Setting
-from pyengine.mechanisms import dp_sgd
+from pyengine.mechanisms import GaussianMechanism, Mechanism, dp_sgd, dp_sgd_allocated
 
 __all__ = ["Pyengine"]
 
@@ -18,8 +18,27 @@ class Pyengine:
     distribution = "pyengine"
     methods = {"auto": ("gamma", "delta", "epsilon")}  # noqa: RUF012 - a constant
 
+    def supports(self, method: str, setting: Setting) -> bool:  # noqa: ARG002
+        """Every setting."""
+        return True
+
     def answer(self, method: str, setting: Setting, question: str, at: float) -> float:
         """Answer one question from nothing."""
         clear_cache()
-        run = dp_sgd(setting.noise_multiplier, setting.sampling_probability, setting.steps)
-        return float(QUESTIONS[question](run, at, method=method))
+        adjacency = setting.adjacency
+        if question == "gamma" and adjacency == "add_remove":
+            adjacency = "add"
+        run = _mechanism(setting)
+        return float(QUESTIONS[question](run, at, adjacency=adjacency, method=method))
+
+
+def _mechanism(setting: Setting) -> Mechanism:
+    noise, p, steps = setting.noise_multiplier, setting.sampling_probability, setting.steps
+    sizes = {"batch_size": setting.batch_size, "dataset_size": setting.dataset_size}
+    if setting.scheme == "truncated_poisson":
+        return GaussianMechanism(noise).truncated_poisson_sampled(p, **sizes).composed(steps)
+    if setting.scheme == "without_replacement":
+        return GaussianMechanism(noise).sampled_without_replacement(**sizes).composed(steps)
+    if setting.scheme == "random_allocation":
+        return dp_sgd_allocated(noise, steps // setting.epochs, setting.epochs)
+    return dp_sgd(noise, p, steps, group_size=setting.group_size)
