@@ -11,7 +11,7 @@ import pytest
 
 import pyengine as pe
 from pyengine.cli import main
-from pyengine.cli.matrices import read_matrix
+from pyengine.tables.matrices import read_matrix
 
 TREE = pe.tree_aggregation_matrix(8)
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from pyengine import _checks, _toml
 from pyengine.cli.errors import CommandError
-from pyengine.cli.matrices import MATRIX, MATRIX_KEYS, matrix_of
 from pyengine.kinds import Kind, named_kinds
 from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, dp_sgd
 from pyengine.mechanisms.dp_sgd import SHUFFLED, not_shuffled
 from pyengine.mechanisms.names import DP_SGD, PARAMETERS, kind_of, renamed
+from pyengine.tables.matrices import MATRIX, MATRIX_KEYS, matrix_of
 
 __all__ = [
     "FLAGS",

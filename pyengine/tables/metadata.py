@@ -53,6 +53,7 @@ def metadata_text(
             "source": specification.source,
             "sha256": specification.sha256,
             "text": specification.text,
+            "inputs": dict(specification.inputs),
         },
         "sha256": dict(files),
     }

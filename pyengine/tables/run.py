@@ -90,7 +90,13 @@ def run(
     """
     start, clock = datetime.now(timezone.utc), time.perf_counter()
     work = units(specification)
-    identity = {"specification": specification.sha256, "pyengine": __version__, "units": len(work)}
+    identity: dict[str, object] = {
+        "specification": specification.sha256,
+        "pyengine": __version__,
+        "units": len(work),
+    }
+    if specification.inputs:
+        identity["inputs"] = dict(specification.inputs)
     directory = Path(directory)
     prepare(directory)
     with Journal(directory / JOURNAL, identity, restart=restart) as journal:

@@ -14,6 +14,7 @@ from typing import Any
 from pyengine import _checks, _toml
 from pyengine.api import QUESTIONS
 from pyengine.engines.registry import ADJACENCIES
+from pyengine.tables.matrices import plain_tables
 from pyengine.tables.models import model_text
 from pyengine.tables.numbers import Literal, fraction, number_text
 from pyengine.tables.specials import Special, specials
@@ -76,6 +77,8 @@ class Specification:
         Words of `FORMATS`: the files to write.
     specials : tuple of (Special, tuple of str)
         Special functions, each with the values of its argument.
+    inputs : tuple of (str, str)
+        Files of matrices, by the names in the text, with their SHA-256.
     """
 
     source: str
@@ -86,6 +89,7 @@ class Specification:
     digits: int = DIGITS
     formats: tuple[str, ...] = ("csv", "jsonl")
     specials: tuple[tuple[Special, tuple[str, ...]], ...] = ()
+    inputs: tuple[tuple[str, str], ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -129,10 +133,10 @@ def load(path: str | os.PathLike[str] | None) -> Specification:
         text = Path(path).read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise SpecificationError(f"{path}: not a UTF-8 text ({error})") from None
-    return parse(text, str(path))
+    return parse(text, str(path), Path(path).parent)
 
 
-def parse(text: str, source: str) -> Specification:
+def parse(text: str, source: str, directory: Path = Path()) -> Specification:
     """Check the text of a specification.
 
     Parameters
@@ -141,6 +145,8 @@ def parse(text: str, source: str) -> Specification:
         The TOML text.
     source : str
         Where it comes from, for messages.
+    directory : Path
+        Where the names of matrices start.
 
     Returns
     -------
@@ -159,7 +165,8 @@ def parse(text: str, source: str) -> Specification:
         functions = _specials(content.get("special", []))
         grids = tuple(_grid(name, value) for name, value in content.items() if name in QUESTIONS)
         alone = bool(functions) and "workflow" not in content and not grids
-        runs = () if alone else _workflows(content)
+        inputs: dict[str, str] = {}
+        runs = () if alone else _workflows(content, directory, inputs)
         _differ([run.name for run in runs] + [function.name for function, _ in functions])
         if not grids and not alone:
             raise ValueError(f"no question: add one of [{'], ['.join(QUESTIONS)}]")
@@ -170,7 +177,8 @@ def parse(text: str, source: str) -> Specification:
         formats = format_names(content.get("formats", ["csv", "jsonl"]))
     except ValueError as error:  # a TOML syntax error is one, too
         raise SpecificationError(f"{source}: {error}") from None
-    return Specification(source, text, runs, grids, engine, digits, formats, functions)
+    files = tuple(inputs.items())
+    return Specification(source, text, runs, grids, engine, digits, formats, functions, files)
 
 
 def _digits(value: Any) -> int:
@@ -191,12 +199,16 @@ def format_names(value: Any) -> tuple[str, ...]:
     return tuple(name for name in FORMATS if name in names)
 
 
-def _workflows(content: Mapping[str, Any]) -> tuple[Workflow, ...]:
+def _workflows(
+    content: Mapping[str, Any], directory: Path, inputs: dict[str, str]
+) -> tuple[Workflow, ...]:
     tables = content.get("workflow")
     if not isinstance(tables, list) or not tables:
         raise ValueError("no workflow: add one with [[workflow]]")
     return tuple(
-        run for index, table in enumerate(tables, start=1) for run in _grid_of(index, table)
+        run
+        for index, table in enumerate(tables, start=1)
+        for run in _grid_of(index, table, directory, inputs)
     )
 
 
@@ -220,7 +232,7 @@ def _specials(tables: Any) -> tuple[tuple[Special, tuple[str, ...]], ...]:
     return tuple(found)
 
 
-def _grid_of(index: int, table: Any) -> list[Workflow]:
+def _grid_of(index: int, table: Any, directory: Path, inputs: dict[str, str]) -> list[Workflow]:
     where = f"workflow {index}"
     if not isinstance(table, dict):
         raise ValueError(f"{where} must be a table, got {table!r}")
@@ -237,7 +249,12 @@ def _grid_of(index: int, table: Any) -> list[Workflow]:
         if not isinstance(phases, list) or not all(isinstance(item, dict) for item in phases):
             raise ValueError(f"{where}: phase must be a list of tables, got {phases!r}")
     try:
-        return list(workflows(name, phases))
+        plain: list[dict[str, object]] = []
+        for item in phases:
+            tables, files = plain_tables(item, directory)
+            plain += tables
+            inputs.update(files)
+        return list(workflows(name, plain))
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 

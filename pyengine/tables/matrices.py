@@ -1,20 +1,25 @@
-"""Matrix mechanisms on the command line: C comes from a file."""
+"""Matrix mechanisms of the command line and of tables: C comes from a file."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyengine import _checks
-from pyengine.mechanisms import Mechanism, matrix_mechanism
+from pyengine.kinds import kind_of_step
+from pyengine.mechanisms import Mechanism, Step, matrix_mechanism, steps_of
+from pyengine.mechanisms.names import renamed
+from pyengine.tables.numbers import number_text
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["MATRIX", "MATRIX_KEYS", "matrix_of", "read_matrix"]
+__all__ = ["MATRIX", "MATRIX_KEYS", "matrix_of", "plain_tables", "read_matrix"]
 
 MATRIX = "matrix"
 COUNTS = ("times", "separation", "bins")
@@ -47,6 +52,53 @@ def matrix_of(keys: Mapping[str, str]) -> Mechanism:
     if "participation" in keys:
         words["participation"] = keys["participation"]
     return matrix_mechanism(keys["noise"], read_matrix(Path(keys[MATRIX])), **words)
+
+
+def plain_tables(
+    table: Mapping[str, object], directory: Path
+) -> tuple[list[dict[str, object]], dict[str, str]]:
+    """Tables without a matrix that say what a table with one does, and the hash of its file.
+
+    Parameters
+    ----------
+    table : mapping
+        A phase of a specification; one without the key ``matrix`` stays as it is.
+    directory : Path
+        Where the name of the file starts.
+
+    Returns
+    -------
+    list of dict, dict of str to str
+        One table for each step of `pyengine.matrix_mechanism`, with exact noise, and the SHA-256 of
+        the file under the name that the table gives it.
+
+    Raises
+    ------
+    ValueError
+        As in `matrix_of`, and for lists: the noise that stands in the rows is not the one given.
+    """
+    if MATRIX not in table:
+        return [dict(table)], {}
+    keys = {}
+    for key, value in renamed(table, {"noise_multiplier": "noise"}).items():
+        number = key in ("noise", *COUNTS)
+        if key in (MATRIX, "participation") and not isinstance(value, str):
+            raise ValueError(f"{key} must be a word where there is a matrix, got {value!r}")
+        keys[key] = number_text(key, value) if number else str(value)
+    name = keys[MATRIX]
+    made = steps_of(matrix_of({**keys, MATRIX: str(directory / name)}))
+    digest = hashlib.sha256((directory / name).read_bytes()).hexdigest()
+    return [_plain(step, number) for step, number in made], {name: digest}
+
+
+def _plain(step: Step, number: int) -> dict[str, object]:
+    kind = kind_of_step(step)
+    assert kind is not None  # what `matrix_mechanism` makes can be named
+    said: dict[str, object] = {"mechanism": kind.name, "steps": number}
+    for name in kind.parameters:
+        value: Any = step.multiplier if name == "noise_multiplier" else getattr(step, name)
+        said[name] = str(Fraction(value))
+    return said
 
 
 def _count(key: str, text: str) -> int:
