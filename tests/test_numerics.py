@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -79,6 +80,22 @@ def test_brackets_of_falling_functions_that_are_not_asked_at_their_ends() -> Non
         assert (high - low <= 8.0 * unit).all()
     assert all(((x > -745.0) & (x < 0.0)).all() for x in asked)
     assert len(asked) < 40  # halving takes 53
+
+
+@pytest.mark.parametrize("search", [falling_root, falling_bracket])
+def test_a_bracket_does_not_depend_on_its_neighbours(search: Any) -> None:
+    rng = np.random.default_rng(6)
+    roots, power = 10.0 ** rng.uniform(-9.0, 0.9, 60), rng.uniform(0.2, 7.0, 60)
+    roots[:5] = 0.5, 0.25, 2.0, 4.0, 8.0  # exact zeros are met on the way
+
+    def function(which: Any) -> Any:
+        return lambda x: roots[which] ** power[which] - x ** power[which]
+
+    low, high = np.zeros(60), np.full(60, 8.0)
+    together = np.atleast_2d(search(function(slice(None)), low, high))
+    for i in range(60):
+        alone = np.atleast_2d(search(function(slice(i, i + 1)), low[:1], high[:1]))
+        assert (together[:, i] == alone[:, 0]).all()
 
 
 def test_valleys_to_half_of_the_digits_and_their_depths_to_all() -> None:

@@ -14,6 +14,7 @@ __all__ = ["bisected", "falling_bracket", "falling_root"]
 
 FloatArray = npt.NDArray[np.float64]
 STEPS = 400
+SMALLEST = 5e-324
 HALVINGS = 1100  # from the largest double to the smallest one, and 52 more
 
 
@@ -88,7 +89,12 @@ def falling_bracket(
         Ends of the brackets.
     """
     above, below = np.full(low.size, np.inf), np.full(low.size, -np.inf)
-    (a, _), (b, _) = _closed(function, (high, below), (low, above))
+
+    def fallen(x: FloatArray) -> FloatArray:
+        value = function(x)
+        return np.where(value == 0.0, -SMALLEST, value)  # a zero would end the search on one side
+
+    (a, _), (b, _) = _closed(fallen, (high, below), (low, above))
     return np.minimum(a, b), np.maximum(a, b)
 
 
@@ -106,17 +112,19 @@ def _closed(
     (a, fa), (b, fb) = first, second
     c, fc = b.copy(), fb.copy()
     t = np.full(a.size, 0.5)
+    open_ = np.ones(a.size, dtype=np.bool_)  # a closed bracket stays as it is, whoever is open
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for _ in range(STEPS):
-            x = a + t * (b - a)
+            x = np.where(open_, a + t * (b - a), a)
             fx = function(x)
             same = (fx > 0.0) == (fa > 0.0)
-            c, fc = np.where(same, a, b), np.where(same, fa, fb)
-            b, fb = np.where(same, b, a), np.where(same, fb, fa)
-            a, fa = x, fx
+            c, fc = np.where(open_ & ~same, b, a), np.where(open_ & ~same, fb, fa)
+            b, fb = np.where(open_ & ~same, a, b), np.where(open_ & ~same, fa, fb)
+            a, fa = x, np.where(open_, fx, fa)
             nearest = np.where(np.abs(fa) < np.abs(fb), np.abs(a), np.abs(b))
             limit = (2.0 * UNIT * nearest + 1e-300) / np.abs(b - a)
-            if np.all((limit > 0.5) | (fa == 0.0) | (a == b)):
+            open_ &= ~((limit > 0.5) | (fa == 0.0) | (a == b))
+            if not open_.any():
                 break
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
             smooth = (phi * phi < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
