@@ -26,6 +26,7 @@ __all__ = ["ThresholdQuestions"]
 FloatArray = npt.NDArray[np.float64]
 
 FAR_APART = 64.0  # ends of a bracket of ε that is halved on a logarithmic axis
+LARGEST = 1.7976931348623157e308
 SMALLEST = 1e-290  # an ε below this is as good as 0
 
 
@@ -117,7 +118,7 @@ class ThresholdQuestions:
             return Answer.exact(np.zeros(0))
         # the largest ε of all, below and above, and where no mass is left that a double can tell
         most, least = (max(0.0 - x, 0.0) for x in self._law.lowest())
-        end = max(-self._law.support()[0], 0.0) * (1.0 + 4.0 * UNIT)
+        end = min(max(-self._law.support()[0], 0.0) * (1.0 + 4.0 * UNIT), LARGEST)
         # by a profile too low, as computed, and too high, all at once
         slack, last = (np.repeat(x, size) for x in ((-1.0, 0.0, 1.0), (min(least, end), end, most)))
         levels = np.tile(delta, 3)
@@ -131,9 +132,11 @@ class ThresholdQuestions:
             over = (value - levels[some]) + (left + slack[some] * error)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 log = np.log1p(np.maximum(over / levels[some], -1.0))
-            # δ = 0, underflow, and what is no number
-            log = np.where(~(over <= 0.0) & ~(log > 0.0), BELOW_DOUBLES, log)
-            return np.where((over <= 0.0) | (levels[some] >= 1.0), np.minimum(log, -(UNIT**4)), log)
+            log = np.where((over > 0.0) & ~(log > 0.0), BELOW_DOUBLES, log)  # δ = 0, or underflow
+            below = (over <= 0.0) | (levels[some] >= 1.0)
+            log = np.where(below, np.minimum(log, -(UNIT**4)), log)
+            # what no number is known of is 0 for a lower bound, and 1 for an upper one
+            return np.where(np.isnan(over) & ~below, np.where(slack[some] < 0.0, -1.0, 1.0), log)
 
         low, high = np.zeros(3 * size), np.full(3 * size, end)
         never, beyond = excess(np.full(3 * size, np.inf)) > 0.0, excess(high) > 0.0
