@@ -88,7 +88,8 @@ void pe_ndtri_array(const double *p, double *out, size_t n);
 double pe_ndtri_exp(double y);
 void pe_ndtri_exp_array(const double *y, double *out, size_t n);
 
-/* ---- composed privacy loss of subsampled Gaussian steps: loss_nodes.c, contour.c, spectral.c -----
+/* ---- composed privacy loss of subsampled Gaussian steps -----------------------------------------
+ * loss_nodes.c, strips.c, contour.c, contour_rows.c, spectral.c
  *
  * An ordered pair (A, B) of laws; S is the sum of the losses log dB/dA of all steps.
  */
