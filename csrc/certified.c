@@ -10,6 +10,7 @@
 static const double PI = 3.14159265358979323846;
 static const double OMITTED = -38.0; /* log of the modulus from which on nothing is summed */
 static const double MAX_VALUES = 40000;
+enum { DOUBLINGS = 40 }; /* of t, beyond the last value */
 static const double WORK = 20.0; /* nodes times values of one line, in units of the cost limit */
 
 static double short_number(double x) {
@@ -32,27 +33,35 @@ typedef struct {
     double integral; /* bound of the integral of that modulus */
 } envelope;
 
-static envelope envelope_at(const composition *q, double t, double before) {
+static envelope envelope_at(const composition *q, double t) {
     envelope e = {-0.5 * q->gaussian * t * t, INFINITY};
-    double most = 0.0, part = INFINITY, part_log = 0.0;
+    double least = q->gaussian > 0.0 ? -log(q->gaussian * t) : INFINITY;
     for (size_t i = 0; i < q->n_kinds; i++) {
         double bound, integral;
         /* few steps need their factor to the last digits, many need its power */
         const double n = q->kinds[i].steps, digits = fmax(log(1e6 * n), 8.0 - OMITTED / n);
         pe_shifted_envelope(&q->kinds[i], t, digits, &bound, &integral);
         const double log_bound = log(bound);
-        e.modulus += q->kinds[i].steps * log_bound;
-        if (q->kinds[i].steps > most) {
-            most = q->kinds[i].steps;
-            part = integral;
-            part_log = log_bound;
-        }
+        e.modulus += n * log_bound;
+        /* of any one factor: the others fall */
+        least = fmin(least, log(integral) - log_bound);
     }
     e.modulus += 1e-9 * (1.0 + fabs(e.modulus)) + 1e-6;
-    /* the integral starts one spacing before t; its own bound at t serves with that spacing added */
-    e.integral = exp(e.modulus) * before + exp(e.modulus - part_log) * part;
-    if (q->gaussian > 0.0) e.integral = fmin(e.integral, exp(e.modulus) * (before + 1.0 / (q->gaussian * t)));
+    e.integral = exp(e.modulus + least);
     return e;
+}
+
+/* Bound of the integral from t on: up to 2 t by the bound at t, which falls, and so on from there. */
+static double integral_beyond(const composition *q, double t, envelope e) {
+    double near = 0.0, least = e.integral;
+    for (int i = 0; i < DOUBLINGS; i++) {
+        near += t * exp(e.modulus);
+        if (!(least > 2.0 * near)) break;
+        t *= 2.0;
+        e = envelope_at(q, t);
+        least = fmin(least, near + e.integral);
+    }
+    return least;
 }
 
 /* The first t = k ht from which on the modulus is small enough; 0 where none was found. */
@@ -62,7 +71,7 @@ static size_t last_value(const composition *q, double ht, double sd, envelope *f
         const size_t k = (size_t)ceil(t / ht) + 1;
         if (!((double)k < MAX_VALUES)) return 0;
         t = (double)k * ht;
-        *found = envelope_at(q, t, ht);
+        *found = envelope_at(q, t);
         if (found->modulus <= OMITTED) return k;
         const double still = found->modulus < -1.0 ? OMITTED / found->modulus : 4.0;
         t *= fmin(fmax(pow(still, 0.6), 1.04), 2.0);
@@ -216,8 +225,10 @@ static int build(const composition *q, double spread, pe_certified *c) {
     if (!status) {
         sum_errors(&v, c);
         const double last = (double)(ln->nt - 1) * ln->ht, ratio = OUT / ln->ht;
+        /* the terms fall: their sum from t on is at most the first one and the integral from t on */
+        const double beyond = ln->ht * exp(rest.modulus) + integral_beyond(q, (double)ln->nt * ln->ht, rest);
         c->omitted[0] = INFINITY; /* the density serves as a slope only */
-        c->omitted[1] = c->omitted[2] = rest.integral / last * ratio;
+        c->omitted[1] = c->omitted[2] = beyond / last * ratio;
         c->omitted[3] = exp(rest.modulus) / last * ratio;
     }
     free(v.re);
