@@ -16,6 +16,7 @@ SOURCES = [
     "csrc/cpu.c",
     "csrc/normal.c",
     "csrc/functionals.c",
+    "csrc/chebyshev.c",
     "csrc/closed_form.c",
     "csrc/normals.c",
     "csrc/loss_nodes.c",

@@ -111,6 +111,7 @@ enum pe_functional {
 enum {
     PE_FUNCTIONALS = 5,
     PE_ALTERNATIVES = 4, /* pairs that one step may be */
+    PE_CHEBYSHEV = 16, /* coefficients of a panel */
     PE_ROW = 12, /* c, log of the density of S under A, 5 log values, 5 relative errors */
 };
 
@@ -246,6 +247,15 @@ void pe_natural_logs(size_t n, const double *x, double *out);
 void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, double *out);
 void pe_profile_answers(size_t n, const double *rows, double *out);
 void pe_epsilon_answers(size_t n, const double *rows, double *out);
+
+/* ---- interpolated answers: chebyshev.c --------------------------------------------------------------
+ *
+ * Values at s[0..n-1] of the polynomials sum_j coefficients[PE_CHEBYSHEV * i + j] T_j(t), i < panels, where panel
+ * i covers [(first + i) width, (first + i + 1) width) and t runs from -1 to 1 over it; their exponentials where
+ * they are logs.  NaN outside of the panels, and on one whose coefficients are NaN.
+ */
+void pe_chebyshev_panels(size_t n, const double *s, double width, long first, size_t panels,
+                         const double *coefficients, int of_log, double *out);
 
 /* ---- composed privacy loss by direct convolution: loss_law.c, loss_step.c, convolution.c, loss_rows.c --
  *

@@ -25,6 +25,7 @@ class _Lib:
     PE_REMOVE: int
     PE_ADD_REMOVE: int
     PE_PROFILE: int
+    PE_CHEBYSHEV: int
     PE_ROW: int
     PE_TOO_COSTLY: int
     def pe_row_error(self, row: Any, functional: int, /) -> float: ...
@@ -47,6 +48,18 @@ class _Lib:
     def pe_trade_off_answers(self, n: int, alpha: Any, rows: Any, out: Any, /) -> None: ...
     def pe_profile_answers(self, n: int, rows: Any, out: Any, /) -> None: ...
     def pe_epsilon_answers(self, n: int, rows: Any, out: Any, /) -> None: ...
+    def pe_chebyshev_panels(
+        self,
+        n: int,
+        s: Any,
+        width: float,
+        first: int,
+        panels: int,
+        coefficients: Any,
+        of_log: int,
+        out: Any,
+        /,
+    ) -> None: ...
     def pe_step_trade_off(self, step: Any, n: int, alpha: Any, out: Any, /) -> None: ...
     def pe_step_profile(self, step: Any, n: int, epsilon: Any, out: Any, /) -> None: ...
     def pe_step_epsilon(self, step: Any, n: int, delta: Any, out: Any, /) -> None: ...

@@ -143,6 +143,10 @@ class Questions:
             return self.epsilon(x)
         return self.trade_off(x)[name == "gamma_bound"]
 
+    def values(self, name: str, x: FloatArray) -> FloatArray:
+        """As `answer` without bounds; derived classes may interpolate where many are asked."""
+        return self.answer(name, x).value
+
     def one(self, name: str, x: float) -> Triple:
         """As `answer` for one number: the value between its bounds."""
         answer = self.answer(name, np.array([x]))

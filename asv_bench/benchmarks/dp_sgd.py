@@ -62,6 +62,7 @@ class Kept:
         self.mechanism = pe.dp_sgd(0.8, 0.001, 10_000)
         self.kappa = np.geomspace(1e-9, 0.5, 10_000)
         self.delta = np.geomspace(1e-9, 1e-3, 10_000)
+        self.epsilon = np.linspace(0.0, 4.0, 10_000)
         pe.gamma_bound(self.mechanism, self.kappa)
         pe.epsilon(self.mechanism, self.delta)
 
@@ -78,6 +79,22 @@ class Kept:
     def time_10000_deltas(self):
         clear_cache()
         pe.epsilon(self.mechanism, self.delta)
+
+    def time_10000_kept_kappas(self):
+        pe.gamma_bound(self.mechanism, self.kappa)
+
+    def time_10000_kept_deltas(self):
+        pe.epsilon(self.mechanism, self.delta)
+
+    def time_10000_kept_epsilons(self):
+        pe.delta(self.mechanism, self.epsilon)
+
+    def track_interpolated_kappas(self):
+        parts = np.array_split(self.kappa, 10)
+        own = np.concatenate([pe.gamma_bound(self.mechanism, part) for part in parts])
+        return float(np.abs(pe.gamma_bound(self.mechanism, self.kappa) / own - 1.0).max())
+
+    track_interpolated_kappas.unit = "relative difference"
 
     def track_error_delta(self):
         return _error(pe.delta(self.mechanism, 1.0, adjacency="remove"), DELTA_AT_1)

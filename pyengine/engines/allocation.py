@@ -88,14 +88,14 @@ class EpochQuestions(RowQuestions):
     is_trivial = False
 
     def __init__(self, engine: TabulatedEpoch, tolerance: float | None) -> None:
-        self._engine, self._limits = engine, Limits.of(tolerance)
+        self._engine, self.limits = engine, Limits.of(tolerance)
 
     def _judged(self, functional: int, table: FloatArray) -> Rows:
-        errors, good = row_errors(table, functional, self._limits)
+        errors, good = row_errors(table, functional, self.limits)
         if not good.all():
             law, worst = self._engine.law, float(errors[~good].max())
             raise AccuracyError(
-                f"no answer within the error limit of {self._limits.ordinary:.3g}: estimated "
+                f"no answer within the error limit of {self.limits.ordinary:.3g}: estimated "
                 f"relative error {worst:.1e} for noise_multiplier={law.noise:g} and {law.steps} "
                 "steps an epoch; method='reference' may answer"
             )
@@ -109,11 +109,11 @@ class EpochQuestions(RowQuestions):
 
     def _row(self, functional: int, x: float, *, by_value: bool) -> Any:
         row = self._engine.one(functional, x, by_value)
-        return row if lib.pe_row_good(row, functional, *self._limits) else None
+        return row if lib.pe_row_good(row, functional, *self.limits) else None
 
     def _memo(self) -> dict[Any, Any]:
         engine = self._engine
-        key = engine.law, engine.is_reversed, engine.epochs, self._limits
+        key = engine.law, engine.is_reversed, engine.epochs, self.limits
         memo: dict[Any, Any] = _memos.get_or_make(key, dict)
         return memo
 

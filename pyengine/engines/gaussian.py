@@ -46,7 +46,7 @@ class GaussianPairQuestions(RowQuestions):
         # contours belong to the cache alone: what it drops is to be freed
         self._kept: tuple[object, Callable[[], Solver | None]] = (None, lambda: None)
         self.tolerance = tolerance
-        self._limits = Limits.of(tolerance)
+        self.limits = Limits.of(tolerance)
 
     def _solver(self) -> Solver:
         epoch, kept = self._kept
@@ -66,23 +66,23 @@ class GaussianPairQuestions(RowQuestions):
             return None
         from pyengine.engines.lattice.uncomposed import Uncomposed
 
-        return Uncomposed(_laws_of(self.pair), 2.0 * self._limits.ordinary, self._wanted)
+        return Uncomposed(_laws_of(self.pair), 2.0 * self.limits.ordinary, self._wanted)
 
     def _at(self, functional: int, c: FloatArray) -> Rows:
-        return self._solver().at(functional, c, self.method, self._limits)
+        return self._solver().at(functional, c, self.method, self.limits)
 
     def _solve(self, functional: int, log_target: FloatArray) -> Rows:
-        return self._solver().solve(functional, log_target, self.method, self._limits)
+        return self._solver().solve(functional, log_target, self.method, self.limits)
 
     def _row(self, functional: int, x: float, *, by_value: bool) -> Any:
         epoch, kept = self._kept  # as `_solver`, in line: floats come this way
         found = kept()
         if found is None or epoch is not Epoch.current:
             found = self._solver()
-        return found.one(functional, x, self.method, self._limits, by_value=by_value)
+        return found.one(functional, x, self.method, self.limits, by_value=by_value)
 
     def _memo(self) -> dict[Any, Any]:
-        memo: dict[Any, Any] = self._solver().memo.setdefault((self.method, self._limits), {})
+        memo: dict[Any, Any] = self._solver().memo.setdefault((self.method, self.limits), {})
         return memo
 
     @cached_property

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
+from pyengine.engines.chebyshev_panels import ChebyshevPanels
 from pyengine.engines.functionals import FloatArray, Limits, RowEngine, Rows, row_errors
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
@@ -47,7 +48,9 @@ class RowEngines:
     def bytes(self) -> int:
         """Memory that this and its contours take; the laws of the convolution are kept apart."""
         spectral = self._engines.get("spectral")
-        return KEPT_BYTES + (spectral.bytes() if isinstance(spectral, Spectral) else 0)
+        found = [kept for memo in self.memo.values() for kept in memo.values()]
+        panels = sum(kept.bytes() for kept in found if isinstance(kept, ChebyshevPanels))
+        return KEPT_BYTES + panels + (spectral.bytes() if isinstance(spectral, Spectral) else 0)
 
     @staticmethod
     def _first(method: str) -> str:

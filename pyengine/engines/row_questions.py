@@ -7,15 +7,16 @@ profile H_{e^ε}(A‖B) = E_A max(0, 1 - e^{S+ε}).  Laws here have no atoms, so
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.answers import Answer, ErrorCurve, Triple
+from pyengine.answers import Answer, ErrorCurve, Questions, Triple
 from pyengine.curves import OneOrder, taken
+from pyengine.engines.chebyshev_panels import MANY, ChebyshevPanels
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -23,6 +24,7 @@ from pyengine.engines.functionals import (
     ERRORS,
     PROFILE,
     FloatArray,
+    Limits,
     Rows,
     array,
 )
@@ -45,6 +47,12 @@ class RowQuestions:
     """
 
     is_trivial: bool  # whether both laws are equal
+    limits: Limits  # relative errors that an answer may have
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether values may be interpolated: no tolerance is set, and only the engine answers."""
+        return self.limits == Limits() and not self.is_telling
 
     def _at(self, functional: int, c: FloatArray) -> Rows:
         """Rows at thresholds of the loss."""
@@ -222,14 +230,28 @@ class RowQuestions:
         return out[0], out[1], out[2]
 
 
-class OneOrderOfRows(OneOrder):
+class _InterpolatedValues(Questions):
+    """Values of smooth functions, interpolated where thousands are asked at once."""
+
+    _keeper: RowQuestions  # with whose contours polynomials are kept
+
+    def values(self, name: str, x: FloatArray) -> FloatArray:
+        """As `answer` without bounds: thousands of values from polynomials between them."""
+        if x.size < MANY or self._keeper.is_trivial or not self._keeper.is_ordinary:
+            return super().values(name, x)
+        memo = self._keeper._memo()
+        panels: ChebyshevPanels = memo.setdefault((type(self), name), ChebyshevPanels(name))
+        return panels.values(x, partial(super().values, name))
+
+
+class OneOrderOfRows(_InterpolatedValues, OneOrder):
     """One order of a pair, with a short way for floats."""
 
     is_light = True
 
     def __init__(self, pair: RowQuestions) -> None:
         super().__init__(pair)
-        self._rows = pair
+        self._rows = self._keeper = pair
 
     def one(self, name: str, x: float) -> Triple:
         """Value of a public function between its bounds, with the bits that arrays get."""
@@ -250,7 +272,7 @@ def _side(name: str, out: Any) -> Triple:
     return (out[0], out[1], out[2]) if name == "trade_off" else (out[3], out[4], out[5])
 
 
-class BothOrdersOfRows(OneLineHull):
+class BothOrdersOfRows(_InterpolatedValues, OneLineHull):
     """Questions on both orders of the pair: adjacency ``add_remove``.
 
     That the profile of ``remove`` is the larger one is checked at each answer's own slope.
@@ -259,6 +281,10 @@ class BothOrdersOfRows(OneLineHull):
     is_light = True
     _add: RowQuestions
     _remove: RowQuestions
+
+    def __init__(self, add: RowQuestions, remove: RowQuestions) -> None:
+        super().__init__(add, remove)
+        self._keeper = add
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull: of one curve where that is next to nothing, else by its shape."""

@@ -189,35 +189,35 @@ class SmoothPairQuestions(RowQuestions):
     ) -> None:
         self._pair = pair
         self._method = method
-        self._limits = Limits.of(tolerance)
+        self.limits = Limits.of(tolerance)
         self._otherwise = otherwise
 
     def _kept(self) -> _Kept:
         return _kept(self._pair)
 
     def _judged(self, functional: int, found: Rows) -> Rows:
-        errors, good = row_errors(found.table, functional, self._limits)
+        errors, good = row_errors(found.table, functional, self.limits)
         if not good.all() and self._otherwise is None:
             worst = float(errors[~good].max())
             raise AccuracyError(
-                f"no answer within the error limit of {self._limits.ordinary:.3g}: estimated "
+                f"no answer within the error limit of {self.limits.ordinary:.3g}: estimated "
                 f"relative error {worst:.1e} with method={self._method!r}; method='auto' also asks "
                 "the lattice, which brackets what this engine does not resolve"
             )
         return Rows(found.table, np.where(good, found.engine, UNANSWERED).astype("<U12"))
 
     def _at(self, functional: int, c: FloatArray) -> Rows:
-        return self._judged(functional, self._kept().at(functional, c, self._method, self._limits))
+        return self._judged(functional, self._kept().at(functional, c, self._method, self.limits))
 
     def _solve(self, functional: int, log_target: FloatArray) -> Rows:
-        found = self._kept().solve(functional, log_target, self._method, self._limits)
+        found = self._kept().solve(functional, log_target, self._method, self.limits)
         return self._judged(functional, found)
 
     def _row(self, functional: int, x: float, *, by_value: bool) -> Any:
-        return self._kept().one(functional, x, self._method, self._limits, by_value=by_value)
+        return self._kept().one(functional, x, self._method, self.limits, by_value=by_value)
 
     def _memo(self) -> dict[Any, Any]:
-        memo: dict[Any, Any] = self._kept().memo.setdefault((self._method, self._limits), {})
+        memo: dict[Any, Any] = self._kept().memo.setdefault((self._method, self.limits), {})
         return memo
 
     @cached_property

@@ -448,6 +448,27 @@ static int run_answers(void) {
     return failures;
 }
 
+/* Polynomials on panels: outside of them and at what is no number there is no value, and inside the sum of their
+ * coefficients at the right end. */
+static int run_panels(void) {
+    enum { PANELS = 3 };
+    double coefficients[PANELS * PE_CHEBYSHEV], out[LENGTH(EXTREMES)], sum = 0.0;
+    int failures = 0;
+    for (size_t j = 0; j < LENGTH(coefficients); ++j) coefficients[j] = 1.0 / (double)(1 + j % PE_CHEBYSHEV);
+    for (size_t j = 0; j < PE_CHEBYSHEV; ++j) sum += coefficients[j];
+    for (int of_log = 0; of_log < 2; ++of_log) {
+        pe_chebyshev_panels(LENGTH(EXTREMES), EXTREMES, 0.25, -1, PANELS, coefficients, of_log, out);
+        for (size_t i = 0; i < LENGTH(EXTREMES); ++i) {
+            const int inside = EXTREMES[i] >= -0.25 && EXTREMES[i] < 0.5;
+            if (inside ? !(fabs(out[i]) <= exp(sum)) : !isnan(out[i])) ++failures;
+        }
+        const double end = nextafter(0.25, 0.0), expected = of_log ? exp(sum) : sum;
+        pe_chebyshev_panels(1, &end, 0.25, -1, PANELS, coefficients, of_log, out);
+        if (!(fabs(out[0] / expected - 1.0) < 1e-13)) ++failures;
+    }
+    return failures;
+}
+
 /* ---- lattice engine ------------------------------------------------------------------------------ */
 
 static int run_lattice(void) {
@@ -577,15 +598,11 @@ static const struct {
     const char *name;
     int (*run)(void);
 } CASES[] = {
-    {"vector instructions", run_cpu},
-    {"elementwise kernels", run_unary},
-    {"one step in closed form", run_step},
-    {"composed loss, inversion", run_pair},
-    {"composed loss, mixtures", run_mixtures},
-    {"composed loss, convolution", run_law},
-    {"lattice engine", run_lattice},
-    {"from rows to answers", run_answers},
-    {"kernels of three arguments", run_ternary},
+    {"vector instructions", run_cpu},          {"elementwise kernels", run_unary},
+    {"one step in closed form", run_step},     {"composed loss, inversion", run_pair},
+    {"composed loss, mixtures", run_mixtures}, {"composed loss, convolution", run_law},
+    {"lattice engine", run_lattice},           {"from rows to answers", run_answers},
+    {"polynomials on panels", run_panels},     {"kernels of three arguments", run_ternary},
     {"random losses", run_sampling},
 };
 

@@ -29,3 +29,21 @@ static void profile_answers(void) {
     icount_require_numbers(out, COUNT * 3);
 }
 KERNEL("profile_answers", prepare, profile_answers);
+
+enum { PANELS = 32 };
+
+static double *coefficients;
+
+static void prepare_panels(void) {
+    alpha = icount_doubles(COUNT);
+    coefficients = icount_doubles(PANELS * PE_CHEBYSHEV);
+    out = icount_doubles(COUNT);
+    for (size_t i = 0; i < COUNT; i++) alpha[i] = icount_between(0.0, 1.0, i);
+    for (size_t i = 0; i < PANELS * PE_CHEBYSHEV; i++) coefficients[i] = icount_between(-1.0, 1.0, i);
+}
+
+static void chebyshev_panels(void) {
+    pe_chebyshev_panels(COUNT, alpha, 1.0 / PANELS, 0, PANELS, coefficients, 1, out);
+    icount_require_numbers(out, COUNT);
+}
+KERNEL("chebyshev_panels", prepare_panels, chebyshev_panels);
