@@ -1,4 +1,4 @@
-/* What the programs that run the kernels under the sanitizers share (driver.c, fuzz/kernels.c). */
+/* What the programs that run the kernels under the sanitizers share (driver.c, fuzz/, threads/). */
 #ifndef PYENGINE_CHECKS_H
 #define PYENGINE_CHECKS_H
 

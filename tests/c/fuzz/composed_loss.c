@@ -1,0 +1,185 @@
+#include "fuzz.h"
+
+/* Rows and answers of the composed loss. */
+
+static void check_rows(const char *name, size_t n, const double *at, const double *rows) {
+    for (size_t i = 0; i < n; ++i) require(!row_is_wrong(rows + PE_ROW * i), name, "a consistent row", at[i]);
+}
+
+static double log_target(void) {
+    return below(4) ? -log_uniform(1e-300, 760.0) : -uniform(0.0, 2.0) - 1e-17;
+}
+
+static const int SOLVED[] = {PE_A_ABOVE, PE_A_BELOW, PE_PROFILE};
+
+/* Random shifts that rise, and weights of sum 1. */
+static void fill_normals(size_t n, double *shift, double *weight) {
+    double total = 0.0, at = below(2) ? 0.0 : uniform(-3.0, 3.0);
+    for (size_t i = 0; i < n; ++i) {
+        shift[i] = at;
+        at += log_uniform(1e-3, 10.0);
+        total += weight[i] = log_uniform(1e-8, 1.0);
+    }
+    for (size_t i = 0; i < n; ++i) weight[i] /= total;
+}
+
+enum { MOST_TERMS = 5 };
+
+/* The same numbers for proofs, of shifts that are ordered as those proofs want them or not, and not those of the
+ * mixtures: the kernel takes them as they are. */
+static void fill_exact(size_t alternatives, size_t *terms, double *exact) {
+    for (size_t i = 0; i < alternatives; ++i) {
+        double shift[MOST_TERMS], of_a[MOST_TERMS], of_b[MOST_TERMS];
+        const size_t n = terms[i] = 1 + below(MOST_TERMS);
+        fill_normals(n, shift, of_a);
+        fill_normals(n, shift, of_b);
+        *exact++ = 1.0 / (double)alternatives;
+        *exact++ = 0.0;
+        for (size_t j = 0; j < n; ++j) {
+            const double numbers[] = {shift[j], of_a[j], of_b[j]};
+            for (int k = 0; k < 3; ++k) {
+                *exact++ = k && below(4) == 0 ? 0.0 : numbers[k];
+                *exact++ = 0.0;
+            }
+        }
+    }
+}
+
+/* Steps of mixtures, told apart or not, and of a table. */
+static void add_steps(pe_pair *pair) {
+    enum { MOST = 5 };
+    double shift[2 * PE_ALTERNATIVES * MOST], weight[2 * PE_ALTERNATIVES * MOST];
+    double log_share[PE_ALTERNATIVES];
+    size_t sizes[2 * PE_ALTERNATIVES], used = 0;
+    const size_t alternatives = 1 + below(PE_ALTERNATIVES);
+    for (size_t i = 0; i < alternatives; ++i) {
+        log_share[i] = -log((double)alternatives);
+        for (size_t side = 0; side < 2; ++side) {
+            const size_t m = 1 + below(MOST);
+            sizes[2 * i + side] = m;
+            fill_normals(m, shift + used, weight + used);
+            used += m;
+        }
+    }
+    size_t terms[PE_ALTERNATIVES];
+    double exact[PE_ALTERNATIVES * (2 + 6 * MOST_TERMS)];
+    fill_exact(alternatives, terms, exact);
+    if (below(2)) {
+        const int known = below(2) != 0;
+        pe_pair_add_mixtures(pair, floor(log_uniform(1.0, 1e6)), alternatives, log_share, sizes, shift,
+                             weight, known ? terms : NULL, known ? exact : NULL);
+    }
+    if (below(3) == 0) {
+        const size_t m = 1 + below(40);
+        double *loss = allocate(m), *log_weight = allocate(m);
+        const double spacing = log_uniform(1e-3, 1.0);
+        for (size_t i = 0; i < m; ++i) {
+            loss[i] = spacing * ((double)i - 0.5 * (double)m);
+            log_weight[i] = log(spacing) - 0.5 * loss[i] * loss[i];
+        }
+        pe_pair_add_table(pair, floor(log_uniform(1.0, 1e6)), m, loss, log_weight, 3.0 / spacing);
+        free(loss);
+        free(log_weight);
+    }
+}
+
+void fuzz_pair(void) {
+    double noise[3], p[3], steps[3];
+    const size_t kinds = 1 + below(3), n = below(4);
+    for (size_t i = 0; i < kinds; ++i) {
+        noise[i] = log_uniform(0.2, 100.0);
+        p[i] = below(4) ? log_uniform(1e-7, 1.0) : 1.0;
+        steps[i] = floor(log_uniform(1.0, 1e8));
+    }
+    pe_pair *pair;
+    if (pe_pair_new(kinds, noise, p, steps, (int)below(2), 1e3, &pair) == PE_OK) {
+        double *rows = allocate(PE_ROW * n), *c = allocate(n), *target = filled(n, log_target);
+        if (below(2)) add_steps(pair);
+        const double size = log_uniform(1e-6, 1e6);
+        for (size_t i = 0; i < n; ++i) { /* finite */
+            c[i] = below(3) ? size * uniform(-1.0, 1.0) : anything();
+            if (!isfinite(c[i])) c[i] = 0.0;
+        }
+        const int functional = SOLVED[below(LENGTH(SOLVED))];
+        pe_pair_at(pair, functional, n, c, rows);
+        check_rows("pair_at", n, c, rows);
+        pe_pair_solve(pair, functional, n, target, rows);
+        check_rows("pair_solve", n, target, rows);
+        if (below(4) == 0) {
+            pe_pair_certify(pair, functional, n, c, rows);
+            check_rows("pair_certify", n, c, rows);
+        }
+        free(rows);
+        free(c);
+        free(target);
+    }
+    pe_pair_free(pair);
+}
+
+void fuzz_law(void) {
+    pe_law *one = NULL, *two = NULL;
+    const double noise = log_uniform(0.3, 30.0), p = log_uniform(1e-7, 0.999);
+    const size_t panels = 4 + below(200), n = below(4), terms = 1 + below(3);
+    double shift[3], ratio[3], rest[3], all = 0.0;
+    for (size_t j = 0; j < terms; ++j) {
+        shift[j] = (double)(j + 1) / noise;
+        ratio[j] = j ? ratio[j - 1] * log_uniform(1e-9, 1.0) : p / (1.0 - p);
+        rest[j] = 1e-17 * (double)below(9);
+        all += ratio[j];
+    }
+    const double deepest = below(2) ? -160.0 : -780.0;
+    if (pe_law_step(terms, shift, ratio, rest, -log1p(all), 0.0, deepest, panels, &one) == PE_OK) {
+        const pe_law *law = one;
+        if (below(4) == 0 && pe_law_convolve(one, one, panels, &two) == PE_OK) law = two;
+        double *rows = allocate(PE_ROW * n), *c = filled(n, anything);
+        double *target = filled(n, log_target);
+        const int reversed = (int)below(2);
+        pe_law_at(law, reversed, n, c, rows);
+        check_rows("law_at", n, c, rows);
+        pe_law_solve(law, reversed, SOLVED[below(LENGTH(SOLVED))], n, target, rows);
+        check_rows("law_solve", n, target, rows);
+        free(rows);
+        free(c);
+        free(target);
+    }
+    pe_law_free(one);
+    pe_law_free(two);
+}
+
+/* Rows of any bits must not lead outside the arrays; rows of probabilities give bounds in order. */
+void fuzz_answers(void) {
+    const size_t n = below(6);
+    const int probable = below(2) == 0;
+    double *rows = filled(PE_ROW * n, anything), *alpha = filled(n, probability);
+    double *out = allocate(6 * n), *errors = allocate(n);
+    unsigned char *good = malloc(n + (n == 0));
+    if (good == NULL) exit(EXIT_FAILURE);
+    for (size_t i = 0; probable && i < n; ++i) {
+        double *value = rows + PE_ROW * i + 2;
+        alpha[i] = fmin(fmax(alpha[i], DBL_MIN), 1.0 - DBL_EPSILON);
+        const double power = alpha[i] + (1.0 - alpha[i]) * uniform(0.0, 1.0);
+        value[PE_A_ABOVE] = log(alpha[i]);
+        value[PE_A_BELOW] = log1p(-alpha[i]);
+        value[PE_B_ABOVE] = log(power);
+        value[PE_B_BELOW] = log1p(-power);
+        value[PE_PROFILE] = -log_uniform(1e-17, 760.0);
+        for (size_t f = 0; f < PE_FUNCTIONALS; ++f)
+            value[PE_FUNCTIONALS + f] = log_uniform(1e-13, 1e-2); /* logs above are rounded */
+    }
+    pe_rows_judge(n, rows, (int)below(PE_FUNCTIONALS), 1e-11, 1e-9, errors, good);
+    pe_trade_off_answers(n, alpha, rows, out);
+    for (size_t i = 0; probable && i < 2 * n; ++i)
+        require(out[3 * i + 1] <= out[3 * i] && out[3 * i] <= out[3 * i + 2] && out[3 * i] >= 0.0 &&
+                    out[3 * i] <= 1.0,
+                "trade_off_answers", "bounds in order", out[3 * i]);
+    pe_profile_answers(n, rows, out);
+    for (size_t i = 0; probable && i < n; ++i)
+        require(out[3 * i + 1] <= out[3 * i] && out[3 * i] <= out[3 * i + 2], "profile_answers",
+                "bounds in order", out[3 * i]);
+    pe_epsilon_answers(n, rows, out);
+    free(rows);
+    free(alpha);
+    free(out);
+    free(errors);
+    free(good);
+}
