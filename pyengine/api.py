@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from pyengine import _checks
 from pyengine.answers import Answer, Questions
 from pyengine.caches import Cache
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
 
 __all__ = ["Bounds", "delta", "epsilon", "gamma_bound", "trade_off"]
@@ -61,11 +62,10 @@ def _asked(
         return kept
     tolerance = check_words(adjacency, method, threat_model, tolerance)
     model = threat_model_of(threat_model)
-    found: Mechanism | Questions = mechanism
-    if not isinstance(found, Mechanism):
-        found = _recognised(found, adjacency, method, model)
-        if not isinstance(found, Mechanism):
-            return found  # it answers by itself
+    own = as_mechanism(mechanism)
+    found = own or _recognised(mechanism, adjacency, method, model)
+    if isinstance(found, Questions):
+        return found  # it answers by itself
     asked = questions(
         found,
         adjacency=adjacency,
@@ -75,12 +75,7 @@ def _asked(
         wanted=wanted,
         proven=proven,
     )
-    if (
-        asked.is_light
-        and isinstance(mechanism, Mechanism)
-        and key is not None
-        and tolerance is None
-    ):
+    if asked.is_light and own is not None and key is not None and tolerance is None:
         return _prepared.get_or_make(key, lambda: asked)
     return asked
 
@@ -101,12 +96,22 @@ def _recognised(
 
     found = recognise(thing, adjacency)
     plain = method == "auto" and isinstance(threat_model, DifferentialPrivacy)
-    if not isinstance(found, Mechanism) and not plain:
+    if isinstance(found, Questions) and not plain:
         raise ValueError(
             "method must be 'auto' and threat_model 'dp' for a profile, a distribution or samples, "
             f"got {method!r} and {threat_model!r}"
         )
     return found
+
+
+def trade_off_function(name: str, given: Any) -> Callable[[FloatArray], FloatArray]:
+    """Return α ↦ β(α) of a mechanism, or the function that a caller gave, its values checked."""
+    mechanism = as_mechanism(given)
+    if mechanism is not None:
+        return lambda alpha: np.asarray(trade_off(mechanism, alpha), dtype=np.float64)
+    if not callable(given):
+        raise ValueError(f"{name} must be a Mechanism or a function, got {given!r}")
+    return lambda alpha: _checks.real_array(f"{name}(alpha)", given(alpha), 0.0, 1.0)
 
 
 class Question(NamedTuple):

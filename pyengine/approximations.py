@@ -19,18 +19,12 @@ from pyengine.engines.loss_quadrature import losses
 from pyengine.engines.monte_carlo import CONFIDENCE, SAMPLES, MonteCarloPair
 from pyengine.engines.shifted_samples import bins_profile
 from pyengine.engines.tilted import tilted_gamma
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, checked_mechanism
 from pyengine.mechanisms.participation import bin_moves
 
 __all__ = ["balls_in_bins_delta", "clt_mu", "edgeworth_gamma", "monte_carlo_gamma"]
 
 Real = float | npt.ArrayLike
-
-
-def _mechanism(mechanism: Any) -> Mechanism:
-    if not isinstance(mechanism, Mechanism):
-        raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
-    return mechanism
 
 
 def _shaped(array: npt.NDArray[np.float64], like: npt.NDArray[np.float64]) -> Any:
@@ -67,7 +61,7 @@ def clt_mu(mechanism: Mechanism) -> float:
     >>> round(pe.approximations.clt_mu(pe.dp_sgd(1.0, 0.01, 1000)), 12)
     0.414521631337
     """
-    return clt_distance(_mechanism(mechanism))
+    return clt_distance(checked_mechanism(mechanism))
 
 
 def edgeworth_gamma(
@@ -129,7 +123,8 @@ def edgeworth_gamma(
     if order > MAX_ORDER:
         raise ValueError(f"order must be at most {MAX_ORDER}, got {order!r}")
     _checks.choice("adjacency", adjacency, ("add", "remove", "add_remove"))
-    answer = edgeworth_questions(_mechanism(mechanism), adjacency, order).trade_off(array.ravel())
+    asked = edgeworth_questions(checked_mechanism(mechanism), adjacency, order)
+    answer = asked.trade_off(array.ravel())
     gamma = answer[1] if isinstance(answer, tuple) else answer.gamma
     if bounds:
         return Bounds(*(_shaped(part, array) for part in (gamma.lower, gamma.value, gamma.upper)))
@@ -207,7 +202,7 @@ def monte_carlo_gamma(
     True
     """
     array = _checks.real_array("kappa", kappa, 0.0, 1.0)
-    mechanism = _mechanism(mechanism)
+    mechanism = checked_mechanism(mechanism)
     _checks.choice("adjacency", adjacency, ("add", "remove"))
     samples = _checks.count("samples", samples, least=2)
     seed = _checks.count("seed", seed)

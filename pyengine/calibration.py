@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.search import Domain, NoiseSearch, Unreachable
 from pyengine.targets import Target
 
@@ -71,9 +71,10 @@ class _Job:
     def mechanism(self, x: float) -> Mechanism:
         """Return the mechanism at a parameter."""
         if x not in self._made:
-            made = self._make(int(x) if self._integer else x)
-            if not isinstance(made, Mechanism):
-                raise ValueError(f"make must return a Mechanism, got {made!r}")
+            given = self._make(int(x) if self._integer else x)
+            made = as_mechanism(given)
+            if made is None:
+                raise ValueError(f"make must return a Mechanism, got {given!r}")
             self._made[x] = made
         return self._made[x]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyengine import mechanisms as values
-from pyengine.mechanisms import Composition, Mechanism
+from pyengine.mechanisms import Composition, Mechanism, as_mechanism
 
 __all__ = ["compose"]
 
@@ -44,8 +44,9 @@ def compose(*mechanisms: Any) -> Composition:
 
 
 def _mechanism(thing: Any) -> Mechanism:
-    if isinstance(thing, Mechanism):
-        return thing
+    found = as_mechanism(thing)
+    if found is not None:
+        return found
     from pyengine.interop.recognise import mechanism_of
 
     return mechanism_of(thing)

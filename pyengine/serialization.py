@@ -13,7 +13,14 @@ import numpy as np
 from pyengine import _checks, targets
 from pyengine.api import Bounds
 from pyengine.kinds import named_kinds
-from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, describe
+from pyengine.mechanisms import (
+    Mechanism,
+    Step,
+    TruncatedPoissonSampled,
+    as_mechanism,
+    compose,
+    describe,
+)
 from pyengine.targets import Target
 
 __all__ = ["SCHEMA", "from_json", "plain", "to_json"]
@@ -63,9 +70,10 @@ def to_json(value: Mechanism | Target | Bounds, *, indent: int | None = None) ->
     >>> pe.from_json(text) == pe.dp_sgd(1.0, "1/3", 10)
     True
     """
-    if isinstance(value, Mechanism):
-        described = [_step(step) for step in describe(value)]
-        if isinstance(value, Step):
+    mechanism = as_mechanism(value)
+    if mechanism is not None:
+        described = [_step(step) for step in describe(mechanism)]
+        if mechanism.is_step:
             del described[0]["steps"]  # a step is not the composition of one step
         content: dict[str, Any] = {"mechanism": described}
     elif isinstance(value, Target):

@@ -235,12 +235,7 @@ def _table(against: Any) -> Callable[[FloatArray], FloatArray]:
     """
     scores = np.linspace(-38.0, 8.2, LEVELS)
     gamma = np.unique(np.concatenate([[0.0], np.exp(np.asarray(log_ndtr(scores))), [1.0]]))
-    if isinstance(against, Mechanism):
-        found = np.asarray(api.trade_off(against, 1.0 - gamma), dtype=np.float64)
-    elif callable(against):
-        found = _checks.real_array("against(alpha)", against(1.0 - gamma), 0.0, 1.0)
-    else:
-        raise ValueError(f"against must be a Mechanism or a function, got {against!r}")
+    found = api.trade_off_function("against", against)(1.0 - gamma)
     if found.shape != gamma.shape:
         raise ValueError(f"against must keep the shape of its argument, got {found.shape}")
     slopes = np.diff(found) / np.diff(gamma)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.engines.loss_quadrature import base_nodes, losses, parts, ratio
-from pyengine.mechanisms import Mechanism, Step, steps_of
+from pyengine.mechanisms import Mechanism, Step, checked_mechanism, steps_of
 from pyengine.numerics.golden_section import lowest
 
 __all__ = [
@@ -27,12 +27,6 @@ Real = float | npt.ArrayLike
 REACH = 12.0  # standard deviations on both sides of the outermost mode
 FARTHEST = 80.0  # standard deviations to which orders move a step's mode in the search
 COARSE, ROUNDS = 60, 60  # orders of the first grid; steps of the golden section after it
-
-
-def _mechanism(mechanism: Any) -> Mechanism:
-    if not isinstance(mechanism, Mechanism):
-        raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
-    return mechanism
 
 
 def _log_moment(step: Step, power: float) -> float:
@@ -91,7 +85,7 @@ def renyi_divergence(mechanism: Mechanism, order: Real, *, adjacency: str = "add
     if np.isinf(orders).any():
         raise ValueError("order must be finite, got inf")
     _checks.choice("adjacency", adjacency, ("add", "remove"))
-    terms = losses(_mechanism(mechanism), adjacency)  # refuses what has no moments here
+    terms = losses(checked_mechanism(mechanism), adjacency)  # refuses what has no moments here
     found = np.empty(orders.size)
     for i, alpha in enumerate(orders.ravel()):
         if alpha == 1.0:
@@ -133,7 +127,7 @@ def substitution_cost(mechanism: Mechanism) -> float:
     >>> pe.baselines.substitution_cost(pe.GaussianMechanism(2.0).composed(3))  # 4 T / σ²
     3.0
     """
-    losses(_mechanism(mechanism), "add")  # refuses what has no moments here
+    losses(checked_mechanism(mechanism), "add")  # refuses what has no moments here
     return math.fsum(n * _log_square(step) for step, n in steps_of(mechanism))
 
 
@@ -235,7 +229,7 @@ def renyi_gamma_bound(mechanism: Mechanism, kappa: Real) -> Any:
     0.004068
     """
     array = _checks.real_array("kappa", kappa, 0.0, 1.0)
-    kinds = [step for step, _ in steps_of(_mechanism(mechanism))]
+    kinds = [step for step, _ in steps_of(checked_mechanism(mechanism))]
     strongest = max((1.0 / float(parts(step)[0].multiplier) for step in kinds), default=1.0)
     value = np.array([_best(mechanism, float(k), FARTHEST / strongest) for k in array.ravel()])
     return value.reshape(array.shape) if array.shape else float(value[0])

@@ -14,7 +14,7 @@ from pyengine import _checks
 from pyengine.api import Bounds, delta
 from pyengine.errors import AccuracyError
 from pyengine.interop.prvs import from_prv
-from pyengine.mechanisms import Composition, Mechanism, compose, dp_sgd
+from pyengine.mechanisms import Composition, as_mechanism, compose, dp_sgd
 from pyengine.proven import proven_bounds, proven_noise
 
 __all__ = ["Accountant", "DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
@@ -76,9 +76,7 @@ class PRVAccountant:
         self.eps_error = float(_checks.positive("eps_error", eps_error))
         self.delta_error = float(_checks.positive("delta_error", delta_error))
         self.max_self_compositions = self._numbers("max_self_compositions", max_self_compositions)
-        self._steps = [
-            prv if isinstance(prv, Mechanism) else compose(from_prv(prv)) for prv in self.prvs
-        ]
+        self._steps = [as_mechanism(prv) or compose(from_prv(prv)) for prv in self.prvs]
 
     def _numbers(self, name: str, numbers: Any) -> list[int]:
         if numbers is None:

@@ -14,7 +14,7 @@ from pyengine.interop.profiles import Profile
 from pyengine.interop.prvs import from_prv, from_prvs
 from pyengine.interop.relations import ADJACENCY, mechanism_under
 from pyengine.interop.sampled import SampledTradeOff
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, as_mechanism
 
 __all__ = ["mechanism_of", "recognise"]
 
@@ -69,8 +69,7 @@ def mechanism_of(thing: Any) -> Mechanism:
     """
     found = _described(thing, None)
     if found is None and isinstance(thing, list) and thing:
-        rows = _sequence(thing, "add_remove")
-        found = rows if isinstance(rows, Mechanism) else None
+        found = as_mechanism(_sequence(thing, "add_remove"))
     if found is None:
         raise _unknown(thing)
     return found

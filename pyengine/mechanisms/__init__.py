@@ -16,6 +16,8 @@ from pyengine.mechanisms.core import (
     SampledWithoutReplacement,
     Stage,
     Step,
+    as_mechanism,
+    checked_mechanism,
     compose,
     steps_of,
 )
@@ -68,7 +70,9 @@ __all__ = [
     "Step",
     "TruncatedPoissonSampled",
     "allocated_epoch",
+    "as_mechanism",
     "banded_matrix_factorization",
+    "checked_mechanism",
     "compose",
     "describe",
     "dp_sgd",

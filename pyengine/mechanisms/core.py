@@ -22,6 +22,8 @@ __all__ = [
     "SampledWithoutReplacement",
     "Stage",
     "Step",
+    "as_mechanism",
+    "checked_mechanism",
     "compose",
     "steps_of",
 ]
@@ -83,6 +85,8 @@ class Places(NamedTuple):
 class Mechanism:
     """Base of all mechanisms; made by its subclasses only."""
 
+    is_step: ClassVar[bool] = False  # whether it releases one thing, once
+
     def composed(self, steps: int) -> Composition:
         """Repeat the mechanism, each time with fresh randomness.
 
@@ -115,6 +119,7 @@ class Step(Mechanism):
     `enclosing` of epochs; and the words of reports.
     """
 
+    is_step: ClassVar[bool] = True
     scheme: ClassVar[Scheme] = "none"
     unit: ClassVar[str] = "step"
 
@@ -313,6 +318,18 @@ class Composition(Mechanism):
     def steps(self) -> int:
         """Total number of steps."""
         return sum(number for _, number in self.parts)
+
+
+def as_mechanism(value: Any) -> Mechanism | None:
+    """Return a value that is a mechanism, of whichever kind; None for any other value."""
+    return value if isinstance(value, Mechanism) else None
+
+
+def checked_mechanism(value: Any) -> Mechanism:
+    """Return a mechanism that a caller gave; a ValueError for any other value."""
+    if isinstance(value, Mechanism):
+        return value
+    raise ValueError(f"mechanism must be a Mechanism, got {value!r}")
 
 
 def steps_of(mechanism: Mechanism) -> list[tuple[Step, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.api import answers
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.plots.panels import (
     curve_panel,
     gain_panel,
@@ -188,9 +188,10 @@ def _series(
     orders: Mapping[str, str],
 ) -> list[Series]:
     """One line for each mechanism, or for each order of the only one."""
-    if adjacency is None and isinstance(mechanism, Mechanism):
+    alone = as_mechanism(mechanism)
+    if adjacency is None and alone is not None:
         return [
-            asked(question, label, mechanism, argument, adjacency=word)
+            asked(question, label, alone, argument, adjacency=word)
             for word, label in orders.items()
         ]
     word = adjacency or "add_remove"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.mechanisms import Mechanism
 from pyengine.threat_models import Relaxed, ThreatModel, threat_model_of
 
-__all__ = ["FloatArray", "checked_mechanism", "levels_between", "relaxed_model"]
+__all__ = ["FloatArray", "levels_between", "relaxed_model"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -22,13 +20,6 @@ def relaxed_model(threat_model: str | ThreatModel) -> Relaxed:
     if not isinstance(model, Relaxed):
         raise ValueError(f"threat_model must be the relaxed one, got {threat_model!r}")
     return model
-
-
-def checked_mechanism(value: Any) -> Mechanism:
-    """Return the mechanism, if it is one."""
-    if not isinstance(value, Mechanism):
-        raise ValueError(f"mechanism must be a Mechanism, got {value!r}")
-    return value
 
 
 def levels_between(low: float, high: float, number: int) -> FloatArray:

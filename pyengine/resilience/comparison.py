@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks
-from pyengine.api import trade_off
+from pyengine.api import trade_off, trade_off_function
 from pyengine.mechanisms import Mechanism
 from pyengine.resilience.arguments import FloatArray, levels_between, relaxed_model
 from pyengine.threat_models import ThreatModel
@@ -79,20 +78,12 @@ def detection_resilience(
     (True, False)
     """
     relaxed_model(threat_model)
-    of_reference = _function(reference)
+    of_reference = trade_off_function("reference", reference)
     margin, where = _least(
         lambda alpha: trade_off(mechanism, alpha, threat_model=threat_model), of_reference
     )
     dp_margin, _ = _least(lambda alpha: trade_off(mechanism, alpha), of_reference)
     return Resilience(margin >= -ROUNDING, margin, where, dp_margin >= -ROUNDING, dp_margin)
-
-
-def _function(reference: Reference) -> Callable[[FloatArray], FloatArray]:
-    if isinstance(reference, Mechanism):
-        return lambda alpha: trade_off(reference, alpha)
-    if not callable(reference):
-        raise ValueError(f"reference must be a Mechanism or a function, got {reference!r}")
-    return lambda alpha: _checks.real_array("reference(alpha)", reference(alpha), 0.0, 1.0)
 
 
 def _least(

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.api import gamma_bound
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, checked_mechanism
 from pyengine.relaxed.gaussian import GaussianDistance
 from pyengine.relaxed.parts import magnitude_parts
 from pyengine.relaxed.questions import relaxed_log_beta
-from pyengine.resilience.arguments import checked_mechanism, relaxed_model
+from pyengine.resilience.arguments import relaxed_model
 from pyengine.threat_models import ThreatModel
 
 __all__ = ["asymptotic_mu", "log_trade_off", "power"]

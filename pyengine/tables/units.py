@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from pyengine._version import __version__
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.tables.cells import Cell, auto, reference
 from pyengine.tables.spec import Specification
 from pyengine.tables.specials import Special, special_cells
@@ -86,7 +86,7 @@ def alike(one: Unit, other: Unit) -> bool:
     """Whether two units share most of their work: reference values of one mechanism."""
     return (
         one.engine == other.engine == "reference"
-        and isinstance(one.mechanism, Mechanism)
+        and as_mechanism(one.mechanism) is not None
         and one.mechanism == other.mechanism
     )
 
