@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import pyengine as pe
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.spectral import Spectral
 from pyengine.pairs import GaussianPair
@@ -32,3 +33,20 @@ def test_masses_are_as_close_as_profiles(pair: GaussianPair) -> None:
     for table, masses in ((above, (A_ABOVE, B_ABOVE)), (below, (A_BELOW, B_BELOW, PROFILE))):
         for which in masses:
             assert (table[:, ERRORS + which] < 2e-11).all(), which
+
+
+@pytest.mark.parametrize(
+    ("run", "delta"),
+    [
+        (pe.dp_sgd(14.903, 0.00038344, 10), 1e-5),
+        (pe.dp_sgd(36.55, 3.8313e-06, 13), 1e-7),
+        (pe.dp_sgd(53.838, 3.7231e-07, 12166000), 1e-6),
+    ],
+)
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_small_epsilons_keep_relative_digits(
+    run: pe.Mechanism, delta: float, adjacency: str
+) -> None:
+    lower, value, upper = pe.epsilon(run, delta, adjacency=adjacency, bounds=True)
+    assert 0.0 < value < 1e-4
+    assert upper - lower < 2e-11 * value

@@ -21,12 +21,10 @@ typedef struct {
     real log_m, mean, variance, steps;
 } kind;
 
-static int tilted(double noise, double p, double steps, real lam, real spacing, kind *k)
+static int tilted(double noise, double p, double steps, real lam, real spacing, real reach, kind *k)
 {
     real mu = 1.0L / noise, far = lam * mu;
-    real low = fminl(0.0L, far) - 11.0L, high = fmaxl(mu, far) + 11.0L;
-    if (lam < 0.0L)
-        low = fminl(low, -11.0L);
+    real low = fminl(0.0L, far) - reach, high = fmaxl(mu, far) + reach;
     k->nodes = (long)ceill((high - low) / spacing);
     if (k->nodes > 40000)
         return 0;
@@ -98,9 +96,11 @@ static number log_ratio(const kind *k, real t, long turn)
             odd += k->share[j] * at[2 * j + 1];
         }
     }
-    /* log(1 + w) by the real and the imaginary part */
-    real log_modulus = 0.5L * log1pl(2.0L * even + even * even + odd * odd);
-    return log_modulus + I * atan2l(odd, 1.0L + even);
+    /* log(1 + w) by the real and the imaginary part, without a difference where it is small */
+    real x = 1.0L + even, square = x * x + odd * odd;
+    real log_modulus = square < 0.5L ? 0.5L * logl(square)
+                                     : 0.5L * log1pl(2.0L * even + even * even + odd * odd);
+    return log_modulus + I * atan2l(odd, x);
 }
 
 static void release(kind *k, int kinds)
@@ -119,7 +119,7 @@ int tilted_sum(int kinds, const double *noise, const double *p, const double *st
     kind k[MOST_KINDS];
     real mean = 0.0L, variance = 0.0L, exponent = 0.0L;
     for (int i = 0; i < kinds; i++) {
-        if (!tilted(noise[i], p[i], steps[i], lam, fminl(0.1L, 0.12L * noise[i]), &k[i])) {
+        if (!tilted(noise[i], p[i], steps[i], lam, fminl(0.1L, 0.12L * noise[i]), 11.0L, &k[i])) {
             release(k, i);
             return 0;
         }
@@ -135,14 +135,16 @@ int tilted_sum(int kinds, const double *noise, const double *p, const double *st
 }
 
 /* Logs of three functionals at each threshold: the masses of A and of B beyond it, and the
-   profile there; 0 where the sum over t is too long.  Spacings are parts of natural ones. */
+   profile there; 0 where the sum over t is too long.  Spacings are parts of natural ones; nodes reach
+   so far beyond where the laws sit, and the sum ends where the transform has stayed below e^-depth. */
 int invert(int kinds, const double *noise, const double *p, const double *steps, double lam,
-           double fine_z, double fine_t, int most, int n, const double *c, long double *out)
+           double fine_z, double fine_t, double reach, double depth, int most, int n, const double *c,
+           long double *out)
 {
     kind k[MOST_KINDS];
     real exponent = 0.0L, mean = 0.0L, variance = 0.0L, pole = fminl(fabsl(lam), fabsl(lam - 1.0L));
     for (int i = 0; i < kinds; i++) {
-        if (!tilted(noise[i], p[i], steps[i], lam, fine_z * fminl(0.1L, 0.12L * noise[i]), &k[i])) {
+        if (!tilted(noise[i], p[i], steps[i], lam, fine_z * fminl(0.1L, 0.12L * noise[i]), reach, &k[i])) {
             release(k, i);
             return 0;
         }
@@ -170,7 +172,10 @@ int invert(int kinds, const double *noise, const double *p, const double *steps,
             sums[3 * i + 1] += creall(term / (lambda - 1.0L));
             sums[3 * i + 2] += creall(term / (lambda * (lambda - 1.0L)));
         }
-        quiet = creall(total) < -52.0L ? quiet + 1 : 0;
+        quiet = creall(total) < -depth ? quiet + 1 : 0;
+        real rest = (real)most / (m + 1); /* a transform that falls more slowly than a Gaussian ends too late */
+        if (m % 250 == 249 && -creall(total) * rest * rest < depth)
+            break;
         done = quiet > 20;
     }
     for (int i = 0; i < n && done; i++) {

@@ -1,13 +1,18 @@
-"""Random answers with bounds, held against a second contour in long double.
+"""Random answers with bounds, held against a second contour in long double, and the reference.
 
     python tools/second_contour.py --answers 1000000 --seed 1 --minutes 60
+    python tools/second_contour.py --answers 20000 --reference 8 --seconds 3
 
 Compositions of one to three kinds of sampled and plain Gaussian steps over noise 0.2 to 100, rates
-1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 128 thresholds, down
-to values of 1e-300.  The truth is ``tools/second_contour.c``: vertical lines and the trapezoidal
-rule in z and in t with 64-bit mantissas, both spacings shortened until nothing moves by 1e-15; it
-shares no code with the engines.  It has no answer where transforms fall too slowly: rare steps, and
-few.  An answer is outside where a bound is on the wrong side of the truth by more than 4e-15.
+1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 128 thresholds, under
+add, remove and add_remove, down to values of 1e-300.  The truth is ``tools/second_contour.c``:
+vertical lines and the trapezoidal rule in z and in t with 64-bit mantissas, both spacings
+shortened and both ends moved out until nothing moves by 1e-15, or by 2e-14 where long double ends;
+it shares no code with the engines.  It has no answer where transforms fall too slowly: rare steps,
+and few.  With ``--reference`` these compositions, and no others, are asked so many questions each
+of which the truth is `pyengine.reference`, as far as it answers within ``--seconds``.  An answer is
+outside where a bound is on the wrong side of the truth by more than four times what that may be
+off by.
 """
 
 from __future__ import annotations
@@ -16,11 +21,13 @@ import argparse
 import collections
 import ctypes
 import math
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,17 +38,27 @@ import numpy.typing as npt
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
 
-from few_step_campaign import Asked, questions  # noqa: E402
+from bounds_tally import Tally, Truth  # noqa: E402
+from few_step_campaign import questions  # noqa: E402
 
 import pyengine as pe  # noqa: E402
 
 LD = np.longdouble
 THRESHOLDS = 128
 STILL = 1e-15  # what the last refinement may have changed, relative
-FACTORS = ((1.0, 1.0), (0.63, 0.61), (0.4, 0.37), (0.25, 0.22))
-MOST = 6000  # terms of a sum over t
+LOOSE = 2e-14  # the same where no refinement changes less, as numbers of steps are large
+# parts of natural spacings in z and in t, how far nodes reach, and how far the transform falls
+CHOICES = (
+    (1.0, 1.0, 11.0, 44.0),
+    (0.63, 0.61, 11.7, 47.0),
+    (0.4, 0.37, 12.2, 50.0),
+    (0.25, 0.22, 13.0, 53.0),
+)
+MOST = 8000  # terms of a sum over t
 LEAST_LOG = math.log(1e-300)
-DIGITS = 25
+DIGITS = 20
+TRIES = 3  # tilts of one composition
+ORDERS = ("add", "remove", "add_remove")
 
 
 class Kinds(NamedTuple):
@@ -86,24 +103,26 @@ class Contour:
             return None
         return float(out[0]), float(out[1]), float(out[2])
 
-    def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, Any] | None:
+    def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, float] | None:
         """Logs of both masses and of the profile, shape (n, 3), and what they are off by."""
-        last = None
-        for fine in FACTORS:
+        last, best = None, (None, math.inf)
+        for choice in CHOICES:
             out = np.zeros((c.size, 3), dtype=LD)
-            factors = [ctypes.c_double(x) for x in (self._lam, *fine)]
+            factors = [ctypes.c_double(x) for x in (self._lam, *choice)]
             done = self._library.invert(
                 *self._given, *factors, MOST, c.size, _doubles(c),
                 out.ctypes.data_as(ctypes.c_void_p),
             )  # fmt: skip
             if not done or not np.isfinite(out).all():
-                return None
+                break
             if last is not None:
-                off = np.abs(out - last)
-                if off.max() <= STILL:
-                    return out, off
+                off = float(np.abs(out - last).max())
+                if off < best[1]:
+                    best = (out, off)
+                if off <= STILL:
+                    break
             last = out
-        return None
+        return (best[0], max(best[1], STILL)) if best[1] <= LOOSE else None
 
 
 def _decimal(value: Any) -> Decimal:
@@ -112,74 +131,121 @@ def _decimal(value: Any) -> Decimal:
     return Decimal(high) + Decimal(float(value - LD(high)))
 
 
-def drawn(rng: np.random.Generator) -> tuple[Kinds, float]:
-    """A random composition and a random tilt."""
+def drawn(rng: np.random.Generator) -> Kinds:
+    """A random composition."""
     number = int(rng.choice([1, 1, 1, 2, 3]))
 
     def log_uniform(low: float, high: float) -> float:
         return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.5g}")
 
-    kinds = Kinds(
+    return Kinds(
         [log_uniform(0.2, 100.0) for _ in range(number)],
         [1.0 if rng.random() < 0.1 else log_uniform(1e-7, 1.0) for _ in range(number)],
         [int(log_uniform(1.0, 1e8)) for _ in range(number)],
     )
-    distance = math.exp(rng.uniform(-3.0, 4.5))
-    return kinds, 1.0 + distance if rng.random() < 0.5 else -distance
 
 
-def asked_of(library: ctypes.CDLL, seed: int, index: int) -> tuple[Kinds, list[Asked]] | None:
-    """Questions with their truths and doubts; None where the second contour has no answer."""
-    rng = np.random.default_rng([seed, index])
-    kinds, lam = drawn(rng)
-    while True:
-        contour = Contour(library, kinds, lam)
-        found = contour.moments()
-        if found is not None and found[2] > LEAST_LOG * rng.uniform(0.0, 1.0):
-            break
-        # nearer to the mean, until what lies there is a double
+def tilts(library: ctypes.CDLL, kinds: Kinds, rng: np.random.Generator) -> Iterator[float]:
+    """Tilts at random, measured by the deviation of the loss, then by themselves."""
+    for i in range(TRIES):
+        right = bool(rng.random() < 0.5)
+        distance = math.exp(rng.uniform(-3.0, 4.5))
+        found = Contour(library, kinds, 1.0 if right else 0.0).moments()
+        if i < TRIES - 1 and found is not None and 0.0 < found[1] < math.inf:
+            distance = math.exp(rng.uniform(-2.5, 3.7)) / found[1]
+        yield 1.0 + distance if right else -distance
+
+
+def beyond(rng: np.random.Generator, contour: Callable[[float], Contour], lam: float) -> Any:
+    """A tilt between a pole and the one given whose masses are doubles, and its moments."""
+    least = LEAST_LOG * rng.uniform(0.0, 1.0)
+    while lam > 1.0 + 1e-9 or lam < -1e-9:
+        found = contour(lam).moments()
+        if found is not None and all(map(math.isfinite, found)) and found[2] > least:
+            return lam, found
         lam = 1.0 + (lam - 1.0) / 2.0 if lam > 1.0 else lam / 2.0
-        if not (lam > 1.0 + 1e-9 or lam < -1e-9):
-            return None
-    if not all(map(math.isfinite, found)):
-        return None
-    c = found[0] + found[1] * np.concatenate([[0.0], rng.uniform(-2.0, 2.0, THRESHOLDS - 1)])
-    rows = contour.logs(c)
-    if rows is None:
-        return None
-    asked: list[Asked] = []
-    for i, row in enumerate(rows[0]):
+    return None
+
+
+def asked_of(library: ctypes.CDLL, kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
+    """Questions with their truths and doubts; none where the second contour has no answer."""
+
+    def contour(lam: float) -> Contour:
+        return Contour(library, kinds, lam)
+
+    for lam in tilts(library, kinds, rng):
+        start = beyond(rng, contour, lam)
+        if start is None:
+            continue
+        lam, (mean, deviation, _) = start
+        c = mean + deviation * np.concatenate([[0.0], rng.uniform(-2.0, 2.0, THRESHOLDS - 1)])
+        rows = contour(lam).logs(c)
+        if rows is None:
+            continue
+        mirrored = contour(1.0 - lam).logs(-c) if rng.random() < 0.3 else None
+        asked = list(_truths(rows, c, lam > 1.0, mirrored))
+        if asked:
+            return asked
+    return []
+
+
+def _truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
+    """Questions at thresholds; of both orders where this one has the larger profile there."""
+    logs, off = rows
+    for i, row in enumerate(logs):
         if not LEAST_LOG < float(row.min()) <= float(row[:2].max()) < 0.0:
             continue
         p, q, h = (_decimal(np.exp(value)) for value in row)
-        asked += questions({"p": p, "q": q, "h": h}, float(c[i]), lam > 1.0, None)
-    return (kinds, asked) if asked else None
+        # the line of this order's slope that lies below both curves touches this one
+        whole = mirrored is not None and float(row[2] - mirrored[0][i, 2]) > 1e-9
+        for one in questions({"p": p, "q": q, "h": h}, float(c[i]), right, None):
+            yield Truth(*one, 4.0 * off)
+            if whole:
+                yield Truth(one.name, one.argument, "add_remove", one.truth, 4.0 * off)
 
 
-def judged(kinds: Kinds, asked: list[Asked]) -> Iterator[tuple[str, str]]:
-    """Verdicts on all questions of one composition, and what to print of those that are outside."""
-    groups: dict[tuple[str, str], list[Asked]] = collections.defaultdict(list)
-    for one in asked:
-        groups[one.name, one.adjacency].append(one)
-    mechanism = kinds.mechanism()
-    for (name, adjacency), members in groups.items():
-        x = np.array([one.argument for one in members])
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError after a time."""
+
+    def end(*_: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def referred(
+    mechanism: pe.Mechanism, rng: np.random.Generator, number: int, seconds: float
+) -> list[Truth]:
+    """Random questions with the reference's truth, as far as it has them in time."""
+    found = []
+    for _ in range(number):
+        name = str(rng.choice(["gamma_bound", "trade_off", "delta", "epsilon"]))
+        order = str(rng.choice(ORDERS))
+        level = math.exp(rng.uniform(math.log(1e-30), math.log(0.9)))
+        if name == "trade_off" and rng.random() < 0.5:
+            level = 1.0 - level
         try:
-            lower, value, upper = getattr(pe, name)(mechanism, x, adjacency=adjacency, bounds=True)
-        except pe.AccuracyError:
-            yield from [("refused", "")] * len(members)
+            with limited(seconds):
+                if name == "delta":
+                    level = float(pe.epsilon(mechanism, level, adjacency=order))
+                truth = getattr(pe.reference, name)(
+                    mechanism, level, adjacency=order, digits=DIGITS
+                )
+        except (TimeoutError, pe.AccuracyError):
             continue
-        for i, one in enumerate(members):
-            low, high, doubt = Decimal(lower[i]), Decimal(upper[i]), one.truth * Decimal(4 * STILL)
-            if low - doubt <= one.truth <= high + doubt:
-                width = float((high - low) / one.truth)
-                yield ("within" if width < 1e-4 or name == "epsilon" else "wide"), f"{width:.1e}"
-                continue
-            where = f"pe.{name}({kinds!r}, {one.argument!r}, adjacency={adjacency!r})"
-            yield (
-                "OUTSIDE",
-                f"{where}: {lower[i]!r} {value[i]!r} {upper[i]!r}, truth {one.truth:.20e}",
-            )
+        exact = Decimal(truth.decimal(DIGITS))
+        if exact.is_finite() and 1.0 > exact > Decimal("1e-300"):
+            doubt = float(truth.error / truth) + 10.0 ** (1 - DIGITS)
+            if doubt < LOOSE:
+                found.append(Truth(name, level, order, exact, doubt))
+    return found
 
 
 def main() -> None:
@@ -189,27 +255,32 @@ def main() -> None:
     parser.add_argument("--stride", type=int, default=1, help="to share a seed among processes")
     parser.add_argument("--answers", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--reference", type=int, default=0, help="questions where no contour is")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each such truth")
     arguments = parser.parse_args()
-    library, counts, widths = compiled(), collections.Counter[str](), []
+    library, tally, counts = compiled(), Tally(), collections.Counter[str]()
     started, index = time.monotonic(), arguments.first
-    while counts["within"] < arguments.answers:
+    while tally.judged < arguments.answers:
         if time.monotonic() - started > 60.0 * arguments.minutes:
             break
-        found = asked_of(library, arguments.seed, index)
-        if found is None:
-            counts["no truth"] += 1
-        else:
-            for verdict, words in judged(*found):
-                counts[verdict] += 1
-                if verdict == "OUTSIDE":
-                    print(f"{index}: {words}", flush=True)
-                elif verdict in ("within", "wide"):
-                    widths.append(float(words))
+        rng = np.random.default_rng([arguments.seed, index])
+        kinds = drawn(rng)
+        asked = asked_of(library, kinds, rng)
+        counts["truth" if asked else "none"] += 1
+        if arguments.reference:
+            asked = (
+                []
+                if asked
+                else referred(kinds.mechanism(), rng, arguments.reference, arguments.seconds)
+            )
+            counts["reference"] += bool(asked)
+        if asked:
+            tally.judge(kinds.mechanism(), asked, f"{index}, {kinds}")
         index += arguments.stride
         if (index - arguments.first) // arguments.stride % 200 == 0:
-            print(index, dict(counts), flush=True)
-    quantiles = np.quantile(widths, [0.5, 0.9, 0.99]) if widths else []
-    print(index, dict(counts), "widths: median, 90 %, 99 %", *(f"{x:.1e}" for x in quantiles))
+            print(index, dict(counts), dict(tally.verdicts), flush=True)
+    print(index, f"compositions: {dict(counts)}")
+    print(tally.report())
 
 
 if __name__ == "__main__":

@@ -276,8 +276,9 @@ class CertifiedPair:
         height = least - delta
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             log_slope = np.where(height >= 0.0, slope[1], slope[0]) + start
-            moved = start + np.log1p(height * np.exp(-log_slope))
-            moved -= SLACK * (4.0 * (1.0 + np.abs(start)) + LONGEST * np.abs(moved - start))
+            gained = height * np.exp(-log_slope)
+            way = np.log1p(np.where(gained > -0.5, gained, np.nan))  # what is less has no digits
+            moved = (start + way) - SLACK * (4.0 * np.abs(start) + LONGEST * np.abs(way))
         lower = np.where(np.isfinite(moved), np.maximum(moved, 0.0), 0.0)
         # where the slope is not known well enough: an ε where δ is certainly exceeded
         step = self._step(found, delta, start)
@@ -300,7 +301,7 @@ class CertifiedPair:
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             log_width = np.log((high - low) + np.abs(low - delta))
             step = 2.0 * np.exp(log_width - found.logs(B_BELOW)[0] - start)
-            least = 16.0 * SLACK * (1.0 + np.abs(start))
+            least = 16.0 * SLACK * np.abs(start)
         return np.where(np.isfinite(step), step, 0.0) + least
 
     def _largest(self, delta: FloatArray, found: LogBounds) -> FloatArray:

@@ -1,0 +1,91 @@
+"""What becomes of answers with bounds that are held against truth: verdicts, engines and widths."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+import numpy as np
+
+import pyengine as pe
+from pyengine.api import answers
+
+__all__ = ["Tally", "Truth"]
+
+TINY = 1e-30  # widths are those of larger values
+PLAIN = 1e-10  # what all but one in a hundred are to be closer than
+
+
+class Truth(NamedTuple):
+    """A question with its true answer and what that may be off by, relative."""
+
+    name: str
+    argument: float
+    adjacency: str
+    truth: Decimal
+    doubt: float
+
+
+class Tally:
+    """Counts of answers by what became of them."""
+
+    def __init__(self) -> None:
+        self.verdicts: collections.Counter[str] = collections.Counter()
+        self.engines: collections.Counter[str] = collections.Counter()
+        self._widths: list[float] = []
+        self._estimated: list[float] = []
+
+    def judge(self, mechanism: pe.Mechanism, asked: Sequence[Truth], where: str) -> None:
+        """Ask a mechanism all questions, and print those whose answer is outside of its bounds."""
+        groups: dict[tuple[str, str], list[Truth]] = collections.defaultdict(list)
+        for one in asked:
+            groups[one.name, one.adjacency].append(one)
+        for (name, adjacency), members in groups.items():
+            x = [one.argument for one in members]
+            try:
+                found, engines, proven = answers(name, mechanism, x, adjacency=adjacency)
+            except pe.AccuracyError:
+                self.verdicts["refused"] += len(members)
+                continue
+            for i, one in enumerate(members):
+                self.engines[engines[i] + ("" if proven[i] else ", estimated")] += 1
+                if not self._holds(found.lower[i], found.upper[i], proven[i], one):
+                    print(
+                        f"OUTSIDE: {where}: pe.{name}(mechanism, {one.argument!r}, "
+                        f"adjacency={adjacency!r}, bounds=True): {found.lower[i]!r} "
+                        f"{found.value[i]!r} {found.upper[i]!r} by {engines[i]}, "
+                        f"truth {one.truth:.20e}",
+                        flush=True,
+                    )
+
+    def _holds(self, lower: float, upper: float, proven: bool, one: Truth) -> bool:
+        low, high, doubt = Decimal(lower), Decimal(upper), one.truth * Decimal(one.doubt)
+        if not low - doubt <= one.truth <= high + doubt:
+            self.verdicts["OUTSIDE" if proven else "outside of an estimate"] += 1
+            return False
+        self.verdicts["within" if proven else "within an estimate"] += 1
+        if one.truth > TINY:
+            widths = self._widths if proven else self._estimated
+            widths.append(float((high - low) / one.truth))
+        return True
+
+    @property
+    def judged(self) -> int:
+        """How many questions have been answered."""
+        return self.verdicts.total() - self.verdicts["refused"]
+
+    def report(self) -> str:
+        """Verdicts, engines and quantiles of relative widths."""
+        lines = [f"{dict(self.verdicts)}", f"by {dict(self.engines)}"]
+        for what, widths in (("proven", self._widths), ("estimated", self._estimated)):
+            if widths:
+                found = np.quantile(widths, [0.5, 0.9, 0.99])
+                wide = np.mean(np.array(widths) > PLAIN)
+                quantiles = ", ".join(f"{x:.1e}" for x in found)
+                lines.append(
+                    f"relative widths of {len(widths)} {what} bounds above {TINY:g}: median, 90 %, "
+                    f"99 % {quantiles}; {100 * wide:.2f} % wider than {PLAIN:g}"
+                )
+        return "\n".join(lines)
