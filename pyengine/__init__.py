@@ -1,47 +1,52 @@
 """High-precision numerical engine for differential privacy as hypothesis testing."""
 
-from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING
 
-from pyengine import special, targets, threat_models
+from pyengine import threat_models
+from pyengine._lazy import finder
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
-from pyengine.calibration import Calibration, calibrate
 from pyengine.composing import compose
 from pyengine.errors import AccuracyError, ApproximationWarning, NotDefinedError
 from pyengine.mechanisms import (
     Composition,
-    DiscreteGaussianMechanism,
-    DiscreteLaplaceMechanism,
-    DistributionPair,
-    ExponentialMechanism,
-    FinitePair,
     GaussianMechanism,
-    GaussianMixtureMechanism,
-    GenericMechanism,
-    LaplaceMechanism,
-    LikelihoodRatio,
     Mechanism,
     PoissonSampled,
-    RandomizedResponse,
     RandomlyAllocated,
     SampledWithoutReplacement,
-    Sensitivity,
-    ShuffledRandomizer,
     TruncatedPoissonSampled,
-    banded_matrix_factorization,
     dp_sgd,
     dp_sgd_allocated,
-    from_distributions,
-    from_log_likelihood_ratio,
-    from_probabilities,
-    from_profile,
-    matrix_mechanism,
-    matrix_sensitivity,
-    tree_aggregation_matrix,
 )
-from pyengine.serialization import from_json, to_json
-from pyengine.shuffled import shuffled_lower_bound
+
+if TYPE_CHECKING:
+    from pyengine import special, targets
+    from pyengine.calibration import Calibration, calibrate
+    from pyengine.mechanisms import (
+        DiscreteGaussianMechanism,
+        DiscreteLaplaceMechanism,
+        DistributionPair,
+        ExponentialMechanism,
+        FinitePair,
+        GaussianMixtureMechanism,
+        GenericMechanism,
+        LaplaceMechanism,
+        LikelihoodRatio,
+        RandomizedResponse,
+        Sensitivity,
+        ShuffledRandomizer,
+        banded_matrix_factorization,
+        from_distributions,
+        from_log_likelihood_ratio,
+        from_probabilities,
+        from_profile,
+        matrix_mechanism,
+        matrix_sensitivity,
+        tree_aggregation_matrix,
+    )
+    from pyengine.serialization import from_json, to_json
+    from pyengine.shuffled import shuffled_lower_bound
 
 __all__ = [
     "AccuracyError",
@@ -93,7 +98,34 @@ __all__ = [
     "tree_aggregation_matrix",
 ]
 
-# Modules that need heavier packages or that few programs use: imported when they are named.
+# Imported when they are named: what DP-SGD does not need, and modules that need heavier packages.
+_LATER = {
+    "calibration": ("Calibration", "calibrate"),
+    "mechanisms": (
+        "DiscreteGaussianMechanism",
+        "DiscreteLaplaceMechanism",
+        "LaplaceMechanism",
+        "DistributionPair",
+        "ExponentialMechanism",
+        "FinitePair",
+        "GaussianMixtureMechanism",
+        "GenericMechanism",
+        "LikelihoodRatio",
+        "RandomizedResponse",
+        "Sensitivity",
+        "ShuffledRandomizer",
+        "banded_matrix_factorization",
+        "from_distributions",
+        "from_log_likelihood_ratio",
+        "from_probabilities",
+        "from_profile",
+        "matrix_mechanism",
+        "matrix_sensitivity",
+        "tree_aggregation_matrix",
+    ),
+    "serialization": ("from_json", "to_json"),
+    "shuffled": ("shuffled_lower_bound",),
+}
 _LAZY = (
     "approximations",
     "audit",
@@ -108,16 +140,15 @@ _LAZY = (
     "reference",
     "report",
     "resilience",
+    "special",
     "statement",
     "tables",
+    "targets",
 )
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _LAZY:
-        return import_module(f"pyengine.{name}")
-    raise AttributeError(f"module 'pyengine' has no attribute {name!r}")
+__getattr__ = finder(__name__, _LATER, _LAZY)
 
 
 def __dir__() -> list[str]:
-    return sorted((*globals(), *_LAZY))
+    return sorted({*globals(), *__all__, *_LAZY})

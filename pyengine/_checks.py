@@ -18,12 +18,12 @@ NumberLike = float | str | Fraction | Decimal  # strings: decimal numbers and fr
 
 # Short exponents: Fraction("1e999999999") would try to write the integer down.
 DECIMAL = r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
-NUMBER = re.compile(rf"\s*({DECIMAL})\s*(?:/\s*({DECIMAL})\s*)?", re.ASCII)
+NUMBER = rf"\s*({DECIMAL})\s*(?:/\s*({DECIMAL})\s*)?"
 
 
 def exact(name: str, text: str) -> Fraction:
     """Return the exact value of a decimal number or of a fraction of two."""
-    match = NUMBER.fullmatch(text)
+    match = re.fullmatch(NUMBER, text, re.ASCII)
     if not match:
         raise ValueError(f"{name} must be a number or a fraction of two numbers, got {text!r}")
     numerator, denominator = match.groups()

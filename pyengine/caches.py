@@ -73,6 +73,7 @@ class Cache(Generic[V]):
         self._values: dict[Hashable, V] = {}
         self._uses: dict[Hashable, _Use] = {}
         self._additions = 0
+        self.bytes = 0  # of all values, as they were weighed last
         # the value of a key or None, in one operation that needs no lock and is not noted as a use
         self.peek = self._values.get
         _caches.append(self)
@@ -99,7 +100,9 @@ class Cache(Generic[V]):
                 return value
             if key in self._values:
                 return self._values[key]
-            self._values[key], self._uses[key] = value, _Use(self._bytes_of(value))
+            use = _Use(self._bytes_of(value))
+            self._values[key], self._uses[key] = value, use
+            self.bytes += use.size
             self._additions += 1
             if self._additions % WEIGHINGS == 0:
                 self._weigh_again()
@@ -114,6 +117,7 @@ class Cache(Generic[V]):
         if self._grows:
             for key, use in self._uses.items():
                 use.size = self._bytes_of(self._values[key])
+            self.bytes = sum(use.size for use in self._uses.values())
 
     def _by_use(self) -> list[tuple[int, Hashable]]:
         """Keys from the one that was not used for the longest time on, each with that time."""
@@ -121,11 +125,14 @@ class Cache(Generic[V]):
 
     def _drop(self, key: Hashable) -> int:
         del self._values[key]
-        return self._uses.pop(key).size
+        size = self._uses.pop(key).size
+        self.bytes -= size
+        return size
 
     def _clear(self) -> None:
         self._values.clear()
         self._uses.clear()
+        self.bytes = 0
 
 
 _clock = itertools.count()
@@ -160,7 +167,7 @@ def kept_bytes() -> int:
 
 
 def _total() -> int:
-    return sum(use.size for cache in _caches for use in cache._uses.values())
+    return sum([cache.bytes for cache in _caches])
 
 
 def size_of(value: object) -> int:

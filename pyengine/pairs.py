@@ -14,8 +14,8 @@ adjacency       A                       B
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from pyengine.caches import kept
 from pyengine.mechanisms import Mechanism, steps_of
@@ -28,8 +28,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class GaussianPair:
+class GaussianPair(NamedTuple):
     """Composition of Poisson-subsampled Gaussian steps as a pair of laws.
 
     Per step the law without the record is N(0, 1) and the law with it
@@ -64,18 +63,19 @@ def gaussian_steps(
     """
     rows = []
     for step, number in steps_of(mechanism):
-        inner, probability = step.inner, Fraction(step.share)
+        inner, share = step.inner, step.share
         noise = inner.noise
         if noise is None or noise.family != "gaussian":
             return None
         # without replacement the record pushes another one out: the query moves twice as far
         doubled = step.scheme == "without_replacement"
         if adjacency == "substitute":
-            if probability > 0 and inner is not step:
+            if share > 0 and inner is not step:
                 return None
             doubled = True
-        if float(probability) > 0.0:
-            rows.append((Fraction(noise.multiplier) / (2 if doubled else 1), probability, number))
+        if float(share) > 0.0:
+            exact = Fraction(noise.multiplier)
+            rows.append((exact / 2 if doubled else exact, Fraction(share), number))
     return rows
 
 

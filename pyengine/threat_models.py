@@ -13,7 +13,6 @@ THREAT_MODELS = ("dp", "relaxed")
 LARGEST_DIMENSION = 1_000_000_000
 
 
-@dataclass(frozen=True)
 class ThreatModel:
     """Base of the threat models; made by its subclasses only."""
 
@@ -81,6 +80,9 @@ class Relaxed(ThreatModel):
         _checks.choice("combination", self.combination, ("weighted", "mean"))
 
 
+_BY_WORD = dict(zip(THREAT_MODELS, (DifferentialPrivacy(), Relaxed()), strict=True))
+
+
 def threat_model_of(value: Any) -> ThreatModel:
     """Return the threat model that a word or an object stands for, or raise ValueError.
 
@@ -96,8 +98,8 @@ def threat_model_of(value: Any) -> ThreatModel:
     """
     if isinstance(value, ThreatModel):
         return value
-    if isinstance(value, str) and value in THREAT_MODELS:
-        return Relaxed() if value == "relaxed" else DifferentialPrivacy()
+    if isinstance(value, str) and value in _BY_WORD:
+        return _BY_WORD[value]
     raise ValueError(
         "threat_model must be one of 'dp', 'relaxed' or an object of pyengine.threat_models; got "
         f"{value!r}"

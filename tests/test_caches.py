@@ -252,3 +252,16 @@ def test_a_child_starts_with_nothing_and_free_locks() -> None:
         go_on.set()
         holder.join()
         child.join(60)
+
+
+def test_sizes_are_counted_as_values_come_and_go() -> None:
+    """The sum that limits memory is kept, not formed anew for every value."""
+    cache: Cache[list[int]] = Cache(4, lambda value: 100 * len(value), grows=True)
+    values = [[0] * n for n in range(1, 20)]
+    for n, value in enumerate(values):
+        cache.get_or_make(n, lambda value=value: value)
+        value.append(0)
+        assert cache.bytes == sum(use.size for use in cache._uses.values())
+    assert 0 < cache.bytes < 100 * sum(map(len, values))
+    cache._clear()
+    assert cache.bytes == 0

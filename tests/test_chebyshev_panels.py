@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import pyengine as pe
 from pyengine.caches import clear_cache, kept_bytes
 from pyengine.engines import chebyshev_panels
-from pyengine.engines.chebyshev_panels import CROWD, MANY, ChebyshevPanels
+from pyengine.engines.chebyshev_panels import CROWD, ChebyshevPanels
+from pyengine.engines.row_questions import MANY
 
 KEPT = pe.dp_sgd(1.0, 0.01, 1000)
 QUESTIONS = [pe.gamma_bound, pe.trade_off, pe.delta, pe.epsilon]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.metadata
 import importlib.resources
 import re
@@ -11,6 +12,7 @@ import sys
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -20,7 +22,7 @@ PACKAGE = Path(pyengine.__file__).parent
 
 # Imports go down only: a module may import from its own floor and from those above it in this list.
 FLOORS = (
-    "_core _ufuncs _version _checks _extras _conjugate _bounded_range _selection _filter "
+    "_core _ufuncs _version _lazy _checks _extras _conjugate _bounded_range _selection _filter "
     "_toml caches certainty decimals errors markup numerics status",
     "special _moments",
     "mechanisms kinds answers pairs laws duality threat_models",
@@ -216,10 +218,21 @@ def test_heavy_imports_are_lazy(module: str) -> None:
 def test_root_holds_names_only() -> None:
     body = tree_of("pyengine").body
     defined = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    assert {node.name for node in defined} <= {"__getattr__", "__dir__"}
+    assert {node.name for node in defined} <= {"__dir__"}
     assert sorted(pyengine.__all__) == sorted(set(pyengine.__all__))
     for name in pyengine.__all__:
         assert hasattr(pyengine, name)
+
+
+@pytest.mark.parametrize("package", [pyengine, pyengine.mechanisms])
+def test_later_names_are_what_their_modules_hold(package: ModuleType) -> None:
+    for place, names in package._LATER.items():
+        module = importlib.import_module(f"{package.__name__}.{place}")
+        for name in names:
+            assert name in package.__all__
+            assert getattr(package, name) is getattr(module, name)
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'no'"):
+        _ = package.no
 
 
 def test_lazy_modules() -> None:
@@ -242,9 +255,26 @@ def test_import_is_light(tmp_path: Path) -> None:
     loaded = run.stdout.split()
     assert not HEAVY & {name.split(".")[0] for name in loaded}
     assert "logging" not in loaded  # which comes with concurrent.futures
-    # engines are loaded when they are asked
-    later = ("pyengine.engines.lattice", "pyengine.engines.exact", "pyengine.relaxed")
-    assert not [name for name in loaded if name.startswith(later)]
+    # laws, targets and what answers for other kinds of mechanisms are loaded when they are asked
+    first = ("mechanisms", "engines", "numerics", "api", "answers", "caches", "composing", "curves")
+    first += ("errors", "pairs", "status", "threat_models", "_")
+    later = ("lattice", "exact", "certified", "convolution", "smooth", "product", "allocation")
+    rooms = [name.split(".")[1:] for name in loaded if name.startswith("pyengine.")]
+    assert not [room for room in rooms if not room[0].startswith(first)]
+    assert not [
+        room for room in rooms if room[0] == "engines" and room[1:2] in ([x] for x in later)
+    ]
+    assert len(rooms) < 50, "more modules than the first answer needs"
+
+
+def test_first_answer_imports_nothing() -> None:
+    """The package brings what DP-SGD needs, so that no import is hidden in the first answer."""
+    code = (
+        "import sys, pyengine as pe; before = set(sys.modules); "
+        "pe.gamma_bound(pe.dp_sgd(0.8, 0.001, 10_000), 1e-5); print(*set(sys.modules) - before)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
 
 
 def test_typed() -> None:

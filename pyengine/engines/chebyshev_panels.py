@@ -23,9 +23,8 @@ from pyengine._core import lib
 from pyengine.engines.functionals import FloatArray, array
 from pyengine.errors import AccuracyError
 
-__all__ = ["MANY", "ChebyshevPanels"]
+__all__ = ["ChebyshevPanels"]
 
-MANY = 2048  # values that are asked together: below, they are the engine's own
 CROWD = 2 * lib.PE_CHEBYSHEV  # arguments on one panel from which on a polynomial is the cheaper way
 WIDTH, WIDTH_IN_LOG = 0.25, 0.125  # of a panel on sqrt(-log x), and on log x
 # What the last two coefficients, and the miss at two further points, may be: a relative error of γ,

@@ -21,7 +21,7 @@ from pyengine.curves import OneOrder
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism
+from pyengine.mechanisms import Mechanism, steps_of
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest, two_doubles
 from pyengine.pairs import gaussian_steps
 
@@ -39,7 +39,7 @@ TRIPLE, CURVE_POINT = ffi.typeof("double[3]"), ffi.typeof("double[7]")
 
 
 # Map: eq. 6 of Dong, Roth and Su (2022) | test_closed_form | theory/closed_form
-@kept(entries=1024)
+@kept(1024, lambda _: 1024)
 def closed_form_step(mechanism: Mechanism, adjacency: str) -> Any:
     """Return the parameters of the closed form as the C core takes them; None where there is none.
 
@@ -50,6 +50,9 @@ def closed_form_step(mechanism: Mechanism, adjacency: str) -> Any:
     adjacency : {"add", "remove", "add_remove", "substitute"}
         Neighbouring relation.
     """
+    kinds = steps_of(mechanism)
+    if len(kinds) == 1 and kinds[0][1] > 1 and 0 < kinds[0][0].share < 1:
+        return None  # DP-SGD, told without its exact numbers
     steps = gaussian_steps(mechanism, adjacency)
     if not steps:
         return None

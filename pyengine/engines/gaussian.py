@@ -16,13 +16,12 @@ from pyengine.caches import Epoch
 from pyengine.engines.functionals import FloatArray, Limits, Rows
 from pyengine.engines.gaussian_engines import Solver, solver
 from pyengine.engines.row_questions import RowQuestions
-from pyengine.laws.base import PoissonSampledLaw, StepLaw
-from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics.rounding import UNIT
 from pyengine.pairs import GaussianPair
 
 if TYPE_CHECKING:
     from pyengine.engines.lattice.uncomposed import Uncomposed
+    from pyengine.laws.base import StepLaw
 
 __all__ = ["GaussianPairQuestions"]
 
@@ -102,6 +101,8 @@ class GaussianPairQuestions(RowQuestions):
 def _laws_of(pair: GaussianPair) -> tuple[tuple[StepLaw, int], ...]:
     """The same pair as laws of steps."""
     from pyengine.engines.lattice.uncomposed import reverse
+    from pyengine.laws.base import PoissonSampledLaw
+    from pyengine.laws.gaussian import GaussianLaw
 
     laws = []
     for noise, probability, steps in zip(pair.noise, pair.probability, pair.steps, strict=True):

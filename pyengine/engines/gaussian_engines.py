@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pyengine.caches import Cache
-from pyengine.engines.convolution import Convolution, bounded_steps
 from pyengine.engines.functionals import FloatArray, Limits, Rows, row_errors
 from pyengine.engines.row_engines import RowEngines
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
+
+if TYPE_CHECKING:
+    from pyengine.engines.convolution import Convolution
 
 __all__ = ["Solver", "solver"]
 
@@ -56,6 +59,8 @@ class Solver(RowEngines):
 
 
 def _convolution(pair: GaussianPair) -> Convolution:
+    from pyengine.engines.convolution import Convolution, bounded_steps
+
     return Convolution(bounded_steps(pair), reversed=pair.reversed)
 
 

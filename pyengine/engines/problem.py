@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.errors import AccuracyError, NotDefinedError
-from pyengine.laws.base import ReversedLaw, StepLaw
-from pyengine.laws.composition import Laws, composition_law, real_substitutions
 from pyengine.mechanisms import Mechanism
 from pyengine.pairs import GaussianPair, ordered_pair
 from pyengine.threat_models import DifferentialPrivacy, Relaxed, ThreatModel
 
 if TYPE_CHECKING:
+    from pyengine.laws.base import StepLaw
+    from pyengine.laws.composition import Laws
     from pyengine.relaxed.core import MagnitudePair
 
 __all__ = ["Ask", "Engine", "Problem"]
@@ -106,7 +106,10 @@ class Problem:
         if self.given is not None:
             return list(self.given)
         if not self.is_relaxed:
+            from pyengine.laws.composition import composition_law
+
             return composition_law(self.mechanism, self.order)
+        from pyengine.laws.base import ReversedLaw
         from pyengine.relaxed.laws import magnitude_law
 
         add = [(magnitude_law(part), number) for part, number in self.distances]
@@ -117,6 +120,8 @@ class Problem:
         """Pairs of data sets with one record substituted, where the laws are only dominating."""
         if self.is_relaxed or self.adjacency != "substitute" or self.given is not None:
             return []
+        from pyengine.laws.composition import real_substitutions
+
         found = real_substitutions(self.mechanism) or []
         return [replace(self, given=tuple(laws)) for laws in found]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import OneOrder, Substitution
-from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.declared.closed_forms import (
     ClosedFormEngine,
     NothingReleasedEngine,
@@ -31,10 +30,7 @@ from pyengine.engines.declared.published import (
     ReferenceEngine,
 )
 from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
-from pyengine.engines.enclosed import EnclosedQuestions
-from pyengine.engines.hull import BothOrders
 from pyengine.engines.problem import Engine, Problem
-from pyengine.engines.within import WithinTolerance
 from pyengine.mechanisms import Mechanism
 from pyengine.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
 
@@ -144,6 +140,8 @@ def questions(
     engine = _chosen(problem)
     prover = engine.prover() if proven and method == "auto" else None
     if prover is not None:
+        from pyengine.engines.enclosed import EnclosedQuestions
+
         quick = _asked_of(engine, problem)
         return EnclosedQuestions(quick, lambda: _asked_of(prover, problem))
     return _asked_of(engine, problem)
@@ -159,6 +157,8 @@ def _asked_of(engine: Engine, problem: Problem) -> Questions:
     found = _unjudged(engine, problem)
     if problem.tolerance is None or not engine.bounds_all(problem):
         return found
+    from pyengine.engines.within import WithinTolerance
+
     return WithinTolerance(found, problem.tolerance, problem.wanted)
 
 
@@ -183,10 +183,12 @@ def questions_on_pair(problem: Problem) -> PairQuestions:
 
 
 def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:
+    from pyengine.engines.certified import CertifiedPair
     from pyengine.engines.certified_hull import CertifiedBothOrders
     from pyengine.engines.exact.both import ExactBothOrders
     from pyengine.engines.exact.mixed import Enclosed
     from pyengine.engines.exact.threshold import ThresholdQuestions
+    from pyengine.engines.hull import BothOrders
     from pyengine.engines.lattice import LatticeBothOrders, LatticePair
 
     if isinstance(add, LatticePair) and isinstance(remove, LatticePair):

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
-from pyengine.engines.chebyshev_panels import ChebyshevPanels
 from pyengine.engines.functionals import FloatArray, Limits, RowEngine, Rows, row_errors
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
@@ -49,7 +48,7 @@ class RowEngines:
         """Memory that this and its contours take; the laws of the convolution are kept apart."""
         spectral = self._engines.get("spectral")
         found = [kept for memo in self.memo.values() for kept in memo.values()]
-        panels = sum(kept.bytes() for kept in found if isinstance(kept, ChebyshevPanels))
+        panels: int = sum(kept.bytes() for kept in found if hasattr(kept, "bytes"))
         return KEPT_BYTES + panels + (spectral.bytes() if isinstance(spectral, Spectral) else 0)
 
     @staticmethod

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.answers import Answer, ErrorCurve, Questions, Triple
 from pyengine.curves import OneOrder, taken
-from pyengine.engines.chebyshev_panels import MANY, ChebyshevPanels
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -35,6 +34,7 @@ from pyengine.numerics.rounding import UNIT
 __all__ = ["BothOrdersOfRows", "OneOrderOfRows", "RowQuestions"]
 
 ORDER, ORDER_TINY = 1.0 + 1e-9, 1e-300  # what rounding may do to two profiles that agree
+MANY = 2048  # values that are asked together: below, they are the engine's own
 TRIPLE, PAIR_OF_TRIPLES = ffi.typeof("double[3]"), ffi.typeof("double[6]")
 
 
@@ -239,6 +239,8 @@ class _InterpolatedValues(Questions):
         """As `answer` without bounds: thousands of values from polynomials between them."""
         if x.size < MANY or self._keeper.is_trivial or not self._keeper.is_ordinary:
             return super().values(name, x)
+        from pyengine.engines.chebyshev_panels import ChebyshevPanels
+
         memo = self._keeper._memo()
         panels: ChebyshevPanels = memo.setdefault((type(self), name), ChebyshevPanels(name))
         return panels.values(x, partial(super().values, name))

@@ -7,15 +7,17 @@ from bounds (docs/theory/spectral).  All work is done in C; this file holds the 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.engines.functionals import ROW, FloatArray, array, call_kernel
-from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes, in_two_doubles
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
+
+if TYPE_CHECKING:
+    from pyengine.laws.normals import Alternatives, ExactAlternatives, LossNodes
 
 __all__ = ["Spectral"]
 
@@ -56,13 +58,23 @@ class Spectral:
         )
         self._pair = ffi.gc(out[0], lib.pe_pair_free)
         finished(status, "the spectral engine")
-        for (other, number), proof in zip(others, exact or (None,) * len(others), strict=True):
+        if others:
+            self._add(others, exact or (None,) * len(others))
+        self._lock = threading.Lock()
+        self._bytes = 0
+
+    def _add(
+        self,
+        others: tuple[tuple[Alternatives | LossNodes, int], ...],
+        exact: tuple[ExactAlternatives | None, ...],
+    ) -> None:
+        from pyengine.laws.normals import LossNodes
+
+        for (other, number), proof in zip(others, exact, strict=True):
             if isinstance(other, LossNodes):
                 self._add_nodes(other, number)
             else:
                 self._add_mixtures(other, number, proof)
-        self._lock = threading.Lock()
-        self._bytes = 0
 
     def _add_nodes(self, nodes: LossNodes, number: int) -> None:
         """Add steps of a law known by nodes."""
@@ -127,6 +139,8 @@ class Spectral:
 
 def _exact_numbers(pairs: ExactAlternatives) -> tuple[list[int], list[float]]:
     """Numbers of shifts, and what the C core takes for proofs: numbers as sums of two doubles."""
+    from pyengine.laws.normals import in_two_doubles
+
     numbers: list[float] = []
     for pair in pairs:
         numbers += in_two_doubles(pair.share)

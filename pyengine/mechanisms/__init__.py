@@ -1,13 +1,11 @@
-"""Mechanisms as values: what is released, how it is sampled, how often."""
+"""Mechanisms as values: what is released, how it is sampled, how often.
 
-from pyengine.mechanisms.additive import (
-    DiscreteGaussianMechanism,
-    DiscreteLaplaceMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    RandomlyAllocated,
-    TruncatedPoissonSampled,
-)
+What DP-SGD is made of is imported with the package, all other kinds when they are named.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyengine._lazy import finder
 from pyengine.mechanisms.core import (
     Composition,
     Mechanism,
@@ -22,29 +20,41 @@ from pyengine.mechanisms.core import (
     steps_of,
 )
 from pyengine.mechanisms.dp_sgd import allocated_epoch, dp_sgd, dp_sgd_allocated
-from pyengine.mechanisms.finite import (
-    ExponentialMechanism,
-    FinitePair,
-    GenericMechanism,
-    RandomizedResponse,
-    from_probabilities,
+from pyengine.mechanisms.gaussian import (
+    GaussianMechanism,
+    RandomlyAllocated,
+    TruncatedPoissonSampled,
 )
-from pyengine.mechanisms.general import (
-    DistributionPair,
-    LikelihoodRatio,
-    from_distributions,
-    from_log_likelihood_ratio,
-    from_profile,
-)
-from pyengine.mechanisms.matrix import (
-    banded_matrix_factorization,
-    matrix_mechanism,
-    tree_aggregation_matrix,
-)
-from pyengine.mechanisms.mixture import GaussianMixtureMechanism
-from pyengine.mechanisms.participation import Sensitivity, matrix_sensitivity
-from pyengine.mechanisms.report import describe, in_words, step_in_words
-from pyengine.mechanisms.shuffled import ShuffledRandomizer
+
+if TYPE_CHECKING:
+    from pyengine.mechanisms.additive import (
+        DiscreteGaussianMechanism,
+        DiscreteLaplaceMechanism,
+        LaplaceMechanism,
+    )
+    from pyengine.mechanisms.finite import (
+        ExponentialMechanism,
+        FinitePair,
+        GenericMechanism,
+        RandomizedResponse,
+        from_probabilities,
+    )
+    from pyengine.mechanisms.general import (
+        DistributionPair,
+        LikelihoodRatio,
+        from_distributions,
+        from_log_likelihood_ratio,
+        from_profile,
+    )
+    from pyengine.mechanisms.matrix import (
+        banded_matrix_factorization,
+        matrix_mechanism,
+        tree_aggregation_matrix,
+    )
+    from pyengine.mechanisms.mixture import GaussianMixtureMechanism
+    from pyengine.mechanisms.participation import Sensitivity, matrix_sensitivity
+    from pyengine.mechanisms.report import describe, in_words, step_in_words
+    from pyengine.mechanisms.shuffled import ShuffledRandomizer
 
 __all__ = [
     "Composition",
@@ -88,3 +98,28 @@ __all__ = [
     "steps_of",
     "tree_aggregation_matrix",
 ]
+
+_LATER = {
+    "additive": ("DiscreteGaussianMechanism", "DiscreteLaplaceMechanism", "LaplaceMechanism"),
+    "finite": (
+        "ExponentialMechanism",
+        "FinitePair",
+        "GenericMechanism",
+        "RandomizedResponse",
+        "from_probabilities",
+    ),
+    "general": (
+        "DistributionPair",
+        "LikelihoodRatio",
+        "from_distributions",
+        "from_log_likelihood_ratio",
+        "from_profile",
+    ),
+    "matrix": ("banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_matrix"),
+    "mixture": ("GaussianMixtureMechanism",),
+    "participation": ("Sensitivity", "matrix_sensitivity"),
+    "report": ("describe", "in_words", "step_in_words"),
+    "shuffled": ("ShuffledRandomizer",),
+}
+
+__getattr__ = finder(__name__, _LATER)

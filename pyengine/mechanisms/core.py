@@ -81,7 +81,7 @@ class Places(NamedTuple):
     selected: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class Mechanism:
     """Base of all mechanisms; made by its subclasses only."""
 
@@ -110,7 +110,7 @@ class Mechanism:
         return compose(self, other)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class Step(Mechanism):
     """Base of the mechanisms that release one thing, once.
 
@@ -215,7 +215,7 @@ def _only_single(mechanism: Any) -> None:
         raise ValueError(f"mechanism must be a single step that is not sampled, got {mechanism!r}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class PoissonSampled(Step):
     """A mechanism on a Poisson sample; see `Step.poisson_sampled`."""
 
@@ -248,7 +248,7 @@ class PoissonSampled(Step):
         return {**self.mechanism.described(), "sampling_probability": self.probability}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class SampledWithoutReplacement(Step):
     """A mechanism on a batch of fixed size; see `Step.sampled_without_replacement`."""
 

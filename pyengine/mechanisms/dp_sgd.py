@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.additive import GaussianMechanism
 from pyengine.mechanisms.core import Composition, Step
-from pyengine.mechanisms.mixture import GaussianMixtureMechanism, binomial_weights
+from pyengine.mechanisms.gaussian import GaussianMechanism
 
 __all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "not_shuffled"]
 
@@ -110,6 +109,8 @@ def dp_sgd(
         )
         return step.composed(number)
     if size > 1:
+        from pyengine.mechanisms.mixture import GaussianMixtureMechanism, binomial_weights
+
         weights = binomial_weights(size, probability)
         return GaussianMixtureMechanism(noise, range(size + 1), weights).composed(number)
     return GaussianMechanism(noise).poisson_sampled(probability).composed(number)

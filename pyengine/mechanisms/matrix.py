@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.errors import ApproximationWarning
-from pyengine.mechanisms.additive import GaussianMechanism
 from pyengine.mechanisms.core import Composition, Step, compose
 from pyengine.mechanisms.dp_sgd import dp_sgd
+from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.participation import bin_products, square_of_sensitivity
 
 __all__ = ["banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_matrix"]

@@ -13,7 +13,7 @@ __all__ = ["ShuffledRandomizer"]
 LARGEST, MOST_USERS = 100, 10**7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ShuffledRandomizer(Step):
     """Any ε₀-differentially private local randomizer of n users, whose messages are shuffled.
 

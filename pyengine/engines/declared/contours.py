@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
-from pyengine.engines.certified import CertifiedPair, CertifiedSide, GaussianSide
 from pyengine.engines.declared.sums import LatticeEngine
 from pyengine.engines.gaussian import GaussianPairQuestions
-from pyengine.engines.handover import Handover
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
 from pyengine.errors import AccuracyError
@@ -16,6 +14,7 @@ from pyengine.pairs import enclosing_pairs
 
 if TYPE_CHECKING:
     from pyengine.engines.allocation import EpochQuestions
+    from pyengine.engines.certified import CertifiedSide
     from pyengine.engines.smooth import SmoothPairQuestions, SmoothSide
 
 
@@ -69,6 +68,8 @@ class EstimatedEngine(Engine):
         self._first, self._second = first, second
 
     def pair(self, problem: Problem) -> PairQuestions:
+        from pyengine.engines.handover import Handover
+
         return Handover(lambda: self._first.pair(problem), lambda: self._second.pair(problem))
 
 
@@ -181,6 +182,8 @@ class CertifiedEngine(Engine):
         return None if pair is None else SmoothSide.of(pair)
 
     def pair(self, problem: Problem) -> PairQuestions:
+        from pyengine.engines.certified import CertifiedPair
+
         other = self._otherwise or LatticeEngine()
         private, public = self.sides(problem)
         if private is None or public is None:
@@ -192,6 +195,8 @@ class CertifiedEngine(Engine):
         if problem.gaussian is None:
             side = self._smooth(problem)
             return side, side
+        from pyengine.engines.certified import GaussianSide
+
         enclosing = enclosing_pairs(problem.mechanism, problem.adjacency)
         assert enclosing is not None
         private, public = enclosing

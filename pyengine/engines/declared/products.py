@@ -8,13 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
-from pyengine.engines.certified import WIDEST, CertifiedPair
 from pyengine.engines.declared.contours import CertifiedEngine
 from pyengine.engines.declared.sums import LatticeEngine
-from pyengine.engines.hull import BothOrders
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism, compose, in_words, steps_of
+from pyengine.mechanisms import Mechanism, compose, steps_of
 
 if TYPE_CHECKING:
     from pyengine.engines.exact.finite import FiniteComposition
@@ -61,6 +59,8 @@ class ProductEngine(Engine):
     def questions(self, problem: Problem, ask: Ask) -> Questions | None:
         if problem.adjacency != "add_remove":
             return None
+        from pyengine.engines.certified import WIDEST, CertifiedPair
+        from pyengine.engines.hull import BothOrders
         from pyengine.engines.product_hull import LinesOfBoth, NothingKnown, ProductBothOrders
 
         on_a_lattice = replace(problem, method="lattice")
@@ -77,6 +77,7 @@ class ProductEngine(Engine):
         return self._pair(problem, lambda: LatticeEngine().pair(problem))
 
     def _pair(self, problem: Problem, otherwise: Callable[[], PairQuestions]) -> PairQuestions:
+        from pyengine.engines.certified import CertifiedPair
         from pyengine.engines.product import ProductSide
 
         found = self._parts(problem)
@@ -102,6 +103,8 @@ class BlocksEngine(Engine):
         return any(step.enclosing for step, _ in steps_of(problem.mechanism))
 
     def refusal(self, problem: Problem) -> Exception:
+        from pyengine.mechanisms import in_words
+
         return AccuracyError(
             "method='blocks' bounds epochs of random allocation with selected > 1, got "
             f"{' and '.join(in_words(problem.mechanism))}"

@@ -6,7 +6,7 @@ from pyengine.answers import Questions
 from pyengine.curves import OneOrder
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import NotDefinedError
-from pyengine.mechanisms import in_words, steps_of
+from pyengine.mechanisms import steps_of
 
 __all__ = ["CentralLimitEngine", "EdgeworthEngine", "MonteCarloEngine", "ReferenceEngine"]
 
@@ -55,6 +55,8 @@ class CentralLimitEngine(ApproximationEngine):
     name = "clt"
 
     def refusal(self, problem: Problem) -> Exception:
+        from pyengine.mechanisms import in_words
+
         return NotDefinedError(
             "method='clt' of the relaxed threat model covers Gaussian steps without sampling, got "
             f"{' and '.join(in_words(problem.mechanism))}"
