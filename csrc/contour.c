@@ -16,6 +16,7 @@ static const double FEW_STEPS = 64.0;
 enum { FINE_BLOCKS = 800 };                 /* values of t from which blocks grow by less */
 static const double ROTATION_COST = 0.25;   /* of a node by rotation, beside one by itself */
 static const size_t MAX_NODES_T = 4000000;
+static const size_t MAX_POINTS = 1000000; /* values at points of families in one block: 8 MB */
 
 /* Sums of w_j (cos t l_j - 1) and w_j (sin t l_j - t l_j), with small error relative to themselves. */
 PE_CLONES static void oscillating_sums(const double *l, const double *w, size_t m, double t, double *re,
@@ -81,6 +82,10 @@ static double side_period(const pe_contours *contours, pe_line *ln, int side, do
         double small = k.k0 - theta * ln->c_ref - value_log - log(ALIAS_TOL);
         /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
         if (lam < 0.0) small += fmax(0.0, log((1.0 + fabs(lam)) / (1.0 + fabs(theta))));
+        if (!(small < INFINITY) && !growing) { /* K is not known so far out */
+            factor *= 0.5;
+            continue;
+        }
         double t = small / delta;
         if (t < best) {
             best = t;
@@ -113,17 +118,57 @@ static void add_power(double n, double a, double b, double mean, double *e_re, d
     *e_im += n * (atan2(b, 1.0 + a) - mean);
 }
 
-/* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group for t_k = k ht,
- * first <= k < last; the factor R of a single step goes into the product in singles instead. */
-static int group_exponents(const pe_group *g, double lambda, const pe_strip *st, double ht, size_t first,
-                           size_t last, int decayed, double *e_re, double *e_im, double *singles,
-                           double *budget) {
+/* The values at t_k = k ht, first <= k < last, of one line. */
+typedef struct {
+    size_t first, last;
+    double ht, budget;
+    int decayed;     /* whether the modulus is so small that rotations are good enough */
+    double *re, *im; /* of all k: log of the transform */
+    double *
+        singles; /* of each k of these: product of the factors of single steps, whose real parts come first */
+    double *points; /* of each k of these: values of the points of families, as pe_kinds_add takes them */
+    pe_noise_cumulants at; /* cumulants at those points */
+} block;
+
+/* The values of a point of a family. */
+static void keep_point(block *b, const pe_group *g, const double *re, const double *im, double total,
+                       size_t q, size_t n) {
+    const size_t count = b->last - b->first;
+    const size_t place = (size_t)g->family * (PE_NOISE_POINTS + PE_CONTROLS) + (size_t)g->point;
+    double *x = b->points + 2 * place * count + (q - b->first);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = 1.0 + (re[i] - total);
+        x[i + count] = im[i];
+    }
+}
+
+/* Adds n (log R - i mean) of sums that were rotated; the factor R of a single step goes into the product in singles
+ * instead. */
+static void add_rotated(block *b, const pe_group *g, const double *re, const double *im, double total,
+                        double k1, size_t first, size_t n) {
+    const size_t count = b->last - b->first;
+    for (size_t i = 0; i < n; i++) {
+        const size_t q = first + i;
+        double c = re[i] - total, s = im[i], mean = (double)q * b->ht * k1;
+        if (g->n == 1.0) { /* one logarithm for all single steps */
+            double *u = &b->singles[q - b->first], *v = u + count, x = *u, y = *v;
+            *u = x * (1.0 + c) - y * s;
+            *v = x * s + y * (1.0 + c);
+            b->im[q] -= mean;
+        } else {
+            add_power(g->n, c, s, mean, &b->re[q], &b->im[q]);
+        }
+    }
+}
+
+/* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group. */
+static int group_exponents(const pe_group *g, double lambda, const pe_strip *st, block *b) {
     pe_span windows[PE_ALTERNATIVES];
-    double count;
-    int rotate = decayed || g->n < FEW_STEPS;
-    if (!pe_strip_windows(g, st, lambda, (double)(last - 1) * ht, windows, &count)) return PE_TOO_COSTLY;
-    *budget -= (count + 1.0) * (double)(last - first) * (rotate ? ROTATION_COST : 1.0);
-    if (*budget < 0.0) return PE_TOO_COSTLY;
+    double count, ht = b->ht;
+    int rotate = b->decayed || g->n < FEW_STEPS;
+    if (!pe_strip_windows(g, st, lambda, (double)(b->last - 1) * ht, windows, &count)) return PE_TOO_COSTLY;
+    b->budget -= (count + 1.0) * (double)(b->last - b->first) * (rotate ? ROTATION_COST : 1.0);
+    if (b->budget < 0.0) return PE_TOO_COSTLY;
     pe_nodes nodes;
     if (pe_nodes_new(&nodes, g, windows)) return PE_NO_MEMORY;
     pe_cumulants k = {0, 0, 0};
@@ -133,27 +178,20 @@ static int group_exponents(const pe_group *g, double lambda, const pe_strip *st,
     if (rotate) {
         double total = 0.0;
         for (size_t j = 0; j < nodes.m; j++) total += w[j];
-        for (size_t i = first; i < last; i += RUN) {
+        for (size_t i = b->first; i < b->last; i += RUN) {
             double re[RUN], im[RUN];
             rotating_sums(nodes.l, w, nodes.m, (double)i * ht, ht, re, im);
-            for (size_t q = i; q < last && q < i + RUN; q++) {
-                double a = re[q - i] - total, b = im[q - i], mean = (double)q * ht * k.k1;
-                if (g->n == 1.0) { /* one logarithm for all single steps */
-                    double x = singles[2 * q], y = singles[2 * q + 1];
-                    singles[2 * q] = x * (1.0 + a) - y * b;
-                    singles[2 * q + 1] = x * b + y * (1.0 + a);
-                    e_im[q] -= mean;
-                } else {
-                    add_power(g->n, a, b, mean, &e_re[q], &e_im[q]);
-                }
-            }
+            const size_t n = b->last - i < RUN ? b->last - i : RUN;
+            if (g->family < 0) add_rotated(b, g, re, im, total, k.k1, i, n);
+            else keep_point(b, g, re, im, total, i, n);
         }
+        if (g->family >= 0) b->at.at[g->family][g->point] = k;
     } else {
-        for (size_t i = first; i < last; i++) {
-            double t = (double)i * ht, a, b;
-            oscillating_sums(nodes.l, w, nodes.m, t, &a, &b);
+        for (size_t i = b->first; i < b->last; i++) {
+            double t = (double)i * ht, x, y;
+            oscillating_sums(nodes.l, w, nodes.m, t, &x, &y);
             /* the mean comes from the cumulants: recomputed from sines it would lose digits */
-            add_power(g->n, a, b + t * k.k1, t * k.k1, &e_re[i], &e_im[i]);
+            add_power(g->n, x, y + t * k.k1, t * k.k1, &b->re[i], &b->im[i]);
         }
     }
     pe_nodes_free(&nodes);
@@ -186,6 +224,7 @@ int pe_line_set_weights(pe_line *ln, const double *e_re, const double *e_im) {
 /* Cumulants on nodes fine enough for full accuracy, and each group's strip. */
 static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *strips) {
     double lambda = ln->lambda, v = contours->gaussian_variance, scale = 0.0, rotated = 0.0;
+    pe_noise_cumulants points;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         const pe_group *g = &contours->groups[i];
@@ -201,10 +240,23 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
         if (!pe_strip_windows(g, &strips[i], lambda, 0.0, windows, &count)) return PE_TOO_COSTLY;
         pe_nodes nodes;
         if (pe_nodes_new(&nodes, g, windows)) return PE_NO_MEMORY;
-        pe_nodes_cumulants(&nodes, g->n, lambda, &k);
+        if (g->family < 0) {
+            pe_nodes_cumulants(&nodes, g->n, lambda, &k);
+        } else {
+            points.at[g->family][g->point] = (pe_cumulants){0, 0, 0};
+            pe_nodes_cumulants(&nodes, 1.0, lambda, &points.at[g->family][g->point]);
+        }
         pe_nodes_free(&nodes);
         scale += fabs(g->n * coarse.k0);
         if (g->n < FEW_STEPS) rotated += g->n;
+    }
+    double miss = 0.0;
+    if (contours->kinds) {
+        const double before = k.k0;
+        pe_kinds_cumulants(contours->kinds, &points, &k);
+        miss = pe_kinds_cumulants_miss(contours->kinds, &points);
+        scale += fabs(k.k0 - before);
+        for (size_t f = 0; f < contours->kinds->families; f++) rotated += contours->kinds->set[f].total;
     }
     /* R carries the rounding of its sum, which the power n multiplies: where sums are rotated, that
      * of each kind's whole sum */
@@ -212,59 +264,98 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
     ln->k0 = k.k0;
     ln->c_ref = k.k1;
     ln->sd = sqrt(k.k2);
-    ln->rounding = DBL_EPSILON * (1.5 * scale + 2.0 * fabs(lambda * ln->c_ref) + 4.0);
+    ln->rounding = miss + DBL_EPSILON * (1.5 * scale + 2.0 * fabs(lambda * ln->c_ref) + 4.0);
     return PE_OK;
+}
+
+/* Adds the members of all families; what is missed of them is an error of every term, as far as it has not decayed. */
+static int add_families(const pe_kinds *kinds, pe_line *ln, block *b) {
+    const size_t count = b->last - b->first;
+    double *room = malloc(3 * count * sizeof(double)), *miss = room + 2 * count;
+    if (!room) return PE_NO_MEMORY;
+    const pe_noise_block out = {
+        b->first, count, b->ht, b->re + b->first, b->im + b->first, b->singles, b->singles + count, room};
+    pe_kinds_add(kinds, &b->at, b->points, &out);
+    pe_kinds_miss(kinds, &b->at, b->points, &out, miss);
+    for (size_t k = 0; k < count; k++) {
+        const double modulus = exp(out.re[k]) * hypot(out.singles_re[k], out.singles_im[k]);
+        ln->term_rounding = fmax(ln->term_rounding, miss[k] * fmin(modulus, 1.0));
+    }
+    free(room);
+    return PE_OK;
+}
+
+/* Values of one block of t on all groups. */
+static int block_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips, block *b) {
+    const double v = contours->gaussian_variance;
+    const size_t count = b->last - b->first, each = 2 * (PE_NOISE_POINTS + PE_CONTROLS) * count;
+    const size_t points = contours->kinds ? contours->kinds->families * each : 0;
+    if (points > MAX_POINTS) return PE_TOO_COSTLY;
+    b->singles = malloc((2 * count + points) * sizeof(double));
+    if (!b->singles) return PE_NO_MEMORY;
+    b->points = b->singles + 2 * count;
+    for (size_t i = b->first; i < b->last; i++) {
+        double t = (double)i * b->ht;
+        b->re[i] = -0.5 * v * t * t;
+        b->im[i] = b->singles[i - b->first + count] = 0.0;
+        b->singles[i - b->first] = 1.0;
+    }
+    int status = PE_OK;
+    for (size_t i = 0; i < contours->n_groups && !status; i += contours->groups[i].alternatives)
+        status = group_exponents(&contours->groups[i], ln->lambda, &strips[i], b);
+    if (!status && contours->kinds) status = add_families(contours->kinds, ln, b);
+    for (size_t i = 0; i < count && !status; i++)
+        add_power(1.0, b->singles[i] - 1.0, b->singles[i + count], 0.0, &b->re[b->first + i],
+                  &b->im[b->first + i]);
+    free(b->singles);
+    return status;
+}
+
+/* Whether the transform is next to nothing before `cap`; what is left out then. */
+static int has_decayed(pe_line *ln, const double *re, size_t done, size_t cap) {
+    size_t run = 0;
+    for (size_t i = done ? done - 8 : 1; i < cap; i++) {
+        run = re[i] < -DECAY ? run + 1 : 0;
+        if (run < 8) continue;
+        /* if it goes on to decay as since half of t: at least as a power */
+        double power = (re[i / 2] - re[i]) / log(2.0);
+        if (power < 2.0) continue;
+        ln->truncation = exp(re[i]) * (double)(i + 1) / (power - 1.0);
+        ln->nt = i + 1;
+        return 1;
+    }
+    return 0;
 }
 
 /* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
 static int transform_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips, double **e_re,
                             double **e_im) {
-    double budget = contours->cost_limit, v = contours->gaussian_variance, steps = 0.0;
+    double steps = 0.0;
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
         steps += contours->groups[i].n;
     double first = 9.0 / (ln->sd * ln->ht);
     if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
     size_t done = 0, cap = (size_t)first + 16;
+    block b = {.ht = ln->ht, .budget = contours->cost_limit};
     for (;; done = cap, cap += cap < FINE_BLOCKS ? cap / 2 : cap / 4) {
         if (cap > MAX_NODES_T) return PE_TOO_COSTLY;
         double *re = realloc(*e_re, cap * sizeof(double));
         if (!re) return PE_NO_MEMORY;
-        *e_re = re;
+        *e_re = b.re = re;
         double *im = realloc(*e_im, cap * sizeof(double));
         if (!im) return PE_NO_MEMORY;
-        *e_im = im;
-        double *singles = malloc(2 * cap * sizeof(double));
-        if (!singles) return PE_NO_MEMORY;
-        for (size_t i = done; i < cap; i++) {
-            double t = (double)i * ln->ht;
-            re[i] = -0.5 * v * t * t;
-            im[i] = singles[2 * i + 1] = 0.0;
-            singles[2 * i] = 1.0;
-        }
+        *e_im = b.im = im;
         /* the power n multiplies an error of R, and |R|^n what is left of it */
         double top = done ? -INFINITY : 0.0;
         for (size_t i = done - done / 3; i < done; i++) top = fmax(top, re[i]);
-        int decayed = steps * exp(top) < 1.0, status = PE_OK;
-        for (size_t i = 0; i < contours->n_groups && !status; i += contours->groups[i].alternatives)
-            status = group_exponents(&contours->groups[i], ln->lambda, &strips[i], ln->ht, done, cap, decayed,
-                                     re, im, singles, &budget);
-        for (size_t i = done; i < cap && !status; i++)
-            add_power(1.0, singles[2 * i] - 1.0, singles[2 * i + 1], 0.0, &re[i], &im[i]);
-        free(singles);
+        b.decayed = steps * exp(top) < 1.0;
+        b.first = done;
+        b.last = cap;
+        const int status = block_values(contours, ln, strips, &b);
         if (status) return status;
         /* blocks on different nodes see tilted weights with different rounding */
         if (done) ln->term_rounding = fmax(ln->term_rounding, 10.0 * DBL_EPSILON);
-        size_t run = 0;
-        for (size_t i = done ? done - 8 : 1; i < cap; i++) {
-            run = re[i] < -DECAY ? run + 1 : 0;
-            if (run < 8) continue;
-            /* what is left out, if it goes on to decay as since half of t: at least as a power */
-            double power = (re[i / 2] - re[i]) / log(2.0);
-            if (power < 2.0) continue;
-            ln->truncation = exp(re[i]) * (double)(i + 1) / (power - 1.0);
-            ln->nt = i + 1;
-            return PE_OK;
-        }
+        if (has_decayed(ln, re, done, cap)) return PE_OK;
     }
 }
 

@@ -40,8 +40,10 @@ enum { PE_TABLE_BLOCK = 64 };
 /* One kind of step.  A step that is one of several pairs, of which the release shows which, is as many
  * groups behind each other: the first one leads, and its nodes are those of all. */
 typedef struct {
-    double noise, mu, p, n;
+    double noise, mu, p,
+        n; /* n is 0 of points of a family, which have no steps of their own: noise_nodes.h */
     int reversed;
+    int family, point; /* family is -1 of others */
     const pe_mixtures *law; /* the pair, if it is not the sampled Gaussian of noise and p, */
     const pe_table *table;  /* nor known by a table */
     const pe_terms *exact;  /* that pair for proofs, NULL where its numbers are not known so well */

@@ -12,6 +12,7 @@ static const double REACH = 40.0;   /* a normal tail is below 1e-348 there */
 static const double COARSE_H = 0.4; /* node spacing of the coarse grids, at most */
 
 const double PE_LEVELS[PE_N_LEVELS] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -160.0, -320.0, -770.0};
+static const double KNOWN = 1e-9; /* relative error of K by families from which on it is not used */
 static const double CUT = 41.0;
 static const double SEARCH_COST = 1e8; /* node evaluations per kind of step on the way to a place: 0.3 s */
 static const double FIRST_COST = 0.05; /* share of the cost limit spent on the whole law */
@@ -31,7 +32,7 @@ int pe_pair_new(size_t n, const double *noise, const double *p, const double *st
     memcpy(pair->steps, steps, n * sizeof(double));
     pair->reversed = reversed;
     pair->cost_limit = cost_limit;
-    return PE_OK;
+    return pe_kinds_new(n, noise, p, steps, &pair->few) ? PE_NO_MEMORY : PE_OK;
 }
 
 /* Numbers that are sums of two doubles: for each alternative its probability and, for each term, shift and weights. */
@@ -125,7 +126,8 @@ static void contours_free(pe_contours *contours) {
 
 void pe_pair_free(pe_pair *pair) {
     if (!pair) return;
-    for (int i = 0; i < PE_N_LEVELS; i++) contours_free(pair->levels[i]);
+    for (int i = 0; i < PE_N_CONTOURS; i++) contours_free(pair->levels[i]);
+    pe_kinds_free(&pair->few);
     for (size_t i = 0; i < pair->n_mixed; i++) {
         free(pair->mixed[i].block);
         free(pair->mixed[i].exact);
@@ -154,12 +156,13 @@ static size_t contours_bytes(const pe_contours *contours) {
 }
 
 size_t pe_pair_bytes(const pe_pair *pair) {
-    size_t total = sizeof *pair + 3 * pair->n * sizeof(double) + pair->n_mixed * sizeof(pe_mixed_step);
+    size_t total = sizeof *pair + pe_kinds_bytes(&pair->few) + 3 * pair->n * sizeof(double) +
+                   pair->n_mixed * sizeof(pe_mixed_step);
     for (size_t i = 0; i < pair->n_listed; i++)
         total +=
             sizeof(pe_listed_step) +
             (2 * pair->listed[i].table.m + pair->listed[i].table.m / PE_TABLE_BLOCK + 1) * sizeof(double);
-    for (int i = 0; i < PE_N_LEVELS; i++)
+    for (int i = 0; i < PE_N_CONTOURS; i++)
         if (pair->levels[i]) total += contours_bytes(pair->levels[i]);
     return total;
 }
@@ -232,6 +235,36 @@ static int add_grid(pe_contours *contours, pe_group *g, const removal *removed) 
     return PE_OK;
 }
 
+/* The sampled Gaussian steps: plain ones add a variance, the others are groups. */
+static int add_sampled(pe_contours *contours, const pe_kinds *kinds, int reversed, const removal *removed) {
+    for (size_t i = 0; i < kinds->n; i++) {
+        const double mu = 1.0 / kinds->noise[i];
+        if (kinds->p[i] == 1.0) {
+            contours->gaussian_variance += kinds->steps[i] * mu * mu;
+            const pe_wide exact = 1.0L / (pe_wide)kinds->noise[i];
+            contours->exact_variance += kinds->steps[i] * exact * exact;
+            continue;
+        }
+        pe_group *g = &contours->groups[contours->n_groups];
+        g->noise = kinds->noise[i];
+        g->mu = mu;
+        g->p = kinds->p[i];
+        g->n = kinds->steps[i];
+        g->reversed = reversed;
+        g->alternatives = 1;
+        g->family = kinds->family ? kinds->family[i] : -1;
+        g->point = kinds->family ? kinds->point[i] : 0;
+        const int status = add_grid(contours, g, removed);
+        if (status) return status;
+    }
+    contours->kinds = kinds->families ? kinds : NULL;
+    return PE_OK;
+}
+
+int pe_pair_has_few(const pe_pair *pair) {
+    return pair->few.families > 0;
+}
+
 static int contours_new(const pe_pair *pair, int level, pe_contours **out) {
     pe_contours *contours = calloc(1, sizeof *contours);
     *out = contours;
@@ -239,57 +272,44 @@ static int contours_new(const pe_pair *pair, int level, pe_contours **out) {
     size_t most = pair->n + PE_ALTERNATIVES * pair->n_mixed + pair->n_listed;
     contours->groups = calloc(most + 1, sizeof *contours->groups);
     if (!contours->groups) return PE_NO_MEMORY;
-    int whole = level == 0;
+    int few = level == PE_FEW_KINDS, whole = few || level == 0;
     contours->cost_limit =
         pair->cost_limit * (double)(pair->n + pe_pair_others(pair)) * (whole ? FIRST_COST : 1.0);
     contours->search_limit = SEARCH_COST * (double)most;
     contours->reversed = pair->reversed;
     contours->both_ends = pe_pair_others(pair) > 0;
-    double total = 1.0, log_mass = PE_LEVELS[level] - CUT;
+    double total = 1.0, log_mass = PE_LEVELS[few ? 0 : level] - CUT;
     for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
     for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
     for (size_t i = 0; i < pair->n_listed; i++) total += pair->listed[i].steps;
     removal removed = {whole, log_mass - log(total)};
     contours->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
     if (contours->both_ends) contours->log_cut += log(2.0);
-    for (size_t i = 0; i < pair->n; i++) {
-        double mu = 1.0 / pair->noise[i];
-        if (pair->p[i] == 1.0) {
-            contours->gaussian_variance += pair->steps[i] * mu * mu;
-            const pe_wide exact = 1.0L / (pe_wide)pair->noise[i];
-            contours->exact_variance += pair->steps[i] * exact * exact;
-            continue;
-        }
-        pe_group *g = &contours->groups[contours->n_groups];
-        g->noise = pair->noise[i];
-        g->mu = mu;
-        g->p = pair->p[i];
-        g->n = pair->steps[i];
-        g->reversed = pair->reversed;
-        g->alternatives = 1;
-        int status = add_grid(contours, g, &removed);
-        if (status) return status;
-    }
+    const pe_kinds own = {.n = pair->n, .noise = pair->noise, .p = pair->p, .steps = pair->steps};
+    const int status = add_sampled(contours, few ? &pair->few : &own, pair->reversed, &removed);
+    if (status) return status;
     for (size_t i = 0; i < pair->n_mixed; i++) {
         const pe_mixed_step *step = &pair->mixed[i];
         pe_group *g = &contours->groups[contours->n_groups];
         for (size_t j = 0; j < step->alternatives; j++) {
             g[j].n = step->steps;
+            g[j].family = -1;
             g[j].law = &step->law[j];
             g[j].log_share = step->log_share[j];
             g[j].exact = step->exact ? &step->exact[j] : NULL;
             g[j].alternatives = step->alternatives - j;
         }
-        int status = add_grid(contours, g, &removed);
-        if (status) return status;
+        const int made = add_grid(contours, g, &removed);
+        if (made) return made;
     }
     for (size_t i = 0; i < pair->n_listed; i++) {
         pe_group *g = &contours->groups[contours->n_groups];
         g->n = pair->listed[i].steps;
+        g->family = -1;
         g->table = &pair->listed[i].table;
         g->alternatives = 1;
-        int status = add_grid(contours, g, &removed);
-        if (status) return status;
+        const int made = add_grid(contours, g, &removed);
+        if (made) return made;
     }
     return PE_OK;
 }
@@ -320,7 +340,21 @@ static void add_cumulants(const pe_group *g, double lambda, pe_cumulants *k) {
 pe_cumulants pe_contours_cumulants(const pe_contours *contours, double lambda) {
     double v = contours->gaussian_variance;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
-    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
-        add_cumulants(&contours->groups[i], lambda, &k);
+    pe_noise_cumulants points;
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
+        const pe_group *g = &contours->groups[i];
+        if (g->family < 0) {
+            add_cumulants(g, lambda, &k);
+        } else {
+            pe_cumulants *one = &points.at[g->family][g->point];
+            *one = (pe_cumulants){0, 0, 0};
+            pe_nodes_cumulants(&g->grid, 1.0, lambda, one);
+        }
+    }
+    if (!contours->kinds) return k;
+    const double miss = pe_kinds_cumulants_miss(contours->kinds, &points);
+    pe_kinds_cumulants(contours->kinds, &points, &k);
+    /* far out in lambda, where the law of the loudest kind is all, polynomials miss the others */
+    if (!(miss <= KNOWN * (1.0 + fabs(k.k0)))) k = (pe_cumulants){INFINITY, NAN, NAN};
     return k;
 }

@@ -9,7 +9,12 @@
 /* Level 0 keeps the whole law.  The others serve values down to a log-probability and remove the
  * z that carry less than e^-41 of it: where one large step is likelier than many small ones, the
  * exponential tilt would otherwise meet a mode far out that has no probability. */
-enum { PE_N_LEVELS = 8 };
+enum {
+    PE_N_LEVELS = 8,
+    PE_FEW_KINDS =
+        PE_N_LEVELS, /* the whole law, with few kinds of steps in the place of many: noise_nodes.h */
+    PE_N_CONTOURS,
+};
 extern const double PE_LEVELS[PE_N_LEVELS];
 
 /* A kind of step that is one of several pairs of mixtures. */
@@ -38,8 +43,12 @@ struct pe_pair {
     pe_listed_step *listed;
     int reversed;
     double cost_limit;
-    pe_contours *levels[PE_N_LEVELS];
+    pe_contours *levels[PE_N_CONTOURS];
+    pe_kinds few; /* kinds in the place of its own; has no families where they are few anyway */
 };
+
+/* Whether there are contours of PE_FEW_KINDS. */
+int pe_pair_has_few(const pe_pair *pair);
 
 /* Kinds of steps beside the sampled Gaussians: of mixtures and of tables. */
 size_t pe_pair_others(const pe_pair *pair);

@@ -59,7 +59,7 @@ static void search_edge(const pe_contours *contours, pe_edge *e, double target, 
         e->lambda = sign * a;
         e->k = pe_contours_cumulants(contours, e->lambda);
         e->cost += nodes;
-        double w = fabs(signed_root(e->lambda, &e->k));
+        double w = e->k.k0 < INFINITY ? fabs(signed_root(e->lambda, &e->k)) : INFINITY;
         if (fabs(w - target) <= 0.02) break;
         if (w < target) lo = a;
         else hi = a;
@@ -397,8 +397,22 @@ static int beyond_contours(pe_pair *pair, double c, double *row) {
     return 1;
 }
 
+/* Rows of the whole law: with few kinds of steps in the place of many where that is good enough. */
+static int ask_whole(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
+    if (!pe_pair_has_few(pair)) return ask_contours(pair, 0, functional, by_value, n, x, rows);
+    int status = ask_contours(pair, PE_FEW_KINDS, functional, by_value, n, x, rows);
+    for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
+        double *row = rows + PE_ROW * i, own[PE_ROW], best = pe_row_shortfall(row, functional);
+        if (best <= 1.0 || isnan(x[i])) continue;
+        status = ask_contours(pair, 0, functional, by_value, 1, &x[i], own);
+        if (status != PE_NO_MEMORY && !(pe_row_shortfall(own, functional) >= best))
+            memcpy(row, own, sizeof own);
+    }
+    return status;
+}
+
 static int ask(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
-    int status = ask_contours(pair, 0, functional, by_value, n, x, rows);
+    int status = ask_whole(pair, functional, by_value, n, x, rows);
     int g = guard(pair, functional), worst = status;
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * i, other[PE_ROW], best = pe_row_shortfall(row, functional);
@@ -439,14 +453,14 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
 }
 
 void pe_pair_retry(pe_pair *pair) {
-    for (int i = 0; i < PE_N_LEVELS; i++)
+    for (int i = 0; i < PE_N_CONTOURS; i++)
         if (pair->levels[i]) pair->levels[i]->no_memory = 0;
 }
 
 static int ask_all(pe_pair *pair, int functional, int by_value, size_t n, const double *x, double *rows) {
     pe_pair_retry(pair);
     int status = ask(pair, functional, by_value, n, x, rows);
-    for (int i = 0; i < PE_N_LEVELS; i++)
+    for (int i = 0; i < PE_N_CONTOURS; i++)
         if (pair->levels[i] && pair->levels[i]->no_memory) status = PE_NO_MEMORY;
     return status;
 }

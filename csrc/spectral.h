@@ -4,6 +4,7 @@
 
 #include "lane_trig.h"
 #include "loss_nodes.h"
+#include "noise_nodes.h"
 #include "pyengine.h"
 
 typedef struct {
@@ -58,6 +59,7 @@ typedef struct pe_proven {
 typedef struct {
     size_t n_groups;
     pe_group *groups;
+    const pe_kinds *kinds;    /* whose families are among the groups; NULL where there are none */
     double gaussian_variance; /* sum of n mu^2 over the steps with p = 1, */
     pe_wide exact_variance;   /* and for proofs */
     double cost_limit;   /* of one contour, */

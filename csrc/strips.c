@@ -22,7 +22,7 @@ static double taper_growth(double x, double y) {
 static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted, size_t *from,
                         size_t *to, pe_strip *st) {
     const pe_nodes *s = &g->part;
-    double small = 1e-19 / g->n, scale = exp(-fmax(log_m, 0.0));
+    double small = 1e-19 / fmax(g->n, 1.0), scale = exp(-fmax(log_m, 0.0));
     size_t lo = s->m, hi = 0, end = s->m - 1;
     for (size_t j = 0; j < s->m; j++) {
         double own = s->w[j] * (1.0 + fabs(lambda) * fabs(s->r[j])) * scale;
@@ -36,7 +36,7 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
         return g->log_share < 0.0;
     }
     while (s->w[end] == 0.0 && s->logw[end] < -1e8) end--; /* padding */
-    if (tilted[end] * g->n > 1e-18) return 0; /* the tilt goes on beyond the window */
+    if (tilted[end] * fmax(g->n, 1.0) > 1e-18) return 0; /* the tilt goes on beyond the window */
     if (g->law && tilted[0] * g->n > 1e-18) return 0;
     st->z_lo = s->z0 + (double)lo * s->h - (lo ? s->h : 0.0);
     /* what falls below the limit falls within one spacing, unless the law is cut there */
@@ -105,7 +105,7 @@ int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m) {
     if (!st->block) return PE_NO_MEMORY;
     double range = g->law ? pe_mixtures_range(g->law) : g->mu;
     double change = g->law ? pe_mixtures_change(g->law) : g->p, rest = 1.0 - g->p;
-    double a_top = fmin(0.95 * PI / range, sqrt(2.0 * log(2.0 * g->n / QUADRATURE_TOL)));
+    double a_top = fmin(0.95 * PI / range, sqrt(2.0 * log(2.0 * fmax(g->n, 1.0) / QUADRATURE_TOL)));
     st->log_centring = log(1.0 + 2.0 * change * (1.0 + fabs(lambda))) - fmin(log_m, 0.0);
     st->local = st->block + 2 * PE_SHIFTS * st->m;
     st->count = count;
@@ -181,7 +181,7 @@ int pe_strip_windows(const pe_group *g, const pe_strip *st, double lambda, doubl
             continue;
         }
         w->z0 = st[i].z_lo;
-        w->h = strip_spacing(&st[i], g->n, t_top);
+        w->h = strip_spacing(&st[i], fmax(g->n, 1.0), t_top);
         double own = (st[i].z_hi - st[i].z_lo) / w->h;
         if (!(own < MAX_NODES_Z)) return 0;
         w->m = st[i].z_hi < st[i].z_lo ? 0 : (size_t)own + 1;

@@ -17,12 +17,14 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
+from pyengine._checks import Number
 from pyengine.caches import kept
 from pyengine.mechanisms import Mechanism, steps_of
 
 __all__ = [
     "GaussianPair",
     "enclosing_pairs",
+    "gaussian_rows",
     "gaussian_steps",
     "ordered_pair",
 ]
@@ -61,21 +63,30 @@ def gaussian_steps(
     Steps that never look at the record are left out.  None where a step is not a Gaussian, or,
     under ``substitute``, is sampled.
     """
+    found = gaussian_rows(mechanism, adjacency)
+    if found is None:
+        return None
+    return [(Fraction(noise) / farther, Fraction(p), number) for noise, farther, p, number in found]
+
+
+def gaussian_rows(
+    mechanism: Mechanism, adjacency: str
+) -> list[tuple[Number, int, Number, int]] | None:
+    """As `gaussian_steps`, as a mechanism has them: noise is to be divided by the second number."""
     rows = []
     for step, number in steps_of(mechanism):
-        inner, share = step.inner, step.share
+        inner, probability = step.inner, step.share
         noise = inner.noise
         if noise is None or noise.family != "gaussian":
             return None
         # without replacement the record pushes another one out: the query moves twice as far
-        doubled = step.scheme == "without_replacement"
+        farther = 2 if step.scheme == "without_replacement" else 1
         if adjacency == "substitute":
-            if share > 0 and inner is not step:
+            if probability > 0 and inner is not step:
                 return None
-            doubled = True
-        if float(share) > 0.0:
-            exact = Fraction(noise.multiplier)
-            rows.append((exact / 2 if doubled else exact, Fraction(share), number))
+            farther = 2
+        if float(probability) > 0.0:
+            rows.append((noise.multiplier, farther, probability, number))
     return rows
 
 
@@ -85,10 +96,10 @@ def ordered_pair(mechanism: Mechanism, adjacency: str) -> GaussianPair | None:
 
     ``substitute`` has a pair only for plain Gaussians.  None where a step is not a Gaussian.
     """
-    exact = gaussian_steps(mechanism, adjacency)
-    if exact is None:
+    found = gaussian_rows(mechanism, adjacency)
+    if found is None:
         return None
-    rows = [(float(noise), float(p), number) for noise, p, number in exact]
+    rows = [(float(noise) / farther, float(p), number) for noise, farther, p, number in found]
     noise, probabilities, steps = zip(*rows, strict=True) if rows else ((), (), ())
     return GaussianPair(noise, probabilities, steps, reversed=adjacency == "remove")
 

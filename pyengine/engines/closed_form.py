@@ -21,9 +21,9 @@ from pyengine.curves import OneOrder
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism, steps_of
+from pyengine.mechanisms import Mechanism
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest, two_doubles
-from pyengine.pairs import gaussian_steps
+from pyengine.pairs import gaussian_rows, gaussian_steps
 
 __all__ = ["ClosedForm", "ClosedFormPair", "closed_form_step"]
 
@@ -50,15 +50,14 @@ def closed_form_step(mechanism: Mechanism, adjacency: str) -> Any:
     adjacency : {"add", "remove", "add_remove", "substitute"}
         Neighbouring relation.
     """
-    kinds = steps_of(mechanism)
-    if len(kinds) == 1 and kinds[0][1] > 1 and 0 < kinds[0][0].share < 1:
-        return None  # DP-SGD, told without its exact numbers
+    rows = gaussian_rows(mechanism, adjacency)
+    if not rows:
+        return None
+    plain = all(probability == 1 for _, _, probability, _ in rows)
+    if not plain and sum(number for *_, number in rows) > 1:
+        return None
     steps = gaussian_steps(mechanism, adjacency)
-    if not steps:
-        return None
-    plain = all(probability == 1 for _, probability, _ in steps)
-    if not plain and sum(number for _, _, number in steps) > 1:
-        return None
+    assert steps is not None
     square = sum((number / noise**2 for noise, _, number in steps), Fraction(0))
     mu = CONTEXT.sqrt(as_decimal(square))
     if not 1.0 / REACH <= mu <= REACH:

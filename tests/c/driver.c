@@ -222,6 +222,16 @@ static int run_pair(void) {
     const double noise[] = {0.8, 4.0, 1.5, 50.0}, p[] = {0.001, 1.0, 1e-6, 0.9};
     const double steps[] = {1e4, 3.0, 7.0, 1.0};
     failures += ask_pair(LENGTH(noise), noise, p, steps, 0, cost_limit);
+    /* two families of many kinds, one of them next to equal, beside kinds by themselves */
+    enum { MANY = 150 };
+    double many_noise[MANY], many_p[MANY], many_steps[MANY];
+    for (size_t i = 0; i < MANY; ++i) {
+        many_noise[i] = i % 2 ? 1.0 + (double)i * DBL_EPSILON : 2.0 + 0.01 * (double)i;
+        many_p[i] = i % 2 ? 0.25 : 0.0625;
+        many_steps[i] = i < 4 ? 1e3 : (double)(1 + i % 3);
+    }
+    failures += ask_pair(MANY, many_noise, many_p, many_steps, 0, cost_limit);
+    failures += ask_pair(MANY, many_noise, many_p, many_steps, 1, cost_limit);
     return failures;
 }
 

@@ -1,0 +1,120 @@
+"""Hundreds of noise multipliers of one rate: few kinds of steps in the place of many."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from drawing import log_uniform
+from error_budget import check
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thorough import ALL
+
+import pyengine as pe
+from pyengine._core import ffi, lib
+from pyengine.engines.functionals import A_ABOVE, ERRORS, PROFILE, FloatArray, call_kernel
+
+KINDS = 200
+
+
+def _schedule(low: float, high: float, p: float, kinds: int = KINDS) -> pe.Mechanism:
+    return pe.compose(*(pe.dp_sgd(float(s), p, 1) for s in np.linspace(low, high, kinds)))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p"),
+    [
+        (2.0, 4.0, 0.05),
+        (0.8, 1.6, 0.01),
+        (0.5, 3.0, 0.01),
+        (3.0, 3.0 + 1e-13, 0.2),
+        (9.0, 80.0, 0.9),
+    ],
+)
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_within_what_is_proven_of_all_kinds(
+    low: float, high: float, p: float, adjacency: str
+) -> None:
+    # certified lines know each kind by itself, and share no interpolation with the values
+    mechanism = _schedule(low, high, p)
+    worst = 0.0
+    for kappa in (0.3, 1e-3, 1e-8):
+        value = pe.gamma_bound(mechanism, kappa, adjacency=adjacency)
+        bounds = pe.gamma_bound(
+            mechanism, kappa, adjacency=adjacency, method="certified", bounds=True
+        )
+        assert bounds.lower * (1.0 - 1e-11) <= value <= bounds.upper * (1.0 + 1e-11)
+        worst = max(worst, abs(2.0 * value / (bounds.lower + bounds.upper) - 1.0))
+    check("noise_families.beside_the_middle_of_proven_bounds", worst)
+
+
+def _pair(noise: list[float], p: float, steps: list[float]) -> object:
+    """A pair of the C core with the kinds of steps as they are."""
+    out = ffi.new("pe_pair **")
+    n = len(noise)
+    assert lib.pe_pair_new(n, noise, [p] * n, steps, 0, 3e7, out) == lib.PE_OK
+    return ffi.gc(out[0], lib.pe_pair_free)
+
+
+@settings(max_examples=60 if ALL else 12)
+@given(
+    low=log_uniform(0.4, 30.0),
+    ratio=st.floats(1.0, 4.0),
+    p=log_uniform(1e-4, 0.9),
+    seed=st.integers(0, 2**32),
+    depth=st.floats(0.5, 60.0),
+)
+def test_errors_cover_the_distance_to_all_kinds(
+    low: float, ratio: float, p: float, seed: int, depth: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    noise = np.sort(low * rng.uniform(1.0, ratio, size=70))
+    steps = rng.integers(1, 6, size=70).astype(float)
+    for functional, x in ((A_ABOVE, -depth), (PROFILE, -depth)):
+        many = call_kernel(
+            lib.pe_pair_solve, _pair(noise.tolist(), p, steps.tolist()), functional, _one(x)
+        )
+        c = many[0, 0]
+        if math.isnan(c) or not many[0, ERRORS + functional] < 1e-6:
+            continue
+        # what it is compared with is a certified line, made of each kind by itself
+        proven = call_kernel(
+            lib.pe_pair_certify, _pair(noise.tolist(), p, steps.tolist()), functional, _one(c)
+        )
+        if not proven[0, ERRORS + functional] < 1e-6:
+            continue
+        distance = abs(many[0, 2 + functional] - proven[0, 2 + functional])
+        allowed = many[0, ERRORS + functional] + proven[0, ERRORS + functional]
+        assert distance <= 1.01 * allowed
+
+
+def _one(x: float) -> FloatArray:
+    return np.array([x])
+
+
+def test_order_and_grouping_of_steps_do_not_matter() -> None:
+    steps = [pe.dp_sgd(float(s), 0.05, 1) for s in np.linspace(2.0, 4.0, KINDS)]
+    value = pe.gamma_bound(pe.compose(*steps), 1e-3)
+    assert pe.gamma_bound(pe.compose(*steps[::-1]), 1e-3) == value
+    halves = pe.compose(*steps[: KINDS // 2]) + pe.compose(*steps[KINDS // 2 :])
+    assert pe.gamma_bound(halves, 1e-3) == value
+
+
+def test_kinds_of_many_steps_stand_for_themselves() -> None:
+    # an error of one transform is multiplied by the number of its steps
+    many = pe.compose(*(pe.dp_sgd(float(s), 0.001, 100) for s in np.linspace(2.0, 4.0, 80)))
+    value = pe.gamma_bound(many, 1e-3)
+    bounds = pe.gamma_bound(many, 1e-3, method="certified", bounds=True)
+    assert bounds.lower * (1.0 - 1e-12) <= value <= bounds.upper * (1.0 + 1e-12)
+
+
+def test_a_schedule_is_nearly_the_law_of_its_middle() -> None:
+    # 201 kinds within 1e-13 of one noise
+    split = pe.compose(*(pe.dp_sgd(2.0 + k * 2.0**-51, 0.05, 1) for k in range(-100, 101)))
+    plain = pe.dp_sgd(2.0, 0.05, 201)
+    for kappa in (0.3, 1e-3, 1e-9):
+        assert pe.gamma_bound(split, kappa) == pytest.approx(
+            pe.gamma_bound(plain, kappa), rel=3e-12
+        )
