@@ -41,7 +41,8 @@ def test_plain_steps_have_a_closed_form(lam: float) -> None:
 def test_truths_of_both_orders_hold() -> None:
     """Questions under all adjacencies are within bounds, and nothing is estimated."""
     kinds = tool.Kinds([1.3], [0.02], [400])
-    found = tool.asked_of(tool.compiled(), kinds, np.random.default_rng(6))
+    library = tool.compiled()
+    found = tool.asked_on(lambda lam: tool.Contour(library, kinds, lam), np.random.default_rng(6))
     assert {one.adjacency for one in found} >= {"add", "remove"}
     tally = Tally()
     tally.judge(kinds.mechanism(), found, "here")

@@ -21,34 +21,39 @@ typedef struct {
     real log_m, mean, variance, steps;
 } kind;
 
-static int tilted(double noise, double p, double steps, real lam, real spacing, real reach, kind *k)
+static void release(kind *k, int kinds)
 {
-    real mu = 1.0L / noise, far = lam * mu;
-    real low = fminl(0.0L, far) - reach, high = fmaxl(mu, far) + reach;
-    k->nodes = (long)ceill((high - low) / spacing);
-    if (k->nodes > 40000)
-        return 0;
-    k->loss = malloc(2 * k->nodes * sizeof(real));
-    k->share = malloc(2 * k->nodes * sizeof(real));
-    k->turn = malloc(4 * k->nodes * sizeof(real));
-    real total = 0.0L, first = 0.0L, second = 0.0L, top = 0.0L;
-    for (long j = 0; j < k->nodes; j++) {
-        real z = low + (j + 0.5L) * spacing, x = mu * z - 0.5L * mu * mu;
-        real loss = p == 1.0 ? x : log1pl(p * expm1l(x));
-        if (x > 60.0L && p < 1.0) /* without the overflow of the exponential */
-            loss = x + logl(p) + log1pl((1.0L - p) / p * expl(-x));
-        k->loss[j] = loss;
-        k->share[j] = -0.5L * z * z;
-        top = fmaxl(top, lam * loss - 0.5L * z * z);
+    for (int i = 0; i < kinds; i++) {
+        free(k[i].loss);
+        free(k[i].share);
+        free(k[i].turn);
     }
-    real root = spacing / sqrtl(2.0L * acosl(-1.0L));
+}
+
+static int allocated(kind *k, long nodes)
+{
+    k->nodes = nodes;
+    if (nodes > 40000)
+        return 0;
+    k->loss = malloc(2 * nodes * sizeof(real));
+    k->share = malloc(2 * nodes * sizeof(real));
+    k->turn = malloc(4 * nodes * sizeof(real));
+    return 1;
+}
+
+/* From losses and logs of weights under A to the law tilted by lam. */
+static void tilt(kind *k, real steps, real lam)
+{
+    real total = 0.0L, first = 0.0L, second = 0.0L, top = 0.0L;
+    for (long j = 0; j < k->nodes; j++)
+        top = fmaxl(top, lam * k->loss[j] + k->share[j]);
     if (top > 1.0L) {
         for (long j = 0; j < k->nodes; j++)
-            total += k->share[j] = root * expl(k->share[j] + lam * k->loss[j] - top);
+            total += k->share[j] = expl(k->share[j] + lam * k->loss[j] - top);
         k->log_m = top + logl(total);
     } else { /* near 1: what it differs by is a sum of differences */
         for (long j = 0; j < k->nodes; j++) {
-            real weight = root * expl(k->share[j]);
+            real weight = expl(k->share[j]);
             total += weight * expm1l(lam * k->loss[j]);
             k->share[j] = weight * expl(lam * k->loss[j]);
         }
@@ -66,6 +71,42 @@ static int tilted(double noise, double p, double steps, real lam, real spacing, 
     k->mean = first;
     k->variance = second;
     k->steps = steps;
+}
+
+static int sampled(double noise, double p, double steps, real lam, real spacing, real reach, kind *k)
+{
+    real mu = 1.0L / noise, far = lam * mu;
+    real low = fminl(0.0L, far) - reach, high = fmaxl(mu, far) + reach;
+    if (!allocated(k, (long)ceill((high - low) / spacing)))
+        return 0;
+    real root = logl(spacing / sqrtl(2.0L * acosl(-1.0L)));
+    for (long j = 0; j < k->nodes; j++) {
+        real z = low + (j + 0.5L) * spacing, x = mu * z - 0.5L * mu * mu;
+        real loss = p == 1.0 ? x : log1pl(p * expm1l(x));
+        if (x > 60.0L && p < 1.0) /* without the overflow of the exponential */
+            loss = x + logl(p) + log1pl((1.0L - p) / p * expl(-x));
+        k->loss[j] = loss;
+        k->share[j] = root - 0.5L * z * z;
+    }
+    tilt(k, steps, lam);
+    return 1;
+}
+
+/* Steps whose nodes are given: losses and logs of weights under A, those of one kind after the other's. */
+static int listed(int kinds, const long *counts, const long double *log_weight, const long double *loss,
+                  const double *steps, real lam, kind *k)
+{
+    for (int i = 0; i < kinds; i++) {
+        if (!allocated(&k[i], counts[i])) {
+            release(k, i);
+            return 0;
+        }
+        for (long j = 0; j < counts[i]; j++) {
+            k[i].loss[j] = *loss++;
+            k[i].share[j] = *log_weight++;
+        }
+        tilt(&k[i], steps[i], lam);
+    }
     return 1;
 }
 
@@ -103,89 +144,119 @@ static number log_ratio(const kind *k, real t, long turn)
     return log_modulus + I * atan2l(odd, x);
 }
 
-static void release(kind *k, int kinds)
+static int all_sampled(int kinds, const double *noise, const double *p, const double *steps, real lam,
+                       real fine, real reach, kind *k)
 {
-    for (int i = 0; i < kinds; i++) {
-        free(k[i].loss);
-        free(k[i].share);
-        free(k[i].turn);
-    }
-}
-
-/* Mean and deviation of the tilted sum, and the log of its mass, by one rule in z. */
-int tilted_sum(int kinds, const double *noise, const double *p, const double *steps, double lam,
-               double *out)
-{
-    kind k[MOST_KINDS];
-    real mean = 0.0L, variance = 0.0L, exponent = 0.0L;
-    for (int i = 0; i < kinds; i++) {
-        if (!tilted(noise[i], p[i], steps[i], lam, fminl(0.1L, 0.12L * noise[i]), 11.0L, &k[i])) {
+    for (int i = 0; i < kinds; i++)
+        if (!sampled(noise[i], p[i], steps[i], lam, fine * fminl(0.1L, 0.12L * noise[i]), reach, &k[i])) {
             release(k, i);
             return 0;
         }
-        exponent += k[i].steps * k[i].log_m;
-        mean += k[i].steps * k[i].mean;
-        variance += k[i].steps * k[i].variance;
+    return 1;
+}
+
+typedef struct {
+    real exponent, mean, variance;
+} sums;
+
+static sums summed(const kind *k, int kinds)
+{
+    sums s = {0.0L, 0.0L, 0.0L};
+    for (int i = 0; i < kinds; i++) {
+        s.exponent += k[i].steps * k[i].log_m;
+        s.mean += k[i].steps * k[i].mean;
+        s.variance += k[i].steps * k[i].variance;
     }
+    return s;
+}
+
+/* Mean and deviation of the tilted sum, and the log of its mass. */
+static int put_moments(kind *k, int kinds, real lam, double *out)
+{
+    sums s = summed(k, kinds);
     release(k, kinds);
-    out[0] = (double)mean;
-    out[1] = (double)sqrtl(variance);
-    out[2] = (double)(exponent - lam * mean);
+    out[0] = (double)s.mean;
+    out[1] = (double)sqrtl(s.variance);
+    out[2] = (double)(s.exponent - lam * s.mean);
     return 1;
 }
 
 /* Logs of three functionals at each threshold: the masses of A and of B beyond it, and the
-   profile there; 0 where the sum over t is too long.  Spacings are parts of natural ones; nodes reach
-   so far beyond where the laws sit, and the sum ends where the transform has stayed below e^-depth. */
-int invert(int kinds, const double *noise, const double *p, const double *steps, double lam,
-           double fine_z, double fine_t, double reach, double depth, int most, int n, const double *c,
-           long double *out)
+   profile there; 0 where the sum over t is too long. */
+static int put_logs(kind *k, int kinds, real lam, real fine_t, real depth, int most, int n, const double *c,
+                    long double *out)
 {
-    kind k[MOST_KINDS];
-    real exponent = 0.0L, mean = 0.0L, variance = 0.0L, pole = fminl(fabsl(lam), fabsl(lam - 1.0L));
-    for (int i = 0; i < kinds; i++) {
-        if (!tilted(noise[i], p[i], steps[i], lam, fine_z * fminl(0.1L, 0.12L * noise[i]), reach, &k[i])) {
-            release(k, i);
-            return 0;
-        }
-        exponent += k[i].steps * k[i].log_m;
-        mean += k[i].steps * k[i].mean;
-        variance += k[i].steps * k[i].variance;
-    }
-    real pi = acosl(-1.0L), dt = fine_t * fminl(2.0L * pi / (11.0L * sqrtl(variance)), 2.0L * pi * pole / 46.0L);
+    sums s = summed(k, kinds);
+    real pole = fminl(fabsl(lam), fabsl(lam - 1.0L)), pi = acosl(-1.0L);
+    real dt = fine_t * fminl(2.0L * pi / (11.0L * sqrtl(s.variance)), 2.0L * pi * pole / 46.0L);
     for (int i = 0; i < kinds; i++)
         for (long j = 0; j < k[i].nodes; j++) {
             k[i].turn[2 * (k[i].nodes + j)] = cosl(dt * k[i].loss[j]);
             k[i].turn[2 * (k[i].nodes + j) + 1] = sinl(dt * k[i].loss[j]);
         }
-    real *sums = calloc(3 * n, sizeof(real));
+    real *total = calloc(3 * n, sizeof(real));
     int quiet = 0, done = 0;
     for (int m = 0; m < most && !done; m++) {
         real t = dt * m;
-        number total = 0.0L, lambda = lam + I * t;
+        number log_of = 0.0L, lambda = lam + I * t;
         for (int i = 0; i < kinds; i++)
-            total += k[i].steps * log_ratio(&k[i], t, m);
+            log_of += k[i].steps * log_ratio(&k[i], t, m);
         real weight = (m ? 2.0L : 1.0L) * dt / (2.0L * pi);
         for (int i = 0; i < n; i++) {
-            number term = weight * cexpl(total + I * t * (mean - c[i]));
-            sums[3 * i] += creall(term / lambda);
-            sums[3 * i + 1] += creall(term / (lambda - 1.0L));
-            sums[3 * i + 2] += creall(term / (lambda * (lambda - 1.0L)));
+            number term = weight * cexpl(log_of + I * t * (s.mean - c[i]));
+            total[3 * i] += creall(term / lambda);
+            total[3 * i + 1] += creall(term / (lambda - 1.0L));
+            total[3 * i + 2] += creall(term / (lambda * (lambda - 1.0L)));
         }
-        quiet = creall(total) < -depth ? quiet + 1 : 0;
-        real rest = (real)most / (m + 1); /* a transform that falls more slowly than a Gaussian ends too late */
-        if (m % 250 == 249 && -creall(total) * rest * rest < depth)
-            break;
+        quiet = creall(log_of) < -depth ? quiet + 1 : 0;
         done = quiet > 20;
+        real rest = (real)most / (m + 1); /* what falls more slowly than a Gaussian ends too late */
+        if (m % 250 == 249 && -creall(log_of) * rest * rest < depth)
+            break;
     }
     for (int i = 0; i < n && done; i++) {
-        real scale = exponent - (real)lam * c[i], sign = lam > 1.0 ? 1.0L : -1.0L;
-        real right = lam > 1.0 ? c[i] : 0.0L; /* H is of B and A there */
-        out[3 * i] = logl(sign * sums[3 * i]) + scale;
-        out[3 * i + 1] = logl(sign * sums[3 * i + 1]) + scale + c[i];
-        out[3 * i + 2] = logl(sums[3 * i + 2]) + scale + right;
+        real scale = s.exponent - lam * c[i], sign = lam > 1.0L ? 1.0L : -1.0L;
+        real right = lam > 1.0L ? c[i] : 0.0L; /* H is of B and A there */
+        out[3 * i] = logl(sign * total[3 * i]) + scale;
+        out[3 * i + 1] = logl(sign * total[3 * i + 1]) + scale + c[i];
+        out[3 * i + 2] = logl(total[3 * i + 2]) + scale + right;
     }
-    free(sums);
+    free(total);
     release(k, kinds);
     return done;
+}
+
+/* Moments and logs of sampled and plain steps.  Spacings are parts of natural ones; nodes reach so far
+   beyond where the laws sit, and the sum ends where the transform has stayed below e^-depth. */
+int tilted_sum(int kinds, const double *noise, const double *p, const double *steps, double lam,
+               double *out)
+{
+    kind k[MOST_KINDS];
+    return all_sampled(kinds, noise, p, steps, lam, 1.0L, 11.0L, k) && put_moments(k, kinds, lam, out);
+}
+
+int invert(int kinds, const double *noise, const double *p, const double *steps, double lam,
+           double fine_z, double fine_t, double reach, double depth, int most, int n, const double *c,
+           long double *out)
+{
+    kind k[MOST_KINDS];
+    return all_sampled(kinds, noise, p, steps, lam, fine_z, reach, k) &&
+           put_logs(k, kinds, lam, fine_t, depth, most, n, c, out);
+}
+
+/* The same of steps whose nodes are given. */
+int listed_sum(int kinds, const long *counts, const long double *log_weight, const long double *loss,
+               const double *steps, double lam, double *out)
+{
+    kind k[MOST_KINDS];
+    return listed(kinds, counts, log_weight, loss, steps, lam, k) && put_moments(k, kinds, lam, out);
+}
+
+int listed_invert(int kinds, const long *counts, const long double *log_weight, const long double *loss,
+                  const double *steps, double lam, double fine_t, double depth, int most, int n,
+                  const double *c, long double *out)
+{
+    kind k[MOST_KINDS];
+    return listed(kinds, counts, log_weight, loss, steps, lam, k) &&
+           put_logs(k, kinds, lam, fine_t, depth, most, n, c, out);
 }

@@ -87,8 +87,38 @@ def _doubles(values: Any) -> Any:
     return np.ascontiguousarray(values, dtype=np.float64).ctypes.data_as(ctypes.c_void_p)
 
 
-class Contour:
-    """Functionals on the vertical line through a tilt."""
+class Line:
+    """Functionals on the vertical line through a tilt; each kind has its own nodes."""
+
+    def moments(self) -> tuple[float, float, float] | None:
+        """Mean and deviation of the tilted sum, and the log of what lies there."""
+        raise NotImplementedError
+
+    def inverted(
+        self, choice: tuple[float, float, float, float], c: npt.NDArray[np.float64]
+    ) -> Any | None:
+        """Logs of both masses and of the profile by one choice of spacings and ends."""
+        raise NotImplementedError
+
+    def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, float] | None:
+        """Logs of both masses and of the profile, shape (n, 3), and what they are off by."""
+        last, best, least = None, None, LOOSE
+        for choice in CHOICES:
+            out = self.inverted(choice, c)
+            if out is None or not np.isfinite(out).all():
+                break
+            if last is not None:
+                off = float(np.abs(out - last).max())
+                if off <= least:
+                    best, least = out, off
+                if off <= STILL:
+                    break
+            last = out
+        return None if best is None else (best, max(least, STILL))
+
+
+class Contour(Line):
+    """Functionals of sampled and plain Gaussian steps."""
 
     def __init__(self, library: ctypes.CDLL, kinds: Kinds, lam: float) -> None:
         self._library, self._lam = library, lam
@@ -103,26 +133,16 @@ class Contour:
             return None
         return float(out[0]), float(out[1]), float(out[2])
 
-    def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, float] | None:
-        """Logs of both masses and of the profile, shape (n, 3), and what they are off by."""
-        last, best = None, (None, math.inf)
-        for choice in CHOICES:
-            out = np.zeros((c.size, 3), dtype=LD)
-            factors = [ctypes.c_double(x) for x in (self._lam, *choice)]
-            done = self._library.invert(
-                *self._given, *factors, MOST, c.size, _doubles(c),
-                out.ctypes.data_as(ctypes.c_void_p),
-            )  # fmt: skip
-            if not done or not np.isfinite(out).all():
-                break
-            if last is not None:
-                off = float(np.abs(out - last).max())
-                if off < best[1]:
-                    best = (out, off)
-                if off <= STILL:
-                    break
-            last = out
-        return (best[0], max(best[1], STILL)) if best[1] <= LOOSE else None
+    def inverted(
+        self, choice: tuple[float, float, float, float], c: npt.NDArray[np.float64]
+    ) -> Any | None:
+        """Logs at thresholds by one choice of spacings and ends."""
+        out = np.zeros((c.size, 3), dtype=LD)
+        factors = [ctypes.c_double(x) for x in (self._lam, *choice)]
+        done = self._library.invert(
+            *self._given, *factors, MOST, c.size, _doubles(c), out.ctypes.data_as(ctypes.c_void_p)
+        )
+        return out if done else None
 
 
 def _decimal(value: Any) -> Decimal:
@@ -145,44 +165,39 @@ def drawn(rng: np.random.Generator) -> Kinds:
     )
 
 
-def tilts(library: ctypes.CDLL, kinds: Kinds, rng: np.random.Generator) -> Iterator[float]:
+def tilts(line: Callable[[float], Line], rng: np.random.Generator) -> Iterator[float]:
     """Tilts at random, measured by the deviation of the loss, then by themselves."""
     for i in range(TRIES):
         right = bool(rng.random() < 0.5)
         distance = math.exp(rng.uniform(-3.0, 4.5))
-        found = Contour(library, kinds, 1.0 if right else 0.0).moments()
+        found = line(1.0 if right else 0.0).moments()
         if i < TRIES - 1 and found is not None and 0.0 < found[1] < math.inf:
             distance = math.exp(rng.uniform(-2.5, 3.7)) / found[1]
         yield 1.0 + distance if right else -distance
 
 
-def beyond(rng: np.random.Generator, contour: Callable[[float], Contour], lam: float) -> Any:
+def beyond(line: Callable[[float], Line], lam: float, least: float) -> Any:
     """A tilt between a pole and the one given whose masses are doubles, and its moments."""
-    least = LEAST_LOG * rng.uniform(0.0, 1.0)
     while lam > 1.0 + 1e-9 or lam < -1e-9:
-        found = contour(lam).moments()
+        found = line(lam).moments()
         if found is not None and all(map(math.isfinite, found)) and found[2] > least:
             return lam, found
         lam = 1.0 + (lam - 1.0) / 2.0 if lam > 1.0 else lam / 2.0
     return None
 
 
-def asked_of(library: ctypes.CDLL, kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
+def asked_on(line: Callable[[float], Line], rng: np.random.Generator) -> list[Truth]:
     """Questions with their truths and doubts; none where the second contour has no answer."""
-
-    def contour(lam: float) -> Contour:
-        return Contour(library, kinds, lam)
-
-    for lam in tilts(library, kinds, rng):
-        start = beyond(rng, contour, lam)
+    for first in tilts(line, rng):
+        start = beyond(line, first, LEAST_LOG * rng.uniform(0.0, 1.0))
         if start is None:
             continue
         lam, (mean, deviation, _) = start
         c = mean + deviation * np.concatenate([[0.0], rng.uniform(-2.0, 2.0, THRESHOLDS - 1)])
-        rows = contour(lam).logs(c)
+        rows = line(lam).logs(c)
         if rows is None:
             continue
-        mirrored = contour(1.0 - lam).logs(-c) if rng.random() < 0.3 else None
+        mirrored = line(1.0 - lam).logs(-c) if rng.random() < 0.3 else None
         asked = list(_truths(rows, c, lam > 1.0, mirrored))
         if asked:
             return asked
@@ -265,7 +280,7 @@ def main() -> None:
             break
         rng = np.random.default_rng([arguments.seed, index])
         kinds = drawn(rng)
-        asked = asked_of(library, kinds, rng)
+        asked = asked_on(lambda lam, kinds=kinds: Contour(library, kinds, lam), rng)
         counts["truth" if asked else "none"] += 1
         if arguments.reference:
             asked = (
