@@ -281,8 +281,9 @@ def trade_off(
       alone is refused, and the value is the middle of them.
     - Mixtures of Gaussians and groups, DP-SGD under ``substitute``, truncated Poisson samples, in
       several steps, composed with each other and with the above: the same errors, estimated, or
-      where a few loud steps need it those of the lattice; bounds are the lattice's, proven and at
-      most 1e-4 apart (theory/spectral).
+      where estimates refuse, the middle of what certified lines prove or, at last, the lattice;
+      bounds are proven, mostly 1e-12 to 1e-10 apart, those of the lattice at most 1e-4
+      (theory/certified).
     - One step of anything else, and losses with finitely many values (randomized response, the
       generic mechanism, probability vectors) whose sums are short: error below 1e-9, bounds
       proven (theory/exact).  Next to the level from which on β is 0, and to the largest of finite

@@ -152,3 +152,19 @@ def test_laws_that_are_no_mixtures_have_no_exact_numbers() -> None:
     for mechanism in mechanisms:
         law: StepLaw = composition_law(mechanism, "add")[0][0]
         assert law.exact_mixtures() is None
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_what_the_estimates_refuse_is_proven_before_the_lattice_is_asked(adjacency: str) -> None:
+    """Rounding by a hundred thousand steps is above the limits of the estimates."""
+    step = pe.GaussianMechanism("10.7").truncated_poisson_sampled(
+        "0.0109", batch_size=2, dataset_size=184
+    )
+    run = step.composed(91_630)
+    bounds, engines, proven = answers("delta", run, [0.0025, 0.5], adjacency=adjacency)
+    assert engines == ["certified"] * 2
+    assert proven == [True] * 2
+    assert (bounds.upper - bounds.lower < 1e-10 * bounds.value).all()
+    # a value alone is that between them
+    value = pe.delta(run, 0.5, adjacency=adjacency)
+    assert bounds.lower[1] <= value <= bounds.upper[1]

@@ -1,7 +1,8 @@
-"""Steps whose sides are mixtures of normals: spectral engine, else convolution, else lattice.
+"""Steps whose sides are mixtures of normals: spectral engine, else convolution, else proofs.
 
 Gaussian mixtures, sampled steps under substitution, truncated Poisson samples, and compositions of
-them with Gaussian steps.  Errors are estimates, except of what the lattice answers.
+them with Gaussian steps.  Errors are estimates, except of what certified lines or the lattice
+answer.
 """
 
 from __future__ import annotations

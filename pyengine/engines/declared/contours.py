@@ -108,7 +108,7 @@ class EpochEngine(Engine):
 
 
 class SmoothEngine(Engine):
-    """Steps whose sides are mixtures of normals: spectral engine, convolution, else the lattice."""
+    """Steps whose sides are mixtures of normals: spectral engine, convolution, else what proves."""
 
     name = "spectral"
     methods = ("auto", "convolution")
@@ -148,7 +148,7 @@ class SmoothEngine(Engine):
         pair = smooth_pair(problem.laws)
         assert pair is not None
         epochs = tabulated_epochs(problem.laws) is not None
-        other: Engine = EpochEngine() if epochs else LatticeEngine()
+        other: Engine = EpochEngine() if epochs else CertifiedEngine()
         otherwise = (lambda: other.pair(problem)) if problem.method == "auto" else None
         return SmoothPairQuestions(pair, problem.method, problem.tolerance, otherwise)
 
