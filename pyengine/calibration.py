@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ __all__ = ["Calibration", "calibrate"]
 REALS = Domain(2.0**-200, 2.0**200, False)
 INTEGERS = Domain(0.0, 2.0**53, True)
 START, INTEGER_START = 1.0, 1024.0
+FAR = 1.0  # excess from which on some digits of it do
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,7 @@ class _Job:
         self, make: Callable[[Any], Mechanism], targets: tuple[Target, ...], integer: bool
     ) -> None:
         self._make, self._targets, self._integer = make, targets, integer
+        self._rough = tuple(target.roughly() for target in targets)
         self._made: dict[float, Mechanism] = {}
 
     def mechanism(self, x: float) -> Mechanism:
@@ -90,6 +93,19 @@ class _Job:
         """Excess of the target that is missed by most."""
         mechanism = self.mechanism(x)
         return max(target.excess(mechanism) for target in self._targets)
+
+    def rough(self, x: float) -> float:
+        """The excess to some digits if it is far from 0, else NaN.
+
+        Far from what is asked for the fast engines may not reach full accuracy, and the slow ones
+        take a second.
+        """
+        mechanism = self.mechanism(x)
+        try:
+            y = max(target.excess(mechanism) for target in self._rough)
+        except AccuracyError:
+            return math.nan
+        return y if abs(y) > FAR else math.nan
 
     def is_monotone(self) -> bool:
         """Whether the excess itself is monotone in the parameter, not its sign alone."""
@@ -181,7 +197,8 @@ def calibrate(
     evaluations = 0
     for index in np.ndindex(shape):
         job = _Job(make, tuple(each.at(index, shape) for each in targets), integer)
-        search = NoiseSearch(job.excess, job.valid, INTEGERS if integer else REALS, precision)
+        domain = INTEGERS if integer else REALS
+        search = NoiseSearch(job.excess, job.valid, domain, precision, job.rough)
         job.mechanism(where)  # a start outside the domain is the caller's mistake
         try:
             if grows is None:

@@ -73,23 +73,31 @@ class NoiseSearch:
         Ends of the search.
     rtol : float
         How far from the boundary the answer may lie, relative to it.
+    rough : callable, optional
+        The excess to some digits where that is quicker and it is far from 0, else NaN.
     """
 
     excess: Callable[[float], float]
     valid: Callable[[float], bool]
     domain: Domain
     rtol: float
+    rough: Callable[[float], float] | None = None
     points: dict[float, float] = field(default_factory=dict)
     unknown: dict[float, AccuracyError] = field(default_factory=dict)
 
-    def ask(self, x: float) -> float:
-        """Excess at x, NaN where no engine answers."""
+    def ask(self, x: float, *, on_the_way: bool = False) -> float:
+        """Excess at x, NaN where no engine answers; to some digits on the way to a bracket."""
         if x in self.points:
             return self.points[x]
         if x in self.unknown:
             return math.nan
         if len(self.points) + len(self.unknown) >= MAX_EVALUATIONS:
             self._give_up()
+        if on_the_way and self.rough is not None:
+            y = self.rough(x)
+            if not math.isnan(y):
+                self.points[x] = y
+                return y
         try:
             y = self.points[x] = self.excess(x)
         except AccuracyError as error:
@@ -101,7 +109,7 @@ class NoiseSearch:
 
     def direction(self, start: float) -> bool:
         """Whether the excess grows with the parameter, from points around a start."""
-        first = self.ask(start)
+        first = self.ask(start, on_the_way=True)
         factor = 2.0
         while True:
             moved = False
@@ -109,7 +117,7 @@ class NoiseSearch:
                 if x == start or x in self.unknown:
                     continue
                 moved = moved or x not in self.points
-                y = self.ask(x)
+                y = self.ask(x, on_the_way=True)
                 if math.isnan(first) and not math.isnan(y):
                     start, first = x, y
                 elif _differ(y, first):
@@ -160,7 +168,7 @@ class NoiseSearch:
         AccuracyError
             Where the engines give no answer on the way.
         """
-        if math.isnan(self.ask(start)):
+        if math.isnan(self.ask(start, on_the_way=True)):
             self._known(start)
         growth = GROWTH
         while True:
@@ -176,7 +184,7 @@ class NoiseSearch:
                 raise Unreachable(edge)
             if x == edge:
                 return self._end(edge)
-            if math.isnan(self.ask(x)):
+            if math.isnan(self.ask(x, on_the_way=True)):
                 self._towards(edge, x, bool(met))
         return self._refine(*((max(met), min(missed)) if grows else (min(met), max(missed))))
 

@@ -23,6 +23,7 @@ __all__ = ["Advantage", "EpsilonDelta", "Gamma", "GaussianDP", "Target", "TradeO
 
 Real = Any  # a float, or an array of floats
 BOTTOM = -1000.0  # stands for the scale's -inf at an allowed 0: found figures keep their order
+ROUGH = 1e-2  # relative width of the bounds of a figure far from what is allowed
 Domains = dict[str, tuple[float, float]]
 
 
@@ -138,6 +139,11 @@ class Target:
             where the figures are at an end of the scale.
         """
         return -math.inf if self._asks_nothing() else self._excess(mechanism)
+
+    def roughly(self) -> Target:
+        """Return the same target, judged to some digits unless an accuracy is asked for."""
+        is_free = self.tolerance is None and self.method == "auto"
+        return replace(self, tolerance=ROUGH) if is_free else self
 
     def is_monotone(self) -> bool:
         """Whether of two mechanisms the more private one never has the larger excess."""

@@ -333,3 +333,28 @@ def test_mistakes_inside_make_are_seen() -> None:
 
     with pytest.raises(NameError):
         pe.calibrate(make, EpsilonDelta(1.0, 1e-6))
+
+
+def test_far_from_the_target_some_digits_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    # at noise 2 δ(3) is 3e-84, six digits of which the fast engine knows
+    from pyengine.engines.convolution import Convolution
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("the convolution was asked")
+
+    monkeypatch.setattr(Convolution, "at", refused)
+    target = pe.targets.EpsilonDelta(3.0, 1e-8)
+    found = pe.calibrate(lambda s: pe.dp_sgd(s, 0.001, 10_000), target)
+    assert found.value == pytest.approx(0.6738376301945, rel=1e-11)
+    assert found.achieved.delta <= 1e-8
+    assert found.evaluations <= 9
+
+
+def test_a_tolerance_or_a_method_is_kept_on_the_way() -> None:
+    free = pe.targets.EpsilonDelta(1.0, 1e-6)
+    assert free.roughly().tolerance == 1e-2
+    for bound in (
+        pe.targets.EpsilonDelta(1.0, 1e-6, tolerance=1e-5),
+        pe.targets.EpsilonDelta(1.0, 1e-6, method="spectral"),
+    ):
+        assert bound.roughly() is bound
