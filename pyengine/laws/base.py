@@ -7,6 +7,7 @@ losses are asked for, because every bound of the lattice engine follows from the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -33,6 +34,7 @@ __all__ = [
     "ReversedLaw",
     "StepLaw",
     "largest_finite",
+    "overflow_of",
     "positive",
     "sampled_law",
 ]
@@ -87,6 +89,19 @@ class Cells(NamedTuple):
 def largest_finite(ends: tuple[float, float]) -> float:
     """Return the size of the larger of those ends that are finite, or 0."""
     return max((abs(x) for x in ends if math.isfinite(x)), default=0.0)
+
+
+def overflow_of(parts: Sequence[tuple[StepLaw, int]]) -> str | None:
+    """Return why no engine adds up losses that come near the largest double; None elsewhere."""
+    sizes = [largest_finite(law.support()) for law, _ in parts]
+    if math.isfinite(
+        4.0 * sum(size * number for size, (_, number) in zip(sizes, parts, strict=True))
+    ):
+        return None
+    return (
+        "the losses add up to more than any double that can still be compared with another one, "
+        f"2^1022; the largest loss of a step is {max(sizes):.3g}"
+    )
 
 
 @runtime_checkable
@@ -334,8 +349,9 @@ class PoissonSampledLaw(Law):
         inside = value > 0.0
         first = int(np.argmax(inside)) if inside.any() else edges.size
         # e^l of relative error 16 units, and the last place of l
+        size = np.where(inside, np.abs(inner), 0.0)
         shift = UNIT * (
-            np.where(inside, slope * (16.0 * LIBM + 2.0 * np.abs(inner)), 0.0) + 4.0 * np.abs(edges)
+            np.where(inside, slope * (16.0 * LIBM + 2.0 * size), 0.0) + 4.0 * np.abs(edges)
         )
         # cells below the support, and between edges that share an inner loss, are empty
         log_a = np.full(edges.size + 1, -math.inf)

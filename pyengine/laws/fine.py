@@ -31,6 +31,7 @@ FloatArray = npt.NDArray[np.float64]
 
 ROUNDED = 1e-57  # relative error of a few operations to 60 digits
 LEAST = 1e-300
+LARGE = 10**6  # losses whose exponentials are kept out of decimal numbers
 MOST_DIGITS = 1000  # of masses that are small; smaller ones are below all doubles
 EXACT_BITS = 1 << 14  # of a product that is formed exactly
 MOST_ATOMS = 1024  # whose logarithms take less than a second
@@ -81,9 +82,7 @@ class Fine(NamedTuple):
         if self.is_nothing and not alone:
             return self
         p, rest = as_decimal(share), as_decimal(1 - share)
-        losses = [
-            CONTEXT.ln(CONTEXT.add(rest, CONTEXT.multiply(p, CONTEXT.exp(x)))) for x in self.losses
-        ]
+        losses = [_sampled(x, p, rest) for x in self.losses]
         if alone:
             losses.insert(0, CONTEXT.ln(rest))
         return Fine.of(losses, 1.01 * self.error)  # the map has slopes of at most 1
@@ -175,3 +174,10 @@ def left_of(x: FloatArray | float, y: FloatArray | float, total: FloatArray) -> 
     """Return what rounding took off the sum of two doubles, which is a double (Knuth)."""
     part = total - x
     return np.asarray((x - (total - part)) + (y - part))
+
+
+def _sampled(x: Decimal, p: Decimal, rest: Decimal) -> Decimal:
+    """log(1 - p + p e^x), also where e^x is beyond all decimal numbers."""
+    if x > LARGE:
+        return CONTEXT.add(x, CONTEXT.ln(CONTEXT.add(p, CONTEXT.multiply(rest, CONTEXT.exp(-x)))))
+    return CONTEXT.ln(CONTEXT.add(rest, CONTEXT.multiply(p, CONTEXT.exp(x))))

@@ -315,7 +315,8 @@ def grouped(
 
 def group_starts(loss: FloatArray) -> npt.NDArray[np.intp]:
     """Return where groups of equal losses begin; losses are sorted."""
-    gaps = np.diff(loss) > SAME * (1.0 + np.abs(loss[1:]))
+    with np.errstate(over="ignore"):  # of losses farther apart than any double
+        gaps = np.diff(loss) > SAME * (1.0 + np.abs(loss[1:]))
     return np.concatenate([[0], np.flatnonzero(gaps) + 1]) if loss.size else np.zeros(0, np.intp)
 
 

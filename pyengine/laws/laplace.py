@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, FloatArray, Law
 from pyengine.numerics.rounding import UNIT
 
@@ -39,11 +40,14 @@ class LaplaceLaw(Law):
 
     @cached_property
     def ratio(self) -> float:
-        """The double next to μ, or infinity."""
+        """The double next to μ."""
         try:
             return float(self.exact_ratio)
         except OverflowError:
-            return math.inf
+            raise AccuracyError(
+                "the scale of Laplace noise, over the sensitivity, must be at least 2^-1024, whose "
+                "losses are doubles"
+            ) from None
 
     def support(self) -> tuple[float, float]:
         """From -μ to μ."""

@@ -151,7 +151,8 @@ class SubstitutedLaplace(Law):
         with np.errstate(divide="ignore"):
             log_a, log_b = np.log(rest + p * masses[1]), np.log(rest + p * masses[2])
         error = np.full(log_a.size, UNIT * (128.0 + 16.0 * mu))
-        shift = UNIT * (64.0 + 8.0 * mu) * (np.abs(edges) + np.minimum(1.0, np.abs(edges)))
+        with np.errstate(over="ignore"):  # nothing is known where that is no double
+            shift = UNIT * (64.0 + 8.0 * mu) * (np.abs(edges) + np.minimum(1.0, np.abs(edges)))
         return Cells(log_a, log_b, error, shift)
 
 

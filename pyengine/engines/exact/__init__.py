@@ -18,7 +18,7 @@ from pyengine.engines.exact.mixed import Enclosed, Mixed, enclosing
 from pyengine.engines.exact.sampled_laplace import SampledLaplace
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ThresholdQuestions
-from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
+from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw, overflow_of
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.laplace import LaplaceLaw
 
@@ -53,6 +53,9 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
     """
     if disjoint_questions(laws, "exact") is not None:
         return None
+    overflow = overflow_of(laws)
+    if overflow is not None:
+        return overflow
     finite, closed = _parted(laws)
     if closed is not None and len(closed) <= 1:
         made = finite_composition(finite)

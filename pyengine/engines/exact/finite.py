@@ -17,21 +17,24 @@ import numpy.typing as npt
 from pyengine.engines.exact.levels import SUBNORMAL, WEAK, Tails
 from pyengine.engines.exact.mixed import Weights
 from pyengine.errors import AccuracyError
+from pyengine.laws.base import overflow_of
 from pyengine.laws.fine import left_of, lost_mass
 from pyengine.laws.finite import LOG_ERROR, FiniteLaw
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["FiniteComposition", "LongSumsError", "composition"]
+__all__ = ["FiniteComposition", "NotComposedError", "composition"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MAX_PRODUCTS = 1 << 21
+# Exponents of masses below are taken for this one: two of them add up, and nothing is read so deep.
+DEEPEST = -(1 << 61)
 MAX_SUMMANDS = 1 << 22  # of one block of profiles
 
 
-class LongSumsError(AccuracyError):
-    """A composition that takes longer sums than this engine makes."""
+class NotComposedError(AccuracyError):
+    """A composition that takes longer sums, or larger losses, than this engine can add."""
 
 
 @dataclass(eq=False)
@@ -57,9 +60,9 @@ def _of(law: FiniteLaw, fine: bool) -> _Atoms:
     elif fine:
         low, loss_error = np.zeros(law.loss.size), law.support_error()
     logs = np.array([law.log_a, law.log_b]) / math.log(2.0)
-    exponent = np.floor(logs)
+    exponent = np.floor(np.maximum(logs, DEEPEST))
     # what the rounding of log / log 2 does is within the error of the law itself
-    mantissa = np.exp2(logs - exponent)
+    mantissa = np.exp2(np.maximum(logs - exponent, 0.0))
     return _Atoms(law.loss, low, mantissa, exponent.astype(np.int64), 0.0, loss_error)
 
 
@@ -74,7 +77,8 @@ def _merged(
     order = np.argsort(loss, kind="stable")
     loss, mantissa, exponent = loss[order], mantissa[:, order], exponent[:, order]
     same = 64.0 * UNIT * (1.0 + max(abs(float(loss[0])), abs(float(loss[-1]))))
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(loss) > same) + 1])
+    with np.errstate(over="ignore"):  # of losses farther apart than any double
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(loss) > same) + 1])
     sizes = np.diff(np.append(starts, loss.size))
     ends = starts + sizes - 1
     spread = float((loss[ends] - loss[starts]).max())
@@ -104,7 +108,7 @@ def _sums(x: _Atoms, y: _Atoms) -> tuple[FloatArray, FloatArray | None, float]:
 
 def _times(x: _Atoms, y: _Atoms) -> _Atoms:
     if x.size * y.size > MAX_PRODUCTS:
-        raise LongSumsError(
+        raise NotComposedError(
             f"an exact composition would need {x.size} x {y.size} products, more than "
             f"{MAX_PRODUCTS}: compose fewer steps or ask method='lattice'"
         )
@@ -113,7 +117,7 @@ def _times(x: _Atoms, y: _Atoms) -> _Atoms:
         loss,
         low,
         (x.mantissa[:, :, None] * y.mantissa[:, None, :]).reshape(2, -1),
-        (x.exponent[:, :, None] + y.exponent[:, None, :]).reshape(2, -1),
+        np.maximum(x.exponent[:, :, None] + y.exponent[:, None, :], DEEPEST).reshape(2, -1),
         x.error + y.error,
         loss_error,
     )
@@ -133,6 +137,10 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
     """Compose laws, each with its number of steps; refuse where that takes too many products."""
     result, losses, atoms, given, steps, survive = _nothing(), 0.0, 0.0, 0.0, 0, [0.0, 0.0]
     off, lowest = 0.0, 0.0
+    overflow = overflow_of(laws)
+    if overflow is not None:
+        raise NotComposedError(overflow)
+    laws = [(law, number) for law, number in laws if not _tells_nothing(law)]
     for law, number in laws:
         if not law.loss.size:  # nothing but infinite losses
             empty = replace(_nothing(), mantissa=np.zeros((2, 1)))
@@ -158,6 +166,13 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
     rounds = 2.0 + len(laws) + sum(number.bit_length() for _, number in laws)
     shift = UNIT * rounds * losses + off
     return FiniteComposition(result, a_lost, b_lost, error, shift, lowest, laws)
+
+
+def _tells_nothing(law: FiniteLaw) -> bool:
+    """Whether both laws are known to be the same, exactly."""
+    if law.loss.size != 1 or law.loss[0] != 0.0 or law.infinite() != (0.0, 0.0):
+        return False
+    return law.fine is not None and law.fine.is_nothing
 
 
 def _nothing() -> _Atoms:
@@ -289,7 +304,7 @@ class FiniteComposition:
             size = np.abs(self._loss).max() + epsilon[weak]
             error[weak] = 1.01 * (off + 8.0 * UNIT**2 * size) * mass[weak]
         error += (1.5 * self._relative(value) + 64.0 * UNIT) * value
-        return value, error + SUBNORMAL * (-epsilon + shift >= self._lowest - self._shift)
+        return value, error + SUBNORMAL * (-epsilon + shift > self._lowest - self._shift)
 
     @cached_property
     def _low(self) -> tuple[FloatArray, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from pyengine.caches import kept
-from pyengine.engines.exact.finite import FiniteComposition, LongSumsError, composition
+from pyengine.engines.exact.finite import FiniteComposition, NotComposedError, composition
 from pyengine.engines.exact.laplace import LaplaceSum
 from pyengine.laws.finite import FiniteLaw
 
@@ -18,7 +18,7 @@ ENTRIES = 64
 def _of(laws: tuple[tuple[FiniteLaw, int], ...]) -> FiniteComposition | str:
     try:
         return composition(list(laws))
-    except LongSumsError as refusal:
+    except NotComposedError as refusal:
         return str(refusal)
 
 

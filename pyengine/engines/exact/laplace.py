@@ -167,7 +167,8 @@ class LaplaceSum:
         """Place of a loss; measured from the nearer end, so that neither end rounds away."""
         steps = float(self.steps)
         near = self._gap(c, np.zeros(c.size) if low is None else low)
-        y = np.clip(near / (2.0 * self.ratio), 0.0, 0.5 * steps)
+        with np.errstate(over="ignore"):  # far from the end of losses that are next to nothing
+            y = np.clip(near / (2.0 * self.ratio), 0.0, 0.5 * steps)
         j = np.minimum(np.floor(y), steps - 1.0)
         t = y - j
         flip = c > 0.0

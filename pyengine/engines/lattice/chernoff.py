@@ -116,7 +116,8 @@ def _log_moments(
     first = int(np.argmax(kept)) if kept.any() else kept.size
     beside = float(smallest[first - 1]) if first else -math.inf
     beside += UNIT * (8.0 + kept.size) * (1.0 + abs(beside)) if beside > -math.inf else 0.0
-    slopes = -BEYOND[:, None] * least[first:]
+    with np.errstate(over="ignore"):  # e to so much is 0, or no bound
+        slopes = np.clip(-BEYOND[:, None] * least[first:], -1e300, 1e300)
     terms = log_a[first:] + slopes + 4.0 * UNIT * np.abs(slopes)
     return _total(terms), beside
 

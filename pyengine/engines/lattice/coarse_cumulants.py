@@ -87,6 +87,7 @@ class CoarseCumulants:
         return found
 
     @cached_property
+    @np.errstate(over="ignore", invalid="ignore")  # `TiltGrid` refuses a table with such an end
     def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Signed roots, tilts and means, all increasing, from one end of the support to the other.
 

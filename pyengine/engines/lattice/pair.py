@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,8 @@ from pyengine.engines.lattice.uncomposed import (
     put_both,
     reverse,
 )
-from pyengine.laws.base import ReversedLaw, StepLaw
+from pyengine.errors import AccuracyError
+from pyengine.laws.base import ReversedLaw, StepLaw, overflow_of
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics.rounding import UNIT
 
@@ -50,13 +52,18 @@ def _joined(parts: list[Part]) -> tuple[Part, ...]:
     squares, others, own = [], [], 0.0
     for law, number in parts:
         if isinstance(law, GaussianLaw):
-            squares.append(number / law.noise_multiplier**2)
+            squares.append(number / law.noise_multiplier / law.noise_multiplier)
             own = max(own, law.uncertainty)
         else:
             others.append((law, number))
-    square = math.fsum(squares)
-    if not square > 0.0:
+    if not squares:
         return tuple(others)
+    square = math.fsum(squares)
+    if not sys.float_info.min < square < math.inf:
+        raise AccuracyError(
+            "the lattice joins Gaussian steps whose noise multipliers, divided by the root of "
+            f"their number, lie between 1e-154 and 1e154; the squares add up to {square:.1e}"
+        )
     return (*others, (GaussianLaw(1.0 / math.sqrt(square), own + JOINING), 1))
 
 
@@ -82,6 +89,9 @@ class LatticePair:
         wanted: str | None = None,
         most_points: int | None = None,
     ) -> None:
+        overflow = overflow_of(parts)
+        if overflow is not None:
+            raise AccuracyError(overflow)
         self.parts = _joined([(_plain(law), number) for law, number in parts if number > 0])
         self.tolerance, self.wanted = tolerance, wanted
         self.most_points = most_points

@@ -29,6 +29,7 @@ from pyengine.engines.lattice.large_step_partition import GOOD, Tail
 from pyengine.engines.lattice.lower_tails import LowerTails
 from pyengine.engines.lattice.partition import Partition, Term
 from pyengine.errors import AccuracyError
+from pyengine.laws.base import largest_finite
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["STEP", "TiltGrid", "rungs_of"]
@@ -43,6 +44,7 @@ COARSE = 256.0  # units by which log masses are off, for each nat
 FINE = 120  # losses a decade of the survey of such a tail
 COMB = 2.0  # nats by which one tilt may miss the tail of a comb
 MANY_OF_TWO = 10_000  # steps of two losses from which it counts
+LEAST_LOSS, LARGEST_LOSS = 1e-150, 1e150  # whose squares, times numbers of steps, are doubles
 MATTERS = 10.0  # nats below the largest term
 
 _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.bytes)
@@ -59,6 +61,12 @@ class TiltGrid:
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         self.parts = parts
+        largest = max(largest_finite(law.support()) for law, _ in parts)
+        if largest > 0.0 and not LEAST_LOSS <= largest <= LARGEST_LOSS:
+            raise AccuracyError(
+                "the lattice takes squares of losses, and resolves steps of which the largest loss "
+                f"lies between {LEAST_LOSS:.0e} and {LARGEST_LOSS:.0e}; here it is {largest:.1e}"
+            )
         self.survey: CoarseCumulants = survey(parts)
         if not any(loss.size > 1 for loss in self.survey.loss):
             raise AccuracyError(
@@ -66,6 +74,11 @@ class TiltGrid:
                 "the lattice has nothing to resolve"
             )
         self._end = -float(self._lower[0][0])
+        if not math.isfinite(self._end):
+            raise AccuracyError(
+                "the lattice has no doubles for the tilts of these steps: losses of up to "
+                f"{largest:.1e} have next to no mass"
+            )
         self.lower_rungs = max(math.ceil((self._end - 0.5 * STEP) / STEP) + 1, 1)
 
     @cached_property
