@@ -278,9 +278,11 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
     double alias = 0.0, profile_alias = 0.0;
     for (int side = 0; side < 2; side++) {
         const double theta = ln->theta[side];
-        const double step = exp(-fabs(theta - l) * 2.0 * PI / ln->ht) * OUT;
-        const double bound =
-            exp(ln->theta_k[side] - (double)(base + (pe_wide)theta * (pe_wide)c)) * step / (1.0 - step);
+        const double way = fabs(theta - l) * 2.0 * PI / ln->ht,
+                     kept = (double)(base + (pe_wide)theta * (pe_wide)c);
+        const double rounded = 8.0 * U * (fabs(ln->theta_k[side]) + fabs(kept) + way);
+        /* one exponential: of two the one may overflow where the other is nothing */
+        const double bound = exp(ln->theta_k[side] - kept - way + rounded) / (1.0 - exp(-way) * OUT) * OUT;
         alias += bound;
         profile_alias += l < 0.0 ? bound / (1.0 + fabs(theta)) : bound;
     }

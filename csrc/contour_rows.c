@@ -75,8 +75,9 @@ static void evaluate_one(const pe_contours *contours, const pe_line *ln, double 
     double error[4], l = ln->lambda, base = ln->k0 - l * c;
     double tail_alias = 0.0, profile_alias = 0.0, last_t = ln->ht * (double)ln->nt;
     for (int side = 0; side < 2; side++) {
-        double theta = ln->theta[side], step = exp(-fabs(theta - l) * 2.0 * PI / ln->ht);
-        double bound = exp(ln->theta_k[side] - theta * c - base) * step / (1.0 - step);
+        double theta = ln->theta[side], way = fabs(theta - l) * 2.0 * PI / ln->ht;
+        /* one exponential: of two the one may overflow where the other is nothing */
+        double bound = exp(ln->theta_k[side] - theta * c - base - way) / (1.0 - exp(-way));
         tail_alias += bound;
         /* (1 - e^x)+ <= e^{theta x}/(1 + |theta|) for theta <= 0 */
         profile_alias += l < 0.0 ? bound / (1.0 + fabs(theta)) : bound;

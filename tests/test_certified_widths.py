@@ -50,3 +50,20 @@ def test_small_epsilons_keep_relative_digits(
     lower, value, upper = pe.epsilon(run, delta, adjacency=adjacency, bounds=True)
     assert 0.0 < value < 1e-4
     assert upper - lower < 2e-11 * value
+
+
+# A few dozen steps of little noise: the transform at the far ends of the aliases' strips is beyond
+# all doubles, and what remains of it after a period is nothing.
+FEW = [
+    (GaussianPair((0.569,), (0.24305,), (24,), False), [0.02, 0.5, 1.0, 2.1]),
+    (GaussianPair((0.4398,), (0.175,), (46,), False), [0.5, 2.0, 4.0]),
+]
+
+
+@pytest.mark.parametrize(("pair", "epsilon"), FEW, ids=range(len(FEW)))
+def test_rows_of_few_loud_steps_are_proven(pair: GaussianPair, epsilon: list[float]) -> None:
+    engine, c = Spectral(pair), -np.array(epsilon)
+    proven, estimated = engine.certify(PROFILE, c), engine.at(PROFILE, c)
+    for table in (proven, estimated):
+        assert (table[:, ERRORS + PROFILE] < 1e-11).all()
+    assert np.abs(proven[:, 2 + PROFILE] - estimated[:, 2 + PROFILE]).max() < 1e-12
