@@ -40,9 +40,10 @@ static int first_density(pe_log_density *f, double mu, double lowest, double hig
         coef[0] = -0.5 * z * z - 0.25 * d * d - log(mu) - HALF_LOG_2PI;
         coef[1] = -z * d;
         coef[2] = -0.25 * d * d;
-        if (pe_log_density_append(f, edge[i], edge[i + 1], coef)) return -1;
+        int status = pe_log_density_append(f, edge[i], edge[i + 1], coef);
+        if (status) return status;
     }
-    return 0;
+    return PE_OK;
 }
 
 static int doubled(pe_parts *w, pe_log_density *out, double left, double right, double *defect) {
@@ -52,7 +53,7 @@ static int doubled(pe_parts *w, pe_log_density *out, double left, double right, 
     ends[0] = is_sum ? low + ends[0] : fmin(low, ends[0]);
     ends[1] = is_sum ? high + ends[1] : fmax(high, ends[1]);
     pe_density_of_parts(w, ends, left, right, out);
-    if (!w->failed && pe_normalise(out, defect)) w->failed = PE_NO_MEMORY;
+    if (!w->failed) w->failed = pe_normalise(out, defect);
     return w->failed;
 }
 
@@ -182,11 +183,12 @@ static int make_density(struct pe_epoch *epoch, long epochs) {
     double right = once + MARGIN * shares.sums[shares.count - 1].above;
     double lowest = -mu * (0.5 * mu + sqrt(2.0 * left));
     double highest = mu * (0.5 * mu + sqrt(2.0 * right)); /* e^L f has its mean at mu^2/2 */
-    if (first_density(&epoch->density, mu, lowest, highest)) return PE_NO_MEMORY;
+    int status = first_density(&epoch->density, mu, lowest, highest);
+    if (status) return status;
     w.spacing = mu < 0.6 ? 0.3 * mu : 0.2;
     w.bend = 0.1;
     w.convolved = pe_convolved_shares;
-    int status = of_parts(&w, &shares, &epoch->density, left, once, epoch->defect);
+    status = of_parts(&w, &shares, &epoch->density, left, once, epoch->defect);
     if (status || epochs == 1) return status;
     w.convolved = pe_convolved_losses;
     w.spacing *= 0.5; /* of y, no longer of x - y */

@@ -188,7 +188,7 @@ static int kinds_of(composition *q, pe_certified *c) {
         const pe_group *g = &contours->groups[i];
         pe_shifted *s = &q->kinds[q->n_kinds++];
         const int status = pe_shifted_new(s, g, lambda);
-        if (status) return status < 0 ? PE_NO_MEMORY : PE_TOO_COSTLY;
+        if (status) return status;
         log_m += (pe_wide)g->n * s->log_m;
         error += g->n * s->log_m_error + 4.0 * LDBL_EPSILON * fabs((double)log_m);
         mean += (s->is_conjugate ? -g->n : g->n) * s->mean_re;

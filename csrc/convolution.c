@@ -22,7 +22,7 @@ typedef struct {
     const pe_rules *r;
     segment *cut;
     size_t room;
-    int failed;
+    int failed;   /* a status */
     double floor; /* of the sum */
     double work;  /* applications of the rule, those of both laws included */
 } pair_of_laws;
@@ -92,7 +92,7 @@ static size_t cut_segments(pair_of_laws *pair, const pe_law *a, const pe_law *b,
     if (pair->room < most) {
         segment *grown = realloc(pair->cut, most * sizeof *grown);
         if (!grown) {
-            pair->failed = 1;
+            pair->failed = PE_NO_MEMORY;
             return 0;
         }
         pair->cut = grown;
@@ -251,7 +251,7 @@ int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law 
         high > low ? pe_law_fill(c, sum_density, &context, low, high, &r, max_panels) : PE_TOO_COSTLY;
     free(pair.cut);
     c->work = pair.work;
-    if (pair.failed) return PE_NO_MEMORY;
+    if (pair.failed) return pair.failed;
     if (status) return status;
     trim(c);
     pe_law_normalise(c, &r);

@@ -93,10 +93,8 @@ static void outwards(pe_parts *w, const pe_chebyshev *chebyshev, double bound, d
         fit(chebyshev, &p);
         length = p.longer * fabs(b - a);
         if (p.longer < 1.0) continue;
-        if (pe_log_density_append(out, a, b, p.coef)) {
-            w->failed = PE_NO_MEMORY;
-            return;
-        }
+        w->failed = pe_log_density_append(out, a, b, p.coef);
+        if (w->failed) return;
         reached = b > 0.0 ? p.value[0] + b : p.value[LAST];
         a = b;
     }
@@ -133,7 +131,7 @@ void pe_density_of_parts(pe_parts *w, const double *ends, double left, double ri
     w->mode[1] = w->g == w->f ? w->mode[0] : mode(w->g);
     outwards(w, &chebyshev, ends[0], left, length, &below);
     for (size_t i = below.n; i-- > 0 && !w->failed;) {
-        if (pe_log_density_copy(out, &below, i)) w->failed = PE_NO_MEMORY;
+        w->failed = pe_log_density_copy(out, &below, i);
     }
     pe_log_density_free(&below);
     if (!w->failed) outwards(w, &chebyshev, ends[1], right, length, out);

@@ -120,7 +120,7 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
     size_t m = 0;
     for (size_t i = 0; i < g->alternatives; i++) m += padded(windows[i].m);
     double *block = malloc((5 * m + 1) * sizeof(double));
-    if (!block) return -1;
+    if (!block) return PE_NO_MEMORY;
     nodes->m = m;
     nodes->z0 = windows->z0;
     nodes->h = windows->h;
@@ -141,7 +141,7 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
         nodes->lowest = fmin(nodes->lowest, fmin(first, last));
         nodes->highest = fmax(nodes->highest, fmax(first, last));
     }
-    return 0;
+    return PE_OK;
 }
 
 pe_nodes pe_nodes_within(const pe_nodes *nodes, const pe_span *window) {

@@ -71,7 +71,7 @@ typedef struct {
  * what is left out changes them by less than m e^-50.  Its first node is z0 and its spacing 1. */
 pe_span pe_table_window(const pe_table *table, double n, double lambda);
 
-/* Nodes of a leading group and of its alternatives, a window for each. */
+/* Nodes of a leading group and of its alternatives, a window for each; a status. */
 int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows);
 void pe_nodes_free(pe_nodes *nodes);
 

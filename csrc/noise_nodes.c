@@ -1,4 +1,5 @@
 #include "noise_nodes.h"
+#include "pyengine.h"
 
 #include <float.h>
 #include <math.h>
@@ -86,7 +87,7 @@ static int put_family(pe_kinds *out, const kind *kinds, size_t n) {
     pe_family *set = &out->set[number];
     *set = (pe_family){.members = n};
     set->share = malloc((PE_NOISE_POINTS + 1) * n * sizeof(double));
-    if (!set->share) return -1;
+    if (!set->share) return PE_NO_MEMORY;
     set->steps = set->share + PE_NOISE_POINTS * n;
     out->families++;
     double v[PE_NOISE_POINTS];
@@ -105,7 +106,7 @@ static int put_family(pe_kinds *out, const kind *kinds, size_t n) {
         set->control[k] = from + farthest(v, kinds + from, n / PE_CONTROLS);
         put(out, kinds[set->control[k]].noise, kinds->p, 0.0, number, (int)(PE_NOISE_POINTS + k));
     }
-    return 0;
+    return PE_OK;
 }
 
 static size_t octave(const kind *kinds, size_t n) {
@@ -118,11 +119,11 @@ static size_t octave(const kind *kinds, size_t n) {
 
 int pe_kinds_new(size_t n, const double *noise, const double *p, const double *steps, pe_kinds *out) {
     *out = (pe_kinds){0};
-    if (n < WORTH) return 0;
+    if (n < WORTH) return PE_OK;
     kind *sorted = malloc(n * sizeof *sorted);
     out->block = malloc(3 * n * sizeof(double));
     out->family = malloc(2 * n * sizeof *out->family);
-    int status = sorted && out->block && out->family ? 0 : -1;
+    int status = sorted && out->block && out->family ? PE_OK : PE_NO_MEMORY;
     out->noise = out->block;
     out->p = out->noise + n;
     out->steps = out->p + n;

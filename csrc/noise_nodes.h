@@ -33,7 +33,7 @@ typedef struct {
     double *block;
 } pe_kinds;
 
-/* Kinds in the place of n others.  0; -1 without memory.  Without families there is nothing to be gained. */
+/* Kinds in the place of n others; a status.  Without families there is nothing to be gained. */
 int pe_kinds_new(size_t n, const double *noise, const double *p, const double *steps, pe_kinds *out);
 void pe_kinds_free(pe_kinds *kinds);
 size_t pe_kinds_bytes(const pe_kinds *kinds);

@@ -32,7 +32,7 @@ int pe_pair_new(size_t n, const double *noise, const double *p, const double *st
     memcpy(pair->steps, steps, n * sizeof(double));
     pair->reversed = reversed;
     pair->cost_limit = cost_limit;
-    return pe_kinds_new(n, noise, p, steps, &pair->few) ? PE_NO_MEMORY : PE_OK;
+    return pe_kinds_new(n, noise, p, steps, &pair->few);
 }
 
 /* Numbers that are sums of two doubles: for each alternative its probability and, for each term, shift and weights. */
@@ -229,7 +229,8 @@ static int add_grid(pe_contours *contours, pe_group *g, const removal *removed) 
         if (g[i].table) windows[i] = (pe_span){0.0, 1.0, g[i].table->m};
         else if (g[i].law) mixed_group(&g[i], removed, &windows[i]);
         else sampled_group(&g[i], removed, &windows[i]);
-    if (pe_nodes_new(&g->grid, g, windows)) return PE_NO_MEMORY;
+    int status = pe_nodes_new(&g->grid, g, windows);
+    if (status) return status;
     for (size_t i = 0; i < g->alternatives; i++) g[i].part = pe_nodes_part(&g->grid, windows, i);
     contours->n_groups += g->alternatives;
     return PE_OK;

@@ -20,12 +20,12 @@ static int append_panel(panels *p, double end, size_t piece) {
         if (edge) p->edge = edge;
         size_t *rows = realloc(p->piece, room * sizeof(size_t));
         if (rows) p->piece = rows;
-        if (!edge || !rows) return -1;
+        if (!edge || !rows) return PE_NO_MEMORY;
         p->room = room;
     }
     p->piece[p->n++] = piece;
     p->edge[p->n] = end;
-    return 0;
+    return PE_OK;
 }
 
 #define CHANGE 5.0 /* of the logs between an end of a panel and its middle */
@@ -35,7 +35,8 @@ static int split_panels(panels *p, const pe_log_density *f, size_t piece, double
     double middle = 0.5 * (a + b), width = middle - a, v = pe_log_density_at(f, middle, piece);
     double one = fabs(v - at_a), two = fabs(at_b - v);
     if ((one + width > CHANGE || two + width > CHANGE) && p->n < 100000) {
-        return split_panels(p, f, piece, a, middle, at_a, v) || split_panels(p, f, piece, middle, b, v, at_b);
+        int status = split_panels(p, f, piece, a, middle, at_a, v);
+        return status ? status : split_panels(p, f, piece, middle, b, v, at_b);
     }
     return append_panel(p, b, piece);
 }
@@ -61,10 +62,11 @@ static int make_panels(panels *p, const pe_log_density *f) {
     memset(p, 0, sizeof *p);
     for (size_t i = 0; i < f->n; i++) {
         double a = f->edge[i], b = f->edge[i + 1];
-        if (split_panels(p, f, i, a, b, pe_log_density_at(f, a, i), pe_log_density_at(f, b, i))) return -1;
+        int status = split_panels(p, f, i, a, b, pe_log_density_at(f, a, i), pe_log_density_at(f, b, i));
+        if (status) return status;
         p->edge[0] = f->edge[0];
     }
-    return 0;
+    return PE_OK;
 }
 
 /* Divides a density by its mass, which is 1 but for the errors of the step that made it. */
@@ -90,14 +92,15 @@ int pe_normalise(pe_log_density *f, double *defect) {
 
 int pe_epoch_masses(struct pe_epoch *epoch) {
     panels p;
-    if (make_panels(&p, &epoch->density)) return PE_NO_MEMORY;
+    int status = make_panels(&p, &epoch->density);
+    if (status) return status;
     size_t n = p.n;
     epoch->panels = n;
     epoch->edge = p.edge;
     epoch->piece = p.piece;
     double *block = malloc(4 * (n + 1) * sizeof(double)), *mass = malloc(2 * n * sizeof(double));
     double *level = malloc(n * sizeof(double));
-    int status = block && mass && level ? 0 : PE_NO_MEMORY;
+    status = block && mass && level ? PE_OK : PE_NO_MEMORY;
     for (int law = 0; law < 2; law++) {
         epoch->below[law] = block ? block + (2 * law) * (n + 1) : NULL;
         epoch->above[law] = block ? block + (2 * law + 1) * (n + 1) : NULL;

@@ -93,10 +93,14 @@ void pe_ndtri_exp_array(const double *y, double *out, size_t n);
  *
  * An ordered pair (A, B) of laws; S is the sum of the losses log dB/dA of all steps.
  */
+/* What functions return that can fail, inside of the core as well: one of these and nothing else, 0 if all
+ * is well.  Memory that is not to be had is told from work that is too much, and neither is answered in
+ * silence: pyengine/status.py turns them into errors.  Other functions that return int are predicates, or
+ * say which of several things they mean. */
 enum pe_status {
     PE_OK = 0,
     PE_NO_MEMORY = 1,
-    PE_TOO_COSTLY = 2, /* the transform decays too slowly for the given limit of work */
+    PE_TOO_COSTLY = 2, /* beyond the limit of work, or of what is proven */
 };
 
 /* Functionals of a threshold c. */

@@ -31,7 +31,7 @@ static double short_number(double x) {
 static int set_terms(pe_part *part, const pe_group *g) {
     const size_t n = g->exact ? g->exact->n : 2;
     part->wide_block = malloc(3 * n * sizeof(pe_wide));
-    if (!part->wide_block) return -1;
+    if (!part->wide_block) return PE_NO_MEMORY;
     pe_terms *t = &part->terms;
     pe_wide *at = part->wide_block;
     *t = (pe_terms){n, g->exact ? g->exact->share : 1.0L, at, at + n, at + 2 * n};
@@ -48,7 +48,7 @@ static int set_terms(pe_part *part, const pe_group *g) {
         t->of_a[j] = g->exact->of_a[j];
         t->of_b[j] = g->exact->of_b[j];
     }
-    return 0;
+    return PE_OK;
 }
 
 static void exchange(pe_terms *t) {
@@ -81,7 +81,7 @@ static int rises(const pe_terms *t) {
 static int set_law(pe_part *part, double q, double limit) {
     const pe_terms *t = &part->terms;
     part->block = malloc(4 * t->n * sizeof(double));
-    if (!part->block) return -1;
+    if (!part->block) return PE_NO_MEMORY;
     pe_normals side[2];
     double *at = part->block;
     for (int k = 0; k < 2; k++) {
@@ -93,7 +93,7 @@ static int set_law(pe_part *part, double q, double limit) {
                 shift[n] = (double)t->shift[j];
                 share[n++] = (double)weight[j];
             }
-        if (!n) return 1; /* weights that are all 0 are no law */
+        if (!n) return PE_TOO_COSTLY; /* weights that are all 0 are no law */
         side[k] = (pe_normals){n, shift, share};
         at += 2 * t->n;
     }
@@ -104,7 +104,7 @@ static int set_law(pe_part *part, double q, double limit) {
 /* Of (A, B) at lambda and (B, A) at 1 - lambda the one whose power is at least one half: a mode far out
  * then lies at large z. */
 static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conjugate) {
-    if (g->table || (g->law && !g->exact)) return 1;
+    if (g->table || (g->law && !g->exact)) return PE_TOO_COSTLY;
     int status = set_terms(part, g), reflected = 0;
     if (status) return status;
     if (g->reversed) exchange(&part->terms);
@@ -112,7 +112,7 @@ static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conj
     if (!rises(&part->terms)) {
         reflect(&part->terms);
         reflected = 1;
-        if (!rises(&part->terms)) return 1;
+        if (!rises(&part->terms)) return PE_TOO_COSTLY;
     }
     status = set_law(part, is_conjugate ? 1.0 - lambda : lambda, reflected ? -g->taper_low : g->taper_z);
     if (!status) part->cut = pe_tilted_end(&part->law);
@@ -121,7 +121,7 @@ static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conj
 
 int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda) {
     *s = (pe_shifted){.steps = lead->n, .is_conjugate = lambda < 0.5, .n_parts = lead->alternatives};
-    int status = 0;
+    int status = PE_OK;
     for (size_t i = 0; i < s->n_parts && !status; i++)
         status = set_part(&s->part[i], &lead[i], lambda, s->is_conjugate);
     return status;
@@ -340,7 +340,7 @@ static wide_complex centred_term(const wide_node *node, pe_wide q, double count,
 static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *error) {
     const size_t n = s->terms.n;
     pe_wide *turn = malloc(2 * n * sizeof *turn), q = s->law.q;
-    if (!turn) return -1;
+    if (!turn) return PE_NO_MEMORY;
     for (size_t j = 0; j < n; j++) {
         turn[j] = cosl(s->terms.shift[j] * s->y);
         turn[n + j] = sinl(s->terms.shift[j] * s->y);
@@ -348,13 +348,13 @@ static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *
     const double first = ceil(s->x_low / s->h);
     *above_one = 0.0L;
     *error = 0.0;
-    int status = 0;
+    int status = PE_OK;
     for (size_t j = 0; j < s->count && !status; j++) {
         double own, power;
         set_node(s, (pe_wide)(first + (double)j) * (pe_wide)s->h, turn, turn + n, &nodes[j]);
         *above_one += centred_term(&nodes[j], q, (double)s->count, &own, &power).re;
         *error += own;
-        if (!(fabs(power) < 11000.0)) status = 1;
+        if (!(fabs(power) < 11000.0)) status = PE_TOO_COSTLY;
     }
     free(turn);
     return status;
@@ -363,13 +363,13 @@ static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *
 static int new_arrays(pe_shifted *s, size_t count) {
     s->m = (count + PE_LANES - 1) / PE_LANES * PE_LANES;
     s->weight_re = calloc(6 * s->m, sizeof(double));
-    if (!s->weight_re) return -1;
+    if (!s->weight_re) return PE_NO_MEMORY;
     s->weight_im = s->weight_re + s->m;
     s->loss = s->weight_re + 2 * s->m;
     s->angle = s->weight_re + 3 * s->m;
     s->size = s->weight_re + 4 * s->m;
     s->reach = s->weight_re + 5 * s->m;
-    return 0;
+    return PE_OK;
 }
 
 /* From long double to double once; the mean, which the number of steps magnifies, stays in long double. */
@@ -412,7 +412,7 @@ static int fill(pe_shifted *s) {
         count += part->count;
     }
     wide_node *nodes = malloc(count * sizeof *nodes);
-    int status = nodes ? new_arrays(s, count) : -1;
+    int status = nodes ? new_arrays(s, count) : PE_NO_MEMORY;
     pe_wide total = 0.0L;
     double error = 0.0;
     for (size_t i = 0, at = 0; i < s->n_parts && !status; at += s->part[i++].count) {
@@ -420,13 +420,13 @@ static int fill(pe_shifted *s) {
         pe_wide above_one;
         double own;
         status = fill_nodes(part, nodes + at, &above_one, &own);
-        if (!status && !(1.0L + above_one > 0.0L)) status = 1;
+        if (!status && !(1.0L + above_one > 0.0L)) status = PE_TOO_COSTLY;
         if (status) break;
         total += part->terms.share * above_one;
         error += (double)part->terms.share * own;
         part->log_m = (double)log1pl(above_one);
     }
-    if (!status && !(1.0L + total > 0.0L)) status = 1;
+    if (!status && !(1.0L + total > 0.0L)) status = PE_TOO_COSTLY;
     if (!status) {
         s->log_m = log1pl(total);
         const double scale = (double)(1.0L / (1.0L + total)), eps = (double)LDBL_EPSILON;
@@ -449,9 +449,9 @@ int pe_shifted_new(pe_shifted *s, const pe_group *lead, double lambda) {
     int status = pe_shifted_parts(s, lead, lambda);
     for (size_t i = 0; i < s->n_parts && !status; i++) {
         pe_part *part = &s->part[i];
-        if (!pe_tilted_window(&part->law, -log(target) + MARGIN, &part->window)) return 1;
+        if (!pe_tilted_window(&part->law, -log(target) + MARGIN, &part->window)) return PE_TOO_COSTLY;
         part->cut = part->window.end; /* sums may end a little further out */
-        if (!find_height(part, target)) return 1;
+        if (!find_height(part, target)) return PE_TOO_COSTLY;
     }
     if (!status) status = fill(s);
     if (status) return status;
@@ -459,12 +459,12 @@ int pe_shifted_new(pe_shifted *s, const pe_group *lead, double lambda) {
     for (size_t i = 0; i < s->n_parts; i++) {
         const pe_part *part = &s->part[i];
         /* log_total was an estimate: on_lines allows for 1.1 of it, and the rest is relative to the sum */
-        if (!(part->log_m <= part->window.log_total + 0.09)) return 1;
+        if (!(part->log_m <= part->window.log_total + 0.09)) return PE_TOO_COSTLY;
         missed += (double)part->terms.share * exp(part->window.log_total - (double)s->log_m) * part->missed;
     }
     missed *= 1.0 + 1e-6;
-    if (!(missed <= 16.0 * target)) return 1;
+    if (!(missed <= 16.0 * target)) return PE_TOO_COSTLY;
     s->slack += missed;
     s->log_m_error += 2.0 * missed;
-    return 0;
+    return PE_OK;
 }

@@ -39,7 +39,7 @@ void pe_chebyshev_fit(const pe_chebyshev *c, const double *value, double *coef) 
 static int grown(double **rows, size_t size) {
     double *now = realloc(*rows, size * sizeof(double));
     if (now) *rows = now;
-    return now ? 0 : -1;
+    return now ? PE_OK : PE_NO_MEMORY;
 }
 
 /* A piece without its coefficients. */
@@ -48,7 +48,7 @@ static int append(pe_log_density *f, double a, double b) {
         size_t room = 2 * f->room + 32;
         if (grown(&f->edge, room + 1) || grown(&f->middle, room) || grown(&f->scale, room) ||
             grown(&f->coef, room * PE_DEGREE_NODES))
-            return -1;
+            return PE_NO_MEMORY;
         f->room = room;
     }
     f->edge[f->n] = a;
@@ -56,13 +56,14 @@ static int append(pe_log_density *f, double a, double b) {
     f->middle[f->n] = 0.5 * (a + b);
     f->scale[f->n] = 2.0 / fabs(b - a);
     f->n++;
-    return 0;
+    return PE_OK;
 }
 
 int pe_log_density_append(pe_log_density *f, double a, double b, const double *coef) {
     /* coefficients of the Chebyshev polynomials of degrees i - 1 and i, which are whole numbers */
     double before[PE_DEGREE_NODES] = {0.0}, now[PE_DEGREE_NODES] = {1.0};
-    if (append(f, a, b)) return -1;
+    int status = append(f, a, b);
+    if (status) return status;
     double *powers = f->coef + (f->n - 1) * PE_DEGREE_NODES;
     for (int k = 0; k < PE_DEGREE_NODES; k++) powers[k] = 0.0;
     for (int i = 0; i < PE_DEGREE_NODES; i++) {
@@ -73,15 +74,16 @@ int pe_log_density_append(pe_log_density *f, double a, double b, const double *c
         memcpy(before, now, sizeof now);
         memcpy(now, next, sizeof now);
     }
-    return 0;
+    return PE_OK;
 }
 
 int pe_log_density_copy(pe_log_density *f, const pe_log_density *other, size_t i) {
     double a = other->edge[i], b = other->edge[i + 1];
-    if (append(f, fmin(a, b), fmax(a, b))) return -1;
+    int status = append(f, fmin(a, b), fmax(a, b));
+    if (status) return status;
     memcpy(f->coef + (f->n - 1) * PE_DEGREE_NODES, other->coef + i * PE_DEGREE_NODES,
            PE_DEGREE_NODES * sizeof(double));
-    return 0;
+    return PE_OK;
 }
 
 void pe_log_density_free(pe_log_density *f) {

@@ -26,9 +26,9 @@ typedef struct {
 void pe_chebyshev_init(pe_chebyshev *c);
 void pe_chebyshev_fit(const pe_chebyshev *c, const double *value, double *coef);
 
-/* Appends a piece by the coefficients of Chebyshev polynomials; edges may also decrease. */
+/* Appends a piece by the coefficients of Chebyshev polynomials; edges may also decrease.  A status. */
 int pe_log_density_append(pe_log_density *f, double a, double b, const double *coef);
-/* Appends piece i of another density. */
+/* Appends piece i of another density; a status. */
 int pe_log_density_copy(pe_log_density *f, const pe_log_density *other, size_t i);
 void pe_log_density_free(pe_log_density *f);
 

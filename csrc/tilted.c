@@ -1,4 +1,5 @@
 #include "tilted.h"
+#include "pyengine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -92,11 +93,11 @@ int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end
     /* left of the start log F rises steeply, by more than 1/(b/a - 1) may */
     t->start = -REACH + fmax(1.0, 1.0 - q) * a.shift[0] - smallest_positive(&b);
     const double cells = ceil((end - t->start) / PE_CELL);
-    if (!(cells > 0.0 && cells < MAX_CELLS)) return 1;
+    if (!(cells > 0.0 && cells < MAX_CELLS)) return PE_TOO_COSTLY;
     t->n = (size_t)cells;
     const size_t m = t->n + 1, terms = a.n + b.n;
     t->block = malloc((6 * m + m * terms + 3 * terms) * sizeof(double));
-    if (!t->block) return -1;
+    if (!t->block) return PE_NO_MEMORY;
     double *at = t->block;
     t->value = at;
     t->most = at + m;
@@ -120,7 +121,7 @@ int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end
         }
     }
     for (size_t i = 0; i < t->n; i++) t->most[i] = most_in_cell(t, i);
-    return 0;
+    return PE_OK;
 }
 
 void pe_tilted_free(pe_tilted *t) {

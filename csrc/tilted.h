@@ -25,7 +25,7 @@ typedef struct {
 
 #define PE_CELL 0.25
 
-/* Cells from where F is nothing up to `end`; 0, -1 without memory, 1 where they would be too many. */
+/* Cells from where F is nothing up to `end`; a status, PE_TOO_COSTLY where they would be too many. */
 int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end);
 void pe_tilted_free(pe_tilted *t);
 

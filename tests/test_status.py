@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,3 +111,33 @@ def test_little_memory() -> None:
     assert set(outcomes) == {0, 1}, outcomes
     assert outcomes[1] >= 1, outcomes
     assert outcomes[0] >= 1, outcomes
+
+
+# Functions that return -1 and mean no status.
+OTHER_NUMBERS = {
+    "compare": "the sign of a difference",
+    "by_line": "the order of two thresholds",
+    "cut": "the index of a chunk, or none",
+    "pe_ncx2_target": "the end at which a quantile lies",
+    "guard": "the functional that guards another one, or none",
+    "by_rate_and_noise": "the order of two kinds of steps",
+}
+CORE = Path(__file__).parents[1] / "csrc"
+FUNCTION = re.compile(r"^(?:static )?(?:PE_CLONES )?int (\w+)\([^;{]*?\) \{.*?^\}", re.M | re.S)
+
+
+def test_the_core_has_one_kind_of_status() -> None:
+    """What can fail says so by `pe_status`: no -1, and no 0 or 1 where memory is asked for."""
+    seen = 0
+    for path in sorted(CORE.glob("*.c")):
+        for found in FUNCTION.finditer(path.read_text(encoding="utf-8")):
+            body, name = found[0], found[1]
+            returned = re.findall(r"return ([^;]*);", body)
+            if re.search(r"\b(?:m|c|re)alloc\(", body):
+                seen += 1
+                wrong = [value for value in returned if re.fullmatch(r"-?\d+", value)]
+                assert not wrong, f"{path.name}: {name} returns {wrong}"
+                assert "PE_NO_MEMORY" in body, f"{path.name}: {name}"
+            if any(re.search(r"(?:^|: )-1\b", value) for value in returned):
+                assert name in OTHER_NUMBERS, f"{path.name}: {name} returns -1"
+    assert seen > 20
