@@ -18,22 +18,40 @@ static const double ROTATION_COST = 0.25;   /* of a node by rotation, beside one
 static const size_t MAX_NODES_T = 4000000;
 static const size_t MAX_POINTS = 1000000; /* values at points of families in one block: 8 MB */
 
-/* Sums of w_j (cos t l_j - 1) and w_j (sin t l_j - t l_j), with small error relative to themselves. */
-PE_CLONES static void oscillating_sums(const double *l, const double *w, size_t m, double t, double *re,
-                                       double *im) {
-    double c[PE_LANES] = {0}, s[PE_LANES] = {0};
-    for (size_t j = 0; j < m; j += PE_LANES)
-        for (int u = 0; u < PE_LANES; u++) {
-            double b = t * l[j + u], cm1, smx;
-            pe_vcosm1_sinmx(b, &cm1, &smx);
-            c[u] += w[j + u] * cm1;
-            s[u] += w[j + u] * smx;
-        }
-    *re = pe_lane_sum(c);
-    *im = pe_lane_sum(s);
-}
-
 enum { RUN = 16 }; /* values of t between two anchors of a rotation */
+
+/* Sums of w_j (cos b - 1) and w_j (sin b - b), b = t l_j, at t = start + k ht, k < RUN, with small error relative to
+ * themselves: e(b) = e^{ib} - 1 - ib is rotated, e(b + h) = e(b) e^{ih} + e(h) + ib (e^{ih} - 1). */
+PE_CLONES static void centred_sums(const double *l, const double *w, size_t m, double start, double ht,
+                                   double *re, double *im) {
+    double c[RUN][PE_LANES] = {{0}}, s[RUN][PE_LANES] = {{0}};
+    for (size_t j = 0; j < m; j += PE_LANES) {
+        for (int u = 0; u < PE_LANES; u++) {
+            double b = start * l[j + u], h = ht * l[j + u], v = w[j + u], er, ei, fr, fi;
+            pe_vcosm1_sinmx(b, &er, &ei);
+            pe_vcosm1_sinmx(h, &fr, &fi);
+            double di = h + fi, co = 1.0 + fr; /* e^{ih} */
+            double x = v * er, y = v * ei;
+            double p = v * (fr - b * di), q = v * (fi + b * fr), dp = -v * (h * di), dq = v * (h * fr);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC unroll 16 /* with the loop over k rolled up, x and y would travel through memory */
+#endif
+            for (int k = 0; k < RUN; k++) {
+                c[k][u] += x;
+                s[k][u] += y;
+                double next = (x * co - y * di) + p;
+                y = (x * di + y * co) + q;
+                x = next;
+                p += dp;
+                q += dq;
+            }
+        }
+    }
+    for (int k = 0; k < RUN; k++) {
+        re[k] = pe_lane_sum(c[k]);
+        im[k] = pe_lane_sum(s[k]);
+    }
+}
 
 /* Sums of w_j cos t l_j and w_j sin t l_j at t = start + k ht, k < RUN, by rotation: faster, with an
  * error small only beside the sum of the w_j. */
@@ -122,7 +140,7 @@ static void add_power(double n, double a, double b, double mean, double *e_re, d
 typedef struct {
     size_t first, last;
     double ht, budget;
-    int decayed;     /* whether the modulus is so small that rotations are good enough */
+    int decayed; /* whether the modulus is so small that rotations are good enough */
     double *re, *im; /* of all k: log of the transform */
     double *
         singles; /* of each k of these: product of the factors of single steps, whose real parts come first */
@@ -187,11 +205,14 @@ static int group_exponents(const pe_group *g, double lambda, const pe_strip *st,
         }
         if (g->family >= 0) b->at.at[g->family][g->point] = k;
     } else {
-        for (size_t i = b->first; i < b->last; i++) {
-            double t = (double)i * ht, x, y;
-            oscillating_sums(nodes.l, w, nodes.m, t, &x, &y);
-            /* the mean comes from the cumulants: recomputed from sines it would lose digits */
-            add_power(g->n, x, y + t * k.k1, t * k.k1, &b->re[i], &b->im[i]);
+        for (size_t i = b->first; i < b->last; i += RUN) {
+            double re[RUN], im[RUN];
+            centred_sums(nodes.l, w, nodes.m, (double)i * ht, ht, re, im);
+            for (size_t q = i; q < b->last && q < i + RUN; q++) {
+                /* the mean comes from the cumulants: recomputed from sines it would lose digits */
+                const double mean = (double)q * ht * k.k1;
+                add_power(g->n, re[q - i], im[q - i] + mean, mean, &b->re[q], &b->im[q]);
+            }
         }
     }
     pe_nodes_free(&nodes);
@@ -216,7 +237,11 @@ int pe_line_set_weights(pe_line *ln, const double *e_re, const double *e_im) {
         w[5] = (y * (l - 1) - x * t) / n1;
         w[6] = (w[4] * l + w[5] * t) / n0;
         w[7] = (w[5] * l - w[4] * t) / n0;
-        for (int q = 0; q < 4; q++) ln->mass[q] += hypot(w[2 * q], w[2 * q + 1]);
+        const double r0 = sqrt(n0), r1 = sqrt(n1);
+        ln->mass[0] += a;
+        ln->mass[1] += a / r0;
+        ln->mass[2] += a / r1;
+        ln->mass[3] += a / (r0 * r1);
     }
     return PE_OK;
 }

@@ -24,10 +24,13 @@ from pyengine.mechanisms import Mechanism, steps_of
 __all__ = [
     "GaussianPair",
     "enclosing_pairs",
+    "exact_steps",
     "gaussian_rows",
     "gaussian_steps",
     "ordered_pair",
 ]
+
+GaussianRows = list[tuple[Number, int, Number, int]]
 
 
 class GaussianPair(NamedTuple):
@@ -64,14 +67,22 @@ def gaussian_steps(
     under ``substitute``, is sampled.
     """
     found = gaussian_rows(mechanism, adjacency)
-    if found is None:
-        return None
-    return [(Fraction(noise) / farther, Fraction(p), number) for noise, farther, p, number in found]
+    return None if found is None else exact_steps(found)
 
 
-def gaussian_rows(
-    mechanism: Mechanism, adjacency: str
-) -> list[tuple[Number, int, Number, int]] | None:
+def exact_steps(rows: GaussianRows) -> list[tuple[Fraction, Fraction, int]]:
+    """Return the rows of `gaussian_rows` as those of `gaussian_steps`."""
+    return [
+        (
+            Fraction(noise) if farther == 1 else Fraction(noise) / farther,
+            Fraction(p),
+            number,
+        )
+        for noise, farther, p, number in rows
+    ]
+
+
+def gaussian_rows(mechanism: Mechanism, adjacency: str) -> GaussianRows | None:
     """As `gaussian_steps`, as a mechanism has them: noise is to be divided by the second number."""
     rows = []
     for step, number in steps_of(mechanism):

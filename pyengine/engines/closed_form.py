@@ -23,7 +23,7 @@ from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest, two_doubles
-from pyengine.pairs import gaussian_rows, gaussian_steps
+from pyengine.pairs import exact_steps, gaussian_rows
 
 __all__ = ["ClosedForm", "ClosedFormPair", "closed_form_step"]
 
@@ -56,8 +56,7 @@ def closed_form_step(mechanism: Mechanism, adjacency: str) -> Any:
     plain = all(probability == 1 for _, _, probability, _ in rows)
     if not plain and sum(number for *_, number in rows) > 1:
         return None
-    steps = gaussian_steps(mechanism, adjacency)
-    assert steps is not None
+    steps = exact_steps(rows)
     square = sum((number / noise**2 for noise, _, number in steps), Fraction(0))
     mu = CONTEXT.sqrt(as_decimal(square))
     if not 1.0 / REACH <= mu <= REACH:
