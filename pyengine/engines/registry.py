@@ -22,6 +22,7 @@ from pyengine.engines.declared.contours import (
     GaussianEngine,
     SmoothEngine,
 )
+from pyengine.engines.declared.panels import PanelEngine
 from pyengine.engines.declared.products import BlocksEngine, ProductEngine
 from pyengine.engines.declared.published import (
     CentralLimitEngine,
@@ -46,6 +47,7 @@ ENGINES: tuple[Engine, ...] = (
     EpochEngine(),
     SmoothEngine(),
     CertifiedEngine(),
+    PanelEngine(),
     ExactEngine(),
     ProductEngine(),
     LatticeEngine(),

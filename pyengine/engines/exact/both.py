@@ -12,6 +12,7 @@ below.  All sums have positive terms, so that the digits of small errors are kep
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from pyengine.curves import larger, smaller
 from pyengine.engines.exact.levels import (
     ComposedLaw,
     Tails,
+    Thresholds,
     between,
     chord,
     reach_of,
@@ -32,7 +34,7 @@ from pyengine.engines.exact.mixed import joined
 from pyengine.engines.hull import BothOrders
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["ExactBothOrders"]
+__all__ = ["ExactBothOrders", "hull"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -69,8 +71,15 @@ def _is_lower(one: Tails, other: Tails, c: FloatArray) -> npt.NDArray[np.bool_]:
     return np.where(gains[0] == gains[1], alone, gains[0] > gains[1])
 
 
-def _hull(
-    add: ComposedLaw, remove: ComposedLaw, alpha: FloatArray, engine: str
+Points = Callable[[Thresholds, FloatArray], tuple[FloatArray, Tails]]
+
+
+def hull(
+    add: ComposedLaw,
+    remove: ComposedLaw,
+    alpha: FloatArray,
+    engine: str,
+    find: Points = thresholds,
 ) -> tuple[Answer, Answer]:
     """Return β and γ of the hull of two composed laws, one the reverse of the other.
 
@@ -82,13 +91,15 @@ def _hull(
         Levels in (0, 1].
     engine : str
         Name of the engine that the masses come from.
+    find : callable
+        Finds thresholds on both sides of each level, as `thresholds` does.
 
     Returns
     -------
     tuple of Answer
         Values between proven bounds.
     """
-    c, points = thresholds(_BetterOrder(add, remove), alpha)
+    c, points = find(_BetterOrder(add, remove), alpha)
     beta, gamma, _ = between(points, alpha)
     beta_upper, gamma_lower = chord(points, alpha)
     # atoms are on one side of a threshold: thresholds beside it see them from the other one
@@ -154,9 +165,9 @@ class ExactBothOrders(BothOrders):
             gamma.put(nothing, larger(first.gamma, second.gamma))
         if inside.any():
             add, remove, level = self._add, self._remove, alpha[inside]
-            beta_in, gamma_in = _hull(add.outer, remove.outer, level, add.engine)
+            beta_in, gamma_in = hull(add.outer, remove.outer, level, add.engine)
             if add.inner is not add.outer:
-                beta_up, gamma_low = _hull(add.inner, remove.inner, level, add.engine)
+                beta_up, gamma_low = hull(add.inner, remove.inner, level, add.engine)
                 beta_in, gamma_in = joined(beta_in, beta_up), joined(gamma_low, gamma_in)
             beta.put(inside, beta_in)
             gamma.put(inside, gamma_in)

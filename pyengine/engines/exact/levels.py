@@ -25,6 +25,7 @@ __all__ = [
     "between",
     "bounds",
     "chord",
+    "excess",
     "reach_of",
     "tangents",
     "thresholds",
@@ -100,8 +101,8 @@ class ErrorBounds(NamedTuple):
     gamma_upper: FloatArray
 
 
-def _excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Bounds of A(event) - α, from the mass on the event or off it, whichever says more."""
+def excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return bounds of A(event) - α, from the mass on the event or off it, whichever says more."""
     error, rest = tails.error + ROUNDING, 1.0 - alpha
     least = np.maximum(
         tails.a_above * (1.0 - error) - SUBNORMAL - alpha,
@@ -152,7 +153,7 @@ def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
         found = np.empty(shape)
         found[:, ask] = law.tails(middle[ask])
         found[:, 1, one] = found[:, 0, one]
-        least, most = _excess(Tails(*found[:, open_]), levels[open_])
+        least, most = excess(Tails(*found[:, open_]), levels[open_])
         # the first bracket ends where α is surely exceeded no more, the second where it surely is
         down = np.zeros_like(open_)
         down[open_] = np.where(np.nonzero(open_)[0] == 0, most <= 0.0, ~(least >= 0.0))
@@ -174,7 +175,7 @@ def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> Err
     B's mass where A has none, which every level gains.
     """
     error = points.error + ROUNDING
-    least, most = _excess(points, alpha)
+    least, most = excess(points, alpha)
     # slopes: for masses from α on at most e^steep, for those up to α at least e^flat
     reach = reach_of(points, c)
     steep = np.where(most <= 0.0, c + reach, np.inf).min(axis=0)
@@ -211,7 +212,7 @@ def chord(points: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
     exceed α, and a later one, are mixed so that the level is at most α for sure.
     """
     error = points.error + ROUNDING
-    _, most = _excess(points, alpha)
+    _, most = excess(points, alpha)
     off, on = points.b_below * (1.0 + error), points.b_above * (1.0 - error)
     beta, gamma = np.ones(alpha.size), np.zeros(alpha.size)
     rows = len(most)
@@ -271,7 +272,7 @@ def tangents(
     ``reach`` is at least `reach_of`.  A slope that no double holds gives 0 and 1.
     """
     error = points.error + ROUNDING
-    least, _ = _excess(points, alpha)
+    least, _ = excess(points, alpha)
     loss = points.shift + reach + 0.5 * _exp_error(c)
     with np.errstate(over="ignore", invalid="ignore"):
         kept = points.b_below * (1.0 - error) * (1.0 - loss)

@@ -1,0 +1,213 @@
+"""Integrals of exponentials over the part of a law on panels that lies beyond a place.
+
+With a rate r >= 0 the integral of e^(-r (x - y)) over x > y has a weight of at most 1, so that a
+law's error counts as it is.  Panels beyond y have moments that are computed once; the panel around
+y is integrated at Gauss nodes of the rest of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.caches import kept
+from pyengine.engines.panels.law import PanelLaw
+from pyengine.engines.panels.legendre import gauss_nodes, growth, values
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["Row", "row_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+FINE = 1e-17  # what a rule may be off by, relative to the law
+REACH = -math.log(FINE)  # beyond this exponent nothing counts
+STEEP = 8.0  # a change of an exponent on a panel from which two exponentials are integrated apart
+
+
+class Rule(NamedTuple):
+    """Gauss-Legendre nodes on (0, 1) for the part ``reach`` of a panel."""
+
+    nodes: int
+    reach: float
+    place: FloatArray
+    weight: FloatArray
+
+
+@kept(256)
+def _rule(rate: float, bent: float, size: int) -> Rule:
+    """The rule for polynomials of so many coefficients times e^(-rate s) or a bent one.
+
+    With n nodes, an exponential is within 4 (r/4)^q/q! of what they integrate exactly, where q is 2
+    n less the degree, and r what the exponent changes by (docs/theory/panels).
+    """
+    reach = min(1.0, REACH / rate) if rate else 1.0
+    change = 0.25 * (rate * reach + bent)
+    count = size // 2 + 4
+    while _off(change, 2 * count - size + 1) > math.log(FINE):
+        count += 4
+    nodes = gauss_nodes(count)
+    return Rule(count, reach, nodes.place.astype(float), nodes.weight.astype(float))
+
+
+def _off(change: float, rest: int) -> float:
+    """Logarithm of what an exponential differs from a polynomial by, at most."""
+    if change == 0.0:
+        return -math.inf
+    return math.log(8.0) + rest * math.log(change) - math.lgamma(rest + 1.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A law on panels, seen from one place.
+
+    Parameters
+    ----------
+    start : float
+        Left end of the first panel, exactly.
+    length : float
+        Length of a panel, a power of two.
+    series : ndarray of shape (panels, size)
+        Coefficients of the density.
+    lowest : float
+        Place of the first atom, exactly.
+    atoms : ndarray
+        Masses of the atoms.
+    """
+
+    start: float
+    length: float
+    series: FloatArray
+    lowest: float
+    atoms: FloatArray
+
+    def seen_from(self, origin: float) -> Row:
+        """The law of a number less ``origin``, an integer."""
+        return replace(self, start=self.start - origin, lowest=self.lowest - origin)
+
+    @cached_property
+    def mirrored(self) -> Row:
+        """The law of a number's negative."""
+        panels, size = self.series.shape
+        return replace(
+            self,
+            start=-(self.start + panels * self.length),
+            series=self.series[::-1] * (-1.0) ** np.arange(size),
+            lowest=-(self.lowest + self.atoms.size - 1.0),
+            atoms=self.atoms[::-1],
+        )
+
+    @cached_property
+    def _moduli(self) -> FloatArray:
+        """Sums of the moduli of the coefficients of each degree."""
+        return np.asarray(np.abs(self.series).sum(axis=0))
+
+    def beyond(self, rate: float, y: FloatArray, bent: float = 0.0) -> tuple[FloatArray, float]:
+        """Integrals of e^(-rate (x - y)) over x > y, and a bound on their rounding.
+
+        Times 1 - e^(-bent (x - y)), if ``bent`` is not 0.
+
+        Parameters
+        ----------
+        rate, bent : float
+            At least 0.
+        y : ndarray
+            Places.
+        """
+        if bent * self.length > STEEP:  # both terms differ on nearly all of a panel
+            first, second = self.beyond(rate, y), self.beyond(rate + bent, y)
+            return first[0] - second[0], first[1] + second[1]
+        panels = len(self.series)
+        total = np.zeros(y.size)
+        rule = _rule(rate * self.length, bent * self.length, self.series.shape[1])
+        if panels:
+            # the first panel from y on: its ends are doubles, so that no rounding misplaces y
+            begin = self.start + self.length * np.arange(panels)
+            first_whole = np.searchsorted(begin, y)
+            inner, part = self._moments(rate, bent, rule)
+            apart = begin - y[:, None]
+            whole = np.arange(panels) >= first_whole[:, None]
+            share = np.where(whole, np.exp(-rate * np.where(whole, apart, 0.0)), 0.0)
+            if bent:
+                # 1 - e^(-u - v) is 1 - e^-u and e^-u (1 - e^-v)
+                outer = -np.expm1(-bent * np.where(whole, apart, 0.0))
+                total += (share * outer) @ inner + (share * (1.0 - outer)) @ part
+            else:
+                total += share @ inner
+            cut = np.flatnonzero((first_whole > 0) & (y < begin[first_whole - 1] + self.length))
+            if cut.size:
+                panel = first_whole[cut] - 1
+                rest = (begin[panel] + self.length) - y[cut]
+                total[cut] += self._within(rate, bent, rest / self.length, panel, rule)
+        if self.atoms.size:
+            apart = self.lowest + np.arange(self.atoms.size) - y[:, None]
+            over = apart > 0.0
+            apart = np.where(over, apart, 0.0)
+            share = np.where(over, np.exp(-rate * apart), 0.0)
+            if bent:
+                share *= -np.expm1(-bent * apart)
+            total += share @ self.atoms
+        largest = 1.0
+        if bent:  # (1 - e^(-b t)) e^(-r t) is at most b/(r + b), and on a panel b t more
+            end = max(self.start + panels * self.length, self.lowest + self.atoms.size)
+            span = max(end - float(y.min()), 0.0) + self.length
+            largest = min(bent / (rate + bent) + bent * self.length, bent * span, 1.0)
+        return total, largest * self._rounding(rule.nodes)
+
+    def _moments(self, rate: float, bent: float, rule: Rule) -> tuple[FloatArray, FloatArray]:
+        """Integrals of e^(-rate x) over each panel, x from its begin, and bent ones."""
+        key = (rate, bent)
+        if key not in self._known:
+            place = rule.reach * rule.place
+            density = self.series @ values(self.series.shape[1], place)
+            decay = rule.reach * rule.weight * np.exp(-rate * self.length * place)
+            inner = density @ decay
+            part = density @ (decay * -np.expm1(-bent * self.length * place)) if bent else inner
+            self._known[key] = inner, part
+        return self._known[key]
+
+    @cached_property
+    def _known(self) -> dict[tuple[float, float], tuple[FloatArray, FloatArray]]:
+        """What `_moments` has found."""
+        return {}
+
+    def _within(
+        self,
+        rate: float,
+        bent: float,
+        rest: FloatArray,
+        panel: npt.NDArray[np.intp],
+        rule: Rule,
+    ) -> FloatArray:
+        """Integrals over the last parts of panels, of which they are the ``rest``."""
+        reach = np.minimum(rest, rule.reach)
+        part = reach[:, None] * rule.place
+        # from the nearer end, as the rest may be far less than a rounding of the panel
+        s = 1.0 - (rest[:, None] - part)
+        size = self.series.shape[1]
+        density = np.einsum("ti,itq->tq", self.series[panel], values(size, s))
+        kernel = np.exp(-rate * self.length * part)
+        if bent:
+            kernel *= -np.expm1(-bent * self.length * part)
+        return np.asarray(reach * ((density * kernel) @ rule.weight))
+
+    def _rounding(self, count: int) -> float:
+        """Bound on the rounding, and on the error of the nodes."""
+        panels, size = self.series.shape
+        root = np.sqrt(2.0 * np.arange(float(size)) + 1.0)
+        chain = (size + count + panels + 4.0 * LIBM + 16.0) * UNIT
+        moduli = self._moduli
+        # and what lies beyond the reach of the nodes, or is no polynomial
+        dense = float((moduli * (root * (chain + 3.0 * FINE) + UNIT * growth(size))).sum())
+        exact = (self.atoms.size + 4.0 * LIBM + 8.0) * UNIT * float(self.atoms.sum())
+        return (dense + exact) * (1.0 + 1e-9)
+
+
+def row_of(law: PanelLaw) -> Row:
+    """Return what integrals need of a law."""
+    length = 2.0**law.level
+    return Row(law.first * length, length, law.series, float(law.lowest), law.atoms)

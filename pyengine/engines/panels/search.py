@@ -1,0 +1,103 @@
+"""Thresholds on both sides of levels, and ε on both sides of δ, from a first guess.
+
+Only where bounds are asked is chosen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.exact.levels import Tails, Thresholds, excess
+from pyengine.numerics.bracketing import falling_bracket
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["enclosed", "points_at"]
+
+FloatArray = npt.NDArray[np.float64]
+Function = Callable[[FloatArray, npt.NDArray[np.intp]], FloatArray]
+Sides = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+TRIES = 12
+STEP = 8.0  # by which a threshold that is not surely on its side is moved further each time
+
+
+def enclosed(
+    function: Function, low: FloatArray, high: FloatArray, least: FloatArray, most: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return narrow brackets of the roots of falling functions.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arguments and the numbers of their functions.
+    low, high : ndarray
+        Where roots are expected.
+    least, most : ndarray
+        Where they are for sure.
+    """
+    size = low.size
+    ends = np.array([np.clip(low, least, most), np.clip(high, least, most)])
+    last, sign = np.array([least, most]), np.array([[1.0], [-1.0]])
+    step = np.maximum(ends[1] - ends[0], 1e-12 * (most - least))
+    for attempt in range(TRIES):
+        open_ = ends != last
+        if open_.any():
+            side, which = np.nonzero(open_)
+            open_[open_] = sign[side, 0] * function(ends[open_], which) < 0.0
+        if not open_.any():
+            break
+        # what lies beyond one end is beyond the other end's place
+        further = np.clip(ends - sign * step, least, most) if attempt < TRIES - 1 else last
+        ends[::-1][open_] = np.where(open_, ends, ends[::-1])[open_]
+        ends[open_] = further[open_]
+        step = 2.0 * step
+    everywhere = np.arange(size)
+    return falling_bracket(lambda x: function(x, everywhere), ends[0], ends[1])
+
+
+def points_at(
+    law: Thresholds, sides: Sides, alpha: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, Tails]:
+    """Return thresholds at which A's mass is surely on both sides of α, as `thresholds` does.
+
+    Parameters
+    ----------
+    law : Thresholds
+        The masses, with bounds.
+    sides : callable
+        About A's masses above thresholds and below.
+    alpha : ndarray
+        Levels in (0, 1).
+    low, high : ndarray
+        Where thresholds are expected.
+    """
+    rest, small = 1.0 - alpha, alpha <= 0.5
+    goal = np.log(np.where(small, alpha, rest))
+
+    def over(c: FloatArray, which: npt.NDArray[np.intp]) -> FloatArray:
+        above, below = sides(c)
+        is_small = small[which]
+        with np.errstate(divide="ignore"):
+            log = np.log(np.where(is_small, above, below)) - goal[which]
+        return np.clip(np.where(is_small, log, -log), -1e300, 1e300)
+
+    ends = law.support()
+    room = 32.0 * UNIT * (1.0 + max(abs(ends[0]), abs(ends[1])))
+    least, most = np.full(alpha.size, ends[0] - room), np.full(alpha.size, ends[1] + room)
+    first, second = enclosed(over, low, high, least, most)
+    # apart from the threshold by more than its rounding, so that masses are surely on their sides
+    step = 64.0 * UNIT * (np.abs(first) + 2.0**-10 * np.abs(most)) * np.ones((2, 1))
+    for _ in range(TRIES):
+        outer = np.clip(np.array([second + step[0], first - step[1]]), least, most)
+        c = np.array([outer[0], second, first, outer[1]])
+        points = Tails(*(part.reshape(c.shape) for part in law.tails(c.ravel())))
+        least_off, most_off = excess(points, alpha)
+        open_ = np.array([most_off[0] > 0.0, least_off[3] < 0.0])
+        open_ &= (outer > least) & (outer < most)
+        if not open_.any():
+            break
+        step = np.where(open_, STEP * step, step)
+    return c, points

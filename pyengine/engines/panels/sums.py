@@ -1,0 +1,326 @@
+"""Masses of N equal Laplace steps on both sides of a threshold, and their profile, with bounds.
+
+The law of the sum under A is known times e^(θ x) for a few tilts θ, x being the sum's distance from
+the least loss in lengths d of a step's support.  B's law is e^loss times A's, which is the tilt θ -
+d of B's.  Every mass is the integral of a weight of at most 1 against a tilted law, from the
+threshold on to the side on which the weight falls; its complement is the other one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.caches import kept
+from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
+from pyengine.engines.panels.one_step import one_step
+from pyengine.engines.panels.place import Row, row_of
+from pyengine.engines.panels.power import power
+from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.panels.tilts import Tilts, panels_for, tilts_of
+from pyengine.laws.fine import left_of
+from pyengine.numerics.exact_numbers import CONTEXT, two_doubles
+from pyengine.numerics.rounding import UNIT
+from pyengine.special import ndtri
+
+__all__ = ["LaplaceOrder", "LaplaceSteps"]
+
+FloatArray = npt.NDArray[np.float64]
+
+ROOM = 0.25  # around where a threshold is expected, in standard deviations
+
+
+class TiltedSum(NamedTuple):
+    """The law of a sum times e^(θ x), divided by its scale, seen from either end.
+
+    ``rows`` are the law and its mirror image, from the least loss and from the largest one.
+    """
+
+    rows: tuple[tuple[Row, Row], tuple[Row, Row]]
+    error: float
+
+
+@kept(128)
+def tilted_sum(shape: LaplaceShape, number: int, tilt: float, log_scale: float) -> TiltedSum | None:
+    """Return the law of a number of tilted steps; None where no panels are short enough."""
+    chosen = panels_for(shape, tilt, log_scale, number)
+    if chosen is None:
+        return None
+    level, size = chosen
+    law = power(one_step(shape, tilt, log_scale, level, size), number, size)
+    low = row_of(law)
+    high = low.seen_from(float(number))
+    return TiltedSum(((low, low.mirrored), (high, high.mirrored)), law.error)
+
+
+class _Masses(NamedTuple):
+    """Masses above and below thresholds, and a bound on the absolute errors."""
+
+    above: FloatArray
+    below: FloatArray
+    error: FloatArray
+
+
+class LaplaceSteps:
+    """Equal Laplace steps of an ordered pair (A, B), on Poisson samples or not.
+
+    Parameters
+    ----------
+    shape : LaplaceShape
+        One step, A without the record.
+    number : int
+        Steps, at least 1.
+    """
+
+    def __init__(self, shape: LaplaceShape, number: int) -> None:
+        self.shape, self.number = shape, number
+        n = Decimal(number)
+        self._ends = tuple(two_doubles(CONTEXT.multiply(n, end)) for end in shape.ends)
+        self._length = shape.length
+
+    @cached_property
+    def tilts(self) -> Tilts:
+        """The tilts that serve."""
+        return tilts_of(self.shape, self.number)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The doubles next to the least and to the largest sum of losses."""
+        return self._ends[0][0], self._ends[1][0]
+
+    def place_of(self, c: FloatArray) -> FloatArray:
+        """Places of losses from the least one on, rounded; for choices only."""
+        return np.asarray((c - self._ends[0][0]) / float(self._length))
+
+    def loss_at(self, place: npt.ArrayLike) -> FloatArray:
+        """Losses at places, rounded."""
+        return np.asarray(self._ends[0][0] + float(self._length) * np.asarray(place))
+
+    def _gaps(self, c: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Distances of losses c + low from the least and to the largest one; errors of 4 units."""
+        (first, first_low), (last, last_low) = self._ends
+        up = c - first
+        up = up + ((left_of(c, np.full(c.size, -first), up) - first_low) + low)
+        down = last - c
+        down = down + ((left_of(np.full(c.size, last), -c, down) + last_low) - low)
+        return np.asarray(up), np.asarray(down)
+
+    def _groups(
+        self,
+        c: FloatArray,
+        low: FloatArray,
+        ask: Callable[[TiltedSum, int, bool, FloatArray, npt.NDArray[np.intp]], None],
+        least: int = 0,
+        most: int | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Ask for thresholds inside of the support by tilt and by the nearer end; their gaps."""
+        up, down = self._gaps(c, low)
+        inside = (up >= 0.0) & (down >= 0.0)
+        nearer = up > down
+        at = self.tilts.at(self.place_of(c))
+        at = np.clip(at, least, self.tilts.tilt.size - 1 if most is None else most)
+        for index in np.unique(at[inside]):
+            tilt = float(self.tilts.tilt[index])
+            found = tilted_sum(self.shape, self.number, tilt, float(self.tilts.log_scale[index]))
+            if found is None:
+                continue
+            for high in (False, True):
+                chosen = np.flatnonzero(inside & (at == index) & (nearer == high))
+                if chosen.size:
+                    gap = down[chosen] if high else up[chosen]
+                    place = gap / float(self._length)
+                    ask(found, int(index), high, -place if high else place, chosen)
+        return up, down
+
+    def _log_scale(
+        self, index: int, high: bool, place: FloatArray
+    ) -> tuple[ExtendedArray, FloatArray]:
+        """Log of what tilted integrals from a place are divided by; a bound on relative errors."""
+        tilt = Extended(self.tilts.tilt[index])
+        origin = self.number if high else 0
+        log = Extended(self.number) * Extended(self.tilts.log_scale[index])
+        log = log - tilt * (origin + place.astype(Extended))
+        size = self.number * (abs(self.tilts.log_scale[index]) + abs(tilt) + 1.0)
+        return np.asarray(log), 8.0 * EXTENDED * float(size) + np.zeros(place.size)
+
+    def _integral(
+        self,
+        found: TiltedSum,
+        index: int,
+        high: bool,
+        place: FloatArray,
+        *,
+        of_b: bool,
+        bent: bool = False,
+    ) -> tuple[FloatArray, FloatArray, bool]:
+        """A mass of A or B beyond places, its error, and whether it is the one above.
+
+        With ``bent`` it is the integral of 1 - e^-y instead, y the distance of the loss.
+        """
+        d = float(self._length)
+        tilt = float(self.tilts.tilt[index])
+        rate = tilt - d if of_b else tilt
+        is_above = rate >= 0.0 if not bent else of_b
+        if bent and (rate < 0.0) == of_b and rate != 0.0:
+            raise AssertionError(f"a profile of tilt {tilt!r} has a weight above 1")
+        row = found.rows[high][0 if is_above else 1]
+        total, rounding = row.beyond(abs(rate), place if is_above else -place, d if bent else 0.0)
+        log, relative = self._log_scale(index, high, place)
+        if of_b:
+            first, low = self._ends[1 if high else 0]
+            log = log + (Extended(first) + Extended(low)) + self._length * place
+            relative = relative + 8.0 * EXTENDED * (abs(first) + 1.0)
+        # the rate is rounded, and so is the length
+        relative = relative + 4.0 * UNIT * (1.0 + (abs(tilt) + d) * self.number)
+        scale = np.exp(log).astype(float) * (1.0 + 2.0 * UNIT)
+        weight = 1.0
+        if bent:  # the largest value of e^(-r t) (1 - e^(-d t)), t at most the number of steps
+            weight = min(d / (abs(rate) + d), -math.expm1(-d * self.number)) * (1.0 + 1e-12)
+        error = scale * (weight * found.error + rounding) + np.abs(scale * total) * relative
+        if bent:  # what rounding moves the threshold by counts with the mass beyond it
+            error = error + scale * 1.01 * 4.0 * UNIT * d * np.abs(place)
+        return scale * total, error, is_above
+
+    def masses(
+        self, c: FloatArray, of_b: tuple[bool, ...] = (False, True)
+    ) -> tuple[list[_Masses], FloatArray]:
+        """Masses of A and of B on both sides of thresholds, and by how much those may be moved."""
+        size = c.size
+        laws = [_Masses(np.ones(size), np.ones(size), np.full(size, np.inf)) for _ in of_b]
+
+        def ask(
+            found: TiltedSum, index: int, high: bool, place: FloatArray, at: npt.NDArray[np.intp]
+        ) -> None:
+            for law, is_b in zip(laws, of_b, strict=True):
+                value, error, is_above = self._integral(found, index, high, place, of_b=is_b)
+                value = np.clip(value, 0.0, 1.0)
+                rest = 1.0 - value
+                law.above[at], law.below[at] = (value, rest) if is_above else (rest, value)
+                law.error[at] = error + UNIT
+
+        up, down = self._groups(c, np.zeros(size), ask)
+        for law in laws:
+            for outside, above in ((up < 0.0, 1.0), (down < 0.0, 0.0)):
+                law.above[outside], law.below[outside] = above, 1.0 - above
+                law.error[outside] = 0.0
+        shift = 4.0 * UNIT * (np.maximum(np.minimum(up, down), 0.0) + np.abs(c))
+        return laws, shift
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        laws, shift = self.masses(c)
+        parts = []
+        error = np.zeros(c.size)
+        for law in laws:
+            for mass in (law.above, law.below):
+                unknown = (mass <= law.error) & (law.error > 0.0)
+                known = np.where(unknown, np.minimum(law.error, 1.0), mass)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    share = np.where(law.error > 0.0, law.error / known, 0.0)
+                error = np.maximum(error, np.where(unknown, np.maximum(share, 1.0), share))
+                parts.append(known)
+        return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)
+
+    def profile(
+        self, epsilon: FloatArray, low: FloatArray, *, of_b: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """H_{e^ε}(A‖B) at ε + low, or H_{e^ε}(B‖A) if ``of_b``, and a bound on absolute errors."""
+        value, error = np.zeros(epsilon.size), np.full(epsilon.size, 1.0)
+        side = 1.0 if of_b else -1.0
+
+        def ask(
+            found: TiltedSum, index: int, high: bool, place: FloatArray, at: npt.NDArray[np.intp]
+        ) -> None:
+            value[at], error[at], _ = self._integral(
+                found, index, high, place, of_b=of_b, bent=True
+            )
+
+        ends = {"least": self.tilts.of_b} if of_b else {"most": self.tilts.of_a}
+        up, down = self._groups(side * epsilon, side * low, ask, **ends)
+        beyond, whole = (down <= 0.0, up < 0.0) if of_b else (up <= 0.0, down < 0.0)
+        value[beyond], error[beyond] = 0.0, 0.0
+        value[whole] = -np.expm1(epsilon[whole] + low[whole])
+        error[whole] = 4.0 * UNIT
+        return value, error + SUBNORMAL * ~beyond
+
+
+class LaplaceOrder:
+    """One order of the pair: what questions on thresholds ask of a composed law.
+
+    Parameters
+    ----------
+    steps : LaplaceSteps
+        The steps.
+    exchanged : bool
+        Whether the pair is (B, A), of the loss with the other sign.
+    """
+
+    def __init__(self, steps: LaplaceSteps, exchanged: bool) -> None:
+        self.steps, self.exchanged = steps, exchanged
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest loss."""
+        low, high = self.steps.ends
+        return (-high, -low) if self.exchanged else (low, high)
+
+    def lowest(self) -> tuple[float, float]:
+        """Numbers not above and not below the smallest loss."""
+        low, high = self.steps.ends
+        end = -high if self.exchanged else low
+        return math.nextafter(end, -math.inf), math.nextafter(end, math.inf)
+
+    def infinite(self) -> tuple[float, float]:
+        """No loss is infinite."""
+        return 0.0, 0.0
+
+    def alone(self) -> tuple[float, float, float]:
+        """None of A's mass is alone."""
+        return 0.0, 0.0, 0.0
+
+    def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which losses A's mass above is expected to come to α; not proven."""
+        tilts, quantile = self.steps.tilts, ndtri(alpha)
+        if self.exchanged:
+            ends = [np.interp(quantile + x, tilts.below_b, tilts.place) for x in (ROOM, -ROOM)]
+            return -self.steps.loss_at(ends[0]), -self.steps.loss_at(ends[1])
+        ends = [np.interp(-quantile + x, tilts.below_a, tilts.place) for x in (-ROOM, ROOM)]
+        return self.steps.loss_at(ends[0]), self.steps.loss_at(ends[1])
+
+    def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which ε the profile is expected to come to δ; not proven."""
+        tilts, log = self.steps.tilts, np.log(delta)
+        if self.exchanged:
+            known, place, sign = tilts.log_profile_b[::-1], tilts.place[::-1], 1.0
+        else:
+            known, place, sign = tilts.log_profile_a, tilts.place, -1.0
+        ends = [sign * self.steps.loss_at(np.interp(log + x, known, place)) for x in (1.0, -1.0)]
+        return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        if not self.exchanged:
+            return self.steps.tails(c)
+        found = self.steps.tails(-c)
+        return Tails(
+            found.b_below, found.b_above, found.a_below, found.a_above, found.error, found.shift
+        )
+
+    def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """About the first law's masses above c and at most c."""
+        sign = -1.0 if self.exchanged else 1.0
+        (law,), _ = self.steps.masses(sign * c, (self.exchanged,))
+        return (law.below, law.above) if self.exchanged else (law.above, law.below)
+
+    def profile(
+        self, epsilon: FloatArray, low: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """The profile of the first law against the second one, and a bound on absolute errors."""
+        low = np.zeros(epsilon.size) if low is None else low
+        return self.steps.profile(epsilon, low, of_b=self.exchanged)

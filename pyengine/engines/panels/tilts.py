@@ -1,0 +1,165 @@
+"""Which tilts serve which losses: what is chosen here makes bounds wide or narrow, never wrong.
+
+A tilt θ serves the places at which its Chernoff bound is the least one, as that is what its error
+is multiplied by.  With the large deviations I_A and I_B of both laws, tilts are those at which the
+root of twice the smaller one is a multiple of `APART`, so that next to a place there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.caches import kept
+from pyengine.engines.panels.one_step import remainder
+from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.special import log_ndtr
+
+__all__ = ["Tilts", "panels_for", "tilts_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+APART = 3.0
+FARTHEST = 39.0  # standard deviations: a normal tail beyond is below all doubles
+NODES = 64
+LARGEST = 2000.0
+ENOUGH = 4e-12  # of the sum of all steps' errors
+SIZES = (16, 24, 32, 40)
+MOST_LEVELS = 11
+
+
+@dataclass(frozen=True)
+class Tilts:
+    """Tilts in the order of the places that they serve.
+
+    Parameters
+    ----------
+    tilt : ndarray of shape (n,)
+        The tilts, increasing.
+    log_scale : ndarray of shape (n,)
+        The logarithm of the mean of e^(tilt x) of one step.
+    limit : ndarray of shape (n - 1,)
+        Places between what two tilts next to each other serve.
+    of_a, of_b : int
+        Index of the tilt 0 and of that which makes B of A.
+    place, below_a, below_b : ndarray
+        Places, increasing, and about the normal quantiles of what A and B have below them.
+    log_profile_a, log_profile_b : ndarray
+        About the logarithms of the profiles of both orders whose threshold is there.
+    """
+
+    tilt: FloatArray
+    log_scale: FloatArray
+    limit: FloatArray
+    of_a: int
+    of_b: int
+    place: FloatArray
+    below_a: FloatArray
+    below_b: FloatArray
+    log_profile_a: FloatArray
+    log_profile_b: FloatArray
+
+    def at(self, place: FloatArray) -> npt.NDArray[np.intp]:
+        """Index of the tilt that serves a place."""
+        return np.searchsorted(self.limit, place)
+
+
+@kept(64)
+def tilts_of(shape: LaplaceShape, number: int) -> Tilts:
+    """Return the tilts for a number of steps."""
+    d = float(shape.length)
+    scale = 8.0 + 3.0 * d
+    grid = scale * np.sinh(np.linspace(-1.0, 1.0, 801) * np.arcsinh(LARGEST / scale))
+    theta = np.unique(np.concatenate([grid, [0.0, d], d + grid]))
+    log_mean, slope, spread = _cumulants(shape, theta)
+    of_a, of_b = np.searchsorted(theta, [0.0, d])
+    place = np.maximum.accumulate(number * slope)
+    deviations = [
+        _deviation(number, (theta - theta[i]) * slope - (log_mean - log_mean[i]), i)
+        for i in (of_a, of_b)
+    ]
+    of_first, of_second = deviations
+    chosen = [
+        *_steps(theta[: of_a + 1], of_first[: of_a + 1], -FARTHEST),
+        *_steps(theta[of_a : of_b + 1], of_first[of_a : of_b + 1], of_first[of_b] - 0.5 * APART),
+        *_steps(theta[of_b:], of_second[of_b:], FARTHEST),
+    ]
+    tilt = np.unique([0.0, d, *chosen])
+    scales = _cumulants(shape, tilt)[0]
+    # where the Chernoff bounds of both are the same
+    limit = number * np.diff(scales) / np.diff(tilt)
+    first, second = (int(i) for i in np.searchsorted(tilt, [0.0, d]))
+    # by Barndorff-Nielsen's formula; the profile has the tail's mass, each loss for its excess
+    width = np.sqrt(number) * spread
+    below = [
+        _corrected(deviation, (theta - theta[i]) * width)
+        for deviation, i in zip(deviations, (of_a, of_b), strict=True)
+    ]
+    logs = [
+        np.maximum.accumulate(log_ndtr(below[0]) - np.log1p(np.maximum(-theta, 0.0) / d)),
+        np.minimum.accumulate(log_ndtr(-below[1]) - np.log1p(np.maximum(theta - d, 0.0) / d)),
+    ]
+    return Tilts(tilt, scales, limit, first, second, place, *below, *logs)
+
+
+def _corrected(deviation: FloatArray, saddle: FloatArray) -> FloatArray:
+    """Deviations whose normal tails are about those of the law, increasing."""
+    far = np.abs(deviation) > 0.2
+    ratio = np.maximum(saddle[far] / deviation[far], 1e-300)
+    moved = deviation[far] + np.log(ratio) / deviation[far]
+    found = np.interp(deviation, deviation[far], moved) if far.any() else deviation
+    return np.asarray(np.maximum.accumulate(found))
+
+
+def _cumulants(shape: LaplaceShape, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Logarithms of the mean of e^(θ x) of one step, their slopes, and the standard deviations."""
+    s, weight = np.polynomial.legendre.leggauss(NODES)
+    mu, d, p = float(shape.distance), float(shape.length), float(shape.probability)
+    inner = mu * s
+    x = (np.log1p(p * np.expm1(inner)) - float(shape.ends[0])) / d
+    mass = 0.25 * mu * weight * np.exp(-0.5 * (inner + mu))
+    x = np.concatenate([[0.0], np.clip(x, 0.0, 1.0), [1.0]])
+    mass = np.concatenate([shape.atoms[:1], mass, shape.atoms[1:]]).astype(float)
+    top = np.maximum(theta, 0.0)
+    terms = mass * np.exp(theta[:, None] * x - top[:, None])
+    total = terms.sum(axis=1)
+    mean = (terms @ x) / total
+    spread = np.sqrt(np.maximum((terms @ (x * x)) / total - mean * mean, 1e-300))
+    return top + np.log(total), mean, spread
+
+
+def _deviation(number: int, rate: FloatArray, centre: int) -> FloatArray:
+    """Signed roots of twice the large deviations, of the sign of the index less ``centre``."""
+    size = np.sqrt(2.0 * number * np.maximum(rate, 0.0))
+    sign = np.sign(np.arange(rate.size) - centre)
+    return np.asarray(np.maximum.accumulate(sign * size))
+
+
+def _steps(theta: FloatArray, deviation: FloatArray, last: float) -> list[float]:
+    """Tilts at multiples of `APART` from 0 to ``last``, as far as there are any."""
+    if not deviation.size:
+        return []
+    least, most = float(deviation.min()), float(deviation.max())
+    count = int(min(abs(last), max(abs(least), abs(most))) / APART)
+    goals = np.copysign(APART * np.arange(1.0, count + 1.0), last)
+    goals = goals[(goals > least) & (goals < most)] if last else goals[:0]
+    return [float(x) for x in np.interp(goals, deviation, theta)]
+
+
+def panels_for(
+    shape: LaplaceShape, tilt: float, log_scale: float, number: int
+) -> tuple[int, int] | None:
+    """Return level and number of coefficients of panels for so many steps; None where none do."""
+    enough = ENOUGH / number
+    options = sorted(
+        product(range(MOST_LEVELS), SIZES), key=lambda pair: 2.0 ** pair[0] * pair[1] ** 1.5
+    )
+    for finer, size in options:
+        # next to the ends the density changes most
+        ends = np.array([0, (1 << finer) - 1])
+        if remainder(shape, tilt, log_scale, -finer, size, ends) <= 0.5 * enough:
+            return -finer, size
+    return None
