@@ -1,0 +1,343 @@
+"""Equal Laplace steps by polynomials on panels, against truth that shares no code with them."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from error_budget import check
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thorough import ALL, some
+
+import pyengine as pe
+from pyengine.engines.exact.laplace import LaplaceSum
+from pyengine.engines.panels.law import merged
+from pyengine.engines.panels.legendre import EXTENDED, NODES, TABLE, gauss_nodes, products, values
+from pyengine.engines.panels.one_step import one_step
+from pyengine.engines.panels.power import power
+from pyengine.engines.panels.range import order_of
+from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
+from pyengine.laws.composition import composition_law
+
+ROWS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "data" / "laplace_steps.json").read_text(encoding="utf-8")
+)
+FUNCTIONS = {"delta": "delta", "gamma": "gamma_bound", "beta": "trade_off"}
+# what the truths themselves are off by, and the rounding of their arguments
+TRUTH = {"line": 1e-12, "reference": 4e-16}
+
+
+def mechanism_of(row: dict[str, Any]) -> pe.Mechanism:
+    step: Any = pe.LaplaceMechanism(float(row["noise"]))
+    if row["p"] != "1":
+        step = step.poisson_sampled(float(row["p"]))
+    return step.composed(row["steps"])
+
+
+def asked(row: dict[str, Any]) -> tuple[pe.Bounds, str]:
+    """Bounds of a row's question, and the engine that gives them; all are proven."""
+    found, engines, proven = pe.api.answers(
+        FUNCTIONS[row["name"]], mechanism_of(row), [row["argument"]], adjacency=row["adjacency"]
+    )
+    assert proven == [True]
+    bounds = pe.Bounds(*(float(x[0]) for x in (found.lower, found.value, found.upper)))
+    return bounds, engines[0]
+
+
+@pytest.mark.parametrize("method", ["line", "reference"])
+def test_truth_lies_within_the_bounds(method: str) -> None:
+    rows = [row for row in ROWS if row["method"] == method and float(row["truth"]) > 1e-300]
+    assert len(rows) >= {"line": 150, "reference": 500}[method]
+    widths, errors, others = [], [], 0
+    for row in some(rows, 9):
+        truth = float(row["truth"])
+        bounds, engine = asked(row)
+        slack = TRUTH[method] * truth
+        assert bounds.lower - slack <= truth <= bounds.upper + slack, (row, bounds)
+        if engine == "certified":
+            widths.append((bounds.upper - bounds.lower) / bounds.upper)
+            errors.append(abs(bounds.value / truth - 1.0))
+        others += engine != "certified"
+    assert others <= 0.1 * len(widths)
+    assert np.mean(np.array(widths) <= 1e-8) >= 0.9
+    check(f"panels.median_width_{method}", float(np.median(widths)))
+    check(f"panels.largest_width_{method}", max(widths))
+    check(f"panels.median_error_{method}", float(np.median(errors)))
+
+
+def test_coefficients_of_products_are_rounded_once() -> None:
+    """By fractions: docs, theory/panels, assumes what `TABLE` says."""
+    size = 40 if ALL else 24
+    table, room = products(size).table, 2 * size + 2
+    zero = Fraction(0)
+    s = [[[zero] * room for _ in range(size)] for _ in range(size)]
+    for j in range(size):
+        s[0][j][j + 1] = Fraction(1, 2 * (2 * j + 1) * (2 * j + 3))
+        if j:
+            s[0][j][j - 1] = Fraction(-1, 2 * (2 * j + 1) * (2 * j - 1))
+    s[0][0][0] = Fraction(1, 2)
+    for i in range(size - 1):
+        for j in range(size):
+            before = s[i - 1][j] if i else [-x for x in s[0][j]]
+            for k in range(1, room - 1):
+                step = Fraction(2 * i + 1, 2 * k + 1) * (s[i][j][k - 1] - s[i][j][k + 1])
+                s[i + 1][j][k] = before[k] + step
+    worst = 0.0
+    with mpmath.workdps(40):
+        for i in range(size):
+            for j in range(i, size):
+                for k in range(j, size):
+                    exact = s[i][j][k]
+                    root = mpmath.sqrt((2 * i + 1) * (2 * j + 1) * (2 * k + 1))
+                    truth = root * mpmath.mpf(exact.numerator) / exact.denominator
+                    off = abs(mpmath.mpf(float(table[i, j, k])) - truth)
+                    worst = max(worst, float((off - abs(truth) * 2.0**-53) / EXTENDED))
+                    for a, b, c in ((i, k, j), (j, k, i), (k, j, i), (j, i, k), (k, i, j)):
+                        sign = (-1.0) ** (k + c)
+                        same = sign * table[i, j, k]
+                        assert abs(table[a, b, c] - same) <= 2.0**-52 * abs(same)
+    assert worst <= TABLE
+
+
+@pytest.mark.parametrize("size", [16, 24, 37, 40, 64, 90])
+def test_gauss_nodes(size: int) -> None:
+    nodes = gauss_nodes(size)
+
+    def exact(x: Any) -> Any:
+        """A number in extended precision, as two doubles."""
+        return mpmath.mpf(float(x)) + mpmath.mpf(float(x - np.longdouble(float(x))))
+
+    with mpmath.workdps(50):
+        for q in range(0, size, max(1, size // 12)):
+            place, weight = exact(nodes.place[q]), exact(nodes.weight[q])
+            t = mpmath.findroot(lambda t: mpmath.legendre(size, t), 2 * place - 1)
+            slope = size * mpmath.legendre(size - 1, t) / (1 - t * t)
+            assert abs(place - (t + 1) / 2) <= NODES * EXTENDED
+            assert abs(weight * (1 - t * t) * slope**2 - 1) <= nodes.error
+
+
+@pytest.mark.parametrize("size", [8, 40])
+def test_growth_bounds_the_recurrence(size: int) -> None:
+    """The values at doubles, against long ones."""
+    from pyengine.engines.panels.legendre import growth
+
+    rng = np.random.default_rng(3)
+    s = np.concatenate([rng.random(400), 1e-9 * rng.random(20), 1.0 - 1e-9 * rng.random(20)])
+    off = np.abs(values(size, s) - values(size, s.astype(np.longdouble))).max(axis=1)
+    assert (off.astype(float) <= growth(size) * 2.0**-53 + 1e-18).all()
+
+
+@pytest.mark.parametrize(
+    ("noise", "p", "tilt"), [(1.0, 0.3, 0.0), (0.5, 1e-4, 7.0), (3.0, 1, -4.0)]
+)
+def test_one_step_is_within_its_error(noise: float, p: float, tilt: float) -> None:
+    """In total variation, by nodes that are many more; so is the law on longer panels."""
+    shape = LaplaceShape(1 / Fraction(noise), Fraction(p))
+    for level, size in ((-3, 12), (-2, 24), (0, 16)):
+        law = one_step(shape, tilt, 0.1, level, size)
+        longer = merged(law, size)
+        assert longer is None or longer.error >= law.error
+        for one in (law, longer):
+            if one is None:
+                continue
+            nodes = gauss_nodes(80)
+            number = len(one.series)
+            x = (np.arange(number)[:, None] + nodes.place) / number
+            truth = shape.density(x) * np.exp(np.longdouble(tilt) * x - np.longdouble(0.1)) / number
+            found = one.series @ values(size, nodes.place)
+            off = float((np.abs(found - truth) * nodes.weight).sum())
+            assert off <= one.error
+        if size == 12 and level == -3 and noise == 0.5:
+            assert off > 1e-9  # so that a bound of 0 would fail
+
+
+def test_error_of_sums_bounds_their_distance() -> None:
+    """Rough panels: what they lose is more than rounding, and bounded."""
+    shape = LaplaceShape(Fraction(1), Fraction(1, 5))
+    fine = power(one_step(shape, 0.0, 0.0, -3, 32), 6, 32)
+    for level, size in ((-1, 6), (-2, 8), (0, 12)):
+        rough = power(one_step(shape, 0.0, 0.0, level, size), 6, size)
+        assert abs(rough.series[:, 0].sum() + rough.atoms.sum() - 1.0) <= rough.error
+        apart = 0.0
+        nodes = gauss_nodes(48)
+        for law, sign in ((fine, 1.0), (rough, -1.0)):
+            place = 6.0 * np.linspace(0.013, 0.987, 49)
+            length = 2.0**law.level
+            at = np.floor(place / length).astype(int) - law.first
+            inside = (at >= 0) & (at < len(law.series))
+            mass = np.zeros(place.size)
+            for n in np.flatnonzero(inside):
+                part = place[n] / length - np.floor(place[n] / length)
+                density = law.series[at[n]] @ values(law.series.shape[1], part * nodes.place)
+                mass[n] = part * float(density @ nodes.weight) + law.series[: at[n], 0].sum()
+            apart = apart + sign * mass
+        assert 0.0 < np.abs(apart).max() <= rough.error + fine.error
+
+
+def test_plain_steps_agree_with_exact_sums() -> None:
+    mu, steps = Fraction(2, 3), 40
+    exact, found = (
+        LaplaceSum(mu, steps),
+        LaplaceOrder(LaplaceSteps(LaplaceShape(mu, Fraction(1)), steps), False),
+    )
+    c = np.linspace(-26.5, 26.5, 31)
+    first, second = exact.tails(c), found.tails(c)
+    for a, b in zip(first[:4], second[:4], strict=True):
+        assert (np.abs(a - b) <= (first.error + second.error) * a).all()
+    epsilon = np.linspace(0.0, 26.6, 31)
+    value, error = exact.profile(epsilon)
+    for exchanged in (False, True):
+        other, off = LaplaceOrder(found.steps, exchanged).profile(epsilon)
+        assert (np.abs(value - other) <= error + off).all()
+
+
+@pytest.mark.parametrize("steps", [9, 10, 11, 63, 64, 65])
+@pytest.mark.parametrize("p", [0.004, 0.6])
+def test_numbers_of_steps_next_to_each_other(steps: int, p: float) -> None:
+    """Bounds lie within the lattice's; γ and δ grow with the steps, and the hull is the largest."""
+    step = pe.LaplaceMechanism(1.4).poisson_sampled(p)
+    mechanism = step.composed(steps)
+    for name, x in (("gamma_bound", 0.01), ("trade_off", 0.3), ("delta", 0.2), ("epsilon", 1e-5)):
+        ask: Any = getattr(pe, name)
+        bounds = {}
+        for adjacency in ("add", "remove", "add_remove"):
+            found = ask(mechanism, x, adjacency=adjacency, bounds=True)
+            rough = ask(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
+            assert found.upper - found.lower <= 1e-8 * found.upper
+            assert rough.lower <= found.upper
+            assert found.lower <= rough.upper
+            bounds[adjacency] = found
+        both = bounds["add_remove"]
+        orders = [bounds["add"], bounds["remove"]]
+        if name == "trade_off":
+            assert both.lower <= min(one.upper for one in orders)
+        else:
+            assert both.upper >= max(one.lower for one in orders)
+        before = ask(step.composed(steps - 1), x, bounds=True)
+        sign = -1.0 if name == "trade_off" else 1.0
+        assert sign * before.lower <= sign * both.upper
+
+
+@pytest.mark.parametrize("p", [1.0, 0.35])
+def test_levels_on_atoms_and_beside_them(p: float) -> None:
+    """At the levels of both sides of an atom, where the slope jumps, and between them."""
+    step: Any = pe.LaplaceMechanism(2.5)
+    mechanism = (step if p == 1.0 else step.poisson_sampled(p)).composed(31)
+    order = order_of(composition_law(mechanism, "add"))
+    d, low = float(order.steps.shape.length), order.steps.ends[0]
+    atoms = low + d * np.arange(0.0, 32.0, 5.0)
+    step_aside = 1e-9 * d
+    above, below = (
+        order.tails(np.clip(atoms + side, low, None)) for side in (step_aside, -step_aside)
+    )
+    levels = np.concatenate([above.a_above, below.a_above, 0.5 * (above.a_above + below.a_above)])
+    levels = levels[(levels > 1e-290) & (levels < 1.0 - 1e-12)]
+    for level in np.unique(levels):
+        for x in (level, np.nextafter(level, 0.0), np.nextafter(level, 1.0)):
+            found = pe.gamma_bound(mechanism, float(x), adjacency="add", bounds=True)
+            exact = p == 1.0
+            other: Any = {"method": "exact"} if exact else {"method": "lattice", "tolerance": 1e-5}
+            rough = pe.gamma_bound(mechanism, float(x), adjacency="add", bounds=True, **other)
+            assert rough.lower <= found.upper
+            assert found.lower <= rough.upper
+            assert found.upper - found.lower <= 1e-8 * found.upper
+    for epsilon in -atoms[atoms < 0.0]:
+        for x in (epsilon, np.nextafter(epsilon, 0.0), np.nextafter(epsilon, 99.0)):
+            found = pe.delta(mechanism, float(x), adjacency="add", bounds=True)
+            rough = pe.delta(mechanism, float(x), adjacency="add", bounds=True, method="lattice")
+            assert rough.lower <= found.upper
+            assert found.lower <= rough.upper
+
+
+def test_epsilon_is_the_inverse_of_the_profile() -> None:
+    mechanism = pe.LaplaceMechanism(0.9).poisson_sampled(0.02).composed(400)
+    for adjacency in ("add", "remove", "add_remove"):
+        deltas = np.array([0.0, 1e-250, 1e-30, 1e-9, 1e-3, 0.03, 0.9, 1.0])
+        found = pe.epsilon(mechanism, deltas, adjacency=adjacency, bounds=True)
+        assert (found.lower <= found.value).all()
+        assert (found.value <= found.upper).all()
+        assert found.value[-1] == 0.0
+        inner = slice(1, 6)
+        least = pe.delta(mechanism, found.upper[inner], adjacency=adjacency, bounds=True)
+        most = pe.delta(mechanism, found.lower[inner], adjacency=adjacency, bounds=True)
+        zero = found.lower[inner] == 0.0
+        assert (least.lower <= deltas[inner]).all()
+        assert ((most.upper >= deltas[inner]) | zero).all()
+        one = [pe.epsilon(mechanism, float(x), adjacency=adjacency) for x in deltas]
+        np.testing.assert_allclose(one, found.value, rtol=1e-9, atol=1e-300)
+
+
+@settings(max_examples=60 if ALL else 12, deadline=None)
+@given(
+    noise=st.floats(0.5, 100.0),
+    p=st.floats(1e-6, 1.0),
+    steps=st.integers(3, 200),
+    share=st.floats(0.01, 0.99),
+)
+def test_properties_of_random_steps(noise: float, p: float, steps: int, share: float) -> None:
+    """Both orders are each other's mirror images, masses add up, and bounds are in their order."""
+    shape = LaplaceShape(1 / Fraction(noise), Fraction(p))
+    own = LaplaceSteps(shape, steps)
+    low, high = own.ends
+    c = np.array([low + share * (high - low)])
+    add, remove = LaplaceOrder(own, False), LaplaceOrder(own, p != 1.0)
+    tails = add.tails(c)
+    slack = 2.0 * tails.error + 1e-15
+    assert np.abs(tails.a_above + tails.a_below - 1.0) <= slack
+    assert np.abs(tails.b_above + tails.b_below - 1.0) <= slack
+    # what c is between the masses: A on {S > c} is at most e^-c times B there
+    weight = np.exp(-c)
+    assert tails.a_above * (1.0 - tails.error) <= weight * tails.b_above * (1.0 + 1e-9)
+    assert tails.b_below * (1.0 - tails.error) <= tails.a_below * (1.0 + 1e-9) / weight
+    if c < 0.0:
+        value, error = add.profile(-c)
+        direct = tails.a_below - np.exp(-c) * tails.b_below
+        assert np.abs(value - direct) <= error + slack * (1.0 + np.exp(-c))
+    elif p != 1.0:
+        value, error = remove.profile(c)
+        direct = tails.b_above - np.exp(c) * tails.a_above
+        assert np.abs(value - direct) <= error + slack * (1.0 + np.exp(c) * tails.a_above)
+
+
+def test_what_is_not_served_goes_on() -> None:
+    """Noise that leaves no panel long enough, other steps beside them, and few steps."""
+    engines = {}
+    for name, mechanism in {
+        "panels": pe.LaplaceMechanism(1.0).poisson_sampled(0.01).composed(10),
+        "little noise": pe.LaplaceMechanism(0.1).poisson_sampled(0.01).composed(10),
+        "two kinds": pe.LaplaceMechanism(1.0).poisson_sampled(0.01).composed(10)
+        + pe.LaplaceMechanism(2.0).poisson_sampled(0.01).composed(10),
+        "few": pe.LaplaceMechanism(1.0).composed(3),
+    }.items():
+        for method in ("auto", "certified"):
+            _, found, proven = pe.api.answers(
+                "delta", mechanism, [0.01], adjacency="add", method=method
+            )
+            assert proven == [True]
+            engines[name, method] = found[0]
+    for method in ("auto", "certified"):
+        assert engines["panels", method] == "certified"
+        assert engines["little noise", method] == engines["two kinds", method] == "lattice"
+        assert engines["few", method] == "exact"
+
+
+def test_bad_input() -> None:
+    mechanism = pe.LaplaceMechanism(1.0).poisson_sampled(0.01).composed(10)
+    for ask, x in ((pe.gamma_bound, 1.5), (pe.delta, -1.0), (pe.epsilon, 2.0)):
+        with pytest.raises(ValueError, match=r"must|lie in"):
+            ask(mechanism, x)
+
+
+def test_a_tolerance_that_panels_do_not_reach_is_refused_or_met() -> None:
+    mechanism = pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(20)
+    found = pe.delta(mechanism, 0.5, tolerance=1e-9, bounds=True)
+    assert found.upper - found.lower <= 1e-9 * found.upper
+    with pytest.raises(pe.AccuracyError):
+        pe.delta(mechanism, 0.5, tolerance=1e-17, bounds=True)

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
-from pyengine.engines.declared.sums import LatticeEngine
+from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
-from pyengine.errors import AccuracyError
 
 if TYPE_CHECKING:
     from pyengine.engines.panels.questions import PanelQuestions
@@ -30,26 +29,22 @@ class PanelEngine(Engine):
 
         return is_served(problem.laws)
 
-    def refusal(self, problem: Problem) -> Exception:
-        return AccuracyError(
-            f"method={problem.method!r} answers for equal Laplace steps, plain or on a Poisson "
-            "sample; ask method='auto'"
-        )
-
     def questions(self, problem: Problem, ask: Ask) -> Questions | None:
         if problem.adjacency != "add_remove":
             return None
         from pyengine.engines.panels.questions import PanelBothOrders
 
-        on_a_lattice = replace(problem, method="lattice")
+        sums = ExactEngine().supports(problem)
+        other = replace(problem, method="exact" if sums else "lattice")
         add, remove = (self.pair(problem.ordered(order)) for order in ("add", "remove"))
-        return PanelBothOrders(add, remove, lambda: ask(on_a_lattice))
+        return PanelBothOrders(add, remove, lambda: ask(other))
 
     def pair(self, problem: Problem) -> PanelQuestions:
         from pyengine.engines.panels.questions import PanelQuestions
         from pyengine.engines.panels.range import order_of
 
         def otherwise() -> PairQuestions:
-            return LatticeEngine().pair(problem)
+            sums = ExactEngine()
+            return (sums if sums.supports(problem) else LatticeEngine()).pair(problem)
 
         return PanelQuestions(order_of(problem.laws), problem.tolerance, otherwise)

@@ -21,7 +21,7 @@ __all__ = [
     "EXTENDED",
     "Extended",
     "Halves",
-    "Nodes",
+    "LegendreNodes",
     "Products",
     "gauss_nodes",
     "growth",
@@ -34,9 +34,10 @@ FloatArray = npt.NDArray[np.float64]
 ExtendedArray = npt.NDArray[Any]
 Extended: Any = np.longdouble
 EXTENDED = 0.5 * float(np.finfo(np.longdouble).eps)  # of one operation in extended precision
-# what tests watch for all sizes, in roundings of extended precision: errors of nodes, of weights
-# relative to them, and of the coefficients of products
-NODES = 64.0
+# what tests watch, in roundings of extended precision: errors of Gauss nodes, of n weights relative
+# to them and to n^2, and of the coefficients of products
+NODES = 1.0
+WEIGHTS = 1.0
 TABLE = 8.0
 
 
@@ -60,10 +61,10 @@ class Products(NamedTuple):
     error: FloatArray
 
 
-class Nodes(NamedTuple):
+class LegendreNodes(NamedTuple):
     """Gauss-Legendre nodes and weights on (0, 1), in extended precision.
 
-    ``error`` bounds the errors of the nodes, and of the weights relative to them.
+    ``error`` bounds the errors of the weights relative to them.
     """
 
     place: ExtendedArray
@@ -112,7 +113,7 @@ def growth(size: int) -> FloatArray:
 
 
 @kept(64)
-def gauss_nodes(size: int) -> Nodes:
+def gauss_nodes(size: int) -> LegendreNodes:
     """Return Gauss-Legendre nodes and weights: exact for degrees below 2 ``size``."""
     place = 0.5 * (1.0 + np.polynomial.legendre.leggauss(size)[0].astype(Extended))
     n = size
@@ -122,7 +123,7 @@ def gauss_nodes(size: int) -> Nodes:
         slope = n * (p[n - 1] - t * p[n]) / (1 - t * t)
         place = place - p[n] / (2 * slope)
     weight = 1 / (values(n, place) ** 2).sum(axis=0)
-    return Nodes(place, weight, NODES * EXTENDED)
+    return LegendreNodes(place, weight, WEIGHTS * n * n * EXTENDED)
 
 
 @kept(8)
@@ -176,6 +177,11 @@ def halves(size: int) -> Halves:
     made = np.array([other @ own.T for other in whole])
     made[:, np.triu(np.ones((size, size), dtype=np.bool_), 1)] = 0
     i = np.arange(float(size))
-    bound = (2.0 * NODES + 16.0) * EXTENDED * np.sqrt(2.0 * i + 1.0) * growth(size)
+    bound = (
+        (2.0 * NODES + WEIGHTS * size * size + 16.0)
+        * EXTENDED
+        * np.sqrt(2.0 * i + 1.0)
+        * growth(size)
+    )
     error = 2.0 * UNIT + bound * np.sqrt(i + 1.0)
     return Halves(made.astype(np.float64), error)

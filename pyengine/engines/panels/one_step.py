@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.panels.law import PanelLaw
-from pyengine.engines.panels.legendre import EXTENDED, Extended, gauss_nodes, growth, values
+from pyengine.engines.panels.legendre import EXTENDED, NODES, Extended, gauss_nodes, growth, values
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.numerics.rounding import UNIT
 
@@ -78,14 +78,14 @@ def one_step(shape: LaplaceShape, tilt: float, log_scale: float, level: int, siz
     ends = np.exp(Extended(tilt) * np.array([0, 1], dtype=Extended) - Extended(log_scale))
     atoms = (shape.atoms * ends).astype(np.float64)
     exponent = EXTENDED * 8.0 * (abs(tilt) + abs(log_scale) + 4.0)
-    # of the values and of the nodes, whose errors move the density and the polynomials
-    relative = shape.density_error + exponent
-    moved = nodes.error * (abs(tilt) + 3.0 * float(np.log(1.0 + 1.0)))
+    # of the values, of the weights, and of the places, by the logarithmic derivative
+    steepness = abs(tilt) + 2.0 / min(shape.gap, 1.0) + 2.0 * float(shape.length)
+    relative = shape.density_error + exponent + nodes.error + 2.0 * NODES * EXTENDED * steepness
     size_of = float(np.sqrt((density**2 * nodes.weight).sum(axis=1)).sum())
     error = remainder(shape, tilt, log_scale, level, size) + float(atoms.sum()) * (
         exponent + 8.0 * EXTENDED + 2.0 * UNIT
     )
-    error += size_of * (relative + moved) + UNIT * float(np.abs(series).sum())
+    error += size_of * relative + UNIT * float(np.abs(series).sum())
     error += size_of * EXTENDED * float(np.sqrt((growth(size) ** 2).sum()))
     mass = float(atoms.sum() + series[:, 0].sum()) * (1.0 + 4.0 * UNIT * panels) + error
     return PanelLaw(level, 0, series, 0, atoms, mass, error * (1.0 + 1e-9))

@@ -20,7 +20,7 @@ from pyengine.engines.panels.law import PanelLaw
 from pyengine.engines.panels.legendre import gauss_nodes, growth, values
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["Row", "row_of"]
+__all__ = ["PanelRow", "row_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,7 +29,7 @@ REACH = -math.log(FINE)  # beyond this exponent nothing counts
 STEEP = 8.0  # a change of an exponent on a panel from which two exponentials are integrated apart
 
 
-class Rule(NamedTuple):
+class GaussRule(NamedTuple):
     """Gauss-Legendre nodes on (0, 1) for the part ``reach`` of a panel."""
 
     nodes: int
@@ -39,7 +39,7 @@ class Rule(NamedTuple):
 
 
 @kept(256)
-def _rule(rate: float, bent: float, size: int) -> Rule:
+def _rule(rate: float, bent: float, size: int) -> GaussRule:
     """The rule for polynomials of so many coefficients times e^(-rate s) or a bent one.
 
     With n nodes, an exponential is within 4 (r/4)^q/q! of what they integrate exactly, where q is 2
@@ -51,7 +51,7 @@ def _rule(rate: float, bent: float, size: int) -> Rule:
     while _off(change, 2 * count - size + 1) > math.log(FINE):
         count += 4
     nodes = gauss_nodes(count)
-    return Rule(count, reach, nodes.place.astype(float), nodes.weight.astype(float))
+    return GaussRule(count, reach, nodes.place.astype(float), nodes.weight.astype(float))
 
 
 def _off(change: float, rest: int) -> float:
@@ -62,7 +62,7 @@ def _off(change: float, rest: int) -> float:
 
 
 @dataclass(frozen=True)
-class Row:
+class PanelRow:
     """A law on panels, seen from one place.
 
     Parameters
@@ -85,12 +85,12 @@ class Row:
     lowest: float
     atoms: FloatArray
 
-    def seen_from(self, origin: float) -> Row:
+    def seen_from(self, origin: float) -> PanelRow:
         """The law of a number less ``origin``, an integer."""
         return replace(self, start=self.start - origin, lowest=self.lowest - origin)
 
     @cached_property
-    def mirrored(self) -> Row:
+    def mirrored(self) -> PanelRow:
         """The law of a number's negative."""
         panels, size = self.series.shape
         return replace(
@@ -106,7 +106,9 @@ class Row:
         """Sums of the moduli of the coefficients of each degree."""
         return np.asarray(np.abs(self.series).sum(axis=0))
 
-    def beyond(self, rate: float, y: FloatArray, bent: float = 0.0) -> tuple[FloatArray, float]:
+    def beyond(
+        self, rate: float, y: FloatArray, bent: float = 0.0, *, closed: bool = False
+    ) -> tuple[FloatArray, float]:
         """Integrals of e^(-rate (x - y)) over x > y, and a bound on their rounding.
 
         Times 1 - e^(-bent (x - y)), if ``bent`` is not 0.
@@ -117,6 +119,8 @@ class Row:
             At least 0.
         y : ndarray
             Places.
+        closed : bool
+            Whether an atom at y counts.
         """
         if bent * self.length > STEEP:  # both terms differ on nearly all of a panel
             first, second = self.beyond(rate, y), self.beyond(rate + bent, y)
@@ -145,7 +149,7 @@ class Row:
                 total[cut] += self._within(rate, bent, rest / self.length, panel, rule)
         if self.atoms.size:
             apart = self.lowest + np.arange(self.atoms.size) - y[:, None]
-            over = apart > 0.0
+            over = apart >= 0.0 if closed else apart > 0.0
             apart = np.where(over, apart, 0.0)
             share = np.where(over, np.exp(-rate * apart), 0.0)
             if bent:
@@ -158,7 +162,7 @@ class Row:
             largest = min(bent / (rate + bent) + bent * self.length, bent * span, 1.0)
         return total, largest * self._rounding(rule.nodes)
 
-    def _moments(self, rate: float, bent: float, rule: Rule) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, rate: float, bent: float, rule: GaussRule) -> tuple[FloatArray, FloatArray]:
         """Integrals of e^(-rate x) over each panel, x from its begin, and bent ones."""
         key = (rate, bent)
         if key not in self._known:
@@ -181,7 +185,7 @@ class Row:
         bent: float,
         rest: FloatArray,
         panel: npt.NDArray[np.intp],
-        rule: Rule,
+        rule: GaussRule,
     ) -> FloatArray:
         """Integrals over the last parts of panels, of which they are the ``rest``."""
         reach = np.minimum(rest, rule.reach)
@@ -207,7 +211,7 @@ class Row:
         return (dense + exact) * (1.0 + 1e-9)
 
 
-def row_of(law: PanelLaw) -> Row:
+def row_of(law: PanelLaw) -> PanelRow:
     """Return what integrals need of a law."""
     length = 2.0**law.level
-    return Row(law.first * length, length, law.series, float(law.lowest), law.atoms)
+    return PanelRow(law.first * length, length, law.series, float(law.lowest), law.atoms)

@@ -12,6 +12,7 @@ BUDGET = 4e-13  # what one trimming or merging may lose of the last law; else as
 LEAST = 4.0 * UNIT  # what rounding loses anyway
 
 
+# Map: laws of equal steps on panels | test_panels | theory/panels
 def power(step: PanelLaw, number: int, size: int) -> PanelLaw:
     """Return the law of the sum of ``number`` independent numbers of one law.
 

@@ -197,9 +197,10 @@ class PanelBothOrders(BothOrders):
 def _answer(
     value: FloatArray, lower: FloatArray, upper: FloatArray, most: FloatArray | float
 ) -> Answer:
-    """A value between bounds that are moved outwards by a rounding."""
-    lower = np.clip(np.nextafter(lower, -1.0), 0.0, most)
-    upper = np.clip(np.nextafter(upper, 2.0), 0.0, most)
+    """A value between bounds that are moved outwards by a rounding where they are not exact."""
+    exact = lower == upper
+    lower = np.clip(np.where(exact, lower, np.nextafter(lower, -1.0)), 0.0, most)
+    upper = np.clip(np.where(exact, upper, np.nextafter(upper, 2.0)), 0.0, most)
     engine = names(ENGINE, value.size)
     return Answer(np.clip(value, lower, upper), lower, upper, engine, True)
 

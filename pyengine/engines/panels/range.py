@@ -10,7 +10,7 @@ from pyengine.laws.base import StepLaw
 __all__ = ["is_served", "order_of"]
 
 LEAST = 3  # steps, of which fewer have exact sums
-LEAST_PLAIN = 20  # steps on all data, of which fewer have exact sums that are as quick
+LEAST_PLAIN = 30  # steps on all data, of which fewer have exact sums that are as quick
 MOST = 10**6  # steps
 # where the density ends, in lengths of the support beyond its least place: the nearer, the shorter
 # the panels there; from the first on for all numbers of steps, else for so many

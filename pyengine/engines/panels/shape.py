@@ -117,7 +117,9 @@ def shape_of(law: StepLaw) -> tuple[LaplaceShape, bool] | None:
     """
     if isinstance(law, ReversedLaw):
         found = shape_of(law.law)
-        return None if found is None else (found[0], not found[1])
+        if found is None:
+            return None
+        return found[0], not found[1] and found[0].probability != 1
     probability: float | Fraction = 1
     inner = law
     if isinstance(law, PoissonSampledLaw):

@@ -21,7 +21,7 @@ from pyengine.caches import kept
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.one_step import one_step
-from pyengine.engines.panels.place import Row, row_of
+from pyengine.engines.panels.place import PanelRow, row_of
 from pyengine.engines.panels.power import power
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.panels.tilts import Tilts, panels_for, tilts_of
@@ -43,7 +43,7 @@ class TiltedSum(NamedTuple):
     ``rows`` are the law and its mirror image, from the least loss and from the largest one.
     """
 
-    rows: tuple[tuple[Row, Row], tuple[Row, Row]]
+    rows: tuple[tuple[PanelRow, PanelRow], tuple[PanelRow, PanelRow]]
     error: float
 
 
@@ -61,11 +61,12 @@ def tilted_sum(shape: LaplaceShape, number: int, tilt: float, log_scale: float) 
 
 
 class _Masses(NamedTuple):
-    """Masses above and below thresholds, and a bound on the absolute errors."""
+    """Masses above and below thresholds, and bounds on their absolute errors."""
 
     above: FloatArray
     below: FloatArray
-    error: FloatArray
+    above_error: FloatArray
+    below_error: FloatArray
 
 
 class LaplaceSteps:
@@ -171,7 +172,12 @@ class LaplaceSteps:
         if bent and (rate < 0.0) == of_b and rate != 0.0:
             raise AssertionError(f"a profile of tilt {tilt!r} has a weight above 1")
         row = found.rows[high][0 if is_above else 1]
-        total, rounding = row.beyond(abs(rate), place if is_above else -place, d if bent else 0.0)
+        total, rounding = row.beyond(
+            abs(rate),
+            place if is_above else -place,
+            d if bent else 0.0,
+            closed=not is_above,  # an atom at the threshold lies below
+        )
         log, relative = self._log_scale(index, high, place)
         if of_b:
             first, low = self._ends[1 if high else 0]
@@ -193,7 +199,7 @@ class LaplaceSteps:
     ) -> tuple[list[_Masses], FloatArray]:
         """Masses of A and of B on both sides of thresholds, and by how much those may be moved."""
         size = c.size
-        laws = [_Masses(np.ones(size), np.ones(size), np.full(size, np.inf)) for _ in of_b]
+        laws = [_Masses(*np.ones((2, size)), *np.full((2, size), np.inf)) for _ in of_b]
 
         def ask(
             found: TiltedSum, index: int, high: bool, place: FloatArray, at: npt.NDArray[np.intp]
@@ -202,14 +208,16 @@ class LaplaceSteps:
                 value, error, is_above = self._integral(found, index, high, place, of_b=is_b)
                 value = np.clip(value, 0.0, 1.0)
                 rest = 1.0 - value
-                law.above[at], law.below[at] = (value, rest) if is_above else (rest, value)
-                law.error[at] = error + UNIT
+                ways = (law.above, law.below, law.above_error, law.below_error)
+                first, second = (0, 1) if is_above else (1, 0)
+                ways[first][at], ways[second][at] = value, rest
+                ways[first + 2][at], ways[second + 2][at] = error, error + UNIT
 
         up, down = self._groups(c, np.zeros(size), ask)
         for law in laws:
             for outside, above in ((up < 0.0, 1.0), (down < 0.0, 0.0)):
                 law.above[outside], law.below[outside] = above, 1.0 - above
-                law.error[outside] = 0.0
+                law.above_error[outside], law.below_error[outside] = 0.0, 0.0
         shift = 4.0 * UNIT * (np.maximum(np.minimum(up, down), 0.0) + np.abs(c))
         return laws, shift
 
@@ -219,11 +227,11 @@ class LaplaceSteps:
         parts = []
         error = np.zeros(c.size)
         for law in laws:
-            for mass in (law.above, law.below):
-                unknown = (mass <= law.error) & (law.error > 0.0)
-                known = np.where(unknown, np.minimum(law.error, 1.0), mass)
+            for mass, off in ((law.above, law.above_error), (law.below, law.below_error)):
+                unknown = (mass <= off) & (off > 0.0)
+                known = np.where(unknown, np.minimum(off, 1.0), mass)
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    share = np.where(law.error > 0.0, law.error / known, 0.0)
+                    share = np.where(off > 0.0, off / known, 0.0)
                 error = np.maximum(error, np.where(unknown, np.maximum(share, 1.0), share))
                 parts.append(known)
         return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)

@@ -24,8 +24,9 @@ FloatArray = npt.NDArray[np.float64]
 
 APART = 3.0
 FARTHEST = 39.0  # standard deviations: a normal tail beyond is below all doubles
+NEXT_TO_ENDS = np.array([0.01, 0.3])  # places at which the last tilts have their means
 NODES = 64
-LARGEST = 2000.0
+LARGEST = 1e5  # of all tilts
 ENOUGH = 4e-12  # of the sum of all steps' errors
 SIZES = (16, 24, 32, 40)
 MOST_LEVELS = 11
@@ -87,7 +88,11 @@ def tilts_of(shape: LaplaceShape, number: int) -> Tilts:
         *_steps(theta[of_a : of_b + 1], of_first[of_a : of_b + 1], of_first[of_b] - 0.5 * APART),
         *_steps(theta[of_b:], of_second[of_b:], FARTHEST),
     ]
-    tilt = np.unique([0.0, d, *chosen])
+    # next to the ends, where hardly any step has another loss than the least or the largest one
+    ends = np.concatenate([NEXT_TO_ENDS, number - NEXT_TO_ENDS[::-1]])
+    known = (np.abs(of_first) < FARTHEST) | (np.abs(of_second) < FARTHEST)
+    ends = ends[(ends > place[known].min()) & (ends < place[known].max())]
+    tilt = np.unique([0.0, d, *chosen, *np.interp(ends, place, theta)])
     scales = _cumulants(shape, tilt)[0]
     # where the Chernoff bounds of both are the same
     limit = number * np.diff(scales) / np.diff(tilt)
