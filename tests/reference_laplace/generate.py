@@ -63,7 +63,7 @@ def _alarm(*_: Any) -> None:
     raise _TooLongError
 
 
-def few(count: int, seed: int) -> list[dict[str, Any]]:
+def few(count: int, seed: int, output: Path) -> list[dict[str, Any]]:
     """Rows of the reference: profiles, β and γ at random arguments of both orders."""
     rng, rows, made, left_out = random.Random(seed), [], 0, 0
     signal.signal(signal.SIGALRM, _alarm)
@@ -96,7 +96,7 @@ def few(count: int, seed: int) -> list[dict[str, Any]]:
             digits = {"truth": str(truth), "method": "reference"}
             rows.append({**row, **question, **digits})
         if found:
-            _write("reference", rows)
+            _write("reference", rows, output)
             print(f"{made} mechanisms, {len(rows)} rows, {left_out} not finished", flush=True)
     return rows
 
@@ -165,7 +165,7 @@ def profile(row: dict[str, Any], moved: float, period: float) -> float | None:
     return float(np.exp(value))
 
 
-def many(count: int, seed: int) -> list[dict[str, Any]]:
+def many(count: int, seed: int, output: Path) -> list[dict[str, Any]]:
     """Rows of the vertical line: profiles of both orders."""
     rng, rows, left_out = random.Random(seed), [], 0
     while len(rows) < count:
@@ -183,17 +183,17 @@ def many(count: int, seed: int) -> list[dict[str, Any]]:
             continue
         rows.append({**row, "truth": repr(first), "method": "line"})
         if len(rows) % 10 == 0:
-            _write("line", rows)
+            _write("line", rows, output)
             print(f"{len(rows)} rows, {left_out} left out", flush=True)
     return rows
 
 
-def _write(method: str, rows: list[dict[str, Any]]) -> None:
+def _write(method: str, rows: list[dict[str, Any]], output: Path) -> None:
     """Put the rows of a method in the place of those of the file."""
-    known = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else []
+    known = json.loads(output.read_text(encoding="utf-8")) if output.exists() else []
     kept = [row for row in known if row["method"] != method]
     lines = ",\n".join(json.dumps(row) for row in kept + rows)
-    DATA.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    output.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -203,11 +203,12 @@ def main() -> None:
     parser.add_argument("--mechanisms", type=int, default=60)
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=DATA)
     given = parser.parse_args()
     if given.part == "few":
-        _write("reference", few(given.mechanisms, given.seed))
+        _write("reference", few(given.mechanisms, given.seed, given.output), given.output)
     else:
-        _write("line", many(given.rows, given.seed))
+        _write("line", many(given.rows, given.seed, given.output), given.output)
 
 
 if __name__ == "__main__":
