@@ -3,8 +3,9 @@
     python tools/mixture_contour.py --answers 100000 --seed 1 --family group
 
 Steps are groups of two to five records, sampled steps under substitution, Gaussian mixtures,
-truncated Poisson samples, batches of fixed size, and compositions of two of these (but for
-substitution) and plain noise: noise 0.3 to 30, rates 1e-5 to 0.9, up to 10^6 steps.  The truth is
+truncated Poisson samples, batches of fixed size, compositions of two of these (but for
+substitution) and plain noise, and one of them beside randomized response: noise 0.3 to 30, rates
+1e-5 to 0.9, up to 10^6 steps.  The truth is
 that of ``tools/second_contour.py``, on nodes that are made here of exact weights and shifts; no
 code of the engines is shared.
 """
@@ -44,11 +45,15 @@ HALF_LOG_2PI = np.log(2 * LD(np.pi)) / 2
 
 
 class Kind(NamedTuple):
-    """A kind of step: what it is, its pairs with the probability of each, and how many of them."""
+    """A kind of step: what it is, its pairs with the probability of each, and how many of them.
+
+    Steps of few losses have their probabilities under A and B in the place of pairs.
+    """
 
     step: pe.Step
     pairs: list[tuple[Fraction, Side, Side]]
     steps: int
+    outcomes: Side | None = None
 
 
 def _log_uniform(rng: np.random.Generator, low: float, high: float, digits: int = 4) -> str:
@@ -127,12 +132,32 @@ def plain(rng: np.random.Generator) -> Kind:
     return Kind(pe.GaussianMechanism(noise), [(Fraction(1), _plain(), shift)], _steps(rng))
 
 
+def sampled(rng: np.random.Generator) -> Kind:
+    """A step of DP-SGD."""
+    noise, p = _log_uniform(rng, 0.3, 30.0), _log_uniform(rng, 1e-5, 0.9)
+    rate = Fraction(p)
+    side = [(Fraction(0), 1 - rate), (1 / Fraction(noise), rate)]
+    step = pe.GaussianMechanism(noise).poisson_sampled(p)
+    return Kind(step, [(Fraction(1), _plain(), side)], _steps(rng))
+
+
+def response(rng: np.random.Generator) -> Kind:
+    """Randomized response, once to six times."""
+    truthful = Fraction(int(rng.integers(51, 99)), 100)
+    outcomes = [(1 - truthful, truthful), (truthful, 1 - truthful)]
+    return Kind(pe.RandomizedResponse(truthful), [], int(rng.integers(1, 7)), outcomes)
+
+
 ORDERED = (group, mixture, truncated, fixed)
 FAMILIES: dict[str, Callable[[np.random.Generator], list[Kind]]] = {
     **{make.__name__: lambda rng, make=make: [make(rng)] for make in (*ORDERED, substitute)},
     "composition": lambda rng: [
         ORDERED[rng.integers(len(ORDERED))](rng),
         (*ORDERED, plain)[rng.integers(len(ORDERED) + 1)](rng),
+    ],
+    "beside few losses": lambda rng: [
+        (sampled, *ORDERED)[rng.integers(len(ORDERED) + 1)](rng),
+        response(rng),
     ],
 }
 
@@ -151,6 +176,9 @@ def _log_side(side: Side, z: Any) -> Any:
 
 def _nodes(kind: Kind, lam: float, fine: float, reach: float) -> tuple[Any, Any]:
     """Logs of weights under A, and losses, at equidistant z of all pairs."""
+    if kind.outcomes is not None:
+        of_a, of_b = (np.log(np.array([wide(x[i]) for x in kind.outcomes])) for i in (0, 1))
+        return of_a, of_b - of_a
     logs, losses = [], []
     for share, a, b in kind.pairs:
         shifts = [float(c) for c, _ in a + b]
