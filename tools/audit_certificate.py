@@ -24,19 +24,9 @@ import numpy as np
 
 ROOT = Path(__file__).parents[1]
 SOURCES = (
-    *(
-        "pair",
-        "spectral",
-        "proven",
-        "contour",
-        "loss_nodes",
-        "normals",
-        "tilted",
-        "shifted",
-        "shifted_values",
-    ),
-    *("envelope", "certified"),
-    *("normal", "cpu", "functionals"),
+    *("pair", "spectral", "strips", "contour", "contour_rows", "loss_nodes", "noise_nodes"),
+    *("chebyshev", "proven", "certified", "envelope", "shifted", "shifted_values", "tilted"),
+    *("normals", "normal", "cpu", "functionals"),
 )
 FLAGS = ["-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 WIDTH, ERRORS = 12, 7

@@ -1,12 +1,15 @@
 """Audit of the sums behind certified rows, in ball arithmetic.
 
     python tools/audit_sums.py --sums 100000 --seed 1
+    python tools/audit_sums.py --sums 20000 --seed 1 --family truncated
 
 For random steps of DP-SGD (noise 0.3 to 30, rates 1e-6 to 1, both orders) and lines (lambda from
 -30 to 30) the engine's log M(lambda) and its M(lambda + it)/M(lambda) - 1 at runs of t are compared
 with the trapezoidal rule in ball arithmetic of 160 bits, on the real line, at a spacing and a
 window of its own; at the last t of each line the rule is taken again with 0.7 of the spacing and a
-wider window, and what that changes must be below 1e-25.  A sum is outside where it is further from
+wider window, and what that changes must be below 1e-25.  With ``--family`` steps are those of
+tools/mixture_contour.py (groups, substitution, mixtures, truncated samples, batches of fixed size),
+whose pairs it makes of exact weights.  A sum is outside where it is further from
 that value than its own bound; lines whose law was cut within that window are left out, and counted.
 Needs python-flint.
 """
@@ -20,17 +23,24 @@ import random
 import subprocess
 import sys
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from audit_certificate import FLAGS, SOURCES
-from flint import acb, arb, ctx
+from flint import acb, arb, ctx, fmpq
+from mixture_contour import FAMILIES
+
+from pyengine.engines.spectral import _exact_numbers
+from pyengine.laws.composition import composition_law
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 24
 VALUES = 16 * RUNS
 HEAD, EACH = 4, 3
 STILL = 1e-25
+STEPS = ("group", "substitute", "mixture", "truncated", "fixed")
 
 
 def compiled(folder: Path) -> Any:
@@ -43,32 +53,47 @@ def compiled(folder: Path) -> Any:
     return ctypes.CDLL(str(library))
 
 
-class Truth:
-    """M(lambda + it) of one step on nodes of the real line."""
+def _exact(x: Any) -> arb:
+    """A double or a fraction as a ball."""
+    return arb(x) if isinstance(x, float) else arb(fmpq(x.numerator, x.denominator))
 
-    def __init__(
-        self, noise: float, p: float, backward: bool, power: float, fine: float, top: float
-    ) -> None:
-        mu, rate, reach = 1 / arb(noise), arb(p), 18.0 / math.sqrt(fine)
-        # the tilt moves weight by as much as power times mu at most, to either side
-        q = 1.0 - power if backward else power
-        edge = abs(q) / noise
-        low, high = -reach - (edge if q < 0 else 0.0), reach + max(edge, 1.0 / noise)
-        self.high = high
-        # the integrand turns with t dl/dz < t/noise, and W has its zeros at distance pi noise
-        spacing = fine * 2 * math.pi / (15.0 + 2.0 * top / noise + 2.0 * edge)
-        spacing = arb(min(spacing, fine * 0.45 * noise))
-        count = int((high - low) / float(spacing)) + 1
-        nodes = [low + k * spacing for k in range(count)]
-        losses = [(1 - rate + rate * (mu * z - mu * mu / 2).exp()).log() for z in nodes]
-        root = spacing / (2 * arb.pi()).sqrt()
-        self.power = arb(q)
-        self.losses = [-loss if backward else loss for loss in losses]
-        self.weights = [
-            (self.power * loss - z * z / 2).exp() * root
-            for z, loss in zip(nodes, losses, strict=True)
-        ]
+
+class Truth:
+    """M(lambda + it) of one step on nodes of the real line.
+
+    Pairs are their probabilities, and shifts with weights of A and of B.
+    """
+
+    def __init__(self, pairs: list[Any], power: float, fine: float, top: float) -> None:
+        self.losses: list[arb] = []
+        self.weights: list[arb] = []
+        self.reach = 0.0
+        for share, a, b in pairs:
+            self._add(share, a, b, power, fine, top)
         self.total = sum(self.weights, arb(0))
+
+    def _add(self, share: Any, a: Any, b: Any, power: float, fine: float, top: float) -> None:
+        """The nodes of one pair."""
+        shifts = [float(c) for c, _ in a + b]
+        spread = max(shifts) - min(shifts)
+        # the tilt moves weight by so much; between it and the shifts lies all
+        ends = shifts + [power * float(d) + (1.0 - power) * float(c) for c, _ in a for d, _ in b]
+        reach = 18.0 / math.sqrt(fine)
+        low, high = min(ends) - reach, max(ends) + reach
+        # the integrand turns with t dl/dz < t spread, and W has its zeros at distance pi / spread
+        spacing = fine * 2.0 * math.pi / (15.0 + 2.0 * (top + abs(power)) * spread)
+        width = arb(min(spacing, fine * 0.45 / spread))
+        root = _exact(share) * width / (2 * arb.pi()).sqrt()
+        terms = [[(_exact(c), _exact(w)) for c, w in side if w != 0] for side in (a, b)]
+        for k in range(int((high - low) / float(width)) + 1):
+            z = low + k * width
+            of_a, of_b = (
+                sum((w * (c * z - c * c / 2).exp() for c, w in side), arb(0)) for side in terms
+            )
+            loss = (of_b / of_a).log()
+            self.losses.append(loss)
+            self.weights.append((arb(power) * loss - z * z / 2).exp() * of_a * root)
+        self.reach = max(self.reach, high, -low)
 
     def values(self, ht: float, count: int) -> list[acb]:
         """M(lambda + it)/M(lambda) - 1 at t = k ht, k < count."""
@@ -111,17 +136,68 @@ def upper(x: acb) -> float:
     return float(abs(x).upper())
 
 
-def ask(kernel: Any, random_: random.Random, counts: Counts) -> None:
-    """One line of one step."""
+def sampled(kernel: Any, random_: random.Random) -> tuple[list[Any], Any, str]:
+    """Pairs of a random step of DP-SGD, how the engine is asked about them, and their name."""
     noise, p = math.exp(random_.uniform(-1.2, 3.4)), math.exp(random_.uniform(-13.8, 0.0))
     backward = random_.random() < 0.5
+    plain = [(0.0, 1.0)]
+    side = [(Fraction(0), 1 - Fraction(p)), (1 / Fraction(noise), Fraction(p))]
+    pairs = [(1.0, side, plain) if backward else (1.0, plain, side)]
+
+    def asked(*rest: Any) -> int:
+        given = (*(ctypes.c_double(x) for x in (noise, p)), ctypes.c_int(backward))
+        return int(kernel.audit_sums(*given, *rest))
+
+    return pairs, asked, f"noise {noise!r}, p {p!r}, backward {backward}"
+
+
+def mixed(kernel: Any, random_: random.Random, family: str) -> tuple[list[Any], Any, str]:
+    """The same of a step of mixtures; its numbers reach the engine as they always do."""
+    rng = np.random.default_rng(random_.getrandbits(64))
+    kind = FAMILIES[family](rng)[0]
+    adjacency = "substitute" if family == "substitute" else random_.choice(("add", "remove"))
+    pairs = [(s, b, a) if adjacency == "remove" else (s, a, b) for s, a, b in kind.pairs]
+    law = composition_law(kind.step, adjacency)[0][0]
+    found, exact = law.mixtures(), law.exact_mixtures()
+    assert found is not None
+    assert exact is not None
+    sides = [side for pair in found for side in (pair.a, pair.b)]
+    terms, numbers = _exact_numbers(exact)
+
+    def asked(*rest: Any) -> int:
+        arrays = (
+            (ctypes.c_double * len(found))(*(pair.log_share for pair in found)),
+            _sizes([len(side.shifts) for side in sides]),
+            _numbers([shift for side in sides for shift in side.shifts]),
+            _numbers([weight for side in sides for weight in side.weights]),
+            _sizes(terms),
+            _numbers(numbers),
+        )
+        return int(kernel.audit_mixtures(ctypes.c_size_t(len(found)), *arrays, *rest))
+
+    return pairs, asked, f"{kind.step}, {adjacency}"
+
+
+def _sizes(values: list[int]) -> Any:
+    return (ctypes.c_size_t * len(values))(*values)
+
+
+def _numbers(values: list[float]) -> Any:
+    return (ctypes.c_double * len(values))(*values)
+
+
+def ask(kernel: Any, random_: random.Random, counts: Counts, family: str | None) -> None:
+    """One line of one step."""
+    step = mixed(kernel, random_, family) if family else sampled(kernel, random_)
+    pairs, asked, name = step
     power = random_.choice((random_.uniform(-30.0, 30.0), random_.uniform(-2.0, 3.0)))
     longest = math.exp(random_.uniform(-3.0, 4.5))  # the last t
+    if family:  # several shifts, and far ones, take more nodes
+        most = max(abs(float(c)) for _, a, b in pairs for c, _ in a + b)
+        power, longest = power / max(1.0, most), longest / max(1.0, 3.0 * most)
     ht = math.ldexp(math.floor(math.ldexp(longest / VALUES, 40)), -40)
     out, conjugate = (ctypes.c_double * (HEAD + EACH * VALUES))(), ctypes.c_int()
-    status = kernel.audit_sums(
-        *(ctypes.c_double(x) for x in (noise, p)),
-        ctypes.c_int(backward),
+    status = asked(
         *(ctypes.c_double(x) for x in (power, ht)),
         ctypes.c_size_t(RUNS),
         ctypes.byref(conjugate),
@@ -130,11 +206,11 @@ def ask(kernel: Any, random_: random.Random, counts: Counts) -> None:
     if status:
         counts.refused += 1
         return
-    where = f"noise {noise!r}, p {p!r}, backward {backward}, lambda {power!r}, ht {ht!r}"
+    where = f"{name}, lambda {power!r}, ht {ht!r}"
     top = ht * (VALUES - 1)
-    truth = Truth(noise, p, backward, power, 1.0, top)
-    finer = Truth(noise, p, backward, power, 0.7, top)
-    if out[0] < finer.high:
+    truth = Truth(pairs, power, 1.0, top)
+    finer = Truth(pairs, power, 0.7, top)
+    if out[0] < finer.reach:
         counts.cut += 1
         return
     values = truth.values(ht, VALUES)
@@ -160,13 +236,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sums", type=int, default=100_000)
     parser.add_argument("--seed", default="1")
+    parser.add_argument("--family", choices=STEPS, help="mixtures in the place of sampled steps")
     arguments = parser.parse_args()
     ctx.prec = 160
     random_, counts = random.Random(arguments.seed), Counts()
     with tempfile.TemporaryDirectory() as folder:
         kernel = compiled(Path(folder))
         while counts.sums < arguments.sums:
-            ask(kernel, random_, counts)
+            ask(kernel, random_, counts, arguments.family)
             if sys.stderr.isatty():
                 print(f"\r{counts.sums} sums", end="", file=sys.stderr, flush=True)
     counts.shares.sort()

@@ -1,0 +1,39 @@
+"""The audit of the sums behind certified rows: some lines of each kind, none outside of a bound."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from flint import ctx
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+
+import audit_sums as tool
+
+BITS = 160
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """The kernel of the certified lines, which the tool compiles by a list of its own."""
+    return tool.compiled(tmp_path_factory.mktemp("sums"))
+
+
+@pytest.mark.parametrize("family", [None, "group", "truncated"])
+def test_sums_are_within_their_bounds(
+    kernel: object, family: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ctx, "prec", BITS)
+    monkeypatch.setattr(tool, "VALUES", 32)
+    monkeypatch.setattr(tool, "RUNS", 2)
+    random_, counts = random.Random(3), tool.Counts()
+    for _ in range(20):
+        tool.ask(kernel, random_, counts, family)
+        if counts.lines:
+            break
+    assert counts.sums == 32
+    assert counts.outside == 0
+    assert 0.0 < max(counts.shares) < 1.0
