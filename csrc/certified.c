@@ -236,6 +236,9 @@ static int build(const composition *q, double spread, pe_certified *c) {
 }
 
 int pe_certified_build(const pe_contours *contours, double spread, pe_certified *c) {
+    /* transforms are taken at lambda or at 1 - lambda, neither of which may be rounded */
+    c->line.lambda = 1.0 - (1.0 - c->line.lambda);
+    if (c->line.lambda == 0.0 || c->line.lambda == 1.0) return PE_TOO_COSTLY;
     const size_t n = contours->n_groups;
     composition q = {.contours = contours, .gaussian = (double)contours->exact_variance};
     q.kinds = calloc(n + 1, sizeof *q.kinds);

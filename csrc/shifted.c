@@ -447,6 +447,7 @@ static int fill(pe_shifted *s) {
 int pe_shifted_new(pe_shifted *s, const pe_group *lead, double lambda) {
     const double target = MISS / lead->n;
     int status = pe_shifted_parts(s, lead, lambda);
+    if (!status && s->is_conjugate && 1.0 - (1.0 - lambda) != lambda) return PE_TOO_COSTLY;
     for (size_t i = 0; i < s->n_parts && !status; i++) {
         pe_part *part = &s->part[i];
         if (!pe_tilted_window(&part->law, -log(target) + MARGIN, &part->window)) return PE_TOO_COSTLY;

@@ -41,8 +41,8 @@ typedef struct {
     double drift, bend; /* sums of |weight| times the error of log W, and times |log W| as well */
 } pe_shifted;
 
-/* Builds it for the law without some large z; a status, PE_TOO_COSTLY where the proof does not apply or nodes
- * are too many.  To be freed in any case. */
+/* Builds it for the law without some large z; a status, PE_TOO_COSTLY where the proof does not apply, as where
+ * 1 - lambda is needed and is no double, or nodes are too many.  To be freed in any case. */
 int pe_shifted_new(pe_shifted *s, const pe_group *lead, double lambda);
 void pe_shifted_free(pe_shifted *s);
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flint import ctx
@@ -37,3 +39,15 @@ def test_sums_are_within_their_bounds(
     assert counts.sums == 32
     assert counts.outside == 0
     assert 0.0 < max(counts.shares) < 1.0
+
+
+@pytest.mark.parametrize(("power", "refused"), [(-7.607055815321963, True), (-7.5, False)])
+def test_a_power_whose_complement_is_no_double_is_refused(
+    kernel: Any, power: float, refused: bool
+) -> None:
+    """Transforms at powers below one half are taken of the reversed pair, at 1 less the power."""
+    numbers = [ctypes.c_double(x) for x in (2.0, 0.1)]
+    rest = [ctypes.c_double(x) for x in (power, 0.01)]
+    out, conjugate = (ctypes.c_double * (4 + 3 * 16))(), ctypes.c_int()
+    status = kernel.audit_sums(*numbers, 0, *rest, ctypes.c_size_t(1), ctypes.byref(conjugate), out)
+    assert (status != 0) == refused

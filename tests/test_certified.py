@@ -251,3 +251,24 @@ def test_ends_of_the_domain() -> None:
     assert pe.delta(run, math.inf, method="certified") == 0.0
     assert pe.epsilon(run, 1.0, method="certified") == 0.0
     assert pe.epsilon(run, 0.0, method="certified", adjacency="remove") == math.inf
+
+
+@pytest.mark.parametrize(
+    ("run", "epsilon", "adjacency", "truth"),
+    [
+        ((0.374, 0.663, 12409), 24500.0, "remove", "0.0624344303069901821980426"),
+        ((0.374, 0.663, 12409), 24450.0, "remove", "0.08463151589124628060034499"),
+        ((0.605, 0.728, 955841), 757000.0, "remove", "7.093009227274249318028911e-8"),
+        ((0.59, 0.865, 32064), 25940.0, "add", "0.03693826892966062777671283"),
+    ],
+)
+def test_far_thresholds_see_no_rounding_of_a_power(
+    run: tuple[float, float, int], epsilon: float, adjacency: str, truth: str
+) -> None:
+    """Transforms at 1 - λ are those at λ only if that is a double: else K is off by K' ulps of it.
+
+    The digits are those of `pyengine.reference`.
+    """
+    bounds, engines, proven = answers("delta", pe.dp_sgd(*run), [epsilon], adjacency=adjacency)
+    assert (engines, proven) == (["certified"], [True])
+    assert Decimal(float(bounds.lower[0])) <= Decimal(truth) <= Decimal(float(bounds.upper[0]))

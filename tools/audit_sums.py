@@ -195,6 +195,7 @@ def ask(kernel: Any, random_: random.Random, counts: Counts, family: str | None)
     if family:  # several shifts, and far ones, take more nodes
         most = max(abs(float(c)) for _, a, b in pairs for c, _ in a + b)
         power, longest = power / max(1.0, most), longest / max(1.0, 3.0 * most)
+    power = 1.0 - (1.0 - power)  # the engine takes powers whose complement to 1 is a double
     ht = math.ldexp(math.floor(math.ldexp(longest / VALUES, 40)), -40)
     out, conjugate = (ctypes.c_double * (HEAD + EACH * VALUES))(), ctypes.c_int()
     status = asked(

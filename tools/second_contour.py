@@ -5,14 +5,14 @@
 
 Compositions of one to three kinds of sampled and plain Gaussian steps over noise 0.2 to 100, rates
 1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 128 thresholds, under
-add, remove and add_remove, down to values of 1e-300.  The truth is ``tools/second_contour.c``:
-vertical lines and the trapezoidal rule in z and in t with 64-bit mantissas, both spacings
-shortened and both ends moved out until nothing moves by 1e-15, or by 2e-14 where long double ends;
-it shares no code with the engines.  It has no answer where transforms fall too slowly: rare steps,
-and few.  With ``--reference`` these compositions, and no others, are asked so many questions each
-of which the truth is `pyengine.reference`, as far as it answers within ``--seconds``.  An answer is
-outside where a bound is on the wrong side of the truth by more than four times what that may be
-off by.
+add, remove and add_remove, up to epsilon 10^6, down to values of 1e-300.  The truth is
+``tools/second_contour.c``: vertical lines and the trapezoidal rule in z and in t with 64-bit
+mantissas, both spacings shortened and both ends moved out until nothing moves by 1e-15, or by
+2e-14 where long double ends; it shares no code with the engines.  It has no answer where transforms
+fall too slowly: rare steps, and few.  With ``--reference`` these compositions, and no others, are
+asked so many questions each of which the truth is `pyengine.reference`, as far as it answers within
+``--seconds``.  An answer is outside where a bound is on the wrong side of the truth by more than
+four times what that may be off by.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ CHOICES = (
 )
 MOST = 8000  # terms of a sum over t
 LEAST_LOG = math.log(1e-300)
+FARTHEST = 1e6  # losses, and epsilons
 DIGITS = 20
 TRIES = 3  # tilts of one composition
 ORDERS = ("add", "remove", "add_remove")
@@ -145,10 +146,12 @@ class Contour(Line):
         return out if done else None
 
 
-def _decimal(value: Any) -> Decimal:
-    """The exact value of a long double."""
+def _mass(log: Any) -> Decimal:
+    """What has this log, which may be far below all doubles."""
+    value = log if log < -1000.0 else np.exp(log)
     high = float(value)
-    return Decimal(high) + Decimal(float(value - LD(high)))
+    exact = Decimal(high) + Decimal(float(value - LD(high)))
+    return exact.exp() if log < -1000.0 else exact
 
 
 def drawn(rng: np.random.Generator) -> Kinds:
@@ -180,8 +183,10 @@ def beyond(line: Callable[[float], Line], lam: float, least: float) -> Any:
     """A tilt between a pole and the one given whose masses are doubles, and its moments."""
     while lam > 1.0 + 1e-9 or lam < -1e-9:
         found = line(lam).moments()
-        if found is not None and all(map(math.isfinite, found)) and found[2] > least:
-            return lam, found
+        if found is not None and all(map(math.isfinite, found)):
+            mean, _, log_of_a = found
+            if max(log_of_a, log_of_a + mean) > least:  # of A or of B
+                return lam, found
         lam = 1.0 + (lam - 1.0) / 2.0 if lam > 1.0 else lam / 2.0
     return None
 
@@ -208,9 +213,9 @@ def _truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
     """Questions at thresholds; of both orders where this one has the larger profile there."""
     logs, off = rows
     for i, row in enumerate(logs):
-        if not LEAST_LOG < float(row.min()) <= float(row[:2].max()) < 0.0:
+        if not LEAST_LOG < float(row[2]) <= float(row[:2].max()) < 0.0 or abs(c[i]) > FARTHEST:
             continue
-        p, q, h = (_decimal(np.exp(value)) for value in row)
+        p, q, h = (_mass(value) for value in row)
         # the line of this order's slope that lies below both curves touches this one
         whole = mirrored is not None and float(row[2] - mirrored[0][i, 2]) > 1e-9
         for one in questions({"p": p, "q": q, "h": h}, float(c[i]), right, None):
