@@ -38,7 +38,10 @@ class Answer:
     certified: BoolArray = field(init=False)
 
     def __post_init__(self, proven: bool | BoolArray) -> None:
-        self.certified = np.array(np.broadcast_to(proven, self.value.shape))
+        if isinstance(proven, bool):  # NumPy takes longer to broadcast it
+            self.certified = np.full(self.value.shape, proven)
+        else:
+            self.certified = np.array(np.broadcast_to(proven, self.value.shape))
 
     @classmethod
     def exact(cls, value: FloatArray) -> Answer:
@@ -122,6 +125,11 @@ class Questions:
     """
 
     is_light: ClassVar[bool] = False
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether no answer inside of its domain is proven, however it is asked."""
+        return False
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α), each with its own accuracy."""

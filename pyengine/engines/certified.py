@@ -117,6 +117,7 @@ class LogBounds:
     def __init__(self, c: FloatArray, make: Callable[[int], tuple[FloatArray, FloatArray]]) -> None:
         self.c, self._make = c, make
         self._found: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._values: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def logs(self, functional: int) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the log of a functional."""
@@ -125,10 +126,13 @@ class LogBounds:
         return self._found[functional]
 
     def values(self, functional: int) -> tuple[FloatArray, FloatArray]:
-        """Bounds of a functional itself, rounded outwards."""
-        lower, upper = self.logs(functional)
-        low = np.exp(lower) * (1.0 - SLACK)
-        return low, np.minimum(np.maximum(np.exp(upper) * (1.0 + SLACK), LEAST), 1.0)
+        """Bounds of a functional itself, rounded outwards; not to be written to."""
+        if functional not in self._values:
+            lower, upper = self.logs(functional)
+            low = np.exp(lower) * (1.0 - SLACK)
+            high = np.minimum(np.maximum(np.exp(upper) * (1.0 + SLACK), LEAST), 1.0)
+            self._values[functional] = low, high
+        return self._values[functional]
 
 
 def _logs_of_rows(table: FloatArray, functional: int) -> tuple[FloatArray, FloatArray]:
@@ -251,7 +255,7 @@ class CertifiedPair:
         private, public = self._both(lambda side: side.rows(PROFILE, -epsilon))
         lower, upper = private.values(PROFILE)[0], public.values(PROFILE)[1]
         # nothing exceeds an infinite loss, unless one law alone has some outcome
-        upper[np.isinf(epsilon)] = np.inf if self._public.tells_apart else 0.0
+        upper = np.where(np.isinf(epsilon), np.inf if self._public.tells_apart else 0.0, upper)
         answer = Answer(middle(lower, upper), lower, upper, named("certified", epsilon.size), True)
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
 
@@ -371,7 +375,7 @@ def _line(found: LogBounds, functional: int, tail: FloatArray) -> tuple[FloatArr
     with np.errstate(invalid="ignore"):
         beta = np.maximum(found.values(B_BELOW)[0] + moved, 0.0) * (1.0 - SLACK)
         gamma = (found.values(B_ABOVE)[1] - moved) * (1.0 + SLACK)
-    return np.nan_to_num(beta, nan=0.0), np.where(np.isnan(gamma), np.inf, gamma)
+    return np.where(np.isnan(beta), 0.0, beta), np.where(np.isnan(gamma), np.inf, gamma)
 
 
 def _chord(
@@ -402,4 +406,4 @@ def _chord(
         beta = (found.values(B_BELOW)[1] + moved) * (1.0 + SLACK)
         gamma = np.maximum(found.values(B_ABOVE)[0] - moved, 0.0) * (1.0 - SLACK)
     beta = np.where(np.isnan(beta), np.inf, beta)
-    return beta, np.nan_to_num(gamma, nan=0.0)
+    return beta, np.where(np.isnan(gamma), 0.0, gamma)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, Questions
+from pyengine.answers import Answer, Questions, Triple
 from pyengine.errors import AccuracyError
 
 __all__ = ["EnclosedQuestions"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# The ends of the domains.
+INSIDE = {"trade_off": 1.0, "gamma_bound": 1.0, "delta": math.inf, "epsilon": 1.0}
 
 
 class EnclosedQuestions(Questions):
@@ -49,6 +53,20 @@ class EnclosedQuestions(Questions):
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with δ(ε) <= δ."""
         return self._enclosed(lambda asked: (asked.epsilon(delta),))[0]
+
+    def one(self, name: str, x: float) -> Triple:
+        """As `answer` for one number; the value is asked for without an array where that can be."""
+        if not (self._quick.is_estimated and 0.0 < x < INSIDE[name]):
+            return super().one(name, x)
+        try:
+            quick = self._quick.one(name, x)
+        except AccuracyError:  # what is proven stands without an estimate
+            return self._sure.one(name, x)
+        try:
+            _, lower, upper = self._sure.one(name, x)
+        except AccuracyError:  # of a hull that needs what has no proof
+            return quick
+        return min(max(quick[0], lower), upper), lower, upper
 
     def _enclosed(self, ask: Callable[[Questions], tuple[Answer, ...]]) -> tuple[Answer, ...]:
         try:

@@ -89,6 +89,11 @@ class GaussianPairQuestions(RowQuestions):
         """Whether there may be answers without an engine."""
         return self._uncomposed is not None
 
+    @property
+    def is_estimated(self) -> bool:
+        """Whether every answer between the ends of the domain is estimated."""
+        return not self.is_trivial and not self.is_telling
+
     def _simple(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]] | None:
         return None if self._uncomposed is None else self._uncomposed.trade_off(alpha)
 

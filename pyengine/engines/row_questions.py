@@ -85,6 +85,11 @@ class RowQuestions:
         del alpha
         return None
 
+    @property
+    def is_estimated(self) -> bool:
+        """Whether every answer between the ends of the domain is estimated."""
+        return False
+
     def told_apart(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]] | None:
         """Where β is next to nothing, which makes it that of every hull with this curve.
 
@@ -234,6 +239,11 @@ class _InterpolatedValues(Questions):
     """Values of smooth functions, interpolated where thousands are asked at once."""
 
     _keeper: RowQuestions  # with whose contours polynomials are kept
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether no answer inside of its domain is proven, however it is asked."""
+        return self._keeper.is_estimated
 
     def values(self, name: str, x: FloatArray) -> FloatArray:
         """As `answer` without bounds: thousands of values from polynomials between them."""
