@@ -7,10 +7,11 @@ theirs are one run each.  The second table is the time of one scalar question.
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
-from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from timing import median_time
 
 import pyengine as pe
 from pyengine.caches import clear_cache
@@ -24,12 +25,7 @@ CASES = [
 ]
 KAPPA = 0.1
 CALLS = 10_000
-
-
-def seconds(action: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
-    result = action()
-    return time.perf_counter() - start, result
+seconds = partial(median_time, clock=time.perf_counter)
 
 
 def verdict(met: bool) -> str:
@@ -59,8 +55,7 @@ def theirs(epsilon: float, delta: float, probability: float, steps: int) -> floa
 
 def calibrations(peers: bool) -> None:
     for epsilon, delta, probability, steps, noise in CASES:
-        runs = [seconds(lambda c=(epsilon, delta, probability, steps): ours(*c)) for _ in range(9)]
-        our_time, found = statistics.median(run[0] for run in runs), runs[0][1]
+        our_time, found = seconds(partial(ours, epsilon, delta, probability, steps), 9)
         print(f"({epsilon:g}, {delta:g}), probability {probability:g}, {steps} steps")
         right = abs(found.value - noise) <= 1e-9 and found.achieved.delta <= delta
         gamma = pe.gamma_bound(found.mechanism, KAPPA)
@@ -69,7 +64,9 @@ def calibrations(peers: bool) -> None:
         print(f"gamma({KAPPA:g}) = {gamma:.6f}; {found.evaluations} mechanisms tried")
         print(f"  time {1e3 * our_time:.2f} ms, at most 20: {verdict(our_time <= 0.02)}")
         if peers:
-            their_time, other = seconds(lambda c=(epsilon, delta, probability, steps): theirs(*c))
+            their_time, other = seconds(
+                lambda c=(epsilon, delta, probability, steps): theirs(*c), 1
+            )
             ratio = their_time / our_time
             print(f"  dp-accounting: noise {other:.9f}, {their_time:.2f} s;", end=" ")
             print(f"{ratio:.0f} times as fast, at least 100: {verdict(ratio >= 100)}", flush=True)
@@ -87,7 +84,7 @@ def scalars() -> None:
         (pe.epsilon, probabilities),
     ):
         question(mechanism, arguments[0])
-        time_all, _ = seconds(lambda q=question, a=arguments: [q(mechanism, x) for x in a])
+        time_all, _ = seconds(lambda q=question, a=arguments: [q(mechanism, x) for x in a], 1)
         print(f"  {question.__name__:<12} {1e6 * time_all / CALLS:6.1f} µs", end="")
         slow = question is pe.gamma_bound
         print(f", below 20: {verdict(time_all / CALLS < 2e-5)}" if slow else "")

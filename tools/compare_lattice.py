@@ -7,12 +7,13 @@ ours from nothing.
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from timing import median_time
 
 import pyengine as pe
 from pyengine.caches import clear_cache
@@ -20,15 +21,7 @@ from pyengine.caches import clear_cache
 # noise 0.8, probability 0.001, 10,000 steps: delta at epsilon 1 (remove), and epsilon at delta 1e-6
 # for both orders; two inversions in ball arithmetic agree in these digits.
 DELTA, EPSILON = 5.31959137797466504814864298892e-7, 0.9471956873
-
-
-def seconds(action: Callable[[], Any], least: int = 5) -> tuple[float, Any]:
-    times = []
-    for _ in range(least):
-        start = time.perf_counter()
-        result = action()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times), result
+seconds = partial(median_time, clock=time.perf_counter)
 
 
 def ours(question: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -55,7 +48,7 @@ def against_dp_accounting() -> None:
         3,
     )
     # theirs is the larger profile of both orders, and so is ours
-    our_time, bounds = seconds(lambda: ours(pe.delta, mechanism, 1.0))
+    our_time, bounds = seconds(lambda: ours(pe.delta, mechanism, 1.0), 5)
     error, width = abs(theirs / DELTA - 1.0), (bounds.upper - bounds.lower) / bounds.upper
     print("dp-accounting, grid 1e-5; noise 0.8, probability 0.001, 10,000 steps, delta(1)")
     print(f"  {their_time:.3g} s, error {error:.1e}; {our_time:.3g} s, width {width:.1e}, ", end="")
@@ -73,7 +66,7 @@ def against_dp_accounting() -> None:
             .get_delta_for_epsilon(1.0)
         )
     )
-    our_time, bounds = seconds(lambda: ours(pe.delta, mechanism, 1.0))
+    our_time, bounds = seconds(lambda: ours(pe.delta, mechanism, 1.0), 5)
     print("dp-accounting, default; Laplace scale 1, probability 0.1, 100 steps, delta(1)")
     print(f"  {their_time:.3g} s, {theirs:.6g}; {our_time:.3g} s, [{bounds.lower:.9g}, ", end="")
     print(f"{bounds.upper:.9g}]")
@@ -98,7 +91,7 @@ def against_prv() -> None:
 
     their_time, (low, _, high) = seconds(other, 1)
     mechanism = pe.dp_sgd(0.8, 0.001, 10_000)
-    our_time, bounds = seconds(lambda: ours(pe.epsilon, mechanism, 1e-6))
+    our_time, bounds = seconds(lambda: ours(pe.epsilon, mechanism, 1e-6), 5)
     print("prv-accountant, eps_error 0.001; the same mechanism, two-sided epsilon(1e-6)")
     print(f"  {their_time:.3g} s, width {high - low:.1e}; {our_time:.3g} s, ", end="")
     print(f"width {bounds.upper - bounds.lower:.1e}")

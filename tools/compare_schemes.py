@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from timing import median_time
 
 import pyengine as pe
 from pyengine.caches import clear_cache
@@ -54,16 +54,6 @@ HEAD = (
 )
 
 
-def median(action: Callable[[], Any], runs: int) -> tuple[float, Any]:
-    """Median of the processor times of some runs, and the last result."""
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        found = action()
-        times.append(time.process_time() - start)
-    return statistics.median(times), found
-
-
 def asked(words: str, run: pe.Mechanism, theirs: Callable[[], float], runs: int) -> Line:
     """Both answers of one question."""
 
@@ -72,8 +62,8 @@ def asked(words: str, run: pe.Mechanism, theirs: Callable[[], float], runs: int)
         return pe.epsilon(run, DELTA, bounds=True)
 
     ours()  # modules that are imported when they are first asked
-    mine, (lower, value, upper) = median(ours, 9)
-    other_time, other = median(theirs, runs)
+    mine, (lower, value, upper) = median_time(ours, 9)
+    other_time, other = median_time(theirs, runs)
     return Line(words, mine, other_time, value, other, (upper - lower) / value)
 
 

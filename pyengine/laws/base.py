@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -292,6 +293,10 @@ class PoissonSampledLaw(Law):
 
     def support(self) -> tuple[float, float]:
         """log(1 - p + p e^l) of the inner support, and log(1 - p) for the mass of A alone."""
+        return self._support
+
+    @cached_property
+    def _support(self) -> tuple[float, float]:
         lowest, highest = self.law.support()
         if self.law.infinite()[0] > 0.0:
             lowest = -math.inf

@@ -7,7 +7,7 @@ chosen is then certified from the fine lattice.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,7 @@ STRIDE, STRIDES = 0.125, 320  # tilts weigh the width of cells, so large losses 
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 LOG_TINY = -800.0
 DEEPEST = 45.0  # the largest signed root that matters: e^{-w²/2} is below all doubles
+MOST_KNOWN = 64  # tilts whose cumulants are kept
 REFINEMENTS = 20
 STEEP = 3.0  # change of a log density from cell to cell above which both are halved
 NARROW = 1e-3  # relative width at which cells are fine enough
@@ -57,6 +58,7 @@ class CoarseCumulants:
     loss: tuple[FloatArray, ...]
     log_mass: tuple[FloatArray, ...]
     steps: tuple[int, ...]
+    _known: dict[float, tuple[float, float, float]] = field(default_factory=dict, init=False)
 
     def many(self, tilts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Cumulant function log E_A e^{tilt S} and its first two derivatives."""
@@ -74,9 +76,14 @@ class CoarseCumulants:
         return total, first, second
 
     def cumulants(self, tilt: float) -> tuple[float, float, float]:
-        """The same at one tilt."""
-        total, first, second = self.many(np.array([tilt]))
-        return float(total[0]), float(first[0]), float(second[0])
+        """The same at one tilt; at those that every question asks for, as found before."""
+        known = self._known.get(tilt)
+        if known is None:
+            total, first, second = self.many(np.array([tilt]))
+            known = float(total[0]), float(first[0]), float(second[0])
+            if len(self._known) < MOST_KNOWN:
+                self._known[tilt] = known
+        return known
 
     def step_cumulants(self, tilt: float) -> list[tuple[float, float]]:
         """For each kind of step, log E_A e^{tilt L} and the mean of the tilted loss."""

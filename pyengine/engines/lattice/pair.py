@@ -20,11 +20,11 @@ from pyengine.engines.lattice.uncomposed import (
     EXCESS,
     LARGEST,
     SATURATED,
-    Uncomposed,
     answer_of,
     clip_curve,
     put_both,
     reverse,
+    uncomposed,
 )
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import ReversedLaw, StepLaw, overflow_of
@@ -96,7 +96,7 @@ class LatticePair:
         self.tolerance, self.wanted = tolerance, wanted
         self.most_points = most_points
         self._rungs: dict[bool, TiltGrid] = {}
-        self._simple = Uncomposed(self.parts, tolerance, wanted)
+        self._simple = uncomposed(self.parts, tolerance, wanted)
 
     def rungs(self, is_reversed: bool) -> TiltGrid:
         """Rungs of the pair or of its reverse."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, complement_above, names
+from pyengine.caches import kept
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.lattice.chernoff import chernoff_bounds
@@ -27,6 +28,7 @@ __all__ = [
     "clip_curve",
     "put_both",
     "reverse",
+    "uncomposed",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -77,13 +79,14 @@ class Uncomposed:
         curve, ahead = ErrorCurve(beta, gamma, c), (alpha > 0.0) & (alpha < 1.0)
         if not self.parts:
             return curve, np.zeros(alpha.size, dtype=np.bool_)
-        if ahead.any():
+        enough = SATURATED * self.tolerance if self._wanted == "gamma" else VANISHING
+        if ahead.any() and self._least_ratio * (1.0 - alpha[ahead].max()) <= 2.0 * enough:
             most = np.ones(alpha.size)
             most[ahead] = self._most_beta(alpha[ahead])
-            enough = SATURATED * self.tolerance if self._wanted == "gamma" else VANISHING
             apart = ahead & (most <= enough)
             put_both(beta, gamma, apart, np.zeros(int(apart.sum())), most[apart], 0.0)
             ahead &= ~apart
+        if ahead.any():
             self._trade_off_at_ends(alpha, ahead, beta, gamma, c)
         none = alpha == 0.0
         least, most = (np.full(int(none.sum()), x) for x in self.lost(True))
@@ -118,6 +121,13 @@ class Uncomposed:
             put_both(small, large, there, lower[there], upper[there], share)
             c[there] = slope
             ahead &= ~there
+
+    @cached_property
+    def _least_ratio(self) -> float:
+        """What B's mass of any event is at least of A's: e to the smallest loss."""
+        if self.lost(False)[1] > 0.0:
+            return 0.0
+        return math.exp(min(self.smallest(False, of_all=True)[0], 0.0))
 
     def _most_beta(self, alpha: FloatArray) -> FloatArray:
         """Upper bounds of the trade-off function at α in (0, 1) that ask for no composition."""
@@ -212,6 +222,12 @@ class Uncomposed:
         return least, min(mass * (1.0 + 2.0**-47), 1.0)
 
 
+@kept(256, lambda _: 4096)
+def uncomposed(parts: tuple[Part, ...], tolerance: float, wanted: str | None) -> Uncomposed:
+    """Return what answers without a composition, the same object for the same one."""
+    return Uncomposed(parts, tolerance, wanted)
+
+
 def clip_curve(alpha: FloatArray, curve: ErrorCurve) -> None:
     """Bring both errors into what is true of every trade-off function."""
     rest = complement_above(alpha)
@@ -236,6 +252,8 @@ def put_both(
     share: float,
 ) -> None:
     """Enter a bracket of one error probability, and of the other one, which adds up to 1."""
+    if not where.any():
+        return
     answer = answer_of(lower, upper, share)
     small.put(where, answer)
     rounded = 2.0**-52

@@ -40,28 +40,33 @@ static void with_contours(void) {
     }
 }
 
-/* From nothing to one row: grids, a contour, its evaluation. */
-static void spectral_one_contour(void) {
-    const double at = 1.0;
+typedef int (*question)(pe_pair *, int, size_t, const double *, double *);
+
+/* From nothing to one row: grids, a contour or a line in extended precision, its evaluation. */
+static void from_nothing(size_t kinds, const double *noise, const double *p, const double *steps,
+                         question ask, int functional, double at) {
     pe_pair *pair;
-    const int made = pe_pair_new(1, &NOISE, &P, &STEPS, 0, COST_LIMIT, &pair);
+    const int made = pe_pair_new(kinds, noise, p, steps, 0, COST_LIMIT, &pair);
     icount_require(made == PE_OK, "the pair is made");
-    pe_pair_at(pair, PE_PROFILE, 1, &at, rows);
+    ask(pair, functional, 1, &at, rows);
     pe_pair_free(pair);
-    require_values(1, PE_PROFILE);
+    require_values(1, functional);
+}
+
+static void spectral_one_contour(void) {
+    from_nothing(1, &NOISE, &P, &STEPS, pe_pair_at, PE_PROFILE, 1.0);
 }
 KERNEL("spectral_one_contour", inputs, spectral_one_contour);
 
 static void spectral_many_kinds(void) {
-    const double at = -7.0;
-    pe_pair *pair;
-    const int made = pe_pair_new(KINDS, noises, ps, ones, 0, COST_LIMIT, &pair);
-    icount_require(made == PE_OK, "the pair is made");
-    pe_pair_solve(pair, PE_A_ABOVE, 1, &at, rows);
-    pe_pair_free(pair);
-    require_values(1, PE_A_ABOVE);
+    from_nothing(KINDS, noises, ps, ones, pe_pair_solve, PE_A_ABOVE, -7.0);
 }
 KERNEL("spectral_many_kinds", inputs, spectral_many_kinds);
+
+static void certified_one_line(void) {
+    from_nothing(1, &NOISE, &P, &STEPS, pe_pair_certify, PE_PROFILE, 1.0);
+}
+KERNEL("certified_one_line", inputs, certified_one_line);
 
 static void spectral_solve(void) {
     pe_pair_solve(kept, PE_A_ABOVE, COUNT, log_target, rows);
@@ -74,18 +79,6 @@ static void spectral_at(void) {
     require_values(COUNT, PE_PROFILE);
 }
 KERNEL("spectral_at", with_contours, spectral_at);
-
-/* From nothing to one proven row: grids, a line in extended precision, its evaluation. */
-static void certified_one_line(void) {
-    const double at = 1.0;
-    pe_pair *pair;
-    const int made = pe_pair_new(1, &NOISE, &P, &STEPS, 0, COST_LIMIT, &pair);
-    icount_require(made == PE_OK, "the pair is made");
-    pe_pair_certify(pair, PE_PROFILE, 1, &at, rows);
-    pe_pair_free(pair);
-    require_values(1, PE_PROFILE);
-}
-KERNEL("certified_one_line", inputs, certified_one_line);
 
 static void with_proven_lines(void) {
     with_contours();
