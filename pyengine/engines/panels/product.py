@@ -20,7 +20,6 @@ from pyengine.numerics.rounding import UNIT
 __all__ = ["convolved", "lost_degrees"]
 
 FloatArray = npt.NDArray[np.float64]
-ComplexArray = npt.NDArray[np.complex128]
 
 SHORT = 48  # rows up to this length are convolved by sums
 FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
@@ -188,16 +187,20 @@ def _by_transform(one: FloatArray, other: FloatArray, table: Products, out: Floa
     length = len(out)
     levels = math.ceil(math.log2(length))
     points = 1 << levels
-    first, second = (np.fft.rfft(x, points, axis=0) for x in (one, other))
-    turn = np.exp(-2j * np.pi * np.arange(points // 2 + 1) / points)[:, None]
-    even, odd = np.zeros((2, len(first), made), dtype=np.complex128)
-    for i in (0, 1):
-        for j in (0, 1):
-            part = _contracted(first[:, i::2], second[:, j::2], coefficients[i::2, j::2])
-            (even if i == j else odd)[:] += part
+    first, second = (np.fft.rfft(x.T, points) for x in (one, other))
+    turn = np.exp(-2j * np.pi * np.arange(points // 2 + 1) / points)
+    # of an even sum of degrees, and of an odd one
+    sums = np.zeros((2, made, turn.size), dtype=np.complex128)
+    for parity in (0, 1):
+        # a real table times complex numbers is the table times pairs of real ones
+        pairs = np.ascontiguousarray(second[parity::2]).view(np.float64)
+        for i, factor in enumerate(first):
+            part = np.ascontiguousarray(coefficients[i, parity::2].T) @ pairs
+            sums[(i + parity) % 2] += factor * part.view(np.complex128)
+    even, odd = sums
     # what lies on the second panel of each product has the signs (-1)^(i + j + k)
-    total = even + odd + turn * (-1.0) ** np.arange(made) * (even - odd)
-    out[:, :made] += np.fft.irfft(total, points, axis=0)[:length]
+    total = even + odd + turn * ((-1.0) ** np.arange(made))[:, None] * (even - odd)
+    out[:, :made] += np.fft.irfft(total, points)[:, :length].T
     norm = [float(np.sqrt((x * x).sum(axis=0)).sum()) for x in (one, other)]
     moduli = [float(np.abs(x).sum()) for x in (one, other)]
     level = FFT_ROUNDING * (levels + 1.0)
@@ -206,11 +209,3 @@ def _by_transform(one: FloatArray, other: FloatArray, table: Products, out: Floa
     crossed = min(norm[0] * moduli[1], norm[1] * moduli[0])
     rounding = level * both + (chain + 2.0 * level) * crossed
     return float(2.0 * rounding * math.sqrt(length) * (1.0 + 1e-9))
-
-
-def _contracted(first: ComplexArray, second: ComplexArray, table: FloatArray) -> ComplexArray:
-    """Sums over i and j of the table times both transforms, at each frequency."""
-    i, j, k = table.shape
-    flat = np.ascontiguousarray(table.transpose(1, 0, 2)).reshape(j, i * k)
-    inner = (second.real @ flat) + 1j * (second.imag @ flat)
-    return np.asarray(np.matmul(first[:, None, :], inner.reshape(-1, i, k))[:, 0])

@@ -26,6 +26,7 @@ APART = 3.0
 FARTHEST = 39.0  # standard deviations: a normal tail beyond is below all doubles
 NEXT_TO_ENDS = np.array([0.01, 0.3])  # places at which the last tilts have their means
 NODES = 64
+PLACES = 321  # of a table of tilts, twice
 LARGEST = 1e5  # of all tilts
 ENOUGH = 4e-12  # of the sum of all steps' errors
 SIZES = (16, 24, 32, 40)
@@ -73,7 +74,7 @@ def tilts_of(shape: LaplaceShape, number: int) -> Tilts:
     """Return the tilts for a number of steps."""
     d = float(shape.length)
     scale = 8.0 + 3.0 * d
-    grid = scale * np.sinh(np.linspace(-1.0, 1.0, 801) * np.arcsinh(LARGEST / scale))
+    grid = scale * np.sinh(np.linspace(-1.0, 1.0, PLACES) * np.arcsinh(LARGEST / scale))
     theta = np.unique(np.concatenate([grid, [0.0, d], d + grid]))
     log_mean, slope, spread = _cumulants(shape, theta)
     of_a, of_b = np.searchsorted(theta, [0.0, d])

@@ -1,0 +1,37 @@
+"""Laws on panels: time from nothing and with kept laws, and width of brackets."""
+
+import pyengine as pe
+
+from .cold import clear_cache
+
+STEPS = (10, 100, 1000, 10_000)
+MECHANISMS = {
+    "sampled": pe.LaplaceMechanism(1.0).poisson_sampled(0.1),
+    "plain": pe.LaplaceMechanism(2.0),
+    "rare": pe.LaplaceMechanism(0.5).poisson_sampled(1e-3),
+}
+QUESTIONS = {"gamma_bound": 1e-3, "delta": 0.1, "epsilon": 1e-6}
+
+
+class Panels:
+    """One bracket of both orders."""
+
+    params = (list(MECHANISMS), list(STEPS), list(QUESTIONS))
+    param_names = ("mechanism", "steps", "question")
+
+    def setup(self, name, steps, question):
+        self.mechanism = MECHANISMS[name].composed(steps)
+        self.ask, self.x = getattr(pe, question), QUESTIONS[question]
+        self.bounds = self.ask(self.mechanism, self.x, bounds=True)
+
+    def time_from_nothing(self, name, steps, question):
+        clear_cache()
+        self.ask(self.mechanism, self.x, bounds=True)
+
+    def time_kept(self, name, steps, question):
+        self.ask(self.mechanism, self.x, bounds=True)
+
+    def track_width(self, name, steps, question):
+        return (self.bounds.upper - self.bounds.lower) / self.bounds.upper
+
+    track_width.unit = "relative width"
