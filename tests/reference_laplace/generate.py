@@ -6,6 +6,7 @@ with two spacings and two periods; rows that differ by more than 1e-13 are left 
 root of the repository:
 
     python tests/reference_laplace/generate.py few --mechanisms 60
+    python tests/reference_laplace/generate.py substituted --mechanisms 30
     python tests/reference_laplace/generate.py many --rows 400
 
 Each writes its part of tests/data/laplace_steps.json.
@@ -63,16 +64,17 @@ def _alarm(*_: Any) -> None:
     raise _TooLongError
 
 
-def few(count: int, seed: int, output: Path) -> list[dict[str, Any]]:
-    """Rows of the reference: profiles, β and γ at random arguments of both orders."""
+def few(count: int, seed: int, output: Path, orders: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Rows of the reference: profiles, β and γ at random arguments of each order."""
     rng, rows, made, left_out = random.Random(seed), [], 0, 0
+    method = "reference" if len(orders) > 1 else orders[0]
     signal.signal(signal.SIGALRM, _alarm)
     while made < count:
         row, found = drawn(rng, 3, 120), []
         mechanism = mechanism_of(row)
         signal.alarm(SECONDS)
         try:
-            for adjacency in ("add", "remove"):
+            for adjacency in orders:
                 for _ in range(3):
                     goal = 10.0 ** -log_uniform(rng, 0.05, 250.0)
                     epsilon = pe.epsilon(mechanism, goal, adjacency=adjacency)
@@ -93,10 +95,10 @@ def few(count: int, seed: int, output: Path) -> list[dict[str, Any]]:
         made += bool(found)
         for name, adjacency, argument, truth in found:
             question = {"name": name, "adjacency": adjacency, "argument": argument}
-            digits = {"truth": str(truth), "method": "reference"}
+            digits = {"truth": str(truth), "method": method}
             rows.append({**row, **question, **digits})
         if found:
-            _write("reference", rows, output)
+            _write(method, rows, output)
             print(f"{made} mechanisms, {len(rows)} rows, {left_out} not finished", flush=True)
     return rows
 
@@ -199,16 +201,18 @@ def _write(method: str, rows: list[dict[str, Any]], output: Path) -> None:
 def main() -> None:
     """Write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["few", "many"])
+    parser.add_argument("part", choices=["few", "substituted", "many"])
     parser.add_argument("--mechanisms", type=int, default=60)
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=DATA)
     given = parser.parse_args()
-    if given.part == "few":
-        _write("reference", few(given.mechanisms, given.seed, given.output), given.output)
-    else:
+    if given.part == "many":
         _write("line", many(given.rows, given.seed, given.output), given.output)
+        return
+    orders = ("add", "remove") if given.part == "few" else ("substitute",)
+    method = "reference" if given.part == "few" else "substitute"
+    _write(method, few(given.mechanisms, given.seed, given.output, orders), given.output)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyengine.engines.panels.law import PanelLaw
 from pyengine.engines.panels.legendre import EXTENDED, NODES, Extended, gauss_nodes, growth, values
-from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.panels.shape import StepShape
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["one_step", "remainder"]
@@ -24,7 +24,7 @@ ELLIPSES = np.exp(np.linspace(math.log(1.05), math.log(400.0), 40))
 
 
 def remainder(
-    shape: LaplaceShape,
+    shape: StepShape,
     tilt: float,
     log_scale: float,
     level: int,
@@ -41,30 +41,30 @@ def remainder(
         The panels that count; all if not given.
     """
     number = 1 << -level
-    at = np.arange(number) if panels is None else panels
+    at = (np.arange(number) if panels is None else panels).astype(np.float64)
     half = 0.5 / number
     middle = (2.0 * at + 1.0) * half
     reach = 0.5 * half * (ELLIPSES + 1.0 / ELLIPSES)
     low, high = middle[:, None] - reach, middle[:, None] + reach
     with np.errstate(over="ignore", invalid="ignore"):
         exponent = np.maximum(tilt * low, tilt * high) - log_scale
-        most = shape.largest(low, high) * np.exp(exponent)
+        most = shape.largest(middle[:, None], low, high) * np.exp(exponent)
         # the polynomial has a degree of at most size - 1
         error = 4.0 * most * ELLIPSES ** (1.0 - size) / (ELLIPSES - 1.0)
     return float(np.nan_to_num(error, nan=np.inf).min(axis=1).sum()) / number * (1.0 + 1e-9)
 
 
-def one_step(shape: LaplaceShape, tilt: float, log_scale: float, level: int, size: int) -> PanelLaw:
+def one_step(shape: StepShape, tilt: float, log_scale: float, level: int, size: int) -> PanelLaw:
     """Return the law of one step's part of the way, times e^(``tilt`` x - ``log_scale``).
 
     Parameters
     ----------
-    shape : LaplaceShape
+    shape : StepShape
         The step.
     tilt, log_scale : float
         Any numbers; the mass is to be about 1.
     level : int
-        Panels have the length 2^``level``, at most 1.
+        Panels have the length 2^``level``, at most that of a piece of the density.
     size : int
         Coefficients of a panel.
     """
@@ -79,7 +79,7 @@ def one_step(shape: LaplaceShape, tilt: float, log_scale: float, level: int, siz
     atoms = (shape.atoms * ends).astype(np.float64)
     exponent = EXTENDED * 8.0 * (abs(tilt) + abs(log_scale) + 4.0)
     # of the values, of the weights, and of the places, by the logarithmic derivative
-    steepness = abs(tilt) + 2.0 / min(shape.gap, 1.0) + 2.0 * float(shape.length)
+    steepness = abs(tilt) + 2.0 / min(shape.gap, 1.0) + 3.0 * float(shape.length)
     relative = shape.density_error + exponent + nodes.error + 2.0 * NODES * EXTENDED * steepness
     size_of = float(np.sqrt((density**2 * nodes.weight).sum(axis=1)).sum())
     error = remainder(shape, tilt, log_scale, level, size) + float(atoms.sum()) * (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from pyengine.caches import kept
-from pyengine.engines.panels.shape import LaplaceShape, shape_of
+from pyengine.engines.panels.shape import StepShape, shape_of
 from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
 from pyengine.laws.base import StepLaw
 
@@ -12,8 +14,8 @@ __all__ = ["is_served", "order_of"]
 LEAST = 3  # steps, of which fewer have exact sums
 LEAST_PLAIN = 30  # steps on all data, of which fewer have exact sums that are as quick
 MOST = 10**6  # steps
-# where the density ends, in lengths of the support beyond its least place: the nearer, the shorter
-# the panels there; from the first on for all numbers of steps, else for so many
+# distance of a density from its singularity, in lengths of the support: the nearer, the shorter the
+# panels there; from the first on for all numbers of steps, else for so many
 FAR, NEAR, MOST_NEAR = 5e-3, 1e-3, 1000
 
 
@@ -26,7 +28,7 @@ def is_served(laws: list[tuple[StepLaw, int]]) -> bool:
     if found is None:
         return False
     shape = found[0]
-    if shape.probability == 1:
+    if shape.gap == math.inf:
         return LEAST_PLAIN <= number <= MOST
     most = MOST if shape.gap >= FAR else MOST_NEAR if shape.gap >= NEAR else 0
     return LEAST <= number <= most
@@ -42,5 +44,5 @@ def order_of(laws: list[tuple[StepLaw, int]]) -> LaplaceOrder:
 
 
 @kept(64)
-def _steps(shape: LaplaceShape, number: int) -> LaplaceSteps:
+def _steps(shape: StepShape, number: int) -> LaplaceSteps:
     return LaplaceSteps(shape, number)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,10 @@ import numpy.typing as npt
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.laplace import LaplaceLaw
+from pyengine.laws.substituted import SubstitutedLaplace
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 
-__all__ = ["LaplaceShape", "shape_of"]
+__all__ = ["LaplaceShape", "StepShape", "SubstitutedShape", "shape_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -51,6 +52,12 @@ class LaplaceShape:
 
     distance: Fraction
     probability: Fraction
+    pieces: ClassVar[int] = 1  # of equal lengths, on each of which the density is analytic
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the exchanged pair is the same."""
+        return self.probability == 1
 
     @cached_property
     def ends(self) -> tuple[Decimal, Decimal]:
@@ -73,7 +80,7 @@ class LaplaceShape:
         return np.array([Extended(0.5), extended(CONTEXT.exp(-mu) / 2)])
 
     @cached_property
-    def _slope(self) -> Any:
+    def slope(self) -> Any:
         """The number κ."""
         mu, p = as_decimal(self.distance), as_decimal(self.probability)
         rest = as_decimal(1 - self.probability)
@@ -82,27 +89,37 @@ class LaplaceShape:
     @property
     def gap(self) -> float:
         """How far below the least loss the density has its singularity, in lengths; rounded."""
-        rest = -1.0 / float(self._slope)
+        rest = -1.0 / float(self.slope)
         return -math.log1p(rest) / float(self.length) if rest > -1.0 else math.inf
 
     def density(self, x: ExtendedArray) -> ExtendedArray:
         """A's density at parts x of the way, of relative error at most `density_error`."""
         d = self.length
-        y = 1 + self._slope * np.expm1(d * x)
-        return np.asarray(d * self._slope * np.exp(d * x) / (4 * y * np.sqrt(y)))
+        y = 1 + self.slope * np.expm1(d * x)
+        return np.asarray(d * self.slope * np.exp(d * x) / (4 * y * np.sqrt(y)))
 
     @property
     def density_error(self) -> float:
         """Bound on the relative error of `density`."""
         return EXTENDED * (64.0 + 4.0 * float(self.length))
 
-    def largest(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Bounds on the density in strips low <= Re x <= high of the plane; infinite where none is.
+    def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Parts of the way and A's masses that stand for the density; for choices only."""
+        s, weight = np.polynomial.legendre.leggauss(count)
+        mu, p = float(self.distance), float(self.probability)
+        inner = mu * s
+        x = (np.log1p(p * np.expm1(inner)) - float(self.ends[0])) / float(self.length)
+        return np.clip(x, 0.0, 1.0), 0.25 * mu * weight * np.exp(-0.5 * (inner + mu))
 
-        y/κ is e^(d x) - e^(d s), of modulus at least the same of Re x where that is above s, where
-        y vanishes, and so the density has nowhere a larger modulus than at Re x.
+    def largest(self, middle: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Bounds on the density in strips of the plane; infinite where there is none.
+
+        Strips are low <= Re x <= high, for the piece of the density that ``middle`` lies in.  y/κ
+        is e^(d x) - e^(d s), of modulus at least the same of Re x where that is above s, where y
+        vanishes, and so the density has nowhere a larger modulus than at Re x.
         """
-        d, slope = float(self.length), float(self._slope)
+        del middle
+        d, slope = float(self.length), float(self.slope)
         grown = slope * np.expm1(d * low)
         least = (1.0 + grown) - 1e-13 * (1.0 + np.abs(grown))  # for the rounding of both terms
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -110,16 +127,117 @@ class LaplaceShape:
         return np.asarray(np.where(least > 0.0, found * (1.0 + 1e-9), np.inf))
 
 
-def shape_of(law: StepLaw) -> tuple[LaplaceShape, bool] | None:
+@dataclass(frozen=True)
+class SubstitutedShape:
+    """A Laplace step on a Poisson sample of which one record takes the place of another.
+
+    The loss is symmetric about 0.  With y as of a `LaplaceShape` at the size l of the loss, the
+    density of l is y'(q y^(-3/2) + p e^-μ y^(-1/2))/4 for losses below 0, and above e^-l times that.
+
+    Parameters
+    ----------
+    distance, probability : Fraction
+        As of a `LaplaceShape`; p < 1.
+    """
+
+    distance: Fraction
+    probability: Fraction
+    pieces: ClassVar[int] = 2
+    is_symmetric: ClassVar[bool] = True
+
+    @cached_property
+    def _half(self) -> LaplaceShape:
+        """The step whose losses are as long as one half."""
+        return LaplaceShape(self.distance, self.probability)
+
+    @cached_property
+    def ends(self) -> tuple[Decimal, Decimal]:
+        """The least and the largest loss, to 60 digits."""
+        low, high = self._half.ends
+        most = CONTEXT.subtract(high, low)
+        return -most, most
+
+    @cached_property
+    def length(self) -> Any:
+        """The largest loss less the least one."""
+        return 2 * self._half.length
+
+    @cached_property
+    def _shares(self) -> tuple[Any, Any]:
+        """Q and p e^-μ."""
+        mu, p = as_decimal(self.distance), as_decimal(self.probability)
+        return extended(as_decimal(1 - self.probability)), extended(
+            CONTEXT.multiply(p, CONTEXT.exp(-mu))
+        )
+
+    @cached_property
+    def atoms(self) -> ExtendedArray:
+        """A's masses of the least and of the largest loss."""
+        mu, p = as_decimal(self.distance), as_decimal(self.probability)
+        far = CONTEXT.multiply(as_decimal(1 - self.probability), CONTEXT.exp(-mu))
+        further = CONTEXT.multiply(p, CONTEXT.exp(-2 * mu))
+        return np.array([extended(CONTEXT.add(far, x) / 2) for x in (p, further)])
+
+    @property
+    def gap(self) -> float:
+        """How far beyond the middle the density of a half has its singularity, in lengths."""
+        return 0.5 * self._half.gap
+
+    def density(self, x: ExtendedArray) -> ExtendedArray:
+        """A's density at parts x of the way, of relative error at most `density_error`."""
+        slope, (rest, share) = self._half.slope, self._shares
+        size = self._half.length * np.abs(1 - 2 * x)
+        y = 1 + slope * np.expm1(size)
+        change = self.length * slope * np.exp(np.where(x < 0.5, size, 0))
+        return np.asarray(change * (rest / y + share) / (4 * np.sqrt(y)))
+
+    @property
+    def density_error(self) -> float:
+        """Bound on the relative error of `density`."""
+        return EXTENDED * (96.0 + 4.0 * float(self.length))
+
+    def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Parts of the way and A's masses that stand for the density; for choices only."""
+        s, weight = np.polynomial.legendre.leggauss(count)
+        mu, p = float(self.distance), float(self.probability)
+        z = np.concatenate([0.5 * (s + 1.0), -0.5 * (s[::-1] + 1.0)])
+        weight = 0.5 * np.concatenate([weight, weight[::-1]])
+        size = np.log1p(np.expm1(2.0 * mu * np.abs(z)) / float(self._half.slope))
+        x = 0.5 - np.sign(z) * size / float(self.length)
+        near = (1.0 - p) * np.exp(-mu * np.abs(z)) + p * np.exp(-mu * np.abs(1.0 - z))
+        return np.clip(x, 0.0, 1.0), 0.5 * mu * weight * near
+
+    def largest(self, middle: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Bounds on the density in strips of the plane, as of a `LaplaceShape`."""
+        d, slope = float(self._half.length), float(self._half.slope)
+        rest, share = (float(x) for x in self._shares)
+        below = middle < 0.5
+        first = d * np.where(below, 1.0 - 2.0 * high, 2.0 * low - 1.0)
+        last = d * np.where(below, 1.0 - 2.0 * low, 2.0 * high - 1.0)
+        grown = slope * np.expm1(first)
+        least = (1.0 + grown) - 1e-13 * (1.0 + np.abs(grown))  # for the rounding of both terms
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            change = 2.0 * d * slope * np.exp(np.where(below, last, 0.0))
+            found = change * (rest / least + share) / (4.0 * np.sqrt(least))
+        return np.asarray(np.where(least > 0.0, found * (1.0 + 1e-9), np.inf))
+
+
+StepShape = LaplaceShape | SubstitutedShape
+
+
+def shape_of(law: StepLaw) -> tuple[StepShape, bool] | None:
     """Return the shape of a law and whether the law is that of the exchanged pair; None for others.
 
-    A plain step is the same as exchanged.
+    A symmetric step is the same as exchanged.
     """
     if isinstance(law, ReversedLaw):
         found = shape_of(law.law)
         if found is None:
             return None
-        return found[0], not found[1] and found[0].probability != 1
+        return found[0], not (found[1] or found[0].is_symmetric)
+    if isinstance(law, SubstitutedLaplace):
+        distance, p = 1 / Fraction(law.noise_multiplier), Fraction(law.probability)
+        return (SubstitutedShape(distance, p), False) if _is_usual(distance, p) else None
     probability: float | Fraction = 1
     inner = law
     if isinstance(law, PoissonSampledLaw):
@@ -127,6 +245,9 @@ def shape_of(law: StepLaw) -> tuple[LaplaceShape, bool] | None:
     if not isinstance(inner, LaplaceLaw):
         return None
     distance, p = inner.exact_ratio, Fraction(probability)
-    if not (LEAST <= distance <= LARGEST and p >= LEAST):
-        return None
-    return LaplaceShape(distance, p), False
+    return (LaplaceShape(distance, p), False) if _is_usual(distance, p) else None
+
+
+def _is_usual(distance: Fraction, probability: Fraction) -> bool:
+    """Whether extended precision holds what is made of both."""
+    return LEAST <= distance <= LARGEST and probability >= LEAST

@@ -23,7 +23,7 @@ from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.one_step import one_step
 from pyengine.engines.panels.place import PanelRow, row_of
 from pyengine.engines.panels.power import power
-from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.panels.shape import StepShape
 from pyengine.engines.panels.tilts import Tilts, panels_for, tilts_of
 from pyengine.laws.fine import left_of
 from pyengine.numerics.exact_numbers import CONTEXT, two_doubles
@@ -48,7 +48,7 @@ class TiltedSum(NamedTuple):
 
 
 @kept(128)
-def tilted_sum(shape: LaplaceShape, number: int, tilt: float, log_scale: float) -> TiltedSum | None:
+def tilted_sum(shape: StepShape, number: int, tilt: float, log_scale: float) -> TiltedSum | None:
     """Return the law of a number of tilted steps; None where no panels are short enough."""
     chosen = panels_for(shape, tilt, log_scale, number)
     if chosen is None:
@@ -74,13 +74,13 @@ class LaplaceSteps:
 
     Parameters
     ----------
-    shape : LaplaceShape
+    shape : StepShape
         One step, A without the record.
     number : int
         Steps, at least 1.
     """
 
-    def __init__(self, shape: LaplaceShape, number: int) -> None:
+    def __init__(self, shape: StepShape, number: int) -> None:
         self.shape, self.number = shape, number
         n = Decimal(number)
         self._ends = tuple(two_doubles(CONTEXT.multiply(n, end)) for end in shape.ends)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.panels.one_step import remainder
-from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.panels.shape import StepShape
 from pyengine.special import log_ndtr
 
 __all__ = ["Tilts", "panels_for", "tilts_of"]
@@ -70,7 +70,7 @@ class Tilts:
 
 
 @kept(64)
-def tilts_of(shape: LaplaceShape, number: int) -> Tilts:
+def tilts_of(shape: StepShape, number: int) -> Tilts:
     """Return the tilts for a number of steps."""
     d = float(shape.length)
     scale = 8.0 + 3.0 * d
@@ -120,14 +120,10 @@ def _corrected(deviation: FloatArray, saddle: FloatArray) -> FloatArray:
     return np.asarray(np.maximum.accumulate(found))
 
 
-def _cumulants(shape: LaplaceShape, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _cumulants(shape: StepShape, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Logarithms of the mean of e^(θ x) of one step, their slopes, and the standard deviations."""
-    s, weight = np.polynomial.legendre.leggauss(NODES)
-    mu, d, p = float(shape.distance), float(shape.length), float(shape.probability)
-    inner = mu * s
-    x = (np.log1p(p * np.expm1(inner)) - float(shape.ends[0])) / d
-    mass = 0.25 * mu * weight * np.exp(-0.5 * (inner + mu))
-    x = np.concatenate([[0.0], np.clip(x, 0.0, 1.0), [1.0]])
+    x, mass = shape.nodes(NODES)
+    x = np.concatenate([[0.0], x, [1.0]])
     mass = np.concatenate([shape.atoms[:1], mass, shape.atoms[1:]]).astype(float)
     top = np.maximum(theta, 0.0)
     terms = mass * np.exp(theta[:, None] * x - top[:, None])
@@ -156,16 +152,19 @@ def _steps(theta: FloatArray, deviation: FloatArray, last: float) -> list[float]
 
 
 def panels_for(
-    shape: LaplaceShape, tilt: float, log_scale: float, number: int
+    shape: StepShape, tilt: float, log_scale: float, number: int
 ) -> tuple[int, int] | None:
     """Return level and number of coefficients of panels for so many steps; None where none do."""
     enough = ENOUGH / number
     options = sorted(
-        product(range(MOST_LEVELS), SIZES), key=lambda pair: 2.0 ** pair[0] * pair[1] ** 1.5
+        product(range(shape.pieces - 1, MOST_LEVELS), SIZES),
+        key=lambda pair: 2.0 ** pair[0] * pair[1] ** 1.5,
     )
     for finer, size in options:
-        # next to the ends the density changes most
-        ends = np.array([0, (1 << finer) - 1])
+        # next to the ends of a piece the density changes most
+        panels = 1 << finer
+        ends = np.unique([0, panels // shape.pieces - 1, panels // shape.pieces, panels - 1])
+        ends = ends[(ends >= 0) & (ends < panels)]
         if remainder(shape, tilt, log_scale, -finer, size, ends) <= 0.5 * enough:
             return -finer, size
     return None
