@@ -132,7 +132,7 @@ class SubstitutedShape:
     """A Laplace step on a Poisson sample of which one record takes the place of another.
 
     The loss is symmetric about 0.  With y as of a `LaplaceShape` at the size l of the loss, the
-    density of l is y'(q y^(-3/2) + p e^-μ y^(-1/2))/4 for losses below 0, and above e^-l times that.
+    density of l is y'(q y^(-3/2) + p e^-μ y^(-1/2))/4 for losses below 0, and e^-l of it above.
 
     Parameters
     ----------
