@@ -129,10 +129,12 @@ static double integral_of(const pe_part *s, double t, const envelope *e) {
     return (lifted * pe_tilted_over_angle(&s->law, e->y, e->edge, t, s->log_m) + e->falls) * OUT;
 }
 
-/* The height whose bound is least, from one about where the tilted law sits */
-static envelope best_envelope(const pe_part *s, double t, double digits) {
+/* The height whose bound is least, from one about where the tilted law sits, or from the best one of the last t. */
+static envelope best_envelope(pe_part *s, double t, double digits) {
     const double most = fmin(12.0, 0.85 * PI / s->law.farthest);
-    const double first = fmin(t * fmax(pe_tilted_mean_slope(&s->law, &s->window), 1e-12), most);
+    const double known = s->height_per_t > 0.0 ? s->height_per_t : 0.0;
+    const double slope = known > 0.0 ? known : fmax(pe_tilted_mean_slope(&s->law, &s->window), 1e-12);
+    const double first = fmin(t * slope, most);
     envelope best = envelope_at(s, t, first, digits);
     for (int up = 0; up < 2; up++) {
         double y = first;
@@ -141,16 +143,17 @@ static envelope best_envelope(const pe_part *s, double t, double digits) {
             const envelope next = envelope_at(s, t, y, digits);
             const int better = next.modulus < best.modulus;
             if (better) best = next;
-            if ((!better && i) || y == most) break;
+            if ((!better && (i || known > 0.0)) || y == most) break;
         }
     }
+    if (isfinite(best.modulus)) s->height_per_t = best.y / t;
     return best;
 }
 
-void pe_shifted_envelope(const pe_shifted *s, double t, double digits, double *bound, double *integral) {
+void pe_shifted_envelope(pe_shifted *s, double t, double digits, double *bound, double *integral) {
     *bound = *integral = 0.0;
     for (size_t i = 0; i < s->n_parts; i++) {
-        const pe_part *part = &s->part[i];
+        pe_part *part = &s->part[i];
         const double share = (double)part->terms.share * exp(part->log_m - (double)s->log_m) * OUT;
         const envelope one = best_envelope(part, t, digits);
         *bound += share * one.modulus;

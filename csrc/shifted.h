@@ -20,6 +20,7 @@ typedef struct {
     double missed;        /* bound of what the nodes miss, in units of e^window.log_total */
     size_t count;         /* nodes */
     double log_m;         /* log of its own M */
+    double height_per_t;  /* where the search for the best bound beyond some t begins; 0 before the first */
 } pe_part;
 
 typedef struct {
@@ -57,7 +58,7 @@ void pe_shifted_values(const pe_shifted *s, size_t first, double ht, double *re,
 
 /* Upper bounds of |R| for all arguments >= t, and of the integral of a bound of |R| beyond t; sums on the
  * line miss e^-digits. */
-void pe_shifted_envelope(const pe_shifted *s, double t, double digits, double *bound, double *integral);
+void pe_shifted_envelope(pe_shifted *s, double t, double digits, double *bound, double *integral);
 
 /* Upper bound of log M at another lambda of the same law without what is cut, close enough for its power; infinite
  * where there is none. */

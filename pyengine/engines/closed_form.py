@@ -57,15 +57,17 @@ def closed_form_step(mechanism: Mechanism, adjacency: str) -> Any:
     if not plain and sum(number for *_, number in rows) > 1:
         return None
     steps = exact_steps(rows)
-    square = sum((number / noise**2 for noise, _, number in steps), Fraction(0))
+    square = _over_square(*steps[0][::2])
+    for noise, _, number in steps[1:]:
+        square += _over_square(noise, number)
     mu = CONTEXT.sqrt(as_decimal(square))
-    if not 1.0 / REACH <= mu <= REACH:
+    if not 1.0 / REACH <= float(mu) <= REACH:
         raise AccuracyError(
             "the closed form needs a noise multiplier, divided by the root of the number of steps, "
             f"between {1.0 / REACH:.1e} and {REACH:.1e}, got {float(1 / mu):.6g}"
         )
     p = steps[0][1]
-    rest = _pair(1 - p)
+    rest = (0.0, 0.0) if plain else _pair(1 - p)
     return ffi.new(
         "pe_step *",
         {
@@ -73,13 +75,18 @@ def closed_form_step(mechanism: Mechanism, adjacency: str) -> Any:
             "half_square": _pair(square / 2),
             "p": _pair(p),
             "rest": rest,
-            "log_p": two_doubles(CONTEXT.ln(as_decimal(p))),
+            "log_p": (0.0, 0.0) if plain else two_doubles(CONTEXT.ln(as_decimal(p))),
             "floor": (0.0, 0.0) if plain else log_of_rest(p),
             "plain": plain,
             "order": ORDERS[adjacency],
-            "inexact": Fraction(rest[0]) + Fraction(rest[1]) != 1 - p,
+            "inexact": not plain and Fraction(rest[0]) + Fraction(rest[1]) != 1 - p,
         },
     )
+
+
+def _over_square(noise: Fraction, number: int) -> Fraction:
+    """Return number / noise**2."""
+    return Fraction(number * noise.denominator**2, noise.numerator**2)
 
 
 def _pair(x: Fraction) -> tuple[float, float]:
