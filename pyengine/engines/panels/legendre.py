@@ -144,16 +144,16 @@ def products(size: int) -> Products:
         s[i + 1, i:] = s[i - 1, i:] if i else -s[0]
         s[i + 1, i:, 1:-1] += (2 * i + 1) * inverse * (s[i, i:, :-2] - s[i, i:, 2:])
     sign, root = (-1.0) ** np.arange(2 * size), np.sqrt(2 * k[: 2 * size] + 1)
-    table = np.zeros((size, size, 2 * size), dtype=Extended)
+    rounded = np.zeros((size, size, 2 * size))
     for i in range(size):
-        part = s[i, i:, i : 2 * size] * sign[i:]  # symmetric in all indices
-        table[i, i:, i:], table[i:, i, i:] = part, part
-        table[i:, i:, i] = part[:, : size - i]
-    table = table * sign * root[:size, None, None] * root[:size, None] * root
+        part = s[i, i:, i : 2 * size] * (root[i] * sign[i:] * root[i : 2 * size])
+        found = (part * root[i:size, None]).astype(np.float64)  # symmetric in all indices
+        rounded[i, i:, i:], rounded[i:, i, i:] = found, found
+        rounded[i:, i:, i] = found[:, : size - i]
     apart, last = np.abs(j[:, None] - j) - 1, j[:, None] + j + 1
     all_k = np.arange(2 * size)
-    table[(all_k < apart[:, :, None]) | (all_k > last[:, :, None])] = 0
-    rounded = table.astype(np.float64)
+    outside = (all_k < apart[:, :, None]) | (all_k > last[:, :, None])
+    rounded = np.where(outside, 0.0, rounded * sign)
     squares = np.zeros((2 * size + 1, size, size))
     squares[:-1] = np.cumsum((rounded * rounded).T[::-1], axis=0)[::-1]
     weight = np.sqrt(squares) * (1.0 + 1e-9) + 1e-15 * (

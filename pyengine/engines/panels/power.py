@@ -8,12 +8,11 @@ from pyengine.numerics.rounding import UNIT
 
 __all__ = ["power"]
 
-BUDGET = 4e-13  # what one trimming or merging may lose of the last law; else as little as it can
 LEAST = 4.0 * UNIT  # what rounding loses anyway
 
 
 # Map: laws of equal steps on panels | test_panels | theory/panels
-def power(step: PanelLaw, number: int, size: int) -> PanelLaw:
+def power(step: PanelLaw, number: int, size: int, budget: float = 4e-13) -> PanelLaw:
     """Return the law of the sum of ``number`` independent numbers of one law.
 
     Parameters
@@ -24,6 +23,8 @@ def power(step: PanelLaw, number: int, size: int) -> PanelLaw:
         At least 1.
     size : int
         Coefficients that a panel may have.
+    budget : float
+        What one trimming or merging may lose of the last law; else as little as it can.
     """
     generations = [{number}]
     while generations[-1] != {1}:
@@ -33,7 +34,7 @@ def power(step: PanelLaw, number: int, size: int) -> PanelLaw:
     laws = {1: step}
     for wanted in reversed(generations[:-1]):
         # the errors of the last law are those of each factor
-        tolerance = max(BUDGET * max(wanted) / number, LEAST)
+        tolerance = max(budget * max(wanted) / number, LEAST)
         laws = {n: _sum(laws, n, size, 0.25 * tolerance) for n in sorted(wanted)}
         laws = _coarsened(laws, size, tolerance)
     return laws[number]

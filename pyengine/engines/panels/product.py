@@ -114,8 +114,9 @@ def _of_densities(one: PanelLaw, other: PanelLaw, size: int) -> _Dense:
     else:
         # few panels need many degrees: those next to atoms
         (few, low), (others, rest) = _split(short, long_)
-        error += _by_sums(few, short[few], long_, table, out)
+        error += _by_sums(few, short[few], rest, table, out)
         error += _by_sums(others, long_[others], low, table, out)
+        error += _by_sums(few, short[few], long_[others], table, out, others)
         error += _by_transform(low, rest, table, out)
     first, second = (np.abs(series).sum(axis=0) for series in (short, long_))
     off = table.error[: first.size, : second.size]
@@ -141,7 +142,7 @@ def _split(short: FloatArray, long_: FloatArray) -> tuple[Split, Split]:
     best, least = width, math.inf
     for kept in range(2, width + 1):
         rows = sum(int((degree > kept).sum()) for degree in degrees)
-        cost = rows * (4.0 * total * kept * width + 4.0 * width**3) + 12.0 * total * kept**3
+        cost = rows * (4.0 * total * kept * width + 2.0 * width**3) + 12.0 * total * kept**3
         if cost < least:
             best, least = kept, cost
     parts = []
@@ -159,16 +160,22 @@ def _by_sums(
     long_: FloatArray,
     table: Products,
     out: FloatArray,
+    others: npt.NDArray[np.intp] | None = None,
 ) -> float:
-    """Add the convolution of rows at some places with a series; a bound on its rounding."""
-    if not rows.size:
+    """Add the convolution of rows at some places with a series; a bound on its rounding.
+
+    The series has all places, or the ``others``.
+    """
+    if not (rows.size and long_.size):
         return 0.0
     made = out.shape[1]
     part = (slice(rows.shape[1]), slice(long_.shape[1]), slice(made))
     below, above = (np.tensordot(rows, x[part], axes=(1, 0)) for x in (table.table, table.mirrored))
     for i, left, right in zip(places, below, above, strict=True):
-        out[i : i + len(long_)] += long_ @ left
-        out[i + 1 : i + 1 + len(long_)] += long_ @ right
+        first = slice(i, i + len(long_)) if others is None else i + others
+        second = slice(i + 1, i + 1 + len(long_)) if others is None else i + 1 + others
+        out[first] += long_ @ left
+        out[second] += long_ @ right
     first, second = (np.abs(series).sum(axis=0) for series in (rows, long_))
     weight = table.weight[0, : first.size, : second.size]
     chain = rows.shape[1] + long_.shape[1] + 2.0 * len(rows) + 6.0

@@ -24,7 +24,7 @@ from pyengine.engines.panels.one_step import one_step
 from pyengine.engines.panels.place import PanelRow, row_of
 from pyengine.engines.panels.power import power
 from pyengine.engines.panels.shape import StepShape
-from pyengine.engines.panels.tilts import Tilts, panels_for, tilts_of
+from pyengine.engines.panels.tilts import Tilts, budget_for, panels_for, tilts_of
 from pyengine.laws.fine import left_of
 from pyengine.numerics.exact_numbers import CONTEXT, two_doubles
 from pyengine.numerics.rounding import UNIT
@@ -54,7 +54,8 @@ def tilted_sum(shape: StepShape, number: int, tilt: float, log_scale: float) -> 
     if chosen is None:
         return None
     level, size = chosen
-    law = power(one_step(shape, tilt, log_scale, level, size), number, size)
+    step = one_step(shape, tilt, log_scale, level, size)
+    law = power(step, number, size, budget_for(shape))
     low = row_of(law)
     high = low.seen_from(float(number))
     return TiltedSum(((low, low.mirrored), (high, high.mirrored)), law.error)

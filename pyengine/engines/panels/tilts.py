@@ -18,7 +18,7 @@ from pyengine.engines.panels.one_step import remainder
 from pyengine.engines.panels.shape import StepShape
 from pyengine.special import log_ndtr
 
-__all__ = ["Tilts", "panels_for", "tilts_of"]
+__all__ = ["Tilts", "budget_for", "panels_for", "tilts_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,6 +30,7 @@ PLACES = 321  # of a table of tilts, twice
 LARGEST = 1e5  # of all tilts
 ENOUGH = 4e-12  # of the sum of all steps' errors
 SIZES = (16, 24, 32, 40)
+NEAR = 0.1  # a singularity, in lengths of the support
 MOST_LEVELS = 11
 
 
@@ -149,6 +150,14 @@ def _steps(theta: FloatArray, deviation: FloatArray, last: float) -> list[float]
     goals = np.copysign(APART * np.arange(1.0, count + 1.0), last)
     goals = goals[(goals > least) & (goals < most)] if last else goals[:0]
     return [float(x) for x in np.interp(goals, deviation, theta)]
+
+
+def budget_for(shape: StepShape) -> float:
+    """Return what one change of a law may lose of the last one, for the `power` of a step.
+
+    More where singularities are near, as the many short panels then hold little but rounding.
+    """
+    return 4e-13 if shape.gap > NEAR else 4e-12
 
 
 def panels_for(
