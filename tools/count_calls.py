@@ -46,20 +46,24 @@ def seconds(ask: Callable[[], object], times: int) -> float:
 
 def main() -> None:
     """Print both, of mechanisms that were asked before and from nothing."""
-    print(f"{'γ(κ)':28}{'calls':>10}{'time':>14}")
-    for name, mechanism, often in (("DP-SGD", SGD, 1000), ("sampled Laplace", LAPLACE, 20)):
-        pe.gamma_bound(mechanism, 1e-3)
+    print(f"{'γ(κ)':32}{'calls':>10}{'time':>14}")
+    for name, mechanism, method, often in (
+        ("DP-SGD", SGD, "auto", 1000),
+        ("sampled Laplace", LAPLACE, "auto", 20),
+        ("the same, lattice", LAPLACE, "lattice", 20),
+    ):
+        pe.gamma_bound(mechanism, 1e-3, method=method)
 
         def kept() -> None:
-            pe.gamma_bound(mechanism, 2e-3)  # noqa: B023
+            pe.gamma_bound(mechanism, 2e-3, method=method)  # noqa: B023
 
         def cold() -> None:
             clear_cache()
-            pe.gamma_bound(mechanism, 1e-3)  # noqa: B023
+            pe.gamma_bound(mechanism, 1e-3, method=method)  # noqa: B023
 
         for how, ask, times in (("asked before", kept, often), ("from nothing", cold, 5)):
             ask()
-            print(f"{f'{name}, {how}':28}{calls(ask):10}{1e6 * seconds(ask, times):11.1f} µs")
+            print(f"{f'{name}, {how}':32}{calls(ask):10}{1e6 * seconds(ask, times):11.1f} µs")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -111,24 +109,11 @@ class LatticePair:
         parts = [(reverse(law), number) for law, number in self.parts]
         return LatticePair(parts, self.tolerance, self.wanted, self.most_points)
 
-    def _ask(
-        self,
-        rungs: TiltGrid,
-        outer: bool,
-        share: str,
-        question: Callable[[Any, FloatArray], Bracket],
-        x: FloatArray,
-        rung: npt.NDArray[np.int64],
-        scale: FloatArray | None = None,
-        last: int | None = None,
-    ) -> Bracket:
-        """Brackets of a question at x, first asked on the given rungs, at most on the last one."""
+    def _search(self, rungs: TiltGrid, outer: bool, share: str, last: int | None = None) -> Search:
+        """What brackets questions on the given rungs, at most on the last one."""
         if last is None:
             last = (rungs.lower_rungs if outer else rungs.middle_rungs()) - 1
-        search = Search(rungs, outer, share, self.tolerance, last, self.most_points)
-        # what overflows makes a bracket infinitely wide, and so no answer
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return search.brackets(question, x, rung, scale)
+        return Search(rungs, outer, share, self.tolerance, last, self.most_points)
 
     def tests(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For each c in the range of the loss, an event with at least A and at most B of it.
@@ -152,16 +137,8 @@ class LatticePair:
         rung = np.searchsorted(-rungs.marks[0], -c)
         # beyond all doubles a place nearer to the mean bounds it
         vanishes = int(np.searchsorted(-rungs.marks[3], VANISHES)) + 1
-        return self._ask(
-            rungs,
-            True,
-            "profile",
-            lambda tails, x: tails.at(x),
-            c,
-            rung,
-            floor,
-            min(vanishes, rungs.lower_rungs - 1),
-        )
+        search = self._search(rungs, True, "profile", min(vanishes, rungs.lower_rungs - 1))
+        return search.brackets(lambda tails, x: tails.at(x), c, rung, floor)
 
     def rough_profile(self, epsilon: FloatArray, floor: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0 with brackets as narrow as if it were at least ``floor``."""
@@ -194,7 +171,8 @@ class LatticePair:
         roots, _, means = rungs.survey.table
         root = np.interp(-epsilon, means, roots)
         rung = np.clip((root - 1.0) / STEP, 0.0, rungs.middle_rungs() - 1.0).astype(np.int64)
-        found = self._ask(rungs, False, "a", lambda tails, x: tails.overlap(x), -epsilon, rung)
+        search = self._search(rungs, False, "a")
+        found = search.brackets(lambda tails, x: tails.overlap(x), -epsilon, rung)
         return found.lower, found.upper
 
     def is_mostly_apart(self, epsilon: FloatArray) -> npt.NDArray[np.bool_]:
@@ -278,15 +256,9 @@ class LatticePair:
             rung = np.searchsorted(-rungs.marks[3], -log_delta)
             deviation = math.sqrt(rungs.survey.cumulants(0.0)[2])
             scale = deviation / (1.0 + np.sqrt(np.maximum(-2.0 * log_delta, 0.0)))
-            found = self._ask(
-                rungs,
-                True,
-                "epsilon",
-                lambda tails, x: self._near_end(tails.epsilon(x)),
-                delta[some],
-                rung,
-                scale,
-                rungs.near_end(NEAR_END * self.tolerance * abs(rungs.lowest)),
+            last = rungs.near_end(NEAR_END * self.tolerance * abs(rungs.lowest))
+            found = self._search(rungs, True, "epsilon", last).brackets(
+                lambda tails, x: self._near_end(tails.epsilon(x)), delta[some], rung, scale
             )
             lower[some], upper[some] = found.lower, found.upper
             lower[near] = 0.0
@@ -352,30 +324,24 @@ class LatticePair:
         if is_upper.any():
             rungs = self.rungs(True)
             rung = np.searchsorted(-rungs.marks[2], -log_alpha[is_upper])
-            found = self._ask(
-                rungs,
-                True,
-                "a",
+            last = rungs.near_end(NEAR_END * self.tolerance)
+            found = self._search(rungs, True, "a", last).brackets(
                 lambda t, x: self._end_of_first(t.first_from_second(x), x),
                 alpha[is_upper],
                 rung,
                 self._scale("gamma", is_upper),
-                last=rungs.near_end(NEAR_END * self.tolerance),
             )
             put_both(gamma, beta, is_upper, found.lower, found.upper, EXCESS)
             c[is_upper] = -found.c
         if is_lower.any():
             rungs = self.rungs(False)
             rung = np.searchsorted(-rungs.marks[1], -log_rest[is_lower])
-            found = self._ask(
-                rungs,
-                True,
-                "b",
+            last = rungs.near_end(NEAR_END * self.tolerance)
+            found = self._search(rungs, True, "b", last).brackets(
                 lambda t, x: self._end_of_second(t.second_from_first(x), x),
                 1.0 - alpha[is_lower],
                 rung,
                 self._scale("beta", is_lower),
-                last=rungs.near_end(NEAR_END * self.tolerance),
             )
             put_both(beta, gamma, is_lower, found.lower, found.upper, 1.0 - EXCESS)
             c[is_lower] = found.c
@@ -383,10 +349,7 @@ class LatticePair:
             rungs = self.rungs(False)
             guess = np.clip((np.sqrt(-2.0 * log_alpha[is_middle]) - 1.0) / STEP, 0, None)
             rung = np.minimum(guess.astype(np.int64), rungs.middle_rungs() - 1)
-            found = self._ask(
-                rungs,
-                False,
-                "b",
+            found = self._search(rungs, False, "b").brackets(
                 lambda t, x: t.second_from_first(x),
                 alpha[is_middle],
                 rung,

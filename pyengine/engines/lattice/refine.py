@@ -53,12 +53,14 @@ class Search(NamedTuple):
     last: int
     most: int | None
 
+    # what overflows makes a bracket infinitely wide, and so no answer
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def brackets(
         self,
         question: Callable[[Any, FloatArray], Bracket],
         x: FloatArray,
         rung: npt.NDArray[np.int64],
-        scale: FloatArray | None,
+        scale: FloatArray | None = None,
     ) -> Bracket:
         """Brackets at x, first asked on the given rungs; widths are relative to scale at least."""
         result = Bracket.empty(x.size)
