@@ -182,9 +182,10 @@ static int put_moments(kind *k, int kinds, real lam, double *out)
 }
 
 /* Logs of three functionals at each threshold: the masses of A and of B beyond it, and the
-   profile there; 0 where the sum over t is too long. */
-static int put_logs(kind *k, int kinds, real lam, real fine_t, real depth, int most, int n, const double *c,
-                    long double *out)
+   profile there; 0 where the sum over t is too long.  A transform that may rise again is followed
+   for so many times as long as it took to fall. */
+static int put_logs(kind *k, int kinds, real lam, real fine_t, real depth, real past, int most, int n,
+                    const double *c, long double *out)
 {
     sums s = summed(k, kinds);
     real pole = fminl(fabsl(lam), fabsl(lam - 1.0L)), pi = acosl(-1.0L);
@@ -209,7 +210,7 @@ static int put_logs(kind *k, int kinds, real lam, real fine_t, real depth, int m
             total[3 * i + 2] += creall(term / (lambda * (lambda - 1.0L)));
         }
         quiet = creall(log_of) < -depth ? quiet + 1 : 0;
-        done = quiet > 20;
+        done = quiet > 20.0L + past * (m - quiet);
         real rest = (real)most / (m + 1); /* what falls more slowly than a Gaussian ends too late */
         if (m % 250 == 249 && -creall(log_of) * rest * rest < depth)
             break;
@@ -241,7 +242,7 @@ int invert(int kinds, const double *noise, const double *p, const double *steps,
 {
     kind k[MOST_KINDS];
     return all_sampled(kinds, noise, p, steps, lam, fine_z, reach, k) &&
-           put_logs(k, kinds, lam, fine_t, depth, most, n, c, out);
+           put_logs(k, kinds, lam, fine_t, depth, 0.0L, most, n, c, out);
 }
 
 /* The same of steps whose nodes are given. */
@@ -253,10 +254,10 @@ int listed_sum(int kinds, const long *counts, const long double *log_weight, con
 }
 
 int listed_invert(int kinds, const long *counts, const long double *log_weight, const long double *loss,
-                  const double *steps, double lam, double fine_t, double depth, int most, int n,
+                  const double *steps, double lam, double fine_t, double depth, double past, int most, int n,
                   const double *c, long double *out)
 {
     kind k[MOST_KINDS];
     return listed(kinds, counts, log_weight, loss, steps, lam, k) &&
-           put_logs(k, kinds, lam, fine_t, depth, most, n, c, out);
+           put_logs(k, kinds, lam, fine_t, depth, past, most, n, c, out);
 }
