@@ -16,6 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,7 +79,7 @@ TERMS = (
 )
 
 
-def build(folder: Path, changes: tuple[Change, ...]) -> Any:
+def build(folder: Path, changes: tuple[Change, ...], doors: Sequence[Path] = ()) -> Any:
     """Compile the kernel with texts changed; texts that are not there are passed over once."""
     sources = folder / "csrc"
     sources.mkdir()
@@ -89,7 +90,7 @@ def build(folder: Path, changes: tuple[Change, ...]) -> Any:
                 text = text.replace(old, new)
         (sources / source.name).write_text(text, encoding="utf-8")
     library = folder / "kernel.so"
-    files = [str(sources / f"{name}.c") for name in SOURCES]
+    files = [*(str(sources / f"{name}.c") for name in SOURCES), *map(str, doors)]
     command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{sources}", *files, "-o", str(library), "-lm"]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(library))

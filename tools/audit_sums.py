@@ -23,9 +23,10 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from audit_certificate import FLAGS, SOURCES
@@ -117,7 +118,8 @@ class Truth:
 class Counts:
     """What was found."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, silent: bool = False) -> None:
+        self._silent = silent
         self.sums = self.outside = self.lines = self.cut = self.refused = self.unsure = 0
         self.shares: list[float] = []
 
@@ -128,7 +130,8 @@ class Counts:
         self.shares.append(share)
         if share > 1.0:
             self.outside += 1
-            print(f"outside: {where}: {miss:.3g} beside {bound:.3g}")
+            if not self._silent:
+                print(f"outside: {where}: {miss:.3g} beside {bound:.3g}")
 
 
 def upper(x: acb) -> float:
@@ -136,7 +139,7 @@ def upper(x: acb) -> float:
     return float(abs(x).upper())
 
 
-def sampled(kernel: Any, random_: random.Random) -> tuple[list[Any], Any, str]:
+def sampled(random_: random.Random) -> tuple[list[Any], Any, str]:
     """Pairs of a random step of DP-SGD, how the engine is asked about them, and their name."""
     noise, p = math.exp(random_.uniform(-1.2, 3.4)), math.exp(random_.uniform(-13.8, 0.0))
     backward = random_.random() < 0.5
@@ -144,14 +147,14 @@ def sampled(kernel: Any, random_: random.Random) -> tuple[list[Any], Any, str]:
     side = [(Fraction(0), 1 - Fraction(p)), (1 / Fraction(noise), Fraction(p))]
     pairs = [(1.0, side, plain) if backward else (1.0, plain, side)]
 
-    def asked(*rest: Any) -> int:
+    def asked(kernel: Any, *rest: Any) -> int:
         given = (*(ctypes.c_double(x) for x in (noise, p)), ctypes.c_int(backward))
         return int(kernel.audit_sums(*given, *rest))
 
     return pairs, asked, f"noise {noise!r}, p {p!r}, backward {backward}"
 
 
-def mixed(kernel: Any, random_: random.Random, family: str) -> tuple[list[Any], Any, str]:
+def mixed(random_: random.Random, family: str) -> tuple[list[Any], Any, str]:
     """The same of a step of mixtures; its numbers reach the engine as they always do."""
     rng = np.random.default_rng(random_.getrandbits(64))
     kind = FAMILIES[family](rng)[0]
@@ -164,7 +167,7 @@ def mixed(kernel: Any, random_: random.Random, family: str) -> tuple[list[Any], 
     sides = [side for pair in found for side in (pair.a, pair.b)]
     terms, numbers = _exact_numbers(exact)
 
-    def asked(*rest: Any) -> int:
+    def asked(kernel: Any, *rest: Any) -> int:
         arrays = (
             (ctypes.c_double * len(found))(*(pair.log_share for pair in found)),
             _sizes([len(side.shifts) for side in sides]),
@@ -186,10 +189,19 @@ def _numbers(values: list[float]) -> Any:
     return (ctypes.c_double * len(values))(*values)
 
 
-def ask(kernel: Any, random_: random.Random, counts: Counts, family: str | None) -> None:
+class Drawn(NamedTuple):
     """One line of one step."""
-    step = mixed(kernel, random_, family) if family else sampled(kernel, random_)
-    pairs, asked, name = step
+
+    pairs: list[Any]
+    asked: Callable[..., int]
+    where: str
+    power: float
+    ht: float
+
+
+def drawn(random_: random.Random, family: str | None) -> Drawn:
+    """A random line of a random step."""
+    pairs, asked, name = mixed(random_, family) if family else sampled(random_)
     power = random_.choice((random_.uniform(-30.0, 30.0), random_.uniform(-2.0, 3.0)))
     longest = math.exp(random_.uniform(-3.0, 4.5))  # the last t
     if family:  # several shifts, and far ones, take more nodes
@@ -197,9 +209,36 @@ def ask(kernel: Any, random_: random.Random, counts: Counts, family: str | None)
         power, longest = power / max(1.0, most), longest / max(1.0, 3.0 * most)
     power = 1.0 - (1.0 - power)  # the engine takes powers whose complement to 1 is a double
     ht = math.ldexp(math.floor(math.ldexp(longest / VALUES, 40)), -40)
+    return Drawn(pairs, asked, f"{name}, lambda {power!r}, ht {ht!r}", power, ht)
+
+
+class Known(NamedTuple):
+    """The truth of a line."""
+
+    log_m: arb
+    values: list[acb]
+    reach: float
+    still: float
+
+
+def truth_of(line: Drawn) -> Known:
+    """By the trapezoidal rule, which is taken again with other nodes."""
+    top = line.ht * (VALUES - 1)
+    truth = Truth(line.pairs, line.power, 1.0, top)
+    finer = Truth(line.pairs, line.power, 0.7, top)
+    values = truth.values(line.ht, VALUES)
+    still = max(
+        upper(values[-1] - finer.at(top)), float(abs(truth.total / finer.total - 1).upper())
+    )
+    return Known(truth.total.log(), values, finer.reach, still)
+
+
+def judge(kernel: Any, line: Drawn, known: Known, counts: Counts) -> None:
+    """Compare the sums of one line with their truths."""
     out, conjugate = (ctypes.c_double * (HEAD + EACH * VALUES))(), ctypes.c_int()
-    status = asked(
-        *(ctypes.c_double(x) for x in (power, ht)),
+    status = line.asked(
+        kernel,
+        *(ctypes.c_double(x) for x in (line.power, line.ht)),
         ctypes.c_size_t(RUNS),
         ctypes.byref(conjugate),
         out,
@@ -207,29 +246,27 @@ def ask(kernel: Any, random_: random.Random, counts: Counts, family: str | None)
     if status:
         counts.refused += 1
         return
-    where = f"{name}, lambda {power!r}, ht {ht!r}"
-    top = ht * (VALUES - 1)
-    truth = Truth(pairs, power, 1.0, top)
-    finer = Truth(pairs, power, 0.7, top)
-    if out[0] < finer.reach:
+    if out[0] < known.reach:
         counts.cut += 1
         return
-    values = truth.values(ht, VALUES)
-    still = max(
-        upper(values[-1] - finer.at(top)), float(abs(truth.total / finer.total - 1).upper())
-    )
-    if not still < STILL:
+    if not known.still < STILL:
         counts.unsure += 1
         return
     counts.lines += 1
     found = arb(out[1]) + arb(out[2])
-    counts.judge(float(abs(truth.total.log() - found).upper()), out[3], f"{where}: log M")
-    for k, value in enumerate(values[1:], 1):  # at t = 0 it is 0 by definition
+    counts.judge(float(abs(known.log_m - found).upper()), out[3], f"{line.where}: log M")
+    for k, value in enumerate(known.values[1:], 1):  # at t = 0 it is 0 by definition
         re, im, bound = out[HEAD + EACH * k : HEAD + EACH * (k + 1)]
         if not math.isfinite(bound):
             continue
         sign = -1 if conjugate.value else 1
-        counts.judge(upper(value - acb(re, sign * im)), bound, f"{where}: value {k}")
+        counts.judge(upper(value - acb(re, sign * im)), bound, f"{line.where}: value {k}")
+
+
+def ask(kernel: Any, random_: random.Random, counts: Counts, family: str | None) -> None:
+    """One line of one step."""
+    line = drawn(random_, family)
+    judge(kernel, line, truth_of(line), counts)
 
 
 def main() -> int:
