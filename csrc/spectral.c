@@ -53,14 +53,16 @@ static int inner_edge(int i) {
  * adds to its cost. */
 static void search_edge(const pe_contours *contours, pe_edge *e, double target, double sign, double a) {
     double lo = 0.0, hi = INFINITY, nodes = 0.0;
+    int is_known = 1;
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
         nodes += (double)contours->groups[i].grid.m;
     for (int it = 0; it < 200 && e->cost <= contours->search_limit; it++) {
         e->lambda = sign * a;
         e->k = pe_contours_cumulants(contours, e->lambda);
         e->cost += nodes;
+        is_known = is_known && e->k.k0 < INFINITY;
         double w = e->k.k0 < INFINITY ? fabs(signed_root(e->lambda, &e->k)) : INFINITY;
-        if (fabs(w - target) <= 0.02) break;
+        if (fabs(w - target) <= 0.02) return;
         if (w < target) lo = a;
         else hi = a;
         if (hi <= lo * (1.0 + 1e-12)) break; /* the window ends the range of w */
@@ -68,6 +70,7 @@ static void search_edge(const pe_contours *contours, pe_edge *e, double target, 
         if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi) : 2.0 * a;
         a = next;
     }
+    if (!is_known) e->cost = INFINITY; /* no edge where K is not known, nor beyond */
 }
 
 /* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are places. */
