@@ -194,7 +194,7 @@ def test_thresholds_are_beside_the_level(error: float) -> None:
         for ours, there in zip(points, law.tails(c), strict=True):
             assert np.array_equal(ours, there)
         low, high = law.support()
-        least, most = levels._excess(points, np.broadcast_to(alpha, c.shape))
+        least, most = levels.excess(points, np.broadcast_to(alpha, c.shape))
         for i, x in enumerate(alpha):
             # at the outermost ones the side is known, unless no threshold has it
             assert most[0, i] <= 0.0 or c[0, i] >= high
@@ -242,7 +242,7 @@ def test_excess_has_the_digits_of_the_smaller_side() -> None:
                 for x, d in zip((mass, 1 - mass), away, strict=True)
             ]
             tails = Tails(*(np.array([x]) for x in (*given, 0.0, 0.0, error + ROOM, 0.0)))
-            least, most = levels._excess(tails, alpha)
+            least, most = levels.excess(tails, alpha)
             exact = mass - Fraction(alpha[0])
             assert Fraction(least[0]) <= exact <= Fraction(most[0])
             assert most[0] - least[0] <= 2.5 * (error + ROOM) * side
