@@ -34,10 +34,12 @@ class PanelEngine(Engine):
             return None
         from pyengine.engines.panels.questions import PanelBothOrders
 
-        sums = ExactEngine().supports(problem)
-        other = replace(problem, method="exact" if sums else "lattice")
+        def otherwise() -> Questions:
+            sums = ExactEngine().supports(problem)
+            return ask(replace(problem, method="exact" if sums else "lattice"))
+
         add, remove = (self.pair(problem.ordered(order)) for order in ("add", "remove"))
-        return PanelBothOrders(add, remove, lambda: ask(other))
+        return PanelBothOrders(add, remove, otherwise)
 
     def pair(self, problem: Problem) -> PanelQuestions:
         from pyengine.engines.panels.questions import PanelQuestions
