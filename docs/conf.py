@@ -66,6 +66,19 @@ html_css_files = ["code.css"]
 mathjax_path = "tex-svg-full.js"
 
 
+def errors_in(name, document):
+    """What a file of errors holds, on which a page depends from then on."""
+    path = Path(__file__).parents[1] / "tests" / "data" / f"{name}.toml"
+    document.settings.env.note_dependency(str(path))
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def error_in_budget(_name, _rawtext, text, _lineno, inliner, _options=None, _content=()):
+    """The recorded error of ``section.key`` within a sentence."""
+    section, key = text.split(".")
+    return [nodes.Text(f"{errors_in('error_budget', inliner.document)[section][key]:g}")], []
+
+
 class ErrorBudget(Directive):
     """Entries of the error budget and what was measured last, so that no figure is copied."""
 
@@ -83,9 +96,7 @@ class ErrorBudget(Directive):
         return [nodes.table("", group)]
 
     def _section(self, name):
-        path = Path(__file__).parents[1] / "tests" / "data" / f"{name}.toml"
-        self.state.document.settings.env.note_dependency(str(path))
-        return tomllib.loads(path.read_text(encoding="utf-8"))[self.arguments[0]]
+        return errors_in(name, self.state.document)[self.arguments[0]]
 
     @staticmethod
     def _row(first, *others):
@@ -120,4 +131,5 @@ def setup(app):
     app.connect("builder-inited", make_pictures)
     app.connect("build-finished", copy_benchmarks)
     app.add_directive("error-budget", ErrorBudget)
+    app.add_role("error-budget", error_in_budget)
     return {"parallel_read_safe": True}
