@@ -306,6 +306,15 @@ def test_properties_of_random_steps(noise: float, p: float, steps: int, share: f
         assert np.abs(value - direct) <= error + slack * (1.0 + np.exp(c) * tails.a_above)
 
 
+def test_many_rare_steps() -> None:
+    """A profile far below the losses of all steps together: the weight of a tilt that falls."""
+    mechanism = pe.LaplaceMechanism(100).poisson_sampled(1e-6).composed(10**6)
+    for name, x in (("delta", 1e-6), ("epsilon", 1e-6), ("gamma_bound", 1e-3)):
+        ask: Any = getattr(pe, name)
+        found = ask(mechanism, x, bounds=True)
+        assert 0.0 < found.lower < found.upper < found.lower * (1.0 + 1e-6)
+
+
 def test_what_is_not_served_goes_on() -> None:
     """Noise that leaves no panel long enough, other steps beside them, and few steps."""
     engines = {}

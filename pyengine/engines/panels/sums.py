@@ -118,16 +118,13 @@ class LaplaceSteps:
         self,
         c: FloatArray,
         low: FloatArray,
+        at: npt.NDArray[np.intp],
         ask: Callable[[TiltedSum, int, bool, FloatArray, npt.NDArray[np.intp]], None],
-        least: int = 0,
-        most: int | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Ask for thresholds inside of the support by tilt and by the nearer end; their gaps."""
         up, down = self._gaps(c, low)
         inside = (up >= 0.0) & (down >= 0.0)
         nearer = up > down
-        at = self.tilts.at(self.place_of(c))
-        at = np.clip(at, least, self.tilts.tilt.size - 1 if most is None else most)
         for index in np.unique(at[inside]):
             tilt = float(self.tilts.tilt[index])
             found = tilted_sum(self.shape, self.number, tilt, float(self.tilts.log_scale[index]))
@@ -214,7 +211,7 @@ class LaplaceSteps:
                 ways[first][at], ways[second][at] = value, rest
                 ways[first + 2][at], ways[second + 2][at] = error, error + UNIT
 
-        up, down = self._groups(c, np.zeros(size), ask)
+        up, down = self._groups(c, np.zeros(size), self.tilts.at(self.place_of(c)), ask)
         for law in laws:
             for outside, above in ((up < 0.0, 1.0), (down < 0.0, 0.0)):
                 law.above[outside], law.below[outside] = above, 1.0 - above
@@ -251,8 +248,10 @@ class LaplaceSteps:
                 found, index, high, place, of_b=of_b, bent=True
             )
 
-        ends = {"least": self.tilts.of_b} if of_b else {"most": self.tilts.of_a}
-        up, down = self._groups(side * epsilon, side * low, ask, **ends)
+        c = side * epsilon
+        place, length = self.place_of(c), float(self._length)
+        tilts = self.tilts.for_profile(place, self.number, length, of_b=of_b)
+        up, down = self._groups(c, side * low, tilts, ask)
         beyond, whole = (down <= 0.0, up < 0.0) if of_b else (up <= 0.0, down < 0.0)
         value[beyond], error[beyond] = 0.0, 0.0
         value[whole] = -np.expm1(epsilon[whole] + low[whole])

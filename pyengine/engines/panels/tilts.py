@@ -69,6 +69,20 @@ class Tilts:
         """Index of the tilt that serves a place."""
         return np.searchsorted(self.limit, place)
 
+    def for_profile(
+        self, place: FloatArray, number: int, length: float, *, of_b: bool
+    ) -> npt.NDArray[np.intp]:
+        """Index of the tilt for the profile of either order, whose error is the smallest.
+
+        That is the Chernoff bound times the largest weight of the tilted integral.
+        """
+        served = np.arange(self.of_b, self.tilt.size) if of_b else np.arange(self.of_a + 1)
+        tilt = self.tilt[served]
+        rate = np.abs(tilt - (length if of_b else 0.0))
+        weight = np.minimum(length / (rate + length), -np.expm1(-length * number))
+        cost = number * self.log_scale[served] - place[:, None] * tilt + np.log(weight)
+        return np.asarray(served[np.argmin(cost, axis=1)])
+
 
 @kept(64)
 def tilts_of(shape: StepShape, number: int) -> Tilts:
