@@ -213,7 +213,9 @@ def _truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
     """Questions at thresholds; of both orders where this one has the larger profile there."""
     logs, off = rows
     for i, row in enumerate(logs):
-        if not LEAST_LOG < float(row[2]) <= float(row[:2].max()) < 0.0 or abs(c[i]) > FARTHEST:
+        if not LEAST_LOG < float(row[2]) <= float(row[:2].max()) < 0.0:
+            continue
+        if max(abs(c[i]), -float(row.min())) > FARTHEST:  # beyond the numbers of Decimal
             continue
         p, q, h = (_mass(value) for value in row)
         # the line of this order's slope that lies below both curves touches this one
