@@ -24,21 +24,22 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> object:
     return tool.compiled(tmp_path_factory.mktemp("sums"))
 
 
-@pytest.mark.parametrize("family", [None, "group", "truncated"])
+@pytest.mark.parametrize(("family", "seed"), [(None, 5), ("group", 7), ("truncated", 4)])
 def test_sums_are_within_their_bounds(
-    kernel: object, family: str | None, monkeypatch: pytest.MonkeyPatch
+    kernel: object, family: str | None, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And some are not within a hundredth of them."""
     monkeypatch.setattr(ctx, "prec", BITS)
     monkeypatch.setattr(tool, "VALUES", 32)
     monkeypatch.setattr(tool, "RUNS", 2)
-    random_, counts = random.Random(3), tool.Counts()
+    random_, counts = random.Random(seed), tool.Counts()
     for _ in range(20):
         tool.ask(kernel, random_, counts, family)
         if counts.lines:
             break
     assert counts.sums == 32
     assert counts.outside == 0
-    assert 0.0 < max(counts.shares) < 1.0
+    assert 0.01 < max(counts.shares) < 1.0
 
 
 @pytest.mark.parametrize(("power", "refused"), [(-7.607055815321963, True), (-7.5, False)])

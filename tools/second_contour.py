@@ -148,10 +148,10 @@ class Contour(Line):
 
 def _mass(log: Any) -> Decimal:
     """What has this log, which may be far below all doubles."""
-    value = log if log < -1000.0 else np.exp(log)
+    value = log if log < -600.0 else np.exp(log)
     high = float(value)
     exact = Decimal(high) + Decimal(float(value - LD(high)))
-    return exact.exp() if log < -1000.0 else exact
+    return exact.exp() if log < -600.0 else exact
 
 
 def drawn(rng: np.random.Generator) -> Kinds:
