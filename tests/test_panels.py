@@ -17,6 +17,7 @@ from thorough import ALL, some
 
 import pyengine as pe
 from pyengine.engines.exact.laplace import LaplaceSum
+from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.law import merged
 from pyengine.engines.panels.legendre import EXTENDED, NODES, TABLE, gauss_nodes, products, values
 from pyengine.engines.panels.one_step import one_step
@@ -156,6 +157,13 @@ def test_one_step_is_within_its_error(noise: float, p: float, tilt: float) -> No
             assert off <= one.error
         if size == 12 and level == -3 and noise == 0.5:
             assert off > 1e-9  # so that a bound of 0 would fail
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (700, 40, 40), (40, 20, 4001), (1, 1, 400_000)])
+def test_products_in_pieces_are_whole(shape: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.random(shape[:2]), rng.random(shape[1:])
+    np.testing.assert_allclose(multiplied(first, second), first @ second, rtol=1e-13)
 
 
 def test_error_of_sums_bounds_their_distance() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.legendre import halves
 from pyengine.numerics.rounding import UNIT
 
@@ -103,8 +104,8 @@ def merged(law: PanelLaw, size: int) -> PanelLaw | None:
     after = (before + panels) % 2
     rows = np.pad(law.series, ((before, after), (0, size - own))).reshape(-1, 2, size)
     table, off = halves(size)
-    whole = rows[:, 0] @ table[0].T + rows[:, 1] @ table[1].T
-    back = 0.5 * np.stack([whole @ table[0], whole @ table[1]], axis=1)
+    whole = multiplied(rows[:, 0], table[0].T) + multiplied(rows[:, 1], table[1].T)
+    back = 0.5 * np.stack([multiplied(whole, half) for half in table], axis=1)
     lost = float(norms((rows - back).reshape(-1, size)).sum())
     # of the way back, which is all that counts: the coefficients are what they are
     moduli = np.abs(whole).sum(axis=0)

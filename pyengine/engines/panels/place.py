@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
+from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.law import PanelLaw
 from pyengine.engines.panels.legendre import gauss_nodes, growth, values
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -167,10 +168,11 @@ class PanelRow:
         key = (rate, bent)
         if key not in self._known:
             place = rule.reach * rule.place
-            density = self.series @ values(self.series.shape[1], place)
+            density = multiplied(self.series, values(self.series.shape[1], place))
             decay = rule.reach * rule.weight * np.exp(-rate * self.length * place)
-            inner = density @ decay
-            part = density @ (decay * -np.expm1(-bent * self.length * place)) if bent else inner
+            inner = (density * decay).sum(axis=1)
+            bends = -np.expm1(-bent * self.length * place)
+            part = (density * (decay * bends)).sum(axis=1) if bent else inner
             self._known[key] = inner, part
         return self._known[key]
 

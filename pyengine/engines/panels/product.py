@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.law import PanelLaw, norms
 from pyengine.engines.panels.legendre import Products, products
 from pyengine.numerics.rounding import UNIT
@@ -169,13 +170,18 @@ def _by_sums(
     if not (rows.size and long_.size):
         return 0.0
     made = out.shape[1]
-    part = (slice(rows.shape[1]), slice(long_.shape[1]), slice(made))
-    below, above = (np.tensordot(rows, x[part], axes=(1, 0)) for x in (table.table, table.mirrored))
+    shape = rows.shape[1], long_.shape[1], made
+    below, above = (
+        multiplied(rows, x[: shape[0], : shape[1], :made].reshape(shape[0], -1)).reshape(
+            -1, *shape[1:]
+        )
+        for x in (table.table, table.mirrored)
+    )
     for i, left, right in zip(places, below, above, strict=True):
         first = slice(i, i + len(long_)) if others is None else i + others
         second = slice(i + 1, i + 1 + len(long_)) if others is None else i + 1 + others
-        out[first] += long_ @ left
-        out[second] += long_ @ right
+        out[first] += multiplied(long_, left)
+        out[second] += multiplied(long_, right)
     first, second = (np.abs(series).sum(axis=0) for series in (rows, long_))
     weight = table.weight[0, : first.size, : second.size]
     chain = rows.shape[1] + long_.shape[1] + 2.0 * len(rows) + 6.0
@@ -202,7 +208,7 @@ def _by_transform(one: FloatArray, other: FloatArray, table: Products, out: Floa
         # a real table times complex numbers is the table times pairs of real ones
         pairs = np.ascontiguousarray(second[parity::2]).view(np.float64)
         for i, factor in enumerate(first):
-            part = np.ascontiguousarray(coefficients[i, parity::2].T) @ pairs
+            part = multiplied(np.ascontiguousarray(coefficients[i, parity::2].T), pairs)
             sums[(i + parity) % 2] += factor * part.view(np.complex128)
     even, odd = sums
     # what lies on the second panel of each product has the signs (-1)^(i + j + k)
