@@ -11,6 +11,7 @@ from pyengine.engines.lattice.compose import PlaceComposition
 from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
 from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.scaled import lower_times_exp, upper_times_exp
 
 __all__ = ["MiddleTails"]
 
@@ -90,9 +91,9 @@ class MiddleTails(OnSumRange):
         for step in NEAR:
             near = np.clip(index + step, 0, size - 1)
             upper = np.minimum(upper, self.a[near] + weight * self.b[near])
-        scale = math.exp(min(self.base, 700.0))
-        upper = np.minimum(upper * scale * (1.0 + error) + SUBNORMAL, 1.0)
-        return Bracket.of(lower * scale * (1.0 - error), upper, beyond, c)
+        upper = upper_times_exp(upper, self.base) * (1.0 + error) + SUBNORMAL
+        lower = lower_times_exp(lower, self.base) * (1.0 - error)
+        return Bracket.of(lower, np.minimum(upper, 1.0), beyond, c)
 
     def second_from_first(self, alpha: FloatArray) -> Bracket:
         """β = B(not E) for the best E with A(E) = α among upper sets of the loss."""
@@ -113,9 +114,6 @@ class MiddleTails(OnSumRange):
             c = np.where(line > lower, part.offset[near], c)
             lower = np.maximum(lower, line)
         error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
-        scale = math.exp(min(self.base_b, 700.0))
-        if self.base_b > 700.0:  # beyond all doubles
-            upper = np.full(alpha.size, math.inf)
-        return Bracket.of(
-            lower * scale * (1.0 - error), upper * scale * (1.0 + error), beyond, part.loss + c
-        )
+        lower = lower_times_exp(lower, self.base_b) * (1.0 - error)
+        upper = upper_times_exp(upper, self.base_b) * (1.0 + error)
+        return Bracket.of(lower, upper, beyond, part.loss + c)

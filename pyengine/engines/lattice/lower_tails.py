@@ -14,6 +14,7 @@ from pyengine.engines.lattice.compose import Bound, PlaceComposition
 from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
 from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.scaled import lower_times_exp, upper_times_exp
 
 __all__ = ["LowerTails"]
 
@@ -136,14 +137,13 @@ class LowerTails(OnSumRange):
         index = np.clip(index, 0, size - 1)
         doubt = 2.0 * part.position_error + 8.0 * UNIT * (np.abs(position) + np.abs(c))
         gap = position + doubt - part.offset[index]
-        scale = math.exp(min(self.base, 700.0))
         # H is convex in e^-c: below its chord to the next point, and to H = 1 at e^-c = 0
         inside = index < size - 1
         after = self.profile[np.minimum(index + 1, size - 1)]
         gain = np.maximum(-np.expm1(-gap), 0.0)
         share = np.minimum(gain / -math.expm1(-part.h), 1.0)
         upper = self.profile[index] + (after - self.profile[index]) * share
-        upper = self._raised(upper, scale, self.base) + self.lost[1]
+        upper = upper_times_exp(upper, self.base) + self.lost[1]
         upper = np.where(inside, upper, upper + gain * np.maximum(1.0 - upper, 0.0))
         lower, best = np.zeros(c.size), np.zeros(c.size, dtype=np.int64)
         log_ratio = doubt - position
@@ -152,22 +152,13 @@ class LowerTails(OnSumRange):
             test = self.a[near] - np.exp(np.minimum(self._log_b[near] + log_ratio, 700.0)) * rounded
             best = np.where(test > lower, near, best)
             lower = np.maximum(lower, test)
-        lower = lower * scale * (1.0 - 8.0 * UNIT) + self.lost[0]
+        lower = lower_times_exp(lower, self.base) * (1.0 - 8.0 * UNIT) + self.lost[0]
         upper = np.minimum(upper * (1.0 + 16.0 * UNIT), 1.0)
         upper = np.maximum(upper, SUBNORMAL)  # not 0 where only its exponential is
-        scale_b = math.exp(min(self.base_b, 700.0))
         error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
-        a = self.a[best] * scale * (1.0 - 8.0 * UNIT) + self.lost[0]
-        b = self._raised(self.b[best], scale_b, self.base_b) * (1.0 + error)
+        a = lower_times_exp(self.a[best], self.base) * (1.0 - 8.0 * UNIT) + self.lost[0]
+        b = upper_times_exp(self.b[best], self.base_b) * (1.0 + error)
         return Bracket(lower, upper, beyond, c, a, b)
-
-    @staticmethod
-    def _raised(upper: FloatArray, scale: float, base: float) -> FloatArray:
-        """Upper bounds times e^base, of which ``scale`` is what a double can hold."""
-        if base > 700.0:
-            return np.full(upper.size, math.inf)
-        raised = upper * scale
-        return np.where(np.isnan(raised), math.inf, raised)  # what is unbounded times what vanishes
 
     def _scaled(self, mass: FloatArray, lost: float) -> FloatArray:
         with np.errstate(divide="ignore", over="ignore"):
@@ -230,9 +221,9 @@ class LowerTails(OnSumRange):
             c = np.where(line > lower, part.offset[near], c)
             lower = np.maximum(lower, line)
         error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
-        scale = math.exp(min(self.base_b, 700.0))
-        upper = self._raised(upper, scale, self.base_b) * (1.0 + error)
-        return Bracket.of(lower * scale * (1.0 - error), upper, beyond, part.loss + c)
+        upper = upper_times_exp(upper, self.base_b) * (1.0 + error)
+        lower = lower_times_exp(lower, self.base_b) * (1.0 - error)
+        return Bracket.of(lower, upper, beyond, part.loss + c)
 
     def first_from_second(self, mass: FloatArray) -> Bracket:
         """γ = A(E) for the best E with B(E) = ``mass`` among lower sets of the loss."""
@@ -253,11 +244,10 @@ class LowerTails(OnSumRange):
             line = more * np.exp(-part.offset[near]) + self.profile[near]
             c = np.where(line < upper, part.offset[near], c)
             upper = np.minimum(upper, line)
-        scale = math.exp(min(self.base, 700.0))
         tiny = UNIT * (64.0 + 8.0 * abs(self.base))
         return Bracket.of(
-            lower * scale * (1.0 - tiny) + self.lost[0],
-            np.minimum(self._raised(upper, scale, self.base) * (1.0 + tiny) + self.lost[1], 1.0),
+            lower_times_exp(lower, self.base) * (1.0 - tiny) + self.lost[0],
+            np.minimum(upper_times_exp(upper, self.base) * (1.0 + tiny) + self.lost[1], 1.0),
             beyond,
             part.loss + c,
         )

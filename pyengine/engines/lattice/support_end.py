@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.scaled import lower_times_exp
 
 __all__ = ["SmallestLoss", "profile_at_end", "smallest_loss"]
 
@@ -41,7 +42,7 @@ class SmallestLoss(NamedTuple):
         kept = 1.0 - alpha
         lower = np.maximum(kept * (1.0 - 2.0 * UNIT) - lost - self.left_out, 0.0)
         return (
-            lower * math.exp(self.least) * (1.0 - 16.0 * UNIT),
+            lower_times_exp(lower, self.least) * (1.0 - 16.0 * UNIT),
             kept * math.exp(self.most) * (1.0 + 16.0 * UNIT) + 5e-324,
         )
 
@@ -49,7 +50,7 @@ class SmallestLoss(NamedTuple):
         self, alpha: FloatArray, lost: tuple[float, float]
     ) -> tuple[FloatArray, FloatArray]:
         """Bounds of 1 - T(B, A) at α up to B(F), where A has ``lost`` that B has not."""
-        lower = alpha * math.exp(min(-self.most, LARGEST)) * (1.0 - 16.0 * UNIT)
+        lower = lower_times_exp(alpha, -self.most) * (1.0 - 16.0 * UNIT)
         steepest = math.exp(-self.least) if -self.least < LARGEST else math.inf
         upper = alpha * steepest * (1.0 + 16.0 * UNIT) + 5e-324
         most = (upper + lost[1] + self.left_out) * (1.0 + 4.0 * UNIT)
@@ -58,7 +59,8 @@ class SmallestLoss(NamedTuple):
     @property
     def mass_of_second(self) -> float:
         """A number not above B(F)."""
-        return self.mass * math.exp(self.least) * (1.0 - 16.0 * UNIT)
+        found = lower_times_exp(np.array([self.mass]), self.least)
+        return float(found[0]) * (1.0 - 16.0 * UNIT)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds of what finite losses have in H_{e^ε}(A‖B)."""

@@ -1,0 +1,49 @@
+"""Bounds times exponentials, below the normal range of doubles too.
+
+An exponential below the normal range has few digits, down to none, however large the factor is that
+it is to be multiplied with: it is taken in two halves, and the product is rounded outwards.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["lower_times_exp", "upper_times_exp"]
+
+FloatArray = npt.NDArray[np.float64]
+
+NORMAL = (
+    700.0  # exponents of this size are of normal doubles, and so is half of twice as large ones
+)
+LOST = 1e-323  # two units of the subnormal doubles: what both products may lose
+
+
+def lower_times_exp(x: FloatArray, exponent: float) -> FloatArray:
+    """Lower bounds of x e^exponent, x >= 0, but for the relative rounding of exponentials.
+
+    The exponent is cut at 700, which only lowers them.
+    """
+    if exponent >= -NORMAL:
+        return np.asarray(x * math.exp(min(exponent, NORMAL)))
+    if exponent < -2.0 * NORMAL:
+        return np.zeros(x.shape)
+    half = math.exp(0.5 * exponent)
+    return np.asarray(np.maximum((x * half) * half - LOST, 0.0))
+
+
+def upper_times_exp(x: FloatArray, exponent: float) -> FloatArray:
+    """Upper bounds of x e^exponent, x >= 0, but for the relative rounding of exponentials.
+
+    Infinite where the exponent is above 700, and where an infinite x meets what vanishes.
+    """
+    if exponent > NORMAL:
+        return np.full(x.shape, math.inf)
+    if exponent >= -NORMAL:
+        raised = x * math.exp(exponent)
+    else:
+        half = math.exp(0.5 * max(exponent, -2.0 * NORMAL))
+        raised = (x * half) * half + LOST
+    return np.where(np.isnan(raised), math.inf, raised)
