@@ -10,7 +10,7 @@ MECHANISMS = {
     "plain": pe.LaplaceMechanism(2.0),
     "rare": pe.LaplaceMechanism(0.5).poisson_sampled(1e-3),
 }
-QUESTIONS = {"gamma_bound": 1e-3, "delta": 0.1, "epsilon": 1e-6}
+QUESTIONS = {"gamma_bound": 1e-3, "delta": 0.05, "epsilon": 1e-6}
 
 
 class Panels:
