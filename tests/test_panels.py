@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from thorough import ALL, some
 
 import pyengine as pe
+from pyengine.answers import Answer, names
 from pyengine.engines.exact.laplace import LaplaceSum
+from pyengine.engines.panels import questions
 from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.law import merged
 from pyengine.engines.panels.legendre import EXTENDED, NODES, TABLE, gauss_nodes, products, values
@@ -358,3 +360,16 @@ def test_a_tolerance_that_panels_do_not_reach_is_refused_or_met() -> None:
     assert found.upper - found.lower <= 1e-9 * found.upper
     with pytest.raises(pe.AccuracyError):
         pe.delta(mechanism, 0.5, tolerance=1e-17, bounds=True)
+
+
+def test_proven_bounds_that_do_not_meet_are_refused() -> None:
+    def bracket(lower: float, upper: float) -> Answer:
+        middle = np.array([0.5 * (lower + upper)])
+        return Answer(middle, np.array([lower]), np.array([upper]), names("lattice", 1), True)
+
+    at = np.array([True])
+    found = bracket(0.1, 0.3)
+    questions._narrow(found, at, bracket(0.2, 0.4))
+    assert (found.lower[0], found.upper[0]) == (0.2, 0.3)
+    with pytest.raises(pe.AccuracyError, match="do not meet"):
+        questions._narrow(found, at, bracket(0.31, 0.4))

@@ -17,6 +17,7 @@ from pyengine.engines.exact.levels import Tails, Thresholds, between, bounds
 from pyengine.engines.hull import BothOrders
 from pyengine.engines.panels.search import enclosed, points_at
 from pyengine.engines.panels.sums import LaplaceOrder
+from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["PanelBothOrders", "PanelQuestions"]
@@ -206,8 +207,20 @@ def _answer(
 
 
 def _narrow(answer: Answer, at: npt.NDArray[np.bool_], other: Answer) -> None:
-    """Keep the bounds within those of another engine, which are as proven."""
-    other.lower = np.maximum(other.lower, np.minimum(answer.lower[at], other.upper))
-    other.upper = np.minimum(other.upper, np.maximum(answer.upper[at], other.lower))
+    """Keep the bounds within those of another engine, which are as proven.
+
+    Raises
+    ------
+    AccuracyError
+        Where both have no number in common: one of the proofs fails there.
+    """
+    lower = np.maximum(other.lower, answer.lower[at])
+    upper = np.minimum(other.upper, answer.upper[at])
+    if (lower > upper).any():
+        raise AccuracyError(
+            "the proven bounds of two engines do not meet, which is a defect to be reported; "
+            "method='lattice' asks one of them alone"
+        )
+    other.lower, other.upper = lower, upper
     other.value = np.clip(other.value, other.lower, other.upper)
     answer.put(at, other)
