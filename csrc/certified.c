@@ -274,6 +274,18 @@ static void put_pair(pe_row *row, int natural, int other, double log_value, doub
     }
 }
 
+/* The profile E(1 - e^{S-c})+ from E(e^{S-c} - 1)+, whose log and relative error are given: their difference is
+ * 1 - E e^{S-c} = 1 - e^{-c}, as each law has all outcomes of the other one. */
+static void put_parity(pe_row *row, double c, double log_value, double error) {
+    const double value = exp(log_value), apart = expm1(-c), rest = value - apart;
+    const double moved = (value * error + 4.0 * U * (value + fabs(apart))) * OUT;
+    row->log_value[PE_PROFILE] = NAN;
+    row->error[PE_PROFILE] = INFINITY;
+    if (!(rest > 2.0 * moved)) return;
+    row->log_value[PE_PROFILE] = log(rest);
+    row->error[PE_PROFILE] = moved / (rest - moved) * OUT + (8.0 + 2.0 * fabs(log(rest))) * U;
+}
+
 static void evaluate_one(const pe_certified *q, double c, const double *s, pe_row *row) {
     const pe_line *ln = &q->line;
     const double l = ln->lambda, f = ln->ht / PI;
@@ -298,14 +310,14 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
     for (int k = 1; k < 4; k++) {
         const double miss =
             f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
-        const double removed =
-            k == 2 ? q->removed[1] * exp((double)-base - c) : q->removed[0] * exp((double)-base);
+        const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ is a part of e^{-c} B */
+        const double removed = q->removed[of_b] * exp((double)-base - (of_b ? c : 0.0));
         const double size = fabs(s[k]), shift = k == 2 ? c : 0.0;
         log_value[k] = (double)(base + (pe_wide)shift + logl((pe_wide)size));
         error[k] = INFINITY;
         if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size)) continue;
         if (!(removed < size)) { /* from 0 to what the cut may hold and twice the sum */
-            const double cut = log(q->removed[k == 2]) + 1e-9;
+            const double cut = log(q->removed[of_b]) - (of_b && k == 3 ? c : 0.0) + 1e-9 + 2.0 * U * fabs(c);
             log_value[k] = fmax(cut, log_value[k] + 0.7) + log1p(exp(-fabs(cut - log_value[k] - 0.7))) - 0.69;
             error[k] = 1.0;
             continue;
@@ -321,9 +333,8 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
     put_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_value[2], error[2]);
     row->log_value[PE_PROFILE] = log_value[3];
     row->error[PE_PROFILE] = error[3];
-    if (l > 1.0) {
-        row->log_value[PE_PROFILE] = NAN;
-        row->error[PE_PROFILE] = INFINITY;
+    if (l > 1.0) { /* the sum is E(e^{S-c} - 1)+ */
+        put_parity(row, c, log_value[3], error[3]);
     } else if (l > 0.0) { /* the sum is E min(1, e^{S-c}) */
         pe_row side;
         put_pair(&side, 0, 1, log_value[3], error[3]);

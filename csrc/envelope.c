@@ -13,10 +13,11 @@ static const double WIDEST = 0.5; /* spacing in z */
 /* A bound on one line: of the modulus, and what that of its integral needs. */
 typedef struct {
     double modulus;
-    double y, edge, falls;
+    double y, edge;
+    double falls, rest; /* what lies beyond the edge is at most rest, and at most falls over t */
 } envelope;
 
-static const envelope NONE = {INFINITY, 0.0, 0.0, INFINITY};
+static const envelope NONE = {INFINITY, 0.0, 0.0, INFINITY, INFINITY};
 
 /* Half the height of the strip about Im z = y, with the widest spacing of a sum that misses e^-digits. */
 static double strip(const pe_part *s, double y, double digits, double *half, double *size) {
@@ -111,14 +112,16 @@ static envelope envelope_at(const pe_part *s, double t, double y, double digits)
     pe_tilted_lift(law, a + y);
     const double side = 2.0 * a * grown * exp(at_edge + pe_tilted_growth(law, edge));
     pe_tilted_lift(law, y);
-    /* the path that goes down there and the rest of the real line, which fall as 1/t, */
-    const double down = lifted * exp(at_edge + pe_tilted_growth(law, edge)) /
-                        (pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? sin(theta) / theta : 1.0));
+    /* the path that goes down there and the rest of the real line, which fall as 1/t, and whose moduli have
+     * integrals; where the loss hardly rises any more the latter are the smaller bound, */
+    const double top = lifted * exp(at_edge + pe_tilted_growth(law, edge));
+    const double down = top / (pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? sin(theta) / theta : 1.0));
     const double falls = (down + pe_tilted_variation(law, edge, s->cut, unit)) * OUT;
+    const double rest = (y * top + pe_tilted_rest(law, edge, s->cut, unit)) * OUT;
     /* and what lies below the nodes */
     const double below = lifted * pe_tilted_sum(law, -INFINITY, x_low, unit, h / PE_CELL);
-    const double modulus = (sum * scale + 2.0 * size / waves + side + below + falls / t) * OUT;
-    return (envelope){modulus, y, edge, falls};
+    const double modulus = (sum * scale + 2.0 * size / waves + side + below + fmin(falls / t, rest)) * OUT;
+    return (envelope){modulus, y, edge, falls, rest};
 }
 
 /* Bound of the integral over larger t of what was summed. */
@@ -126,7 +129,11 @@ static double integral_of(const pe_part *s, double t, const envelope *e) {
     if (!isfinite(e->modulus)) return INFINITY;
     pe_tilted_lift(&s->law, e->y);
     const double lifted = exp(0.5 * e->y * e->y);
-    return (lifted * pe_tilted_over_angle(&s->law, e->y, e->edge, t, s->log_m) + e->falls) * OUT;
+    const double over = pe_tilted_over_angle(&s->law, e->y, e->edge, t, s->log_m);
+    /* t times the integral of min(rest, falls/t)/t, the kernel's 1/t included: `rest` up to falls/rest */
+    const double near = t * e->rest;
+    const double beyond = near > 0.0 && near < e->falls ? near * (1.0 + log(e->falls / near)) : e->falls;
+    return (lifted * over + beyond) * OUT;
 }
 
 /* The height whose bound is least, from one about where the tilted law sits, or from the best one of the last t. */

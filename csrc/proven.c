@@ -11,9 +11,10 @@
 /* Which line with proven errors serves a threshold; docs/theory/certified.md. */
 
 static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
-static const double ENOUGH = 1e2;     /* times what is good enough of an estimate, of a proven row */
+static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row */
 
 enum {
+    ROOT_STEPS = 60,
     PROVEN_PLACES = 4 * (2 * PE_PLACES + 1),
     PROVEN_LINES = PE_REACHES * (PROVEN_PLACES + 2 * PE_NEAR),
 };
@@ -189,14 +190,19 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         if (!status) status = certified_at(cut, pe_contours_nearest(cut, c, 0), functional, c, &line);
         status = certify_on(status, line, functional, c, row);
     }
-    for (int place = at->nearest; place && !is_settled(status, row, functional); place /= 2) {
+    /* first on the other side of the pole: there the tilt does not lead to losses that are large and rare */
+    const int sides[] = {functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, functional};
+    for (int i = 0; i < 2; i++)
+        for (int place = i ? at->nearest / 2 : at->nearest, last = 0;
+             !last && !is_settled(status, row, functional); place /= 2) {
+            pe_certified *line = NULL;
+            status = certified_at(contours, place, sides[i], c, &line);
+            status = certify_on(status, line, functional, c, row);
+            last = place == 0;
+        }
+    for (int i = 0; i < 2 * PE_NEAR && !is_settled(status, row, functional); i++) {
         pe_certified *line = NULL;
-        status = certified_at(contours, place / 2, functional, c, &line);
-        status = certify_on(status, line, functional, c, row);
-    }
-    for (int i = 0; i < PE_NEAR && !is_settled(status, row, functional); i++) {
-        pe_certified *line = NULL;
-        status = near_certified(contours, i, functional, c, &line);
+        status = near_certified(contours, i / 2, sides[1 - i % 2], c, &line);
         status = certify_on(status, line, functional, c, row);
     }
     if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0))
@@ -238,4 +244,51 @@ int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, do
     const int status = certify(pair, functional, n, c, at, rows);
     free(at);
     return status;
+}
+
+/* Where the next attempt goes: Newton's step, kept between thresholds that are known to lie on either side. */
+static double next_threshold(double c, double step, double low, double high, double most, double side) {
+    const double next = c + fmin(fmax(step, -most), most);
+    if (next > low && next < high) return next;
+    return isfinite(low) && isfinite(high) ? 0.5 * (low + high) : c + copysign(0.5 * most, side);
+}
+
+/* The proven row at the threshold where the log of a functional is about `log_target`, from an approximation of it. */
+static void solve_proven(pe_pair *pair, int functional, double log_target, double *row) {
+    pe_contours *contours;
+    pe_fail_row(row);
+    if (isnan(log_target) || pe_pair_contours(pair, 0, &contours)) return;
+    int place = pe_contours_of_value(contours, functional, log_target);
+    const pe_edge *e = place == PE_NOWHERE ? NULL : pe_contours_edge(contours, 2 * place);
+    if (!e) return;
+    double c = e->k.k1, low = -INFINITY, high = INFINITY, known = NAN;
+    for (int it = 0; it < ROOT_STEPS; it++) {
+        double found[PE_ROW];
+        pe_pair_certify(pair, functional, 1, &c, found);
+        const double error = found[2 + PE_FUNCTIONALS + functional];
+        if (!(error < 0.5)) { /* nothing is proven there: nearer to where something is */
+            if (isnan(known) && (!place || !(e = pe_contours_edge(contours, 2 * (place /= 2))))) return;
+            c = isnan(known) ? e->k.k1 : 0.5 * (c + known);
+            continue;
+        }
+        known = c;
+        memcpy(row, found, sizeof found);
+        pe_row values = {.density_log = found[1]};
+        memcpy(values.log_value, found + 2, sizeof values.log_value);
+        const double miss = log_target - found[2 + functional];
+        const double side = functional == PE_A_ABOVE ? -miss : miss;
+        const double step = miss / pe_row_slope(&values, functional, c);
+        if (side > 0.0) low = c;
+        else high = c;
+        const double next = next_threshold(c, step, low, high, e->sd, side);
+        if (fabs(miss) <= error || fabs(next - c) <= 4e-16 * fabs(c)) return;
+        c = next;
+    }
+}
+
+int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows) {
+    for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
+    if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
+    for (size_t i = 0; i < n; i++) solve_proven(pair, functional, log_target[i], rows + PE_ROW * i);
+    return PE_OK;
 }

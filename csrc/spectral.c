@@ -37,6 +37,7 @@ static double approximation(const pe_edge *e, int functional) {
     double small = base + log(mills(fabs(l) * s));
     if (functional == PE_A_ABOVE) return l >= 0 ? small : log1p(-exp(small));
     if (functional == PE_A_BELOW) return l <= 0 ? small : log1p(-exp(small));
+    if (l > 0.0) return log1p(-fmin(exp(base + log(mills(l * s) + mills(fmax(1.0 - l, 0.0) * s))), 0.9));
     double a = fmax(-l, 0.05 / s);
     return fmin(base + log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
 }
@@ -157,7 +158,7 @@ int pe_contours_nearest(pe_contours *contours, double c, int place) {
     return place;
 }
 
-static int place_of_value(pe_contours *contours, int functional, double log_target) {
+int pe_contours_of_value(pe_contours *contours, int functional, double log_target) {
     double rising = increasing(functional) ? 1.0 : -1.0;
     int place = 0;
     for (int up = 1; up >= 0; up--)
@@ -356,8 +357,8 @@ static int ask_contours(pe_pair *pair, int level, int functional, int by_value, 
         pe_fail_row(rows + PE_ROW * i);
         p.moved = p.order + n;
         p.moved[i] = i;
-        p.place[i] =
-            by_value ? place_of_value(contours, functional, x[i]) : pe_contours_nearest(contours, x[i], 0);
+        p.place[i] = by_value ? pe_contours_of_value(contours, functional, x[i])
+                              : pe_contours_nearest(contours, x[i], 0);
         if (isnan(x[i])) p.place[i] = PE_NOWHERE;
     }
     for (int move = 0; move < MOST_MOVES && p.n && !status; move++) {

@@ -117,6 +117,9 @@ double pe_clear_of_poles(double lambda, double sd, int functional, int *moved);
 /* The place whose saddle point is nearest to c, looked for from `place`; PE_NOWHERE where no edge tells. */
 int pe_contours_nearest(pe_contours *contours, double c, int place);
 
+/* The place where an approximation of the log of a functional is nearest to a target; PE_NOWHERE as above. */
+int pe_contours_of_value(pe_contours *contours, int functional, double log_target);
+
 /* A row as PE_ROW numbers, one that failed, and its error relative to what is good enough: above 1, try again. */
 void pe_put_row(const pe_row *row, double c, double *out);
 void pe_fail_row(double *out);

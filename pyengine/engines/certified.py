@@ -26,6 +26,7 @@ from pyengine.engines.functionals import (
     Limits,
 )
 from pyengine.engines.gaussian_engines import solver
+from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
 
@@ -36,6 +37,7 @@ __all__ = [
     "CertifiedSide",
     "GaussianSide",
     "LogBounds",
+    "completed_thresholds",
     "middle",
     "relative_width",
 ]
@@ -47,6 +49,7 @@ LEAST = 5e-324  # the smallest double: what underflows is below it
 LONGEST = 800.0  # no log of a double is larger: its rounding is that of an exponent
 NOTHING = 1e-305  # an answer below this is as narrow as doubles show
 ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
+MISSED = 0.5  # relative error of a row from which on its threshold is looked for anew
 ASIDE = 1e-3  # distance of a second threshold, in standard deviations or of a value
 TRIES = 8
 
@@ -75,6 +78,18 @@ class CertifiedSide:
         return LogBounds(c, partial(_logs_of_rows, self.table(functional, c)))
 
 
+def completed_thresholds(
+    prover: Spectral, functional: int, log_target: FloatArray, table: FloatArray
+) -> FloatArray:
+    """Thresholds of estimated rows, and where there is no estimate those that proven rows find."""
+    found = table[:, 0].copy()
+    missing = np.isfinite(log_target) & ~(table[:, ERRORS + functional] <= MISSED)
+    if missing.any():
+        proven = prover.certified_solve(functional, log_target[missing])[:, 0]
+        found[missing] = np.where(np.isnan(proven), found[missing], proven)
+    return found
+
+
 class GaussianSide(CertifiedSide):
     """Certified rows of sampled Gaussian steps; their lines are kept with the pair's contours.
 
@@ -90,13 +105,13 @@ class GaussianSide(CertifiedSide):
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of the fast engines."""
         engines = solver(self._pair)
-        found = engines.spectral().solve(functional, log_target)[:, 0]
-        missing = np.isnan(found) & np.isfinite(log_target)
+        table = engines.spectral().solve(functional, log_target)
+        missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
         if missing.any():
             with contextlib.suppress(AccuracyError):
                 rows = engines.solve(functional, log_target[missing], "convolution", ANY)
-                found[missing] = rows.table[:, 0]
-        return found
+                table[missing] = rows.table
+        return completed_thresholds(engines.spectral(), functional, log_target, table)
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the spectral engine's lines."""

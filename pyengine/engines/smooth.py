@@ -21,7 +21,7 @@ from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, PairQuestions, Triple
 from pyengine.caches import Cache
 from pyengine.engines.bounded_mixtures import bounded_mixtures
-from pyengine.engines.certified import CertifiedSide
+from pyengine.engines.certified import CertifiedSide, completed_thresholds
 from pyengine.engines.convolution import Convolution
 from pyengine.engines.functionals import FloatArray, Limits, RowEngine, Rows, row_errors
 from pyengine.engines.hull import BothOrders
@@ -152,16 +152,20 @@ class SmoothSide(CertifiedSide):
         return cls(pair) if known else None
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds of the fast engine."""
-        return _kept(self._pair).spectral().solve(functional, log_target)[:, 0]
+        """Thresholds of the fast engine; where it has none, of the lines that prove."""
+        table = _kept(self._pair).spectral().solve(functional, log_target)
+        return completed_thresholds(self._prover(), functional, log_target, table)
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the lines with exact numbers."""
+        return self._prover().certify(functional, c)
+
+    def _prover(self) -> Spectral:
         kept = _kept(self._pair)
         if kept.prover is None:
             kept.prover = _proving(self._pair)
         assert kept.prover is not None
-        return kept.prover.certify(functional, c)
+        return kept.prover
 
 
 class SmoothPairQuestions(RowQuestions):

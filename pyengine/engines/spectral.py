@@ -127,6 +127,11 @@ class Spectral:
         with self._lock:
             return call_kernel(lib.pe_pair_certify, self._pair, functional, c)
 
+    def certified_solve(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Rows with proven errors at thresholds as of `solve`, which are found by such rows."""
+        with self._lock:
+            return call_kernel(lib.pe_pair_certified_solve, self._pair, functional, log_target)
+
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`."""
         row = ffi.new(ROW)

@@ -1,0 +1,83 @@
+"""Questions that certified lines once left to the lattice, whose bounds are 1e-6 to 1e-3 apart."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import pyengine as pe
+from pyengine.api import answers
+from pyengine.engines.functionals import A_BELOW, ERRORS, PROFILE
+from pyengine.engines.spectral import Spectral
+from pyengine.pairs import GaussianPair
+
+# The law is one that hardly ever tells anything: large losses are rare, and a line on their side of
+# the pole follows them, not the others.
+RARE = {
+    "group": pe.dp_sgd("1.155", "0.00002118", 72, group_size=4),
+    "quiet group": pe.dp_sgd("0.431", "0.0002525", 3535, group_size=3),
+    "substitution": pe.GaussianMechanism("1.025").poisson_sampled("0.0002576").composed(200),
+    "rarer": pe.GaussianMechanism("0.6622").poisson_sampled("0.00001219").composed(3071),
+}
+# A profile that is nearly 1, at which no contour was looked for.
+NEARLY_ONE = {
+    "substitution": pe.GaussianMechanism("1.722").poisson_sampled("0.6574").composed(148_200),
+    "batches": pe.GaussianMechanism("3.064")
+    .sampled_without_replacement(batch_size=13_296, dataset_size=40_260)
+    .composed(573_500),
+}
+# Beyond the window of the first kind of step the loss hardly rises, and falls over t told nothing.
+LEVEL = pe.compose(
+    pe.GaussianMixtureMechanism(
+        "0.3404", ["0", "2.1", "2.14", "2.59"], ["839/2111", "322/2111", "258/2111", "692/2111"]
+    ).composed(140),
+    pe.GaussianMixtureMechanism(
+        "0.4378", ["0", "1.17", "1.78", "2.84"], ["1965/2809", "270/2809", "125/2809", "449/2809"]
+    ).composed(445),
+)
+
+# Truths by `tools/mixture_contour.py`'s contour in long double, to 1e-14.
+CASES = [
+    (RARE["group"], "gamma_bound", 0.5734164556246043, "remove", "0.573714281733432809"),
+    (RARE["group"], "trade_off", 0.28627406849237985, "add", "0.713459388741860267"),
+    (RARE["quiet group"], "gamma_bound", 0.05060162109931076, "add", "0.146128564492744181"),
+    (RARE["quiet group"], "epsilon", 0.00549607333267486, "remove", "2.048509374301861232"),
+    (RARE["substitution"], "gamma_bound", 0.5084756332177852, "substitute", "0.511510740445153279"),
+    (RARE["substitution"], "epsilon", 0.00027147867437788726, "substitute", "0.010897518644352479"),
+    (RARE["rarer"], "trade_off", 0.21763077408630474, "substitute", "0.781501364885360897"),
+    (NEARLY_ONE["substitution"], "epsilon", 0.45929942079007635, "substitute", "40076.46199574469"),
+    (NEARLY_ONE["batches"], "epsilon", 0.3754062603377327, "add", "13295.85327906287"),
+    (LEVEL, "gamma_bound", 8.0363670016536795e-115, "remove", "0.550893723625566490"),
+    (LEVEL, "delta", 260.1578758660668, "add", "0.473235102697032168"),
+]
+
+
+@pytest.mark.parametrize(("run", "name", "argument", "adjacency", "truth"), CASES)
+def test_lines_prove_close_bounds(
+    run: pe.Mechanism, name: str, argument: float, adjacency: str, truth: str
+) -> None:
+    found, engines, proven = answers(name, run, [argument], adjacency=adjacency)
+    assert engines[0] == "certified"
+    assert proven[0]
+    low, high, exact = Decimal(found.lower[0]), Decimal(found.upper[0]), Decimal(truth)
+    digits = exact * Decimal("2e-14")
+    assert low - digits <= exact <= high + digits
+    assert high - low <= exact * Decimal("1e-9")
+
+
+@pytest.mark.parametrize("functional", [A_BELOW, PROFILE])
+def test_thresholds_of_proven_rows_are_those_of_estimates(functional: int) -> None:
+    engine = Spectral(GaussianPair((0.9, 4.0), (0.01, 1.0), (500, 3), False))
+    targets = np.log([1e-200, 1e-60, 1e-6, 0.02])
+    estimated = engine.solve(functional, targets)
+    proven = engine.certified_solve(functional, targets)
+    assert np.allclose(proven[:, 0], estimated[:, 0], rtol=1e-9, atol=1e-9)
+    off = np.abs(proven[:, 2 + functional] - targets)
+    assert (off <= proven[:, ERRORS + functional] + 1e-13 * np.abs(targets)).all()
+
+
+def test_no_threshold_is_invented_where_nothing_is_proven() -> None:
+    engine = Spectral(GaussianPair((1.0,), (0.5,), (10,), False))
+    assert np.isnan(engine.certified_solve(A_BELOW, np.array([np.nan]))).all()
