@@ -145,28 +145,28 @@ void pe_shifted_free(pe_shifted *s) {
  * that centre it included. */
 static double outside(const pe_part *s, double y, double h) {
     const pe_tilted *t = &s->law;
-    const double b = 2.0 * y, x = s->x_high, size = fabs(t->q), unit = s->window.log_total;
-    const double of_one = 1.0 + size;
+    const double b = 2.0 * y, x = s->x_high, of_a = fabs(t->q - 1.0), unit = s->window.log_total;
+    const double of_b = 1.0 + of_a; /* of the Gaussians that centre */
     /* the vertical edge: the Gaussians that centre are phi a and phi b */
     const double bell = -0.5 * x * x - 0.91893853320467274178;
     const double plain =
-        exp(bell + pe_tilted_log_side(t, 0, x)) * of_one + exp(bell + pe_tilted_log_side(t, 1, x)) * size;
+        exp(bell + pe_tilted_log_side(t, 0, x)) * of_a + exp(bell + pe_tilted_log_side(t, 1, x)) * of_b;
     if (!pe_tilted_lift(t, b)) return INFINITY;
     double sum = b * exp(0.5 * b * b) *
                  (exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) - unit) + plain * exp(-unit));
     /* beyond it on the real line */
     sum += pe_tilted_rest(t, x, s->cut, unit);
-    sum += (of_one * pe_normals_above(&t->a, x) + size * pe_normals_above(&t->b, x)) * exp(-unit);
+    sum += (of_a * pe_normals_above(&t->a, x) + of_b * pe_normals_above(&t->b, x)) * exp(-unit);
     /* below the window the sums themselves go on, on the line */
     const double low = s->x_low, grown = exp(0.5 * y * y);
     sum += grown * pe_tilted_sum(t, -INFINITY, low, unit, h / PE_CELL);
-    const double first = of_one * pe_normals_below(&t->a, low) + size * pe_normals_below(&t->b, low);
+    const double first = of_a * pe_normals_below(&t->a, low) + of_b * pe_normals_below(&t->b, low);
     /* a sum of Gaussians is at most their integral and the largest term of each */
     const double next = exp(-0.5 * low * low - 0.91893853320467274178);
     sum += grown *
            (first * (1.0 + h) +
             h * next *
-                (of_one * exp(pe_tilted_log_side(t, 0, low)) + size * exp(pe_tilted_log_side(t, 1, low)))) *
+                (of_a * exp(pe_tilted_log_side(t, 0, low)) + of_b * exp(pe_tilted_log_side(t, 1, low)))) *
            exp(-unit);
     return sum * (1.0 + 1e-8);
 }
@@ -176,7 +176,7 @@ static double on_lines(const pe_part *s, double y) {
     const pe_tilted *t = &s->law;
     const double grown = exp(2.0 * y * y), unit = s->window.log_total;
     if (!pe_tilted_lift(t, 2.0 * y)) return INFINITY;
-    const double centring = (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q)) * exp(-unit);
+    const double centring = (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q - 1.0)) * exp(-unit);
     const double line = pe_tilted_lifted(t, s->window.high + 1.0, unit, 1.1);
     return (1.1 + grown * line + (1.0 + grown) * centring) * (1.0 + 1e-8);
 }
@@ -250,12 +250,12 @@ static pe_wide modulus(wide_complex z) {
     return sqrtl(z.re * z.re + z.im * z.im);
 }
 
-/* One node: the ratio W = b/a = 1 + r and its logarithm.  Errors are in units of LDBL_EPSILON. */
+/* One node: the ratio 1/W = a/b = 1 + r and the logarithm of W.  Errors are in units of LDBL_EPSILON. */
 typedef struct {
-    wide_complex bell;   /* phi a h at the node */
+    wide_complex bell;   /* phi b h at the node */
     wide_complex ratio;  /* r */
     wide_complex log_of; /* log W */
-    double size;         /* at least |bell|, with the moduli of the terms of a in the place of their sum */
+    double size;         /* at least |bell|, with the moduli of the terms of b in the place of their sum */
     double rounding;     /* of the bell, relative to size */
     double ratio_error;  /* of r */
     double log_error;    /* of log W */
@@ -295,51 +295,52 @@ static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wi
         add_term(&a, t->of_a[j], less_one, term, e, units);
         add_term(&b, t->of_b[j], less_one, term, e, units);
         if (c == 0.0L || t->of_a[j] == t->of_b[j]) continue; /* nothing moves, without an error */
-        add_term(&moved, t->of_b[j] - t->of_a[j], less_one, term, e, units);
+        add_term(&moved, t->of_a[j] - t->of_b[j], less_one, term, e, units);
         moved_rounding += (t->of_a[j] + t->of_b[j]) * (e * units + 2.0L);
     }
-    const pe_wide square = a.sum.re * a.sum.re + a.sum.im * a.sum.im, size_a = sqrtl(square);
-    node->ratio = product(moved.less_one, (wide_complex){a.sum.re / square, -a.sum.im / square});
+    const pe_wide square = b.sum.re * b.sum.re + b.sum.im * b.sum.im, size_b = sqrtl(square);
+    node->ratio = product(moved.less_one, (wide_complex){b.sum.re / square, -b.sum.im / square});
     const double r = (double)modulus(node->ratio);
     if (r < 0.5) {
-        node->log_of.re = log_modulus(node->ratio, (wide_complex){1.0L + node->ratio.re, node->ratio.im});
-        node->log_of.im = atan2l(node->ratio.im, 1.0L + node->ratio.re);
+        node->log_of.re = -log_modulus(node->ratio, (wide_complex){1.0L + node->ratio.re, node->ratio.im});
+        node->log_of.im = -atan2l(node->ratio.im, 1.0L + node->ratio.re);
     } else {
         node->log_of.re = log_modulus(b.less_one, b.sum) - log_modulus(a.less_one, a.sum);
         node->log_of.im = atan2l(b.sum.im, b.sum.re) - atan2l(a.sum.im, a.sum.re);
     }
-    const double of_a = (double)(a.rounding / size_a), of_b = (double)(b.rounding / modulus(b.sum));
+    const double of_a = (double)(a.rounding / modulus(a.sum)), of_b = (double)(b.rounding / size_b);
     const double reach = fabs((double)node->log_of.re) + fabs((double)node->log_of.im);
-    node->ratio_error = (double)(moved_rounding / size_a) + r * (of_a + 8.0);
+    node->ratio_error = (double)(moved_rounding / size_b) + r * (of_b + 8.0);
     node->log_error = (r < 0.5 ? 2.0 * node->ratio_error : of_a + of_b + 8.0) + 8.0 * reach;
     const pe_wide bell = expl(0.5L * (y * y - x * x) - HALF_LOG_2PI) * s->h;
-    node->bell = product((wide_complex){bell * cosl(x * y), -bell * sinl(x * y)}, a.sum);
-    node->size = (double)(bell * a.moduli);
-    node->rounding = 20.0 + 2.0 * (double)(x * x + fabsl(x * y)) + (double)(a.rounding / a.moduli);
+    node->bell = product((wide_complex){bell * cosl(x * y), -bell * sinl(x * y)}, b.sum);
+    node->size = (double)(bell * b.moduli);
+    node->rounding = 20.0 + 2.0 * (double)(x * x + fabsl(x * y)) + (double)(b.rounding / b.moduli);
 }
 
-/* phi a h (W^q - 1 - q r), with its error in a sum of `count` such terms, and the log of |W^q| */
-static wide_complex centred_term(const wide_node *node, pe_wide q, double count, double *error,
+/* phi b h (W^s + s r - 1), with its error in a sum of `count` such terms, and the log of |W^s| */
+static wide_complex centred_term(const wide_node *node, pe_wide s, double count, double *error,
                                  double *power) {
-    const wide_complex exponent = {q * node->log_of.re, q * node->log_of.im};
+    const wide_complex exponent = {s * node->log_of.re, s * node->log_of.im};
     *power = (double)exponent.re;
-    const wide_complex tail = exp_remainder(exponent), log_tail = log_remainder(node->ratio, node->log_of);
-    const wide_complex term = {tail.re + q * log_tail.re, tail.im + q * log_tail.im};
-    const double size_q = fabs((double)q), r = (double)modulus(node->ratio),
+    const wide_complex tail = exp_remainder(exponent),
+                       log_tail = log_remainder(node->ratio, (wide_complex){-node->log_of.re, -node->log_of.im});
+    const wide_complex term = {tail.re - s * log_tail.re, tail.im - s * log_tail.im};
+    const double size_s = fabs((double)s), r = (double)modulus(node->ratio),
                  l = (double)modulus(node->log_of);
-    const double reach = size_q * l, wrong = size_q * node->log_error;
+    const double reach = size_s * l, wrong = size_s * node->log_error;
     const double own = reach < 0.3 ? reach * (30.0 * reach + 1.5 * wrong)
                                    : (30.0 + 30.0 * reach + wrong) * (1.0 + exp(*power));
     const double centre = r < 0.07 ? r * (30.0 * r + 1.5 * node->ratio_error)
                                    : 10.0 * (r + l) + node->ratio_error + node->log_error;
-    *error = node->size * (own + size_q * centre + (double)modulus(term) * (node->rounding + count));
+    *error = node->size * (own + size_s * centre + (double)modulus(term) * (node->rounding + count));
     return product(node->bell, term);
 }
 
 /* Nodes of one part into `nodes`, and its M - 1. */
 static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *error) {
     const size_t n = s->terms.n;
-    pe_wide *turn = malloc(2 * n * sizeof *turn), q = s->law.q;
+    pe_wide *turn = malloc(2 * n * sizeof *turn), power_of_b = (pe_wide)s->law.q - 1.0L;
     if (!turn) return PE_NO_MEMORY;
     for (size_t j = 0; j < n; j++) {
         turn[j] = cosl(s->terms.shift[j] * s->y);
@@ -352,7 +353,7 @@ static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *
     for (size_t j = 0; j < s->count && !status; j++) {
         double own, power;
         set_node(s, (pe_wide)(first + (double)j) * (pe_wide)s->h, turn, turn + n, &nodes[j]);
-        *above_one += centred_term(&nodes[j], q, (double)s->count, &own, &power).re;
+        *above_one += centred_term(&nodes[j], power_of_b, (double)s->count, &own, &power).re;
         *error += own;
         if (!(fabs(power) < 11000.0)) status = PE_TOO_COSTLY;
     }
@@ -375,13 +376,13 @@ static int new_arrays(pe_shifted *s, size_t count) {
 /* From long double to double once; the mean, which the number of steps magnifies, stays in long double. */
 static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes, size_t at,
                       wide_complex *mean, double *mean_error) {
-    const pe_wide q = part->law.q;
-    const double size_q = fabs((double)q), count = (double)s->m, eps = (double)LDBL_EPSILON;
+    const pe_wide power = (pe_wide)part->law.q - 1.0L;
+    const double size_of_power = fabs((double)power), count = (double)s->m, eps = (double)LDBL_EPSILON;
     for (size_t j = 0; j < part->count; j++) {
         const wide_node *node = &nodes[j];
         const pe_wide l = node->log_of.re, v = node->log_of.im;
-        const pe_wide size = part->terms.share * expl(q * l - s->log_m);
-        const wide_complex turn = {size * cosl(q * v), size * sinl(q * v)};
+        const pe_wide size = part->terms.share * expl(power * l - s->log_m);
+        const wide_complex turn = {size * cosl(power * v), size * sinl(power * v)};
         const wide_complex weight = product(node->bell, turn), term = product(weight, node->log_of);
         mean->re += term.re;
         mean->im += term.im;
@@ -393,10 +394,10 @@ static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes
         s->size[i] = hypot(s->weight_re[i], s->weight_im[i]);
         s->reach[i] = hypot(s->loss[i], s->angle[i]);
         s->longest = fmax(s->longest, s->reach[i]);
-        /* errors of the weight, with the moduli of the terms of a in its place, and of log W */
+        /* errors of the weight, with the moduli of the terms of b in its place, and of log W */
         const double whole = fmax(s->size[i], node->size * (double)size), of_log = eps * node->log_error;
         const double of_weight =
-            eps * (node->rounding + size_q * (2.0 * s->reach[i] + node->log_error) + 10.0);
+            eps * (node->rounding + size_of_power * (2.0 * s->reach[i] + node->log_error) + 10.0);
         if (s->size[i] > 0.0) s->rounding = fmax(s->rounding, of_weight * whole / s->size[i] / U);
         s->drift += whole * of_log;
         s->bend += whole * of_log * s->reach[i];

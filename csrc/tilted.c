@@ -389,11 +389,12 @@ static double log_total(const pe_tilted *t, size_t last) {
     return top + log(sum * PE_CELL);
 }
 
-/* Whether the Gaussians that centre the sums of phi a (b/a)^q are below `plain` beyond x on one side */
+/* Whether the Gaussians that centre the sums of phi b (b/a)^(q-1) are below `plain` beyond x on one side */
 static int centre_is_small(const pe_tilted *t, double x, int above, double plain) {
     const double of_a = above ? pe_normals_above(&t->a, x) : pe_normals_below(&t->a, x);
     const double of_b = above ? pe_normals_above(&t->b, x) : pe_normals_below(&t->b, x);
-    return log((1.0 + fabs(t->q)) * of_a + fabs(t->q) * of_b) <= plain;
+    const double power = fabs(t->q - 1.0);
+    return log(power * of_a + (1.0 + power) * of_b) <= plain;
 }
 
 /* The first cell in [low, high] from which on the sum up to `high` is below e^level; high where there is none */
