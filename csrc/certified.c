@@ -9,8 +9,9 @@
 
 static const double PI = 3.14159265358979323846;
 static const double OMITTED = -38.0; /* log of the modulus from which on nothing is summed */
-static const double MAX_VALUES = 40000;
-enum { DOUBLINGS = 40 }; /* of t, beyond the last value */
+static const double MAX_VALUES = 160000;
+static const double STRETCH = 4.0; /* of t, beyond the last value, */
+enum { STRETCHES = 60 };           /* so often at most */
 static const double WORK = 20.0; /* nodes times values of one line, in units of the cost limit */
 
 static double short_number(double x) {
@@ -51,15 +52,16 @@ static envelope envelope_at(const composition *q, double t) {
     return e;
 }
 
-/* Bound of the integral from t on: up to 2 t by the bound at t, which falls, and so on from there. */
+/* Bound of the integral of the modulus over t from t on: up to STRETCH t by the bound at t, which falls, and so on
+ * from there. */
 static double integral_beyond(const composition *q, double t, envelope e) {
-    double near = 0.0, least = e.integral;
-    for (int i = 0; i < DOUBLINGS; i++) {
-        near += t * exp(e.modulus);
+    double near = 0.0, least = e.integral / t;
+    for (int i = 0; i < STRETCHES; i++) {
+        near += log(STRETCH) * exp(e.modulus);
         if (!(least > 2.0 * near)) break;
-        t *= 2.0;
+        t *= STRETCH;
         e = envelope_at(q, t);
-        least = fmin(least, near + e.integral);
+        least = fmin(least, near + e.integral / t);
     }
     return least;
 }
@@ -224,11 +226,11 @@ static int build(const composition *q, double spread, pe_certified *c) {
     if (!status) status = pe_line_set_weights(ln, v.re, v.im);
     if (!status) {
         sum_errors(&v, c);
-        const double last = (double)(ln->nt - 1) * ln->ht, ratio = OUT / ln->ht;
+        const double last = (double)(ln->nt - 1) * ln->ht, next = (double)ln->nt * ln->ht, ratio = OUT / ln->ht;
         /* the terms fall: their sum from t on is at most the first one and the integral from t on */
-        const double beyond = ln->ht * exp(rest.modulus) + integral_beyond(q, (double)ln->nt * ln->ht, rest);
+        const double beyond = ln->ht * exp(rest.modulus) / next + integral_beyond(q, next, rest);
         c->omitted[0] = INFINITY; /* the density serves as a slope only */
-        c->omitted[1] = c->omitted[2] = beyond / last * ratio;
+        c->omitted[1] = c->omitted[2] = beyond * ratio;
         c->omitted[3] = exp(rest.modulus) / last * ratio;
     }
     free(v.re);
@@ -286,7 +288,8 @@ static void put_parity(pe_row *row, double c, double log_value, double error) {
     row->error[PE_PROFILE] = moved / (rest - moved) * OUT + (8.0 + 2.0 * fabs(log(rest))) * U;
 }
 
-static void evaluate_one(const pe_certified *q, double c, const double *s, pe_row *row) {
+/* The row of the sums at c, whose rounding is a part of the moduli's sums. */
+static void row_of(const pe_certified *q, double c, const double *s, double rounding, pe_row *row) {
     const pe_line *ln = &q->line;
     const double l = ln->lambda, f = ln->ht / PI;
     const pe_wide base = q->log_m - (pe_wide)l * (pe_wide)c;
@@ -301,10 +304,6 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
         alias += bound;
         profile_alias += l < 0.0 ? bound / (1.0 + fabs(theta)) : bound;
     }
-    /* angles of the rotations, sums in two stages */
-    const double angle = (double)ln->nt * ln->ht * fabs(c - ln->c_ref);
-    const double rounding = U * (200.0 + (double)ln->nt / 16.0 + 8.0 * angle +
-                                 2.0 * (double)ln->nt * ln->ht * (fabs(c) + fabs(ln->c_ref)));
     const double sign[4] = {1.0, l, l - 1.0, l * (l - 1.0)};
     double log_value[4], error[4];
     for (int k = 1; k < 4; k++) {
@@ -324,7 +323,7 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
         }
         const double wide = 4.0 * LDBL_EPSILON * (fabs((double)q->log_m) + fabs(l * c) + fabs(c));
         error[k] =
-            (expm1(miss / (size - miss) + q->log_m_error + wide + 4.0 * U + 2.0 * U * fabs(log_value[k])) +
+            (expm1(miss / (size - miss) + q->log_m_error + wide + 8.0 * U + 2.0 * U * fabs(log_value[k])) +
              removed / size) *
             OUT;
     }
@@ -343,14 +342,38 @@ static void evaluate_one(const pe_certified *q, double c, const double *s, pe_ro
     }
 }
 
+static double last_time(const pe_line *ln) {
+    return (double)ln->nt * ln->ht;
+}
+
 void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_row *rows) {
     double padded[PE_LANES], sum[4][PE_LANES];
     for (size_t u = 0; u < PE_LANES; u++) padded[u] = u < n ? c[u] : c[0];
     pe_line_sums(&q->line, padded, sum);
     for (size_t u = 0; u < n; u++) {
         const double s[4] = {sum[0][u], sum[1][u], sum[2][u], sum[3][u]};
-        evaluate_one(q, c[u], s, &rows[u]);
+        /* angles of the rotations, sums in two stages */
+        const double angle = last_time(&q->line) * fabs(c[u] - q->line.c_ref);
+        const double rounding = U * (200.0 + (double)q->line.nt / 16.0 + 8.0 * angle +
+                                     2.0 * last_time(&q->line) * (fabs(c[u]) + fabs(q->line.c_ref)));
+        row_of(q, c[u], s, rounding, &rows[u]);
     }
+}
+
+void pe_certified_evaluate_closely(const pe_certified *q, double c, pe_row *row) {
+    const pe_line *ln = &q->line;
+    const pe_wide turn = (pe_wide)ln->ht * ((pe_wide)ln->c_ref - (pe_wide)c);
+    pe_wide sum[4] = {0.0L, 0.0L, 0.0L, 0.0L};
+    for (size_t k = 0; k < ln->nt; k++) {
+        const double *w = ln->weights + 8 * k;
+        const pe_wide re = cosl((pe_wide)k * turn), im = sinl((pe_wide)k * turn);
+        for (int i = 0; i < 4; i++) sum[i] += (pe_wide)w[2 * i] * re - (pe_wide)w[2 * i + 1] * im;
+    }
+    double s[4];
+    for (int i = 0; i < 4; i++) s[i] = (double)(sum[i] * (pe_wide)(ln->ht / PI));
+    const double angle = last_time(ln) * fabs(c - ln->c_ref);
+    const double rounding = LDBL_EPSILON * (16.0 + (double)ln->nt + 8.0 * angle);
+    row_of(q, c, s, rounding, row);
 }
 
 void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out) {

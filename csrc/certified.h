@@ -37,4 +37,7 @@ void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row);
 /* As pe_line_evaluate; the true value lies within the relative error of each functional. */
 void pe_certified_evaluate(const pe_certified *line, size_t n, const double *c, pe_row *rows);
 
+/* One such row from sums in long double, each of whose angles is formed afresh: where rounding counts. */
+void pe_certified_evaluate_closely(const pe_certified *line, double c, pe_row *row);
+
 #endif

@@ -203,6 +203,7 @@ static double part_above(const pe_part *s, double q, double digits) {
         sum *= h;
         pe_tilted_lift(&t, half);
         double beyond = exp(edge_log(&t, half, edge, w.log_total));
+        pe_tilted_lift(&t, 0.0); /* what is left out of the sum lies on the real line */
         beyond += pe_tilted_sum(&t, -INFINITY, w.low, w.log_total, h / PE_CELL);
         beyond += pe_tilted_rest(&t, edge, w.end, w.log_total);
         const double reach =

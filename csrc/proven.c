@@ -11,7 +11,8 @@
 /* Which line with proven errors serves a threshold; docs/theory/certified.md. */
 
 static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
-static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row */
+static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row, */
+static const double CLOSE = 2.0;      /* and from where on it is worth sums in long double */
 
 enum {
     ROOT_STEPS = 60,
@@ -113,15 +114,29 @@ static int with_proven(pe_contours *contours) {
     return contours->proven ? PE_OK : PE_NO_MEMORY;
 }
 
-/* The row of a proven line, where it is better than what is in `row`. */
+/* Puts a row into `row` where it is better than what is there. */
+static void put_better(const pe_row *out, int functional, double c, double *row) {
+    double found[PE_ROW];
+    pe_put_row(out, c, found);
+    if (isnan(row[0]) || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional))
+        memcpy(row, found, sizeof found);
+}
+
+/* The same of the row of a line, from sums in long double where those in double are not close. */
+static void put_row_of(const pe_certified *line, const pe_row *out, int functional, double c, double *row) {
+    put_better(out, functional, c, row);
+    const double shortfall = pe_row_shortfall(row, functional);
+    if (!(shortfall > CLOSE) || !isfinite(shortfall)) return;
+    pe_row close;
+    pe_certified_evaluate_closely(line, c, &close);
+    put_better(&close, functional, c, row);
+}
+
 static int certify_on(int status, const pe_certified *line, int functional, double c, double *row) {
     if (status) return status;
     pe_row out;
-    double found[PE_ROW];
     pe_certified_evaluate(line, 1, &c, &out);
-    pe_put_row(&out, c, found);
-    if (isnan(row[0]) || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional))
-        memcpy(row, found, sizeof found);
+    put_row_of(line, &out, functional, c, row);
     return PE_OK;
 }
 
@@ -159,7 +174,7 @@ static int by_line(const void *a, const void *b) {
 }
 
 /* Rows of the nearest contours' lines, in batches of one line. */
-static void on_nearest_lines(threshold *at, size_t n, const double *c, double *rows) {
+static void on_nearest_lines(threshold *at, size_t n, int functional, const double *c, double *rows) {
     qsort(at, n, sizeof *at, by_line);
     for (size_t i = 0, m; i < n; i += m) {
         double x[PE_LANES];
@@ -167,7 +182,8 @@ static void on_nearest_lines(threshold *at, size_t n, const double *c, double *r
         for (m = 0; m < PE_LANES && i + m < n && at[i + m].line == at[i].line; m++) x[m] = c[at[i + m].index];
         if (!at[i].line || at[i].status) continue;
         pe_certified_evaluate(at[i].line, m, x, out);
-        for (size_t u = 0; u < m; u++) pe_put_row(&out[u], x[u], rows + PE_ROW * at[i + u].index);
+        for (size_t u = 0; u < m; u++)
+            put_row_of(at[i].line, &out[u], functional, x[u], rows + PE_ROW * at[i + u].index);
     }
 }
 
@@ -224,7 +240,7 @@ static int certify(pe_pair *pair, int functional, size_t n, const double *c, thr
         if (next->status == PE_NO_MEMORY) status = PE_NO_MEMORY;
     }
     if (status) return status;
-    on_nearest_lines(at, finite, c, rows);
+    on_nearest_lines(at, finite, functional, c, rows);
     for (size_t i = 0; i < finite && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * at[i].index;
         if (is_settled(at[i].status, row, functional)) continue;

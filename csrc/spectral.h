@@ -18,7 +18,7 @@ enum {
     PE_PLACES = 48, /* places -48..48: signed roots to 120, log-probabilities to -7200 */
     PE_NOWHERE = PE_PLACES + 1, /* not a place: the search for it is too costly */
     PE_TABLE = 25, /* points of a line's table */
-    PE_NEAR = 4,     /* proven lines nearer to a pole than one standard deviation, by factors of 4 */
+    PE_NEAR = 8,     /* proven lines nearer to a pole than one standard deviation, by factors of 4 */
     PE_REACHES = 4, /* of proven lines: 3, 24, 192 and 1536 standard deviations about the mean */
 };
 

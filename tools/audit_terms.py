@@ -51,8 +51,8 @@ class Term(NamedTuple):
 
 TERMS = (
     Term("values of t left out", "certified.c", "q->omitted[k]", "f * (", (LATE,)),
-    Term("their integral", "certified.c", "integral_beyond(q, (double)ln->nt * ln->ht, rest)",
-         "exp(rest.modulus) + ", (LATE,)),
+    Term("their integral", "certified.c", "integral_beyond(q, next, rest)",
+         "exp(rest.modulus) / next + ", (LATE,)),
     Term("aliases", "certified.c", "(k == 3 ? profile_alias : alias)", "", (ALIASED,)),
     Term("nodes of z, in the values", "shifted.c", "missed;", "s->slack += ", (SPARSE,)),
     Term("nodes of z, in log M", "shifted.c", "2.0 * missed;", "s->log_m_error += ", (SPARSE,)),
