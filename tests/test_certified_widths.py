@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine.api import answers
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.spectral import Spectral
 from pyengine.pairs import GaussianPair
@@ -67,3 +68,34 @@ def test_rows_of_few_loud_steps_are_proven(pair: GaussianPair, epsilon: list[flo
     for table in (proven, estimated):
         assert (table[:, ERRORS + PROFILE] < 1e-11).all()
     assert np.abs(proven[:, 2 + PROFILE] - estimated[:, 2 + PROFILE]).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("question", "run", "argument", "adjacency"),
+    [
+        # thresholds of large deltas, which were looked for on the wrong side of the mean
+        ("epsilon", pe.dp_sgd(1.0561, 0.35306, 495010), 0.28, "add"),
+        ("epsilon", pe.compose(pe.dp_sgd(10.197, 0.013185, 1), pe.dp_sgd(0.36108, 1.0, 1771)),
+         0.55962, "remove"),
+        # a loss so flat far out that no integral over it falls with t
+        ("delta", pe.dp_sgd(0.20869, 3.3489e-6, 114690), 0.2087668, "add"),
+        ("delta", pe.dp_sgd(0.20897, 0.013863, 36869), 495.66373, "add"),
+        # millions of steps, each of whose transforms has a rounding
+        ("delta", pe.dp_sgd(0.72381, 0.18006, 3099900), 115425.33, "add"),
+        ("delta", pe.compose(pe.dp_sgd(0.64501, 0.017339, 72684000), pe.dp_sgd(3.2552, 1.0, 1179)),
+         70703.924, "add"),
+        # profiles far smaller than the moduli that are summed
+        ("delta", pe.dp_sgd(0.49874, 0.00035049, 227), 0.0544758947, "add"),
+        ("delta", pe.compose(pe.dp_sgd(24.551, 0.0018056, 38),
+                             pe.dp_sgd(1.5089, 1.5796e-6, 227290)), 0.000909575, "remove"),
+        # losses so small that a second threshold lies beyond all of them
+        ("trade_off", pe.dp_sgd(16.68, 0.00014391, 7), 0.390123, "remove"),
+    ],
+)  # fmt: skip
+def test_bounds_are_proven_and_narrow(
+    question: str, run: pe.Mechanism, argument: float, adjacency: str
+) -> None:
+    answer, engines, proven = answers(question, run, [argument], adjacency=adjacency)
+    assert engines == ["certified"]
+    assert proven == [True]
+    assert answer.upper[0] - answer.lower[0] < 1e-10 * answer.value[0]
