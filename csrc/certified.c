@@ -226,7 +226,8 @@ static int build(const composition *q, double spread, pe_certified *c) {
     if (!status) status = pe_line_set_weights(ln, v.re, v.im);
     if (!status) {
         sum_errors(&v, c);
-        const double last = (double)(ln->nt - 1) * ln->ht, next = (double)ln->nt * ln->ht, ratio = OUT / ln->ht;
+        const double last = (double)(ln->nt - 1) * ln->ht, next = (double)ln->nt * ln->ht,
+                     ratio = OUT / ln->ht;
         /* the terms fall: their sum from t on is at most the first one and the integral from t on */
         const double beyond = ln->ht * exp(rest.modulus) / next + integral_beyond(q, next, rest);
         c->omitted[0] = INFINITY; /* the density serves as a slope only */

@@ -163,11 +163,11 @@ static double outside(const pe_part *s, double y, double h) {
     const double first = of_a * pe_normals_below(&t->a, low) + of_b * pe_normals_below(&t->b, low);
     /* a sum of Gaussians is at most their integral and the largest term of each */
     const double next = exp(-0.5 * low * low - 0.91893853320467274178);
-    sum += grown *
-           (first * (1.0 + h) +
-            h * next *
-                (of_a * exp(pe_tilted_log_side(t, 0, low)) + of_b * exp(pe_tilted_log_side(t, 1, low)))) *
-           exp(-unit);
+    sum +=
+        grown *
+        (first * (1.0 + h) +
+         h * next * (of_a * exp(pe_tilted_log_side(t, 0, low)) + of_b * exp(pe_tilted_log_side(t, 1, low)))) *
+        exp(-unit);
     return sum * (1.0 + 1e-8);
 }
 
@@ -324,7 +324,8 @@ static wide_complex centred_term(const wide_node *node, pe_wide s, double count,
     const wide_complex exponent = {s * node->log_of.re, s * node->log_of.im};
     *power = (double)exponent.re;
     const wide_complex tail = exp_remainder(exponent),
-                       log_tail = log_remainder(node->ratio, (wide_complex){-node->log_of.re, -node->log_of.im});
+                       log_tail =
+                           log_remainder(node->ratio, (wide_complex){-node->log_of.re, -node->log_of.im});
     const wide_complex term = {tail.re - s * log_tail.re, tail.im - s * log_tail.im};
     const double size_s = fabs((double)s), r = (double)modulus(node->ratio),
                  l = (double)modulus(node->log_of);
