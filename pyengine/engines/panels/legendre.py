@@ -27,6 +27,7 @@ __all__ = [
     "growth",
     "halves",
     "products",
+    "rough_nodes",
     "values",
 ]
 
@@ -110,6 +111,13 @@ def growth(size: int) -> FloatArray:
     """Return bounds on the errors of `values` at points with a rounding, in units of rounding."""
     n = np.arange(float(size))
     return np.asarray(np.sqrt(2.0 * n + 1.0) * (4.0 + 8.0 * n + 6.0 * n * n))
+
+
+@kept(16)
+def rough_nodes(size: int) -> tuple[FloatArray, FloatArray]:
+    """Return Gauss-Legendre nodes and weights on (-1, 1), rounded; for choices only."""
+    place, weight = np.polynomial.legendre.leggauss(size)
+    return place, weight
 
 
 @kept(64)

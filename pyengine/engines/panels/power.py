@@ -31,7 +31,8 @@ def power(step: PanelLaw, number: int, size: int, budget: float = 4e-13) -> Pane
         generations.append(
             {n // 2 or 1 for n in generations[-1]} | {n - n // 2 for n in generations[-1]}
         )
-    laws = {1: step}
+    # degrees that hold rounding only would make each panel one of those with many
+    laws = {1: trimmed(step, 0.25 * max(budget / number, LEAST))}
     for wanted in reversed(generations[:-1]):
         # the errors of the last law are those of each factor
         tolerance = max(budget * max(wanted) / number, LEAST)

@@ -1,4 +1,4 @@
-"""Questions on equal Laplace steps: proven bounds from laws on panels, and from the lattice.
+"""Questions on Laplace steps: proven bounds from lines, laws on panels, and the lattice.
 
 What is not narrow enough is asked of another engine as well, and lies within the bounds of both.
 """
@@ -15,8 +15,8 @@ from pyengine.engines.certified import relative_width
 from pyengine.engines.exact.both import hull
 from pyengine.engines.exact.levels import Tails, Thresholds, between, bounds
 from pyengine.engines.hull import BothOrders
+from pyengine.engines.panels.ordered import OrderedLaw
 from pyengine.engines.panels.search import enclosed, points_at
-from pyengine.engines.panels.sums import LaplaceOrder
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
@@ -34,7 +34,7 @@ class PanelQuestions:
 
     Parameters
     ----------
-    law : LaplaceOrder
+    law : OrderedLaw
         The composed steps.
     tolerance : float or None
         Largest relative width of the bounds; None for that of the lattice.
@@ -44,7 +44,7 @@ class PanelQuestions:
 
     def __init__(
         self,
-        law: LaplaceOrder,
+        law: OrderedLaw,
         tolerance: float | None,
         otherwise: Callable[[], PairQuestions],
     ) -> None:

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
+from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, rough_nodes
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.laplace import LaplaceLaw
 from pyengine.laws.substituted import SubstitutedLaplace
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 
-__all__ = ["LaplaceShape", "StepShape", "SubstitutedShape", "shape_of"]
+__all__ = ["Branch", "LaplaceShape", "StepShape", "SubstitutedShape", "shape_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,6 +36,18 @@ LEAST = 1e-12  # of the distance and of the sampling probability
 def extended(x: Decimal) -> Any:
     """The number in extended precision next to one of 60 digits."""
     return Extended(str(x))
+
+
+class Branch(NamedTuple):
+    """Losses ``origin`` ± log(1 + (e^v - 1)/κ) for v in (0, 2 μ), and A's density of v there.
+
+    The density of v is (``falling`` e^(-v/2) + ``rising`` e^(v/2))/4.
+    """
+
+    origin: Any
+    sign: float
+    falling: Any
+    rising: Any
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,12 @@ class LaplaceShape:
         return extended(1 + CONTEXT.divide(CONTEXT.multiply(rest, CONTEXT.exp(mu)), p))
 
     @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The losses between both atoms."""
+        one = Extended(1)
+        return (Branch(extended(self.ends[0]), 1.0, one, 0 * one),)
+
+    @property
     def gap(self) -> float:
         """How far below the least loss the density has its singularity, in lengths; rounded."""
         rest = -1.0 / float(self.slope)
@@ -105,7 +123,7 @@ class LaplaceShape:
 
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Parts of the way and A's masses that stand for the density; for choices only."""
-        s, weight = np.polynomial.legendre.leggauss(count)
+        s, weight = rough_nodes(count)
         mu, p = float(self.distance), float(self.probability)
         inner = mu * s
         x = (np.log1p(p * np.expm1(inner)) - float(self.ends[0])) / float(self.length)
@@ -179,6 +197,17 @@ class SubstitutedShape:
         return np.array([extended(CONTEXT.add(far, x) / 2) for x in (p, further)])
 
     @property
+    def slope(self) -> Any:
+        """The number κ of either half."""
+        return self._half.slope
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The losses below 0 and above."""
+        (rest, share), zero = self._shares, Extended(0)
+        return (Branch(zero, -1.0, rest, share), Branch(zero, 1.0, rest + share, zero))
+
+    @property
     def gap(self) -> float:
         """How far beyond the middle the density of a half has its singularity, in lengths."""
         return 0.5 * self._half.gap
@@ -198,7 +227,7 @@ class SubstitutedShape:
 
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Parts of the way and A's masses that stand for the density; for choices only."""
-        s, weight = np.polynomial.legendre.leggauss(count)
+        s, weight = rough_nodes(count)
         mu, p = float(self.distance), float(self.probability)
         z = np.concatenate([0.5 * (s + 1.0), -0.5 * (s[::-1] + 1.0)])
         weight = 0.5 * np.concatenate([weight, weight[::-1]])

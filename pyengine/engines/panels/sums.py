@@ -21,6 +21,7 @@ from pyengine.caches import kept
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.one_step import one_step
+from pyengine.engines.panels.ordered import FiniteLosses, tails_of
 from pyengine.engines.panels.place import PanelRow, row_of
 from pyengine.engines.panels.power import power
 from pyengine.engines.panels.shape import StepShape
@@ -222,17 +223,12 @@ class LaplaceSteps:
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
         laws, shift = self.masses(c)
-        parts = []
-        error = np.zeros(c.size)
-        for law in laws:
-            for mass, off in ((law.above, law.above_error), (law.below, law.below_error)):
-                unknown = (mass <= off) & (off > 0.0)
-                known = np.where(unknown, np.minimum(off, 1.0), mass)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    share = np.where(off > 0.0, off / known, 0.0)
-                error = np.maximum(error, np.where(unknown, np.maximum(share, 1.0), share))
-                parts.append(known)
-        return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)
+        masses = (
+            pair
+            for law in laws
+            for pair in ((law.above, law.above_error), (law.below, law.below_error))
+        )
+        return tails_of(masses, shift)
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray, *, of_b: bool
@@ -259,7 +255,7 @@ class LaplaceSteps:
         return value, error + SUBNORMAL * ~beyond
 
 
-class LaplaceOrder:
+class LaplaceOrder(FiniteLosses):
     """One order of the pair: what questions on thresholds ask of a composed law.
 
     Parameters
@@ -271,26 +267,8 @@ class LaplaceOrder:
     """
 
     def __init__(self, steps: LaplaceSteps, exchanged: bool) -> None:
-        self.steps, self.exchanged = steps, exchanged
-
-    def support(self) -> tuple[float, float]:
-        """Smallest and largest loss."""
-        low, high = self.steps.ends
-        return (-high, -low) if self.exchanged else (low, high)
-
-    def lowest(self) -> tuple[float, float]:
-        """Numbers not above and not below the smallest loss."""
-        low, high = self.steps.ends
-        end = -high if self.exchanged else low
-        return math.nextafter(end, -math.inf), math.nextafter(end, math.inf)
-
-    def infinite(self) -> tuple[float, float]:
-        """No loss is infinite."""
-        return 0.0, 0.0
-
-    def alone(self) -> tuple[float, float, float]:
-        """None of A's mass is alone."""
-        return 0.0, 0.0, 0.0
+        super().__init__(steps.ends, exchanged)
+        self.steps = steps
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses A's mass above is expected to come to α; not proven."""

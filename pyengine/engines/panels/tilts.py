@@ -18,7 +18,7 @@ from pyengine.engines.panels.one_step import remainder
 from pyengine.engines.panels.shape import StepShape
 from pyengine.special import log_ndtr
 
-__all__ = ["Tilts", "budget_for", "panels_for", "tilts_of"]
+__all__ = ["Tilts", "budget_for", "corrected", "deviation", "panels_for", "tilts_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,8 +29,8 @@ NODES = 64
 PLACES = 321  # of a table of tilts, twice
 LARGEST = 1e5  # of all tilts
 ENOUGH = 4e-12  # of the sum of all steps' errors
-SIZES = (16, 24, 32, 40)
-NEAR = 0.1  # a singularity, in lengths of the support
+SIZES = (16, 24, 32, 40, 48, 56)
+NEAR, CLOSE = 0.1, 0.005  # a singularity, in lengths of the support
 MOST_LEVELS = 11
 
 
@@ -95,7 +95,7 @@ def tilts_of(shape: StepShape, number: int) -> Tilts:
     of_a, of_b = np.searchsorted(theta, [0.0, d])
     place = np.maximum.accumulate(number * slope)
     deviations = [
-        _deviation(number, (theta - theta[i]) * slope - (log_mean - log_mean[i]), i)
+        deviation(number, (theta - theta[i]) * slope - (log_mean - log_mean[i]), i)
         for i in (of_a, of_b)
     ]
     of_first, of_second = deviations
@@ -116,8 +116,8 @@ def tilts_of(shape: StepShape, number: int) -> Tilts:
     # by Barndorff-Nielsen's formula; the profile has the tail's mass, each loss for its excess
     width = np.sqrt(number) * spread
     below = [
-        _corrected(deviation, (theta - theta[i]) * width)
-        for deviation, i in zip(deviations, (of_a, of_b), strict=True)
+        corrected(root, (theta - theta[i]) * width)
+        for root, i in zip(deviations, (of_a, of_b), strict=True)
     ]
     logs = [
         np.maximum.accumulate(log_ndtr(below[0]) - np.log1p(np.maximum(-theta, 0.0) / d)),
@@ -126,12 +126,12 @@ def tilts_of(shape: StepShape, number: int) -> Tilts:
     return Tilts(tilt, scales, limit, first, second, place, *below, *logs)
 
 
-def _corrected(deviation: FloatArray, saddle: FloatArray) -> FloatArray:
-    """Deviations whose normal tails are about those of the law, increasing."""
-    far = np.abs(deviation) > 0.2
-    ratio = np.maximum(saddle[far] / deviation[far], 1e-300)
-    moved = deviation[far] + np.log(ratio) / deviation[far]
-    found = np.interp(deviation, deviation[far], moved) if far.any() else deviation
+def corrected(root: FloatArray, saddle: FloatArray) -> FloatArray:
+    """Return deviations whose normal tails are about those of the law, increasing."""
+    far = np.abs(root) > 0.2
+    ratio = np.maximum(saddle[far] / root[far], 1e-300)
+    moved = root[far] + np.log(ratio) / root[far]
+    found = np.interp(root, root[far], moved) if far.any() else root
     return np.asarray(np.maximum.accumulate(found))
 
 
@@ -148,8 +148,8 @@ def _cumulants(shape: StepShape, theta: FloatArray) -> tuple[FloatArray, FloatAr
     return top + np.log(total), mean, spread
 
 
-def _deviation(number: int, rate: FloatArray, centre: int) -> FloatArray:
-    """Signed roots of twice the large deviations, of the sign of the index less ``centre``."""
+def deviation(number: int, rate: FloatArray, centre: int) -> FloatArray:
+    """Return signed roots of twice the large deviations, the sign that of index less ``centre``."""
     size = np.sqrt(2.0 * number * np.maximum(rate, 0.0))
     sign = np.sign(np.arange(rate.size) - centre)
     return np.asarray(np.maximum.accumulate(sign * size))
@@ -179,9 +179,11 @@ def panels_for(
 ) -> tuple[int, int] | None:
     """Return level and number of coefficients of panels for so many steps; None where none do."""
     enough = ENOUGH / number
+    # of many panels nearly all have few degrees, whatever the panels next to a singularity have
+    growth = 1.0 if shape.gap < CLOSE else 2.5
     options = sorted(
         product(range(shape.pieces - 1, MOST_LEVELS), SIZES),
-        key=lambda pair: 2.0 ** pair[0] * pair[1] ** 1.5,
+        key=lambda pair: 2.0 ** pair[0] * float(pair[1]) ** growth,
     )
     for finer, size in options:
         # next to the ends of a piece the density changes most

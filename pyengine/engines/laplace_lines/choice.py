@@ -1,0 +1,143 @@
+"""Which lines serve which losses: what is chosen here makes bounds wide or narrow, never wrong.
+
+On a line through λ the transform of A's law has its pole for A's masses at 0, and that for B's at
+1.  Lines keep away from both, and stand where the smaller large deviation of both laws is a
+multiple of `APART`, so that next to a loss there is one (docs/theory/laplace_lines).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.caches import kept
+from pyengine.engines.panels.shape import StepShape
+from pyengine.engines.panels.tilts import corrected, deviation
+from pyengine.special import log_ndtr
+
+__all__ = ["Choice", "Kinds", "choice_of"]
+
+FloatArray = npt.NDArray[np.float64]
+Kinds = tuple[tuple[StepShape, int], ...]
+
+APART = 3.0
+NEAREST = 1.5  # standard deviations between a line and a pole
+FARTHEST = 40.0
+NODES = 32
+SIDE, BETWEEN = 72, 41  # places of the table on either side of both poles, and between them
+STEEPEST = 3e3  # tilts of the table, in standard deviations
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Lines in the order of the losses that they serve, and a table of cumulants.
+
+    Parameters
+    ----------
+    line : ndarray of shape (n,)
+        Where lines cross the real axis, increasing.
+    limit : ndarray of shape (n - 1,)
+        Losses between what two lines next to each other serve.
+    line_log : ndarray of shape (n,)
+        About the logarithm of the mean of e^(line S).
+    tilt, log_mean, loss, variance : ndarray of shape (m,)
+        Tilts, about the logarithms of the means there, and mean and variance of the tilted sum.
+    below_a, below_b : ndarray of shape (m,)
+        About the normal quantiles of what A and B have below the losses.
+    log_profile_a, log_profile_b : ndarray of shape (m,)
+        About the logarithms of the profiles of both orders with thresholds there.
+    """
+
+    line: FloatArray
+    limit: FloatArray
+    line_log: FloatArray
+    tilt: FloatArray
+    log_mean: FloatArray
+    loss: FloatArray
+    variance: FloatArray
+    below_a: FloatArray
+    below_b: FloatArray
+    log_profile_a: FloatArray
+    log_profile_b: FloatArray
+
+    def at(self, c: FloatArray) -> npt.NDArray[np.intp]:
+        """Index of the line for the masses at a loss."""
+        return np.searchsorted(self.limit, c)
+
+    def for_profile(self, c: FloatArray) -> npt.NDArray[np.intp]:
+        """Index of the line for the profiles, whose error is the smallest."""
+        kernel = np.abs(self.line * (self.line - 1.0))
+        cost = (self.line_log - np.log(kernel)) - c[:, None] * self.line
+        return np.asarray(np.argmin(cost, axis=1))
+
+
+@kept(64)
+def choice_of(kinds: Kinds) -> Choice:
+    """Return the lines for a composition."""
+    _, _, spread = cumulants(kinds, np.array([0.0, 1.0]))
+    unit = 1.0 / np.sqrt(spread)
+    side = np.sinh(np.linspace(0.0, np.arcsinh(STEEPEST), SIDE))
+    tilt = np.concatenate(
+        [-unit[0] * side[::-1], np.linspace(0.0, 1.0, BETWEEN)[1:-1], 1.0 + unit[1] * side]
+    )
+    log_mean, loss, variance = cumulants(kinds, tilt)
+    loss = np.maximum.accumulate(loss)
+    of_a, of_b = SIDE - 1, SIDE + BETWEEN - 2
+    roots = [
+        deviation(1, (tilt - tilt[i]) * loss - (log_mean - log_mean[i]), i) for i in (of_a, of_b)
+    ]
+    first, second = roots
+    apart = float(first[of_b])
+    goals = np.arange(NEAREST, FARTHEST, APART)
+    left = goals[goals <= apart - NEAREST]
+    chosen = [
+        *_between(-goals, first[: of_a + 1], tilt[: of_a + 1]),
+        *_between(left, first[of_a : of_b + 1], tilt[of_a : of_b + 1]),
+        *_between(goals, second[of_b:], tilt[of_b:]),
+    ]
+    if left.size:  # next to the other pole, on its other side
+        right = -goals[goals <= float(-second[of_a]) - NEAREST]
+        chosen += _between(right, second[of_a : of_b + 1], tilt[of_a : of_b + 1])
+    line = np.unique(chosen)
+    line_log = cumulants(kinds, line)[0]
+    limit = np.diff(line_log) / np.diff(line)
+    width = np.sqrt(variance)
+    below = [
+        corrected(root, (tilt - tilt[i]) * width)
+        for root, i in zip(roots, (of_a, of_b), strict=True)
+    ]
+    logs = [
+        np.maximum.accumulate(log_ndtr(below[0]) - np.log1p(np.maximum(-tilt, 0.0))),
+        np.minimum.accumulate(log_ndtr(-below[1]) - np.log1p(np.maximum(tilt - 1.0, 0.0))),
+    ]
+    return Choice(
+        line, np.maximum.accumulate(limit), line_log, tilt, log_mean, loss, variance, *below, *logs
+    )
+
+
+def _between(goals: FloatArray, root: FloatArray, tilt: FloatArray) -> list[float]:
+    """Tilts at the goals that lie inside of a part of the table."""
+    goals = goals[(goals > root.min()) & (goals < root.max())]
+    return [float(x) for x in np.interp(goals, root, tilt)]
+
+
+def cumulants(kinds: Kinds, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the logarithm of the mean of e^(tilt S), and mean and variance of the tilted sum."""
+    found = np.zeros((3, tilt.size))
+    for shape, number in kinds:
+        part, mass = shape.nodes(NODES)
+        low, length = float(shape.ends[0]), float(shape.length)
+        part = np.concatenate([[0.0], part, [1.0]])
+        mass = np.concatenate([shape.atoms[:1], mass, shape.atoms[1:]]).astype(float)
+        rate = length * tilt
+        top = np.maximum(rate, 0.0)
+        terms = mass * np.exp(rate[:, None] * part - top[:, None])
+        total = terms.sum(axis=1)
+        mean = (terms @ part) / total
+        spread = (terms @ (part * part)) / total - mean * mean
+        found[0] += number * (tilt * low + top + np.log(total))
+        found[1] += number * (low + length * mean)
+        found[2] += number * length * length * np.maximum(spread, 1e-300)
+    return found[0], found[1], found[2]

@@ -1,0 +1,79 @@
+"""How far the transform of a tilted Laplace step is below 1 far out.
+
+The density of losses is at least a step function that falls and then grows.  That is a mixture of
+uniform laws that begin at one end of the branch or end at the other one, and the transform of a
+uniform law of length l at a frequency t is at most |sin(t l/2)/(t l/2)|; so the transform of the
+step is at most 1 less what the uniform laws lack (docs/theory/laplace_lines).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.panels.shape import StepShape
+
+__all__ = ["Decay", "decay_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+CELLS = 48
+SAFE = 1.0 - 1e-9  # for the rounding of bounds
+LOBE = 0.21724  # |sin(x)/x| from its first zero on is at most this
+LOBE_FROM = 5.2  # twice a place from which on |sin(x)/x| is at most that
+
+
+class Decay(NamedTuple):
+    """What is known of the transform of a tilted step, divided by its value at 0.
+
+    Parameters
+    ----------
+    mass, length : ndarray
+        Uniform laws that are parts of the density.
+    variation : float
+        The transform of the density at the frequency t is at most this divided by t.
+    """
+
+    mass: FloatArray
+    length: FloatArray
+    variation: float
+
+    def largest(self, frequency: FloatArray) -> FloatArray:
+        """Bounds on the modulus of the transform at all frequencies from given ones on."""
+        turn = frequency[:, None] * self.length
+        half = np.maximum(0.5 * np.minimum(turn, LOBE_FROM), 1e-9)
+        inner = np.maximum(np.sin(half) / half, LOBE)
+        with np.errstate(divide="ignore"):
+            envelope = np.where(turn <= LOBE_FROM, inner, np.minimum(LOBE, 2.0 / turn))
+        lacking = ((1.0 - envelope) * self.mass).sum(axis=1)
+        return np.asarray(np.minimum(1.0 - SAFE * lacking + 1e-15, 1.0))
+
+
+def decay_of(shape: StepShape, tilt: float, log_mean: float) -> Decay:
+    """Return what is known of a step with the law's e^(``tilt`` loss - ``log_mean``)-fold."""
+    mu, slope = float(shape.distance), float(shape.slope)
+    v = np.linspace(0.0, 2.0 * mu, CELLS + 1)
+    away = np.log1p(np.expm1(v) / slope)
+    end = away[-1]
+    masses, lengths, variation = [], [], 0.0
+    for origin, sign, falling, rising in shape.branches:
+        low, high = float(falling), float(rising)
+        base, rate = tilt * float(origin) - log_mean, tilt * sign
+        # terms y^-(3/2), y^-(1/2) and y^(1/2) of the density of losses, with y = e^v
+        parts = (low * (slope - 1.0), low + high * (slope - 1.0), high)
+        tilted = np.exp(base + rate * away)
+        ends = max(tilted[0], tilted[-1])
+        variation += parts[0] * max(tilted[0], tilted[-1] * np.exp(-3.0 * mu))
+        variation += parts[1] * max(tilted[0], tilted[-1] * np.exp(-mu))
+        variation += parts[2] * ends * np.exp(mu)
+        falls = parts[0] * np.exp(-1.5 * v) + parts[1] * np.exp(-0.5 * v)
+        least = 0.25 * falls[1:] * np.minimum(tilted[1:], tilted[:-1])
+        down = np.minimum.accumulate(least)
+        up = np.minimum.accumulate(least[::-1])[::-1]
+        bottom = float(least.min())
+        drop, rise = -np.diff(down), np.diff(up)
+        lengths += [away[1:-1], end - away[1:-1], np.array([end])]
+        masses += [drop * away[1:-1], rise * (end - away[1:-1]), np.array([bottom * end])]
+    return Decay(np.concatenate(masses), np.concatenate(lengths), float(variation) * (1.0 + 1e-9))

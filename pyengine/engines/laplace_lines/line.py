@@ -1,0 +1,187 @@
+"""Masses and profiles of a sum of Laplace losses, by trapezoidal sums on one vertical line.
+
+With K(s) the logarithm of the mean of e^(s S) under A and a threshold c, the line through λ gives
+
+    I(c) = integral of e^(K(s) - s c)/k(s) ds/(2 π i),  k(s) = s, s - 1 or s (s - 1):
+
+A's mass above c, e^-c times B's, and the profile, but for what the poles between lines add.  The
+sum differs from it by aliases, by what lies beyond the last node, by the mass at the ends of all
+steps, and by rounding, which are bounded each (docs/theory/laplace_lines).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.laplace_lines.tilted import TiltedStep
+from pyengine.engines.panels.blocks import multiplied
+from pyengine.engines.panels.legendre import EXTENDED, Extended
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["KERNELS", "LossLine", "Side"]
+
+FloatArray = npt.NDArray[np.float64]
+Steps = list[tuple[TiltedStep, int]]
+
+KERNELS = 3  # A's masses, B's, and profiles
+POLES: tuple[tuple[float, ...], ...] = ((0.0,), (1.0,), (0.0, 1.0))
+BLOCK = 2**17  # numbers of a matrix at a time
+
+
+class Side(NamedTuple):
+    """A tilt beyond a line, and a bound on the logarithm of the mean of e^(tilt S)."""
+
+    tilt: float
+    log_mean: float
+
+
+# Map: many Laplace steps on vertical lines | test_laplace_lines | theory/laplace_lines
+class LossLine:
+    """One line for a sum of steps.
+
+    Parameters
+    ----------
+    steps : list of (TiltedStep, int)
+        The kinds, all at the tilt of the line, and how many there are of each.
+    tilt : float
+        Where the line crosses the real axis, neither 0 nor 1.
+    spacing : float
+        Between nodes; a number of few digits.
+    count : int
+        Nodes above the axis.
+    sides : pair of Side
+        Tilts below and above that of the line, for the bounds on aliases.
+    """
+
+    def __init__(
+        self, steps: Steps, tilt: float, spacing: float, count: int, sides: tuple[Side, Side]
+    ) -> None:
+        self.tilt, self._sides, self._period = tilt, sides, 2.0 * math.pi / spacing
+        self._log_mean: Any = sum((n * step.log_mean for step, n in steps), Extended(0))
+        self._centre: Any = sum((n * Extended(step.centre) for step, n in steps), Extended(0))
+        numbers = [float(n) for _, n in steps]
+        self._log_error = sum(
+            n * step.log_error for (step, _), n in zip(steps, numbers, strict=True)
+        )
+        self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
+        self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
+        self._frequency = spacing * np.arange(count + 1.0)
+        value, error, last = self._values(steps)
+        self._weights(steps, spacing, value, error, last)
+
+    def _values(self, steps: Steps) -> tuple[npt.NDArray[np.complex128], FloatArray, FloatArray]:
+        """The transform of the centred sum at the nodes, errors, and moduli at the last node."""
+        size = self._frequency.size
+        log, most, angle, off = np.zeros((4, size))
+        last = np.empty(len(steps))
+        for i, (step, number) in enumerate(steps):
+            rows = max(1, BLOCK // step.nodes.loss.size)
+            for first in range(0, size, rows):
+                at = slice(first, first + rows)
+                found = step.transform(self._frequency[at])
+                known = np.isfinite(found.log)
+                log[at] += number * found.log
+                angle[at] += number * found.angle
+                off[at] += number * np.where(known, found.log_error, 0.0)
+                # of the modulus' logarithm
+                most[at] += number * (np.where(known, found.log, 0.0) + found.log_error)
+            last[i] = found.modulus[-1] + found.error[-1]
+        modulus = np.exp(log)
+        off += (2.0 * LIBM + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))
+        off += 4.0 * len(steps) * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)
+        close = np.isfinite(log) & (off < 0.5)
+        error = np.where(
+            close,
+            modulus * np.expm1(np.minimum(off, 1.0)),
+            modulus + np.exp(np.minimum(most, 50.0)),
+        )
+        return modulus * np.exp(1j * angle), error * (1.0 + 1e-9), last
+
+    def _weights(
+        self,
+        steps: Steps,
+        spacing: float,
+        value: npt.NDArray[np.complex128],
+        error: FloatArray,
+        last: FloatArray,
+    ) -> None:
+        """What the sums need of each kernel, and bounds that are the same for all thresholds."""
+        t, tilt = self._frequency, self.tilt
+        s = tilt + 1j * t
+        share = np.where(t > 0.0, 2.0, 1.0) * spacing / (2.0 * math.pi)
+        kernels = np.array([share / s, share / (s - 1.0), share / (s * (s - 1.0))])
+        weight = value * kernels
+        self._real = np.ascontiguousarray(weight.real.T)
+        self._imag = np.ascontiguousarray(weight.imag.T)
+        moduli, sums = np.abs(weight), np.abs(kernels)
+        chain = (2.0 * t.size + 2.0 * LIBM + 24.0) * UNIT
+        rounding = (moduli * chain + sums * error).sum(axis=1)
+        self._per_distance = (moduli * t).sum(axis=1)
+        # the mass at the ends of all steps has no part in the sum, but in its nodes
+        at_ends = math.exp(sum(n * math.log(step.at_ends) for step, n in steps))
+        apart = abs(tilt), abs(tilt - 1.0)
+        both = max(*apart, float(t[-1]))
+        heaviest = np.array(
+            [1.0, 1.0, 1.0 / (1.0 + min(apart)) if tilt < 0.0 or tilt > 1.0 else 1.0]
+        )
+        ends = at_ends * (heaviest + sums.sum(axis=1))
+        # beyond the last node
+        frequency = t[-1:]
+        log, slope = 0.0, 0.0
+        for (step, number), modulus in zip(steps, last, strict=True):
+            length = float(step.shape.length)
+            half_turn = math.pi / length  # the modulus falls until there
+            beyond = float(step.decay.largest(np.maximum(frequency, 0.999999 * half_turn))[0])
+            beyond = max(beyond, step.at_ends)
+            if frequency[0] < half_turn:
+                beyond = max(beyond, float(modulus))
+            log += number * math.log(min(beyond, 1.0))
+            slope += number * step.decay.variation / beyond
+        rest = math.exp(log) * slope / (math.pi * float(t[-1]))
+        beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])
+        self._error = (rounding + ends + beyond_all) * (1.0 + 1e-9)
+
+    def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """K(λ) - λ c, rounded, and a bound on its error."""
+        moved = Extended(self.tilt) * c.astype(Extended)
+        log = (self._log_mean - moved).astype(np.float64)
+        size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
+        return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
+
+    def sums(self, c: FloatArray, kernels: slice) -> tuple[FloatArray, FloatArray]:
+        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, and bounds on errors, of shape (k, n)."""
+        z = (c.astype(Extended) - self._centre).astype(np.float64)
+        real, imag = self._real[:, kernels], self._imag[:, kernels]
+        total = np.empty((real.shape[1], c.size))
+        rows = max(1, BLOCK // self._frequency.size)
+        for first in range(0, c.size, rows):
+            turn = z[first : first + rows, None] * self._frequency
+            total[:, first : first + rows] = (
+                multiplied(np.cos(turn), real) + multiplied(np.sin(turn), imag)
+            ).T
+        off = 4.0 * UNIT * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
+        error = self._error[kernels, None] + self._per_distance[kernels, None] * off
+        log, _ = self.log_scale(c)
+        error += np.array([self._aliases(c, log, poles) for poles in POLES[kernels]])
+        return total, error * (1.0 + 1e-9)
+
+    def _aliases(self, c: FloatArray, log: FloatArray, poles: tuple[float, ...]) -> FloatArray:
+        """Bound on the values that the sum has from thresholds whole periods away, relative.
+
+        On the side of a pole it is the residue, on the other one the bound of a further tilt.
+        """
+        total = np.zeros(c.size)
+        for side, sign in zip(self._sides, (-1.0, 1.0), strict=True):
+            near = [pole for pole in poles if sign * (pole - self.tilt) > 0.0]
+            place, mean = (
+                side if not near else Side(min(near, key=lambda x: abs(x - self.tilt)), 0.0)
+            )
+            fall = -abs(place - self.tilt) * self._period
+            # from the period on; all further ones together
+            exponent = mean - place * c - log + fall
+            total += np.exp(np.minimum(exponent, 300.0)) / -math.expm1(fall)
+        return total * (1.0 + 1e-6)

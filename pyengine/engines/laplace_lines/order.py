@@ -1,0 +1,167 @@
+"""Masses of a sum of Laplace losses on both sides of a threshold, and profiles, with bounds.
+
+A line to the right of a kernel's pole gives the mass above a threshold, one to the left of it less
+the mass below; the other mass is the complement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.laplace_lines.build import line_at
+from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of
+from pyengine.engines.laplace_lines.line import LossLine
+from pyengine.engines.panels.ordered import FiniteLosses, tails_of
+from pyengine.numerics.exact_numbers import CONTEXT
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.special import ndtri
+
+__all__ = ["LineOrder"]
+
+FloatArray = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+ROOM = 0.05  # around where a threshold is expected, in standard deviations
+
+
+class LineOrder(FiniteLosses):
+    """One order of the pair of a composition of Laplace steps.
+
+    Parameters
+    ----------
+    kinds : tuple of (StepShape, int)
+        The kinds of steps, A without the record, and how many there are of each.
+    exchanged : bool
+        Whether the pair is (B, A), of the loss with the other sign.
+    """
+
+    def __init__(self, kinds: Kinds, exchanged: bool) -> None:
+        self.kinds = kinds
+        ends = [Decimal(0), Decimal(0)]
+        for shape, number in kinds:
+            ends = [
+                CONTEXT.add(end, CONTEXT.multiply(Decimal(number), x))
+                for end, x in zip(ends, shape.ends, strict=True)
+            ]
+        super().__init__((float(ends[0]), float(ends[1])), exchanged)
+
+    @property
+    def choice(self) -> Choice:
+        """The lines that serve."""
+        return choice_of(self.kinds)
+
+    def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which losses A's mass above is expected to come to α; not proven."""
+        choice, quantile = self.choice, ndtri(alpha)
+        if self.exchanged:
+            high, low = (
+                np.interp(quantile + x, choice.below_b, choice.loss) for x in (ROOM, -ROOM)
+            )
+            return np.asarray(-high), np.asarray(-low)
+        low, high = (np.interp(-quantile + x, choice.below_a, choice.loss) for x in (-ROOM, ROOM))
+        return np.asarray(low), np.asarray(high)
+
+    def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which ε the profile is expected to come to δ; not proven."""
+        choice, log = self.choice, np.log(delta)
+        if self.exchanged:
+            known, loss, sign = choice.log_profile_b[::-1], choice.loss[::-1], 1.0
+        else:
+            known, loss, sign = choice.log_profile_a, choice.loss, -1.0
+        ends = [sign * np.interp(log + x, known, loss) for x in (0.5, -0.5)]
+        return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+
+    def _groups(
+        self, c: FloatArray, at: Indices, ask: Callable[[LossLine, FloatArray, Indices], None]
+    ) -> npt.NDArray[np.bool_]:
+        """Ask by line for the thresholds inside of the support, which are returned."""
+        low, high = self._ends
+        inside = (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
+        for index in np.unique(at[inside]):
+            line = line_at(self.kinds, int(index))
+            if line is not None:
+                chosen = np.flatnonzero(inside & (at == index))
+                ask(line, c[chosen], chosen)
+        return inside
+
+    def _masses(
+        self, c: FloatArray, laws: tuple[int, ...]
+    ) -> list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+        """Masses of A (0) and B (1) above and below thresholds, and bounds on their errors."""
+        size = c.size
+        parts = {law: np.ones((4, size)) for law in laws}  # where no line serves, that is all
+
+        def ask(line: LossLine, c: FloatArray, at: Indices) -> None:
+            total, off = line.sums(c, slice(laws[0], laws[-1] + 1))
+            log, log_error = line.log_scale(c)
+            for law, value, error in zip(laws, total, off, strict=True):
+                exponent = log + c if law else log
+                scale = np.exp(np.minimum(exponent, 600.0))
+                relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
+                error = scale * (error + np.abs(value) * (1.01 * relative + 4.0 * UNIT))
+                is_above = line.tilt > law
+                mass = np.clip(scale * (value if is_above else -value), 0.0, 1.0)
+                one, other = (0, 1) if is_above else (1, 0)
+                part = parts[law]
+                part[one, at], part[other, at] = mass, 1.0 - mass
+                part[one + 2, at] = error * (1.0 + 1e-9) + SUBNORMAL
+                part[other + 2, at] = part[one + 2, at] + UNIT
+
+        inside = self._groups(c, self.choice.at(c), ask)
+        for part in parts.values():
+            for outside, above in ((c < self._ends[0], 1.0), (c > self._ends[1], 0.0)):
+                beyond = outside & ~inside
+                part[0, beyond], part[1, beyond], part[2:, beyond] = above, 1.0 - above, 0.0
+        return [(part[0], part[1], part[2], part[3]) for part in parts.values()]
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        laws = self._masses(-c if self.exchanged else c, (0, 1))
+        masses = [pair for law in laws for pair in ((law[0], law[2]), (law[1], law[3]))]
+        return tails_of(masses[::-1] if self.exchanged else masses, np.zeros(c.size))
+
+    def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """About the first law's masses above c and at most c."""
+        if self.exchanged:
+            above, below, _, _ = self._masses(-c, (1,))[0]
+            return below, above
+        above, below, _, _ = self._masses(c, (0,))[0]
+        return above, below
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The profile of the first law against the second one, and a bound on absolute errors."""
+        value, error = np.zeros(epsilon.size), np.full(epsilon.size, 1.0)
+        of_b = self.exchanged
+        c = epsilon if of_b else -epsilon
+
+        def ask(line: LossLine, c: FloatArray, at: Indices) -> None:
+            (total,), (off,) = line.sums(c, slice(2, 3))
+            log, log_error = line.log_scale(c)
+            exponent = log + c if of_b else log
+            scale = np.exp(np.minimum(exponent, 600.0))
+            relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
+            found = scale * total
+            off = scale * off + np.abs(found) * (1.01 * relative + 4.0 * UNIT)
+            # what the poles between this line and that of the small profiles add
+            if of_b and line.tilt < 1.0:
+                pole = np.ones(c.size) if line.tilt > 0.0 else -np.expm1(c)
+            elif not of_b and line.tilt > 0.0:
+                pole = np.ones(c.size) if line.tilt < 1.0 else -np.expm1(-c)
+            else:
+                pole = np.zeros(c.size)
+            value[at] = np.clip(found + pole, 0.0, 1.0)
+            error[at] = off * (1.0 + 1e-9) + (LIBM + 2.0) * UNIT * np.abs(pole)
+
+        low, high = self._ends
+        inside = self._groups(c, self.choice.for_profile(c), ask)
+        nothing, whole = (c > high, c < low) if of_b else (c < low, c > high)
+        value[nothing & ~inside], error[nothing & ~inside] = 0.0, 0.0
+        at = whole & ~inside
+        value[at], error[at] = -np.expm1(epsilon[at]), 4.0 * UNIT
+        return value, error + SUBNORMAL * (inside | whole)

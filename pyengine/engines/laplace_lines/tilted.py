@@ -1,0 +1,151 @@
+"""The transform of one tilted Laplace step along a vertical line, with bounds on its errors.
+
+All is relative to the mean of e^(λ loss), and losses count from a centre near the tilted mean, so
+that what is summed is the distance of the transform from 1: near the real axis its error is as
+small as that distance.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.laplace_lines.decay import Decay, decay_of
+from pyengine.engines.laplace_lines.nodes import StepNodes, chosen_nodes, remainder
+from pyengine.engines.panels.legendre import EXTENDED, Extended
+from pyengine.engines.panels.shape import StepShape
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["TiltedStep", "tilted_step"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class TiltedTransform(NamedTuple):
+    """Modulus and angle of a transform, its logarithm, and a bound on the latter's errors.
+
+    ``error`` bounds the errors of the transform itself.
+    """
+
+    modulus: FloatArray
+    log: FloatArray
+    angle: FloatArray
+    error: FloatArray
+    log_error: FloatArray
+
+
+class TiltedStep:
+    """One kind of step at a tilt.
+
+    Parameters
+    ----------
+    shape : StepShape
+        The step.
+    tilt : float
+        λ.
+    nodes : StepNodes
+        What stands for the step.
+    left : float
+        Bound on what the nodes leave out, relative to the mean of e^(λ loss).
+    """
+
+    def __init__(self, shape: StepShape, tilt: float, nodes: StepNodes, left: float) -> None:
+        self.shape, self.tilt, self.nodes, self.left = shape, tilt, nodes, left
+        exponent = Extended(tilt) * nodes.loss
+        top = exponent.max()
+        terms = nodes.mass * np.exp(exponent - top)
+        total = terms.sum()
+        self.log_mean: Any = top + np.log(total)
+        self._share = (terms / total).astype(np.float64)
+        self.centre = float((terms * nodes.loss).sum() / total)
+        self._apart = (nodes.loss - Extended(self.centre)).astype(np.float64)
+        self.at_ends = float(self._share[:2].sum()) * (1.0 + 4.0 * UNIT)
+        exponents = 8.0 * EXTENDED * float(np.abs(exponent).max() + 8.0)
+        # of a share, relative
+        self._share_error = (
+            nodes.mass_error
+            + 2.0 * abs(tilt) * nodes.loss_error
+            + exponents
+            + EXTENDED * nodes.mass.size
+        )
+
+    @property
+    def log_error(self) -> float:
+        """Bound on the error of the logarithm of the mean."""
+        return 1.01 * (self._share_error + self.left)
+
+    @cached_property
+    def decay(self) -> Decay:
+        """Bounds of the transform far out."""
+        return decay_of(self.shape, self.tilt, float(self.log_mean))
+
+    def bound_at(self, tilt: float) -> float:
+        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
+        exponent = tilt * self.nodes.loss.astype(np.float64)
+        top = float(exponent.max())
+        mean = float((self.nodes.mass.astype(np.float64) * np.exp(exponent - top)).sum())
+        log = top + float(np.log(mean))
+        rule = np.array([self.nodes.size])
+        left = remainder(self.shape, tilt, log, 0.0, self.nodes.panels, rule)[0]
+        rounding = (4.0 * abs(top) + self.nodes.mass.size + 16.0) * UNIT
+        return log + float(np.log1p(left)) + rounding + 2.0 * abs(tilt) * self.nodes.loss_error
+
+    def transform(self, frequency: FloatArray) -> TiltedTransform:
+        """The transform at frequencies up to the one that the nodes were chosen for."""
+        half = (0.5 * frequency)[:, None] * self._apart
+        sine, cosine = np.sin(half), np.cos(half)
+        x = -2.0 * ((sine * sine) @ self._share)
+        y = 2.0 * ((sine * cosine) @ self._share)
+        # terms are at most |t (loss - centre)|, and their errors relative to that
+        moment = float((self._share * np.abs(self._apart)).sum()) * (1.0 + 1e-9)
+        chain = (self._share.size + 3.0 * LIBM + 12.0) * UNIT + self._share_error
+        error = frequency * (moment * chain + 2.0 * self.nodes.loss_error) + 2.0 * self.left
+        error = error * (1.0 + 1e-9) + 1e-300
+        square = 2.0 * x + (x * x + y * y)
+        modulus = np.sqrt(np.maximum(1.0 + square, 0.0))
+        known = modulus > 4.0 * error + 1e-6
+        safe = np.where(known, square, 0.0)
+        log = 0.5 * np.log1p(safe)
+        angle = np.arctan2(y, 1.0 + x)
+        least = np.where(known, modulus, 1.0)
+        size = 2.0 * np.abs(x) + x * x + np.abs(y) + y * y
+        log_error = error / (least - np.minimum(2.0 * error, 0.5 * least))
+        log_error = log_error + (4.0 + LIBM) * UNIT * (size / (least * least) + np.abs(log))
+        log_error = log_error + LIBM * UNIT * np.abs(angle)
+        # what is hardly known is 0, and its bound is all that it may be
+        largest = np.log(modulus + error + 4.0 * UNIT)
+        return TiltedTransform(
+            modulus,
+            np.where(known, log, -np.inf),
+            angle,
+            error,
+            np.where(known, log_error, largest),
+        )
+
+
+def tilted_step(
+    shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float
+) -> TiltedStep | None:
+    """Return a step at a tilt, for frequencies up to one; None where that takes too many nodes.
+
+    Parameters
+    ----------
+    shape : StepShape
+        The step.
+    tilt, frequency : float
+        The line, and how far up it goes.
+    log_mean : float
+        About the logarithm of the mean of e^(``tilt`` loss).
+    enough : float
+        What nodes may leave out, relative to that mean.
+    """
+    found = chosen_nodes(shape, tilt, log_mean, frequency, enough)
+    if found is None:
+        return None
+    # relative to what the nodes sum to, as the guess of the mean is not proven
+    step = TiltedStep(shape, tilt, *found)
+    step.left *= 1.01 * max(1.0, float(np.exp(log_mean - float(step.log_mean))))
+    return step

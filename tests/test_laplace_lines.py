@@ -1,0 +1,263 @@
+"""Many Laplace steps on vertical lines, of one kind or several."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from error_budget import check
+from thorough import some
+
+import pyengine as pe
+from pyengine import reference
+from pyengine.engines.laplace_lines import build
+from pyengine.engines.laplace_lines.choice import Kinds, choice_of, cumulants
+from pyengine.engines.laplace_lines.decay import decay_of
+from pyengine.engines.laplace_lines.line import KERNELS, LossLine, Side
+from pyengine.engines.laplace_lines.nodes import SIZES, remainder, step_nodes
+from pyengine.engines.laplace_lines.order import LineOrder
+from pyengine.engines.laplace_lines.tilted import tilted_step
+from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
+from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
+
+SHAPES: dict[str, StepShape] = {
+    "sampled": LaplaceShape(Fraction(1), Fraction(1, 10)),
+    "plain": LaplaceShape(Fraction(1, 2), Fraction(1)),
+    "close": LaplaceShape(Fraction(10, 3), Fraction(1, 1000)),
+    "rare": LaplaceShape(Fraction(1, 5), Fraction(1, 10**5)),
+    "substituted": SubstitutedShape(Fraction(2), Fraction(1, 5)),
+}
+
+
+def mean_of(shape: StepShape, s: Any) -> Any:
+    """The mean of e^(s loss), by mpmath from the density of v."""
+    mu, slope = mpmath.mpf(str(shape.distance.numerator)), mpmath.mpf(str(shape.slope))
+    mu = mu / shape.distance.denominator
+    total = mpmath.mpc(0)
+    for end, mass in zip(shape.ends, shape.atoms, strict=True):
+        total += mpmath.mpf(str(mass)) * mpmath.exp(s * mpmath.mpf(str(end)))
+    for branch in shape.branches:
+        origin, falling, rising = (
+            mpmath.mpf(str(x)) for x in (branch.origin, branch.falling, branch.rising)
+        )
+
+        def term(v: Any) -> Any:
+            loss = origin + branch.sign * mpmath.log1p(mpmath.expm1(v) / slope)  # noqa: B023
+            density = falling * mpmath.exp(-v / 2) + rising * mpmath.exp(v / 2)  # noqa: B023
+            return density * mpmath.exp(s * loss) / 4
+
+        total += mpmath.quad(term, mpmath.linspace(0, 2 * mu, 9))
+    return total
+
+
+@pytest.mark.parametrize("name", list(SHAPES))
+@pytest.mark.parametrize(("tilt", "frequency"), [(0.0, 0.0), (1.7, 9.0), (-3.0, 40.0)])
+def test_nodes_are_within_their_remainder(name: str, tilt: float, frequency: float) -> None:
+    """Of few nodes as well, where what they leave out is far above rounding."""
+    shape = SHAPES[name]
+    frequency = frequency / float(shape.length)
+    tilt = tilt / float(shape.length)
+    seen = 0.0
+    with mpmath.workdps(30):
+        mean = mpmath.re(mean_of(shape, mpmath.mpf(tilt)))
+        truth = mean_of(shape, mpmath.mpc(tilt, frequency)) / mean
+    log_mean = float(mpmath.log(mean))
+    for panels in (1, 2, 4):
+        for i in (0, 2):
+            nodes = step_nodes(shape, panels, int(SIZES[i]))
+            bound = remainder(shape, tilt, log_mean, frequency, panels, SIZES)[i]
+            weight = nodes.mass * np.exp(np.longdouble(tilt) * nodes.loss - log_mean)
+            turn = np.longdouble(frequency) * nodes.loss
+            found = complex(
+                float((weight * np.cos(turn)).sum()), float((weight * np.sin(turn)).sum())
+            )
+            off = abs(complex(truth) - found)
+            assert off <= bound + 1e-14
+            seen = max(seen, off)
+    if frequency > 0.0 and shape.distance >= 1:
+        assert seen > 1e-14  # so that a bound of 0 would fail
+
+
+@pytest.mark.parametrize("name", list(SHAPES))
+@pytest.mark.parametrize("tilt", [0.0, 2.5, -6.0])
+def test_transform_and_its_decay(name: str, tilt: float) -> None:
+    shape = SHAPES[name]
+    d = float(shape.length)
+    tilt = tilt / d
+    frequency = np.geomspace(1e-3, 300.0, 40) / d
+    log_mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
+    step = tilted_step(shape, tilt, log_mean, float(frequency[-1]), 1e-18)
+    assert step is not None
+    found = step.transform(frequency)
+    decay = decay_of(shape, tilt, log_mean)
+    most = decay.largest(frequency)
+    assert (np.maximum.accumulate(found.modulus[::-1])[::-1] <= most + found.error).all()
+    assert (most < 1.0).any()
+    assert most[-1] < 1.0 - 0.3 * (1.0 - step.at_ends)
+    for i in range(0, frequency.size, 8):
+        t = float(frequency[i])
+        with mpmath.workdps(30):
+            mean = mpmath.re(mean_of(shape, mpmath.mpf(tilt)))
+            turned = mpmath.exp(-1j * mpmath.mpf(t) * mpmath.mpf(step.centre))
+            truth = mean_of(shape, mpmath.mpc(tilt, t)) * turned / mean
+            assert abs(mpmath.log(mean) - mpmath.mpf(str(step.log_mean))) <= step.log_error
+            log = mpmath.log(truth)
+            off = abs(log - mpmath.mpc(float(found.log[i]), float(found.angle[i])))
+        assert off <= found.log_error[i]
+        # near the axis as small as the distance from 1
+        assert found.error[i] <= 1e-13 * t * d
+        density = abs(complex(truth)) - step.at_ends
+        assert density <= decay.variation / t
+
+
+KINDS: dict[str, Kinds] = {
+    "sampled": ((SHAPES["sampled"], 300),),
+    "plain": ((SHAPES["plain"], 2000),),
+    "substituted": ((SHAPES["substituted"], 250),),
+    "close": ((SHAPES["close"], 2000),),
+}
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_lines_agree_with_panels(name: str, exchanged: bool) -> None:
+    """Two engines with nothing in common but the step's losses, each within its errors."""
+    kinds = KINDS[name]
+    ((shape, number),) = kinds
+    lines = LineOrder(kinds, exchanged)
+    panels = LaplaceOrder(LaplaceSteps(shape, number), exchanged)
+    for one, other in zip(lines.support(), panels.support(), strict=True):
+        assert one == pytest.approx(other, rel=1e-15)
+    _, mean, variance = (float(x[0]) for x in cumulants(kinds, np.array([0.0])))
+    c = mean + np.sqrt(variance) * np.array([-9.0, -3.0, -1.0, -0.2, 0.0, 0.7, 2.0, 5.0, 11.0])
+    c = -c if exchanged else c
+    first, second = lines.tails(c), panels.tails(c)
+    for a, b in zip(first[:4], second[:4], strict=True):
+        assert (np.abs(a - b) <= first.error * a + second.error * b).all()
+    assert first.error.max() < 1e-10
+    epsilon = np.abs(c)
+    one, off = lines.profile(epsilon)
+    other, further = panels.profile(epsilon)
+    assert (np.abs(one - other) <= off + further).all()
+    assert (off <= 1e-10 * one).all()
+
+
+def rough_line(kinds: Kinds, index: int, sparse: float, low: float) -> LossLine:
+    """A line whose nodes are farther apart, and end earlier, than they should."""
+    choice = choice_of(kinds)
+    tilt, total = float(choice.line[index]), float(choice.line_log[index])
+    period, below, above = build._period(choice, tilt, total, build._window(choice, index))
+    highest = build._highest(kinds, tilt)
+    assert highest is not None
+    spacing = float(np.float32(2.0 * np.pi / period * sparse))
+    count = int(low * highest / spacing) + 1
+    steps = []
+    for shape, number in kinds:
+        mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
+        step = tilted_step(shape, tilt, mean, 1.01 * count * spacing, 1e-20)
+        assert step is not None
+        steps.append((step, number))
+    sides = [Side(x, sum(n * step.bound_at(x) for step, n in steps)) for x in (below, above)]
+    return LossLine(steps, tilt, spacing, count, (sides[0], sides[1]))
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+@pytest.mark.parametrize(("sparse", "low"), [(1.0, 1.0), (2.2, 1.0), (1.0, 0.06), (2.0, 0.1)])
+def test_bounds_of_rough_lines(name: str, sparse: float, low: float) -> None:
+    """Too few nodes lose digits, and the bounds say how many: aliases, and what lies beyond."""
+    kinds = KINDS[name]
+    choice, lost = choice_of(kinds), 0.0
+    middle = int(np.searchsorted(choice.line, 0.0))
+    for index in (middle - 2, middle - 1, middle, choice.line.size // 2 + 2):
+        fine = build.line_at(kinds, index)
+        assert fine is not None
+        rough = rough_line(kinds, index, sparse, low)
+        first, last = build._window(choice, index)
+        c = np.linspace(first, last, 9)
+        truth, error = fine.sums(c, slice(0, KERNELS))
+        found, off = rough.sums(c, slice(0, KERNELS))
+        assert (np.abs(truth - found) <= error + off).all()
+        lost = max(lost, float(np.abs(truth - found).max()))
+    if sparse > 1.0 or low < 1.0:
+        assert lost > 1e-11  # so that bounds without a term would fail
+
+
+def laplace(noise: float, p: float | None, steps: int) -> Any:
+    step: Any = pe.LaplaceMechanism(noise)
+    return (step if p is None else step.poisson_sampled(p)).composed(steps)
+
+
+COMPOSITIONS = {
+    "one": laplace(1.3, 0.07, 500),
+    "two rates": laplace(1.0, 0.1, 300) + laplace(1.0, 0.02, 400),
+    "two noises": laplace(0.8, 0.2, 150) + laplace(1.7, 0.1, 500),
+    "with plain": laplace(2.0, None, 300) + laplace(1.0, 0.3, 60) + laplace(1.5, 0.01, 7),
+}
+
+
+@pytest.mark.parametrize("name", list(COMPOSITIONS))
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_several_kinds_against_the_reference(name: str, adjacency: str) -> None:
+    mechanism, widths = COMPOSITIONS[name], []
+    for delta in some([0.4, 1e-3, 1e-12, 1e-60], 2):
+        epsilon = round(pe.epsilon(mechanism, delta, adjacency=adjacency), 3)
+        found, engines, proven = pe.api.answers("delta", mechanism, [epsilon], adjacency=adjacency)
+        assert (engines, proven) == (["certified"], [True])
+        truth = Decimal(str(reference.delta(mechanism, epsilon, adjacency=adjacency, digits=18)))
+        assert Decimal(float(found.lower[0])) <= truth <= Decimal(float(found.upper[0]))
+        widths.append(float((found.upper - found.lower)[0] / found.upper[0]))
+    check("laplace_lines.width_of_several_kinds", max(widths))
+
+
+@pytest.mark.parametrize("name", list(COMPOSITIONS))
+def test_several_kinds_lie_within_the_lattice(name: str) -> None:
+    mechanism = COMPOSITIONS[name]
+    for question, x in (
+        ("gamma_bound", 1e-4),
+        ("trade_off", 0.3),
+        ("epsilon", 1e-5),
+        ("delta", 3.0),
+    ):
+        ask: Any = getattr(pe, question)
+        for adjacency in ("add", "add_remove"):
+            found = ask(mechanism, x, adjacency=adjacency, bounds=True)
+            rough = ask(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
+            assert rough.lower <= found.upper
+            assert found.lower <= rough.upper
+            assert found.upper - found.lower <= 1e-9 * found.upper
+
+
+def test_arrays_are_floats_one_by_one() -> None:
+    mechanism, levels = COMPOSITIONS["two rates"], np.geomspace(1e-40, 0.9, 7)
+    together = pe.gamma_bound(mechanism, levels, bounds=True)
+    for level, low, high in zip(levels, together.lower, together.upper, strict=True):
+        alone = pe.gamma_bound(mechanism, float(level), bounds=True)
+        assert max(low, alone.lower) <= min(high, alone.upper)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_ends_of_the_losses(adjacency: str) -> None:
+    """Thresholds far from all lines are left to others; outside of the support all is known."""
+    mechanism = laplace(1.3, 0.07, 500)
+    most = pe.epsilon(mechanism, 0.0, adjacency=adjacency)
+    assert pe.delta(mechanism, most * 1.0001, adjacency=adjacency, bounds=True).upper == 0.0
+    found = pe.delta(mechanism, 0.0, adjacency=adjacency, bounds=True)
+    assert found.upper - found.lower <= 1e-9 * found.upper
+    for level in (1e-280, 1.0 - 1e-12):
+        found = pe.gamma_bound(mechanism, level, adjacency=adjacency, bounds=True)
+        assert 0.0 < found.lower <= found.value <= found.upper <= 1.0
+
+
+def test_what_lines_do_not_serve() -> None:
+    """Few steps, whose atoms have masses, and other steps beside them."""
+    for mechanism in (
+        laplace(1.0, 0.1, 12) + laplace(2.0, 0.1, 12),
+        laplace(1.0, 0.1, 500) + pe.GaussianMechanism(3.0),
+    ):
+        _, engines, proven = pe.api.answers("delta", mechanism, [0.5], adjacency="add")
+        assert engines == ["lattice"]
+        assert proven == [True]
