@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,7 @@ class LineOrder(FiniteLosses):
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
         self.kinds = kinds
+        self._lines: dict[int, LossLine | None] = {}
         ends = [Decimal(0), Decimal(0)]
         for shape, number in kinds:
             ends = [
@@ -51,10 +53,16 @@ class LineOrder(FiniteLosses):
             ]
         super().__init__((float(ends[0]), float(ends[1])), exchanged)
 
-    @property
+    @cached_property
     def choice(self) -> Choice:
         """The lines that serve."""
         return choice_of(self.kinds)
+
+    def _line(self, index: int) -> LossLine | None:
+        """One of them; an order is kept, and its lines are found without looking for the kinds."""
+        if index not in self._lines:
+            self._lines[index] = line_at(self.kinds, index)
+        return self._lines[index]
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses A's mass above is expected to come to α; not proven."""
@@ -83,8 +91,8 @@ class LineOrder(FiniteLosses):
         """Ask by line for the thresholds inside of the support, which are returned."""
         low, high = self._ends
         inside = (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
-        for index in np.unique(at[inside]):
-            line = line_at(self.kinds, int(index))
+        for index in sorted(set(at[inside].tolist())):
+            line = self._line(index)
             if line is not None:
                 chosen = np.flatnonzero(inside & (at == index))
                 ask(line, c[chosen], chosen)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pyengine.caches import kept
 from pyengine.engines.laplace_lines.build import is_served
 from pyengine.engines.laplace_lines.choice import Kinds
 from pyengine.engines.laplace_lines.order import LineOrder
 from pyengine.engines.panels.shape import shape_of
-from pyengine.laws.base import StepLaw
+from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
+from pyengine.laws.laplace import LaplaceLaw
+from pyengine.laws.substituted import SubstitutedLaplace
 
 __all__ = ["line_order"]
 
@@ -16,6 +19,18 @@ MOST_KINDS = 64
 
 def line_order(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
     """Return one order of a composition of Laplace steps that lines serve; None of others."""
+    return _order(tuple(laws)) if all(_is_laplace(law) for law, _ in laws) else None
+
+
+def _is_laplace(law: StepLaw) -> bool:
+    """Whether a law may have a shape, told without exact numbers."""
+    while isinstance(law, ReversedLaw | PoissonSampledLaw):
+        law = law.law
+    return isinstance(law, LaplaceLaw | SubstitutedLaplace)
+
+
+@kept(64)
+def _order(laws: tuple[tuple[StepLaw, int], ...]) -> LineOrder | None:
     if len(laws) > MOST_KINDS or sum(number for _, number in laws) < LEAST:
         return None
     kinds, exchanged = [], set()
