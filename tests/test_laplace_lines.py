@@ -178,8 +178,9 @@ def test_bounds_of_rough_lines(name: str, sparse: float, low: float) -> None:
         rough = rough_line(kinds, index, sparse, low)
         first, last = build._window(choice, index)
         c = np.linspace(first, last, 9)
-        truth, error = fine.sums(c, slice(0, KERNELS))
-        found, off = rough.sums(c, slice(0, KERNELS))
+        every = slice(0, KERNELS)
+        truth, error = fine.sums(c, every), fine.errors(c, every)
+        found, off = rough.sums(c, every), rough.errors(c, every)
         assert (np.abs(truth - found) <= error + off).all()
         lost = max(lost, float(np.abs(truth - found).max()))
     if sparse > 1.0 or low < 1.0:

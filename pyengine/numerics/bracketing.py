@@ -15,6 +15,7 @@ __all__ = ["bisected", "falling_bracket", "falling_root"]
 FloatArray = npt.NDArray[np.float64]
 STEPS = 400
 SMALLEST = 5e-324
+SMALLEST_ROOM = 1e-300
 HALVINGS = 1100  # from the largest double to the smallest one, and 52 more
 
 
@@ -76,7 +77,11 @@ def falling_root(
 
 
 def falling_bracket(
-    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
+    function: Callable[[FloatArray], FloatArray],
+    low: FloatArray,
+    high: FloatArray,
+    known: tuple[FloatArray, FloatArray] | None = None,
+    room: FloatArray | float = SMALLEST_ROOM,
 ) -> tuple[FloatArray, FloatArray]:
     """Brackets of the places where functions fall below 0, to a rounding of the argument.
 
@@ -87,6 +92,10 @@ def falling_bracket(
         it is not asked.
     low, high : ndarray
         Ends of the brackets.
+    known : pair of ndarray, optional
+        The values there, between which the first place is interpolated.
+    room : ndarray or float
+        Width that is narrow enough beside a rounding.
     """
     above, below = np.full(low.size, np.inf), np.full(low.size, -np.inf)
 
@@ -94,7 +103,12 @@ def falling_bracket(
         value = function(x)
         return np.where(value == 0.0, -SMALLEST, value)  # a zero would end the search on one side
 
-    (a, _), (b, _) = _closed(fallen, (high, below), (low, above))
+    start: FloatArray | float = 0.5
+    if known is not None:
+        above, below = known
+        with np.errstate(invalid="ignore"):
+            start = below / (below - above)
+    (a, _), (b, _) = _closed(fallen, (high, below), (low, above), start, room)
     return np.minimum(a, b), np.maximum(a, b)
 
 
@@ -102,7 +116,11 @@ Ends = tuple[FloatArray, FloatArray]
 
 
 def _closed(
-    function: Callable[[FloatArray], FloatArray], first: Ends, second: Ends
+    function: Callable[[FloatArray], FloatArray],
+    first: Ends,
+    second: Ends,
+    start: FloatArray | float = 0.5,
+    room: FloatArray | float = SMALLEST_ROOM,
 ) -> tuple[Ends, Ends]:
     """Ends of brackets and the values there, from wider ones of different signs.
 
@@ -111,7 +129,7 @@ def _closed(
     """
     (a, fa), (b, fb) = first, second
     c, fc = b.copy(), fb.copy()
-    t = np.full(a.size, 0.5)
+    t = np.broadcast_to(np.where(np.isfinite(start), start, 0.5), a.shape)
     open_ = np.ones(a.size, dtype=np.bool_)  # a closed bracket stays as it is, whoever is open
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for _ in range(STEPS):
@@ -122,7 +140,7 @@ def _closed(
             b, fb = np.where(open_ & ~same, a, b), np.where(open_ & ~same, fa, fb)
             a, fa = x, np.where(open_, fx, fa)
             nearest = np.where(np.abs(fa) < np.abs(fb), np.abs(a), np.abs(b))
-            limit = (2.0 * UNIT * nearest + 1e-300) / np.abs(b - a)
+            limit = (2.0 * UNIT * nearest + room) / np.abs(b - a)
             open_ &= ~((limit > 0.5) | (fa == 0.0) | (a == b))
             if not open_.any():
                 break

@@ -34,10 +34,11 @@ class PanelEngine(Engine):
             return False
         return _has_panels(problem) or _has_lines(problem)
 
-    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
+    def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.panels.questions import PanelBothOrders, PanelOneOrder
+
         if problem.adjacency != "add_remove":
-            return None
-        from pyengine.engines.panels.questions import PanelBothOrders
+            return PanelOneOrder(self.pair(problem))
 
         def both(
             way: Callable[[Problem], PanelQuestions], then: Callable[[], Questions]

@@ -152,9 +152,13 @@ class LossLine:
         size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
         return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
 
-    def sums(self, c: FloatArray, kernels: slice) -> tuple[FloatArray, FloatArray]:
-        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, and bounds on errors, of shape (k, n)."""
-        z = (c.astype(Extended) - self._centre).astype(np.float64)
+    def _distance(self, c: FloatArray) -> FloatArray:
+        """Distances of thresholds from the centre, rounded once."""
+        return np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
+
+    def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
+        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
+        z = self._distance(c)
         real, imag = self._real[:, kernels], self._imag[:, kernels]
         total = np.empty((real.shape[1], c.size))
         rows = max(1, BLOCK // self._frequency.size)
@@ -163,11 +167,15 @@ class LossLine:
             total[:, first : first + rows] = (
                 multiplied(np.cos(turn), real) + multiplied(np.sin(turn), imag)
             ).T
-        off = 4.0 * UNIT * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
+        return total
+
+    def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
+        """Bounds on the errors of `sums`."""
+        off = 4.0 * UNIT * np.abs(self._distance(c)) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
         error = self._error[kernels, None] + self._per_distance[kernels, None] * off
         log, _ = self.log_scale(c)
         error += np.array([self._aliases(c, log, poles) for poles in POLES[kernels]])
-        return total, error * (1.0 + 1e-9)
+        return np.asarray(error * (1.0 + 1e-9))
 
     def _aliases(self, c: FloatArray, log: FloatArray, poles: tuple[float, ...]) -> FloatArray:
         """Bound on the values that the sum has from thresholds whole periods away, relative.

@@ -28,7 +28,7 @@ __all__ = ["LineOrder"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-ROOM = 0.05  # around where a threshold is expected, in standard deviations
+ROOM = 0.01  # around where a threshold is expected, in standard deviations
 
 
 class LineOrder(FiniteLosses):
@@ -44,7 +44,6 @@ class LineOrder(FiniteLosses):
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
         self.kinds = kinds
-        self._lines: dict[int, LossLine | None] = {}
         ends = [Decimal(0), Decimal(0)]
         for shape, number in kinds:
             ends = [
@@ -57,12 +56,6 @@ class LineOrder(FiniteLosses):
     def choice(self) -> Choice:
         """The lines that serve."""
         return choice_of(self.kinds)
-
-    def _line(self, index: int) -> LossLine | None:
-        """One of them; an order is kept, and its lines are found without looking for the kinds."""
-        if index not in self._lines:
-            self._lines[index] = line_at(self.kinds, index)
-        return self._lines[index]
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses A's mass above is expected to come to α; not proven."""
@@ -82,7 +75,7 @@ class LineOrder(FiniteLosses):
             known, loss, sign = choice.log_profile_b[::-1], choice.loss[::-1], 1.0
         else:
             known, loss, sign = choice.log_profile_a, choice.loss, -1.0
-        ends = [sign * np.interp(log + x, known, loss) for x in (0.5, -0.5)]
+        ends = [sign * np.interp(log + x, known, loss) for x in (0.1, -0.1)]
         return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
 
     def _groups(
@@ -92,7 +85,7 @@ class LineOrder(FiniteLosses):
         low, high = self._ends
         inside = (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
         for index in sorted(set(at[inside].tolist())):
-            line = self._line(index)
+            line = line_at(self.kinds, index)
             if line is not None:
                 chosen = np.flatnonzero(inside & (at == index))
                 ask(line, c[chosen], chosen)
@@ -106,7 +99,8 @@ class LineOrder(FiniteLosses):
         parts = {law: np.ones((4, size)) for law in laws}  # where no line serves, that is all
 
         def ask(line: LossLine, c: FloatArray, at: Indices) -> None:
-            total, off = line.sums(c, slice(laws[0], laws[-1] + 1))
+            kernels = slice(laws[0], laws[-1] + 1)
+            total, off = line.sums(c, kernels), line.errors(c, kernels)
             log, log_error = line.log_scale(c)
             for law, value, error in zip(laws, total, off, strict=True):
                 exponent = log + c if law else log
@@ -114,7 +108,7 @@ class LineOrder(FiniteLosses):
                 relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
                 error = scale * (error + np.abs(value) * (1.01 * relative + 4.0 * UNIT))
                 is_above = line.tilt > law
-                mass = np.clip(scale * (value if is_above else -value), 0.0, 1.0)
+                mass = _mass(line, law, scale * value)
                 one, other = (0, 1) if is_above else (1, 0)
                 part = parts[law]
                 part[one, at], part[other, at] = mass, 1.0 - mass
@@ -136,11 +130,18 @@ class LineOrder(FiniteLosses):
 
     def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """About the first law's masses above c and at most c."""
-        if self.exchanged:
-            above, below, _, _ = self._masses(-c, (1,))[0]
-            return below, above
-        above, below, _, _ = self._masses(c, (0,))[0]
-        return above, below
+        law, above, below = int(self.exchanged), np.ones(c.size), np.ones(c.size)
+
+        def ask(line: LossLine, c: FloatArray, at: Indices) -> None:
+            log, (total,) = line.log_scale(c)[0], line.sums(c, slice(law, law + 1))
+            mass = _mass(line, law, np.exp(np.minimum(log + law * c, 600.0)) * total)
+            ways = (above, below) if line.tilt > law else (below, above)
+            ways[0][at], ways[1][at] = mass, 1.0 - mass
+
+        c = -c if self.exchanged else c
+        inside = self._groups(c, self.choice.at(c), ask)
+        above[~inside], below[~inside] = c[~inside] < self._ends[0], c[~inside] > self._ends[1]
+        return (below, above) if self.exchanged else (above, below)
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors."""
@@ -149,7 +150,7 @@ class LineOrder(FiniteLosses):
         c = epsilon if of_b else -epsilon
 
         def ask(line: LossLine, c: FloatArray, at: Indices) -> None:
-            (total,), (off,) = line.sums(c, slice(2, 3))
+            (total,), (off,) = line.sums(c, slice(2, 3)), line.errors(c, slice(2, 3))
             log, log_error = line.log_scale(c)
             exponent = log + c if of_b else log
             scale = np.exp(np.minimum(exponent, 600.0))
@@ -173,3 +174,8 @@ class LineOrder(FiniteLosses):
         at = whole & ~inside
         value[at], error[at] = -np.expm1(epsilon[at]), 4.0 * UNIT
         return value, error + SUBNORMAL * (inside | whole)
+
+
+def _mass(line: LossLine, law: int, scaled: FloatArray) -> FloatArray:
+    """The mass of A (0) or B (1) above or below that a line's integral is."""
+    return np.asarray(np.clip(scaled if line.tilt > law else -scaled, 0.0, 1.0))

@@ -19,6 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 class OrderedLaw(ComposedLaw, Protocol):
     """An ordered pair whose masses are known with bounds, and about where they lie."""
 
+    exchanged: bool
+
     def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """About the first law's masses above c and at most c."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, PairQuestions, Questions, names
+from pyengine.curves import OneOrder, larger
 from pyengine.engines.certified import relative_width
 from pyengine.engines.exact.both import hull
 from pyengine.engines.exact.levels import Tails, Thresholds, between, bounds
@@ -20,7 +21,7 @@ from pyengine.engines.panels.search import enclosed, points_at
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["PanelBothOrders", "PanelQuestions"]
+__all__ = ["PanelBothOrders", "PanelOneOrder", "PanelQuestions"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -144,8 +145,14 @@ class PanelQuestions:
         return lower, parts[1], np.maximum(upper, lower)
 
 
+class PanelOneOrder(OneOrder):
+    """Questions on one order of Laplace steps; lines and laws are kept elsewhere."""
+
+    is_light = True
+
+
 class PanelBothOrders(BothOrders):
-    """Questions on both orders of equal Laplace steps: adjacency ``add_remove``.
+    """Questions on both orders of Laplace steps: adjacency ``add_remove``.
 
     Parameters
     ----------
@@ -155,6 +162,7 @@ class PanelBothOrders(BothOrders):
         Makes the questions that answer what is too wide.
     """
 
+    is_light = True
     _add: PanelQuestions
     _remove: PanelQuestions
 
@@ -163,6 +171,21 @@ class PanelBothOrders(BothOrders):
     ) -> None:
         super().__init__(add, remove)
         self._otherwise = otherwise
+        self._is_symmetric = add.law.exchanged == remove.law.exchanged
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """The larger of both profiles at ε >= 0."""
+        return self._add.profile(epsilon) if self._is_symmetric else super().profile(epsilon)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 at which both profiles are <= δ."""
+        found = self._remove.epsilon(delta)
+        if self._is_symmetric:
+            return found
+        # the other profile mostly is the smaller one, and one look tells
+        value, error = self._add.law.profile(found.lower)
+        is_smaller = (found.lower > 0.0) & (value + error <= delta)
+        return found if is_smaller.all() else larger(found, self._add.epsilon(delta))
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull of both orders."""

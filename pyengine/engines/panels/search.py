@@ -21,11 +21,17 @@ Function = Callable[[FloatArray, npt.NDArray[np.intp]], FloatArray]
 Sides = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 TRIES = 12
+NEAR = 1e-10  # parts of the expected distance by which thresholds may be apart
 STEP = 8.0  # by which a threshold that is not surely on its side is moved further each time
 
 
 def enclosed(
-    function: Function, low: FloatArray, high: FloatArray, least: FloatArray, most: FloatArray
+    function: Function,
+    low: FloatArray,
+    high: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+    room: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
     """Return narrow brackets of the roots of falling functions.
 
@@ -37,25 +43,34 @@ def enclosed(
         Where roots are expected.
     least, most : ndarray
         Where they are for sure.
+    room : ndarray or float
+        Width that is narrow enough beside a rounding.
     """
     size = low.size
     ends = np.array([np.clip(low, least, most), np.clip(high, least, most)])
+    value = np.array([np.full(size, np.inf), np.full(size, -np.inf)])
     last, sign = np.array([least, most]), np.array([[1.0], [-1.0]])
     step = np.maximum(ends[1] - ends[0], 1e-12 * (most - least))
+    open_ = ends != last
     for attempt in range(TRIES):
-        open_ = ends != last
         if open_.any():
             side, which = np.nonzero(open_)
-            open_[open_] = sign[side, 0] * function(ends[open_], which) < 0.0
+            value[open_] = function(ends[open_], which)
+            open_[open_] = sign[side, 0] * value[open_] < 0.0
         if not open_.any():
             break
         # what lies beyond one end is beyond the other end's place
         further = np.clip(ends - sign * step, least, most) if attempt < TRIES - 1 else last
-        ends[::-1][open_] = np.where(open_, ends, ends[::-1])[open_]
-        ends[open_] = further[open_]
+        for beyond, other in ((0, 1), (1, 0)):
+            moved = open_[beyond]
+            ends[other, moved], value[other, moved] = ends[beyond, moved], value[beyond, moved]
+            ends[beyond, moved] = further[beyond, moved]
+            value[beyond, moved] = sign[beyond, 0] * np.inf
+        open_ &= ends != last
         step = 2.0 * step
     everywhere = np.arange(size)
-    return falling_bracket(lambda x: function(x, everywhere), ends[0], ends[1])
+    known = value[0], value[1]
+    return falling_bracket(lambda x: function(x, everywhere), ends[0], ends[1], known, room)
 
 
 def points_at(
@@ -87,9 +102,13 @@ def points_at(
     ends = law.support()
     room = 32.0 * UNIT * (1.0 + max(abs(ends[0]), abs(ends[1])))
     least, most = np.full(alpha.size, ends[0] - room), np.full(alpha.size, ends[1] + room)
-    first, second = enclosed(over, low, high, least, most)
+    # what lies between thresholds is known to the square of their distance, or to the distance
+    # times the mass of an atom
+    near = NEAR * np.abs(high - low)
+    first, second = enclosed(over, low, high, least, most, near)
     # apart from the threshold by more than its rounding, so that masses are surely on their sides
-    step = 64.0 * UNIT * (np.abs(first) + 2.0**-10 * np.abs(most)) * np.ones((2, 1))
+    step = near + 64.0 * UNIT * (np.abs(first) + 2.0**-10 * np.abs(most))
+    step = step * np.ones((2, 1))
     for _ in range(TRIES):
         outer = np.clip(np.array([second + step[0], first - step[1]]), least, most)
         c = np.array([outer[0], second, first, outer[1]])
