@@ -142,6 +142,7 @@ typedef struct {
     double ht, budget;
     int decayed; /* whether the modulus is so small that rotations are good enough */
     double *re, *im; /* of all k: log of the transform */
+    double *beats; /* of all k: by how much the moduli of alternatives exceed that of their sum, as logs */
     double *
         singles; /* of each k of these: product of the factors of single steps, whose real parts come first */
     double *points; /* of each k of these: values of the points of families, as pe_kinds_add takes them */
@@ -179,6 +180,46 @@ static void add_rotated(block *b, const pe_group *g, const double *re, const dou
     }
 }
 
+/* The nodes of one kind of step with their tilted weights, and where each alternative has its own. */
+typedef struct {
+    const pe_nodes *nodes;
+    const double *w;
+    const pe_span *windows;
+    int rotate;
+} tilted_nodes;
+
+/* The sums of a run, and of alternatives the sum of their moduli in `moduli`: what two of them leave of each other
+ * at one t comes back later, as they beat. */
+static void sums_of_run(const tilted_nodes *s, size_t alternatives, double start, double ht, double *re,
+                        double *im, double *moduli) {
+    if (alternatives == 1) {
+        (s->rotate ? rotating_sums : centred_sums)(s->nodes->l, s->w, s->nodes->m, start, ht, re, im);
+        return;
+    }
+    for (size_t k = 0; k < RUN; k++) re[k] = im[k] = moduli[k] = 0.0;
+    for (size_t i = 0; i < alternatives; i++) {
+        const pe_nodes part = pe_nodes_part(s->nodes, s->windows, i);
+        const double *w = s->w + (part.l - s->nodes->l);
+        double c[RUN], d[RUN], mass = 0.0, first = 0.0;
+        (s->rotate ? rotating_sums : centred_sums)(part.l, w, part.m, start, ht, c, d);
+        for (size_t j = 0; j < part.m && !s->rotate; j++) {
+            mass += w[j];
+            first += w[j] * part.l[j];
+        }
+        for (size_t k = 0; k < RUN; k++) {
+            re[k] += c[k];
+            im[k] += d[k];
+            moduli[k] += hypot(mass + c[k], d[k] + (start + (double)k * ht) * first);
+        }
+    }
+}
+
+/* What the moduli of alternatives have beside that of their sum, 1 + re + i im. */
+static void add_beats(block *b, const pe_group *g, double re, double im, double moduli, size_t q) {
+    const double own = fmax(hypot(1.0 + re, im), 1e-300);
+    if (g->alternatives > 1) b->beats[q] += g->n * fmax(log(moduli / own), 0.0);
+}
+
 /* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group. */
 static int group_exponents(const pe_group *g, double lambda, const pe_strip *st, block *b) {
     pe_span windows[PE_ALTERNATIVES];
@@ -193,26 +234,22 @@ static int group_exponents(const pe_group *g, double lambda, const pe_strip *st,
     pe_nodes_cumulants(&nodes, 1.0, lambda, &k);
     double *w = nodes.d; /* the defects are no longer needed */
     pe_nodes_tilt(&nodes, lambda, k.k0, w);
-    if (rotate) {
-        double total = 0.0;
-        for (size_t j = 0; j < nodes.m; j++) total += w[j];
-        for (size_t i = b->first; i < b->last; i += RUN) {
-            double re[RUN], im[RUN];
-            rotating_sums(nodes.l, w, nodes.m, (double)i * ht, ht, re, im);
-            const size_t n = b->last - i < RUN ? b->last - i : RUN;
-            if (g->family < 0) add_rotated(b, g, re, im, total, k.k1, i, n);
-            else keep_point(b, g, re, im, total, i, n);
-        }
-        if (g->family >= 0) b->at.at[g->family][g->point] = k;
-    } else {
-        for (size_t i = b->first; i < b->last; i += RUN) {
-            double re[RUN], im[RUN];
-            centred_sums(nodes.l, w, nodes.m, (double)i * ht, ht, re, im);
-            for (size_t q = i; q < b->last && q < i + RUN; q++) {
-                /* the mean comes from the cumulants: recomputed from sines it would lose digits */
-                const double mean = (double)q * ht * k.k1;
-                add_power(g->n, re[q - i], im[q - i] + mean, mean, &b->re[q], &b->im[q]);
-            }
+    const tilted_nodes sums = {&nodes, w, windows, rotate};
+    double total = 0.0;
+    for (size_t j = 0; j < nodes.m; j++) total += w[j];
+    if (rotate && g->family >= 0) b->at.at[g->family][g->point] = k;
+    for (size_t i = b->first; i < b->last; i += RUN) {
+        double re[RUN], im[RUN], moduli[RUN];
+        sums_of_run(&sums, g->alternatives, (double)i * ht, ht, re, im, moduli);
+        const size_t n = b->last - i < RUN ? b->last - i : RUN;
+        if (rotate && g->family >= 0) keep_point(b, g, re, im, total, i, n);
+        else if (rotate) add_rotated(b, g, re, im, total, k.k1, i, n);
+        for (size_t q = i; q < i + n; q++) {
+            /* the mean comes from the cumulants: recomputed from sines it would lose digits */
+            const double mean = (double)q * ht * k.k1, x = re[q - i] - (rotate ? total : 0.0),
+                         y = im[q - i] + (rotate ? 0.0 : mean);
+            if (!rotate) add_power(g->n, x, y, mean, &b->re[q], &b->im[q]);
+            add_beats(b, g, x, y, moduli[q - i], q);
         }
     }
     pe_nodes_free(&nodes);
@@ -322,7 +359,7 @@ static int block_values(const pe_contours *contours, pe_line *ln, const pe_strip
     for (size_t i = b->first; i < b->last; i++) {
         double t = (double)i * b->ht;
         b->re[i] = -0.5 * v * t * t;
-        b->im[i] = b->singles[i - b->first + count] = 0.0;
+        b->beats[i] = b->im[i] = b->singles[i - b->first + count] = 0.0;
         b->singles[i - b->first] = 1.0;
     }
     int status = PE_OK;
@@ -336,16 +373,18 @@ static int block_values(const pe_contours *contours, pe_line *ln, const pe_strip
     return status;
 }
 
-/* Whether the transform is next to nothing before `cap`; what is left out then. */
-static int has_decayed(pe_line *ln, const double *re, size_t done, size_t cap) {
+/* Whether the transform is next to nothing before `cap`; what is left out then.  Where it beats, its envelope is
+ * judged. */
+static int has_decayed(pe_line *ln, const block *b, size_t done, size_t cap) {
     size_t run = 0;
     for (size_t i = done ? done - 8 : 1; i < cap; i++) {
-        run = re[i] < -DECAY ? run + 1 : 0;
+        const double now = b->re[i] + b->beats[i];
+        run = now < -DECAY ? run + 1 : 0;
         if (run < 8) continue;
         /* if it goes on to decay as since half of t: at least as a power */
-        double power = (re[i / 2] - re[i]) / log(2.0);
+        double power = (b->re[i / 2] + b->beats[i / 2] - now) / log(2.0);
         if (power < 2.0) continue;
-        ln->truncation = exp(re[i]) * (double)(i + 1) / (power - 1.0);
+        ln->truncation = exp(now) * (double)(i + 1) / (power - 1.0);
         ln->nt = i + 1;
         return 1;
     }
@@ -353,8 +392,8 @@ static int has_decayed(pe_line *ln, const double *re, size_t done, size_t cap) {
 }
 
 /* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
-static int transform_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips, double **e_re,
-                            double **e_im) {
+static int transform_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips,
+                            double *out[3]) {
     double steps = 0.0;
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
         steps += contours->groups[i].n;
@@ -364,15 +403,17 @@ static int transform_values(const pe_contours *contours, pe_line *ln, const pe_s
     block b = {.ht = ln->ht, .budget = contours->cost_limit};
     for (;; done = cap, cap += cap < FINE_BLOCKS ? cap / 2 : cap / 4) {
         if (cap > MAX_NODES_T) return PE_TOO_COSTLY;
-        double *re = realloc(*e_re, cap * sizeof(double));
-        if (!re) return PE_NO_MEMORY;
-        *e_re = b.re = re;
-        double *im = realloc(*e_im, cap * sizeof(double));
-        if (!im) return PE_NO_MEMORY;
-        *e_im = b.im = im;
+        for (int i = 0; i < 3; i++) {
+            double *longer = realloc(out[i], cap * sizeof(double));
+            if (!longer) return PE_NO_MEMORY;
+            out[i] = longer;
+        }
+        b.re = out[0];
+        b.im = out[1];
+        b.beats = out[2];
         /* the power n multiplies an error of R, and |R|^n what is left of it */
         double top = done ? -INFINITY : 0.0;
-        for (size_t i = done - done / 3; i < done; i++) top = fmax(top, re[i]);
+        for (size_t i = done - done / 3; i < done; i++) top = fmax(top, b.re[i] + b.beats[i]);
         b.decayed = steps * exp(top) < 1.0;
         b.first = done;
         b.last = cap;
@@ -380,24 +421,23 @@ static int transform_values(const pe_contours *contours, pe_line *ln, const pe_s
         if (status) return status;
         /* blocks on different nodes see tilted weights with different rounding */
         if (done) ln->term_rounding = fmax(ln->term_rounding, 10.0 * DBL_EPSILON);
-        if (has_decayed(ln, re, done, cap)) return PE_OK;
+        if (has_decayed(ln, &b, done, cap)) return PE_OK;
     }
 }
 
 int pe_line_build(const pe_contours *contours, pe_line *ln) {
     pe_strip *strips = calloc(contours->n_groups + 1, sizeof *strips);
     if (!strips) return PE_NO_MEMORY;
-    double *e_re = NULL, *e_im = NULL;
+    double *values[3] = {NULL, NULL, NULL};
     int status = fine_cumulants(contours, ln, strips);
     if (!status) {
         ln->ht = 2.0 * PI / pe_line_period(contours, ln);
-        status = transform_values(contours, ln, strips, &e_re, &e_im);
+        status = transform_values(contours, ln, strips, values);
     }
-    if (!status) status = pe_line_set_weights(ln, e_re, e_im);
+    if (!status) status = pe_line_set_weights(ln, values[0], values[1]);
     for (size_t i = 0; i < contours->n_groups; i++) free(strips[i].block);
     free(strips);
-    free(e_re);
-    free(e_im);
+    for (int i = 0; i < 3; i++) free(values[i]);
     return status;
 }
 

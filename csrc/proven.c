@@ -206,19 +206,21 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         if (!status) status = certified_at(cut, pe_contours_nearest(cut, c, 0), functional, c, &line);
         status = certify_on(status, line, functional, c, row);
     }
-    /* first on the other side of the pole: there the tilt does not lead to losses that are large and rare */
-    const int sides[] = {functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, functional};
-    for (int i = 0; i < 2; i++)
-        for (int place = i ? at->nearest / 2 : at->nearest, last = 0;
-             !last && !is_settled(status, row, functional); place /= 2) {
-            pe_certified *line = NULL;
-            status = certified_at(contours, place, sides[i], c, &line);
-            status = certify_on(status, line, functional, c, row);
-            last = place == 0;
-        }
-    for (int i = 0; i < 2 * PE_NEAR && !is_settled(status, row, functional); i++) {
+    /* the other side of the pole: there the tilt does not lead to losses that are large and rare */
+    if (!is_settled(status, row, functional)) {
         pe_certified *line = NULL;
-        status = near_certified(contours, i / 2, sides[1 - i % 2], c, &line);
+        const int other = functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE;
+        status = certified_at(contours, at->nearest, other, c, &line);
+        status = certify_on(status, line, functional, c, row);
+    }
+    for (int place = at->nearest; place && !is_settled(status, row, functional); place /= 2) {
+        pe_certified *line = NULL;
+        status = certified_at(contours, place / 2, functional, c, &line);
+        status = certify_on(status, line, functional, c, row);
+    }
+    for (int i = 0; i < PE_NEAR && !is_settled(status, row, functional); i++) {
+        pe_certified *line = NULL;
+        status = near_certified(contours, i, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
     }
     if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0))

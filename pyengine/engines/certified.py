@@ -74,6 +74,10 @@ class CertifiedSide:
         """Rows of the C core at thresholds, with proven errors."""
         raise NotImplementedError
 
+    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the fast engine at thresholds, which may place others and enter no bound."""
+        raise NotImplementedError
+
     def rows(self, functional: int, c: FloatArray) -> LogBounds:
         """Logs of bounds of all functionals at thresholds."""
         return LogBounds(c, partial(_logs_of_rows, self.table(functional, c)))
@@ -117,6 +121,10 @@ class GaussianSide(CertifiedSide):
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the spectral engine's lines."""
         return solver(self._pair).spectral().certify(functional, c)
+
+    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the spectral engine's contours."""
+        return solver(self._pair).spectral().at(functional, c)
 
 
 class LogBounds:

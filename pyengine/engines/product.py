@@ -13,7 +13,15 @@ import numpy as np
 
 from pyengine.engines.certified import SLACK, CertifiedSide, LogBounds
 from pyengine.engines.exact.finite import FiniteComposition
-from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, PROFILE, FloatArray
+from pyengine.engines.functionals import (
+    A_ABOVE,
+    A_BELOW,
+    B_ABOVE,
+    B_BELOW,
+    ERRORS,
+    PROFILE,
+    FloatArray,
+)
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.rounding import UNIT
 
@@ -27,6 +35,7 @@ ALL = (*TAILS, PROFILE)
 MOST_ROWS = 2**16  # in memory at once
 TINY = 2.3e-308  # a mass below this has not all of its digits
 INWARDS = np.array([0.05, 0.15, 0.3, 0.5, 0.75])  # of the way to the median of the loss
+LOG_GOOD = np.log(1e-10)  # relative error of an estimate that may place a threshold
 RESOLVED = 1e-11  # of a threshold; what it is off by widens bounds with its square
 
 
@@ -72,9 +81,7 @@ class ProductSide(CertifiedSide):
         goal, first = finite[known], np.full(np.count_nonzero(known), np.nan)
 
         def beyond(c: FloatArray) -> FloatArray:
-            lower, upper = self._at(functional, c)[functional]
-            middle = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
-            difference = sign * (self._mean(functional, middle) - goal)
+            difference = sign * (self._approximate(functional, c) - goal)
             there = np.abs(difference) <= RESOLVED
             first[there & np.isnan(first)] = c[there & np.isnan(first)]
             return np.where(there, 0.0, difference)
@@ -84,6 +91,22 @@ class ProductSide(CertifiedSide):
         root = falling_root(beyond, low - room, high + room)
         # the first that is near enough, which does not depend on what else is asked
         found[known] = np.where(np.isnan(first), root, first)
+        return found
+
+    def _approximate(self, functional: int, c: FloatArray) -> FloatArray:
+        """Logs of a functional, of estimates where they are good: they place thresholds only."""
+        with np.errstate(invalid="ignore"):
+            asked = c[:, None] - self._loss
+        table = self._smooth.estimates(functional, asked.ravel())
+        value, error = (table[:, i + functional].reshape(asked.shape) for i in (2, ERRORS))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = self._mean(functional, value)
+            # what is known badly may be next to nothing of the sum
+            good = self._mean(functional, value + np.log(error)) <= found + LOG_GOOD
+        if not good.all():
+            lower, upper = self._at(functional, c[~good])[functional]
+            middle = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
+            found[~good] = self._mean(functional, middle)
         return found
 
     @cached_property

@@ -160,6 +160,10 @@ class SmoothSide(CertifiedSide):
         """Rows of the lines with exact numbers."""
         return self._prover().certify(functional, c)
 
+    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the fast engine."""
+        return _kept(self._pair).spectral().at(functional, c)
+
     def _prover(self) -> Spectral:
         kept = _kept(self._pair)
         if kept.prover is None:
