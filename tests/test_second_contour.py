@@ -14,6 +14,7 @@ import pyengine as pe
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
+import bounds_tally as tally_of
 import second_contour as tool
 from bounds_tally import Tally, Truth
 
@@ -47,6 +48,52 @@ def test_truths_of_both_orders_hold() -> None:
     tally = Tally()
     tally.judge(kinds.mechanism(), found, "here")
     assert set(tally.verdicts) == {"within"}
+
+
+@pytest.mark.parametrize("lam", [-226.65, 3.64])
+def test_few_sampled_steps_agree_with_the_reference(lam: float) -> None:
+    """Their transform falls slowly, and turns faster than the nodes of z stand."""
+    kinds = tool.Kinds([0.98175], [0.050734], [6])
+    contour = tool.Contour(tool.compiled(), kinds, lam)
+    mean, _, _ = contour.moments()
+    logs, off = contour.logs(np.array([mean]))
+    assert off <= tool.LOOSE
+    order = "remove" if lam > 1.0 else "add"
+    truth = pe.reference.delta(kinds.mechanism(), abs(mean), adjacency=order, digits=20)
+    with mpmath.workdps(25):
+        exact = mpmath.log(mpmath.mpf(truth.decimal(20)))
+        assert abs(mpmath.mpf(str(logs[0, 2])) - exact) <= 4.0 * off
+
+
+def test_one_step_has_closed_forms() -> None:
+    kinds = tool.Kinds([1.6], [0.003], [1])
+    found = tool.asked_of(tool.compiled(), kinds, np.random.default_rng(3))
+    assert {one.name for one in found} >= {"gamma_bound", "trade_off", "delta", "epsilon"}
+    tally = Tally()
+    tally.judge(kinds.mechanism(), found, "here")
+    assert set(tally.verdicts) == {"within"}
+
+
+def test_refusals_are_counted_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One question that is refused takes none of its neighbours with it."""
+    run, x = pe.dp_sgd(1.0, 1.0, 1), [0.5, 1.0, 1.5, 2.0]
+    whole = tally_of.answers
+
+    def answers(name: str, mechanism: pe.Mechanism, x: list[float], **kept: str) -> object:
+        if 1.0 in x:
+            raise pe.AccuracyError("no")
+        return whole(name, mechanism, x, **kept)
+
+    monkeypatch.setattr(tally_of, "answers", answers)
+    asked = [
+        Truth("delta", one, "add", Decimal(pe.delta(run, one, adjacency="add")), 0.0) for one in x
+    ]
+    tally = Tally(listed=True)
+    tally.judge(run, asked, "here")
+    assert tally.verdicts == {"within": 3, "refused": 1}
+    assert capsys.readouterr().out.startswith("refused: here: delta(1.0, add)")
 
 
 def test_what_is_beside_its_bounds_is_outside(capsys: pytest.CaptureFixture[str]) -> None:

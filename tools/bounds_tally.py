@@ -29,9 +29,16 @@ class Truth(NamedTuple):
 
 
 class Tally:
-    """Counts of answers by what became of them."""
+    """Counts of answers by what became of them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    listed : bool
+        Whether to print questions that are refused, not proven, left to the lattice or wide.
+    """
+
+    def __init__(self, listed: bool = False) -> None:
+        self._listed = listed
         self.verdicts: collections.Counter[str] = collections.Counter()
         self.engines: collections.Counter[str] = collections.Counter()
         self._widths: list[float] = []
@@ -42,23 +49,45 @@ class Tally:
         groups: dict[tuple[str, str], list[Truth]] = collections.defaultdict(list)
         for one in asked:
             groups[one.name, one.adjacency].append(one)
-        for (name, adjacency), members in groups.items():
-            x = [one.argument for one in members]
-            try:
-                found, engines, proven = answers(name, mechanism, x, adjacency=adjacency)
-            except pe.AccuracyError:
-                self.verdicts["refused"] += len(members)
-                continue
-            for i, one in enumerate(members):
-                self.engines[engines[i] + ("" if proven[i] else ", estimated")] += 1
-                if not self._holds(found.lower[i], found.upper[i], proven[i], one):
-                    print(
-                        f"OUTSIDE: {where}: pe.{name}(mechanism, {one.argument!r}, "
-                        f"adjacency={adjacency!r}, bounds=True): {found.lower[i]!r} "
-                        f"{found.value[i]!r} {found.upper[i]!r} by {engines[i]}, "
-                        f"truth {one.truth:.20e}",
-                        flush=True,
-                    )
+        for members in groups.values():
+            self._ask(mechanism, members, [one.argument for one in members], where)
+
+    def _ask(
+        self, mechanism: pe.Mechanism, members: Sequence[Truth], x: list[float], where: str
+    ) -> None:
+        """Ask questions of one function and one order; halves of them where one is refused."""
+        name, adjacency = members[0].name, members[0].adjacency
+        try:
+            found, engines, proven = answers(name, mechanism, x, adjacency=adjacency)
+        except pe.AccuracyError:
+            half = len(x) // 2
+            if half:
+                self._ask(mechanism, members[:half], x[:half], where)
+                self._ask(mechanism, members[half:], x[half:], where)
+                return
+            self.verdicts["refused"] += 1
+            self._list("refused", where, members[0])
+            return
+        for i, one in enumerate(members):
+            engine = engines[i] + ("" if proven[i] else ", estimated")
+            self.engines[engine] += 1
+            apart = found.upper[i] - found.lower[i]
+            width = apart / float(one.truth) if one.truth > TINY else 0.0
+            if width > PLAIN or engines[i] == "lattice" or not proven[i]:
+                self._list(f"{width:.1e} wide by {engine}", where, one)
+            if not self._holds(found.lower[i], found.upper[i], proven[i], one):
+                print(
+                    f"OUTSIDE: {where}: pe.{name}(mechanism, {one.argument!r}, "
+                    f"adjacency={adjacency!r}, bounds=True): {found.lower[i]!r} "
+                    f"{found.value[i]!r} {found.upper[i]!r} by {engines[i]}, "
+                    f"truth {one.truth:.20e}",
+                    flush=True,
+                )
+
+    def _list(self, what: str, where: str, one: Truth) -> None:
+        if self._listed:
+            question = f"{one.name}({one.argument!r}, {one.adjacency})"
+            print(f"{what}: {where}: {question}, {one.truth:.3e}", flush=True)
 
     def _holds(self, lower: float, upper: float, proven: bool, one: Truth) -> bool:
         low, high, doubt = Decimal(lower), Decimal(upper), one.truth * Decimal(one.doubt)

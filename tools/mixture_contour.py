@@ -36,11 +36,12 @@ sys.path[:0] = [
 from bounds_tally import Tally, Truth  # noqa: E402
 from generate import sides as sides_of  # noqa: E402
 from generate import wide  # noqa: E402
-from second_contour import CHOICES, LD, MOST, Line, asked_on, compiled  # noqa: E402
+from second_contour import CHOICES, LD, Line, asked_on, compiled  # noqa: E402
 
 import pyengine as pe  # noqa: E402
 
 Side = list[tuple[Fraction, Fraction]]  # shifts and weights
+MOST = 24_000  # terms of a sum over t
 HALF_LOG_2PI = np.log(2 * LD(np.pi)) / 2
 
 
@@ -242,7 +243,7 @@ class MixtureLine(Line):
             return None
         ends = [ctypes.c_double(x) for x in (fine_t, depth, self._past * depth / CHOICES[0][3])]
         where = [array.ctypes.data_as(ctypes.c_void_p) for array in (c, out)]
-        done = self._library.listed_invert(*given, *ends, 3 * MOST, c.size, *where)
+        done = self._library.listed_invert(*given, *ends, MOST, c.size, *where)
         return out if done else None
 
 

@@ -11,14 +11,20 @@ typedef long double real;
 typedef long double complex number;
 
 #define MOST_KINDS 4
-#define DIRECT 300.0L /* steps from which the rounding of phases that are turned on counts */
+#define AFRESH 32   /* values of t between which phases are turned on */
+#define WORK 6e6L /* nodes times values of t, at most */
+
+/* e^ix - 1, and less = e^ix - 1 - ix: without a difference, however small x is */
+typedef struct {
+    number whole, less;
+} phase;
 
 typedef struct {
-    real *loss;  /* less the mean of the tilted law */
-    real *share; /* of the tilted law */
-    real *turn;  /* cosines and sines of one step in t, and of t itself */
+    number *loss;   /* less the mean of the tilted law */
+    number *share;  /* of the tilted law */
+    phase *at, *by; /* at t, and of one step in t */
     long nodes;
-    real log_m, mean, variance, steps;
+    real log_m, mean, variance, steps, moduli;
 } kind;
 
 static void release(kind *k, int kinds)
@@ -26,7 +32,7 @@ static void release(kind *k, int kinds)
     for (int i = 0; i < kinds; i++) {
         free(k[i].loss);
         free(k[i].share);
-        free(k[i].turn);
+        free(k[i].at);
     }
 }
 
@@ -35,45 +41,86 @@ static int allocated(kind *k, long nodes)
     k->nodes = nodes;
     if (nodes > 40000)
         return 0;
-    k->loss = malloc(2 * nodes * sizeof(real));
-    k->share = malloc(2 * nodes * sizeof(real));
-    k->turn = malloc(4 * nodes * sizeof(real));
+    k->loss = malloc(nodes * sizeof(number));
+    k->share = malloc(nodes * sizeof(number));
+    k->at = malloc(2 * nodes * sizeof(phase));
+    k->by = k->at + nodes;
     return 1;
+}
+
+/* x y, without the care for infinities that the language asks for */
+static inline number times(number x, number y)
+{
+    real a = creall(x), b = cimagl(x), c = creall(y), d = cimagl(y);
+    return (a * c - b * d) + I * (a * d + b * c);
+}
+
+/* for Im x >= 0, and for real exponents ix */
+static phase phase_of(number x)
+{
+    number ix = I * x, square = times(ix, ix);
+    phase p;
+    if (creall(x) * creall(x) + cimagl(x) * cimagl(x) < 0.09L) {
+        number series = 1.0L;
+        for (int i = 15; i >= 3; i--)
+            series = 1.0L + times(ix, series) / i;
+        p.less = 0.5L * times(square, series);
+        p.whole = ix + p.less;
+    } else {
+        real s = sinl(0.5L * creall(x)), grown = expm1l(-cimagl(x));
+        p.whole = grown - 2.0L * (1.0L + grown) * s * s + I * (1.0L + grown) * sinl(creall(x));
+        p.less = p.whole - ix;
+    }
+    return p;
+}
+
+/* log(1 + r), |arg| < pi */
+static number log_of_one_and(number r)
+{
+    real x = creall(r), y = cimagl(r), above = 2.0L * x + x * x + y * y;
+    real modulus = above > -0.5L ? 0.5L * log1pl(above) : logl(hypotl(1.0L + x, y));
+    return modulus + I * atan2l(y, 1.0L + x);
 }
 
 /* From losses and logs of weights under A to the law tilted by lam. */
 static void tilt(kind *k, real steps, real lam)
 {
-    real total = 0.0L, first = 0.0L, second = 0.0L, top = 0.0L;
+    number total = 0.0L, first = 0.0L, second = 0.0L;
+    real top = 0.0L;
     for (long j = 0; j < k->nodes; j++)
-        top = fmaxl(top, lam * k->loss[j] + k->share[j]);
+        top = fmaxl(top, lam * creall(k->loss[j]) + creall(k->share[j]));
     if (top > 1.0L) {
         for (long j = 0; j < k->nodes; j++)
-            total += k->share[j] = expl(k->share[j] + lam * k->loss[j] - top);
-        k->log_m = top + logl(total);
+            total += k->share[j] = cexpl(k->share[j] + lam * k->loss[j] - top);
+        k->log_m = top + logl(creall(total));
     } else { /* near 1: what it differs by is a sum of differences */
         for (long j = 0; j < k->nodes; j++) {
-            real weight = expl(k->share[j]);
-            total += weight * expm1l(lam * k->loss[j]);
-            k->share[j] = weight * expl(lam * k->loss[j]);
+            number weight = cexpl(k->share[j]), more = phase_of(-I * lam * k->loss[j]).whole;
+            total += times(weight, more);
+            k->share[j] = weight + times(weight, more);
         }
-        k->log_m = log1pl(total);
+        k->log_m = log1pl(creall(total));
         total = 0.0L;
         for (long j = 0; j < k->nodes; j++)
             total += k->share[j];
     }
-    for (long j = 0; j < k->nodes; j++)
-        first += (k->share[j] /= total) * k->loss[j];
+    k->moduli = 0.0L;
+    for (long j = 0; j < k->nodes; j++) {
+        k->share[j] /= total;
+        k->moduli += cabsl(k->share[j]);
+        first += times(k->share[j], k->loss[j]);
+    }
     for (long j = 0; j < k->nodes; j++) {
         k->loss[j] -= first;
-        second += k->share[j] * k->loss[j] * k->loss[j];
+        second += times(k->share[j], times(k->loss[j], k->loss[j]));
     }
-    k->mean = first;
-    k->variance = second;
+    k->mean = creall(first);
+    k->variance = creall(second);
     k->steps = steps;
 }
 
-static int sampled(double noise, double p, double steps, real lam, real spacing, real reach, kind *k)
+/* Nodes on the line Im z = y, where the integrand falls with t as the loss turns. */
+static int on_line(double noise, double p, double steps, real lam, real y, real spacing, real reach, kind *k)
 {
     real mu = 1.0L / noise, far = lam * mu;
     real low = fminl(0.0L, far) - reach, high = fmaxl(mu, far) + reach;
@@ -81,15 +128,31 @@ static int sampled(double noise, double p, double steps, real lam, real spacing,
         return 0;
     real root = logl(spacing / sqrtl(2.0L * acosl(-1.0L)));
     for (long j = 0; j < k->nodes; j++) {
-        real z = low + (j + 0.5L) * spacing, x = mu * z - 0.5L * mu * mu;
-        real loss = p == 1.0 ? x : log1pl(p * expm1l(x));
-        if (x > 60.0L && p < 1.0) /* without the overflow of the exponential */
-            loss = x + logl(p) + log1pl((1.0L - p) / p * expl(-x));
+        number z = low + (j + 0.5L) * spacing + I * y, x = mu * z - 0.5L * mu * mu;
+        number loss = x;
+        if (p < 1.0 && creall(x) > 60.0L) /* without the overflow of the exponential */
+            loss = x + logl(p) + log_of_one_and((1.0L - p) / p * cexpl(-x));
+        else if (p < 1.0)
+            loss = log_of_one_and(p * phase_of(-I * x).whole);
         k->loss[j] = loss;
-        k->share[j] = root - 0.5L * z * z;
+        k->share[j] = root - 0.5L * times(z, z);
     }
     tilt(k, steps, lam);
     return 1;
+}
+
+/* The highest line where the moduli do not add up to much more than the sum does. */
+static int sampled(double noise, double p, double steps, real lam, real fine, real reach, kind *k)
+{
+    real y = fminl(0.8L, 1.2L * noise);
+    for (int i = 0; i < 24; i++, y *= 0.7L) {
+        if (!on_line(noise, p, steps, lam, y, fine * fminl(fminl(0.1L, 0.12L * noise), 0.25L * y), reach, k))
+            return 0;
+        if (k->moduli < 1.5L)
+            return 1;
+        release(k, 1);
+    }
+    return 0;
 }
 
 /* Steps whose nodes are given: losses and logs of weights under A, those of one kind after the other's. */
@@ -110,45 +173,31 @@ static int listed(int kinds, const long *counts, const long double *log_weight, 
     return 1;
 }
 
-/* log of the transform at lam + it over that at lam, less the phase of the mean */
+/* log of the transform at lam + it over that at lam, less the phase of the mean; t is the `turn`-th */
 static number log_ratio(const kind *k, real t, long turn)
 {
-    real even = 0.0L, odd = 0.0L;
-    if (k->steps >= DIRECT) {
-        for (long j = 0; j < k->nodes; j++) {
-            real x = t * k->loss[j], s = sinl(0.5L * x);
-            even -= k->share[j] * 2.0L * s * s;
-            odd += k->share[j] * (fabsl(x) < 1e-3L
-                                      ? -x * x * x / 6.0L * (1.0L - x * x / 20.0L * (1.0L - x * x / 42.0L))
-                                      : sinl(x) - x);
+    number sum = 0.0L;
+    int near = t * sqrtl(k->variance) < 1.0L;
+    for (long j = 0; j < k->nodes; j++) {
+        phase p = k->at[j], q = k->by[j];
+        if (turn % AFRESH == 0) { /* so that errors do not grow */
+            p = phase_of(t * k->loss[j]);
+        } else {
+            number both = times(p.whole, q.whole);
+            p.whole += q.whole + both;
+            p.less += q.less + both;
         }
-    } else {
-        real *at = k->turn, *by = k->turn + 2 * k->nodes;
-        for (long j = 0; j < k->nodes; j++) {
-            if (turn % 16 == 0) { /* afresh, so that errors do not grow */
-                at[2 * j] = cosl(t * k->loss[j]);
-                at[2 * j + 1] = sinl(t * k->loss[j]);
-            } else {
-                real c = at[2 * j] * by[2 * j] - at[2 * j + 1] * by[2 * j + 1];
-                at[2 * j + 1] = at[2 * j] * by[2 * j + 1] + at[2 * j + 1] * by[2 * j];
-                at[2 * j] = c;
-            }
-            even += k->share[j] * (at[2 * j] - 1.0L);
-            odd += k->share[j] * at[2 * j + 1];
-        }
+        k->at[j] = p;
+        sum += times(k->share[j], near ? p.less : p.whole); /* the same: the mean of the losses is 0 */
     }
-    /* log(1 + w) by the real and the imaginary part, without a difference where it is small */
-    real x = 1.0L + even, square = x * x + odd * odd;
-    real log_modulus = square < 0.5L ? 0.5L * logl(square)
-                                     : 0.5L * log1pl(2.0L * even + even * even + odd * odd);
-    return log_modulus + I * atan2l(odd, x);
+    return log_of_one_and(sum);
 }
 
 static int all_sampled(int kinds, const double *noise, const double *p, const double *steps, real lam,
                        real fine, real reach, kind *k)
 {
     for (int i = 0; i < kinds; i++)
-        if (!sampled(noise[i], p[i], steps[i], lam, fine * fminl(0.1L, 0.12L * noise[i]), reach, &k[i])) {
+        if (!sampled(noise[i], p[i], steps[i], lam, fine, reach, &k[i])) {
             release(k, i);
             return 0;
         }
@@ -191,23 +240,35 @@ static int put_logs(kind *k, int kinds, real lam, real fine_t, real depth, real 
     real pole = fminl(fabsl(lam), fabsl(lam - 1.0L)), pi = acosl(-1.0L);
     real dt = fine_t * fminl(2.0L * pi / (11.0L * sqrtl(s.variance)), 2.0L * pi * pole / 46.0L);
     for (int i = 0; i < kinds; i++)
-        for (long j = 0; j < k[i].nodes; j++) {
-            k[i].turn[2 * (k[i].nodes + j)] = cosl(dt * k[i].loss[j]);
-            k[i].turn[2 * (k[i].nodes + j) + 1] = sinl(dt * k[i].loss[j]);
-        }
+        for (long j = 0; j < k[i].nodes; j++)
+            k[i].by[j] = phase_of(dt * k[i].loss[j]);
+    number at_end = 0.0L;
+    for (int i = 0; i < kinds; i++)
+        at_end += k[i].steps * log_ratio(&k[i], dt * most, 0);
+    if (past == 0.0L && creall(at_end) > -0.5L * depth) { /* it does not fall in time */
+        release(k, kinds);
+        return 0;
+    }
     real *total = calloc(3 * n, sizeof(real));
+    number *at = malloc(2 * n * sizeof(number)), *by = at + n; /* e^{it(mean - c)} */
+    for (int i = 0; i < n; i++)
+        by[i] = cexpl(I * dt * (s.mean - c[i]));
     int quiet = 0, done = 0;
     for (int m = 0; m < most && !done; m++) {
         real t = dt * m;
         number log_of = 0.0L, lambda = lam + I * t;
         for (int i = 0; i < kinds; i++)
             log_of += k[i].steps * log_ratio(&k[i], t, m);
-        real weight = (m ? 2.0L : 1.0L) * dt / (2.0L * pi);
+        number whole = (m ? 2.0L : 1.0L) * dt / (2.0L * pi) * cexpl(log_of);
+        number of_a = whole / lambda, of_b = whole / (lambda - 1.0L), of_both = of_a / (lambda - 1.0L);
         for (int i = 0; i < n; i++) {
-            number term = weight * cexpl(log_of + I * t * (s.mean - c[i]));
-            total[3 * i] += creall(term / lambda);
-            total[3 * i + 1] += creall(term / (lambda - 1.0L));
-            total[3 * i + 2] += creall(term / (lambda * (lambda - 1.0L)));
+            real x = creall(at[i]), y = cimagl(at[i]), u = creall(by[i]), v = cimagl(by[i]);
+            at[i] = m % AFRESH ? x * u - y * v + I * (x * v + y * u) : cexpl(I * t * (s.mean - c[i]));
+            x = creall(at[i]);
+            y = cimagl(at[i]);
+            total[3 * i] += x * creall(of_a) - y * cimagl(of_a);
+            total[3 * i + 1] += x * creall(of_b) - y * cimagl(of_b);
+            total[3 * i + 2] += x * creall(of_both) - y * cimagl(of_both);
         }
         quiet = creall(log_of) < -depth ? quiet + 1 : 0;
         done = quiet > 20.0L + past * (m - quiet);
@@ -215,6 +276,7 @@ static int put_logs(kind *k, int kinds, real lam, real fine_t, real depth, real 
         if (m % 250 == 249 && -creall(log_of) * rest * rest < depth)
             break;
     }
+    free(at);
     for (int i = 0; i < n && done; i++) {
         real scale = s.exponent - lam * c[i], sign = lam > 1.0L ? 1.0L : -1.0L;
         real right = lam > 1.0L ? c[i] : 0.0L; /* H is of B and A there */
@@ -241,8 +303,13 @@ int invert(int kinds, const double *noise, const double *p, const double *steps,
            long double *out)
 {
     kind k[MOST_KINDS];
-    return all_sampled(kinds, noise, p, steps, lam, fine_z, reach, k) &&
-           put_logs(k, kinds, lam, fine_t, depth, 0.0L, most, n, c, out);
+    if (!all_sampled(kinds, noise, p, steps, lam, fine_z, reach, k))
+        return 0;
+    long nodes = 0;
+    for (int i = 0; i < kinds; i++)
+        nodes += k[i].nodes;
+    most = (int)fminl(most, WORK / nodes);
+    return put_logs(k, kinds, lam, fine_t, depth, 0.0L, most, n, c, out);
 }
 
 /* The same of steps whose nodes are given. */

@@ -1,18 +1,19 @@
 """Random answers with bounds, held against a second contour in long double, and the reference.
 
     python tools/second_contour.py --answers 1000000 --seed 1 --minutes 60
-    python tools/second_contour.py --answers 20000 --reference 8 --seconds 3
+    python tools/second_contour.py --answers 20000 --reference --seconds 1.5
 
 Compositions of one to three kinds of sampled and plain Gaussian steps over noise 0.2 to 100, rates
-1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 128 thresholds, under
+1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 64 thresholds, under
 add, remove and add_remove, up to epsilon 10^6, down to values of 1e-300.  The truth is
 ``tools/second_contour.c``: vertical lines and the trapezoidal rule in z and in t with 64-bit
 mantissas, both spacings shortened and both ends moved out until nothing moves by 1e-15, or by
-2e-14 where long double ends; it shares no code with the engines.  It has no answer where transforms
-fall too slowly: rare steps, and few.  With ``--reference`` these compositions, and no others, are
-asked so many questions each of which the truth is `pyengine.reference`, as far as it answers within
-``--seconds``.  An answer is outside where a bound is on the wrong side of the truth by more than
-four times what that may be off by.
+2e-14 where long double ends; it shares no code with the engines.  The line of z is lifted as far as
+moduli allow, so that the integrand falls with t.  One step alone has closed forms, in 60 digits.
+There is no answer where transforms fall too slowly: rare steps, and few.  With ``--reference`` the
+truth is `pyengine.reference` for neighbouring levels, as far as it answers those of one function
+within ``--seconds``.  An answer is outside where a bound is on the wrong side of the truth by more
+than four times what that may be off by.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import mpmath
 import numpy as np
 import numpy.typing as npt
 
@@ -44,22 +46,25 @@ from few_step_campaign import questions  # noqa: E402
 import pyengine as pe  # noqa: E402
 
 LD = np.longdouble
-THRESHOLDS = 128
+THRESHOLDS = 64
 STILL = 1e-15  # what the last refinement may have changed, relative
 LOOSE = 2e-14  # the same where no refinement changes less, as numbers of steps are large
 # parts of natural spacings in z and in t, how far nodes reach, and how far the transform falls
 CHOICES = (
-    (1.0, 1.0, 11.0, 44.0),
-    (0.63, 0.61, 11.7, 47.0),
-    (0.4, 0.37, 12.2, 50.0),
-    (0.25, 0.22, 13.0, 53.0),
+    (1.5, 1.0, 11.0, 44.0),
+    (1.1, 0.8, 11.7, 47.0),
+    (0.8, 0.6, 12.2, 50.0),
+    (0.55, 0.42, 12.6, 52.0),
+    (0.35, 0.25, 13.0, 53.0),
 )
-MOST = 8000  # terms of a sum over t
+MOST = 100_000  # terms of a sum over t
 LEAST_LOG = math.log(1e-300)
 FARTHEST = 1e6  # losses, and epsilons
 DIGITS = 20
 TRIES = 3  # tilts of one composition
 ORDERS = ("add", "remove", "add_remove")
+QUESTIONS = ("gamma_bound", "trade_off", "delta", "epsilon")
+NEIGHBOURS = 40  # questions of one function that share a contour of the reference
 
 
 class Kinds(NamedTuple):
@@ -109,7 +114,8 @@ class Line:
             if out is None or not np.isfinite(out).all():
                 break
             if last is not None:
-                off = float(np.abs(out - last).max())
+                # what is far below all values that are asked enters no truth but as nothing
+                off = float(np.abs(np.where(out > 2.0 * LEAST_LOG, out - last, 0.0)).max())
                 if off <= least:
                     best, least = out, off
                 if off <= STILL:
@@ -191,6 +197,32 @@ def beyond(line: Callable[[float], Line], lam: float, least: float) -> Any:
     return None
 
 
+def single(kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
+    """Questions of one step, whose tests are thresholds of z: its masses are closed forms."""
+    noise, p = mpmath.mpf(kinds.noise[0]), mpmath.mpf(kinds.probability[0])
+    found: list[Truth] = []
+    for _ in range(THRESHOLDS // 2):
+        z, right = mpmath.mpf(rng.uniform(-6.0, 30.0)), bool(rng.random() < 0.5)
+        z = z if right else -z
+        c = float(mpmath.log(1 - p + p * mpmath.exp((z - 1 / (2 * noise)) / noise)))
+        inside = (mpmath.expm1(c) + p) / p  # e^s at the threshold of s
+        if not (inside > 0 and 0.0 < abs(c) < FARTHEST):
+            continue
+        z = noise * mpmath.log(inside) + 1 / (2 * noise)
+        sign = 1 if right else -1
+        of_a, moved = mpmath.ncdf(-sign * z), mpmath.ncdf(-sign * (z - 1 / noise))
+        of_b = (1 - p) * of_a + p * moved
+        profile = of_b - mpmath.exp(c) * of_a if right else of_a - mpmath.exp(-c) * of_b
+        if not mpmath.mpf(1e-300) < profile <= max(of_a, of_b) < 1:
+            continue
+        sides = {
+            name: Decimal(mpmath.nstr(x, 40))
+            for name, x in zip("pqh", (of_a, of_b, profile), strict=True)
+        }
+        found += [Truth(*one, STILL) for one in questions(sides, c, right, None)]
+    return found
+
+
 def asked_on(line: Callable[[float], Line], rng: np.random.Generator) -> list[Truth]:
     """Questions with their truths and doubts; none where the second contour has no answer."""
     for first in tilts(line, rng):
@@ -207,6 +239,14 @@ def asked_on(line: Callable[[float], Line], rng: np.random.Generator) -> list[Tr
         if asked:
             return asked
     return []
+
+
+def asked_of(library: ctypes.CDLL, kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
+    """Questions on a composition with their truths."""
+    if kinds.steps == [1]:
+        with mpmath.workdps(60):
+            return single(kinds, rng)
+    return asked_on(lambda lam: Contour(library, kinds, lam), rng)
 
 
 def _truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
@@ -242,31 +282,35 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def referred(
-    mechanism: pe.Mechanism, rng: np.random.Generator, number: int, seconds: float
-) -> list[Truth]:
+def levels(rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Levels next to a random one, whose truths share a contour of the reference."""
+    first = rng.uniform(math.log(1e-30), math.log(0.5))
+    return np.exp(np.minimum(first + rng.uniform(-0.7, 0.7, NEIGHBOURS), math.log(0.9)))
+
+
+def referred(mechanism: pe.Mechanism, rng: np.random.Generator, seconds: float) -> list[Truth]:
     """Random questions with the reference's truth, as far as it has them in time."""
     found = []
-    for _ in range(number):
-        name = str(rng.choice(["gamma_bound", "trade_off", "delta", "epsilon"]))
-        order = str(rng.choice(ORDERS))
-        level = math.exp(rng.uniform(math.log(1e-30), math.log(0.9)))
+    for name in QUESTIONS:
+        order = str(rng.choice(ORDERS[:2]))
+        x = levels(rng)
         if name == "trade_off" and rng.random() < 0.5:
-            level = 1.0 - level
+            x = 1.0 - x
         try:
             with limited(seconds):
                 if name == "delta":
-                    level = float(pe.epsilon(mechanism, level, adjacency=order))
-                truth = getattr(pe.reference, name)(
-                    mechanism, level, adjacency=order, digits=DIGITS
-                )
+                    x = np.asarray(pe.epsilon(mechanism, x, adjacency=order))
+                for level in x:
+                    question = getattr(pe.reference, name)
+                    truth = question(mechanism, float(level), adjacency=order, digits=DIGITS)
+                    exact = Decimal(truth.decimal(DIGITS))
+                    if not (exact.is_finite() and FARTHEST > exact > Decimal("1e-300")):
+                        continue
+                    doubt = float(truth.error / truth) + 10.0 ** (1 - DIGITS)
+                    if doubt < LOOSE:
+                        found.append(Truth(name, float(level), order, exact, doubt))
         except (TimeoutError, pe.AccuracyError):
             continue
-        exact = Decimal(truth.decimal(DIGITS))
-        if exact.is_finite() and 1.0 > exact > Decimal("1e-300"):
-            doubt = float(truth.error / truth) + 10.0 ** (1 - DIGITS)
-            if doubt < LOOSE:
-                found.append(Truth(name, level, order, exact, doubt))
     return found
 
 
@@ -277,25 +321,23 @@ def main() -> None:
     parser.add_argument("--stride", type=int, default=1, help="to share a seed among processes")
     parser.add_argument("--answers", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=math.inf)
-    parser.add_argument("--reference", type=int, default=0, help="questions where no contour is")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each such truth")
+    parser.add_argument("--reference", action="store_true", help="truths are the reference's")
+    parser.add_argument("--seconds", type=float, default=1.5, help="of those of one function")
+    parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
     arguments = parser.parse_args()
-    library, tally, counts = compiled(), Tally(), collections.Counter[str]()
+    library, tally = compiled(), Tally(arguments.list)
+    counts = collections.Counter[str]()
     started, index = time.monotonic(), arguments.first
     while tally.judged < arguments.answers:
         if time.monotonic() - started > 60.0 * arguments.minutes:
             break
         rng = np.random.default_rng([arguments.seed, index])
         kinds = drawn(rng)
-        asked = asked_on(lambda lam, kinds=kinds: Contour(library, kinds, lam), rng)
-        counts["truth" if asked else "none"] += 1
         if arguments.reference:
-            asked = (
-                []
-                if asked
-                else referred(kinds.mechanism(), rng, arguments.reference, arguments.seconds)
-            )
-            counts["reference"] += bool(asked)
+            asked = referred(kinds.mechanism(), rng, arguments.seconds)
+        else:
+            asked = asked_of(library, kinds, rng)
+        counts["truth" if asked else "none"] += 1
         if asked:
             tally.judge(kinds.mechanism(), asked, f"{index}, {kinds}")
         index += arguments.stride
