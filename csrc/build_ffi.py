@@ -32,6 +32,7 @@ SOURCES = [
     "csrc/pair.c",
     "csrc/spectral.c",
     "csrc/proven.c",
+    "csrc/row_bounds.c",
     "csrc/convolution.c",
     "csrc/loss_law.c",
     "csrc/loss_rows.c",

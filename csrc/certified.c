@@ -8,8 +8,10 @@
 #define OUT (1.0 + 1e-9) /* outward: rounding of bounds that are formed in some dozens of operations */
 
 static const double PI = 3.14159265358979323846;
-static const double OMITTED = -38.0; /* log of the modulus from which on nothing is summed */
+static const double OMITTED = -34.0; /* log of the modulus from which on nothing is summed */
 static const double MAX_VALUES = 160000;
+static const double FASTEST = 8.0; /* of t, from one try to the next */
+static const double WASTE = 0.85;  /* of t, below which a smaller one is worth a try */
 static const double STRETCH = 4.0; /* of t, beyond the last value, */
 enum {
     STRETCHES = 60, /* so often at most */
@@ -32,54 +34,52 @@ typedef struct {
 
 /* ---- what is left out ---------------------------------------------------------------------------- */
 
-typedef struct {
-    double modulus;  /* log of a bound of the transform's modulus from t on */
-    double integral; /* bound of the integral of that modulus */
-} envelope;
-
-static envelope envelope_at(const composition *q, double t) {
-    envelope e = {-0.5 * q->gaussian * t * t, INFINITY};
-    double least = q->gaussian > 0.0 ? -log(q->gaussian * t) : INFINITY;
+/* log of a bound of the transform's modulus from t on */
+static double modulus_beyond(const composition *q, double t) {
+    double sum = -0.5 * q->gaussian * t * t;
     for (size_t i = 0; i < q->n_kinds; i++) {
-        double bound, integral;
         /* few steps need their factor to the last digits, many need its power */
         const double n = q->kinds[i].steps, digits = fmax(log(1e6 * n), 8.0 - OMITTED / n);
-        pe_shifted_envelope(&q->kinds[i], t, digits, &bound, &integral);
-        const double log_bound = log(bound);
-        e.modulus += n * log_bound;
-        /* of any one factor: the others fall */
-        least = fmin(least, log(integral) - log_bound);
+        q->kinds[i].log_beyond = log(pe_shifted_envelope(&q->kinds[i], t, digits));
+        sum += n * q->kinds[i].log_beyond;
     }
-    e.modulus += 1e-9 * (1.0 + fabs(e.modulus)) + 1e-6;
-    e.integral = exp(e.modulus + least);
-    return e;
+    return sum + 1e-9 * (1.0 + fabs(sum)) + 1e-6;
+}
+
+/* Bound of the integral of that modulus, given its bound at t: of any one factor, as the others fall */
+static double integral_at(const composition *q, double t, double modulus) {
+    double least = q->gaussian > 0.0 ? -log(q->gaussian * t) : INFINITY;
+    for (size_t i = 0; i < q->n_kinds; i++)
+        least = fmin(least, log(pe_shifted_beyond(&q->kinds[i], t)) - q->kinds[i].log_beyond);
+    return exp(modulus + least);
 }
 
 /* Bound of the integral of the modulus over t from t on: up to STRETCH t by the bound at t, which falls, and so on
  * from there. */
-static double integral_beyond(const composition *q, double t, envelope e) {
-    double near = 0.0, least = e.integral / t;
+static double integral_beyond(const composition *q, double t, double modulus) {
+    double near = 0.0, least = integral_at(q, t, modulus) / t;
     for (int i = 0; i < STRETCHES; i++) {
-        near += log(STRETCH) * exp(e.modulus);
+        near += log(STRETCH) * exp(modulus);
         if (!(least > 2.0 * near)) break;
         t *= STRETCH;
-        e = envelope_at(q, t);
-        least = fmin(least, near + e.integral / t);
+        modulus = modulus_beyond(q, t);
+        least = fmin(least, near + integral_at(q, t, modulus) / t);
     }
     return least;
 }
 
-/* The first t = k ht from which on the modulus is small enough; 0 where none was found. */
-static size_t last_value(const composition *q, double ht, double sd, envelope *found) {
-    double t = 8.6 / sd;
-    for (int it = 0; it < 40; it++) {
+/* The first t = k ht, about, from which on the modulus is small enough; 0 where none was found.  Its logarithm falls
+ * with the square of t at first, and more slowly where rare losses are large. */
+static size_t last_value(const composition *q, double ht, double sd, double *found) {
+    double t = sqrt(-2.0 * OMITTED) / sd;
+    for (int it = 0, refined = 0; it < 40; it++) {
         const size_t k = (size_t)ceil(t / ht) + 1;
         if (!((double)k < MAX_VALUES)) return 0;
         t = (double)k * ht;
-        *found = envelope_at(q, t);
-        if (found->modulus <= OMITTED) return k;
-        const double still = found->modulus < -1.0 ? OMITTED / found->modulus : 4.0;
-        t *= fmin(fmax(pow(still, 0.6), 1.04), 2.0);
+        *found = modulus_beyond(q, t);
+        const double still = *found < 0.0 ? sqrt(OMITTED / *found) : FASTEST;
+        if (*found <= OMITTED && (refined++ || still > WASTE)) return k;
+        t *= *found <= OMITTED ? 1.02 * still : fmin(fmax(1.01 * still, 1.03), FASTEST);
     }
     return 0;
 }
@@ -221,7 +221,7 @@ static int build(const composition *q, double spread, pe_certified *c) {
         ln->theta_k[side] = cumulant_above(q->contours, q->kinds, ln->theta[side]);
         if (!isfinite(ln->theta_k[side])) return PE_TOO_COSTLY;
     }
-    envelope rest;
+    double rest;
     ln->nt = last_value(q, ln->ht, ln->sd, &rest);
     if (!ln->nt || !(nodes * (double)ln->nt < WORK * q->contours->cost_limit)) return PE_TOO_COSTLY;
     values v = {0};
@@ -232,10 +232,10 @@ static int build(const composition *q, double spread, pe_certified *c) {
         const double last = (double)(ln->nt - 1) * ln->ht, next = (double)ln->nt * ln->ht,
                      ratio = OUT / ln->ht;
         /* the terms fall: their sum from t on is at most the first one and the integral from t on */
-        const double beyond = ln->ht * exp(rest.modulus) / next + integral_beyond(q, next, rest);
+        const double beyond = ln->ht * exp(rest) / next + integral_beyond(q, next, rest);
         c->omitted[0] = INFINITY; /* the density serves as a slope only */
         c->omitted[1] = c->omitted[2] = beyond * ratio;
-        c->omitted[3] = exp(rest.modulus) / last * ratio;
+        c->omitted[3] = exp(rest) / last * ratio;
     }
     free(v.re);
     return status;

@@ -9,15 +9,9 @@ static const double PI = 3.14159265358979323846;
 static const double MAX_NODES = 40000;
 static const double OUT = 1.0 + 1e-8;
 static const double WIDEST = 0.5; /* spacing in z */
+static const double FALLS = 0.8;  /* of what the last bound lets expect */
 
-/* A bound on one line: of the modulus, and what that of its integral needs. */
-typedef struct {
-    double modulus;
-    double y, edge;
-    double falls, rest; /* what lies beyond the edge is at most rest, and at most falls over t */
-} envelope;
-
-static const envelope NONE = {INFINITY, 0.0, 0.0, INFINITY, INFINITY};
+static const pe_envelope NONE = {INFINITY, 0.0, 0.0, INFINITY, INFINITY};
 
 /* Half the height of the strip about Im z = y, with the widest spacing of a sum that misses e^-digits. */
 static double strip(const pe_part *s, double y, double digits, double *half, double *size) {
@@ -45,6 +39,8 @@ static double strip(const pe_part *s, double y, double digits, double *half, dou
 /* One side of the mixture on the line: log of its modulus, and its argument */
 static double side_on_line(const pe_normals *s, double x, const double *co, const double *si, double *angle) {
     double re = 0.0, im = 0.0, top = 0.0;
+    *angle = 0.0;
+    if (s->n == 1 && s->shift[0] == 0.0) return 0.0;
     for (size_t j = 0; j < s->n; j++) top = fmax(top, s->shift[j] * (x - 0.5 * s->shift[j]));
     if (top > 600.0) {
         for (size_t j = 0; j < s->n; j++) {
@@ -87,7 +83,7 @@ static int set_turns(const pe_tilted *t, double y, turns *at) {
 
 /* Sums of |F| e^{-t arg} on the line Im z = y, over M; beyond the edge of the window the path goes back to the real
  * line. */
-static envelope envelope_at(const pe_part *s, double t, double y, double digits) {
+static pe_envelope envelope_at(const pe_part *s, double t, double y, double digits) {
     const pe_tilted *law = &s->law;
     const double q = law->q, unit = s->log_m, theta = law->farthest * y;
     double a = 0.0, size = INFINITY;
@@ -121,11 +117,11 @@ static envelope envelope_at(const pe_part *s, double t, double y, double digits)
     /* and what lies below the nodes */
     const double below = lifted * pe_tilted_sum(law, -INFINITY, x_low, unit, h / PE_CELL);
     const double modulus = (sum * scale + 2.0 * size / waves + side + below + fmin(falls / t, rest)) * OUT;
-    return (envelope){modulus, y, edge, falls, rest};
+    return (pe_envelope){modulus, y, edge, falls, rest};
 }
 
 /* Bound of the integral over larger t of what was summed. */
-static double integral_of(const pe_part *s, double t, const envelope *e) {
+static double integral_of(const pe_part *s, double t, const pe_envelope *e) {
     if (!isfinite(e->modulus)) return INFINITY;
     pe_tilted_lift(&s->law, e->y);
     const double lifted = exp(0.5 * e->y * e->y);
@@ -136,36 +132,50 @@ static double integral_of(const pe_part *s, double t, const envelope *e) {
     return (lifted * over + beyond) * OUT;
 }
 
-/* The height whose bound is least, from one about where the tilted law sits, or from the best one of the last t. */
-static envelope best_envelope(pe_part *s, double t, double digits) {
+/* The height whose bound is least, from the one where the tilted law sits, or that of the last t: heights go up with t
+ * about in proportion.  Others are tried where the bound falls by less than a Gaussian's would from the last t on. */
+static void find_best(pe_part *s, double t, double digits) {
     const double most = fmin(12.0, 0.85 * PI / s->law.farthest);
-    const double known = s->height_per_t > 0.0 ? s->height_per_t : 0.0;
-    const double slope = known > 0.0 ? known : fmax(pe_tilted_mean_slope(&s->law, &s->window), 1e-12);
-    const double first = fmin(t * slope, most);
-    envelope best = envelope_at(s, t, first, digits);
+    pe_height *at = &s->height;
+    if (!(at->per_t > 0.0)) at->per_t = fmax(pe_tilted_mean_slope(&s->law, &s->window), 1e-12);
+    const double first = fmin(t * at->per_t, most), known = at->fall;
+    at->best = envelope_at(s, t, first, digits);
+    at->fall = -log(at->best.modulus) / (t * t);
+    if (at->fall > FALLS * known) return;
     for (int up = 0; up < 2; up++) {
         double y = first;
         for (int i = 0; i < 9; i++) {
             y = up ? fmin(y * 1.5, most) : y / 1.5;
-            const envelope next = envelope_at(s, t, y, digits);
-            const int better = next.modulus < best.modulus;
-            if (better) best = next;
-            if ((!better && (i || known > 0.0)) || y == most) break;
+            const pe_envelope next = envelope_at(s, t, y, digits);
+            const int better = next.modulus < at->best.modulus;
+            if (better) at->best = next;
+            if ((!better && i) || y == most) break;
         }
     }
-    if (isfinite(best.modulus)) s->height_per_t = best.y / t;
-    return best;
+    if (!isfinite(at->best.modulus)) return;
+    at->per_t = at->best.y / t;
+    at->fall = -log(at->best.modulus) / (t * t);
 }
 
-void pe_shifted_envelope(pe_shifted *s, double t, double digits, double *bound, double *integral) {
-    *bound = *integral = 0.0;
+/* The share of a part in the transform, upwards */
+static double share_of(const pe_shifted *s, const pe_part *part) {
+    return (double)part->terms.share * exp(part->log_m - (double)s->log_m) * OUT;
+}
+
+double pe_shifted_envelope(pe_shifted *s, double t, double digits) {
+    double sum = 0.0;
     for (size_t i = 0; i < s->n_parts; i++) {
-        pe_part *part = &s->part[i];
-        const double share = (double)part->terms.share * exp(part->log_m - (double)s->log_m) * OUT;
-        const envelope one = best_envelope(part, t, digits);
-        *bound += share * one.modulus;
-        *integral += share * integral_of(part, t, &one);
+        find_best(&s->part[i], t, digits);
+        sum += share_of(s, &s->part[i]) * s->part[i].height.best.modulus;
     }
+    return sum;
+}
+
+double pe_shifted_beyond(const pe_shifted *s, double t) {
+    double sum = 0.0;
+    for (size_t i = 0; i < s->n_parts; i++)
+        sum += share_of(s, &s->part[i]) * integral_of(&s->part[i], t, &s->part[i].height.best);
+    return sum;
 }
 
 /* log of what the edge of the window adds to a sum over the strip of half height a, in units of e^unit */
@@ -177,7 +187,7 @@ static double edge_log(const pe_tilted *t, double a, double edge, double unit) {
 static double part_above(const pe_part *s, double q, double digits) {
     pe_tilted t;
     pe_window w;
-    const int failed = pe_tilted_new(&t, s->law.a, s->law.b, q, s->cut);
+    const int failed = pe_tilted_power(&t, &s->law, q, s->cut);
     double h = 0.0, miss = INFINITY, half = 0.0, found = INFINITY;
     /* the whole law up to the cut: where there is no window the sum goes on to the last node before it */
     if (!failed && pe_tilted_whole(&t, digits, &w)) {

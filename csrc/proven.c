@@ -264,6 +264,13 @@ int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, do
     return status;
 }
 
+/* What the slope of a row needs */
+static pe_row row_values(const double *row) {
+    pe_row values = {.density_log = row[1]};
+    memcpy(values.log_value, row + 2, sizeof values.log_value);
+    return values;
+}
+
 /* Where the next attempt goes: Newton's step, kept between thresholds that are known to lie on either side. */
 static double next_threshold(double c, double step, double low, double high, double most, double side) {
     const double next = c + fmin(fmax(step, -most), most);
@@ -291,8 +298,7 @@ static void solve_proven(pe_pair *pair, int functional, double log_target, doubl
         }
         known = c;
         memcpy(row, found, sizeof found);
-        pe_row values = {.density_log = found[1]};
-        memcpy(values.log_value, found + 2, sizeof values.log_value);
+        const pe_row values = row_values(found);
         const double miss = log_target - found[2 + functional];
         const double side = functional == PE_A_ABOVE ? -miss : miss;
         const double step = miss / pe_row_slope(&values, functional, c);
@@ -309,4 +315,64 @@ int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const doubl
     if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
     for (size_t i = 0; i < n; i++) solve_proven(pair, functional, log_target[i], rows + PE_ROW * i);
     return PE_OK;
+}
+
+enum { MOST_MOVES = 4 };
+
+/* The row at a threshold beyond the root by so little that its functional is proven to lie on the far side of the value:
+ * below it, or above it for PE_A_BELOW.  Whether there is one. */
+static int beyond_root(const pe_certified *line, int functional, double log_target, double slack, double c,
+                       double *row) {
+    double near[PE_ROW];
+    pe_fail_row(near);
+    certify_on(PE_OK, line, functional, c, near);
+    const pe_row values = row_values(near);
+    const double margin =
+        1.001 * near[2 + PE_FUNCTIONALS + functional] + slack * (8.0 + 4.0 * fabs(log_target));
+    const double target = log_target + (functional == PE_A_BELOW ? margin : -margin);
+    const double there = c + (target - near[2 + functional]) / pe_row_slope(&values, functional, c);
+    if (!(margin < 0.1) || !isfinite(there)) return 0;
+    pe_fail_row(row);
+    certify_on(PE_OK, line, functional, there, row);
+    return fabs(row[2 + functional] - target) <= 0.01 * margin + 0x1p-51 * fabs(target);
+}
+
+/* The row where the log of a functional has a value, by the line of the place that is nearest to its threshold; whether
+ * that line's row is good enough. */
+static int solve_on_line(pe_contours *contours, int functional, double log_target, double slack,
+                         double *row) {
+    int place = pe_contours_of_value(contours, functional, log_target);
+    for (int move = 0; move < MOST_MOVES; move++) {
+        const pe_edge *e = pe_contours_edge(contours, 2 * place);
+        pe_certified *line = NULL;
+        if (!e) return pe_edge_status(contours);
+        const int status = certified_at(contours, place, functional, e->k.k1, &line);
+        if (status) return status;
+        const double c = pe_contours_root(contours, &line->line, place, functional, log_target);
+        if (!isfinite(c)) return PE_TOO_COSTLY;
+        const int found = beyond_root(line, functional, log_target, slack, c, row);
+        if (found && is_settled(PE_OK, row, functional)) return PE_OK;
+        const int nearest = pe_contours_nearest(contours, c, place);
+        if (nearest == place) break;
+        place = nearest;
+    }
+    return PE_TOO_COSTLY;
+}
+
+int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
+                           double *rows) {
+    pe_contours *contours;
+    pe_pair_retry(pair);
+    for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
+    if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
+    int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
+    if (!status) status = with_proven(contours);
+    for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
+        if (!isfinite(log_target[i])) continue;
+        status = solve_on_line(contours, functional, log_target[i], slack, rows + PE_ROW * i);
+        if (!status) continue;
+        pe_fail_row(rows + PE_ROW * i);
+        worst = status;
+    }
+    return status == PE_NO_MEMORY ? status : worst;
 }

@@ -117,6 +117,8 @@ enum {
     PE_ALTERNATIVES = 4, /* pairs that one step may be */
     PE_CHEBYSHEV = 16, /* coefficients of a panel */
     PE_ROW = 12, /* c, log of the density of S under A, 5 log values, 5 relative errors */
+    PE_BOUNDS = 20, /* of proven rows: row_bounds.c */
+    PE_ASIDES = 8,  /* attempts at a second threshold */
 };
 
 typedef struct pe_pair pe_pair;
@@ -165,6 +167,12 @@ size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours
 int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 /* As pe_pair_solve, with rows of pe_pair_certify alone: slower, and where pe_pair_solve has no contour. */
 int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows);
+
+/* Proven rows at thresholds that are looked for on the proven lines themselves: so little beyond the root that the
+ * functional, its bounds moved outwards by `slack`, lies below its value, or above it for PE_A_BELOW.  NaN where one
+ * line does not prove enough, and other lines of pe_pair_certify may. */
+int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
+                           double *rows);
 int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows);
 
@@ -227,6 +235,36 @@ typedef struct {
 void pe_step_trade_off(const pe_step *step, size_t n, const double *alpha, double *out);
 void pe_step_profile(const pe_step *step, size_t n, const double *epsilon, double *out);
 void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double *out);
+
+/* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
+ *
+ * PE_BOUNDS numbers for each threshold: for each functional lower and upper bound of its log, and of its
+ * value.  `slack` is a relative error by which all of them are moved outwards, for rounding; what a row
+ * does not know is bounded by 0 and 1.  The logs are given, 2 for each functional, or come from rows.
+ */
+void pe_bounds_of_logs(size_t n, const double *logs, double slack, double *bounds);
+void pe_bounds_of_rows(size_t n, const double *rows, double slack, double *bounds);
+
+/* Lower bounds of beta and upper ones of gamma from tests of thresholds c: T lies above its tangent of slope
+ * -e^c.  The level is `tail` of the functional, PE_A_ABOVE, or PE_A_BELOW for levels above 1/2. */
+void pe_bounds_line(size_t n, int functional, const double *tail, const double *c, const double *bounds,
+                    double slack, double *beta, double *gamma);
+
+/* Upper bounds of beta and lower ones of gamma from tests of thresholds c, and others `beyond` at which the level
+ * is proven to be passed; infinity where that is not known. */
+void pe_bounds_chord(size_t n, int functional, const double *tail, const double *beyond, const double *bounds,
+                     double slack, double *beta, double *gamma);
+
+/* The way to `beyond`: thresholds `at` that may serve, at the first attempt and, where `there`, the bounds at those of
+ * the last attempt, proves nothing, at the others; NaN where none is needed.  Returns how many are to be asked: 0 at
+ * attempt PE_ASIDES, which only judges. */
+size_t pe_bounds_aside(size_t n, int functional, const double *tail, const double *c, const double *bounds,
+                       size_t attempt, const double *there, double *beyond, double *at);
+
+/* Lower bounds of epsilon at delta from profiles at thresholds c = -epsilon', which are convex in e^epsilon, and how
+ * far from epsilon' a profile is on the right side of delta; the bounds are 0 where the tangent says nothing. */
+void pe_bounds_tangent(size_t n, const double *delta, const double *c, const double *bounds, double slack,
+                       double *lower, double *step);
 
 /* ---- from rows to answers: functionals.c ------------------------------------------------------------
  *

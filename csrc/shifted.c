@@ -13,7 +13,7 @@
 
 static const double PI = 3.14159265358979323846;
 static const pe_wide HALF_LOG_2PI = 0.918938533204672741780329736405617640L;
-static const double MISS = 0x1p-62; /* what nodes may miss of n log M */
+static const double MISS = 0x1p-56; /* what nodes may miss of n log M */
 static const double MARGIN = 4.0;   /* of the window, in nats, for the growth on the lines */
 static const double HIGHEST = 0.8;  /* of a line: the sums of moduli grow as e^(y^2/2) */
 static const double FARTHEST = 40.0; /* of z from the shifts: what lies beyond is removed */
@@ -136,7 +136,9 @@ void pe_shifted_free(pe_shifted *s) {
         s->part[i].wide_block = NULL;
     }
     free(s->weight_re);
+    free(s->small);
     s->weight_re = NULL;
+    s->small = NULL;
 }
 
 /* ---- height and spacing ----------------------------------------------------------------------------- */
@@ -217,6 +219,26 @@ static wide_complex product(wide_complex a, wide_complex b) {
     return (wide_complex){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
+/* e^{ix}; the C library takes long for arguments beyond pi/4.  The multiple of pi/2 that is taken away is a sum of three
+ * products, two of them exact as they have few bits, so that the argument errs by less than LDBL_EPSILON. */
+static wide_complex turn_of(pe_wide x) {
+    static const pe_wide QUARTER[] = {0x1.921fb544p+0L, 0x1.0b4611a6p-34L, 0x98cc51701b839a25p-132L};
+    if (fabsl(x) < 0.78L || !(fabsl(x) < 0x1p22L)) return (wide_complex){cosl(x), sinl(x)};
+    const pe_wide k = rintl(x * 0.63661977236758134308L);
+    const pe_wide r = ((x - k * QUARTER[0]) - k * QUARTER[1]) - k * QUARTER[2];
+    const pe_wide co = cosl(r), si = sinl(r);
+    switch ((long)k & 3) {
+    case 0:
+        return (wide_complex){co, si};
+    case 1:
+        return (wide_complex){-si, co};
+    case 2:
+        return (wide_complex){-co, -si};
+    default:
+        return (wide_complex){si, -co};
+    }
+}
+
 /* e^z - 1 - z */
 static wide_complex exp_remainder(wide_complex z) {
     if (z.re * z.re + z.im * z.im < 0.25L) {
@@ -230,7 +252,8 @@ static wide_complex exp_remainder(wide_complex z) {
         return product(product(z, z), sum);
     }
     const pe_wide e = expl(z.re);
-    return (wide_complex){e * cosl(z.im) - 1.0L - z.re, e * sinl(z.im) - z.im};
+    const wide_complex turn = turn_of(z.im);
+    return (wide_complex){e * turn.re - 1.0L - z.re, e * turn.im - z.im};
 }
 
 /* log(1 + r) - r, given log(1 + r) */
@@ -289,7 +312,7 @@ static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wi
     wide_side a = {{0.0L, 0.0L}, {0.0L, 0.0L}, 0.0L, 0.0L}, b = a, moved = a;
     pe_wide moved_rounding = 0.0L;
     for (size_t j = 0; j < t->n; j++) {
-        const pe_wide c = t->shift[j], e = expl(c * (x - 0.5L * c));
+        const pe_wide c = t->shift[j], e = c == 0.0L ? 1.0L : expl(c * (x - 0.5L * c));
         const wide_complex term = {e * co[j], e * si[j]}, less_one = {term.re - 1.0L, term.im};
         const pe_wide units = 6.0L + 4.0L * fabsl(c) * (fabsl(x) + fabsl(c)) + (pe_wide)t->n;
         add_term(&a, t->of_a[j], less_one, term, e, units);
@@ -313,7 +336,8 @@ static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wi
     node->ratio_error = (double)(moved_rounding / size_b) + r * (of_b + 8.0);
     node->log_error = (r < 0.5 ? 2.0 * node->ratio_error : of_a + of_b + 8.0) + 8.0 * reach;
     const pe_wide bell = expl(0.5L * (y * y - x * x) - HALF_LOG_2PI) * s->h;
-    node->bell = product((wide_complex){bell * cosl(x * y), -bell * sinl(x * y)}, b.sum);
+    const wide_complex turn = turn_of(x * y);
+    node->bell = product((wide_complex){bell * turn.re, -bell * turn.im}, b.sum);
     node->size = (double)(bell * b.moduli);
     node->rounding = 20.0 + 2.0 * (double)(x * x + fabsl(x * y)) + (double)(b.rounding / b.moduli);
 }
@@ -364,30 +388,32 @@ static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *
 
 static int new_arrays(pe_shifted *s, size_t count) {
     s->m = (count + PE_LANES - 1) / PE_LANES * PE_LANES;
-    s->weight_re = calloc(6 * s->m, sizeof(double));
+    s->weight_re = calloc(PE_COLUMNS * s->m, sizeof(double));
     if (!s->weight_re) return PE_NO_MEMORY;
     s->weight_im = s->weight_re + s->m;
     s->loss = s->weight_re + 2 * s->m;
     s->angle = s->weight_re + 3 * s->m;
     s->size = s->weight_re + 4 * s->m;
     s->reach = s->weight_re + 5 * s->m;
+    s->drifts = s->weight_re + 6 * s->m;
     return PE_OK;
 }
 
 /* From long double to double once; the mean, which the number of steps magnifies, stays in long double. */
-static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes, size_t at,
-                      wide_complex *mean, double *mean_error) {
+static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes, size_t at, pe_wide *mean,
+                      double *mean_error) {
     const pe_wide power = (pe_wide)part->law.q - 1.0L;
     const double size_of_power = fabs((double)power), count = (double)s->m, eps = (double)LDBL_EPSILON;
     for (size_t j = 0; j < part->count; j++) {
         const wide_node *node = &nodes[j];
         const pe_wide l = node->log_of.re, v = node->log_of.im;
         const pe_wide size = part->terms.share * expl(power * l - s->log_m);
-        const wide_complex turn = {size * cosl(power * v), size * sinl(power * v)};
-        const wide_complex weight = product(node->bell, turn), term = product(weight, node->log_of);
-        mean->re += term.re;
-        mean->im += term.im;
+        const wide_complex turn = turn_of(power * v);
+        const wide_complex weight = product(node->bell, (wide_complex){size * turn.re, size * turn.im}),
+                           term = product(weight, node->log_of);
         const size_t i = at + j;
+        mean[2 * i] = term.re;
+        mean[2 * i + 1] = term.im;
         s->weight_re[i] = (double)weight.re;
         s->weight_im[i] = (double)weight.im;
         s->loss[i] = (double)l;
@@ -398,10 +424,11 @@ static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes
         /* errors of the weight, with the moduli of the terms of b in its place, and of log W */
         const double whole = fmax(s->size[i], node->size * (double)size), of_log = eps * node->log_error;
         const double of_weight =
-            eps * (node->rounding + size_of_power * (2.0 * s->reach[i] + node->log_error) + 10.0);
+            eps * (node->rounding + size_of_power * (2.0 * s->reach[i] + node->log_error) + 12.0);
         if (s->size[i] > 0.0) s->rounding = fmax(s->rounding, of_weight * whole / s->size[i] / U);
-        s->drift += whole * of_log;
-        s->bend += whole * of_log * s->reach[i];
+        s->drifts[i] = whole * of_log;
+        s->drift += s->drifts[i];
+        s->bend += s->drifts[i] * s->reach[i];
         *mean_error += whole * (s->reach[i] * (of_weight + eps * count) + of_log);
     }
 }
@@ -415,6 +442,8 @@ static int fill(pe_shifted *s) {
     }
     wide_node *nodes = malloc(count * sizeof *nodes);
     int status = nodes ? new_arrays(s, count) : PE_NO_MEMORY;
+    pe_wide *mean = status ? NULL : calloc(2 * s->m, sizeof *mean);
+    if (!mean) status = PE_NO_MEMORY;
     pe_wide total = 0.0L;
     double error = 0.0;
     for (size_t i = 0, at = 0; i < s->n_parts && !status; at += s->part[i++].count) {
@@ -433,16 +462,22 @@ static int fill(pe_shifted *s) {
         s->log_m = log1pl(total);
         const double scale = (double)(1.0L / (1.0L + total)), eps = (double)LDBL_EPSILON;
         s->log_m_error = 2.0 * eps * error * scale + 4.0 * eps * fabs((double)s->log_m);
-        wide_complex mean = {0.0L, 0.0L};
         double mean_error = 0.0;
         for (size_t i = 0, at = 0; i < s->n_parts; at += s->part[i++].count)
-            put_nodes(s, &s->part[i], nodes + at, at, &mean, &mean_error);
-        s->mean_re = (double)mean.re;
-        s->mean_im = (double)mean.im;
+            put_nodes(s, &s->part[i], nodes + at, at, mean, &mean_error);
+        pe_wide mean_re = 0.0L, mean_im = 0.0L;
+        for (size_t i = 0; i < count; i++) {
+            mean_re += mean[2 * i];
+            mean_im += mean[2 * i + 1];
+        }
+        s->mean_re = (double)mean_re;
+        s->mean_im = (double)mean_im;
         s->rounding += s->log_m_error / U; /* all weights have that of M */
         s->mean_error = 2.0 * mean_error + U * (fabs(s->mean_re) + fabs(s->mean_im));
+        status = pe_shifted_arrange(s, mean);
     }
     free(nodes);
+    free(mean);
     return status;
 }
 

@@ -7,6 +7,19 @@
 #include "loss_nodes.h"
 #include "tilted.h"
 
+/* A bound on one line: of the modulus from some t on, and what that of its integral needs. */
+typedef struct {
+    double modulus;
+    double y, edge;
+    double falls, rest; /* what lies beyond the edge is at most rest, and at most falls over t */
+} pe_envelope;
+
+/* The last of them, and where the search for the next one begins. */
+typedef struct {
+    pe_envelope best;
+    double per_t, fall; /* height over t, and -log modulus over t^2: 0 before the first one */
+} pe_height;
+
 /* One of the pairs that a step may be, between mixtures of normals whose shifts are at most 0 and at least 0. */
 typedef struct {
     pe_terms terms;
@@ -20,8 +33,24 @@ typedef struct {
     double missed;        /* bound of what the nodes miss, in units of e^window.log_total */
     size_t count;         /* nodes */
     double log_m;         /* log of its own M */
-    double height_per_t;  /* where the search for the best bound beyond some t begins; 0 before the first */
+    pe_height height;
 } pe_part;
+
+enum {
+    PE_MOMENTS = 21,        /* the second to the 22nd */
+    PE_LEVELS_OF_SIZE = 28, /* powers of 2 of |log W| */
+    PE_COLUMNS = 7,         /* arrays of one number for each node */
+};
+
+/* Sums over the small nodes of one level, those with |log W| <= 2^(top - level) up to whole lanes, and over the others. */
+typedef struct {
+    size_t large;            /* nodes that are not small: they come first */
+    double sum_re, sum_im;   /* of the weights of those, */
+    double size, drift;      /* of their moduli, and times the errors of log W */
+    double mean_re, mean_im; /* sum of weight log W of the small nodes, */
+    double square, depth;    /* of |weight| |log W|^2; additions of which a sum is made, at most */
+    double re[PE_MOMENTS], im[PE_MOMENTS]; /* of weight (i log W / 2^top)^k / k! */
+} pe_small;
 
 typedef struct {
     double steps;
@@ -32,13 +61,17 @@ typedef struct {
     double *weight_re, *weight_im; /* of the tilted law: share phi a W^q h / M, W = b/a */
     double *loss, *angle; /* log W = loss + i angle */
     double *size, *reach; /* |weight| and |log W| */
-    double longest; /* the largest |log W| */
+    double *drifts; /* |weight| times the error of log W */
+    double longest; /* the largest |log W|, */
+    int top; /* and the power of 2 that is not below it */
+    pe_small *small; /* for each level */
     pe_wide log_m; /* log M */
     double log_m_error; /* bound of its error */
     double mean_re, mean_im; /* sum of weight log W, whose real part is (log M)' */
     double mean_error;
     double slack; /* bound, for all t >= 0, of what the exact sum over all nodes misses of M(t)/M */
     double rounding; /* largest relative error of a weight before its last rounding, in units of that */
+    double log_beyond; /* of what pe_shifted_envelope has found last */
     double drift, bend; /* sums of |weight| times the error of log W, and times |log W| as well */
 } pe_shifted;
 
@@ -50,15 +83,20 @@ void pe_shifted_free(pe_shifted *s);
 /* The parts of a leading group at some power of the likelihood ratio, without their nodes; as above. */
 int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda);
 
+/* Sorts the nodes by |log W| and sums what is small, given each node's weight times log W in long double, real and
+ * imaginary part: for pe_shifted_values.  A status. */
+int pe_shifted_arrange(pe_shifted *s, const pe_wide *mean);
+
 enum { PE_SHIFTED_RUN = 16 };
 
 /* R(t) - 1, R = M(q + it)/M(q), at t = (first + k) ht, k < PE_SHIFTED_RUN, with bounds of the
  * absolute errors. */
 void pe_shifted_values(const pe_shifted *s, size_t first, double ht, double *re, double *im, double *error);
 
-/* Upper bounds of |R| for all arguments >= t, and of the integral of a bound of |R| beyond t; sums on the
- * line miss e^-digits. */
-void pe_shifted_envelope(pe_shifted *s, double t, double digits, double *bound, double *integral);
+/* Upper bound of |R| for all arguments >= t; sums on the line miss e^-digits.  Then, for the same t, one of the integral
+ * of a bound of |R| beyond it. */
+double pe_shifted_envelope(pe_shifted *s, double t, double digits);
+double pe_shifted_beyond(const pe_shifted *s, double t);
 
 /* Upper bound of log M at another lambda of the same law without what is cut, close enough for its power; infinite
  * where there is none. */

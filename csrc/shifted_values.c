@@ -1,94 +1,141 @@
 #include "shifted.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "lane_trig.h"
 #include "simd.h"
 
-/* The transform of one kind of step at many t, with its error; docs/theory/certified.md. */
+/* The transform of one kind of step at many t, with its error; docs/theory/certified.md.  Nodes with t |log W| < 2 are
+ * summed by their moments, the others by rotation. */
 
 #define U 0x1p-53
 
-/* e^z - 1 - z for Re z <= 0 */
-static inline void remainder_of(double zr, double zi, double *er, double *ei) {
-    static const double C[] = {
-        1.0 / 2.0,
-        1.0 / 6.0,
-        1.0 / 24.0,
-        1.0 / 120.0,
-        1.0 / 720.0,
-        1.0 / 5040.0,
-        1.0 / 40320.0,
-        1.0 / 362880.0,
-        1.0 / 3628800.0,
-        1.0 / 39916800.0,
-        1.0 / 479001600.0,
-        1.0 / 6227020800.0,
-        1.0 / 87178291200.0,
-        1.0 / 1307674368000.0,
-        1.0 / 20922789888000.0,
-        1.0 / 355687428096000.0,
-        1.0 / 6402373705728000.0,
-    };
-    const double near = zr * zr + zi * zi < 1.0 ? 1.0 : 0.0, r = near * zr, i = near * zi;
-    double sr = C[16], si = 0.0;
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 16
-#endif
-    for (int k = 15; k >= 0; k--) {
-        const double next = sr * r - si * i + C[k];
-        si = sr * i + si * r;
-        sr = next;
-    }
-    const double qr = r * r - i * i, qi = 2.0 * r * i;
-    double cm1, smx;
-    pe_vcosm1_sinmx(zi, &cm1, &smx);
-    const double e = pe_vexp(zr), far_r = (e * (1.0 + cm1) - 1.0) - zr, far_i = e * (smx + zi) - zi;
-    *er = near * (qr * sr - qi * si) + (1.0 - near) * far_r;
-    *ei = near * (qr * si + qi * sr) + (1.0 - near) * far_i;
+/* ---- nodes by size, and moments of the small ones -------------------------------------------------- */
+
+/* Least power of two, as its logarithm, that is not below x >= 0 */
+static int exponent_of(double x) {
+    int exponent;
+    return x > 0.0 ? (frexp(x, &exponent) == 0.5 ? exponent - 1 : exponent) : INT_MIN;
 }
 
-/* Sums of weight (e^{i t log W} - 1 - i t log W) at a run of t. */
-PE_CLONES static void centred_run(const pe_shifted *s, double start, double ht, double *re, double *im) {
-    double c[PE_SHIFTED_RUN][PE_LANES] = {{0}}, d[PE_SHIFTED_RUN][PE_LANES] = {{0}};
-    for (size_t j = 0; j < s->m; j += PE_LANES) {
+/* Sorts nodes by the logarithm of their |log W|, the largest first, by counting.  `order` becomes what was where. */
+static int sort_nodes(pe_shifted *s, const int *level, size_t *order) {
+    size_t start[PE_LEVELS_OF_SIZE + 1] = {0};
+    for (size_t j = 0; j < s->m; j++) start[level[j] + 1]++;
+    for (int i = 0; i < PE_LEVELS_OF_SIZE; i++) start[i + 1] += start[i];
+    for (size_t j = 0; j < s->m; j++) order[start[level[j]]++] = j;
+    double *sorted = malloc(PE_COLUMNS * s->m * sizeof(double));
+    if (!sorted) return PE_NO_MEMORY;
+    for (size_t k = 0; k < PE_COLUMNS; k++)
+        for (size_t j = 0; j < s->m; j++) sorted[k * s->m + j] = s->weight_re[k * s->m + order[j]];
+    memcpy(s->weight_re, sorted, PE_COLUMNS * s->m * sizeof(double));
+    free(sorted);
+    return PE_OK;
+}
+
+/* Adds the moments of nodes [from, to), whole lanes, in units of 2^top. */
+PE_CLONES static void add_moments(const pe_shifted *s, size_t from, size_t to, double unit, pe_small *out) {
+    double re[PE_MOMENTS][PE_LANES] = {{0}}, im[PE_MOMENTS][PE_LANES] = {{0}};
+    double square[PE_LANES] = {0};
+    for (size_t j = from; j < to; j += PE_LANES)
         for (int u = 0; u < PE_LANES; u++) {
-            const double ar = s->weight_re[j + u], ai = s->weight_im[j + u];
-            const double zr = -s->angle[j + u], zi = s->loss[j + u];
-            double er, ei, fr, fi;
-            remainder_of(start * zr, start * zi, &er, &ei);
-            remainder_of(ht * zr, ht * zi, &fr, &fi);
-            const double hr = ht * zr, hi = ht * zi, dr = hr + fr, di = hi + fi, mr = 1.0 + dr;
-            const double tr = start * zr, ti = start * zi;
-            const double br = fr + (tr * dr - ti * di), bi = fi + (tr * di + ti * dr);
-            const double gr = hr * dr - hi * di, gi = hr * di + hi * dr;
-            double xr = ar * er - ai * ei, xi = ar * ei + ai * er;
-            double qr = ar * br - ai * bi, qi = ar * bi + ai * br;
-            const double kr = ar * gr - ai * gi, ki = ar * gi + ai * gr;
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 16
-#endif
-            for (int k = 0; k < PE_SHIFTED_RUN; k++) {
-                c[k][u] += xr;
-                d[k][u] += xi;
-                const double next = (xr * mr - xi * di) + qr;
-                xi = (xr * di + xi * mr) + qi;
+            const double zr = -unit * s->angle[j + u], zi = unit * s->loss[j + u];
+            double xr = s->weight_re[j + u] * zr - s->weight_im[j + u] * zi,
+                   xi = s->weight_re[j + u] * zi + s->weight_im[j + u] * zr;
+            square[u] += s->size[j + u] * s->reach[j + u] * s->reach[j + u];
+            for (int k = 0; k < PE_MOMENTS; k++) {
+                const double next = xr * zr - xi * zi;
+                xi = xr * zi + xi * zr;
                 xr = next;
-                qr += kr;
-                qi += ki;
+                re[k][u] += xr;
+                im[k][u] += xi;
             }
         }
+    double factorial = 1.0;
+    for (int k = 0; k < PE_MOMENTS; k++) {
+        factorial *= k + 2;
+        out->re[k] += pe_lane_sum(re[k]) / factorial;
+        out->im[k] += pe_lane_sum(im[k]) / factorial;
     }
-    for (int k = 0; k < PE_SHIFTED_RUN; k++) {
-        re[k] = pe_lane_sum(c[k]);
-        im[k] = pe_lane_sum(d[k]);
-    }
+    out->square += pe_lane_sum(square);
 }
 
-/* Sums of weight e^{i t log W} at a run of t. */
-PE_CLONES static void plain_run(const pe_shifted *s, double start, double ht, double *re, double *im) {
+/* What a level knows of the nodes that are not small, [0, large), and of the mean of those that are. */
+static void add_sums(const pe_shifted *s, const pe_wide *mean, const size_t *order, pe_small *out) {
+    pe_wide sum_re = 0.0L, sum_im = 0.0L, mean_re = 0.0L, mean_im = 0.0L;
+    for (size_t j = 0; j < out->large; j++) {
+        sum_re += s->weight_re[j];
+        sum_im += s->weight_im[j];
+        out->size += s->size[j];
+        out->drift += s->drifts[j];
+    }
+    for (size_t j = out->large; j < s->m; j++) {
+        mean_re += mean[2 * order[j]];
+        mean_im += mean[2 * order[j] + 1];
+    }
+    out->sum_re = (double)sum_re;
+    out->sum_im = (double)sum_im;
+    out->mean_re = (double)mean_re;
+    out->mean_im = (double)mean_im;
+}
+
+int pe_shifted_arrange(pe_shifted *s, const pe_wide *mean) {
+    s->top = exponent_of(s->longest);
+    size_t *order = malloc(s->m * (sizeof *order + sizeof(int)));
+    s->small = calloc(PE_LEVELS_OF_SIZE, sizeof *s->small);
+    if (!order || !s->small) {
+        free(order);
+        return PE_NO_MEMORY;
+    }
+    int *level = (int *)(order + s->m);
+    for (size_t j = 0; j < s->m; j++) {
+        const int exponent = exponent_of(s->reach[j]);
+        level[j] = s->top - exponent < PE_LEVELS_OF_SIZE && exponent > INT_MIN ? s->top - exponent
+                                                                               : PE_LEVELS_OF_SIZE - 1;
+    }
+    const int status = sort_nodes(s, level, order);
+    const double unit = ldexp(1.0, -s->top);
+    size_t end = s->m;
+    for (int i = PE_LEVELS_OF_SIZE - 1; i >= 0 && !status; i--) {
+        pe_small *at = &s->small[i];
+        if (i + 1 < PE_LEVELS_OF_SIZE) *at = s->small[i + 1];
+        size_t from = end; /* lanes belong to the level of their largest node */
+        while (from && level[order[from - PE_LANES]] >= i) from -= PE_LANES;
+        if (from == end && i + 1 < PE_LEVELS_OF_SIZE) continue;
+        at->sum_re = at->sum_im = at->size = at->drift = 0.0;
+        at->large = from;
+        if (from < end) {
+            add_moments(s, from, end, unit, at);
+            at->depth += (double)(end - from) / PE_LANES + 1.0;
+        }
+        add_sums(s, mean, order, at);
+        end = from;
+    }
+    free(order);
+    return status;
+}
+
+/* ---- values ------------------------------------------------------------------------------------------ */
+
+/* Sums of weight (e^{i t log W} - 1 - i t log W) of small nodes */
+static void small_sums(const pe_small *of, double x, double *re, double *im) {
+    double sr = of->re[PE_MOMENTS - 1], si = of->im[PE_MOMENTS - 1];
+    for (int k = PE_MOMENTS - 2; k >= 0; k--) {
+        sr = sr * x + of->re[k];
+        si = si * x + of->im[k];
+    }
+    *re = sr * x * x;
+    *im = si * x * x;
+}
+
+/* Sums of weight e^{i t log W} of the first nodes at a run of t. */
+PE_CLONES static void rotated_run(const pe_shifted *s, size_t nodes, double start, double ht, double *re,
+                                  double *im) {
     double c[PE_SHIFTED_RUN][PE_LANES] = {{0}}, d[PE_SHIFTED_RUN][PE_LANES] = {{0}};
-    for (size_t j = 0; j < s->m; j += PE_LANES) {
+    for (size_t j = 0; j < nodes; j += PE_LANES) {
         for (int u = 0; u < PE_LANES; u++) {
             const double ar = s->weight_re[j + u], ai = s->weight_im[j + u];
             const double l = s->loss[j + u], v = s->angle[j + u];
@@ -119,49 +166,55 @@ PE_CLONES static void plain_run(const pe_shifted *s, double start, double ht, do
     }
 }
 
-/* Sums of moduli that bound the rounding of both kinds of runs between t = low and t = high. */
-PE_CLONES static void moduli(const pe_shifted *s, double low, double high, double ht, double out[3]) {
-    double plain[PE_LANES] = {0}, turned[PE_LANES] = {0}, centred[PE_LANES] = {0};
-    for (size_t j = 0; j < s->m; j += PE_LANES)
+/* Sums of moduli that bound the rounding of rotations of the first nodes between t = low and t = high. */
+PE_CLONES static void moduli(const pe_shifted *s, size_t nodes, double low, double high, double out[2]) {
+    double plain[PE_LANES] = {0}, turned[PE_LANES] = {0};
+    for (size_t j = 0; j < nodes; j += PE_LANES)
         for (int u = 0; u < PE_LANES; u++) {
-            const double b = high * s->reach[j + u], small = 0.5 * b * b, large = 2.0 + b;
             const double e = s->size[j + u] * pe_vexp(-low * s->angle[j + u]);
             plain[u] += e;
-            turned[u] += e * b;
-            centred[u] +=
-                s->size[j + u] * (small < large ? small : large) * (1.0 + 16.0 * ht * s->reach[j + u]);
+            turned[u] += e * high * s->reach[j + u];
         }
     out[0] = pe_lane_sum(plain);
     out[1] = pe_lane_sum(turned);
-    out[2] = pe_lane_sum(centred);
+}
+
+/* Bound of the error of all sums between t = low and t = high. */
+static double error_between(const pe_shifted *s, const pe_small *of, double low, double high) {
+    double sums[2];
+    moduli(s, of->large, low, high, sums);
+    const double deep = (double)of->large / PE_LANES + 8.0;
+    const double rotated =
+        U * ((177.0 + s->rounding + deep) * sums[0] + 8.0 * sums[1] + (8.0 + s->rounding) * of->size);
+    const double moments = U * (44.0 + 2.2 * of->depth + s->rounding) * (0.5 * high * high * of->square);
+    const double mean = U * 4.0 * high * hypot(of->mean_re, of->mean_im) + high * s->mean_error;
+    const double drift = high * of->drift + high * fmin(2.0 * s->drift, high * s->bend);
+    return ((rotated + moments + mean + drift) + s->slack) * (1.0 + 1e-9);
 }
 
 void pe_shifted_values(const pe_shifted *s, size_t first, double ht, double *re, double *im, double *error) {
     /* errors grow with t: within a run they are bounded at these values of k */
     static const size_t EARLY[] = {0, 1, 2, 3, 5, 7, 10, 15}, LATE[] = {7, 15};
     const size_t *ends = first ? LATE : EARLY, parts = first ? 2 : 8;
-    const double start = (double)first * ht, depth = (double)s->m / PE_LANES + 8.0;
-    const double mean = hypot(s->mean_re, s->mean_im);
-    double plain[8], centred[8];
+    const double start = (double)first * ht, end = (double)(first + PE_SHIFTED_RUN - 1) * ht;
+    /* the first level with 2^(top - level) end < 2 */
+    const int least = s->top + exponent_of(end) - 1;
+    const int is_known = least < PE_LEVELS_OF_SIZE && end * s->longest < 1e7; /* the reduction of angles */
+    const pe_small *of = &s->small[least > 0 && is_known ? least : 0];
+    double errors[8];
     for (size_t i = 0; i < parts; i++) {
-        const double t = (double)(first + ends[i]) * ht;
         const double low = i ? (double)(first + ends[i - 1] + 1) * ht : start;
-        double sums[3];
-        moduli(s, low, t, ht, sums);
-        plain[i] = U * ((161.0 + s->rounding + depth) * sums[0] + 8.0 * sums[1]) + t * s->drift;
-        centred[i] = U * ((200.0 + s->rounding + depth) * sums[2] + 4.0 * t * mean) + t * s->mean_error +
-                     t * fmin(2.0 * s->drift, t * s->bend);
-        if (!(t * s->longest < 1e7)) /* the reduction of angles */
-            plain[i] = centred[i] = INFINITY;
+        errors[i] = is_known ? error_between(s, of, low, (double)(first + ends[i]) * ht) : INFINITY;
     }
-    const int by_remainder = centred[parts - 1] <= plain[parts - 1];
-    (by_remainder ? centred_run : plain_run)(s, start, ht, re, im);
+    rotated_run(s, of->large, start, ht, re, im);
     for (size_t k = 0, i = 0; k < PE_SHIFTED_RUN; k++) {
         const double t = (double)(first + k) * ht;
+        double small_re, small_im;
+        small_sums(of, ldexp(t, s->top), &small_re, &small_im);
         if (k > ends[i]) i++;
-        re[k] -= by_remainder ? t * s->mean_im : 1.0;
-        im[k] += by_remainder ? t * s->mean_re : 0.0;
-        error[k] = ((by_remainder ? centred[i] : plain[i]) + s->slack) * (1.0 + 1e-9);
+        re[k] = ((re[k] - of->sum_re) - t * of->mean_im) + small_re;
+        im[k] = ((im[k] - of->sum_im) + t * of->mean_re) + small_im;
+        error[k] = errors[i];
     }
     if (!first) /* R(0) is 1 */
         re[0] = im[0] = error[0] = 0.0;

@@ -198,21 +198,26 @@ static int fill_table(pe_contours *contours, int place, pe_line *ln) {
     return PE_OK;
 }
 
-/* c from the table by inverse cubic Hermite interpolation; NaN where the table has no bracket. */
-static double table_guess(const pe_line *ln, int functional, double log_target) {
-    const double *v = ln->table[functional], *d = ln->slope[functional];
-    double up = increasing(functional) ? 1.0 : -1.0;
-    int lo = 0, hi = PE_TABLE - 1;
-    if (!(up * (log_target - v[lo]) >= 0.0 && up * (v[hi] - log_target) >= 0.0)) return NAN;
+/* The place where a function has a value, by inverse cubic Hermite interpolation between n points `step` apart, in
+ * units of the distance from the first; NaN where they do not enclose it. */
+static double inverse_hermite(const double *v, const double *d, int n, double step, double up,
+                              double target) {
+    int lo = 0, hi = n - 1;
+    if (!(up * (target - v[lo]) >= 0.0 && up * (v[hi] - target) >= 0.0)) return NAN;
     while (hi - lo > 1) {
         int mid = (lo + hi) / 2;
-        if (!(up * (v[mid] - log_target) > 0.0)) lo = mid;
+        if (!(up * (v[mid] - target) > 0.0)) lo = mid;
         else hi = mid;
     }
-    double gap = v[hi] - v[lo], t = (log_target - v[lo]) / gap, h = ln->table_step;
+    double gap = v[hi] - v[lo], t = (target - v[lo]) / gap;
     double d0 = gap / d[lo], d1 = gap / d[hi], r = 1.0 - t;
-    double c = t * t * (3.0 - 2.0 * t) * h + r * r * t * d0 - t * t * r * d1;
-    return ln->table_c + lo * h + c;
+    return lo * step + (t * t * (3.0 - 2.0 * t) * step + r * r * t * d0 - t * t * r * d1);
+}
+
+/* c from the table; NaN where it has no bracket. */
+static double table_guess(const pe_line *ln, int functional, double log_target) {
+    return ln->table_c + inverse_hermite(ln->table[functional], ln->slope[functional], PE_TABLE,
+                                         ln->table_step, increasing(functional) ? 1.0 : -1.0, log_target);
 }
 
 /* Newton's method on the log of the functional along one line, safeguarded by a bracket; stops
@@ -237,6 +242,28 @@ static double newton(const pe_contours *contours, const pe_line *ln, int functio
         c = next;
     }
     return c;
+}
+
+double pe_contours_root(pe_contours *contours, const pe_line *ln, int place, int functional,
+                        double log_target) {
+    const pe_edge *left = pe_contours_edge(contours, 2 * place - 1),
+                  *right = pe_contours_edge(contours, 2 * place + 1);
+    if (!left || !right) return NAN;
+    const double width = right->k.k1 - left->k.k1, first = left->k.k1 - 0.2 * width,
+                 step = 1.4 * width / (PE_LANES - 1);
+    double c[PE_LANES], value[PE_LANES], slope[PE_LANES];
+    for (int u = 0; u < PE_LANES; u++) c[u] = first + u * step;
+    pe_line_slopes(contours, ln, functional, PE_LANES, c, value, slope);
+    double x = first +
+               inverse_hermite(value, slope, PE_LANES, step, increasing(functional) ? 1.0 : -1.0, log_target);
+    for (int it = 0; it < 4 && isfinite(x); it++) {
+        pe_line_slopes(contours, ln, functional, 1, &x, value, slope);
+        const double move = (log_target - value[0]) / slope[0];
+        if (!(fabs(move) <= 0.1 * ln->sd)) break;
+        x += move;
+        if (fabs(move) <= 1e-4 * ln->sd) return x; /* the rest is its square */
+    }
+    return newton(contours, ln, functional, log_target, ln->c_ref);
 }
 
 /* Thresholds for n <= PE_LANES targets on one line: from the table two steps together; one by one

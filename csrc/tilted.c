@@ -28,8 +28,8 @@ static double side_at(const pe_normals *s, double x, double *slope, double *shar
     for (size_t j = 0; j < s->n; j++) top = fmax(top, s->shift[j] * (x - 0.5 * s->shift[j]));
     for (size_t j = 0; j < s->n; j++) {
         const double e = s->shift[j] * (x - 0.5 * s->shift[j]);
-        change += s->weight[j] * expm1(fmin(e, 600.0));
-        share[j] = s->weight[j] * exp(e - top);
+        if (e != 0.0) change += s->weight[j] * expm1(fmin(e, 600.0));
+        share[j] = e == top ? s->weight[j] : s->weight[j] * exp(e - top);
         sum += share[j];
     }
     for (size_t j = 0; j < s->n; j++) {
@@ -87,40 +87,69 @@ static double smallest_positive(const pe_normals *s) {
     return 0.0;
 }
 
+/* Left of the start log F rises steeply, by more than 1/(b/a - 1) may. */
+static double start_of(const pe_normals *a, const pe_normals *b, double q) {
+    return -REACH + fmax(1.0, 1.0 - q) * a->shift[0] - smallest_positive(b);
+}
+
+/* Room for what depends on the power, and values from what does not. */
+static double *set_power(pe_tilted *t, double *at) {
+    const size_t m = t->n + 1;
+    t->value = at;
+    t->most = at + m;
+    at += 2 * m;
+    for (int side = 0; side < 2; side++) {
+        t->turned[side] = at;
+        at += 2 * side_of(t, side)->n;
+    }
+    t->room = at;
+    return at + t->a.n + t->b.n;
+}
+
+static void set_values(pe_tilted *t) {
+    for (size_t i = 0; i <= t->n; i++) {
+        const double x = edge_of(t, i);
+        t->value[i] = -0.5 * x * x - HALF_LOG_2PI;
+        for (int side = 0; side < 2; side++) t->value[i] += power_of(t, side) * t->log_side[side][i];
+    }
+    for (size_t i = 0; i < t->n; i++) t->most[i] = most_in_cell(t, i);
+}
+
 int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end) {
     *t = (pe_tilted){.a = a, .b = b, .q = q};
     t->farthest = fmax(-a.shift[0], b.shift[b.n - 1]);
-    /* left of the start log F rises steeply, by more than 1/(b/a - 1) may */
-    t->start = -REACH + fmax(1.0, 1.0 - q) * a.shift[0] - smallest_positive(&b);
+    t->start = start_of(&a, &b, q);
     const double cells = ceil((end - t->start) / PE_CELL);
     if (!(cells > 0.0 && cells < MAX_CELLS)) return PE_TOO_COSTLY;
     t->n = (size_t)cells;
     const size_t m = t->n + 1, terms = a.n + b.n;
     t->block = malloc((6 * m + m * terms + 3 * terms) * sizeof(double));
     if (!t->block) return PE_NO_MEMORY;
-    double *at = t->block;
-    t->value = at;
-    t->most = at + m;
-    at += 2 * m;
+    double *at = set_power(t, t->block);
     for (int side = 0; side < 2; side++) {
-        const size_t n = side_of(t, side)->n;
+        const pe_normals *s = side_of(t, side);
         t->log_side[side] = at;
         t->slope[side] = at + m;
         t->share[side] = at + 2 * m;
-        t->turned[side] = at + 2 * m + n * m;
-        at += 2 * m + n * m + 2 * n;
+        at += 2 * m + s->n * m;
+        for (size_t i = 0; i < m; i++)
+            t->log_side[side][i] = side_at(s, edge_of(t, i), &t->slope[side][i], t->share[side] + i * s->n);
     }
-    t->room = at;
-    for (size_t i = 0; i < m; i++) {
-        const double x = edge_of(t, i);
-        t->value[i] = -0.5 * x * x - HALF_LOG_2PI;
-        for (int side = 0; side < 2; side++) {
-            const pe_normals *s = side_of(t, side);
-            t->log_side[side][i] = side_at(s, x, &t->slope[side][i], t->share[side] + i * s->n);
-            t->value[i] += power_of(t, side) * t->log_side[side][i];
-        }
-    }
-    for (size_t i = 0; i < t->n; i++) t->most[i] = most_in_cell(t, i);
+    set_values(t);
+    return PE_OK;
+}
+
+int pe_tilted_power(pe_tilted *t, const pe_tilted *known, double q, double end) {
+    const double cells = ceil((end - known->start) / PE_CELL);
+    if (start_of(&known->a, &known->b, q) != known->start || !(cells > 0.0 && cells <= (double)known->n))
+        return pe_tilted_new(t, known->a, known->b, q, end);
+    *t = *known;
+    t->q = q;
+    t->n = (size_t)cells;
+    t->block = malloc((2 * (t->n + 1) + 3 * (t->a.n + t->b.n)) * sizeof(double));
+    if (!t->block) return PE_NO_MEMORY;
+    set_power(t, t->block);
+    set_values(t);
     return PE_OK;
 }
 
@@ -397,15 +426,24 @@ static int centre_is_small(const pe_tilted *t, double x, int above, double plain
     return log(power * of_a + (1.0 + power) * of_b) <= plain;
 }
 
+/* Of the cells from `inner`, where it need not be, to `outer` in either direction the first end beyond which it is;
+ * they fall outwards. */
+static size_t small_centre(const pe_tilted *t, size_t inner, size_t outer, double plain) {
+    const int above = outer > inner;
+    while (inner != outer) {
+        const size_t middle = above ? (inner + outer) / 2 : (inner + outer + 1) / 2;
+        if (centre_is_small(t, edge_of(t, middle), above, plain)) outer = middle;
+        else inner = above ? middle + 1 : middle - 1;
+    }
+    return inner;
+}
+
 /* The first cell in [low, high] from which on the sum up to `high` is below e^level; high where there is none */
 static size_t high_end(const pe_tilted *t, size_t low, size_t high, double level, double plain) {
+    const size_t least = small_centre(t, low, high, plain);
     double sum = 0.0;
     size_t i = high;
-    while (i > low) {
-        sum += PE_CELL * exp(t->most[i - 1] - level);
-        if (!(sum <= 1.0) || !centre_is_small(t, edge_of(t, i - 1), 1, plain)) break;
-        i--;
-    }
+    while (i > least && (sum += PE_CELL * exp(t->most[i - 1] - level)) <= 1.0) i--;
     return i;
 }
 
@@ -422,11 +460,10 @@ static size_t valley_of(const pe_tilted *t, size_t *mode) {
 
 /* Ends of the window where [first, end] holds the law. */
 static int put_window(const pe_tilted *t, size_t high, size_t end, double level, double plain, pe_window *w) {
+    const size_t most = small_centre(t, high, 0, plain);
     double sum = exp(t->value[0] - level) / fmax(rate_before(t), 1e-300);
     size_t low = 0;
-    while (low < high && (sum += PE_CELL * exp(t->most[low] - level)) <= 1.0 &&
-           centre_is_small(t, edge_of(t, low + 1), 0, plain))
-        low++;
+    while (low < most && (sum += PE_CELL * exp(t->most[low] - level)) <= 1.0) low++;
     w->low = edge_of(t, low);
     w->high = edge_of(t, high);
     w->end = edge_of(t, end);

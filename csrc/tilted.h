@@ -29,6 +29,9 @@ typedef struct {
 int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end);
 void pe_tilted_free(pe_tilted *t);
 
+/* The same of another power, with what does not depend on it: `known` is to be freed later. */
+int pe_tilted_power(pe_tilted *t, const pe_tilted *known, double q, double end);
+
 /* The last end of a cell */
 double pe_tilted_end(const pe_tilted *t);
 

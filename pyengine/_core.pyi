@@ -27,7 +27,58 @@ class _Lib:
     PE_PROFILE: int
     PE_CHEBYSHEV: int
     PE_ROW: int
+    PE_BOUNDS: int
     PE_TOO_COSTLY: int
+    def pe_bounds_of_logs(self, n: int, logs: Any, slack: float, bounds: Any, /) -> None: ...
+    def pe_bounds_of_rows(self, n: int, rows: Any, slack: float, bounds: Any, /) -> None: ...
+    def pe_bounds_line(
+        self,
+        n: int,
+        functional: int,
+        tail: Any,
+        c: Any,
+        bounds: Any,
+        slack: float,
+        beta: Any,
+        gamma: Any,
+        /,
+    ) -> None: ...
+    def pe_bounds_chord(
+        self,
+        n: int,
+        functional: int,
+        tail: Any,
+        beyond: Any,
+        bounds: Any,
+        slack: float,
+        beta: Any,
+        gamma: Any,
+        /,
+    ) -> None: ...
+    def pe_bounds_aside(
+        self,
+        n: int,
+        functional: int,
+        tail: Any,
+        c: Any,
+        bounds: Any,
+        attempt: int,
+        there: Any,
+        beyond: Any,
+        at: Any,
+        /,
+    ) -> int: ...
+    def pe_bounds_tangent(
+        self,
+        n: int,
+        delta: Any,
+        c: Any,
+        bounds: Any,
+        slack: float,
+        lower: Any,
+        step: Any,
+        /,
+    ) -> None: ...
     def pe_row_error(self, row: Any, functional: int, /) -> float: ...
     def pe_row_good(self, row: Any, functional: int, limit: float, limit_tiny: float, /) -> int: ...
     def pe_rows_judge(
@@ -95,6 +146,16 @@ class _Lib:
     def pe_pair_certify(self, pair: Any, functional: int, n: int, c: Any, rows: Any, /) -> int: ...
     def pe_pair_certified_solve(
         self, pair: Any, functional: int, n: int, log_target: Any, rows: Any, /
+    ) -> int: ...
+    def pe_pair_certify_beyond(
+        self,
+        pair: Any,
+        functional: int,
+        n: int,
+        log_target: Any,
+        slack: float,
+        rows: Any,
+        /,
     ) -> int: ...
     def pe_pair_at(self, pair: Any, functional: int, n: int, c: Any, rows: Any, /) -> int: ...
     def pe_pair_solve(

@@ -190,8 +190,8 @@ def answers(
     Returns
     -------
     Bounds, list of str, list of bool
-        The same numbers that the function returns, one engine for each, and whether the bounds are
-        proven.
+        What the function returns with ``bounds=True``, one engine for each, and whether the bounds
+        are proven.
     """
     asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name), proven)
     question = QUESTIONS[name]
@@ -253,7 +253,8 @@ def trade_off(
         Largest relative width of the bounds, > 0; for ε that of δ at it.  Every engine honours it,
         and what cannot be known that well is refused.  None stands for the accuracy below.
     bounds : bool
-        Whether to return `Bounds` instead of the value.
+        Whether to return `Bounds` instead of the value.  Where they are proven, and closer than
+        1e-10 relative, the value in them is their middle; else it is the one without bounds.
 
     Returns
     -------

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from pyengine.engines import certified
+from pyengine.engines import certified, row_bounds
 from pyengine.engines.certified import CertifiedPair, CertifiedSide
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -77,7 +77,7 @@ class OneStep(CertifiedSide):
                 log = self.log(which, c)
             # the error is a part of the value that is given, and so is the rounding of its log
             away = self.rng.choice([-1.0, 1.0, 0.3], size=(2, c.size))
-            slack = certified.SLACK * (1.0 + np.abs(log)) if certified.SLACK > ROOM else 0.0
+            slack = row_bounds.SLACK * (1.0 + np.abs(log)) if row_bounds.SLACK > ROOM else 0.0
             rows[:, 2 + which] = log - np.log1p(error * away[0]) - 0.9 * slack * away[1]
             rows[:, ERRORS + which] = error + ROOM
         return rows
@@ -112,7 +112,7 @@ def test_curves_of_both_sides_lie_within(
 ) -> None:
     """What the more private side does not say, and the other one not deny, is in the bounds."""
     if slack is not None:
-        monkeypatch.setattr(certified, "SLACK", slack)
+        monkeypatch.setattr(row_bounds, "SLACK", slack)
     epsilon = np.array([0.0, 1e-3, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0])
     delta = np.array([0.3, 0.1, 1e-2, 1e-4, 1e-8, 1e-12])
     for seed in range(1 + int(error > 0.0)):

@@ -143,7 +143,7 @@ def test_refusal_costs_its_own_row_only(
 
     monkeypatch.setattr("pyengine.cli.questions.answers", answers)
     content = ask(capsys, "delta", *RUN, "--epsilon", "1", "2", code=1)
-    assert content["rows"][0]["value"] == pe.delta(MECHANISM, 1.0)
+    assert content["rows"][0]["value"] == pe.delta(MECHANISM, 1.0, bounds=True).value
     assert content["rows"][1]["value"] is None
     assert content["rows"][1]["message"] == "no answer, try more noise"
     assert main(["delta", *RUN, "--epsilon", "1", "2", "--bounds"]) == 1

@@ -16,19 +16,22 @@ __all__ = ["EnclosedQuestions"]
 
 FloatArray = npt.NDArray[np.float64]
 
+NARROW = 1e-10  # relative width of bounds whose middle is as good a value as any estimate
 # The ends of the domains.
 INSIDE = {"trade_off": 1.0, "gamma_bound": 1.0, "delta": math.inf, "epsilon": 1.0}
 
 
 class EnclosedQuestions(Questions):
-    """Questions whose values are those of one engine, between bounds that another one proves.
+    """Questions whose bounds one engine proves, and values that another one estimates between them.
+
+    Where the bounds are narrow their middle is the value: estimates would say no more.
 
     Parameters
     ----------
     quick : Questions
-        Gives the values.
+        Estimates values; what lies beside the bounds moves between them.
     sure : callable
-        Makes the questions that give bounds; a value that lies beside them moves between them.
+        Makes the questions that give bounds.
     """
 
     is_light = True
@@ -59,14 +62,17 @@ class EnclosedQuestions(Questions):
         if not (self._quick.is_estimated and 0.0 < x < INSIDE[name]):
             return super().one(name, x)
         try:
-            quick = self._quick.one(name, x)
-        except AccuracyError:  # what is proven stands without an estimate
-            return self._sure.one(name, x)
-        try:
-            _, lower, upper = self._sure.one(name, x)
+            sure = self._sure.one(name, x)
         except AccuracyError:  # of a hull that needs what has no proof
-            return quick
-        return min(max(quick[0], lower), upper), lower, upper
+            return self._quick.one(name, x)
+        value, lower, upper = sure
+        if upper <= lower + NARROW * abs(value):
+            return sure
+        try:
+            value = self._quick.one(name, x)[0]
+        except AccuracyError:  # what is proven stands without an estimate
+            return sure
+        return min(max(value, lower), upper), lower, upper
 
     def _enclosed(self, ask: Callable[[Questions], tuple[Answer, ...]]) -> tuple[Answer, ...]:
         try:
@@ -80,5 +86,7 @@ class EnclosedQuestions(Questions):
         except AccuracyError:  # of a hull that needs what has no proof
             return quick
         for fast, answer in zip(quick, sure, strict=True):
-            answer.value = np.clip(fast.value, answer.lower, answer.upper)
+            narrow = answer.upper <= answer.lower + NARROW * np.abs(answer.value)
+            within = np.clip(fast.value, answer.lower, answer.upper)
+            answer.value = np.where(narrow, answer.value, within)
         return sure

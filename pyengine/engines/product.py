@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pyengine.engines.certified import SLACK, CertifiedSide, LogBounds
+from pyengine.engines.certified import CertifiedSide
 from pyengine.engines.exact.finite import FiniteComposition
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -22,6 +22,7 @@ from pyengine.engines.functionals import (
     PROFILE,
     FloatArray,
 )
+from pyengine.engines.row_bounds import SLACK, LogBounds
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.rounding import UNIT
 
@@ -119,21 +120,20 @@ class ProductSide(CertifiedSide):
         """Logs of bounds of all functionals at thresholds."""
         step = self._at_once
         parts = [self._bounds(functional, c[i : i + step]) for i in range(0, max(c.size, 1), step)]
-        made = {which: np.concatenate([part[which] for part in parts], axis=1) for which in ALL}
-        return LogBounds(c, lambda which: (made[which][0], made[which][1]))
+        return LogBounds.of_logs(c, np.concatenate(parts))
 
     @property
     def _at_once(self) -> int:
         """Thresholds whose rows are in memory together."""
         return max(1, MOST_ROWS // self._loss.size)
 
-    def _bounds(self, functional: int, c: FloatArray) -> dict[int, FloatArray]:
-        """The logs of both bounds of each functional, shape (2, n)."""
+    def _bounds(self, functional: int, c: FloatArray) -> FloatArray:
+        """The logs of both bounds of each functional, shape (n, 5, 2)."""
         # losses are logs of ratios of masses, and c less one of them is rounded
         doubt = 2.0 * self._error + 8.0 * UNIT * (1.0 + np.abs(c) + float(np.abs(self._loss).max()))
         with np.errstate(invalid="ignore"):
             below, above = (self._at(functional, c + off) for off in (-doubt, doubt))
-        found = {}
+        found = np.empty((c.size, len(ALL), 2))
         for which in ALL:
             least, most = (above, below) if which in FALLING else (below, above)
             lower, upper = self._mean(which, least[which][0]), self._mean(which, most[which][1])
@@ -144,12 +144,8 @@ class ProductSide(CertifiedSide):
                 share = np.exp(np.minimum(self._log_tiny - lower, 0.0))
                 lower = lower + np.log1p(-share) - slack
             upper = np.logaddexp(upper + slack, self._log_tiny)
-            found[which] = np.array(
-                [
-                    np.logaddexp(lower, log_lost - SLACK),
-                    np.minimum(np.logaddexp(upper, log_lost + SLACK), 0.0),
-                ]
-            )
+            found[:, which, 0] = np.logaddexp(lower, log_lost - SLACK)
+            found[:, which, 1] = np.minimum(np.logaddexp(upper, log_lost + SLACK), 0.0)
         return found
 
     def _at(self, functional: int, c: FloatArray) -> dict[int, tuple[FloatArray, FloatArray]]:

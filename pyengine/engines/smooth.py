@@ -21,7 +21,7 @@ from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, PairQuestions, Triple
 from pyengine.caches import Cache
 from pyengine.engines.bounded_mixtures import bounded_mixtures
-from pyengine.engines.certified import CertifiedSide, completed_thresholds
+from pyengine.engines.certified import LineSide, completed_thresholds
 from pyengine.engines.convolution import Convolution
 from pyengine.engines.functionals import FloatArray, Limits, RowEngine, Rows, row_errors
 from pyengine.engines.hull import BothOrders
@@ -133,7 +133,7 @@ def _is_plain(terms: ExactAlternatives, noise: float) -> bool:
     return len(terms) == 1 and len(shifts) == 1 and shifts[0] * Fraction(noise) == 1
 
 
-class SmoothSide(CertifiedSide):
+class SmoothSide(LineSide):
     """Certified rows of one pair.
 
     Parameters
@@ -154,17 +154,14 @@ class SmoothSide(CertifiedSide):
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of the fast engine; where it has none, of the lines that prove."""
         table = _kept(self._pair).spectral().solve(functional, log_target)
-        return completed_thresholds(self._prover(), functional, log_target, table)
-
-    def table(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the lines with exact numbers."""
-        return self._prover().certify(functional, c)
+        return completed_thresholds(self.prover(), functional, log_target, table)
 
     def estimates(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the fast engine."""
         return _kept(self._pair).spectral().at(functional, c)
 
-    def _prover(self) -> Spectral:
+    def prover(self) -> Spectral:
+        """The spectral engine with exact numbers."""
         kept = _kept(self._pair)
         if kept.prover is None:
             kept.prover = _proving(self._pair)

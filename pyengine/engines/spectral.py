@@ -132,6 +132,19 @@ class Spectral:
         with self._lock:
             return call_kernel(lib.pe_pair_certified_solve, self._pair, functional, log_target)
 
+    def certify_beyond(self, functional: int, log_target: FloatArray, slack: float) -> FloatArray:
+        """Rows with proven errors just beyond where the log of a functional has given values.
+
+        The functional, its bounds moved outwards by ``slack``, lies below its value there, or above
+        it for `A_BELOW`; NaN where the nearest line does not prove enough.
+        """
+
+        def kernel(pair: object, functional: int, n: int, source: object, rows: object) -> int:
+            return int(lib.pe_pair_certify_beyond(pair, functional, n, source, slack, rows))
+
+        with self._lock:
+            return call_kernel(kernel, self._pair, functional, log_target)
+
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`."""
         row = ffi.new(ROW)

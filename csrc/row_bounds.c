@@ -1,0 +1,136 @@
+#include <math.h>
+#include <stddef.h>
+
+#include "pyengine.h"
+
+/* From rows with proven errors to bounds of what was asked; docs/theory/certified.md, "Inverses".  All bounds are
+ * moved outwards by `slack`, a relative error of the few operations that form them. */
+
+enum { ERRORS = 2 + PE_FUNCTIONALS };
+
+static const double LEAST = 5e-324;  /* the smallest double: what underflows is below it */
+static const double LONGEST = 800.0; /* no log of a double is larger: its rounding is that of an exponent */
+/* Distances of a second threshold, as shares of a value: losses of rare steps are tiny. */
+static const double ASIDE[PE_ASIDES] = {1e-3, 1e-5, 1e-2, 1e-7, 1e-1, 1e-9, 1.0, 1e-11};
+
+/* ---- logs and values of one functional -------------------------------------------------------------- */
+
+static double log_low(const double *bounds, int functional) {
+    return bounds[4 * functional];
+}
+
+static double log_high(const double *bounds, int functional) {
+    return bounds[4 * functional + 1];
+}
+
+static double low(const double *bounds, int functional) {
+    return bounds[4 * functional + 2];
+}
+
+static double high(const double *bounds, int functional) {
+    return bounds[4 * functional + 3];
+}
+
+static void put(double *bounds, int functional, double lower, double upper, double slack) {
+    double *out = bounds + 4 * functional;
+    out[0] = lower;
+    out[1] = upper;
+    out[2] = exp(lower) * (1.0 - slack);
+    out[3] = fmin(fmax(exp(upper) * (1.0 + slack), LEAST), 1.0);
+}
+
+void pe_bounds_of_logs(size_t n, const double *logs, double slack, double *bounds) {
+    for (size_t i = 0; i < n; i++, logs += 2 * PE_FUNCTIONALS, bounds += PE_BOUNDS)
+        for (int f = 0; f < PE_FUNCTIONALS; f++) put(bounds, f, logs[2 * f], logs[2 * f + 1], slack);
+}
+
+void pe_bounds_of_rows(size_t n, const double *rows, double slack, double *bounds) {
+    for (size_t i = 0; i < n; i++, rows += PE_ROW, bounds += PE_BOUNDS)
+        for (int f = 0; f < PE_FUNCTIONALS; f++) {
+            const double value = rows[2 + f], error = rows[ERRORS + f];
+            if (error <= 1.0 && isfinite(value)) {
+                const double rounded = slack * (1.0 + fabs(value)); /* of the sums of logs */
+                put(bounds, f, value + log1p(-error) - rounded, fmin(value + log1p(error) + rounded, 0.0),
+                    slack);
+            } else put(bounds, f, -INFINITY, 0.0, slack);
+        }
+}
+
+/* ---- a level of the trade-off function --------------------------------------------------------------- */
+
+/* Bounds of a_c - alpha, where a_c is the level of the test at the threshold. */
+static double level_low(const double *bounds, int functional, double tail) {
+    return functional == PE_A_ABOVE ? low(bounds, functional) - tail : tail - high(bounds, functional);
+}
+
+static double level_high(const double *bounds, int functional, double tail) {
+    return functional == PE_A_ABOVE ? high(bounds, functional) - tail : tail - low(bounds, functional);
+}
+
+/* x e^c, without the overflow of the factor alone */
+static double times_exp(double x, double c) {
+    return x == 0.0 ? 0.0 : copysign(exp(log(fabs(x)) + c), x);
+}
+
+void pe_bounds_line(size_t n, int functional, const double *tail, const double *c, const double *bounds,
+                    double slack, double *beta, double *gamma) {
+    for (size_t i = 0; i < n; i++, bounds += PE_BOUNDS) {
+        double moved = times_exp(level_low(bounds, functional, tail[i]), c[i]);
+        moved -= fabs(moved) * (slack * (LONGEST + fabs(c[i])));
+        const double least = low(bounds, PE_B_BELOW) + moved;
+        beta[i] = least > 0.0 ? least * (1.0 - slack) : 0.0; /* and where it is not known */
+        const double most = (high(bounds, PE_B_ABOVE) - moved) * (1.0 + slack);
+        gamma[i] = isnan(most) ? INFINITY : most;
+    }
+}
+
+size_t pe_bounds_aside(size_t n, int functional, const double *tail, const double *c, const double *bounds,
+                       size_t attempt, const double *there, double *beyond, double *at) {
+    size_t open = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double *row = bounds + PE_BOUNDS * i;
+        if (attempt == 0) beyond[i] = INFINITY;
+        else if (!isnan(at[i]) && level_high(there + PE_BOUNDS * i, functional, tail[i]) <= 0.0)
+            beyond[i] = at[i];
+        const double density = fmin(log_low(row, PE_B_BELOW), log_low(row, PE_B_ABOVE));
+        const double least = log_low(row, functional), most = log_high(row, functional);
+        const double value = isnan(density) ? NAN : fmin(1.0, exp(least - density));
+        const int is_open =
+            level_high(row, functional, tail[i]) > 0.0 && isinf(beyond[i]) && attempt < PE_ASIDES;
+        at[i] = is_open ? c[i] + ASIDE[attempt] * value + 4.0 * (most - least) : NAN;
+        if (!isfinite(at[i])) at[i] = NAN;
+        open += !isnan(at[i]);
+    }
+    return open;
+}
+
+void pe_bounds_chord(size_t n, int functional, const double *tail, const double *beyond, const double *bounds,
+                     double slack, double *beta, double *gamma) {
+    for (size_t i = 0; i < n; i++, bounds += PE_BOUNDS) {
+        const double most = level_high(bounds, functional, tail[i]);
+        double moved = most <= 0.0 ? 0.0 : times_exp(most, beyond[i]);
+        moved *= 1.0 + slack * (LONGEST + (isfinite(beyond[i]) ? fabs(beyond[i]) : 0.0));
+        const double upper = (high(bounds, PE_B_BELOW) + moved) * (1.0 + slack);
+        const double lower = low(bounds, PE_B_ABOVE) - moved;
+        beta[i] = isnan(upper) ? INFINITY : upper;
+        gamma[i] = lower > 0.0 ? lower * (1.0 - slack) : 0.0; /* and where it is not known */
+    }
+}
+
+/* ---- epsilon ------------------------------------------------------------------------------------------- */
+
+void pe_bounds_tangent(size_t n, const double *delta, const double *c, const double *bounds, double slack,
+                       double *lower, double *step) {
+    for (size_t i = 0; i < n; i++, bounds += PE_BOUNDS) {
+        const double start = -c[i], least = low(bounds, PE_PROFILE), height = least - delta[i];
+        const double slope = height >= 0.0 ? log_high(bounds, PE_B_BELOW) : log_low(bounds, PE_B_BELOW);
+        const double gained = height * exp(-slope - start);
+        /* what is less has no digits */
+        const double way = gained > -0.5 ? log1p(gained) : NAN;
+        const double moved = (start + way) - slack * (4.0 * fabs(start) + LONGEST * fabs(way));
+        lower[i] = isfinite(moved) && moved > 0.0 ? moved : 0.0;
+        const double log_width = log((high(bounds, PE_PROFILE) - least) + fabs(height));
+        const double first = 2.0 * exp(log_width - log_low(bounds, PE_B_BELOW) - start);
+        step[i] = (isfinite(first) ? first : 0.0) + 16.0 * slack * fabs(start);
+    }
+}

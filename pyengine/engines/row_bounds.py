@@ -1,0 +1,109 @@
+"""From rows with proven errors to bounds of what was asked; the arithmetic is in the C core.
+
+`csrc/row_bounds.c` moves every bound outwards for its own rounding; docs/theory/certified says why
+the tangents and chords hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pyengine._core import lib
+from pyengine.engines.functionals import FloatArray, array
+
+__all__ = ["SLACK", "TRIES", "LogBounds"]
+
+SLACK = 2.0**-49  # of bounds, for the rounding of the few operations that form them
+TRIES = 8  # thresholds beside one that is off
+COLUMNS: int = lib.PE_BOUNDS
+
+
+class LogBounds:
+    """Proven bounds of the five functionals at thresholds.
+
+    Parameters
+    ----------
+    c : ndarray of shape (n,)
+        The thresholds.
+    table : ndarray of shape (n, COLUMNS)
+        For each functional lower and upper bounds of its log and of its value.
+    """
+
+    def __init__(self, c: FloatArray, table: FloatArray) -> None:
+        self.c, self._table = np.ascontiguousarray(c), table
+
+    @classmethod
+    def of_rows(cls, c: FloatArray, rows: FloatArray) -> LogBounds:
+        """Bounds from rows of the C core with proven errors; 0 and 1 where there are none."""
+        table = np.empty((c.size, COLUMNS))
+        lib.pe_bounds_of_rows(c.size, array(rows), SLACK, array(table, writable=True))
+        return cls(c, table)
+
+    @classmethod
+    def of_logs(cls, c: FloatArray, logs: FloatArray) -> LogBounds:
+        """Bounds from those of the logs, shape (n, 5, 2)."""
+        table = np.empty((c.size, COLUMNS))
+        given = np.ascontiguousarray(logs)
+        lib.pe_bounds_of_logs(c.size, array(given), SLACK, array(table, writable=True))
+        return cls(c, table)
+
+    def logs(self, functional: int) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds of the log of a functional; not to be written to."""
+        return self._table[:, 4 * functional], self._table[:, 4 * functional + 1]
+
+    def values(self, functional: int) -> tuple[FloatArray, FloatArray]:
+        """Bounds of a functional itself, rounded outwards; not to be written to."""
+        return self._table[:, 4 * functional + 2], self._table[:, 4 * functional + 3]
+
+    def line(self, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower bounds of β and upper ones of γ: the convex T lies above its tangent.
+
+        Parameters
+        ----------
+        functional : int
+            A's tail that is the level: `A_ABOVE`, or `A_BELOW` for one minus the level.
+        tail : ndarray of shape (n,)
+            That tail.
+        """
+        out = np.empty((2, self.c.size))
+        given = array(np.ascontiguousarray(tail)), array(self.c), array(self._table)
+        beta, gamma = (array(part, writable=True) for part in out)
+        lib.pe_bounds_line(self.c.size, functional, *given, SLACK, beta, gamma)
+        return out[0], out[1]
+
+    def chord(
+        self, functional: int, tail: FloatArray, rows: Callable[[FloatArray], LogBounds]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Upper bounds of β and lower ones of γ.
+
+        T falls, and from the level of the threshold c down to α it rises by at most the slope at a
+        threshold beyond that of α, which a second row proves to lie there.
+
+        Parameters
+        ----------
+        functional, tail
+            As for `line`.
+        rows : callable
+            Gives the bounds at other thresholds.
+        """
+        n, work = self.c.size, np.empty((4, self.c.size))
+        level, c, table = array(np.ascontiguousarray(tail)), array(self.c), array(self._table)
+        beyond, at, beta, gamma = (array(part, writable=True) for part in work)
+        there, attempt = table, 0
+        while lib.pe_bounds_aside(n, functional, level, c, table, attempt, there, beyond, at):
+            there, attempt = array(rows(work[1])._table), attempt + 1
+        lib.pe_bounds_chord(n, functional, level, beyond, table, SLACK, beta, gamma)
+        return work[2], work[3]
+
+    def tangent(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower bounds of ε at δ, as profiles are convex in e^ε, with a distance.
+
+        That far from the threshold a profile is about certainly on the right side of δ.
+        """
+        out = np.empty((2, self.c.size))
+        given = array(np.ascontiguousarray(delta)), array(self.c), array(self._table)
+        lower, step = (array(part, writable=True) for part in out)
+        lib.pe_bounds_tangent(self.c.size, *given, SLACK, lower, step)
+        return out[0], out[1]
