@@ -284,12 +284,12 @@ static void put_pair(pe_row *row, int natural, int other, double log_value, doub
  * 1 - E e^{S-c} = 1 - e^{-c}, as each law has all outcomes of the other one. */
 static void put_parity(pe_row *row, double c, double log_value, double error) {
     const double value = exp(log_value), apart = expm1(-c), rest = value - apart;
-    const double moved = (value * error + 4.0 * U * (value + fabs(apart))) * OUT;
+    const double moved = (value * error + 8.0 * U * (value + fabs(apart))) * OUT;
     row->log_value[PE_PROFILE] = NAN;
     row->error[PE_PROFILE] = INFINITY;
     if (!(rest > 2.0 * moved)) return;
     row->log_value[PE_PROFILE] = log(rest);
-    row->error[PE_PROFILE] = moved / (rest - moved) * OUT + (8.0 + 2.0 * fabs(log(rest))) * U;
+    row->error[PE_PROFILE] = moved / (rest - moved) * OUT + (8.0 + 8.0 * fabs(log(rest))) * U;
 }
 
 /* The row of the sums at c, whose rounding is a part of the moduli's sums. */

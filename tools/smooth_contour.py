@@ -1,0 +1,223 @@
+"""Random answers with bounds about densities, batches under substitution, and epochs.
+
+    python tools/smooth_contour.py --seed 1 --minutes 5
+    python tools/smooth_contour.py --family epochs --minutes 10 --seconds 20
+
+Steps are pairs of analytic densities (logistic, hyperbolic secant, normal of another scale) 12 to
+2,000 times, one batch of fixed size with a record substituted, and one to five epochs of random
+allocation.  Truths share no code with the engines: lines of ``tools/second_contour.py`` on nodes
+of the densities in long double, normal tails in 40 digits by the threshold of the one step, and
+`pyengine.reference`.  Answers that are estimates are counted as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import ctypes
+import math
+import sys
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+from scipy import stats
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tools")]
+
+from bounds_tally import Tally, Truth  # noqa: E402
+from mixture_contour import MixtureLine  # noqa: E402
+from second_contour import LD, asked_on, compiled, referred  # noqa: E402
+
+import pyengine as pe  # noqa: E402
+
+HALF_LOG_2PI = np.log(2 * LD(np.pi)) / 2
+DEEPEST = 11_000.0  # logs of weights that long double holds
+
+
+def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.4g}")
+
+
+def _logistic(x: Any) -> Any:
+    far = np.abs(x)
+    return -far - 2 * np.log1p(np.exp(-far))
+
+
+def _secant(x: Any) -> Any:
+    far = np.abs(x)
+    return np.log(2 / LD(np.pi)) - far - np.log1p(np.exp(-2 * far))
+
+
+def _normal(x: Any) -> Any:
+    return -x * x / 2 - HALF_LOG_2PI
+
+
+class Shape(NamedTuple):
+    """A density: its name in SciPy, its log, and half the width of the strip without a pole."""
+
+    name: str
+    log: Callable[[Any], Any]
+    strip: float
+
+
+SHAPES = (
+    Shape("logistic", _logistic, math.pi),
+    Shape("hypsecant", _secant, math.pi / 2),
+    Shape("norm", _normal, 6.0),
+)
+
+
+class DensityKind(NamedTuple):
+    """Steps of a pair of densities: one about 0, the other one moved, and normal ones stretched."""
+
+    shape: Shape
+    shift: float
+    scale: float
+    steps: int
+    pairs: tuple[None, ...] = (None, None)  # transforms of bounded losses come back
+
+    def mechanism(self) -> pe.Mechanism:
+        """What is asked."""
+        law = getattr(stats, self.shape.name)
+        return pe.from_distributions(law(0.0, 1.0), law(self.shift, self.scale)).composed(
+            self.steps
+        )
+
+    def nodes(self, lam: float, fine: float, reach: float) -> tuple[Any, Any]:
+        """Logs of weights under A, and losses, at equidistant places."""
+        shift, scale = LD(self.shift), LD(self.scale)
+        # the middle of the tilted density and its scale where it is a normal one, else its tails
+        precision = (1.0 - lam) + lam / self.scale**2
+        if self.shape.name == "norm":
+            if not precision > 0.1:
+                raise OverflowError
+            middle = lam * self.shift / self.scale**2 / precision
+            half = reach / math.sqrt(min(precision, 1.0, self.scale**-2))
+        else:
+            middle, half = 0.5 * self.shift, reach * reach / 2.0 + 2.0 * abs(self.shift)
+        ends = (min(middle, 0.0) - half, max(middle, self.shift) + half)
+        spacing = fine * 0.06 * self.shape.strip * min(1.0, self.scale)
+        count = math.ceil((ends[1] - ends[0]) / spacing)
+        if count > 40_000:
+            raise OverflowError
+        x = LD(ends[0]) + (np.arange(count).astype(LD) + LD(0.5)) * LD(spacing)
+        log_a = self.shape.log(x)
+        log_b = self.shape.log((x - shift) / scale) - np.log(scale)
+        if abs(lam) * float(np.abs(log_b - log_a).max()) > DEEPEST:
+            raise OverflowError
+        return np.log(LD(spacing)) + log_a, log_b - log_a
+
+
+class DensityLine(MixtureLine):
+    """Functionals on the vertical line through a tilt."""
+
+    def _given(self, fine: float, reach: float) -> tuple[list[Any], list[Any]]:
+        kind = self._kinds[0]
+        weights, losses = kind.nodes(self._lam, fine, reach)  # type: ignore[attr-defined]
+        arrays = [
+            np.array([weights.size], dtype=np.int64),
+            weights.astype(LD),
+            losses.astype(LD),
+            np.array([kind.steps], dtype=np.float64),
+        ]
+        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
+        return [1, *pointers, ctypes.c_double(self._lam)], arrays
+
+
+def densities(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mechanism, list[Truth]]:
+    """Equal steps of a pair of analytic densities."""
+    shape = SHAPES[rng.integers(len(SHAPES))]
+    scale = float(f"{rng.uniform(0.8, 1.25):.3g}") if shape.name == "norm" else 1.0
+    steps = int(_log_uniform(rng, 12.0, 2000.0))
+    kind = DensityKind(shape, _log_uniform(rng, 0.05, 2.0), scale, steps)
+    found = asked_on(lambda lam: DensityLine(library, [kind], lam), rng)  # type: ignore[list-item]
+    return kind.mechanism(), found[:: max(1, len(found) // 60)]
+
+
+def batches(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mechanism, list[Truth]]:
+    """One batch of fixed size under substitution, by the threshold of its one step."""
+    del library
+    noise, records = _log_uniform(rng, 0.4, 30.0), int(_log_uniform(rng, 4.0, 1e5))
+    batch = int(rng.integers(1, max(2, records // 2)))
+    run = pe.GaussianMechanism(noise).sampled_without_replacement(
+        batch_size=batch, dataset_size=records
+    )
+    asked: list[Truth] = []
+    with mpmath.workdps(40):
+        mu, rate = 2 / mpmath.mpf(noise), mpmath.mpf(batch) / records
+        for _ in range(40):
+            epsilon = _log_uniform(rng, 1e-6, 30.0)
+            rest = mpmath.expm1(epsilon) + rate
+            z = mpmath.log(rest / rate) / mu + mu / 2
+            level = mpmath.ncdf(-z)
+            moved = rate * mpmath.ncdf(mu - z)
+            values = level, (1 - rate) * level + moved, moved - rest * level
+            if not min(values) > mpmath.mpf(10) ** -280 or values[2] < values[0] * 10**-8 * rest:
+                continue
+            p, q, h = (Decimal(mpmath.nstr(value, 30)) for value in values)
+            asked += _of_one_test(p, q, h, epsilon)
+    return run, asked
+
+
+def _of_one_test(level: Decimal, power: Decimal, profile: Decimal, epsilon: float) -> list[Truth]:
+    """Questions whose answer is this test, corrected for the rounding of arguments."""
+    kappa, delta = float(level), float(profile)
+    slope = Decimal(epsilon).exp()
+    gamma = power + slope * (Decimal(kappa) - level)
+    moved = Decimal(epsilon) + (profile - Decimal(delta)) / (slope * level)
+    return [
+        Truth("gamma_bound", kappa, "substitute", gamma, 1e-15),
+        Truth("trade_off", kappa, "substitute", 1 - gamma, 1e-15),
+        Truth("delta", epsilon, "substitute", profile, 1e-18),
+        Truth("epsilon", delta, "substitute", moved, 1e-15),
+    ]
+
+
+def epochs(
+    rng: np.random.Generator, library: ctypes.CDLL, seconds: float
+) -> tuple[pe.Mechanism, list[Truth]]:
+    """One to five epochs of random allocation; the truth is the reference, as far as it goes."""
+    del library
+    steps = int(_log_uniform(rng, 2.0, 1e4))
+    run = pe.GaussianMechanism(_log_uniform(rng, 0.6, 6.0)).randomly_allocated(steps)
+    run = run.composed(int(rng.integers(1, 6)))
+    return run, referred(run, rng, 4, seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of a truth by the reference")
+    parser.add_argument("--family", choices=("densities", "batches", "epochs"))
+    arguments = parser.parse_args()
+    library = compiled()
+    families: dict[str, Callable[[np.random.Generator], tuple[pe.Mechanism, list[Truth]]]] = {
+        "densities": lambda rng: densities(rng, library),
+        "batches": lambda rng: batches(rng, library),
+        "epochs": lambda rng: epochs(rng, library, arguments.seconds),
+    }
+    names = [arguments.family] if arguments.family else list(families)
+    tallies, counts = {name: Tally() for name in names}, collections.Counter[str]()
+    started, index = time.monotonic(), 0
+    while time.monotonic() - started < 60.0 * arguments.minutes:
+        name = names[index % len(names)]
+        rng = np.random.default_rng([arguments.seed, index])
+        run, asked = families[name](rng)
+        counts[f"{name}, {'truth' if asked else 'none'}"] += 1
+        tallies[name].judge(run, asked, f"{index}, {run}")
+        index += 1
+    print(index, f"mechanisms: {dict(counts)}")
+    for name, tally in tallies.items():
+        if tally.judged:
+            print(f"{name}: {tally.report()}")
+
+
+if __name__ == "__main__":
+    main()
