@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.search import Domain, NoiseSearch, Unreachable
@@ -61,6 +62,42 @@ class Calibration:
         return np.array(self.value, dtype=dtype, copy=True if copy is None else copy)
 
 
+class _Divergence:
+    """The χ² divergence of a composition as a `Guide`.
+
+    By the central limit theorem a composition is about a Gaussian mechanism whose distance is the
+    root of its divergence, and a target says which Gaussian mechanism meets it.
+
+    Parameters
+    ----------
+    mechanism : callable
+        From the parameter.
+    target : Target
+        What is to be met.
+    """
+
+    def __init__(self, mechanism: Callable[[float], Mechanism], target: Target) -> None:
+        self._mechanism, self._target = mechanism, target
+        self._goal = target.gaussian(0.0)
+
+    def strength(self, x: float) -> float:
+        """See `Guide`: the logarithm of the distance."""
+        try:
+            squared = pearson(self._mechanism(x))
+        except (ValueError, AccuracyError):
+            return math.nan
+        return 0.5 * math.log(squared) if 0.0 < squared < math.inf else math.nan
+
+    def goal(self) -> float:
+        """See `Guide`."""
+        return math.log(self._goal) if 0.0 < self._goal < math.inf else math.nan
+
+    def missing(self, excess: float) -> float:
+        """See `Guide`."""
+        found = self._target.gaussian(excess)
+        return math.log(self._goal / found) if 0.0 < found < math.inf else math.nan
+
+
 class _Job:
     """Calibration to single targets that must all hold."""
 
@@ -106,6 +143,13 @@ class _Job:
         except AccuracyError:
             return math.nan
         return y if abs(y) > FAR else math.nan
+
+    def guide(self) -> _Divergence | None:
+        """What says where the parameter is expected; several targets have none."""
+        if len(self._targets) > 1 or self._targets[0].threat_model != "dp":
+            return None
+        found = _Divergence(self.mechanism, self._targets[0])
+        return None if math.isnan(found.goal()) else found
 
     def is_monotone(self) -> bool:
         """Whether the excess itself is monotone in the parameter, not its sign alone."""
@@ -198,7 +242,9 @@ def calibrate(
     for index in np.ndindex(shape):
         job = _Job(make, tuple(each.at(index, shape) for each in targets), integer)
         domain = INTEGERS if integer else REALS
-        search = NoiseSearch(job.excess, job.valid, domain, precision, job.rough)
+        search = NoiseSearch(job.excess, job.valid, domain, precision, job.rough, job.guide())
+        # the answer for another entry, or what the caller knows, is nearer than a guess
+        search.starts_near = start is not None or evaluations > 0
         job.mechanism(where)  # a start outside the domain is the caller's mistake
         try:
             if grows is None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from pyengine.errors import AccuracyError
 
-__all__ = ["Domain", "NoiseSearch", "Unbounded", "Unreachable"]
+__all__ = ["Domain", "Guide", "NoiseSearch", "Unbounded", "Unreachable"]
 
 NEAR = 1.25  # factor of a first step, which shows the slope
 GROWTH = 4.0  # largest factor of the next step outwards; each further step may be its square
@@ -22,6 +22,12 @@ MAX_EVALUATIONS = 200
 POINTS = 4  # of the inverse interpolation
 STALLED = 3  # steps without progress before the bracket is bisected
 SAFE = 0.25  # share of the tolerance by which the last step keeps clear of the root
+MOST_GUIDED = 1  # points, after which their slope says more than the guide
+BEYOND, LEAST_BEYOND = 1.1, 1e-9  # of the way that a guide shows
+GUIDED_STEPS = 24
+NEARBY = 0.25  # excess from which on the guide is not trusted to lead to the boundary
+STEEP = 3.0  # strength that grows by more powers of the parameter tells of rare large losses
+LARGEST_STEP = 3.0  # of the logarithm of the parameter
 DIFFERENT = 1e-9  # two excesses that differ by less may do so by rounding
 
 
@@ -40,6 +46,19 @@ class Domain:
     low: float
     high: float
     integer: bool
+
+
+class Guide(Protocol):
+    """What a cheap figure says of the parameter; it chooses where to ask, and nothing else."""
+
+    def strength(self, x: float) -> float:
+        """Logarithm of a figure that is smaller where more privacy is; NaN where unknown."""
+
+    def missing(self, excess: float) -> float:
+        """By how much about the strength should grow where the excess is this; NaN if unknown."""
+
+    def goal(self) -> float:
+        """About the strength at the boundary; NaN where unknown."""
 
 
 class Unbounded(ValueError):  # noqa: N818 - named like `Unreachable`
@@ -75,6 +94,10 @@ class NoiseSearch:
         How far from the boundary the answer may lie, relative to it.
     rough : callable, optional
         The excess to some digits where that is quicker and it is far from 0, else NaN.
+    guide : Guide, optional
+        Says where the boundary is expected.
+    starts_near : bool
+        Whether the search shall begin at its start, whatever the guide expects.
     """
 
     excess: Callable[[float], float]
@@ -82,6 +105,8 @@ class NoiseSearch:
     domain: Domain
     rtol: float
     rough: Callable[[float], float] | None = None
+    guide: Guide | None = None
+    starts_near: bool = False
     points: dict[float, float] = field(default_factory=dict)
     unknown: dict[float, AccuracyError] = field(default_factory=dict)
 
@@ -109,6 +134,9 @@ class NoiseSearch:
 
     def direction(self, start: float) -> bool:
         """Whether the excess grows with the parameter, from points around a start."""
+        guided = self._guided_direction(start)
+        if guided is not None:
+            return guided
         first = self.ask(start, on_the_way=True)
         factor = 2.0
         while True:
@@ -168,8 +196,12 @@ class NoiseSearch:
         AccuracyError
             Where the engines give no answer on the way.
         """
-        if math.isnan(self.ask(start, on_the_way=True)):
-            self._known(start)
+        if self._guided_direction(start) not in (None, grows):
+            self.guide = None  # whoever names a direction is believed
+        first = start if self.points else self._guided(start)
+        # where the guide expects the boundary, some digits would not do
+        if math.isnan(self.ask(first, on_the_way=first == start)):
+            self._known(first)
         growth = GROWTH
         while True:
             met = [x for x, y in self.points.items() if y <= 0.0]
@@ -178,15 +210,72 @@ class NoiseSearch:
                 break
             up = grows == bool(met)  # towards the side that is still missing
             edge = max(self.points) if up else min(self.points)
-            x = self._outward(edge, up, growth)
+            guided = self._beyond(edge, up)
+            x = self._outward(edge, up, growth) if guided is None else guided
             growth = min(growth * growth, 1e80) if len(self.points) > 1 else growth
             if x == edge and not met:
                 raise Unreachable(edge)
             if x == edge:
                 return self._end(edge)
-            if math.isnan(self.ask(x, on_the_way=True)):
+            if math.isnan(
+                self.ask(x, on_the_way=guided is None or abs(self.points[edge]) > NEARBY)
+            ):
                 self._towards(edge, x, bool(met))
         return self._refine(*((max(met), min(missed)) if grows else (min(met), max(missed))))
+
+    def _guided_direction(self, start: float) -> bool | None:
+        """Whether strength grows with the parameter; None where that is not known."""
+        if self.guide is None:
+            return None
+        other = self._step(start, 2.0)
+        if other == start:
+            other = self._step(start, 0.5)
+        first, second = self.guide.strength(start), self.guide.strength(other)
+        if math.isnan(self.guide.goal()) or not abs(first - second) > DIFFERENT:
+            return None
+        return (second > first) == (other > start)
+
+    def _guided(self, start: float) -> float:
+        """Where the guide expects the boundary; the start where it expects nothing."""
+        if self.guide is None or self.starts_near:
+            return start
+        found = self._where(start, self.guide.goal())
+        if found is None:
+            return start
+        other = self._step(found, 1.02)
+        change = abs(self.guide.strength(other) - self.guide.strength(found))
+        return found if change <= STEEP * abs(math.log(other / found)) else start
+
+    def _beyond(self, edge: float, up: bool) -> float | None:
+        """A point somewhat beyond where the guide expects the boundary from the edge; or none."""
+        if self.guide is None or len(self.points) > MOST_GUIDED:
+            return None
+        missing = self.guide.missing(self.points[edge])
+        further = math.copysign(BEYOND * abs(missing) + LEAST_BEYOND, missing)
+        found = self._where(edge, self.guide.strength(edge) + further)
+        return found if found is not None and (found > edge) == up and found != edge else None
+
+    def _where(self, start: float, goal: float) -> float | None:
+        """The parameter of a strength, by secants on logarithms; None where they do not find it."""
+        guide, domain = self.guide, self.domain
+        if guide is None or not math.isfinite(goal) or start <= 0.0:
+            return None
+        x, y = start, guide.strength(start) - goal
+        other = self._step(x, 1.02 if not domain.integer else 2.0)
+        if other == x:
+            other = self._step(x, 0.98 if not domain.integer else 0.5)
+        before = guide.strength(other) - goal if other > 0.0 else math.nan
+        for _ in range(GUIDED_STEPS):
+            if not (math.isfinite(y) and math.isfinite(before)) or y == before:
+                return None
+            if abs(y) <= 1e-3 * min(1.0, abs(goal - guide.strength(start))) or x == other:
+                return x
+            slope = (y - before) / math.log(x / other)
+            factor = math.exp(min(max(-y / slope, -LARGEST_STEP), LARGEST_STEP))
+            other, before = x, y
+            x = self._step(x, factor) if factor != 1.0 else x
+            y = guide.strength(x) - goal if x > 0.0 else math.nan
+        return None
 
     def _outward(self, edge: float, up: bool, growth: float) -> float:
         """The next point beyond the edge: a little beyond where the root seems to be."""
@@ -195,7 +284,7 @@ class NoiseSearch:
         if guess is not None and guess > 0.0:
             ratio = guess / edge if up else edge / guess
             if 1.0 < ratio < growth:
-                factor = ratio * 1.02 if ratio < 1.1 else ratio**1.1
+                factor = ratio**1.1
         return self._step(edge, factor if up else 1.0 / factor)
 
     def _step(self, x: float, factor: float) -> float:

@@ -16,13 +16,14 @@ import numpy as np
 from pyengine import _checks, api
 from pyengine.gaussian_dp import least_mu, log_excess
 from pyengine.mechanisms import Mechanism
-from pyengine.special import ndtri
+from pyengine.special import log_ndtr, ndtr, ndtri
 from pyengine.threat_models import ThreatModel
 
 __all__ = ["Advantage", "EpsilonDelta", "Gamma", "GaussianDP", "Target", "TradeOff"]
 
 Real = Any  # a float, or an array of floats
 BOTTOM = -1000.0  # stands for the scale's -inf at an allowed 0: found figures keep their order
+NEWTON = 12  # steps for a distance that is a guess
 ROUGH = 1e-2  # relative width of the bounds of a figure far from what is allowed
 Domains = dict[str, tuple[float, float]]
 
@@ -42,6 +43,33 @@ def _log(x: float) -> float:
 def _probit(x: float) -> float:
     """Φ⁻¹, on which the figures of a Gaussian are nearly linear in its parameters."""
     return float(ndtri(x))
+
+
+def _distance_of(epsilon: float, probit: float) -> float:
+    """The distance of two normal laws of variance 1 whose profile at ε is Φ(probit); a guess.
+
+    By Newton's method on logarithms; NaN where that ends nowhere.
+    """
+    goal = log_ndtr(probit)
+    mu = probit + math.sqrt(probit * probit + 2.0 * epsilon)  # where the first term alone is that
+    if epsilon == 0.0:
+        return 2.0 * _probit(0.5 + 0.5 * math.exp(goal))
+    for _ in range(NEWTON):
+        if not 0.0 < mu < math.inf:
+            return math.nan
+        place = mu / 2.0 - epsilon / mu
+        first = log_ndtr(place)
+        rest = -math.expm1(epsilon + log_ndtr(place - mu) - first)
+        if rest <= 0.0:
+            return math.nan
+        log = first + math.log(rest)
+        # the profile's derivative by the distance is the normal density at that place
+        slope = mu * math.exp(-0.5 * place * place - log) / math.sqrt(2.0 * math.pi)
+        step = min(max((goal - log) / slope, -2.0), 2.0) if slope > 0.0 else math.nan
+        mu *= math.exp(step)
+        if abs(step) < 1e-10:
+            return mu
+    return math.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,6 +184,14 @@ class Target:
     def _excess(self, mechanism: Mechanism) -> float:
         raise NotImplementedError
 
+    def gaussian(self, excess: float) -> float:
+        """Return the distance of the Gaussian mechanism with an excess over a single target.
+
+        NaN where that is not known; a calibration begins with it.
+        """
+        del excess
+        return math.nan
+
     def achieved(self, mechanism: Mechanism) -> Target:
         """Return the single target of this kind that a mechanism just meets.
 
@@ -220,6 +256,12 @@ class EpsilonDelta(Target):
             return _gap(found, self.epsilon, _log)
         return _gap(found, self.delta, _probit)
 
+    def gaussian(self, excess: float) -> float:
+        """See `Target.gaussian`."""
+        if self.delta == 0.0 or not math.isfinite(excess):
+            return math.nan
+        return _distance_of(self.epsilon, excess + _probit(self.delta))
+
     def achieved(self, mechanism: Mechanism) -> EpsilonDelta:
         """See `Target.achieved`: δ at the target's ε, or ε where δ = 0."""
         found = self._found(mechanism)
@@ -256,6 +298,10 @@ class Gamma(Target):
     def _excess(self, mechanism: Mechanism) -> float:
         return _gap(self._found(mechanism), self.gamma, _probit)
 
+    def gaussian(self, excess: float) -> float:
+        """See `Target.gaussian`."""
+        return _probit(self.gamma) - _probit(self.kappa) + excess
+
     def achieved(self, mechanism: Mechanism) -> Gamma:
         """See `Target.achieved`: γ at the target's κ."""
         return replace(self, gamma=self._found(mechanism))
@@ -285,6 +331,10 @@ class TradeOff(Target):
 
     def _excess(self, mechanism: Mechanism) -> float:
         return _gap(-self._found(mechanism), -self.beta, lambda x: -_probit(-x))
+
+    def gaussian(self, excess: float) -> float:
+        """See `Target.gaussian`."""
+        return excess - _probit(self.beta) - _probit(self.alpha)
 
     def achieved(self, mechanism: Mechanism) -> TradeOff:
         """See `Target.achieved`: β at the target's α."""
@@ -318,6 +368,10 @@ class Advantage(Target):
 
     def _excess(self, mechanism: Mechanism) -> float:
         return _gap(self._found(mechanism), self.eta, _probit)
+
+    def gaussian(self, excess: float) -> float:
+        """See `Target.gaussian`."""
+        return 2.0 * _probit(0.5 + 0.5 * float(ndtr(excess + _probit(self.eta))))
 
     def achieved(self, mechanism: Mechanism) -> Advantage:
         """See `Target.achieved`: the mechanism's advantage."""

@@ -358,3 +358,70 @@ def test_a_tolerance_or_a_method_is_kept_on_the_way() -> None:
         pe.targets.EpsilonDelta(1.0, 1e-6, method="spectral"),
     ):
         assert bound.roughly() is bound
+
+
+@pytest.mark.parametrize(
+    ("target", "mechanism"),
+    [
+        (EpsilonDelta(1.0, 1e-6), pe.GaussianMechanism),
+        (EpsilonDelta(0.0, 1e-3), pe.GaussianMechanism),
+        (Gamma(0.1, 0.3), pe.GaussianMechanism),
+        (TradeOff(0.05, 0.7), pe.GaussianMechanism),
+        (Advantage(0.2), pe.GaussianMechanism),
+    ],
+)
+def test_targets_say_which_gaussian_meets_them(target: Any, mechanism: Any) -> None:
+    """And which one has an excess."""
+    for distance in (0.4, 1.0, 2.3):
+        excess = target.excess(mechanism(1.0 / distance))
+        assert target.gaussian(excess) == pytest.approx(distance, rel=1e-9)
+    assert target.excess(mechanism(1.0 / target.gaussian(0.0))) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "target", "integer"),
+    [
+        (noise_of(0.01, 10_000), EpsilonDelta(1.0, 1e-6), False),
+        (noise_of(0.001, 100_000), EpsilonDelta(0.1, 1e-9), False),
+        (lambda p: pe.dp_sgd(2.0, p, 3000), Gamma(0.01, 0.05), False),
+        (lambda n: pe.dp_sgd(4.0, 0.01, n), EpsilonDelta(1.0, 1e-6), True),
+    ],
+)
+def test_few_mechanisms_are_tried(make: Any, target: Any, integer: bool) -> None:
+    """The divergence says where to begin; without it, six to ten mechanisms are tried."""
+    found = pe.calibrate(make, target, integer=integer)
+    assert found.evaluations <= (7 if integer else 4)
+    assert target.excess(found.mechanism) <= 0.0
+    plain = pe.calibrate(make, [target], integer=integer, start=1.5 * float(found))
+    assert plain.value == pytest.approx(found.value, rel=2e-11)
+
+
+def test_a_guide_that_is_wrong_only_costs() -> None:
+    """Its figures are any numbers: the boundary is found, or the same error is raised."""
+    from pyengine.search import Domain, NoiseSearch
+
+    class Wrong:
+        def __init__(self, slope: float, goal: float) -> None:
+            self._slope, self._goal = slope, goal
+
+        def strength(self, x: float) -> float:
+            return self._slope * math.log(x)
+
+        def missing(self, excess: float) -> float:
+            return -0.3 * excess
+
+        def goal(self) -> float:
+            return self._goal
+
+    for slope, goal in ((-1.0, 40.0), (-3.0, -2.0), (-1e-3, 1.0), (-1.0, math.nan)):
+        search = NoiseSearch(
+            lambda x: math.log(7.0 / x),
+            lambda _: True,
+            Domain(2.0**-200, 2.0**200, False),
+            1e-11,
+            guide=Wrong(slope, goal),
+        )
+        found, grows = search.undirected(1.0, monotone=True)
+        assert not grows
+        assert 7.0 <= found <= 7.0 * (1.0 + 1e-11)
+        assert len(search.points) < 25
