@@ -261,6 +261,15 @@ void pe_bounds_chord(size_t n, int functional, const double *tail, const double 
 size_t pe_bounds_aside(size_t n, int functional, const double *tail, const double *c, const double *bounds,
                        size_t attempt, const double *there, double *beyond, double *at);
 
+/* Each of beta and gamma also bounds the other, which has the digits where one of them is near 1. */
+void pe_bounds_cross(size_t n, double *beta_low, const double *beta_high, double *gamma_low,
+                     double *gamma_high);
+
+/* All of that for one row: lower and upper bounds of beta and of gamma, with the bits of arrays; 0 where a second
+ * threshold is needed.  And both bounds of epsilon; 0 where one row does not prove them. */
+int pe_bounds_level(int functional, double tail, const double *row, double slack, double *out);
+int pe_bounds_epsilon(double delta, const double *row, double slack, double *out);
+
 /* Lower bounds of epsilon at delta from profiles at thresholds c = -epsilon', which are convex in e^epsilon, and how
  * far from epsilon' a profile is on the right side of delta; the bounds are 0 where the tangent says nothing. */
 void pe_bounds_tangent(size_t n, const double *delta, const double *c, const double *bounds, double slack,

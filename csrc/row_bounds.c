@@ -117,6 +117,25 @@ void pe_bounds_chord(size_t n, int functional, const double *tail, const double 
     }
 }
 
+void pe_bounds_cross(size_t n, double *beta_low, const double *beta_high, double *gamma_low,
+                     double *gamma_high) {
+    for (size_t i = 0; i < n; i++) {
+        gamma_low[i] = fmax(gamma_low[i], nextafter(1.0 - beta_high[i], 0.0));
+        beta_low[i] = fmax(beta_low[i], nextafter(1.0 - gamma_high[i], 0.0));
+        gamma_high[i] = fmin(gamma_high[i], 1.0);
+    }
+}
+
+int pe_bounds_level(int functional, double tail, const double *row, double slack, double *out) {
+    double bounds[PE_BOUNDS], beyond, at;
+    pe_bounds_of_rows(1, row, slack, bounds);
+    if (pe_bounds_aside(1, functional, &tail, row, bounds, 0, NULL, &beyond, &at)) return 0;
+    pe_bounds_line(1, functional, &tail, row, bounds, slack, &out[0], &out[3]);
+    pe_bounds_chord(1, functional, &tail, &beyond, bounds, slack, &out[1], &out[2]);
+    pe_bounds_cross(1, &out[0], &out[1], &out[2], &out[3]);
+    return 1;
+}
+
 /* ---- epsilon ------------------------------------------------------------------------------------------- */
 
 void pe_bounds_tangent(size_t n, const double *delta, const double *c, const double *bounds, double slack,
@@ -133,4 +152,12 @@ void pe_bounds_tangent(size_t n, const double *delta, const double *c, const dou
         const double first = 2.0 * exp(log_width - log_low(bounds, PE_B_BELOW) - start);
         step[i] = (isfinite(first) ? first : 0.0) + 16.0 * slack * fabs(start);
     }
+}
+
+int pe_bounds_epsilon(double delta, const double *row, double slack, double *out) {
+    double bounds[PE_BOUNDS], step;
+    pe_bounds_of_rows(1, row, slack, bounds);
+    pe_bounds_tangent(1, &delta, row, bounds, slack, &out[0], &step);
+    out[1] = -row[0];
+    return out[0] > 0.0 && out[0] > out[1] - 2.0 * step && high(bounds, PE_PROFILE) <= delta;
 }

@@ -68,6 +68,13 @@ class _Lib:
         at: Any,
         /,
     ) -> int: ...
+    def pe_bounds_cross(
+        self, n: int, beta_low: Any, beta_high: Any, gamma_low: Any, gamma_high: Any, /
+    ) -> None: ...
+    def pe_bounds_level(
+        self, functional: int, tail: float, row: Any, slack: float, out: Any, /
+    ) -> int: ...
+    def pe_bounds_epsilon(self, delta: float, row: Any, slack: float, out: Any, /) -> int: ...
     def pe_bounds_tangent(
         self,
         n: int,

@@ -7,13 +7,16 @@ The spectral engine finds the threshold; rows at it and beside it, whose errors 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, ErrorCurve, PairQuestions
+from pyengine._core import lib
+from pyengine.answers import Answer, ErrorCurve, PairQuestions, Triple
 from pyengine.answers import names as named
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -24,9 +27,18 @@ from pyengine.engines.functionals import (
     PROFILE,
     FloatArray,
     Limits,
+    array,
 )
 from pyengine.engines.gaussian_engines import solver
-from pyengine.engines.row_bounds import SLACK, TRIES, LogBounds
+from pyengine.engines.row_bounds import (
+    SLACK,
+    TRIES,
+    LogBounds,
+    crossed,
+    epsilon_bounds,
+    level_bounds,
+    profile_bounds,
+)
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
@@ -76,6 +88,10 @@ class CertifiedSide:
         """Logs of bounds of all functionals at thresholds."""
         return LogBounds.of_rows(c, self.table(functional, c))
 
+    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
+        """One row of the C core as `table` or `solved` have it; None without such a way."""
+        del functional, x, by_value
+
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
         """Bounds at thresholds where the log of a functional is about a target."""
         return self.rows(functional, self.threshold(functional, log_target))
@@ -111,6 +127,11 @@ class LineSide(CertifiedSide):
         if missing.any():
             table[missing] = self.table(functional, self.threshold(functional, log_target[missing]))
         return LogBounds.of_rows(table[:, 0], table)
+
+    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
+        """One row of the lines; None where there is none."""
+        row = self.prover().certified_one(functional, x, SLACK if by_value else None)
+        return None if math.isnan(row[0]) else row
 
 
 class GaussianSide(LineSide):
@@ -207,17 +228,14 @@ class CertifiedPair:
         """Bounds from the tail that is solved for, at the levels where it is the smaller one."""
         level = alpha[chosen]
         tail = level if functional == A_ABOVE else 1.0 - level  # exact above 1/2
-        target = np.log(tail)
+        target = _logs(tail)
         private, public = self._both(lambda side: side.solved(functional, target))
         lower_beta, upper_gamma = public.line(functional, tail)
         upper_beta, lower_gamma = private.chord(
             functional, tail, partial(self._private.rows, functional)
         )
         c[chosen] = np.where(np.isnan(public.c), c[chosen], public.c)
-        # each of the two also bounds the other, which has the digits where one of them is near 1
-        lower_gamma = np.maximum(lower_gamma, np.nextafter(1.0 - upper_beta, 0.0))
-        lower_beta = np.maximum(lower_beta, np.nextafter(1.0 - upper_gamma, 0.0))
-        upper_gamma = np.minimum(upper_gamma, 1.0)
+        crossed(lower_beta, upper_beta, lower_gamma, upper_gamma)
         for answer, low, high in (
             (beta, lower_beta, upper_beta),
             (gamma, lower_gamma, upper_gamma),
@@ -263,9 +281,7 @@ class CertifiedPair:
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
         asked = (delta > 0.0) & (delta < 1.0)
-        with np.errstate(divide="ignore"):
-            targets = np.where(asked, np.log(delta), np.nan)
-
+        targets = np.where(asked, _logs(delta), np.nan)
         private, public = self._both(lambda side: side.solved(PROFILE, targets))
         lower = self._smallest(delta, private)
         upper = self._largest(delta, public, lower > 0.0)
@@ -307,6 +323,35 @@ class CertifiedPair:
             step = 8.0 * step
         return upper
 
+    def one(self, name: str, x: float) -> Triple | None:
+        """A question about a float by one row, with the bits of arrays, where that proves it."""
+        side = self._private
+        if side is not self._public or not 0.0 < x < (math.inf if name == "delta" else 1.0):
+            return None
+        if name == "delta":
+            row = side.one(PROFILE, -x, by_value=False)
+            return None if row is None else self._between(*profile_bounds(row))
+        if name == "epsilon":
+            row = side.one(PROFILE, lib.pe_natural_log(x), by_value=True)
+            both = None if row is None else epsilon_bounds(x, row)
+            return None if both is None else self._between(*both)
+        functional = A_ABOVE if x <= 0.5 else A_BELOW
+        tail = x if functional == A_ABOVE else 1.0 - x
+        row = side.one(functional, lib.pe_natural_log(tail), by_value=True)
+        found = None if row is None else level_bounds(functional, tail, row)
+        if found is None:
+            return None
+        beta, gamma = self._between(found[0], found[1]), self._between(found[2], found[3])
+        if beta is None or gamma is None:
+            return None
+        return gamma if name == "gamma_bound" else beta
+
+    def _between(self, lower: float, upper: float) -> Triple | None:
+        """A value between bounds that are close enough, as `middle` has it; else None."""
+        if upper > NOTHING and upper - lower <= self._widest * upper < math.inf:
+            return lower + 0.5 * (upper - lower), lower, upper
+        return None
+
     def _completed(
         self, answer: Answer, ask: Callable[[PairQuestions, BoolArray], Answer]
     ) -> Answer:
@@ -315,6 +360,13 @@ class CertifiedPair:
         if weak.any():
             answer.put(weak, ask(self._otherwise(), weak))
         return answer
+
+
+def _logs(x: FloatArray) -> FloatArray:
+    """Natural logarithms with the bits of the C library, as those of floats have."""
+    out = np.empty(x.size)
+    lib.pe_natural_logs(x.size, array(np.ascontiguousarray(x)), array(out, writable=True))
+    return out
 
 
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:

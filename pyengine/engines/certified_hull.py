@@ -1,18 +1,37 @@
-"""Both orders of a pair whose rows are proven: the hull from lines and tests of both."""
+"""Orders of a pair whose rows are proven: one of them, and the hull of both."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pyengine.answers import Answer, ErrorCurve
-from pyengine.curves import taken
+from pyengine.answers import Answer, ErrorCurve, Triple
+from pyengine.curves import OneOrder, taken
 from pyengine.engines.certified import CertifiedPair, middle
 from pyengine.engines.functionals import FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 
-__all__ = ["CertifiedBothOrders"]
+__all__ = ["CertifiedBothOrders", "CertifiedOneOrder"]
 
 SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
+
+
+class CertifiedOneOrder(OneOrder):
+    """Questions on one order, with proven bounds.
+
+    Parameters
+    ----------
+    pair : CertifiedPair
+        The ordered pair.
+    """
+
+    def __init__(self, pair: CertifiedPair) -> None:
+        super().__init__(pair)
+        self._certified = pair
+
+    def one(self, name: str, x: float) -> Triple:
+        """As `answer` for one number, by one row where that proves it."""
+        found = self._certified.one(name, x)
+        return super().one(name, x) if found is None else found
 
 
 class CertifiedBothOrders(BothOrders):
@@ -27,6 +46,15 @@ class CertifiedBothOrders(BothOrders):
     def __init__(self, add: CertifiedPair, remove: CertifiedPair) -> None:
         super().__init__(add, remove)
         self._pairs = (add, remove)
+
+    def one(self, name: str, x: float) -> Triple:
+        """As `answer` for one number: of profiles and their inverse the larger one."""
+        if name in ("delta", "epsilon"):
+            first, second = (pair.one(name, x) for pair in self._pairs)
+            if first is not None and second is not None:
+                value, lower, upper = (max(both) for both in zip(second, first, strict=True))
+                return value, lower, upper
+        return super().one(name, x)
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull; a value is in the middle of its bounds."""

@@ -175,13 +175,20 @@ def _unjudged(engine: Engine, problem: Problem) -> Questions:
         return _both_orders(add, remove)
     pair, attained = engine.pair(problem), problem.attained
     if not attained:
-        return OneOrder(pair)
+        return _one_order(pair)
     return Substitution(pair, [questions_on_pair(other) for other in attained])
 
 
 def questions_on_pair(problem: Problem) -> PairQuestions:
     """Return what answers questions on one ordered pair of laws."""
     return _chosen(problem).pair(problem)
+
+
+def _one_order(pair: PairQuestions) -> Questions:
+    from pyengine.engines.certified import CertifiedPair
+    from pyengine.engines.certified_hull import CertifiedOneOrder
+
+    return CertifiedOneOrder(pair) if isinstance(pair, CertifiedPair) else OneOrder(pair)
 
 
 def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:

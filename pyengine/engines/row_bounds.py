@@ -7,14 +7,25 @@ the tangents and chords hold.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from pyengine._core import lib
-from pyengine.engines.functionals import FloatArray, array
+from pyengine._core import ffi, lib
+from pyengine.engines.functionals import PROFILE, FloatArray, array
 
-__all__ = ["SLACK", "TRIES", "LogBounds"]
+__all__ = [
+    "SLACK",
+    "TRIES",
+    "LogBounds",
+    "crossed",
+    "epsilon_bounds",
+    "level_bounds",
+    "profile_bounds",
+]
 
+LEVEL = ffi.typeof("double[4]")  # bounds of β, and of γ
+ONE = ffi.typeof(f"double[{lib.PE_BOUNDS}]")
 SLACK = 2.0**-49  # of bounds, for the rounding of the few operations that form them
 TRIES = 8  # thresholds beside one that is off
 COLUMNS: int = lib.PE_BOUNDS
@@ -107,3 +118,32 @@ class LogBounds:
         lower, step = (array(part, writable=True) for part in out)
         lib.pe_bounds_tangent(self.c.size, *given, SLACK, lower, step)
         return out[0], out[1]
+
+
+def crossed(
+    lower_beta: FloatArray, upper_beta: FloatArray, lower_gamma: FloatArray, upper_gamma: FloatArray
+) -> None:
+    """Let bounds of β and of γ bound each other, in place."""
+    parts = [
+        array(part, writable=True) for part in (lower_beta, upper_beta, lower_gamma, upper_gamma)
+    ]
+    lib.pe_bounds_cross(lower_beta.size, *parts)
+
+
+def level_bounds(functional: int, tail: float, row: Any) -> Any:
+    """Bounds of β and of γ from one row of the C core; None where a second one is needed."""
+    out = ffi.new(LEVEL)
+    return out if lib.pe_bounds_level(functional, tail, row, SLACK, out) else None
+
+
+def profile_bounds(row: Any) -> tuple[float, float]:
+    """Bounds of a profile from one row of the C core."""
+    out = ffi.new(ONE)
+    lib.pe_bounds_of_rows(1, row, SLACK, out)
+    return out[4 * PROFILE + 2], out[4 * PROFILE + 3]
+
+
+def epsilon_bounds(delta: float, row: Any) -> tuple[float, float] | None:
+    """Bounds of ε from one row of the C core; None where it does not prove both."""
+    out = ffi.new(LEVEL)
+    return (out[0], out[1]) if lib.pe_bounds_epsilon(delta, row, SLACK, out) else None

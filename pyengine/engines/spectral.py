@@ -145,6 +145,17 @@ class Spectral:
         with self._lock:
             return call_kernel(kernel, self._pair, functional, log_target)
 
+    def certified_one(self, functional: int, x: float, slack: float | None) -> Any:
+        """One row of `certify`, or of `certify_beyond` where a slack is given, as a C array."""
+        row = ffi.new(ROW)
+        with self._lock:
+            if slack is None:
+                status = lib.pe_pair_certify(self._pair, functional, 1, (x,), row)
+            else:
+                status = lib.pe_pair_certify_beyond(self._pair, functional, 1, (x,), slack, row)
+        finished(status, "a proven line of the spectral engine")
+        return row
+
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`."""
         row = ffi.new(ROW)
