@@ -246,3 +246,14 @@ def test_no_arguments_have_no_answers(adjacency: str) -> None:
     mechanism = pe.compose(pe.dp_sgd(1.0, 0.01, 1000), pe.RandomizedResponse(0.75))
     for asked in (pe.delta, pe.epsilon, pe.trade_off, pe.gamma_bound):
         assert asked(mechanism, np.array([]), adjacency=adjacency).shape == (0,)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_losses_are_used_with_more_digits_than_doubles_have(adjacency: str) -> None:
+    """Where the smooth loss varies by 1e-3 alone, thresholds off by 3e-13 would cost 1e-9."""
+    run = pe.compose(pe.dp_sgd("37.39", "0.005", 80), pe.RandomizedResponse("0.75"))
+    epsilon = np.log(3.0) + np.array([-2e-3, -5e-4, 0.0, 5e-4, 2e-3])
+    found, engines, proven = answers("delta", run, epsilon, adjacency=adjacency)
+    assert set(engines) == {"certified"}
+    assert all(proven)
+    assert ((found.upper - found.lower) < 1e-10 * found.upper).all()

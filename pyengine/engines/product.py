@@ -56,6 +56,9 @@ class ProductSide(CertifiedSide):
         self._smooth = smooth
         weights = few.weights()
         self._loss, self._error = weights.loss, weights.error
+        # losses are logs of ratios of masses unless they are known to more digits
+        known = weights.low or (np.zeros(self._loss.size), 2.0 * self._error)
+        self._low, self._loss_error = known
         with np.errstate(divide="ignore"):
             self._log_a, self._log_b = np.log(weights.a), np.log(weights.b)
         self._lost = few.infinite()
@@ -96,8 +99,7 @@ class ProductSide(CertifiedSide):
 
     def _approximate(self, functional: int, c: FloatArray) -> FloatArray:
         """Logs of a functional, of estimates where they are good: they place thresholds only."""
-        with np.errstate(invalid="ignore"):
-            asked = c[:, None] - self._loss
+        asked = self._asked(c, 0.0)
         table = self._smooth.estimates(functional, asked.ravel())
         value, error = (table[:, i + functional].reshape(asked.shape) for i in (2, ERRORS))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -129,10 +131,7 @@ class ProductSide(CertifiedSide):
 
     def _bounds(self, functional: int, c: FloatArray) -> FloatArray:
         """The logs of both bounds of each functional, shape (n, 5, 2)."""
-        # losses are logs of ratios of masses, and c less one of them is rounded
-        doubt = 2.0 * self._error + 8.0 * UNIT * (1.0 + np.abs(c) + float(np.abs(self._loss).max()))
-        with np.errstate(invalid="ignore"):
-            below, above = (self._at(functional, c + off) for off in (-doubt, doubt))
+        below, above = (self._at(functional, c, side) for side in (-1.0, 1.0))
         found = np.empty((c.size, len(ALL), 2))
         for which in ALL:
             least, most = (above, below) if which in FALLING else (below, above)
@@ -148,10 +147,19 @@ class ProductSide(CertifiedSide):
             found[:, which, 1] = np.minimum(np.logaddexp(upper, log_lost + SLACK), 0.0)
         return found
 
-    def _at(self, functional: int, c: FloatArray) -> dict[int, tuple[FloatArray, FloatArray]]:
-        """Bounds of the smooth steps for every threshold and every loss of the few."""
+    def _asked(self, c: FloatArray, side: float) -> FloatArray:
+        """Thresholds of the smooth steps, on one side of all that they can be, or about there."""
         with np.errstate(invalid="ignore"):  # an infinite threshold has no row
-            asked = c[:, None] - self._loss
+            asked = (c[:, None] - self._loss) - self._low
+            # two differences are rounded, and so is what is added
+            doubt = 1.01 * self._loss_error + 4.0 * UNIT * (np.abs(asked) + 2.0 * np.abs(self._low))
+            return np.asarray(asked + side * doubt)
+
+    def _at(
+        self, functional: int, c: FloatArray, side: float = 0.0
+    ) -> dict[int, tuple[FloatArray, FloatArray]]:
+        """Bounds of the smooth steps for every threshold and every loss of the few."""
+        asked = self._asked(c, side)
         rows = self._smooth.rows(functional, asked.ravel())
         found = {
             which: (
