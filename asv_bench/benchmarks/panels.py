@@ -35,3 +35,34 @@ class Panels:
         return (self.bounds.upper - self.bounds.lower) / self.bounds.upper
 
     track_width.unit = "relative width"
+
+
+KINDS = {
+    "one": pe.LaplaceMechanism(0.3).poisson_sampled(1e-3).composed(2000),
+    "two": pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(300)
+    + pe.LaplaceMechanism(2.0).poisson_sampled(0.2).composed(500),
+}
+
+
+class LaplaceLines:
+    """One bracket of both orders on vertical lines: little noise, and two kinds of steps."""
+
+    params = (list(KINDS), list(QUESTIONS))
+    param_names = ("kinds", "question")
+
+    def setup(self, kinds, question):
+        self.mechanism = KINDS[kinds]
+        self.ask, self.x = getattr(pe, question), QUESTIONS[question]
+        self.bounds = self.ask(self.mechanism, self.x, bounds=True)
+
+    def time_from_nothing(self, kinds, question):
+        clear_cache()
+        self.ask(self.mechanism, self.x, bounds=True)
+
+    def time_kept(self, kinds, question):
+        self.ask(self.mechanism, self.x, bounds=True)
+
+    def track_width(self, kinds, question):
+        return (self.bounds.upper - self.bounds.lower) / self.bounds.upper
+
+    track_width.unit = "relative width"
