@@ -222,13 +222,14 @@ class MixtureLine(Line):
 
     def moments(self) -> tuple[float, float, float] | None:
         """Mean and deviation of the tilted sum, and the log of what lies there."""
-        out = np.zeros(3)
+        out = np.zeros(4)
         try:
             given, _kept = self._given(1.0, CHOICES[0][2])
         except OverflowError:
             return None
         if not self._library.listed_sum(*given, out.ctypes.data_as(ctypes.c_void_p)):
             return None
+        self.rounding = float(out[3])
         return float(out[0]), float(out[1]), float(out[2])
 
     def inverted(

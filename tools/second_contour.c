@@ -4,6 +4,7 @@
    trapezoidal rule in z and in t, no code of csrc/. */
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@ typedef long double complex number;
 
 #define MOST_KINDS 4
 #define AFRESH 32   /* values of t between which phases are turned on */
-#define WORK 6e6L /* nodes times values of t, at most */
+#define WORK 4e6L /* nodes times values of t, at most */
 
 /* e^ix - 1, and less = e^ix - 1 - ix: without a difference, however small x is */
 typedef struct {
@@ -25,6 +26,7 @@ typedef struct {
     phase *at, *by; /* at t, and of one step in t */
     long nodes;
     real log_m, mean, variance, steps, moduli;
+    real rounding; /* of log_m, about */
 } kind;
 
 static void release(kind *k, int kinds)
@@ -86,7 +88,7 @@ static number log_of_one_and(number r)
 static void tilt(kind *k, real steps, real lam)
 {
     number total = 0.0L, first = 0.0L, second = 0.0L;
-    real top = 0.0L;
+    real top = 0.0L, terms = 0.0L;
     for (long j = 0; j < k->nodes; j++)
         top = fmaxl(top, lam * creall(k->loss[j]) + creall(k->share[j]));
     if (top > 1.0L) {
@@ -97,6 +99,7 @@ static void tilt(kind *k, real steps, real lam)
         for (long j = 0; j < k->nodes; j++) {
             number weight = cexpl(k->share[j]), more = phase_of(-I * lam * k->loss[j]).whole;
             total += times(weight, more);
+            terms += cabsl(times(weight, more));
             k->share[j] = weight + times(weight, more);
         }
         k->log_m = log1pl(creall(total));
@@ -104,6 +107,7 @@ static void tilt(kind *k, real steps, real lam)
         for (long j = 0; j < k->nodes; j++)
             total += k->share[j];
     }
+    k->rounding = LDBL_EPSILON * (top > 1.0L ? 1.0L + fabsl(k->log_m) : terms);
     k->moduli = 0.0L;
     for (long j = 0; j < k->nodes; j++) {
         k->share[j] /= total;
@@ -205,21 +209,22 @@ static int all_sampled(int kinds, const double *noise, const double *p, const do
 }
 
 typedef struct {
-    real exponent, mean, variance;
+    real exponent, mean, variance, rounding;
 } sums;
 
 static sums summed(const kind *k, int kinds)
 {
-    sums s = {0.0L, 0.0L, 0.0L};
+    sums s = {0.0L, 0.0L, 0.0L, 0.0L};
     for (int i = 0; i < kinds; i++) {
         s.exponent += k[i].steps * k[i].log_m;
         s.mean += k[i].steps * k[i].mean;
         s.variance += k[i].steps * k[i].variance;
+        s.rounding += k[i].steps * k[i].rounding;
     }
     return s;
 }
 
-/* Mean and deviation of the tilted sum, and the log of its mass. */
+/* Mean and deviation of the tilted sum, the log of its mass, and about what rounding makes of it. */
 static int put_moments(kind *k, int kinds, real lam, double *out)
 {
     sums s = summed(k, kinds);
@@ -227,6 +232,7 @@ static int put_moments(kind *k, int kinds, real lam, double *out)
     out[0] = (double)s.mean;
     out[1] = (double)sqrtl(s.variance);
     out[2] = (double)(s.exponent - lam * s.mean);
+    out[3] = (double)s.rounding;
     return 1;
 }
 

@@ -1,7 +1,7 @@
 """Random answers with bounds, held against a second contour in long double, and the reference.
 
     python tools/second_contour.py --answers 1000000 --seed 1 --minutes 60
-    python tools/second_contour.py --answers 20000 --reference --seconds 1.5
+    python tools/second_contour.py --answers 20000 --reference --seconds 1
 
 Compositions of one to three kinds of sampled and plain Gaussian steps over noise 0.2 to 100, rates
 1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 64 thresholds, under
@@ -48,6 +48,7 @@ import pyengine as pe  # noqa: E402
 LD = np.longdouble
 THRESHOLDS = 64
 STILL = 1e-15  # what the last refinement may have changed, relative
+ROUNDINGS = 4.0  # units of the terms of log M that their sum errs by, at most
 LOOSE = 2e-14  # the same where no refinement changes less, as numbers of steps are large
 # parts of natural spacings in z and in t, how far nodes reach, and how far the transform falls
 CHOICES = (
@@ -64,7 +65,7 @@ DIGITS = 20
 TRIES = 3  # tilts of one composition
 ORDERS = ("add", "remove", "add_remove")
 QUESTIONS = ("gamma_bound", "trade_off", "delta", "epsilon")
-NEIGHBOURS = 40  # questions of one function that share a contour of the reference
+NEIGHBOURS = 100  # questions of one function that share a contour of the reference
 
 
 class Kinds(NamedTuple):
@@ -94,7 +95,15 @@ def _doubles(values: Any) -> Any:
 
 
 class Line:
-    """Functionals on the vertical line through a tilt; each kind has its own nodes."""
+    """Functionals on the vertical line through a tilt; each kind has its own nodes.
+
+    Attributes
+    ----------
+    rounding : float
+        About what millions of steps make of the rounding of one, which no refinement shows.
+    """
+
+    rounding = 0.0
 
     def moments(self) -> tuple[float, float, float] | None:
         """Mean and deviation of the tilted sum, and the log of what lies there."""
@@ -109,6 +118,7 @@ class Line:
     def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, float] | None:
         """Logs of both masses and of the profile, shape (n, 3), and what they are off by."""
         last, best, least = None, None, LOOSE
+        self.moments()
         for choice in CHOICES:
             out = self.inverted(choice, c)
             if out is None or not np.isfinite(out).all():
@@ -121,7 +131,7 @@ class Line:
                 if off <= STILL:
                     break
             last = out
-        return None if best is None else (best, max(least, STILL))
+        return None if best is None else (best, max(least, STILL) + ROUNDINGS * self.rounding)
 
 
 class Contour(Line):
@@ -134,10 +144,11 @@ class Contour(Line):
 
     def moments(self) -> tuple[float, float, float] | None:
         """Mean and deviation of the tilted sum, and the log of what lies there."""
-        out = np.zeros(3)
+        out = np.zeros(4)
         lam = ctypes.c_double(self._lam)
         if not self._library.tilted_sum(*self._given, lam, _doubles(out)):
             return None
+        self.rounding = float(out[3])
         return float(out[0]), float(out[1]), float(out[2])
 
     def inverted(
@@ -268,18 +279,18 @@ def _truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError after a time."""
+    """Raise TimeoutError after so much processor time."""
 
     def end(*_: Any) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def levels(rng: np.random.Generator) -> npt.NDArray[np.float64]:
@@ -322,7 +333,9 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--reference", action="store_true", help="truths are the reference's")
-    parser.add_argument("--seconds", type=float, default=1.5, help="of those of one function")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="of the processor, for those of one function"
+    )
     parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
     arguments = parser.parse_args()
     library, tally = compiled(), Tally(arguments.list)
