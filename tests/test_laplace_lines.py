@@ -16,7 +16,7 @@ import pyengine as pe
 from pyengine import reference
 from pyengine.engines.laplace_lines import build
 from pyengine.engines.laplace_lines.choice import Kinds, choice_of, cumulants
-from pyengine.engines.laplace_lines.decay import decay_of
+from pyengine.engines.laplace_lines.decay import Decay, decay_of
 from pyengine.engines.laplace_lines.line import KERNELS, LossLine, Side
 from pyengine.engines.laplace_lines.nodes import SIZES, remainder, step_nodes
 from pyengine.engines.laplace_lines.order import LineOrder
@@ -262,3 +262,77 @@ def test_what_lines_do_not_serve() -> None:
         _, engines, proven = pe.api.answers("delta", mechanism, [0.5], adjacency="add")
         assert engines == ["lattice"]
         assert proven == [True]
+
+
+def test_losses_at_the_ends_of_all_steps_are_in_the_bounds() -> None:
+    """At the atoms of few steps, where a sum has the middle of a jump that it need not know."""
+    shape, number = SHAPES["sampled"], 6
+    d, low = float(shape.length), number * float(shape.ends[0])
+    tilt, spacing = 1.5 / d, float(np.float32(2.0 * np.pi / (20.0 * d)))
+    count = int(900.0 / d / spacing)
+    log_mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
+    step = tilted_step(shape, tilt, log_mean, 1.01 * count * spacing, 1e-17)
+    assert step is not None
+    sides = [Side(x, number * step.bound_at(x)) for x in (0.5 * tilt, 20.0 * tilt)]
+    line = LossLine([(step, number)], tilt, spacing, count, (sides[0], sides[1]))
+    panels = LaplaceOrder(LaplaceSteps(shape, number), False)
+    c = low + d * np.array([2.0, 3.0, 4.0, 5.0])
+    log, _ = line.log_scale(c)
+    (found,), (error,) = line.sums(c, slice(0, 1)), line.errors(c, slice(0, 1))
+    truth = panels.tails(c - 1e-9 * d).a_above / np.exp(log)
+    off = np.abs(found - truth)
+    assert (off <= error).all()
+    assert off.max() > 0.01  # far more than what lies beyond the last node
+
+
+def test_scales_of_lines_are_within_their_errors() -> None:
+    """The factor of all sums, against mpmath."""
+    kinds = KINDS["sampled"]
+    ((shape, number),) = kinds
+    choice = choice_of(kinds)
+    for index in range(0, choice.line.size, 5):
+        line = build.line_at(kinds, index)
+        if line is None:
+            continue
+        c = np.linspace(*build._window(choice, index), 6)
+        log, error = line.log_scale(c)
+        assert error.max() < 1e-12
+        with mpmath.workdps(40):
+            tilt = mpmath.mpf(line.tilt)
+            mean = number * mpmath.log(mpmath.re(mean_of(shape, tilt)))
+            offs = [
+                float(abs(mean - tilt * mpmath.mpf(x) - mpmath.mpf(y)))
+                for x, y in zip(c.tolist(), log.tolist(), strict=True)
+            ]
+        assert (np.array(offs) <= error).all()
+        assert max(offs) > 0.0  # so that a bound of 0 would fail
+
+
+def test_remainders_are_not_far_above_what_is_left_out() -> None:
+    """Of an integrand that oscillates, so that bounds a hundred times as small would fail."""
+    shape, tilt = SHAPES["plain"], 0.0
+    frequency, least = 60.0, np.inf
+    with mpmath.workdps(40):
+        truth = complex(mean_of(shape, mpmath.mpc(tilt, frequency)))
+    for panels, i in ((1, 2), (1, 3), (2, 0), (2, 1)):
+        nodes = step_nodes(shape, panels, int(SIZES[i]))
+        bound = remainder(shape, tilt, 0.0, frequency, panels, SIZES)[i]
+        turn = np.longdouble(frequency) * nodes.loss
+        found = complex(
+            float((nodes.mass * np.cos(turn)).sum()), float((nodes.mass * np.sin(turn)).sum())
+        )
+        off = abs(found - truth)
+        assert off <= bound
+        if off > 1e-13:
+            least = min(least, bound / off)
+    assert least < 100.0
+
+
+def test_uniform_laws_bound_all_frequencies_beyond() -> None:
+    """The transform of one uniform law, which the bound is made of."""
+    t = np.linspace(1e-3, 60.0, 6001)
+    modulus = np.abs(np.sin(0.5 * t) / (0.5 * t))
+    beyond = np.maximum.accumulate(modulus[::-1])[::-1]
+    bound = Decay(np.array([1.0]), np.array([1.0]), 2.0).largest(t)
+    assert (beyond <= bound + 1e-8).all()
+    assert (bound <= 4.0 * beyond + 1e-8).all()
