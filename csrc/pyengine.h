@@ -265,8 +265,14 @@ size_t pe_bounds_aside(size_t n, int functional, const double *tail, const doubl
 void pe_bounds_cross(size_t n, double *beta_low, const double *beta_high, double *gamma_low,
                      double *gamma_high);
 
-/* All of that for one row: lower and upper bounds of beta and of gamma, with the bits of arrays; 0 where a second
- * threshold is needed.  And both bounds of epsilon; 0 where one row does not prove them. */
+/* What rows near a threshold say of beta and gamma, and of epsilon, were they exact: on the tangent.  NaN where they say
+ * nothing. */
+void pe_bounds_best(size_t n, int functional, const double *tail, const double *rows, double *beta,
+                    double *gamma);
+void pe_bounds_best_epsilon(size_t n, const double *delta, const double *rows, double *epsilon);
+
+/* All of that for one row: lower and upper bounds of beta and of gamma, and both values, with the bits of arrays; 0
+ * where a second threshold is needed.  And both bounds of epsilon and its value; 0 where one row does not prove them. */
 int pe_bounds_level(int functional, double tail, const double *row, double slack, double *out);
 int pe_bounds_epsilon(double delta, const double *row, double slack, double *out);
 

@@ -117,6 +117,16 @@ void pe_bounds_chord(size_t n, int functional, const double *tail, const double 
     }
 }
 
+void pe_bounds_best(size_t n, int functional, const double *tail, const double *rows, double *beta,
+                    double *gamma) {
+    for (size_t i = 0; i < n; i++, rows += PE_ROW) {
+        const double level = exp(rows[2 + functional]);
+        const double moved = times_exp(functional == PE_A_ABOVE ? level - tail[i] : tail[i] - level, rows[0]);
+        beta[i] = exp(rows[2 + PE_B_BELOW]) + moved;
+        gamma[i] = exp(rows[2 + PE_B_ABOVE]) - moved;
+    }
+}
+
 void pe_bounds_cross(size_t n, double *beta_low, const double *beta_high, double *gamma_low,
                      double *gamma_high) {
     for (size_t i = 0; i < n; i++) {
@@ -133,6 +143,7 @@ int pe_bounds_level(int functional, double tail, const double *row, double slack
     pe_bounds_line(1, functional, &tail, row, bounds, slack, &out[0], &out[3]);
     pe_bounds_chord(1, functional, &tail, &beyond, bounds, slack, &out[1], &out[2]);
     pe_bounds_cross(1, &out[0], &out[1], &out[2], &out[3]);
+    pe_bounds_best(1, functional, &tail, row, &out[4], &out[5]);
     return 1;
 }
 
@@ -154,10 +165,18 @@ void pe_bounds_tangent(size_t n, const double *delta, const double *c, const dou
     }
 }
 
+void pe_bounds_best_epsilon(size_t n, const double *delta, const double *rows, double *epsilon) {
+    for (size_t i = 0; i < n; i++, rows += PE_ROW) {
+        const double height = exp(rows[2 + PE_PROFILE]) - delta[i];
+        epsilon[i] = log1p(height * exp(rows[0] - rows[2 + PE_B_BELOW])) - rows[0];
+    }
+}
+
 int pe_bounds_epsilon(double delta, const double *row, double slack, double *out) {
     double bounds[PE_BOUNDS], step;
     pe_bounds_of_rows(1, row, slack, bounds);
     pe_bounds_tangent(1, &delta, row, bounds, slack, &out[0], &step);
     out[1] = -row[0];
+    pe_bounds_best_epsilon(1, &delta, row, &out[2]);
     return out[0] > 0.0 && out[0] > out[1] - 2.0 * step && high(bounds, PE_PROFILE) <= delta;
 }

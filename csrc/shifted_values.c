@@ -1,6 +1,5 @@
 #include "shifted.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,12 @@
 
 /* ---- nodes by size, and moments of the small ones -------------------------------------------------- */
 
+enum { LEAST_EXPONENT = -2000 }; /* of no double but 0 */
+
 /* Least power of two, as its logarithm, that is not below x >= 0 */
 static int exponent_of(double x) {
     int exponent;
-    return x > 0.0 ? (frexp(x, &exponent) == 0.5 ? exponent - 1 : exponent) : INT_MIN;
+    return x > 0.0 ? (frexp(x, &exponent) == 0.5 ? exponent - 1 : exponent) : LEAST_EXPONENT;
 }
 
 /* Sorts nodes by the logarithm of their |log W|, the largest first, by counting.  `order` becomes what was where. */
@@ -93,8 +94,8 @@ int pe_shifted_arrange(pe_shifted *s, const pe_wide *mean) {
     int *level = (int *)(order + s->m);
     for (size_t j = 0; j < s->m; j++) {
         const int exponent = exponent_of(s->reach[j]);
-        level[j] = s->top - exponent < PE_LEVELS_OF_SIZE && exponent > INT_MIN ? s->top - exponent
-                                                                               : PE_LEVELS_OF_SIZE - 1;
+        level[j] = PE_LEVELS_OF_SIZE - 1;
+        if (exponent > s->top - PE_LEVELS_OF_SIZE + 1) level[j] = s->top - exponent;
     }
     const int status = sort_nodes(s, level, order);
     const double unit = ldexp(1.0, -s->top);

@@ -254,7 +254,8 @@ def trade_off(
         and what cannot be known that well is refused.  None stands for the accuracy below.
     bounds : bool
         Whether to return `Bounds` instead of the value.  Where they are proven, and closer than
-        1e-10 relative, the value in them is their middle; else it is the one without bounds.
+        1e-10 relative, the value in them comes from the same computation; else it is the one
+        without bounds.
 
     Returns
     -------

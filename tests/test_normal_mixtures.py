@@ -143,7 +143,7 @@ def test_values_stand_between_bounds_that_are_proven() -> None:
     value = pe.delta(run, 0.5, adjacency="substitute", method="spectral")
     assert bool(answer.certified[0])
     assert answer.lower[0] <= answer.value[0] <= answer.upper[0]
-    # where bounds are narrow their middle is the value
+    # where bounds are narrow the value comes from what proves them
     assert answer.value[0] == pytest.approx(value, rel=1e-11)
     assert answer.engine[0] == "certified"
     assert answer.upper[0] - answer.lower[0] < 1e-11 * value

@@ -61,7 +61,7 @@ def test_same_bits_as_arrays(name: str, question: Any, adjacency: str) -> None:
         assert np.array_equal(part, values)
     plain = question(mechanism, float(arguments[known][0]), adjacency=adjacency)
     assert type(plain) is float
-    # where proven bounds are narrow the value beside them is their middle
+    # where proven bounds are narrow the value comes from what proves them
     assert plain == pytest.approx(kept[0].value, rel=1e-10, abs=0.0)
     last = question(mechanism, np.float64(arguments[known][-1]), adjacency=adjacency)
     assert last == pytest.approx(kept[-1].value, rel=1e-10, abs=0.0)

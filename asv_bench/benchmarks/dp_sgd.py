@@ -43,9 +43,19 @@ class FromNothing:
         clear_cache()
         pe.gamma_bound(self.mechanism, 1e-5)
 
+    def time_gamma_bounds(self, name):
+        clear_cache()
+        pe.gamma_bound(self.mechanism, 1e-5, bounds=True)
+
     def time_epsilon(self, name):
         clear_cache()
         pe.epsilon(self.mechanism, 1e-6)
+
+    def track_width_gamma(self, name):
+        bounds = pe.gamma_bound(self.mechanism, 1e-5, bounds=True)
+        return (bounds.upper - bounds.lower) / bounds.upper
+
+    track_width_gamma.unit = "relative width"
 
     def track_error_gamma(self, name):
         noise, probability, steps, kappa, truth = GAMMA[name]
@@ -68,6 +78,9 @@ class Kept:
 
     def time_scalar_gamma(self):
         pe.gamma_bound(self.mechanism, 1e-5)
+
+    def time_scalar_gamma_bounds(self):
+        pe.gamma_bound(self.mechanism, 1e-5, bounds=True)
 
     def time_scalar_delta(self):
         pe.delta(self.mechanism, 1.0)

@@ -236,12 +236,13 @@ class CertifiedPair:
         )
         c[chosen] = np.where(np.isnan(public.c), c[chosen], public.c)
         crossed(lower_beta, upper_beta, lower_gamma, upper_gamma)
-        for answer, low, high in (
-            (beta, lower_beta, upper_beta),
-            (gamma, lower_gamma, upper_gamma),
+        best = public.best(functional, tail)
+        for answer, value, low, high in (
+            (beta, best[0], lower_beta, upper_beta),
+            (gamma, best[1], lower_gamma, upper_gamma),
         ):
-            put = Answer(middle(low, high), low, high, named("certified", level.size), True)
-            answer.put(chosen, put)
+            label = named("certified", level.size)
+            answer.put(chosen, Answer(within(value, low, high), low, high, label, True))
 
     def line(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower bounds of β and upper ones of γ at α, on a line of slope -e^c below T(A, B)."""
@@ -275,7 +276,8 @@ class CertifiedPair:
         lower, upper = private.values(PROFILE)[0], public.values(PROFILE)[1]
         # nothing exceeds an infinite loss, unless one law alone has some outcome
         upper = np.where(np.isinf(epsilon), np.inf if self._public.tells_apart else 0.0, upper)
-        answer = Answer(middle(lower, upper), lower, upper, named("certified", epsilon.size), True)
+        value = within(public.best_profile(), lower, upper)
+        answer = Answer(value, lower, upper, named("certified", epsilon.size), True)
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
 
     def epsilon(self, delta: FloatArray) -> Answer:
@@ -285,7 +287,8 @@ class CertifiedPair:
         private, public = self._both(lambda side: side.solved(PROFILE, targets))
         lower = self._smallest(delta, private)
         upper = self._largest(delta, public, lower > 0.0)
-        answer = Answer(middle(lower, upper), lower, upper, named("certified", delta.size), True)
+        value = within(public.best_epsilon(delta), lower, upper)
+        answer = Answer(value, lower, upper, named("certified", delta.size), True)
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
 
     def _smallest(self, delta: FloatArray, found: LogBounds) -> FloatArray:
@@ -341,15 +344,16 @@ class CertifiedPair:
         found = None if row is None else level_bounds(functional, tail, row)
         if found is None:
             return None
-        beta, gamma = self._between(found[0], found[1]), self._between(found[2], found[3])
+        beta = self._between(found[0], found[1], found[4])
+        gamma = self._between(found[2], found[3], found[5])
         if beta is None or gamma is None:
             return None
         return gamma if name == "gamma_bound" else beta
 
-    def _between(self, lower: float, upper: float) -> Triple | None:
-        """A value between bounds that are close enough, as `middle` has it; else None."""
+    def _between(self, lower: float, upper: float, value: float) -> Triple | None:
+        """A value between bounds that are close enough; else None."""
         if upper > NOTHING and upper - lower <= self._widest * upper < math.inf:
-            return lower + 0.5 * (upper - lower), lower, upper
+            return min(max(value, lower), upper), lower, upper
         return None
 
     def _completed(
@@ -367,6 +371,11 @@ def _logs(x: FloatArray) -> FloatArray:
     out = np.empty(x.size)
     lib.pe_natural_logs(x.size, array(np.ascontiguousarray(x)), array(out, writable=True))
     return out
+
+
+def within(value: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Values between their bounds, and where there is none their middle."""
+    return np.where(np.isnan(value), middle(lower, upper), np.clip(value, lower, upper))
 
 
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:

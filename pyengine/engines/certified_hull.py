@@ -6,7 +6,7 @@ import numpy as np
 
 from pyengine.answers import Answer, ErrorCurve, Triple
 from pyengine.curves import OneOrder, taken
-from pyengine.engines.certified import CertifiedPair, middle
+from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 
@@ -55,13 +55,6 @@ class CertifiedBothOrders(BothOrders):
                 value, lower, upper = (max(both) for both in zip(second, first, strict=True))
                 return value, lower, upper
         return super().one(name, x)
-
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β and γ of the hull; a value is in the middle of its bounds."""
-        beta, gamma = super().trade_off(alpha)
-        for answer in (beta, gamma):
-            answer.value = middle(answer.lower, answer.upper)
-        return beta, gamma
 
     def _bound_from_outside(
         self,

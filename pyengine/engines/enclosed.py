@@ -16,7 +16,7 @@ __all__ = ["EnclosedQuestions"]
 
 FloatArray = npt.NDArray[np.float64]
 
-NARROW = 1e-10  # relative width of bounds whose middle is as good a value as any estimate
+NARROW = 1e-10  # relative width of bounds beside which no estimate is needed
 # The ends of the domains.
 INSIDE = {"trade_off": 1.0, "gamma_bound": 1.0, "delta": math.inf, "epsilon": 1.0}
 
@@ -24,7 +24,7 @@ INSIDE = {"trade_off": 1.0, "gamma_bound": 1.0, "delta": math.inf, "epsilon": 1.
 class EnclosedQuestions(Questions):
     """Questions whose bounds one engine proves, and values that another one estimates between them.
 
-    Where the bounds are narrow their middle is the value: estimates would say no more.
+    Where the bounds are narrow the value is that of what proves them: an estimate says no more.
 
     Parameters
     ----------

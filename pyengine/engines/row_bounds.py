@@ -24,7 +24,7 @@ __all__ = [
     "profile_bounds",
 ]
 
-LEVEL = ffi.typeof("double[4]")  # bounds of β, and of γ
+LEVEL = ffi.typeof("double[6]")  # bounds of β and of γ, and both values
 ONE = ffi.typeof(f"double[{lib.PE_BOUNDS}]")
 SLACK = 2.0**-49  # of bounds, for the rounding of the few operations that form them
 TRIES = 8  # thresholds beside one that is off
@@ -40,17 +40,19 @@ class LogBounds:
         The thresholds.
     table : ndarray of shape (n, COLUMNS)
         For each functional lower and upper bounds of its log and of its value.
+    rows : ndarray, optional
+        The rows of the C core that they were made of.
     """
 
-    def __init__(self, c: FloatArray, table: FloatArray) -> None:
-        self.c, self._table = np.ascontiguousarray(c), table
+    def __init__(self, c: FloatArray, table: FloatArray, rows: FloatArray | None = None) -> None:
+        self.c, self._table, self._rows = np.ascontiguousarray(c), table, rows
 
     @classmethod
     def of_rows(cls, c: FloatArray, rows: FloatArray) -> LogBounds:
         """Bounds from rows of the C core with proven errors; 0 and 1 where there are none."""
         table = np.empty((c.size, COLUMNS))
         lib.pe_bounds_of_rows(c.size, array(rows), SLACK, array(table, writable=True))
-        return cls(c, table)
+        return cls(c, table, rows)
 
     @classmethod
     def of_logs(cls, c: FloatArray, logs: FloatArray) -> LogBounds:
@@ -108,6 +110,30 @@ class LogBounds:
         lib.pe_bounds_chord(n, functional, level, beyond, table, SLACK, beta, gamma)
         return work[2], work[3]
 
+    def best(self, functional: int, tail: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """β and γ as the rows have them, errors aside; NaN where they say nothing."""
+        out = np.full((2, self.c.size), np.nan)
+        if self._rows is not None:
+            given = array(np.ascontiguousarray(tail)), array(self._rows)
+            beta, gamma = (array(part, writable=True) for part in out)
+            lib.pe_bounds_best(self.c.size, functional, *given, beta, gamma)
+        return out[0], out[1]
+
+    def best_epsilon(self, delta: FloatArray) -> FloatArray:
+        """ε at δ as the rows have it; NaN where they say nothing."""
+        out = np.full(self.c.size, np.nan)
+        if self._rows is not None:
+            given = array(np.ascontiguousarray(delta)), array(self._rows)
+            lib.pe_bounds_best_epsilon(self.c.size, *given, array(out, writable=True))
+        return out
+
+    def best_profile(self) -> FloatArray:
+        """The profile as the rows have it; NaN where they say nothing."""
+        out = np.full((self.c.size, 3), np.nan)
+        if self._rows is not None:
+            lib.pe_profile_answers(self.c.size, array(self._rows), array(out, writable=True))
+        return out[:, 0]
+
     def tangent(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower bounds of ε at δ, as profiles are convex in e^ε, with a distance.
 
@@ -131,19 +157,20 @@ def crossed(
 
 
 def level_bounds(functional: int, tail: float, row: Any) -> Any:
-    """Bounds of β and of γ from one row of the C core; None where a second one is needed."""
+    """Bounds of β and of γ, and both values, from one row; None where a second one is needed."""
     out = ffi.new(LEVEL)
     return out if lib.pe_bounds_level(functional, tail, row, SLACK, out) else None
 
 
-def profile_bounds(row: Any) -> tuple[float, float]:
-    """Bounds of a profile from one row of the C core."""
-    out = ffi.new(ONE)
+def profile_bounds(row: Any) -> tuple[float, float, float]:
+    """Bounds of a profile, and its value, from one row of the C core."""
+    out, best = ffi.new(ONE), ffi.new(LEVEL)
     lib.pe_bounds_of_rows(1, row, SLACK, out)
-    return out[4 * PROFILE + 2], out[4 * PROFILE + 3]
+    lib.pe_profile_answers(1, row, best)
+    return out[4 * PROFILE + 2], out[4 * PROFILE + 3], best[0]
 
 
-def epsilon_bounds(delta: float, row: Any) -> tuple[float, float] | None:
-    """Bounds of ε from one row of the C core; None where it does not prove both."""
+def epsilon_bounds(delta: float, row: Any) -> tuple[float, float, float] | None:
+    """Bounds of ε, and its value, from one row; None where that does not prove both bounds."""
     out = ffi.new(LEVEL)
-    return (out[0], out[1]) if lib.pe_bounds_epsilon(delta, row, SLACK, out) else None
+    return (out[0], out[1], out[2]) if lib.pe_bounds_epsilon(delta, row, SLACK, out) else None

@@ -83,6 +83,30 @@ static void add_steps(pe_pair *pair) {
     }
 }
 
+/* Bounds of rows that may be anything: in order, between 0 and 1, and those of one row the same. */
+static void bounds_of_rows(int functional, size_t n, const double *rows) {
+    for (size_t i = 0; i < n; ++i) {
+        const double *row = rows + PE_ROW * i;
+        double bounds[PE_BOUNDS], level[6], epsilon[3], tail = uniform(0.0, 0.5), beyond, at;
+        pe_bounds_of_rows(1, row, 0x1p-49, bounds);
+        for (int f = 0; f < PE_FUNCTIONALS; ++f) {
+            const double *one = bounds + 4 * f;
+            require(one[0] <= one[1] && one[2] >= 0.0 && one[2] <= one[3] && one[3] <= 1.0, "bounds_of_rows",
+                    "bounds in order", one[2]);
+        }
+        if (functional == PE_PROFILE) {
+            pe_bounds_epsilon(tail, row, 0x1p-49, epsilon);
+            require(epsilon[0] >= 0.0, "bounds_epsilon", "a lower bound", epsilon[0]);
+            continue;
+        }
+        pe_bounds_level(functional, tail, row, 0x1p-49, level);
+        pe_bounds_aside(1, functional, &tail, row, bounds, 0, NULL, &beyond, &at);
+        for (size_t attempt = 1; attempt <= PE_ASIDES; ++attempt)
+            pe_bounds_aside(1, functional, &tail, row, bounds, attempt, bounds, &beyond, &at);
+        require(isnan(at), "bounds_aside", "an end", at);
+    }
+}
+
 void fuzz_pair(void) {
     double noise[3], p[3], steps[3];
     const size_t kinds = 1 + below(3), n = below(4);
@@ -108,6 +132,8 @@ void fuzz_pair(void) {
         if (below(4) == 0) {
             pe_pair_certify(pair, functional, n, c, rows);
             check_rows("pair_certify", n, c, rows);
+            pe_pair_certify_beyond(pair, functional, n, target, 0x1p-49, rows);
+            bounds_of_rows(functional, n, rows);
         }
         free(rows);
         free(c);

@@ -63,10 +63,19 @@ static void spectral_many_kinds(void) {
 }
 KERNEL("spectral_many_kinds", inputs, spectral_many_kinds);
 
+static int beyond(pe_pair *pair, int functional, size_t n, const double *target, double *out) {
+    return pe_pair_certify_beyond(pair, functional, n, target, 0x1p-49, out);
+}
+
 static void certified_one_line(void) {
     from_nothing(1, &NOISE, &P, &STEPS, pe_pair_certify, PE_PROFILE, 1.0);
 }
 KERNEL("certified_one_line", inputs, certified_one_line);
+
+static void certified_one_root(void) {
+    from_nothing(1, &NOISE, &P, &STEPS, beyond, PE_A_ABOVE, -7.0);
+}
+KERNEL("certified_one_root", inputs, certified_one_root);
 
 static void spectral_solve(void) {
     pe_pair_solve(kept, PE_A_ABOVE, COUNT, log_target, rows);

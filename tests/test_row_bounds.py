@@ -1,0 +1,105 @@
+"""Proven rows just beyond a root, and bounds that the C core forms of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pyengine.engines.functionals import A_ABOVE, A_BELOW, ERRORS, PROFILE
+from pyengine.engines.row_bounds import (
+    SLACK,
+    LogBounds,
+    epsilon_bounds,
+    level_bounds,
+    profile_bounds,
+)
+from pyengine.engines.spectral import Spectral
+from pyengine.pairs import GaussianPair
+
+PAIRS = [
+    GaussianPair((1.15,), (0.00745593516,), (405,), False),
+    GaussianPair((0.6,), (1e-4,), (1_000_000,), True),
+    GaussianPair((10.5, 2.0), (0.08192, 0.01), (1000, 300), False),
+    GaussianPair((2.5, 30.0), (0.0127, 1.0), (72_000, 4), True),
+]
+LOGS = np.log([1e-40, 1e-9, 1e-3, 0.1, 0.45])
+
+
+@pytest.mark.parametrize("functional", [A_ABOVE, A_BELOW, PROFILE])
+@pytest.mark.parametrize("pair", PAIRS, ids=range(len(PAIRS)))
+def test_rows_lie_just_beyond_what_was_asked(pair: GaussianPair, functional: int) -> None:
+    table = Spectral(pair).certify_beyond(functional, LOGS, SLACK)
+    found = np.flatnonzero(~np.isnan(table[:, 0]))
+    assert found.size >= 4
+    low, high = LogBounds.of_rows(table[found, 0], table[found]).values(functional)
+    target = np.exp(LOGS[found])
+    error = table[found, ERRORS + functional]
+    assert (error < 1e-10).all()
+    if functional == A_BELOW:
+        assert (low >= target).all()
+        assert (low <= target * (1.0 + 4.0 * error + 1e-12)).all()
+    else:
+        assert (high <= target).all()
+        assert (high >= target * (1.0 - 4.0 * error - 1e-12)).all()
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=range(len(PAIRS)))
+def test_rows_beyond_a_root_are_those_at_its_threshold(pair: GaussianPair) -> None:
+    engine = Spectral(pair)
+    table = engine.certify_beyond(A_ABOVE, LOGS, SLACK)
+    known = ~np.isnan(table[:, 0])
+    there = engine.certify(A_ABOVE, table[known, 0])
+    off = np.abs(there[:, 2 + A_ABOVE] - table[known, 2 + A_ABOVE])
+    assert (off <= there[:, ERRORS + A_ABOVE] + table[known, ERRORS + A_ABOVE]).all()
+
+
+def test_what_was_not_asked_has_no_row() -> None:
+    table = Spectral(PAIRS[0]).certify_beyond(A_ABOVE, np.array([math.nan, -math.inf, -3.0]), SLACK)
+    assert np.isnan(table[:2]).all()
+    assert np.isfinite(table[2, 0])
+
+
+def test_one_row_bounds_as_arrays_do() -> None:
+    engine = Spectral(PAIRS[0])
+    table = engine.certify_beyond(A_ABOVE, LOGS, SLACK)
+    bounds = LogBounds.of_rows(table[:, 0], table)
+    tail = np.exp(LOGS)
+    lower, _ = bounds.line(A_ABOVE, tail)
+
+    def nobody(c: np.ndarray) -> LogBounds:
+        raise AssertionError(f"a second row is asked at {c}")
+
+    upper, _ = bounds.chord(A_ABOVE, tail * (1.0 + 1e-9), nobody)
+    for row, level, low in zip(table, tail, lower, strict=True):
+        one = level_bounds(A_ABOVE, float(level) * (1.0 + 1e-9), row.tolist())
+        assert one is not None
+        assert one[0] <= one[1]
+        assert one[2] <= one[3]
+        # the level that is passed already needs another row
+        assert level_bounds(A_ABOVE, float(level) * (1.0 - 1e-6), row.tolist()) is None
+        assert low <= one[1]
+    assert (lower <= upper).all()
+
+
+def test_bounds_of_profiles_and_of_their_inverse() -> None:
+    engine = Spectral(PAIRS[0])
+    (row,) = engine.certify_beyond(PROFILE, np.log([1e-5]), SLACK)
+    both = epsilon_bounds(1e-5, row.tolist())
+    assert both is not None
+    assert 0.0 < both[0] < both[2] < both[1] == -row[0]
+    assert both[1] - both[0] < 1e-10
+    assert profile_bounds(row.tolist())[1] <= 1e-5
+    assert epsilon_bounds(0.9e-5, row.tolist()) is None  # not met at that threshold
+
+
+def test_rows_of_nothing_bound_by_0_and_1() -> None:
+    rows = np.full((1, 12), np.nan)
+    low, high = LogBounds.of_rows(rows[:, 0], rows).values(PROFILE)
+    assert low[0] == 0.0
+    assert high[0] == 1.0
+    assert level_bounds(A_ABOVE, 0.1, rows[0].tolist()) is not None
+    found = level_bounds(A_ABOVE, 0.1, rows[0].tolist())
+    assert (found[0], found[3]) == (0.0, 1.0)
+    assert epsilon_bounds(0.1, rows[0].tolist()) is None
