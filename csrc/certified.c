@@ -100,14 +100,16 @@ static void add_kind(const pe_shifted *s, double t, double a, double b, double e
     const double arg = atan2(b, x), mean = t * s->mean_re;
     v->re[k] += n * log_r;
     v->im[k] += (s->is_conjugate ? -n : n) * (arg - mean);
-    const double top = log(modulus + error);
+    const double top = log(modulus + error + 2.0 * U); /* a rounds once */
     v->top[k] += n * (top + 4.0 * U * (1.0 + fabs(top)));
     if (!(error < 0.25 * modulus)) {
         v->error[k] = INFINITY;
         return;
     }
-    const double rounding = 4.0 * (2.0 * fabs(a) + a * a + b * b) / square + 4.0 * fabs(log_r) +
-                            6.0 * fabs(arg) + 4.0 * fabs(mean) + 2.0 * fabs(b) / modulus;
+    /* of log1p from its argument; of a small modulus from that of R itself, which a misses by units of 1 */
+    const double of_log = square < 0.25 ? 4.0 * fabs(a) / modulus + 16.0 + 8.0 * fabs(log_r)
+                                        : 4.0 * (2.0 * fabs(a) + a * a + b * b) / square + 4.0 * fabs(log_r);
+    const double rounding = of_log + 8.0 * fabs(arg) + 4.0 * fabs(mean) + 2.0 * fabs(b) / modulus;
     v->error[k] +=
         n * (error / (modulus - error) + U * rounding) + 2.0 * U * (fabs(v->re[k]) + fabs(v->im[k]));
 }

@@ -10,6 +10,7 @@ static const double MAX_NODES = 40000;
 static const double OUT = 1.0 + 1e-8;
 static const double WIDEST = 0.5; /* spacing in z */
 static const double FALLS = 0.8;  /* of what the last bound lets expect */
+static const double FEWER = 0.6;  /* of the digits of a bound, where all cannot be had */
 
 static const pe_envelope NONE = {INFINITY, 0.0, 0.0, INFINITY, INFINITY};
 
@@ -165,8 +166,11 @@ static double share_of(const pe_shifted *s, const pe_part *part) {
 double pe_shifted_envelope(pe_shifted *s, double t, double digits) {
     double sum = 0.0;
     for (size_t i = 0; i < s->n_parts; i++) {
-        find_best(&s->part[i], t, digits);
-        sum += share_of(s, &s->part[i]) * s->part[i].height.best.modulus;
+        pe_part *part = &s->part[i];
+        find_best(part, t, digits);
+        /* other kinds may let the product fall */
+        if (!isfinite(part->height.best.modulus)) find_best(part, t, FEWER * digits);
+        sum += share_of(s, part) * part->height.best.modulus;
     }
     return sum;
 }

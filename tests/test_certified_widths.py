@@ -88,6 +88,9 @@ def test_rows_of_few_loud_steps_are_proven(pair: GaussianPair, epsilon: list[flo
         ("delta", pe.dp_sgd(0.49874, 0.00035049, 227), 0.0544758947, "add"),
         ("delta", pe.compose(pe.dp_sgd(24.551, 0.0018056, 38),
                              pe.dp_sgd(1.5089, 1.5796e-6, 227290)), 0.000909575, "remove"),
+        # one step that needs all digits by itself, and none beside many others
+        ("delta", pe.compose(pe.dp_sgd(3.2145, 0.32916, 1),
+                             pe.dp_sgd(45.319, 0.00014238, 37961000)), 0.29, "remove"),
         # losses so small that a second threshold lies beyond all of them
         ("trade_off", pe.dp_sgd(16.68, 0.00014391, 7), 0.390123, "remove"),
     ],
