@@ -29,7 +29,8 @@ NODES = 64
 PLACES = 321  # of a table of tilts, twice
 LARGEST = 1e5  # of all tilts
 ENOUGH = 4e-12  # of the sum of all steps' errors
-SIZES = (16, 24, 32, 40, 48, 56)
+SIZES = (16, 24, 32, 40)
+MORE_SIZES = (*SIZES, 48, 56)  # next to a singularity
 NEAR, CLOSE = 0.1, 0.005  # a singularity, in lengths of the support
 MOST_LEVELS = 11
 
@@ -180,9 +181,9 @@ def panels_for(
     """Return level and number of coefficients of panels for so many steps; None where none do."""
     enough = ENOUGH / number
     # of many panels nearly all have few degrees, whatever the panels next to a singularity have
-    growth = 1.0 if shape.gap < CLOSE else 2.5
+    growth, sizes = (1.0, MORE_SIZES) if shape.gap < CLOSE else (1.5, SIZES)
     options = sorted(
-        product(range(shape.pieces - 1, MOST_LEVELS), SIZES),
+        product(range(shape.pieces - 1, MOST_LEVELS), sizes),
         key=lambda pair: 2.0 ** pair[0] * float(pair[1]) ** growth,
     )
     for finer, size in options:
