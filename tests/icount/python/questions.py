@@ -34,6 +34,7 @@ def stages():
 
     # Modules that questions import when they need them; the mechanisms are other ones than below.
     pe.gamma_bound(pe.dp_sgd(1.8, 0.002, 5000), 1e-4)
+    pe.gamma_bound(pe.dp_sgd(1.8, 0.002, 5000), 1e-4, bounds=True)
     pe.gamma_bound(pe.dp_sgd(1.8, 0.02, 2), 1e-4)
     pe.gamma_bound(pe.dp_sgd(1.8, 0.02, 1), 1e-4)
     pe.delta(pe.RandomizedResponse(0.9).composed(20), 1.0)
@@ -61,12 +62,20 @@ def stages():
         cold()
         pe.gamma_bound(kept, 1e-4)
 
+    def proven():
+        cold()
+        pe.gamma_bound(kept, 1e-4, bounds=True)
+
     def ask(function, *arguments, **options):
         return cold, lambda: function(*arguments, **options)
 
     yield {
         **{
             f"gamma_{name}": ask(pe.gamma_bound, pe.dp_sgd(*six), 1e-5) for name, six in SIX.items()
+        },
+        **{
+            f"bounds_{name}": ask(pe.gamma_bound, pe.dp_sgd(*SIX[name]), 1e-5, bounds=True)
+            for name in ("cifar10_resnet9", "lebeda_table1")
         },
         "gamma_few_steps": ask(pe.gamma_bound, pe.dp_sgd(1.0, 0.01, 2), 1e-3),
         "gamma_200_kinds": ask(pe.gamma_bound, kinds, 1e-3),
@@ -75,6 +84,7 @@ def stages():
         "delta": ask(pe.delta, kept, 1.0),
         "kept_100_gammas": (asked, lambda: [pe.gamma_bound(kept, x) for x in floats]),
         "kept_100_deltas": (asked, lambda: [pe.delta(kept, x) for x in floats]),
+        "kept_100_bounds": (proven, lambda: [pe.gamma_bound(kept, x, bounds=True) for x in floats]),
         "calibrate": ask(pe.calibrate, lambda s: pe.dp_sgd(s, 0.01, 1000), target),
         "bracket_sampled_laplace": ask(pe.delta, laplace, 1.0, bounds=True),
         "exact_laplace": ask(pe.delta, exact, 0.5),
