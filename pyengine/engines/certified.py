@@ -374,8 +374,9 @@ def _logs(x: FloatArray) -> FloatArray:
 
 
 def within(value: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Values between their bounds, and where there is none their middle."""
-    return np.where(np.isnan(value), middle(lower, upper), np.clip(value, lower, upper))
+    """Values between their bounds; where only an upper one is known, as `middle` has it."""
+    known = (lower > 0.0) & ~np.isnan(value)
+    return np.where(known, np.clip(value, lower, upper), middle(lower, upper))
 
 
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
