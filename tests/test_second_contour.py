@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -84,6 +85,59 @@ def test_one_step_has_closed_forms() -> None:
     tally = Tally()
     tally.judge(kinds.mechanism(), found, "here")
     assert set(tally.verdicts) == {"within"}
+
+
+# Contours once called answers outside here: a trade-off function moves hundreds of times as much as
+# the level that it is asked at, and so does what a contour errs by in it.
+ALARMS = [
+    (894, tool.Kinds([16.631], [1.0], [133300])),
+    (3449, tool.Kinds([38.987], [1.0], [1539900])),
+    (5539, tool.Kinds([94.008], [1.0], [3680900])),
+]
+
+
+@pytest.mark.parametrize(("index", "kinds"), ALARMS)
+@pytest.mark.parametrize("closed", [True, False])
+def test_truths_in_far_tails_raise_no_alarm(index: int, kinds: tool.Kinds, closed: bool) -> None:
+    rng, library = np.random.default_rng([20261127, index]), tool.compiled()
+    assert tool.drawn(rng) == kinds
+    if closed:
+        found = tool.asked_of(library, kinds, rng)
+        assert max(one.doubt for one in found) < 1e-20
+    else:
+        found = tool.asked_on(lambda lam: tool.Contour(library, kinds, lam), rng)
+        # of 4 times 7e-15 to 5e-14, the trade-off function some 200 times
+        assert 1e-12 < max(one.doubt for one in found) < 1e-10
+    tally = Tally()
+    tally.judge(kinds.mechanism(), found, "here")
+    assert tally.verdicts == {"within": 256}
+    assert "doubts of truths" in tally.report()
+
+
+def test_a_contour_that_errs_by_its_doubt_raises_no_alarm() -> None:
+    """Masses and profiles, each off by all that it may be off by, on the side that hurts."""
+    kinds = tool.Kinds([16.631], [1.0], [133300])
+    off = 1e-13
+
+    class Shifted(tool.Plain):
+        signs = (1, 1, 1)
+
+        def logs(self, c: np.ndarray) -> tuple[object, float]:
+            rows, _ = super().logs(c)
+            return rows + np.array([sign * off for sign in self.signs]), off
+
+    for signs in itertools.product((1, -1), repeat=3):
+        Shifted.signs = signs
+        rng = np.random.default_rng([20261127, 894])
+        assert tool.drawn(rng) == kinds
+        with mpmath.workdps(60):
+            found = tool.asked_on(lambda lam: Shifted(kinds, lam), rng)
+        assert {one.name for one in found} >= {"gamma_bound", "trade_off", "delta", "epsilon"}
+        # by four times what functionals are off by; here they are off by no more than that
+        narrow = [one._replace(doubt=1.01 * one.doubt / 4.0) for one in found]
+        tally = Tally()
+        tally.judge(kinds.mechanism(), narrow, "here")
+        assert set(tally.verdicts) == {"within"}
 
 
 def test_refusals_are_counted_one_by_one(

@@ -43,6 +43,7 @@ class Tally:
         self.engines: collections.Counter[str] = collections.Counter()
         self._widths: list[float] = []
         self._estimated: list[float] = []
+        self._doubts: list[float] = []
 
     def judge(self, mechanism: pe.Mechanism, asked: Sequence[Truth], where: str) -> None:
         """Ask a mechanism all questions, and print those whose answer is outside of its bounds."""
@@ -90,6 +91,7 @@ class Tally:
             print(f"{what}: {where}: {question}, {one.truth:.3e}", flush=True)
 
     def _holds(self, lower: float, upper: float, proven: bool, one: Truth) -> bool:
+        self._doubts.append(one.doubt)
         low, high, doubt = Decimal(lower), Decimal(upper), one.truth * Decimal(one.doubt)
         if not low - doubt <= one.truth <= high + doubt:
             self.verdicts["OUTSIDE" if proven else "outside of an estimate"] += 1
@@ -108,6 +110,10 @@ class Tally:
     def report(self) -> str:
         """Verdicts, engines and quantiles of relative widths."""
         lines = [f"{dict(self.verdicts)}", f"by {dict(self.engines)}"]
+        if self._doubts:
+            found = np.quantile(self._doubts, [0.5, 0.99, 1.0])
+            quantiles = ", ".join(f"{x:.1e}" for x in found)
+            lines.append(f"doubts of truths: median, 99 %, largest {quantiles}")
         for what, widths in (("proven", self._widths), ("estimated", self._estimated)):
             if widths:
                 found = np.quantile(widths, [0.5, 0.9, 0.99])

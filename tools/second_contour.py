@@ -9,11 +9,12 @@ add, remove and add_remove, up to epsilon 10^6, down to values of 1e-300.  The t
 ``tools/second_contour.c``: vertical lines and the trapezoidal rule in z and in t with 64-bit
 mantissas, both spacings shortened and both ends moved out until nothing moves by 1e-15, or by
 2e-14 where long double ends; it shares no code with the engines.  The line of z is lifted as far as
-moduli allow, so that the integrand falls with t.  One step alone has closed forms, in 60 digits.
-There is no answer where transforms fall too slowly: rare steps, and few.  With ``--reference`` the
-truth is `pyengine.reference` for neighbouring levels, as far as it answers those of one function
-within ``--seconds``.  An answer is outside where a bound is on the wrong side of the truth by more
-than four times what that may be off by.
+moduli allow, so that the integrand falls with t.  One step alone, and plain steps of any number,
+have closed forms, in 60 digits.  There is no answer where transforms fall too slowly: rare steps,
+and few.  With ``--reference`` the truth is `pyengine.reference` for neighbouring levels, as far as
+it answers those of one function within ``--seconds``.  An answer is outside where a bound is on the
+wrong side of the truth by more than four times what that may be off by: what the functionals at a
+threshold may, times what a question's answer makes of it.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ CHOICES = (
     (0.35, 0.25, 13.0, 53.0),
 )
 MOST = 100_000  # terms of a sum over t
+DIGITS_OF_FORMS = 60
+CLOSED = 1e-24  # what closed forms are off by at most, as Decimal has 28 digits
 LEAST_LOG = math.log(1e-300)
 FARTHEST = 1e6  # losses, and epsilons
 DIGITS = 20
@@ -163,8 +166,40 @@ class Contour(Line):
         return out if done else None
 
 
+class Plain(Line):
+    """Functionals of plain Gaussian steps alone: their loss is normal, and so are its tails.
+
+    To be used with 60 digits of mpmath.
+    """
+
+    def __init__(self, kinds: Kinds, lam: float) -> None:
+        variances = (
+            n / mpmath.mpf(noise) ** 2 for noise, n in zip(kinds.noise, kinds.steps, strict=True)
+        )
+        self._mu, self._lam = mpmath.sqrt(sum(variances)), lam
+
+    def moments(self) -> tuple[float, float, float]:
+        """Mean and deviation of the tilted sum, and the log of what lies there."""
+        lam, variance = mpmath.mpf(self._lam), self._mu**2
+        log_of_a = variance * lam * (lam - 1) / 2 - lam * variance * (lam - 0.5)
+        return float(variance * (lam - 0.5)), float(self._mu), float(log_of_a)
+
+    def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, float]:
+        """Logs of both masses and of the profile, shape (n, 3) of mpmath's, and their error."""
+        mu, sign = self._mu, 1 if self._lam > 1.0 else -1
+        rows = np.empty((c.size, 3), dtype=object)
+        for i, x in enumerate(map(mpmath.mpf, map(float, c))):
+            z = x / mu + mu / 2
+            p, q = mpmath.ncdf(-sign * z), mpmath.ncdf(-sign * (z - mu))
+            h = q - p * mpmath.exp(x) if sign > 0 else p - q * mpmath.exp(-x)
+            rows[i] = [mpmath.log(side) for side in (p, q, h)]
+        return rows, CLOSED
+
+
 def _mass(log: Any) -> Decimal:
     """What has this log, which may be far below all doubles."""
+    if isinstance(log, mpmath.mpf):
+        return Decimal(mpmath.nstr(mpmath.exp(log), 40))
     value = log if log < -600.0 else np.exp(log)
     high = float(value)
     exact = Decimal(high) + Decimal(float(value - LD(high)))
@@ -230,7 +265,7 @@ def single(kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
             name: Decimal(mpmath.nstr(x, 40))
             for name, x in zip("pqh", (of_a, of_b, profile), strict=True)
         }
-        found += [Truth(*one, STILL) for one in questions(sides, c, right, None)]
+        found += _doubted(sides, c, right, CLOSED)
     return found
 
 
@@ -254,10 +289,32 @@ def asked_on(line: Callable[[float], Line], rng: np.random.Generator) -> list[Tr
 
 def asked_of(library: ctypes.CDLL, kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
     """Questions on a composition with their truths."""
-    if kinds.steps == [1]:
-        with mpmath.workdps(60):
+    with mpmath.workdps(DIGITS_OF_FORMS):
+        if kinds.steps == [1]:
             return single(kinds, rng)
+        if all(p == 1.0 for p in kinds.probability):
+            return asked_on(lambda lam: Plain(kinds, lam), rng)
     return asked_on(lambda lam: Contour(library, kinds, lam), rng)
+
+
+def _doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Iterator[Truth]:
+    """Questions on a threshold whose masses and profile are off by a relative error.
+
+    Arguments are rounded, and answers moved along the slope: that makes an error of the other mass,
+    or of the profile, one of the answer, hundreds of times as large in far tails.
+    """
+    p, q, h = sides["p"], sides["q"], sides["h"]
+    level, power = (p, q) if right else (q, p)
+    moved = level * (Decimal(c) if right else -Decimal(c)).exp()  # by the slope at the threshold
+    for one in questions(sides, c, right, None):
+        factor = 1.0
+        if one.name == "gamma_bound":
+            factor = float((power + moved) / one.truth)
+        elif one.name == "trade_off":
+            factor = 1.0 + float(power / moved)
+        elif one.name == "epsilon":
+            factor = 1.0 + float(h / (moved * abs(Decimal(c))))
+        yield Truth(*one, off * factor)
 
 
 def _truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
@@ -271,10 +328,10 @@ def _truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
         p, q, h = (_mass(value) for value in row)
         # the line of this order's slope that lies below both curves touches this one
         whole = mirrored is not None and float(row[2] - mirrored[0][i, 2]) > 1e-9
-        for one in questions({"p": p, "q": q, "h": h}, float(c[i]), right, None):
-            yield Truth(*one, 4.0 * off)
+        for one in _doubted({"p": p, "q": q, "h": h}, float(c[i]), right, 4.0 * off):
+            yield one
             if whole:
-                yield Truth(one.name, one.argument, "add_remove", one.truth, 4.0 * off)
+                yield one._replace(adjacency="add_remove")
 
 
 @contextmanager

@@ -187,7 +187,7 @@ def epochs(
     steps = int(_log_uniform(rng, 2.0, 1e4))
     run = pe.GaussianMechanism(_log_uniform(rng, 0.6, 6.0)).randomly_allocated(steps)
     run = run.composed(int(rng.integers(1, 6)))
-    return run, referred(run, rng, 4, seconds)
+    return run, referred(run, rng, seconds)
 
 
 def main() -> None:
