@@ -1,4 +1,8 @@
-"""Checks of arguments: one message form, the argument's name, the rule and the value."""
+"""Checks of arguments: one message form, the argument's name, the rule and the value.
+
+What is plainly good, a float or an integer within its domain, is returned at once: mechanisms check
+every argument where it is given and again where it is kept.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ NumberLike = float | str | Fraction | Decimal  # strings: decimal numbers and fr
 
 # Short exponents: Fraction("1e999999999") would try to write the integer down.
 DECIMAL = r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
+PLAIN_COUNT = 2**53  # integers up to here need no look at what they are as doubles
 NUMBER = rf"\s*({DECIMAL})\s*(?:/\s*({DECIMAL})\s*)?"
 
 
@@ -70,6 +75,8 @@ def real(name: str, value: Any) -> float:
 
 def positive(name: str, value: Any) -> Number:
     """Return a finite number above 0 that is one as a double, too."""
+    if type(value) is float and 0.0 < value < math.inf:
+        return value
     result = number(name, value)
     if not 0.0 < as_double(result) < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
@@ -86,6 +93,8 @@ def non_negative(name: str, value: Any) -> Number:
 
 def probability(name: str, value: Any) -> Number:
     """Return a number in [0, 1]."""
+    if type(value) is float and 0.0 <= value <= 1.0:
+        return value
     result = number(name, value)
     if not 0 <= result <= 1:
         raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
@@ -102,6 +111,8 @@ def as_double(value: Number) -> float:
 
 def count(name: str, value: Any, least: int = 0) -> int:
     """Return an integer >= ``least``; an integral float such as 1e6 is the integer it is."""
+    if type(value) is int and least <= value <= PLAIN_COUNT:
+        return value
     size = number(name, value)
     whole = size.denominator == 1 if isinstance(size, Fraction) else size.is_integer()
     if not (whole and size >= least):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.answers import Answer, Questions
-from pyengine.caches import Cache
+from pyengine.caches import Cache, Epoch
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
@@ -60,6 +60,7 @@ def _asked(
         kept = key = None
     if kept is not None:
         return kept
+    epoch = Epoch.current
     tolerance = check_words(adjacency, method, threat_model, tolerance)
     model = threat_model_of(threat_model)
     own = as_mechanism(mechanism)
@@ -76,7 +77,7 @@ def _asked(
         proven=proven,
     )
     if asked.is_light and own is not None and key is not None and tolerance is None:
-        return _prepared.get_or_make(key, lambda: asked)
+        return _prepared.keep(key, asked, epoch)
     return asked
 
 

@@ -43,9 +43,8 @@ class _Use:
     """Size of a value, and when it was used last."""
 
     __slots__ = ("last", "size")
-
-    def __init__(self, size: int) -> None:
-        self.size, self.last = size, next(_clock)
+    last: int
+    size: int
 
 
 class Cache(Generic[V]):
@@ -94,45 +93,63 @@ class Cache(Generic[V]):
             except KeyError:  # dropped meanwhile
                 pass
         epoch = Epoch.current
-        value = make()
+        return self.keep(key, make(), epoch)
+
+    def keep(self, key: Hashable, value: V, epoch: object) -> V:
+        """Keep a value that was made in an epoch, and return the one that is kept by its key.
+
+        Others are dropped where there is no room for it.
+        """
         with _lock:
             if epoch is not Epoch.current:
                 return value
-            if key in self._values:
-                return self._values[key]
-            use = _Use(self._bytes_of(value))
-            self._values[key], self._uses[key] = value, use
-            self.bytes += use.size
+            values, before = self._values, len(self._values)
+            kept = values.setdefault(key, value)
+            if len(values) == before:
+                return kept
+            self._uses[key] = use = _Use()
+            use.last, use.size = next(_clock), self._bytes_of(value)
+            self._weighed(use.size)
             self._additions += 1
-            if self._additions % WEIGHINGS == 0:
+            if self._grows and self._additions % WEIGHINGS == 0:
                 self._weigh_again()
-            excess = len(self._values) - self._most
-            if excess > 0:
-                for _, oldest in self._by_use()[: excess + self._most // 8]:
+            if before >= self._most:
+                for _, oldest in self._by_use()[: before + 1 - self._most + self._most // 8]:
                     self._drop(oldest)
-            _make_room()
-        return value
+            if _All.bytes > BUDGET:
+                _make_room()
+            return value
+
+    def _weighed(self, change: int) -> None:
+        self.bytes += change
+        _All.bytes += change
 
     def _weigh_again(self) -> None:
         if self._grows:
             for key, use in self._uses.items():
                 use.size = self._bytes_of(self._values[key])
-            self.bytes = sum(use.size for use in self._uses.values())
+            self._weighed(sum(use.size for use in self._uses.values()) - self.bytes)
 
     def _by_use(self) -> list[tuple[int, Hashable]]:
         """Keys from the one that was not used for the longest time on, each with that time."""
         return sorted(((use.last, key) for key, use in self._uses.items()), key=itemgetter(0))
 
-    def _drop(self, key: Hashable) -> int:
+    def _drop(self, key: Hashable) -> None:
         del self._values[key]
         size = self._uses.pop(key).size
-        self.bytes -= size
-        return size
+        self._weighed(-size)
 
     def _clear(self) -> None:
-        self._values.clear()
-        self._uses.clear()
-        self.bytes = 0
+        if self._values:
+            self._values.clear()
+            self._uses.clear()
+            self._weighed(-self.bytes)
+
+
+class _All:
+    """Bytes of the values of all caches, as they were weighed last."""
+
+    bytes = 0
 
 
 _clock = itertools.count()
@@ -163,11 +180,7 @@ def kept_bytes() -> int:
     with _lock:
         for cache in _caches:
             cache._weigh_again()
-        return _total()
-
-
-def _total() -> int:
-    return sum([cache.bytes for cache in _caches])
+        return _All.bytes
 
 
 def size_of(value: object) -> int:
@@ -191,14 +204,11 @@ def size_of(value: object) -> int:
 
 def _make_room() -> None:
     """Drop what was not used for the longest time, but of each kind what was used last."""
-    total = _total()
-    if total <= BUDGET:
-        return
     oldest = [(last, key, cache) for cache in _caches for last, key in cache._by_use()[:-1]]
     for _, key, cache in sorted(oldest, key=itemgetter(0)):
-        if total <= BUDGET - ROOM:
+        if _All.bytes <= BUDGET - ROOM:
             break
-        total -= cache._drop(key)
+        cache._drop(key)
 
 
 def clear_cache() -> None:

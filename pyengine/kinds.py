@@ -23,7 +23,6 @@ from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
 from pyengine.laws.mixture import GaussianMixtureLaw
-from pyengine.laws.normals import in_two_doubles
 from pyengine.laws.substituted import SubstitutedGaussian, SubstitutedLaplace
 from pyengine.mechanisms import (
     DiscreteGaussianMechanism,
@@ -44,6 +43,7 @@ from pyengine.mechanisms import (
     allocated_epoch,
     from_probabilities,
 )
+from pyengine.numerics.exact_numbers import in_two_doubles
 
 __all__ = ["Kind", "kind_of_step", "kinds", "named_kinds", "register"]
 

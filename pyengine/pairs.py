@@ -18,18 +18,18 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from pyengine._checks import Number
-from pyengine.caches import kept
 from pyengine.mechanisms import Mechanism, steps_of
 
 __all__ = [
     "GaussianPair",
+    "GaussianRows",
     "enclosing_pairs",
     "exact_steps",
     "gaussian_rows",
-    "gaussian_steps",
     "ordered_pair",
 ]
 
+# Noise, which is to be divided by the second number, sampling probability and number of the steps.
 GaussianRows = list[tuple[Number, int, Number, int]]
 
 
@@ -58,20 +58,8 @@ class GaussianPair(NamedTuple):
         return not self.steps
 
 
-def gaussian_steps(
-    mechanism: Mechanism, adjacency: str
-) -> list[tuple[Fraction, Fraction, int]] | None:
-    """Return noise, sampling probability and number of the steps, exactly.
-
-    Steps that never look at the record are left out.  None where a step is not a Gaussian, or,
-    under ``substitute``, is sampled.
-    """
-    found = gaussian_rows(mechanism, adjacency)
-    return None if found is None else exact_steps(found)
-
-
 def exact_steps(rows: GaussianRows) -> list[tuple[Fraction, Fraction, int]]:
-    """Return the rows of `gaussian_rows` as those of `gaussian_steps`."""
+    """Return noise, sampling probability and number of the steps, exactly."""
     return [
         (
             Fraction(noise) if farther == 1 else Fraction(noise) / farther,
@@ -83,7 +71,10 @@ def exact_steps(rows: GaussianRows) -> list[tuple[Fraction, Fraction, int]]:
 
 
 def gaussian_rows(mechanism: Mechanism, adjacency: str) -> GaussianRows | None:
-    """As `gaussian_steps`, as a mechanism has them: noise is to be divided by the second number."""
+    """Return the steps of a mechanism as it has them, without those that never look at the record.
+
+    None where a step is not a Gaussian, or, under ``substitute``, is sampled.
+    """
     rows = []
     for step, number in steps_of(mechanism):
         inner, probability = step.inner, step.share
@@ -101,34 +92,26 @@ def gaussian_rows(mechanism: Mechanism, adjacency: str) -> GaussianRows | None:
     return rows
 
 
-@kept(4096, lambda pair: 1024 + (256 * len(pair.steps) if pair else 0))
-def ordered_pair(mechanism: Mechanism, adjacency: str) -> GaussianPair | None:
-    """Return the pair of a mechanism for adjacency ``add``, ``remove`` or ``substitute``.
-
-    ``substitute`` has a pair only for plain Gaussians.  None where a step is not a Gaussian.
-    """
-    found = gaussian_rows(mechanism, adjacency)
-    if found is None:
-        return None
-    rows = [(float(noise) / farther, float(p), number) for noise, farther, p, number in found]
-    noise, probabilities, steps = zip(*rows, strict=True) if rows else ((), (), ())
-    return GaussianPair(noise, probabilities, steps, reversed=adjacency == "remove")
+def ordered_pair(rows: GaussianRows, adjacency: str) -> GaussianPair:
+    """Return the pair of steps for adjacency ``add``, ``remove`` or ``substitute``, in doubles."""
+    noise, probabilities, steps = [], [], []
+    for multiplier, farther, p, number in rows:
+        noise.append(float(multiplier) / farther)
+        probabilities.append(float(p))
+        steps.append(number)
+    return GaussianPair(tuple(noise), tuple(probabilities), tuple(steps), adjacency == "remove")
 
 
-@kept(4096, lambda pairs: 1024 + (512 * len(pairs[0].steps) if pairs else 0))
-def enclosing_pairs(
-    mechanism: Mechanism, adjacency: str
-) -> tuple[GaussianPair, GaussianPair] | None:
-    """Return pairs of doubles that are at least and at most as private as a mechanism's own.
+def enclosing_pairs(rows: GaussianRows, adjacency: str) -> tuple[GaussianPair, GaussianPair]:
+    """Return pairs of doubles that are at least and at most as private as that of the steps.
 
     They differ where a noise multiplier or a sampling probability is no double: more noise and a
     smaller probability are more private, as they can be had by adding noise and leaving out more.
-    None where a step is not a Gaussian.
     """
-    exact = gaussian_steps(mechanism, adjacency)
-    if exact is None:
-        return None
-    order = adjacency == "remove"
+    if all(_are_doubles(noise, farther, p) for noise, farther, p, _ in rows):
+        pair = ordered_pair(rows, adjacency)
+        return pair, pair
+    exact, order = exact_steps(rows), adjacency == "remove"
     steps = tuple(number for _, _, number in exact)
     private, public = (
         GaussianPair(
@@ -140,6 +123,12 @@ def enclosing_pairs(
         for up in (True, False)
     )
     return private, public
+
+
+def _are_doubles(noise: Number, farther: int, p: Number) -> bool:
+    """Whether noise over a number, and a probability, are doubles as they are given."""
+    exact = isinstance(noise, float) and noise / farther * farther == noise
+    return exact and (isinstance(p, float) or p == 1)
 
 
 def _rounded(x: Fraction, up: bool) -> float:

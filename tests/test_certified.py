@@ -19,7 +19,7 @@ import pyengine as pe
 from pyengine.api import answers
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.engines.spectral import Spectral
-from pyengine.pairs import GaussianPair, enclosing_pairs
+from pyengine.pairs import GaussianPair, GaussianRows, enclosing_pairs, gaussian_rows
 
 POINTS = [point for point in load("dp_sgd_random.json")["points"] if "p_above" in point]
 # Every row is compared where PYENGINE_ALL_POINTS is set (twenty minutes, most of it for rows that
@@ -120,17 +120,27 @@ def test_epsilon_is_where_delta_is_met(adjacency: str, delta: float) -> None:
     assert lower <= pe.epsilon(run, delta, adjacency=adjacency) <= upper
 
 
+def rows_of(mechanism: pe.Mechanism, adjacency: str = "add") -> GaussianRows:
+    found = gaussian_rows(mechanism, adjacency)
+    assert found is not None
+    return found
+
+
 def test_numbers_that_are_no_doubles_are_enclosed() -> None:
     run = pe.dp_sgd("0.8", "1/1000", 10)
-    found = enclosing_pairs(run, "add")
-    assert found is not None
-    private, public = found
+    private, public = enclosing_pairs(rows_of(run), "add")
     assert private.noise[0] >= Fraction("0.8") >= public.noise[0]
     assert private.probability[0] <= Fraction(1, 1000) <= public.probability[0]
     assert math.nextafter(public.noise[0], 1.0) == private.noise[0]
-    same = enclosing_pairs(pe.dp_sgd(0.75, 0.125, 10), "add")
-    assert same is not None
-    assert same[0] == same[1]
+    same = enclosing_pairs(rows_of(pe.dp_sgd(0.75, 0.125, 10)), "add")
+    assert same[0] is same[1]
+    plain = pe.GaussianMechanism(0.8)
+    same = enclosing_pairs(rows_of(plain, "substitute"), "substitute")
+    assert same[0] is same[1]
+    assert same[0].noise == (0.4,)
+    # half of the smallest double is none
+    halved = enclosing_pairs(rows_of(pe.GaussianMechanism(5e-324), "substitute"), "substitute")
+    assert [pair.noise for pair in halved] == [(5e-324,), (0.0,)]
     lower, _, upper = pe.delta(run, 0.1, adjacency="add", method="certified", bounds=True)
     for noise, p in ((0.8, 0.001), (private.noise[0], private.probability[0])):
         inner = pe.delta(pe.dp_sgd(noise, p, 10), 0.1, adjacency="add", method="certified")

@@ -64,6 +64,11 @@ def test_values(step: pe.Mechanism) -> None:
         assert hash(twin) == hash(step)
     assert step.composed(3) == pe.compose(step, step.composed(2))
     assert step.composed(0) == pe.compose()
+    assert step.composed(3.0).parts == ((step, 3),)
+    assert step.composed(2**60).steps == 2**60
+    for wrong in (-1, 0.5, True, None, 10**400, "many"):
+        with pytest.raises(ValueError, match="steps must"):
+            step.composed(wrong)  # type: ignore[arg-type]
 
 
 def test_order_does_not_matter() -> None:

@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from pyengine.numerics.bracketing import bisected, falling_bracket, falling_root
-from pyengine.numerics.exact_numbers import as_decimal, log_of_rest, two_doubles
+from pyengine.numerics.exact_numbers import (
+    as_decimal,
+    in_two_doubles,
+    log_of_rest,
+    root_in_two_doubles,
+    two_doubles,
+)
 from pyengine.numerics.golden_section import lowest
 from pyengine.numerics.point_hull import lower_hull
 from pyengine.numerics.rounding import UNIT
@@ -172,3 +178,23 @@ def test_two_doubles_of_exact_numbers() -> None:
                 2.0**-104 * p
             )
     assert log_of_rest(1.0) == (-math.inf, 0.0)
+
+
+def test_quotients_and_roots_of_integers_in_two_doubles() -> None:
+    rng = np.random.default_rng(4)
+    bits = rng.integers(1, 1200, (400, 2)).tolist()
+    for i, (above, below) in enumerate(bits):
+        a, b = (int(rng.integers(1, 2**53)) << size for size in (above, below))
+        x = Fraction(a + i, b + 1)
+        if not 2.0**-900 <= x <= 2.0**900:
+            continue
+        high, low = in_two_doubles(x)
+        assert (high, low) == (float(x), float(x - Fraction(float(x))))
+        high, low = root_in_two_doubles(x.numerator, x.denominator)
+        root = Fraction(high) + Fraction(low)
+        # (1 + e)^2 - 1 is at most 2.1 |e|
+        assert abs(root**2 / x - 1) <= 2.1 * 2.0**-105
+        assert abs(low) <= math.ulp(high) / 2.0
+    assert in_two_doubles(0.1) == (0.1, 0.0)
+    assert root_in_two_doubles(9 << 400, 1) == (3.0 * 2.0**200, 0.0)
+    assert root_in_two_doubles(1, 4) == (0.5, 0.0)

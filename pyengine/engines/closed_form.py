@@ -14,18 +14,25 @@ from typing import Any
 
 import numpy as np
 
+from pyengine._checks import Number
 from pyengine._core import ffi, lib
 from pyengine.answers import Answer, ErrorCurve, Triple
-from pyengine.caches import kept
 from pyengine.curves import OneOrder
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.engines.within import too_wide
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism
-from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest, two_doubles
-from pyengine.pairs import exact_steps, gaussian_rows
+from pyengine.numerics.exact_numbers import (
+    CONTEXT,
+    as_decimal,
+    in_two_doubles,
+    log_of_rest,
+    ratio_in_two_doubles,
+    root_in_two_doubles,
+    two_doubles,
+)
+from pyengine.pairs import GaussianRows
 
-__all__ = ["ClosedForm", "ClosedFormPair", "closed_form_step"]
+__all__ = ["ClosedForm", "ClosedFormPair", "closed_form_step", "has_closed_form"]
 
 ORDERS = {
     "add": lib.PE_ADD,
@@ -35,64 +42,63 @@ ORDERS = {
 }
 REACH = 2.0**400  # of mu and of its inverse
 TINY = 1e-30
-TRIPLE, CURVE_POINT = ffi.typeof("double[3]"), ffi.typeof("double[7]")
+STEP, TRIPLE, CURVE_POINT = map(ffi.typeof, ("pe_step *", "double[3]", "double[7]"))
+NOTHING = (0.0, 0.0)
+
+
+def has_closed_form(rows: GaussianRows) -> bool:
+    """Whether Gaussian steps are plain, or one alone."""
+    if len(rows) == 1 and rows[0][3] == 1:
+        return True
+    return bool(rows) and all(probability == 1 for _, _, probability, _ in rows)
 
 
 # Map: eq. 6 of Dong, Roth and Su (2022) | test_closed_form | theory/closed_form
-@kept(1024, lambda _: 1024)
-def closed_form_step(mechanism: Mechanism, adjacency: str) -> Any:
-    """Return the parameters of the closed form as the C core takes them; None where there is none.
+def closed_form_step(rows: GaussianRows, adjacency: str) -> Any:
+    """Return the parameters of the closed form as the C core takes them.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        What is released.
+    rows : list of (number, int, number, int)
+        Steps that have one, as `gaussian_rows` gives them.
     adjacency : {"add", "remove", "add_remove", "substitute"}
         Neighbouring relation.
     """
-    rows = gaussian_rows(mechanism, adjacency)
-    if not rows:
-        return None
-    plain = all(probability == 1 for _, _, probability, _ in rows)
-    if not plain and sum(number for *_, number in rows) > 1:
-        return None
-    steps = exact_steps(rows)
-    square = _over_square(*steps[0][::2])
-    for noise, _, number in steps[1:]:
-        square += _over_square(noise, number)
-    mu = CONTEXT.sqrt(as_decimal(square))
-    if not 1.0 / REACH <= float(mu) <= REACH:
-        raise AccuracyError(
-            "the closed form needs a noise multiplier, divided by the root of the number of steps, "
-            f"between {1.0 / REACH:.1e} and {REACH:.1e}, got {float(1 / mu):.6g}"
-        )
-    p = steps[0][1]
-    rest = (0.0, 0.0) if plain else _pair(1 - p)
-    return ffi.new(
-        "pe_step *",
-        {
-            "mu": two_doubles(mu),
-            "half_square": _pair(square / 2),
-            "p": _pair(p),
-            "rest": rest,
-            "log_p": (0.0, 0.0) if plain else two_doubles(CONTEXT.ln(as_decimal(p))),
-            "floor": (0.0, 0.0) if plain else log_of_rest(p),
-            "plain": plain,
-            "order": ORDERS[adjacency],
-            "inexact": not plain and Fraction(rest[0]) + Fraction(rest[1]) != 1 - p,
-        },
+    above, below = _over_square(rows[0])
+    for row in rows[1:]:
+        other, its = _over_square(row)
+        above, below = above * its + other * below, below * its
+    mu = _root(above, below)
+    half, p = ratio_in_two_doubles(above, 2 * below), rows[0][2]
+    if p == 1:
+        numbers, inexact = ((1.0, 0.0), NOTHING, NOTHING, NOTHING), False
+    else:
+        exact = Fraction(p)
+        rest, log_p = in_two_doubles(1 - exact), two_doubles(CONTEXT.ln(as_decimal(exact)))
+        numbers = (in_two_doubles(p), rest, log_p, log_of_rest(exact))
+        inexact = Fraction(rest[0]) + Fraction(rest[1]) != 1 - exact
+    return ffi.new(STEP, (mu, half, *numbers, p == 1, ORDERS[adjacency], inexact))
+
+
+def _over_square(row: tuple[Number, int, Number, int]) -> tuple[int, int]:
+    """Numerator and denominator of number / noise**2."""
+    noise, farther, _, number = row
+    above, below = noise.as_integer_ratio()
+    return number * (farther * below) ** 2, above**2
+
+
+def _root(above: int, below: int) -> tuple[float, float]:
+    """Root of a quotient in two doubles, where the closed form reaches it."""
+    # far beyond its reach there is no double for it
+    if abs(above.bit_length() - below.bit_length()) < 1000:
+        mu = root_in_two_doubles(above, below)
+        if 1.0 / REACH <= mu[0] <= REACH:
+            return mu
+    noise = CONTEXT.sqrt(as_decimal(Fraction(below, above)))
+    raise AccuracyError(
+        "the closed form needs a noise multiplier, divided by the root of the number of steps, "
+        f"between {1.0 / REACH:.1e} and {REACH:.1e}, got {float(noise):.6g}"
     )
-
-
-def _over_square(noise: Fraction, number: int) -> Fraction:
-    """Return number / noise**2."""
-    return Fraction(number * noise.denominator**2, noise.numerator**2)
-
-
-def _pair(x: Fraction) -> tuple[float, float]:
-    """Return an exact number as a sum of two doubles."""
-    high = float(x)
-    return high, float(x - Fraction(high))
 
 
 class ClosedFormPair:

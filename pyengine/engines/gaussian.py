@@ -39,7 +39,9 @@ class GaussianPairQuestions(RowQuestions):
         wanted: str | None = None,
     ) -> None:
         self.pair = pair
-        self.is_trivial = pair.is_trivial
+        self.is_trivial = not pair.steps
+        # where the record shows for certain or not at all there may be answers without an engine
+        self.is_telling = method == "auto" and bool(pair.steps) and min(pair.noise) <= TELLING
         self._wanted = wanted  # "beta" or "gamma" where only one error is to be narrow
         self.method = method
         # contours belong to the cache alone: what it drops is to be freed
@@ -61,7 +63,7 @@ class GaussianPairQuestions(RowQuestions):
 
         The engines' laws are then so wide that a composition takes minutes.
         """
-        if self.method != "auto" or self.is_trivial or min(self.pair.noise) > TELLING:
+        if not self.is_telling:
             return None
         from pyengine.engines.lattice.uncomposed import Uncomposed
 
@@ -83,11 +85,6 @@ class GaussianPairQuestions(RowQuestions):
     def _memo(self) -> dict[Any, Any]:
         memo: dict[Any, Any] = self._solver().memo.setdefault((self.method, self.limits), {})
         return memo
-
-    @cached_property
-    def is_telling(self) -> bool:
-        """Whether there may be answers without an engine."""
-        return self._uncomposed is not None
 
     @property
     def is_estimated(self) -> bool:

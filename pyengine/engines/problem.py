@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
-from pyengine.pairs import GaussianPair, ordered_pair
+from pyengine.pairs import GaussianRows, gaussian_rows
 from pyengine.threat_models import DifferentialPrivacy, Relaxed, ThreatModel
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ __all__ = ["Ask", "Engine", "Problem"]
 DP = DifferentialPrivacy()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # frozen would take its constructor twice as long
 class Problem:
-    """A mechanism and the circumstances of the questions on it.
+    """A mechanism and the circumstances of the questions on it; not to be changed.
 
     Parameters
     ----------
@@ -44,6 +44,11 @@ class Problem:
     given : sequence of (StepLaw, int), optional
         Laws of steps in the place of the mechanism's, for a pair of data sets that is not the
         dominating one.
+
+    Attributes
+    ----------
+    rows : list of (number, int, number, int) or None
+        Gaussian steps as the mechanism has them; None where the problem is another one.
     """
 
     mechanism: Mechanism
@@ -53,6 +58,11 @@ class Problem:
     tolerance: float | None = None
     wanted: str | None = None
     given: tuple[tuple[StepLaw, int], ...] | None = None
+    rows: GaussianRows | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = self.given is not None or self.is_relaxed
+        self.rows = None if known else gaussian_rows(self.mechanism, self.order)
 
     def ordered(self, order: str) -> Problem:
         """The same for one order of the pair."""
@@ -86,13 +96,6 @@ class Problem:
 
         assert isinstance(self.threat_model, Relaxed)
         return magnitude_parts(self.mechanism, self.threat_model)
-
-    @cached_property
-    def gaussian(self) -> GaussianPair | None:
-        """The ordered pair of Gaussian steps; None where the problem is another one."""
-        if self.is_relaxed or self.given is not None:
-            return None
-        return ordered_pair(self.mechanism, self.order)
 
     @cached_property
     def laws(self) -> Laws:
@@ -146,6 +149,12 @@ class Engine:
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ()
     certified: ClassVar[bool] = False
+    words: ClassVar[frozenset[str]] = frozenset()  # of ``method=`` that consider it
+
+    def __init_subclass__(cls) -> None:
+        """Gather the words: the registry looks at them for every question."""
+        words = {getattr(cls, "name", ""), *cls.methods} - {"certified"}
+        cls.words = frozenset(words | {"certified"} if cls.certified else words)
 
     def supports(self, problem: Problem) -> bool:
         """Whether it can answer, decided before any work that is not kept for the answer."""

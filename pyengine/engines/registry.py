@@ -75,19 +75,14 @@ METHODS = (
 
 def considered(method: str) -> list[Engine]:
     """Return the engines that a word of ``method=`` may take, in the order of the registry."""
-    return [engine for engine in ENGINES if _considers(method, engine)]
-
-
-def _considers(method: str, engine: Engine) -> bool:
-    if method == "certified":
-        return engine.certified
-    return method == engine.name or method in engine.methods
+    return [engine for engine in ENGINES if method in engine.words]
 
 
 def _chosen(problem: Problem) -> Engine:
     """The first engine that supports a problem."""
+    method = problem.method
     for engine in ENGINES:
-        if _considers(problem.method, engine) and engine.supports(problem):
+        if method in engine.words and engine.supports(problem):
             return engine
     # that the adjacency is not defined comes before what an engine cannot do
     if problem.is_relaxed:

@@ -47,6 +47,7 @@ class RowQuestions:
     """
 
     is_trivial: bool  # whether both laws are equal
+    is_telling: bool = False  # whether there may be answers without an engine
     limits: Limits  # relative errors that an answer may have
 
     @property
@@ -74,11 +75,6 @@ class RowQuestions:
     def ends(self) -> Triple:
         """The largest ε of all, between its bounds."""
         raise NotImplementedError
-
-    @cached_property
-    def is_telling(self) -> bool:
-        """Whether there may be answers without an engine."""
-        return False
 
     def _simple(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]] | None:
         """What is known without an engine, and where nothing is; None where that is everywhere."""

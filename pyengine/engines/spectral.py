@@ -13,6 +13,7 @@ import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.engines.functionals import ROW, FloatArray, array, call_kernel
+from pyengine.numerics.exact_numbers import in_two_doubles
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Spectral"]
 
+HANDLE = ffi.typeof("pe_pair **")
 COST_LIMIT = 3e7  # node evaluations of one contour: about 0.1 s
 
 
@@ -46,15 +48,10 @@ class Spectral:
         others: tuple[tuple[Alternatives | LossNodes, int], ...] = (),
         exact: tuple[ExactAlternatives | None, ...] = (),
     ) -> None:
-        out = ffi.new("pe_pair **")
+        noise, probability, steps, is_reversed = pair
+        out = ffi.new(HANDLE)
         status = lib.pe_pair_new(
-            len(pair.steps),
-            list(pair.noise),
-            list(pair.probability),
-            [float(n) for n in pair.steps],
-            pair.reversed,
-            COST_LIMIT,
-            out,
+            len(steps), noise, probability, steps, is_reversed, COST_LIMIT, out
         )
         self._pair = ffi.gc(out[0], lib.pe_pair_free)
         finished(status, "the spectral engine")
@@ -168,8 +165,6 @@ class Spectral:
 
 def _exact_numbers(pairs: ExactAlternatives) -> tuple[list[int], list[float]]:
     """Numbers of shifts, and what the C core takes for proofs: numbers as sums of two doubles."""
-    from pyengine.laws.normals import in_two_doubles
-
     numbers: list[float] = []
     for pair in pairs:
         numbers += in_two_doubles(pair.share)

@@ -26,7 +26,6 @@ __all__ = [
     "Normals",
     "exactly_sampled",
     "exactly_swapped",
-    "in_two_doubles",
     "normal_cells",
     "sampled",
     "swapped",
@@ -160,12 +159,6 @@ def exactly_sampled(pairs: ExactAlternatives | None, p: Fraction) -> ExactAltern
         pair._replace(terms={c: (a, (1 - p) * a + p * b) for c, (a, b) in pair.terms.items()})
         for pair in pairs
     )
-
-
-def in_two_doubles(x: float | Fraction) -> tuple[float, float]:
-    """Return the nearest double and the nearest one to what it lacks."""
-    high = float(x)
-    return high, 0.0 if isinstance(x, float) else float(x - Fraction(high))
 
 
 def normal_cells(z: FloatArray, mean: float) -> FloatArray:

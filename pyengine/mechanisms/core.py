@@ -123,6 +123,11 @@ class Step(Mechanism):
     scheme: ClassVar[Scheme] = "none"
     unit: ClassVar[str] = "step"
 
+    def composed(self, steps: int) -> Composition:
+        """As `Mechanism.composed`, without anything to gather or to sort."""
+        number = _checks.count("steps", steps)
+        return Composition(((self, number),) if number else ())
+
     @property
     def inner(self) -> Step:
         """The step that runs on the sample; the step itself where its law is not made of one."""
@@ -301,14 +306,14 @@ class Composition(Mechanism):
     """
 
     parts: tuple[tuple[Step, int], ...]
+    _hash: ClassVar[int | None] = None  # of one that was asked for it, once it was
 
     def __hash__(self) -> int:
-        try:
-            return int(self.__dict__["_hash"])
-        except KeyError:
+        value = self._hash
+        if value is None:
             value = hash(self.parts)
             object.__setattr__(self, "_hash", value)
-            return value
+        return value
 
     def __getstate__(self) -> dict[str, Any]:
         # a step may hold functions, whose hashes hold in one process only

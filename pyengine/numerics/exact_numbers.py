@@ -6,7 +6,15 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
-__all__ = ["CONTEXT", "as_decimal", "log_of_rest", "two_doubles"]
+__all__ = [
+    "CONTEXT",
+    "as_decimal",
+    "in_two_doubles",
+    "log_of_rest",
+    "ratio_in_two_doubles",
+    "root_in_two_doubles",
+    "two_doubles",
+]
 
 CONTEXT = Context(prec=60, Emin=-(10**9), Emax=10**9)
 
@@ -20,6 +28,29 @@ def two_doubles(x: Decimal) -> tuple[float, float]:
     """Return a number of 60 digits as a sum of two doubles, of relative error at most 2^-105."""
     high = float(x)
     return high, float(CONTEXT.subtract(x, Decimal(high)))
+
+
+def in_two_doubles(x: float | Fraction) -> tuple[float, float]:
+    """Return the nearest double and the nearest one to what it lacks."""
+    return (x, 0.0) if isinstance(x, float) else ratio_in_two_doubles(x.numerator, x.denominator)
+
+
+def ratio_in_two_doubles(numerator: int, denominator: int) -> tuple[float, float]:
+    """Return the same of a quotient, whose denominator is positive."""
+    high = numerator / denominator  # integers divide exactly, and are rounded once
+    top, bottom = high.as_integer_ratio()
+    return high, (numerator * bottom - top * denominator) / (denominator * bottom)
+
+
+def root_in_two_doubles(numerator: int, denominator: int) -> tuple[float, float]:
+    """Return the root of a quotient > 0 as a sum of two doubles, of relative error at most 2^-105.
+
+    The root is cut after some 127 bits.
+    """
+    places = (254 - numerator.bit_length() + denominator.bit_length()) // 2
+    up, down = max(places, 0), max(-places, 0)
+    root = math.isqrt((numerator << 2 * up) // (denominator << 2 * down))
+    return ratio_in_two_doubles(root << down, 1 << up)
 
 
 def log_of_rest(probability: float | Fraction) -> tuple[float, float]:

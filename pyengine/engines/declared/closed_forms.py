@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pyengine.answers import Questions
 from pyengine.curves import NothingReleased
-from pyengine.engines.closed_form import ClosedForm, ClosedFormPair, closed_form_step
+from pyengine.engines.closed_form import (
+    ClosedForm,
+    ClosedFormPair,
+    closed_form_step,
+    has_closed_form,
+)
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import NotDefinedError
 
@@ -26,8 +31,7 @@ class NothingReleasedEngine(Engine):
     def supports(self, problem: Problem) -> bool:
         if problem.is_relaxed:
             return not problem.distances
-        pair = problem.gaussian
-        return pair is not None and pair.is_trivial and problem.method != "clt"
+        return problem.rows == [] and problem.method != "clt"
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         return NothingReleased()
@@ -41,12 +45,11 @@ class ClosedFormEngine(Engine):
     certified = True
 
     def supports(self, problem: Problem) -> bool:
-        if problem.is_relaxed or problem.given is not None:
-            return False
-        return closed_form_step(problem.mechanism, problem.adjacency) is not None
+        return problem.rows is not None and has_closed_form(problem.rows)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        step = closed_form_step(problem.mechanism, problem.adjacency)
+        assert problem.rows is not None
+        step = closed_form_step(problem.rows, problem.adjacency)
         return ClosedForm(ClosedFormPair(step, problem.tolerance))
 
 

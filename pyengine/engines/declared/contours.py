@@ -10,7 +10,7 @@ from pyengine.engines.gaussian import GaussianPairQuestions
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
 from pyengine.errors import AccuracyError
-from pyengine.pairs import enclosing_pairs
+from pyengine.pairs import enclosing_pairs, ordered_pair
 
 if TYPE_CHECKING:
     from pyengine.engines.allocation import EpochQuestions
@@ -32,7 +32,7 @@ class GaussianEngine(Engine):
     methods = ("auto", "convolution")
 
     def supports(self, problem: Problem) -> bool:
-        return problem.gaussian is not None
+        return problem.rows is not None
 
     def prover(self) -> Engine:
         return CertifiedEngine(EstimatedEngine(self, LatticeEngine(PROVING_POINTS)))
@@ -49,10 +49,9 @@ class GaussianEngine(Engine):
         return BothOrdersOfRows(self.pair(problem), self.pair(problem.ordered("remove")))
 
     def pair(self, problem: Problem) -> GaussianPairQuestions:
-        assert problem.gaussian is not None
-        return GaussianPairQuestions(
-            problem.gaussian, problem.method, problem.tolerance, problem.wanted
-        )
+        assert problem.rows is not None
+        pair = ordered_pair(problem.rows, problem.order)
+        return GaussianPairQuestions(pair, problem.method, problem.tolerance, problem.wanted)
 
 
 class EstimatedEngine(Engine):
@@ -169,7 +168,7 @@ class CertifiedEngine(Engine):
         self._otherwise = otherwise
 
     def supports(self, problem: Problem) -> bool:
-        if problem.gaussian is not None:
+        if problem.rows is not None:
             return True
         known = not problem.is_relaxed and problem.given is None
         return known and self._smooth(problem) is not None
@@ -192,13 +191,11 @@ class CertifiedEngine(Engine):
 
     def sides(self, problem: Problem) -> tuple[CertifiedSide | None, CertifiedSide | None]:
         """Sides of Gaussian steps, else of others; None where nothing is proven of a step."""
-        if problem.gaussian is None:
+        if problem.rows is None:
             side = self._smooth(problem)
             return side, side
         from pyengine.engines.certified import GaussianSide
 
-        enclosing = enclosing_pairs(problem.mechanism, problem.adjacency)
-        assert enclosing is not None
-        private, public = enclosing
+        private, public = enclosing_pairs(problem.rows, problem.adjacency)
         side_of = GaussianSide(public)
         return side_of if private == public else GaussianSide(private), side_of
