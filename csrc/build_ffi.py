@@ -42,6 +42,7 @@ SOURCES = [
     "csrc/tabulated.c",
     "csrc/shares.c",
     "csrc/loss_sums.c",
+    "csrc/loss_transform.c",
     "csrc/density_pieces.c",
     "csrc/panels.c",
     "csrc/allocation.c",

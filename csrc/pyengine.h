@@ -236,6 +236,17 @@ void pe_step_trade_off(const pe_step *step, size_t n, const double *alpha, doubl
 void pe_step_profile(const pe_step *step, size_t n, const double *epsilon, double *out);
 void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double *out);
 
+/* ---- transforms of laws with finitely many losses: loss_transform.c -------------------------------------
+ *
+ * Definition      sum over j of share[j] (e^{i t apart[j]} - 1) at each of n frequencies t
+ * Domain          |t apart[j]| < 1e8; share[j] >= 0
+ * Method          e^{ib} - 1 by csrc/lane_trig.h, sums in 8 lanes
+ * Error           at most (m/8 + 20) 2^-53 times the sum of share[j] |t apart[j]|, of the modulus
+ *                 (docs/theory/laplace_lines)
+ */
+void pe_loss_transform(size_t n, const double *frequency, size_t m, const double *apart, const double *share,
+                       double *real, double *imag);
+
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *
  * PE_BOUNDS numbers for each threshold: for each functional lower and upper bound of its log, and of its

@@ -259,6 +259,9 @@ class _Lib:
     def pe_profile_sums(
         self, n: int, y: Any, log_q: float, h: float, below: Any, profile: Any, /
     ) -> None: ...
+    def pe_loss_transform(
+        self, n: int, frequency: Any, m: int, apart: Any, share: Any, real: Any, imag: Any, /
+    ) -> None: ...
 
 lib: _Lib
 ffi: Any

@@ -14,11 +14,13 @@ from thorough import some
 
 import pyengine as pe
 from pyengine import reference
+from pyengine._core import lib
+from pyengine.engines.functionals import array
 from pyengine.engines.laplace_lines import build
 from pyengine.engines.laplace_lines.choice import Kinds, choice_of, cumulants
 from pyengine.engines.laplace_lines.decay import Decay, decay_of
 from pyengine.engines.laplace_lines.line import KERNELS, LossLine, Side
-from pyengine.engines.laplace_lines.nodes import SIZES, remainder, step_nodes
+from pyengine.engines.laplace_lines.nodes import SIZES, PanelRule, edges_of, remainder, step_nodes
 from pyengine.engines.laplace_lines.order import LineOrder
 from pyengine.engines.laplace_lines.tilted import tilted_step
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
@@ -66,10 +68,11 @@ def test_nodes_are_within_their_remainder(name: str, tilt: float, frequency: flo
         mean = mpmath.re(mean_of(shape, mpmath.mpf(tilt)))
         truth = mean_of(shape, mpmath.mpc(tilt, frequency)) / mean
     log_mean = float(mpmath.log(mean))
-    for panels in (1, 2, 4):
+    for panels, steep in ((1, 0.0), (2, 0.0), (2, 0.5), (4, 0.0), (4, 8.0)):
         for i in (0, 2):
-            nodes = step_nodes(shape, panels, int(SIZES[i]))
-            bound = remainder(shape, tilt, log_mean, frequency, panels, SIZES)[i]
+            rule = PanelRule(panels, int(SIZES[i]), steep)
+            nodes = step_nodes(shape, rule)
+            bound = remainder(shape, tilt, log_mean, frequency, edges_of(shape, rule), SIZES)[i]
             weight = nodes.mass * np.exp(np.longdouble(tilt) * nodes.loss - log_mean)
             turn = np.longdouble(frequency) * nodes.loss
             found = complex(
@@ -150,8 +153,10 @@ def rough_line(kinds: Kinds, index: int, sparse: float, low: float) -> LossLine:
     """A line whose nodes are farther apart, and end earlier, than they should."""
     choice = choice_of(kinds)
     tilt, total = float(choice.line[index]), float(choice.line_log[index])
-    period, below, above = build._period(choice, tilt, total, build._window(choice, index))
-    highest = build._highest(kinds, tilt)
+    goal = build.GOALS[0]
+    window = build._window(choice, index)
+    period, below, above = build._period(choice, tilt, total, window, goal.alias)
+    highest = build._highest(kinds, tilt, goal.beyond)
     assert highest is not None
     spacing = float(np.float32(2.0 * np.pi / period * sparse))
     count = int(low * highest / spacing) + 1
@@ -185,6 +190,58 @@ def test_bounds_of_rough_lines(name: str, sparse: float, low: float) -> None:
         lost = max(lost, float(np.abs(truth - found).max()))
     if sparse > 1.0 or low < 1.0:
         assert lost > 1e-11  # so that bounds without a term would fail
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+def test_what_poles_add_is_taken_off(name: str) -> None:
+    """Lines beside poles are short of no digit where those alone would take ten."""
+    kinds = KINDS[name]
+    choice, most = choice_of(kinds), 0.0
+    middle = int(np.searchsorted(choice.line, 0.0))
+    for index in (middle - 1, middle, int(np.searchsorted(choice.line, 1.0))):
+        fine, rough = build.line_at(kinds, index), rough_line(kinds, index, 1.1, 1.0)
+        assert fine is not None
+        c = np.linspace(*build._window(choice, index), 9)
+        every = slice(0, KERNELS)
+        off = np.abs(fine.sums(c, every) - rough.sums(c, every))
+        assert (off <= fine.errors(c, every) + rough.errors(c, every)).all()
+        added = rough._residues(c, every)[0]
+        taken = np.abs(added) > 1e4 * (rough.errors(c, every) + fine.errors(c, every))
+        most = max(most, float(np.abs(added[taken]).max(initial=0.0)))
+    assert most > 1e-8
+
+
+def test_residues_beyond_the_reach_of_doubles_prove_nothing() -> None:
+    kinds = KINDS["sampled"]
+    choice = choice_of(kinds)
+    line = build.line_at(kinds, int(np.searchsorted(choice.line, 1.0)))
+    assert line is not None
+    for c in (-1e4, 1e4):
+        assert np.isinf(line.errors(np.array([c]), slice(0, 1))).all()
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 30])
+def test_kernel_of_transforms(size: int) -> None:
+    """Angles from 1e-9 to the last that it takes, against mpmath and the bound of its interface."""
+    draws = np.random.default_rng(size)
+    apart = draws.normal(size=size) * 10.0 ** draws.integers(-6, 3, size)
+    share = draws.random(size) / size
+    frequency = np.array([0.0, 1e-3, 0.3, 4.0, 1e3, 0.99e8 / np.abs(apart).max()])
+    real, imag = np.empty(6), np.empty(6)
+    lib.pe_loss_transform(
+        6, array(frequency), size, array(apart), array(share), array(real), array(imag)
+    )
+    seen = 0.0
+    with mpmath.workdps(40):
+        for t, x, y in zip(frequency.tolist(), real.tolist(), imag.tolist(), strict=True):
+            truth, unit = mpmath.mpc(0), 0.0
+            for z, w in zip(apart.tolist(), share.tolist(), strict=True):
+                truth += w * mpmath.expm1(mpmath.mpc(0, mpmath.mpf(t) * z))
+                unit += w * abs(t * z) * 2.0**-53
+            off = float(abs(truth - mpmath.mpc(x, y)))
+            assert off <= (size / 8 + 20) * unit
+            seen = max(seen, off / unit if unit else 0.0)
+    assert seen > 0.05
 
 
 def laplace(noise: float, p: float | None, steps: int) -> Any:
@@ -315,8 +372,9 @@ def test_remainders_are_not_far_above_what_is_left_out() -> None:
     with mpmath.workdps(40):
         truth = complex(mean_of(shape, mpmath.mpc(tilt, frequency)))
     for panels, i in ((1, 2), (1, 3), (2, 0), (2, 1)):
-        nodes = step_nodes(shape, panels, int(SIZES[i]))
-        bound = remainder(shape, tilt, 0.0, frequency, panels, SIZES)[i]
+        rule = PanelRule(panels, int(SIZES[i]), 0.0)
+        nodes = step_nodes(shape, rule)
+        bound = remainder(shape, tilt, 0.0, frequency, edges_of(shape, rule), SIZES)[i]
         turn = np.longdouble(frequency) * nodes.loss
         found = complex(
             float((nodes.mass * np.cos(turn)).sum()), float((nodes.mass * np.sin(turn)).sum())

@@ -9,6 +9,7 @@ MECHANISMS = {
     "sampled": pe.LaplaceMechanism(1.0).poisson_sampled(0.1),
     "plain": pe.LaplaceMechanism(2.0),
     "rare": pe.LaplaceMechanism(0.5).poisson_sampled(1e-3),
+    "steep": pe.LaplaceMechanism(0.3).poisson_sampled(1e-3),
 }
 QUESTIONS = {"gamma_bound": 1e-3, "delta": 0.05, "epsilon": 1e-6}
 

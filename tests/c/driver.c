@@ -605,6 +605,25 @@ static int run_sampling(void) {
     return failures;
 }
 
+/* Of every length of the last block; angles up to the largest. */
+static int run_transforms(void) {
+    int failures = 0;
+    const double frequency[3] = {0.0, 1.5, 1e8 * (1.0 - 0x1p-50)};
+    for (size_t m = 0; m <= 40; ++m) {
+        double *apart = allocate(m), *share = allocate(m), real[3], imag[3];
+        for (size_t j = 0; j < m; ++j) {
+            apart[j] = j % 3 ? 1.0 / (double)j : -5e-324;
+            share[j] = 1.0 / (double)m;
+        }
+        pe_loss_transform(3, frequency, m, apart, share, real, imag);
+        failures += real[0] != 0.0 || imag[0] != 0.0;
+        for (int i = 0; i < 3; ++i) failures += !(hypot(real[i] + 1.0, imag[i]) < 1.0 + 1e-14);
+        free(apart);
+        free(share);
+    }
+    return failures;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -614,7 +633,7 @@ static const struct {
     {"composed loss, mixtures", run_mixtures}, {"composed loss, convolution", run_law},
     {"lattice engine", run_lattice},           {"from rows to answers", run_answers},
     {"polynomials on panels", run_panels},     {"kernels of three arguments", run_ternary},
-    {"random losses", run_sampling},
+    {"random losses", run_sampling},           {"transforms of losses", run_transforms},
 };
 
 int main(void) {

@@ -5,6 +5,8 @@ All is chosen by estimates; the line itself bounds what that leaves open.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,21 +14,40 @@ from pyengine.caches import kept
 from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants
 from pyengine.engines.laplace_lines.decay import decay_of
 from pyengine.engines.laplace_lines.line import LossLine, Side
+from pyengine.engines.laplace_lines.nodes import expected_nodes
 from pyengine.engines.laplace_lines.tilted import tilted_step
 
 __all__ = ["is_served", "line_at"]
 
 FloatArray = npt.NDArray[np.float64]
 
-LOG_AT_ENDS = -31.0  # of the mass at the ends of all steps
-LOG_SURE = -45.0  # the same next to the poles, so that lines further out serve as well
-LOG_SMALL = -38.0  # of aliases
-LOG_BEYOND = -33.0  # of what lies beyond the nodes
+LOG_AT_ENDS = -25.0  # of the mass at the ends of all steps
+LOG_SURE = -33.0  # the same next to the poles, so that lines further out serve as well
 LEFT = 2e-16  # what the rules of all steps may leave out
-MOST_NODES = 2**12
-MOST_TERMS = 2**18  # of all nodes and steps: more take longer than other engines
+MOST_TERMS = 2**23  # of all nodes and steps: more take longer than other engines
+FEW_TERMS = 2**20  # up to which all digits are asked for
 GROWTH = 1.2
 HEIGHTS = 48
+
+
+class Remainders(NamedTuple):
+    """Logarithms of what aliases may be and what lies beyond the nodes."""
+
+    alias: float
+    beyond: float
+
+
+# for all digits, and for bounds of some 1e-9
+GOALS = (Remainders(-38.0, -33.0), Remainders(-28.0, -25.0))
+
+
+class LineGrid(NamedTuple):
+    """Where the nodes of a line stand, and the tilts below and above for the bounds on aliases."""
+
+    spacing: float
+    number: int
+    below: float
+    above: float
 
 
 @kept(64)
@@ -39,7 +60,7 @@ def is_served(kinds: Kinds) -> bool:
     above = int(np.searchsorted(choice.line, 1.0))
     if below < 0 or above >= choice.line.size:
         return False
-    return all(line_at(kinds, i) is not None for i in (below, above))
+    return all(_grid_at(kinds, i) is not None for i in (below, above))
 
 
 def _log_at_ends(kinds: Kinds, tilt: FloatArray) -> FloatArray:
@@ -56,32 +77,48 @@ def _log_at_ends(kinds: Kinds, tilt: FloatArray) -> FloatArray:
 @kept(256)
 def line_at(kinds: Kinds, index: int) -> LossLine | None:
     """Return a line of the composition's choice; None where it would take too many nodes."""
-    choice = choice_of(kinds)
-    tilt = float(choice.line[index])
-    if _log_at_ends(kinds, np.array([tilt]))[0] > LOG_AT_ENDS:
+    grid = _grid_at(kinds, index)
+    if grid is None:
         return None
-    window, total = _window(choice, index), float(choice.line_log[index])
-    period, below, above = _period(choice, tilt, total, window)
-    highest = _highest(kinds, tilt)
+    tilt, steps = float(choice_of(kinds).line[index]), []
+    enough = LEFT / sum(number for _, number in kinds)
+    for shape, number in kinds:
+        mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
+        step = tilted_step(shape, tilt, mean, 1.001 * grid.number * grid.spacing, enough)
+        if step is None:
+            return None
+        steps.append((step, number))
+    below, above = (
+        Side(x, float(sum(n * step.bound_at(x) for step, n in steps)))
+        for x in (grid.below, grid.above)
+    )
+    return LossLine(steps, tilt, grid.spacing, grid.number, (below, above))
+
+
+@kept(256)
+def _grid_at(kinds: Kinds, index: int) -> LineGrid | None:
+    """The nodes of a line: for all digits where they are few."""
+    choice = choice_of(kinds)
+    if _log_at_ends(kinds, choice.line[index : index + 1])[0] > LOG_AT_ENDS:
+        return None
+    for goal, most in zip(GOALS, (FEW_TERMS, MOST_TERMS), strict=True):
+        grid = _grid(kinds, choice, index, goal)
+        if grid is not None:
+            last = grid.number * grid.spacing
+            if grid.number * sum(expected_nodes(shape, last) for shape, _ in kinds) <= most:
+                return grid
+    return None
+
+
+def _grid(kinds: Kinds, choice: Choice, index: int, goal: Remainders) -> LineGrid | None:
+    """The nodes of a line; None where the transform never is small enough."""
+    tilt, total = float(choice.line[index]), float(choice.line_log[index])
+    period, below, above = _period(choice, tilt, total, _window(choice, index), goal.alias)
+    highest = _highest(kinds, tilt, goal.beyond)
     if highest is None:
         return None
     spacing = float(np.float32(2.0 * np.pi / period))
-    count = int(highest / spacing) + 1
-    if count > MOST_NODES:
-        return None
-    steps, terms = [], 0
-    all_steps = sum(number for _, number in kinds)
-    for shape, number in kinds:
-        mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
-        step = tilted_step(shape, tilt, mean, 1.001 * count * spacing, LEFT / all_steps)
-        if step is None:
-            return None
-        terms += step.nodes.loss.size
-        steps.append((step, number))
-    if terms * count > MOST_TERMS:
-        return None
-    sides = [Side(x, sum(n * step.bound_at(x) for step, n in steps) * 1.0) for x in (below, above)]
-    return LossLine(steps, tilt, spacing, count, (sides[0], sides[1]))
+    return LineGrid(spacing, int(highest / spacing) + 1, below, above)
 
 
 def _window(choice: Choice, index: int) -> tuple[float, float]:
@@ -95,46 +132,39 @@ def _window(choice: Choice, index: int) -> tuple[float, float]:
 
 
 def _period(
-    choice: Choice, tilt: float, total: float, window: tuple[float, float]
+    choice: Choice, tilt: float, total: float, window: tuple[float, float], alias: float
 ) -> tuple[float, float, float]:
     """The least period with small aliases, and the tilts below and above that show so."""
     low, high = window
-    needed = [
-        (-LOG_SMALL - total + (tilt - pole) * c) / abs(tilt - pole)
-        for pole in (0.0, 1.0)
-        for c in window
-    ]
-    others, means = choice.tilt, choice.log_mean
-    sides = []
+    others, means, periods, sides = choice.tilt, choice.log_mean, [], []
     for sign, c in ((-1.0, high), (1.0, low)):
-        apart = sign * (others - tilt)
-        far = apart > 1e-9 * (1.0 + abs(tilt))
-        distance = apart[far]
-        length = (-LOG_SMALL + means[far] - total - sign * distance * c) / distance
-        best = int(np.argmin(length)) if length.size else -1
-        if best < 0:
+        far = sign * (others - tilt) > 1e-9 * (1.0 + abs(tilt))
+        if not far.any():
             sides.append(tilt + sign)
             continue
-        needed.append(float(length[best]))
+        distance = sign * (others[far] - tilt)
+        length = (means[far] - total - sign * distance * c - alias) / distance
+        best = int(np.argmin(length))
+        periods.append(float(length[best]))
         sides.append(float(others[far][best]))
-    return max(needed), sides[0], sides[1]
+    return max(periods), sides[0], sides[1]
 
 
-def _highest(kinds: Kinds, tilt: float) -> float | None:
+def _highest(kinds: Kinds, tilt: float, beyond: float) -> float | None:
     """The frequency from which on the transform is small; None where it never is."""
     at = np.array([tilt])
     variance = float(cumulants(kinds, at)[2][0])
-    frequency = np.sqrt(-2.0 * LOG_BEYOND / variance) * GROWTH ** np.arange(HEIGHTS)
+    frequency = np.sqrt(-2.0 * beyond / variance) * GROWTH ** np.arange(HEIGHTS)
     log, slope = np.zeros((2, HEIGHTS))
     for shape, number in kinds:
         mean, _, spread = (float(x[0]) for x in cumulants(((shape, 1),), at))
         decay, length = decay_of(shape, tilt, mean), float(shape.length)
-        beyond = decay.largest(np.maximum(frequency, np.pi / length))
+        most = decay.largest(np.maximum(frequency, np.pi / length))
         turn = np.minimum(frequency * length, np.pi)
         square = 1.0 - 2.0 * spread * (1.0 - np.cos(turn)) / (length * length)
         near = np.where(frequency * length < np.pi, np.sqrt(np.maximum(square, 0.0)), 0.0)
-        modulus = np.maximum(beyond, near)
+        modulus = np.maximum(most, near)
         log += number * np.log(modulus)
         slope += number * decay.variation / modulus
-    small = np.flatnonzero(log + np.log(slope / frequency) <= LOG_BEYOND)
+    small = np.flatnonzero(log + np.log(slope / frequency) <= beyond)
     return float(frequency[small[0]]) if small.size else None

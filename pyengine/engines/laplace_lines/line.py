@@ -28,7 +28,8 @@ FloatArray = npt.NDArray[np.float64]
 Steps = list[tuple[TiltedStep, int]]
 
 KERNELS = 3  # A's masses, B's, and profiles
-POLES: tuple[tuple[float, ...], ...] = ((0.0,), (1.0,), (0.0, 1.0))
+# poles of 1/k, and what they leave
+POLES = (((0.0, 1.0),), ((1.0, 1.0),), ((0.0, -1.0), (1.0, 1.0)))
 BLOCK = 2**17  # numbers of a matrix at a time
 
 
@@ -69,6 +70,7 @@ class LossLine:
         )
         self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
         self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
+        self._ends_at = [_mass_at_ends(steps, pole) for pole in (0.0, 1.0)]
         self._frequency = spacing * np.arange(count + 1.0)
         value, error, last = self._values(steps)
         self._weights(steps, spacing, value, error, last)
@@ -79,16 +81,13 @@ class LossLine:
         log, most, angle, off = np.zeros((4, size))
         last = np.empty(len(steps))
         for i, (step, number) in enumerate(steps):
-            rows = max(1, BLOCK // step.nodes.loss.size)
-            for first in range(0, size, rows):
-                at = slice(first, first + rows)
-                found = step.transform(self._frequency[at])
-                known = np.isfinite(found.log)
-                log[at] += number * found.log
-                angle[at] += number * found.angle
-                off[at] += number * np.where(known, found.log_error, 0.0)
-                # of the modulus' logarithm
-                most[at] += number * (np.where(known, found.log, 0.0) + found.log_error)
+            found = step.transform(self._frequency)
+            known = np.isfinite(found.log)
+            log += number * found.log
+            angle += number * found.angle
+            off += number * np.where(known, found.log_error, 0.0)
+            # of the modulus' logarithm
+            most += number * (np.where(known, found.log, 0.0) + found.log_error)
             last[i] = found.modulus[-1] + found.error[-1]
         modulus = np.exp(log)
         off += (2.0 * LIBM + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))
@@ -167,29 +166,55 @@ class LossLine:
             total[:, first : first + rows] = (
                 multiplied(np.cos(turn), real) + multiplied(np.sin(turn), imag)
             ).T
-        return total
+        return total - self._residues(c, kernels)[0]
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""
         off = 4.0 * UNIT * np.abs(self._distance(c)) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
         error = self._error[kernels, None] + self._per_distance[kernels, None] * off
-        log, _ = self.log_scale(c)
-        error += np.array([self._aliases(c, log, poles) for poles in POLES[kernels]])
+        error += self._residues(c, kernels)[1] + self._aliases(c)
         return np.asarray(error * (1.0 + 1e-9))
 
-    def _aliases(self, c: FloatArray, log: FloatArray, poles: tuple[float, ...]) -> FloatArray:
-        """Bound on the values that the sum has from thresholds whole periods away, relative.
+    def _residues(self, c: FloatArray, kernels: slice) -> tuple[FloatArray, FloatArray]:
+        """What poles add to the values that the sum has from thresholds whole periods away.
 
-        On the side of a pole it is the residue, on the other one the bound of a further tilt.
+        Relative to e^(K(λ) - λ c), of shape (k, n), and bounds on the errors.  Poles between the
+        sides alone, as the bounds beyond need no others.
         """
+        log, log_error = self.log_scale(c)
+        found, (below, above) = np.zeros((2, KERNELS, c.size)), self._sides
+        for kernel in range(KERNELS)[kernels]:
+            for pole, residue in POLES[kernel]:
+                if not below.tilt < pole < above.tilt:
+                    continue
+                apart = self.tilt - pole
+                fall = abs(apart) * self._period
+                exponent = -pole * c - log - fall
+                size = np.exp(np.minimum(exponent, 300.0)) / -math.expm1(-fall)
+                off = log_error + (np.abs(exponent) + 4.0 * fall + 4.0 * LIBM + 8.0) * UNIT
+                off = np.where(exponent < 300.0, off + self._ends_at[int(pole)], np.inf)
+                found[0, kernel] += math.copysign(residue, apart * residue) * size
+                found[1, kernel] += size * off
+        return found[0, kernels], found[1, kernels]
+
+    def _aliases(self, c: FloatArray) -> FloatArray:
+        """Bound on those values less what poles add, by the tilts of the sides; relative."""
+        log, log_error = self.log_scale(c)
         total = np.zeros(c.size)
-        for side, sign in zip(self._sides, (-1.0, 1.0), strict=True):
-            near = [pole for pole in poles if sign * (pole - self.tilt) > 0.0]
-            place, mean = (
-                side if not near else Side(min(near, key=lambda x: abs(x - self.tilt)), 0.0)
-            )
+        for place, mean in self._sides:
             fall = -abs(place - self.tilt) * self._period
             # from the period on; all further ones together
-            exponent = mean - place * c - log + fall
-            total += np.exp(np.minimum(exponent, 300.0)) / -math.expm1(fall)
+            exponent = mean - place * c - log + log_error + fall
+            size = np.exp(np.minimum(exponent, 300.0)) / -math.expm1(fall)
+            total += np.where(exponent < 300.0, size, np.inf)
         return total * (1.0 + 1e-6)
+
+
+def _mass_at_ends(steps: Steps, pole: float) -> float:
+    """Bound on the mass that A (0) or B (1) has at the ends of all steps."""
+    log = 0.0
+    for step, number in steps:
+        ends = np.array([float(end) for end in step.shape.ends])
+        mass = float(step.shape.atoms.astype(np.float64) @ np.exp(pole * ends))
+        log += number * math.log(min(mass * (1.0 + 1e-12), 1.0))
+    return math.exp(log) * (1.0 + 1e-9)

@@ -19,14 +19,34 @@ from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, 
 from pyengine.engines.panels.shape import StepShape, extended
 from pyengine.numerics.exact_numbers import as_decimal
 
-__all__ = ["StepNodes", "chosen_nodes", "remainder", "step_nodes"]
+__all__ = [
+    "PanelRule",
+    "StepNodes",
+    "chosen_nodes",
+    "edges_of",
+    "expected_nodes",
+    "remainder",
+    "step_nodes",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
-SIZES = np.array([10, 14, 18, 24, 32, 40, 56])
-PANELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
+SIZES = np.array([10, 14, 18, 24, 32, 40, 56, 80])
+PANELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 HEIGHTS = 0.5 * math.pi * np.array([0.12, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0])  # of ellipses
 SLACK = 1.0 + 1e-6  # for the rounding of bounds
+PLACES = 1025  # of a table of losses, which says where panels end
+TURN = 19.0  # turns of the transform that take as many nodes as 1 of v without
+LEAST_STEEP = 0.25
+LEAST_NODES = 0.5  # for a turn by 1; fewer never serve
+
+
+class PanelRule(NamedTuple):
+    """Gauss's rules of ``size`` nodes on ``panels`` of v; ``steep`` as of `edges_of`."""
+
+    panels: int
+    size: int
+    steep: float
 
 
 class StepNodes(NamedTuple):
@@ -38,24 +58,42 @@ class StepNodes(NamedTuple):
         In extended precision.
     loss_error, mass_error : float
         Bounds on absolute errors of the losses, and on relative ones of the masses.
-    panels, size : int
-        Panels of v, and nodes on each.
+    rule : PanelRule
+        What made the nodes.
     """
 
     loss: ExtendedArray
     mass: ExtendedArray
     loss_error: float
     mass_error: float
-    panels: int
-    size: int
+    rule: PanelRule
 
 
 @kept(128)
-def step_nodes(shape: StepShape, panels: int, size: int) -> StepNodes:
+def edges_of(shape: StepShape, rule: PanelRule) -> FloatArray:
+    """Return the ends of the panels of v, the first one 0; the last one stands for 2 μ.
+
+    As far apart from each other in v/(2 μ) and the loss, the latter so often as the rule says.
+    """
+    span = 2.0 * float(shape.distance)
+    if not rule.steep:
+        return span * np.arange(rule.panels + 1.0) / rule.panels
+    v = np.linspace(0.0, span, PLACES)
+    away = np.log1p(np.expm1(v) / float(shape.slope))
+    way = v / span + rule.steep * away / away[-1]
+    inner = np.interp(np.arange(1.0, rule.panels) / rule.panels, way / way[-1], v)
+    return np.concatenate([[0.0], inner, [span]])
+
+
+@kept(128)
+def step_nodes(shape: StepShape, rule: PanelRule) -> StepNodes:
     """Return the nodes of Gauss's rules on panels of v."""
-    nodes, span = gauss_nodes(size), 2 * extended(as_decimal(shape.distance))
-    v = (span * (np.arange(panels, dtype=Extended)[:, None] + nodes.place) / panels).ravel()
-    weight = np.tile(nodes.weight, panels) * span / (4 * panels)
+    nodes, span = gauss_nodes(rule.size), 2 * extended(as_decimal(shape.distance))
+    edges = edges_of(shape, rule).astype(Extended)
+    edges[-1] = span
+    width = np.diff(edges)[:, None]
+    v = (edges[:-1, None] + width * nodes.place).ravel()
+    weight = (width * nodes.weight / 4).ravel()
     away = np.log1p(np.expm1(v) / shape.slope)
     loss, mass = [np.array([extended(end) for end in shape.ends])], [shape.atoms]
     for origin, sign, falling, rising in shape.branches:
@@ -66,9 +104,7 @@ def step_nodes(shape: StepShape, panels: int, size: int) -> StepNodes:
     largest = max(abs(float(end)) for end in shape.ends)
     loss_error = EXTENDED * (64.0 * (largest + d) + 16.0 * mu * steepest)
     mass_error = nodes.error + EXTENDED * (48.0 + 8.0 * mu)
-    return StepNodes(
-        np.concatenate(loss), np.concatenate(mass), loss_error, mass_error, panels, size
-    )
+    return StepNodes(np.concatenate(loss), np.concatenate(mass), loss_error, mass_error, rule)
 
 
 def remainder(
@@ -76,7 +112,7 @@ def remainder(
     tilt: float,
     log_mean: float,
     frequency: float,
-    panels: int,
+    edges: FloatArray,
     sizes: npt.NDArray[np.intp],
 ) -> FloatArray:
     """Return bounds on what the rules leave out of the mean of e^(s loss), relative.
@@ -89,12 +125,11 @@ def remainder(
         The real part of s, and the largest modulus of its imaginary part.
     log_mean : float
         The logarithm of what the bounds are relative to.
-    panels : int
-        Of v, for the rules of so many nodes each: ``sizes``.
+    edges : ndarray
+        Of the panels of v, for the rules of so many nodes each: ``sizes``.
     """
-    mu, small = float(shape.distance), 1.0 / float(shape.slope)
-    half = mu / panels
-    middle = (half * (2.0 * np.arange(panels) + 1.0))[:, None]
+    small = 1.0 / float(shape.slope)
+    half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
     height = np.minimum(HEIGHTS, 40.0 * half)  # ellipses of a parameter up to some 80
     across = np.hypot(height, half)  # the other half-axis
     log_rho = np.log((height + across) / half)
@@ -111,24 +146,34 @@ def remainder(
         log = log + np.log(0.25 * weight) + frequency * turn - log_mean
         rule = 2.0 * sizes[:, None, None] * log_rho + np.log(-np.expm1(-log_rho))
         with np.errstate(over="ignore"):
-            total += np.exp((log - rule).min(axis=2)).sum(axis=1)
-    return np.asarray(8.0 * half * total * SLACK)
+            total += np.exp((log - rule).min(axis=2)) @ half[:, 0]
+    return np.asarray(8.0 * total * SLACK)
+
+
+def expected_nodes(shape: StepShape, frequency: float) -> float:
+    """Return about how many nodes stand for a step up to a frequency; not proven."""
+    return len(shape.branches) * (50.0 + 0.9 * frequency * float(shape.length) / shape.pieces)
 
 
 def chosen_nodes(
     shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float
 ) -> tuple[StepNodes, float] | None:
     """Return the fewest nodes whose `remainder` is small enough, and that; None where none is."""
-    best: tuple[int, int, int, float] | None = None
+    # a turn of the transform takes as many nodes as a panel of such a length
+    turns = frequency * float(shape.length) / (TURN * 2.0 * float(shape.distance))
+    steep = 2.0 ** round(math.log2(turns)) if turns > LEAST_STEEP else 0.0
+    least = LEAST_NODES * frequency * float(shape.length) / shape.pieces
+    best: tuple[int, PanelRule, float] | None = None
     for panels in PANELS:
+        if panels * SIZES[-1] < least and panels < PANELS[-1]:
+            continue
         if best is not None and panels * SIZES[0] >= best[0]:
             break
-        found = remainder(shape, tilt, log_mean, frequency, panels, SIZES)
+        edges = edges_of(shape, PanelRule(panels, 0, steep))
+        found = remainder(shape, tilt, log_mean, frequency, edges, SIZES)
         good = np.flatnonzero(found <= enough)
         if good.size:
             size, left = int(SIZES[good[0]]), float(found[good[0]])
             if best is None or panels * size < best[0]:
-                best = (panels * size, panels, size, left)
-    if best is None:
-        return None
-    return step_nodes(shape, best[1], best[2]), best[3]
+                best = (panels * size, PanelRule(panels, size, steep), left)
+    return None if best is None else (step_nodes(shape, best[1]), best[2])

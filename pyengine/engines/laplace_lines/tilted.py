@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
+from pyengine.engines.functionals import array
 from pyengine.engines.laplace_lines.decay import Decay, decay_of
-from pyengine.engines.laplace_lines.nodes import StepNodes, chosen_nodes, remainder
+from pyengine.engines.laplace_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
 from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.engines.panels.shape import StepShape
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -22,6 +24,10 @@ from pyengine.numerics.rounding import LIBM, UNIT
 __all__ = ["TiltedStep", "tilted_step"]
 
 FloatArray = npt.NDArray[np.float64]
+
+LANES = 8  # partial sums of the kernel
+SUMMED = 20.0  # roundings of a term and of the sum of the lanes
+FARTHEST = 1e8  # angles that the kernel takes
 
 
 class TiltedTransform(NamedTuple):
@@ -73,6 +79,11 @@ class TiltedStep:
         )
 
     @property
+    def reach(self) -> float:
+        """The largest distance of a loss from the centre."""
+        return float(np.abs(self._apart).max())
+
+    @property
     def log_error(self) -> float:
         """Bound on the error of the logarithm of the mean."""
         return 1.01 * (self._share_error + self.left)
@@ -88,20 +99,28 @@ class TiltedStep:
         top = float(exponent.max())
         mean = float((self.nodes.mass.astype(np.float64) * np.exp(exponent - top)).sum())
         log = top + float(np.log(mean))
-        rule = np.array([self.nodes.size])
-        left = remainder(self.shape, tilt, log, 0.0, self.nodes.panels, rule)[0]
+        rule = self.nodes.rule
+        edges = edges_of(self.shape, rule)
+        left = remainder(self.shape, tilt, log, 0.0, edges, np.array([rule.size]))[0]
         rounding = (4.0 * abs(top) + self.nodes.mass.size + 16.0) * UNIT
         return log + float(np.log1p(left)) + rounding + 2.0 * abs(tilt) * self.nodes.loss_error
 
     def transform(self, frequency: FloatArray) -> TiltedTransform:
         """The transform at frequencies up to the one that the nodes were chosen for."""
-        half = (0.5 * frequency)[:, None] * self._apart
-        sine, cosine = np.sin(half), np.cos(half)
-        x = -2.0 * ((sine * sine) @ self._share)
-        y = 2.0 * ((sine * cosine) @ self._share)
+        size = frequency.size
+        x, y = np.empty(size), np.empty(size)
+        lib.pe_loss_transform(
+            size,
+            array(frequency),
+            self._apart.size,
+            array(self._apart),
+            array(self._share),
+            array(x, writable=True),
+            array(y, writable=True),
+        )
         # terms are at most |t (loss - centre)|, and their errors relative to that
         moment = float((self._share * np.abs(self._apart)).sum()) * (1.0 + 1e-9)
-        chain = (self._share.size + 3.0 * LIBM + 12.0) * UNIT + self._share_error
+        chain = (self._share.size / LANES + SUMMED) * UNIT + self._share_error
         error = frequency * (moment * chain + 2.0 * self.nodes.loss_error) + 2.0 * self.left
         error = error * (1.0 + 1e-9) + 1e-300
         square = 2.0 * x + (x * x + y * y)
@@ -111,9 +130,9 @@ class TiltedStep:
         log = 0.5 * np.log1p(safe)
         angle = np.arctan2(y, 1.0 + x)
         least = np.where(known, modulus, 1.0)
-        size = 2.0 * np.abs(x) + x * x + np.abs(y) + y * y
+        change = 2.0 * np.abs(x) + x * x + np.abs(y) + y * y
         log_error = error / (least - np.minimum(2.0 * error, 0.5 * least))
-        log_error = log_error + (4.0 + LIBM) * UNIT * (size / (least * least) + np.abs(log))
+        log_error = log_error + (4.0 + LIBM) * UNIT * (change / (least * least) + np.abs(log))
         log_error = log_error + LIBM * UNIT * np.abs(angle)
         # what is hardly known is 0, and its bound is all that it may be
         largest = np.log(modulus + error + 4.0 * UNIT)
@@ -147,5 +166,7 @@ def tilted_step(
         return None
     # relative to what the nodes sum to, as the guess of the mean is not proven
     step = TiltedStep(shape, tilt, *found)
+    if frequency * step.reach >= FARTHEST:
+        return None
     step.left *= 1.01 * max(1.0, float(np.exp(log_mean - float(step.log_mean))))
     return step
