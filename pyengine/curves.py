@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, FloatArray, PairQuestions, Questions
+from pyengine.answers import Answer, FloatArray, PairQuestions, Questions, Triple
 
 __all__ = ["NothingReleased", "OneOrder", "Substitution", "larger", "smaller", "taken"]
+
+
+def _nothing(name: str, x: float) -> None:
+    """The short way of a pair that has none."""
 
 
 class NothingReleased(Questions):
@@ -27,10 +33,18 @@ class NothingReleased(Questions):
 
 
 class OneOrder(Questions):
-    """Questions on one order of the pair: every adjacency but ``add_remove``."""
+    """Questions on one order of the pair: every adjacency but ``add_remove``.
+
+    A pair may have a short way for floats, ``one``, which gives None where arrays have to be asked.
+    """
 
     def __init__(self, pair: PairQuestions) -> None:
         self._pair = pair
+        self._short: Callable[[str, float], Triple | None] = getattr(pair, "one", _nothing)
+
+    def one(self, name: str, x: float) -> Triple:
+        """As `answer` for one number, by the short way where there is one."""
+        return self._short(name, x) or super().one(name, x)
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α) at α in [0, 1]."""

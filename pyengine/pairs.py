@@ -108,7 +108,7 @@ def enclosing_pairs(rows: GaussianRows, adjacency: str) -> tuple[GaussianPair, G
     They differ where a noise multiplier or a sampling probability is no double: more noise and a
     smaller probability are more private, as they can be had by adding noise and leaving out more.
     """
-    if all(_are_doubles(noise, farther, p) for noise, farther, p, _ in rows):
+    if all(map(_are_doubles, rows)):
         pair = ordered_pair(rows, adjacency)
         return pair, pair
     exact, order = exact_steps(rows), adjacency == "remove"
@@ -125,8 +125,9 @@ def enclosing_pairs(rows: GaussianRows, adjacency: str) -> tuple[GaussianPair, G
     return private, public
 
 
-def _are_doubles(noise: Number, farther: int, p: Number) -> bool:
-    """Whether noise over a number, and a probability, are doubles as they are given."""
+def _are_doubles(row: tuple[Number, int, Number, int]) -> bool:
+    """Whether noise and probability of a row are doubles as they are given."""
+    noise, farther, p, _ = row
     exact = isinstance(noise, float) and noise / farther * farther == noise
     return exact and (isinstance(p, float) or p == 1)
 

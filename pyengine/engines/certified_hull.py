@@ -1,37 +1,18 @@
-"""Orders of a pair whose rows are proven: one of them, and the hull of both."""
+"""Both orders of a pair whose rows are proven, and their hull."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pyengine.answers import Answer, ErrorCurve, Triple
-from pyengine.curves import OneOrder, taken
+from pyengine.curves import taken
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 
-__all__ = ["CertifiedBothOrders", "CertifiedOneOrder"]
+__all__ = ["CertifiedBothOrders"]
 
 SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
-
-
-class CertifiedOneOrder(OneOrder):
-    """Questions on one order, with proven bounds.
-
-    Parameters
-    ----------
-    pair : CertifiedPair
-        The ordered pair.
-    """
-
-    def __init__(self, pair: CertifiedPair) -> None:
-        super().__init__(pair)
-        self._certified = pair
-
-    def one(self, name: str, x: float) -> Triple:
-        """As `answer` for one number, by one row where that proves it."""
-        found = self._certified.one(name, x)
-        return super().one(name, x) if found is None else found
 
 
 class CertifiedBothOrders(BothOrders):

@@ -48,9 +48,12 @@ NOTHING = (0.0, 0.0)
 
 def has_closed_form(rows: GaussianRows) -> bool:
     """Whether Gaussian steps are plain, or one alone."""
-    if len(rows) == 1 and rows[0][3] == 1:
-        return True
-    return bool(rows) and all(probability == 1 for _, _, probability, _ in rows)
+    if not rows:
+        return False
+    _, _, probability, number = rows[0]
+    if len(rows) == 1:
+        return bool(probability == 1 or number == 1)
+    return all(probability == 1 for _, _, probability, _ in rows)
 
 
 # Map: eq. 6 of Dong, Roth and Su (2022) | test_closed_form | theory/closed_form
@@ -170,14 +173,6 @@ class ClosedFormPair:
 
 
 class ClosedForm(OneOrder):
-    """Questions in closed form, with a short way for floats."""
+    """Questions in closed form; where floats are refused arrays say why."""
 
     is_light = True
-
-    def __init__(self, pair: ClosedFormPair) -> None:
-        super().__init__(pair)
-        self.pair = pair
-
-    def one(self, name: str, x: float) -> Triple:
-        """Value of a public function between its bounds; arrays say why they refuse one."""
-        return self.pair.one(name, x) or super().one(name, x)

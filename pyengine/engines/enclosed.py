@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -39,10 +38,13 @@ class EnclosedQuestions(Questions):
     def __init__(self, quick: Questions, sure: Callable[[], Questions]) -> None:
         self._quick = quick
         self._make = sure
+        self._made: Questions | None = None
 
-    @cached_property
+    @property
     def _sure(self) -> Questions:
-        return self._make()
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α), each with its own accuracy."""

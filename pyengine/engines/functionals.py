@@ -56,7 +56,10 @@ class Limits(NamedTuple):
     @classmethod
     def of(cls, tolerance: float | None) -> Limits:
         """Return the limits that a relative width of the bounds sets; None for the default."""
-        return cls() if tolerance is None else cls(0.5 * tolerance, 0.5 * tolerance)
+        return DEFAULT if tolerance is None else cls(0.5 * tolerance, 0.5 * tolerance)
+
+
+DEFAULT = Limits()
 
 
 class Rows(NamedTuple):

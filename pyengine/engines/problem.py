@@ -47,6 +47,8 @@ class Problem:
 
     Attributes
     ----------
+    is_relaxed : bool
+        Whether the adversary is that of the relaxed threat model.
     rows : list of (number, int, number, int) or None
         Gaussian steps as the mechanism has them; None where the problem is another one.
     """
@@ -58,9 +60,11 @@ class Problem:
     tolerance: float | None = None
     wanted: str | None = None
     given: tuple[tuple[StepLaw, int], ...] | None = None
+    is_relaxed: bool = field(init=False)
     rows: GaussianRows | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self.is_relaxed = isinstance(self.threat_model, Relaxed)
         known = self.given is not None or self.is_relaxed
         self.rows = None if known else gaussian_rows(self.mechanism, self.order)
 
@@ -72,11 +76,6 @@ class Problem:
     def order(self) -> str:
         """One order of the pair, the first one where both are asked for."""
         return "add" if self.adjacency == "add_remove" else self.adjacency
-
-    @property
-    def is_relaxed(self) -> bool:
-        """Whether the adversary is that of the relaxed threat model."""
-        return isinstance(self.threat_model, Relaxed)
 
     @cached_property
     def distances(self) -> tuple[tuple[MagnitudePair, int], ...]:

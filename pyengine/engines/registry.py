@@ -137,10 +137,10 @@ def questions(
     engine = _chosen(problem)
     prover = engine.prover() if proven and method == "auto" else None
     if prover is not None:
-        from pyengine.engines.enclosed import EnclosedQuestions
+        import pyengine.engines.enclosed as enclosed  # names from it would take longer
 
         quick = _asked_of(engine, problem)
-        return EnclosedQuestions(quick, lambda: _asked_of(prover, problem))
+        return enclosed.EnclosedQuestions(quick, lambda: _asked_of(prover, problem))
     return _asked_of(engine, problem)
 
 
@@ -170,20 +170,13 @@ def _unjudged(engine: Engine, problem: Problem) -> Questions:
         return _both_orders(add, remove)
     pair, attained = engine.pair(problem), problem.attained
     if not attained:
-        return _one_order(pair)
+        return OneOrder(pair)
     return Substitution(pair, [questions_on_pair(other) for other in attained])
 
 
 def questions_on_pair(problem: Problem) -> PairQuestions:
     """Return what answers questions on one ordered pair of laws."""
     return _chosen(problem).pair(problem)
-
-
-def _one_order(pair: PairQuestions) -> Questions:
-    from pyengine.engines.certified import CertifiedPair
-    from pyengine.engines.certified_hull import CertifiedOneOrder
-
-    return CertifiedOneOrder(pair) if isinstance(pair, CertifiedPair) else OneOrder(pair)
 
 
 def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:

@@ -46,6 +46,8 @@ class RowEngines:
 
     def bytes(self) -> int:
         """Memory that this and its contours take; the laws of the convolution are kept apart."""
+        if not self._engines:
+            return KEPT_BYTES
         spectral = self._engines.get("spectral")
         found = [kept for memo in self.memo.values() for kept in memo.values()]
         panels: int = sum(kept.bytes() for kept in found if hasattr(kept, "bytes"))

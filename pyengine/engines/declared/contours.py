@@ -31,11 +31,14 @@ class GaussianEngine(Engine):
     name = "spectral"
     methods = ("auto", "convolution")
 
+    def __init__(self) -> None:
+        self._prover = CertifiedEngine(EstimatedEngine(self, LatticeEngine(PROVING_POINTS)))
+
     def supports(self, problem: Problem) -> bool:
         return problem.rows is not None
 
     def prover(self) -> Engine:
-        return CertifiedEngine(EstimatedEngine(self, LatticeEngine(PROVING_POINTS)))
+        return self._prover
 
     def refusal(self, problem: Problem) -> Exception:
         return AccuracyError(
@@ -181,21 +184,23 @@ class CertifiedEngine(Engine):
         return None if pair is None else SmoothSide.of(pair)
 
     def pair(self, problem: Problem) -> PairQuestions:
-        from pyengine.engines.certified import CertifiedPair
+        import pyengine.engines.certified as certified  # names from it would take longer
 
         other = self._otherwise or LatticeEngine()
         private, public = self.sides(problem)
         if private is None or public is None:
             return other.pair(problem)
-        return CertifiedPair(private, public, problem.tolerance, lambda: other.pair(problem))
+        return certified.CertifiedPair(
+            private, public, problem.tolerance, lambda: other.pair(problem)
+        )
 
     def sides(self, problem: Problem) -> tuple[CertifiedSide | None, CertifiedSide | None]:
         """Sides of Gaussian steps, else of others; None where nothing is proven of a step."""
         if problem.rows is None:
             side = self._smooth(problem)
             return side, side
-        from pyengine.engines.certified import GaussianSide
+        import pyengine.engines.certified as certified
 
         private, public = enclosing_pairs(problem.rows, problem.adjacency)
-        side_of = GaussianSide(public)
-        return side_of if private == public else GaussianSide(private), side_of
+        side_of = certified.GaussianSide(public)
+        return side_of if private == public else certified.GaussianSide(private), side_of

@@ -100,6 +100,8 @@ class BlocksEngine(Engine):
     def supports(self, problem: Problem) -> bool:
         if problem.is_relaxed or problem.given is not None or problem.adjacency == "substitute":
             return False
+        if problem.rows is not None:  # Gaussian steps, which have laws
+            return False
         return any(step.enclosing for step, _ in steps_of(problem.mechanism))
 
     def refusal(self, problem: Problem) -> Exception:
