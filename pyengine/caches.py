@@ -13,7 +13,8 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from itertools import islice
 from operator import itemgetter
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -25,7 +26,7 @@ V = TypeVar("V")
 
 BUDGET = 256 * 2**20  # bytes of all that is kept, beside the latest value of each kind
 ROOM = BUDGET // 8  # what is freed at a time beyond what is needed: looking for the oldest costs
-WEIGHINGS = 8  # additions after which values that grow are weighed again
+WEIGHINGS = 2  # values that grow which each addition weighs again, beside what was added before
 # What belongs to the program and not to a value that refers to it.
 _SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, weakref.ref)
 
@@ -71,7 +72,7 @@ class Cache(Generic[V]):
         self._bytes_of: Callable[[V], int] = size_of if bytes_of is None else bytes_of
         self._values: dict[Hashable, V] = {}
         self._uses: dict[Hashable, _Use] = {}
-        self._additions = 0
+        self._turn = 0  # whose turn it is to be weighed again, in the order of additions
         self.bytes = 0  # of all values, as they were weighed last
         # the value of a key or None, in one operation that needs no lock and is not noted as a use
         self.peek = self._values.get
@@ -107,12 +108,11 @@ class Cache(Generic[V]):
             kept = values.setdefault(key, value)
             if len(values) == before:
                 return kept
+            if self._grows and before:
+                self._weigh_some()
             self._uses[key] = use = _Use()
             use.last, use.size = next(_clock), self._bytes_of(value)
             self._weighed(use.size)
-            self._additions += 1
-            if self._grows and self._additions % WEIGHINGS == 0:
-                self._weigh_again()
             if before >= self._most:
                 for _, oldest in self._by_use()[: before + 1 - self._most + self._most // 8]:
                     self._drop(oldest)
@@ -124,11 +124,18 @@ class Cache(Generic[V]):
         self.bytes += change
         _All.bytes += change
 
-    def _weigh_again(self) -> None:
-        if self._grows:
-            for key, use in self._uses.items():
-                use.size = self._bytes_of(self._values[key])
-            self._weighed(sum(use.size for use in self._uses.values()) - self.bytes)
+    def _weigh_some(self) -> None:
+        """Weigh again what was added last, which has answered since, and others in turn."""
+        self._turn = (self._turn + WEIGHINGS) % len(self._uses)
+        self._weigh_again(
+            (next(reversed(self._uses)), *islice(self._uses, self._turn, self._turn + WEIGHINGS))
+        )
+
+    def _weigh_again(self, keys: Iterable[Hashable]) -> None:
+        for key in keys:
+            use = self._uses[key]
+            before, use.size = use.size, self._bytes_of(self._values[key])
+            self._weighed(use.size - before)
 
     def _by_use(self) -> list[tuple[int, Hashable]]:
         """Keys from the one that was not used for the longest time on, each with that time."""
@@ -179,7 +186,8 @@ def kept_bytes() -> int:
     """Size of all that is kept now, weighed afresh."""
     with _lock:
         for cache in _caches:
-            cache._weigh_again()
+            if cache._grows:
+                cache._weigh_again(cache._uses)
         return _All.bytes
 
 

@@ -142,6 +142,17 @@ def test_values_that_grow_are_weighed_again(small_budget: int) -> None:
     assert kept_bytes() <= small_budget + caches.WEIGHINGS * 50_000
 
 
+def test_a_value_that_grows_later_is_weighed_in_its_turn() -> None:
+    cache: Cache[list[int]] = Cache(64, lambda value: 100 * len(value), grows=True)
+    values = [[0] for _ in range(40)]
+    for i in range(20):
+        cache.get_or_make(i, lambda i=i: values[i])  # type: ignore[misc]
+    values[5] += [0] * 1000
+    for i in range(20, 40):  # each weighs two of some thirty again
+        cache.get_or_make(i, lambda i=i: values[i])  # type: ignore[misc]
+    assert cache.bytes == 100 * 40 + 100 * 1000
+
+
 def test_keywords_are_part_of_a_key() -> None:
     calls = []
 

@@ -49,9 +49,10 @@ class RowEngines:
         if not self._engines:
             return KEPT_BYTES
         spectral = self._engines.get("spectral")
-        found = [kept for memo in self.memo.values() for kept in memo.values()]
-        panels: int = sum(kept.bytes() for kept in found if hasattr(kept, "bytes"))
-        return KEPT_BYTES + panels + (spectral.bytes() if isinstance(spectral, Spectral) else 0)
+        total = KEPT_BYTES + (spectral.bytes() if isinstance(spectral, Spectral) else 0)
+        for memo in self.memo.values():
+            total += sum(kept.bytes() for kept in memo.values() if hasattr(kept, "bytes"))
+        return total
 
     @staticmethod
     def _first(method: str) -> str:
