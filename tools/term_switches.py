@@ -1,0 +1,207 @@
+"""The kernel of the certified lines with switches: choices, errors put in, and factors of terms.
+
+For ``tools/audit_terms.py``.  One compilation serves all terms: in a copy of the sources each
+choice that may be made coarse, each operation that may be made to err, and each error term has a
+number of an array in its place, which the audit sets from one question to the next.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from audit_certificate import FLAGS, ROOT, SOURCES
+
+__all__ = ["SWITCHES", "Kernel", "Switch", "Term", "build"]
+
+Change = tuple[str, str, str]  # file, old text, new text with {x} for the switch
+LOUD = 2.0**-36  # what stands for a unit of rounding where an operation is made to err
+UNIT, WIDE = 2.0**-53, 2.0**-63  # of doubles, and LDBL_EPSILON
+
+
+class Switch(NamedTuple):
+    """A choice or an operation, what it is in the kernel, and the texts that it stands in."""
+
+    name: str
+    plain: float
+    changes: tuple[Change, ...]
+
+
+class Term(NamedTuple):
+    """An error term: its file, the text around it, and what is set so that it alone must hold.
+
+    ``scale`` is what the term is multiplied by where operations err by units of LOUD; ``asks`` says
+    whether sums or rows are looked at.
+    """
+
+    name: str
+    file: str
+    before: str
+    text: str
+    asks: str
+    loud: dict[str, float]
+    scale: float = 1.0
+    unseen: str = ""  # why nobody misses it, where nobody does
+
+    @property
+    def factor(self) -> str:
+        """Its switch, which multiplies it."""
+        return f"factor of {self.name}"
+
+
+def _operation(name: str, *changes: Change) -> Switch:
+    """An operation whose result is multiplied by one more than the switch."""
+    return Switch(name, 0.0, changes)
+
+
+def _constant(name: str, file: str, constant: str) -> Switch:
+    """A number that stands in a source, and its value there."""
+    start = f"static const double {constant} = "
+    source = (ROOT / "csrc" / file).read_text(encoding="utf-8")
+    text = source.partition(start)[2].partition(";")[0]
+    plain = float.fromhex(text) if "x" in text else float(text)
+    return Switch(name, plain, ((file, f"{start}{text};", f"#define {constant} {{x}}\n"),))
+
+
+V, S, C = "shifted_values.c", "shifted.c", "certified.c"
+SWITCHES = (
+    # choices
+    _constant("miss", S, "MISS"),
+    _constant("omitted", C, "OMITTED"),
+    _constant("alias", "contour.c", "ALIAS_TOL"),
+    _constant("close", "proven.c", "CLOSE"),
+    # nodes and values of one kind of step
+    _operation("bell", (S, "- HALF_LOG_2PI) * s->h;", "- HALF_LOG_2PI) * s->h * (1.0L + {x});"),
+               (S, "node->rounding = 20.0 +", "node->rounding = {x} / LDBL_EPSILON + 20.0 +")),
+    _operation("log W", (S, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
+                         "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n")),
+    _operation("exponentials", (V, "e * (1.0 + cm1)", "(1.0 + {x}) * e * (1.0 + cm1)"),
+               (V, "e * (smx + b)", "(1.0 + {x}) * e * (smx + b)")),
+    _operation("angles", (V, "b = start * l,", "b = start * l * (1.0 + {x}),"),
+               (V, "b = ht * l;", "b = ht * l * (1.0 + {x});")),
+    _operation("weights", (V, "out->sum_re = (double)sum_re;",
+                           "out->sum_re = (double)sum_re * (1.0 + {x});"),
+               (V, "out->sum_im = (double)sum_im;", "out->sum_im = (double)sum_im * (1.0 + {x});")),
+    _operation("moments", *(
+        (V, f"out->{c}[k] += pe_lane_sum({c}[k]) / factorial;",
+         f"out->{c}[k] += pe_lane_sum({c}[k]) / factorial * "
+         "(1.0 + (5.24 * (k + 2) + 3.0) * {x});")
+        for c in ("re", "im"))),
+    _operation("mean", *((V, f"out->mean_{c} = (double)mean_{c};",
+                          f"out->mean_{c} = (double)mean_{c} * (1.0 + {{x}});")
+                         for c in ("re", "im"))),
+    # logarithms of values, and their weights
+    _operation("log R", (C, "const double log_r = square < 0.25 ? 0.5 * log(square) "
+                         ": 0.5 * log1p(defect);",
+                         "const double log_r = (square < 0.25 ? 0.5 * log(square) "
+                         ": 0.5 * log1p(defect)) * (1.0 + {x});")),
+    _operation("argument", (C, "atan2(b, x),", "atan2(b, x) * (1.0 + {x}),")),
+    _operation("phase of the mean", (C, "mean = t * s->mean_re;",
+                                     "mean = t * s->mean_re * (1.0 + {x});")),
+    _operation("real part", (C, "double x = 1.0 + a,", "double x = (1.0 + a) * (1.0 + {x}),")),
+    _operation("sums of kinds", (C, "v->re[k] += n * log_r;",
+                                 "v->re[k] = (v->re[k] + n * log_r) * (1.0 + {x});"),
+               (C, "v->im[k] += (s->is_conjugate ? -n : n) * (arg - mean);",
+                "v->im[k] = (v->im[k] + (s->is_conjugate ? -n : n) * (arg - mean))"
+                " * (1.0 + {x});")),
+    _operation("reference", (C, "c->line.c_ref = mean;", "c->line.c_ref = mean * (1.0 + {x});")),
+    _operation("weights of t", ("contour.c", "a = exp(e_re[k]) *",
+                                "a = (1.0 + {x}) * exp(e_re[k]) *")),
+    _operation("kernels", ("contour.c", "double n0 = l * l + t * t,",
+                           "double n0 = (l * l + t * t) * (1.0 + {x}),")),
+    # sums over t
+    _operation("rotations", ("contour_rows.c", "cr[u] = 1.0 + cm1;",
+                             "cr[u] = (1.0 + {x}) * (1.0 + cm1);"),
+               ("contour_rows.c", "ci[u] = x[u] + smx;", "ci[u] = (1.0 + {x}) * (x[u] + smx);")),
+    _operation("turn", ("contour_rows.c", "x[u] = -ln->ht *", "x[u] = -ln->ht * (1.0 + {x}) *")),
+    _operation("threshold", ("contour_rows.c", "* (c[u] - ln->c_ref);",
+                             "* (c[u] * (1.0 + {x}) - ln->c_ref);")),
+    _operation("additions", *(("contour_rows.c", f"s{i}[u] += b{i}[u];",
+                               f"s{i}[u] = s{i}[u] * (1.0 + {{x}}) + b{i}[u];")
+                              for i in (1, 2, 3))),
+    Switch("doubles", 0.0, ((C, "const double rounding = U * (200.0",
+                             "const double rounding = {x} + U * (200.0"),)),
+    _operation("wide rotations", (C, "step_re = cosl(turn)", "step_re = (1.0L + {x}) * cosl(turn)"),
+               (C, "step_im = sinl(turn)", "step_im = (1.0L + {x}) * sinl(turn)")),
+    _operation("wide additions", (C, "sum[i] += (pe_wide)w[2 * i] * re - "
+                                  "(pe_wide)w[2 * i + 1] * im;",
+                                  "sum[i] = (sum[i] + (pe_wide)w[2 * i] * re - "
+                                  "(pe_wide)w[2 * i + 1] * im) * (1.0L + {x});")),
+    _operation("wide turn", (C, "const pe_wide turn = (pe_wide)ln->ht *",
+                             "const pe_wide turn = (1.0L + {x}) * (pe_wide)ln->ht *")),
+    # rows
+    Switch("lost", 0.0, ((C, "removed = q->removed[of_b] * exp(",
+                          "removed = (q->removed[of_b] + {x}) * exp("),
+                         (C, "        if (!(s[k] * sign[k] > 0.0)",
+                          "        if ({x} > 0.0) log_value[k] += log1p(-0.9 * {x} * exp("
+                          "(of_b && k == 3 ? -c : 0.0) - log_value[k]));\n"
+                          "        if (!(s[k] * sign[k] > 0.0)"))),
+    Switch("log M of all", 0.0, ((C, "c->log_m = log_m;", "c->log_m = log_m + {x};"),
+                                 (C, "c->log_m_error = error * OUT;",
+                                  "c->log_m_error = error * OUT + {x};"))),
+    _operation("exponent", (C, "(pe_wide)l * (pe_wide)c;",
+                            "(pe_wide)l * (pe_wide)c * (1.0L + {x});")),
+    _operation("sum", (C, "size = fabs(s[k])", "size = fabs(s[k]) * (1.0 + {x})")),
+    _operation("log of a value", (C, "log_value[k] = (double)(base + (pe_wide)shift + "
+                                  "logl((pe_wide)size));",
+                                  "log_value[k] = (double)(base + (pe_wide)shift + "
+                                  "logl((pe_wide)size)) * (1.0 + {x});")),
+    _operation("complement", (C, "rest = -expm1(log_value);",
+                              "rest = -expm1(log_value) * (1.0 + {x});")),
+    _operation("value", (C, "value = exp(log_value), rest = -",
+                         "value = exp(log_value) * (1.0 + {x}), rest = -")),
+    _operation("profile", (C, "rest = value - apart;", "rest = value * (1.0 + {x}) - apart;")),
+    _operation("log of a profile", (C, "row->log_value[PE_PROFILE] = log(rest);",
+                                    "row->log_value[PE_PROFILE] = log(rest) * (1.0 + {x});")),
+)  # fmt: skip
+
+
+class Kernel:
+    """The kernel whose switches are set from Python."""
+
+    def __init__(self, library: Any, names: Sequence[str], plain: Sequence[float]) -> None:
+        self.library, self._names = library, list(names)
+        self._values = (ctypes.c_double * len(self._names)).in_dll(library, "audit_switch")
+        self._values[:] = list(plain)
+
+    @contextmanager
+    def set_to(self, values: dict[str, float]) -> Iterator[Any]:
+        """The library with some switches set, until the end of the block."""
+        before = list(self._values)
+        for name, value in values.items():
+            self._values[self._names.index(name)] = value
+        try:
+            yield self.library
+        finally:
+            self._values[:] = before
+
+
+def build(folder: Path, terms: Sequence[Term], doors: Sequence[Path]) -> Kernel:
+    """Compile the kernel with all switches and one for each term; KeyError if a text is gone."""
+    changes = [(*change, switch.name) for switch in SWITCHES for change in switch.changes]
+    for term in terms:
+        new = term.before + "({x} * (" + term.text + "))"
+        changes.append((term.file, term.before + term.text, new, term.factor))
+    names = [switch.name for switch in SWITCHES] + [term.factor for term in terms]
+    plain = [switch.plain for switch in SWITCHES] + [1.0] * len(terms)
+    sources = folder / "switched"
+    sources.mkdir()
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "csrc").glob("*.[ch]")}
+    for file, old, new, name in changes:
+        if old not in texts[file]:
+            raise KeyError(f"{name}: {file} has no text {old!r}")
+        texts[file] = texts[file].replace(old, new.format(x=f"audit_switch[{names.index(name)}]"))
+    for file in {change[0] for change in changes}:
+        texts[file] = "extern double audit_switch[];\n" + texts[file]
+    texts["switches.c"] = f"double audit_switch[{len(names)}];\n"
+    for file, text in texts.items():
+        (sources / file).write_text(text, encoding="utf-8")
+    library = folder / "switched.so"
+    files = [str(sources / f"{name}.c") for name in (*SOURCES, "switches")]
+    command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{sources}", *files, *map(str, doors)]
+    subprocess.run([*command, "-o", str(library), "-lm"], check=True)
+    return Kernel(ctypes.CDLL(str(library)), names, plain)
