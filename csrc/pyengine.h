@@ -247,6 +247,52 @@ void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double 
 void pe_loss_transform(size_t n, const double *frequency, size_t m, const double *apart, const double *share,
                        double *real, double *imag);
 
+/* ---- Legendre polynomials p_0, p_1, ..., orthonormal for the uniform law on (0, 1): legendre.c -----------
+ *
+ * Method          the recurrence of the polynomials with maximum 1
+ * Error           docs/theory/panels
+ */
+
+/* Values of the first `size` at n points: size rows. */
+void pe_legendre_values(size_t size, size_t n, const double *s, double *out);
+void pe_legendre_extended(size_t size, size_t n, const long double *s, long double *out);
+
+/* The product of a matrix and the transpose of one with `columns` rows. */
+void pe_extended_product(size_t rows, size_t inner, size_t columns, const long double *a,
+                         const long double *b, long double *out);
+
+/* n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights, by Newton's method. */
+void pe_gauss_nodes(size_t n, long double *place, long double *weight);
+
+/* Convolutions of polynomials below a size >= 1.
+ *
+ * Definition      T[i, j, k], the coefficient of p_k of p_i * p_j on (0, 1); weight[i, j, m] is at least the
+ *                 norm of T[i, j, k] for all k >= m, m <= size, of which there are 2 size
+ * Returns         a status
+ */
+int pe_legendre_products(size_t size, double *table, double *weight);
+
+/* Products of transforms along rows of panels: panel_products.c.
+ *
+ * Definition      the sums over i and j of T[i, j, k] a[i] b[j], k < made, at each of `points` frequencies, for
+ *                 even i + j and behind them for odd ones; complex numbers as pairs
+ * Domain          made, first, second <= size of the table; points >= 1; same: whether a and b are one
+ * Returns         a status
+ */
+int pe_panel_products(size_t points, size_t first, size_t second, size_t made, size_t size,
+                      const double *table, const double *a, const double *b, int same, double *out);
+
+/* Integrals over the last parts of n panels, of which they are the `rest`, of a polynomial with the coefficients
+ * series[panel] times e^(-rate x), x from the begin of that part, and times 1 - e^(-bent x) where bent is not 0.
+ *
+ * Definition      scale[k] is the root of 2 k + 1; place and weight are `count` nodes on (0, 1) for the first
+ *                 `reach` of what is left
+ * Domain          0 <= rest <= 1, all else finite, rate and bent >= 0
+ */
+void pe_panel_ends(size_t n, const double *rest, const int64_t *panel, size_t size, const double *series,
+                   const double *scale, double rate, double bent, double reach, size_t count,
+                   const double *place, const double *weight, double *out);
+
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *
  * PE_BOUNDS numbers for each threshold: for each functional lower and upper bound of its log, and of its

@@ -262,6 +262,44 @@ class _Lib:
     def pe_loss_transform(
         self, n: int, frequency: Any, m: int, apart: Any, share: Any, real: Any, imag: Any, /
     ) -> None: ...
+    def pe_legendre_values(self, size: int, n: int, s: Any, out: Any, /) -> None: ...
+    def pe_legendre_extended(self, size: int, n: int, s: Any, out: Any, /) -> None: ...
+    def pe_extended_product(
+        self, rows: int, inner: int, columns: int, a: Any, b: Any, out: Any, /
+    ) -> None: ...
+    def pe_gauss_nodes(self, n: int, place: Any, weight: Any, /) -> None: ...
+    def pe_legendre_products(self, size: int, table: Any, weight: Any, /) -> int: ...
+    def pe_panel_products(
+        self,
+        points: int,
+        first: int,
+        second: int,
+        made: int,
+        size: int,
+        table: Any,
+        a: Any,
+        b: Any,
+        same: int,
+        out: Any,
+        /,
+    ) -> int: ...
+    def pe_panel_ends(
+        self,
+        n: int,
+        rest: Any,
+        panel: Any,
+        size: int,
+        series: Any,
+        scale: Any,
+        rate: float,
+        bent: float,
+        reach: float,
+        count: int,
+        place: Any,
+        weight: Any,
+        out: Any,
+        /,
+    ) -> None: ...
 
 lib: _Lib
 ffi: Any

@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
 from pyengine.caches import kept
+from pyengine.engines.functionals import array
 from pyengine.numerics.rounding import UNIT
+from pyengine.status import finished
 
 __all__ = [
     "EXTENDED",
@@ -23,6 +26,7 @@ __all__ = [
     "Halves",
     "LegendreNodes",
     "Products",
+    "extended_product",
     "gauss_nodes",
     "growth",
     "halves",
@@ -47,17 +51,16 @@ class Products(NamedTuple):
 
     Parameters
     ----------
-    table, mirrored : ndarray of shape (size, size, size)
-        T[i, j, k], rounded, and (-1)^(i+j+k) times that.
-    weight : ndarray of shape (2 size + 1, size, size)
-        Bounds on the norm of the coefficients of p_i * p_j from an index k on, of which there are
-        2 ``size``, and which the table does not hold all.
+    table : ndarray of shape (size, size, size)
+        T[i, j, k], rounded.
+    weight : ndarray of shape (size, size, size + 1)
+        Bounds on the norm of the coefficients of p_i * p_j from an index k on, those included that
+        the table does not hold.
     error : ndarray of shape (size, size)
         Bounds on the norm over k of the entries' errors.
     """
 
     table: FloatArray
-    mirrored: FloatArray
     weight: FloatArray
     error: FloatArray
 
@@ -96,15 +99,34 @@ def values(size: int, s: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
     By the recurrence of the Legendre polynomials; errors are at most `growth` units.
     """
-    t = 2 * s - 1
+    points = np.ascontiguousarray(s)
     out = np.empty((size, *s.shape), dtype=s.dtype)
-    out[0] = 1
-    if size > 1:
-        out[1] = t
-    for n in range(1, size - 1):
-        out[n + 1] = ((2 * n + 1) * t * out[n] - n * out[n - 1]) / (n + 1)
-    scale = np.sqrt(2 * np.arange(size, dtype=s.dtype) + 1)
-    return np.asarray(out * scale.reshape(-1, *[1] * s.ndim))
+    if s.dtype == Extended:
+        lib.pe_legendre_extended(size, s.size, _long(points), _long(out))
+    else:
+        lib.pe_legendre_values(size, s.size, array(points), array(out, writable=True))
+    return out
+
+
+def _long(x: ExtendedArray) -> Any:
+    """A contiguous array in extended precision as the C core takes it."""
+    return ffi.from_buffer("long double[]", x)
+
+
+def extended_product(first: ExtendedArray, second: ExtendedArray) -> ExtendedArray:
+    """Return the product of a matrix and the transpose of another one, in extended precision."""
+    rows, inner = first.shape
+    columns = len(second)
+    out = np.empty((rows, columns), dtype=Extended)
+    lib.pe_extended_product(
+        rows,
+        inner,
+        columns,
+        _long(np.ascontiguousarray(first)),
+        _long(np.ascontiguousarray(second)),
+        _long(out),
+    )
+    return out
 
 
 def growth(size: int) -> FloatArray:
@@ -123,15 +145,9 @@ def rough_nodes(size: int) -> tuple[FloatArray, FloatArray]:
 @kept(64)
 def gauss_nodes(size: int) -> LegendreNodes:
     """Return Gauss-Legendre nodes and weights: exact for degrees below 2 ``size``."""
-    place = 0.5 * (1.0 + np.polynomial.legendre.leggauss(size)[0].astype(Extended))
-    n = size
-    for _ in range(2):  # steps of Newton's method, of which the first leaves 1e-30
-        p = values(n + 1, place) / np.sqrt(2 * np.arange(n + 1, dtype=Extended) + 1)[:, None]
-        t = 2 * place - 1
-        slope = n * (p[n - 1] - t * p[n]) / (1 - t * t)
-        place = place - p[n] / (2 * slope)
-    weight = 1 / (values(n, place) ** 2).sum(axis=0)
-    return LegendreNodes(place, weight, WEIGHTS * n * n * EXTENDED)
+    place, weight = np.empty((2, size), dtype=Extended)
+    lib.pe_gauss_nodes(size, _long(place), _long(weight))
+    return LegendreNodes(place, weight, WEIGHTS * size * size * EXTENDED)
 
 
 @kept(8)
@@ -140,40 +156,16 @@ def products(size: int) -> Products:
     # integrals S of the polynomials P with maximum 1 instead, by the smallest index i, as P_(i+1)
     # - P_(i-1) is 4 i + 2 times the integral of P_i; for larger ones i than j or k, the recurrence
     # would lose digits, and entries follow from others
-    room = 2 * size + 2  # every step asks for the next k
-    k = np.arange(room, dtype=Extended)
-    s = np.zeros((size, size, room), dtype=Extended)
-    j = np.arange(size)
-    s[0, j, j + 1] = 1 / (2 * (2 * k[:size] + 1) * (2 * k[:size] + 3))
-    s[0, j[1:], j[1:] - 1] = -1 / (2 * (2 * k[1:size] + 1) * (2 * k[1:size] - 1))
-    s[0, 0, 0] = Extended(0.5)
-    inverse = 1 / (2 * k[1:-1] + 1)
-    for i in range(size - 1):
-        s[i + 1, i:] = s[i - 1, i:] if i else -s[0]
-        s[i + 1, i:, 1:-1] += (2 * i + 1) * inverse * (s[i, i:, :-2] - s[i, i:, 2:])
-    sign, root = (-1.0) ** np.arange(2 * size), np.sqrt(2 * k[: 2 * size] + 1)
-    rounded = np.zeros((size, size, 2 * size))
-    for i in range(size):
-        part = s[i, i:, i : 2 * size] * (root[i] * sign[i:] * root[i : 2 * size])
-        found = (part * root[i:size, None]).astype(np.float64)  # symmetric in all indices
-        rounded[i, i:, i:], rounded[i:, i, i:] = found, found
-        rounded[i:, i:, i] = found[:, : size - i]
-    apart, last = np.abs(j[:, None] - j) - 1, j[:, None] + j + 1
-    all_k = np.arange(2 * size)
-    outside = (all_k < apart[:, :, None]) | (all_k > last[:, :, None])
-    rounded = np.where(outside, 0.0, rounded * sign)
-    squares = np.zeros((2 * size + 1, size, size))
-    squares[:-1] = np.cumsum((rounded * rounded).T[::-1], axis=0)[::-1]
-    weight = np.sqrt(squares) * (1.0 + 1e-9) + 1e-15 * (
-        np.arange(2 * size + 1)[:, None, None] <= last
+    table, weight = np.empty((size, size, size)), np.zeros((size, size, size + 1))
+    status = lib.pe_legendre_products(
+        size, array(table, writable=True), array(weight, writable=True)
     )
-    rounded = np.ascontiguousarray(rounded[:, :, :size])
+    finished(status, "products of polynomials")
+    j = np.arange(size)
     # no more entries than that are not 0
     count = 2.0 * np.minimum(j[:, None], j) + 3.0
-    error = TABLE * EXTENDED * np.sqrt(count) + UNIT * weight[0]
-    sign = sign[:size]
-    mirrored = rounded * sign[:, None, None] * sign[:, None] * sign
-    return Products(rounded, mirrored, weight, error)
+    error = TABLE * EXTENDED * np.sqrt(count) + UNIT * weight[:, :, 0]
+    return Products(table, weight, error)
 
 
 @kept(8)
@@ -182,7 +174,7 @@ def halves(size: int) -> Halves:
     nodes = gauss_nodes(size)
     own = values(size, nodes.place) * nodes.weight
     whole = (values(size, (nodes.place + h) / 2) for h in (0, 1))
-    made = np.array([other @ own.T for other in whole])
+    made = np.array([extended_product(other, own) for other in whole])
     made[:, np.triu(np.ones((size, size), dtype=np.bool_), 1)] = 0
     i = np.arange(float(size))
     bound = (

@@ -14,11 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.panels.law import PanelLaw
-from pyengine.engines.panels.legendre import EXTENDED, NODES, Extended, gauss_nodes, growth, values
+from pyengine.engines.panels.legendre import (
+    EXTENDED,
+    NODES,
+    Extended,
+    extended_product,
+    gauss_nodes,
+    growth,
+    values,
+)
 from pyengine.engines.panels.shape import StepShape
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["one_step", "remainder"]
+
+FloatArray = npt.NDArray[np.float64]
 
 ELLIPSES = np.exp(np.linspace(math.log(1.05), math.log(400.0), 40))
 
@@ -28,15 +38,17 @@ def remainder(
     tilt: float,
     log_scale: float,
     level: int,
-    size: int,
+    sizes: npt.NDArray[np.intp],
     panels: npt.NDArray[np.intp] | None = None,
-) -> float:
-    """Return a bound on the total variation between a step's density and its interpolation.
+) -> FloatArray:
+    """Return bounds on the total variation between a step's density and its interpolations.
 
     Parameters
     ----------
-    shape, tilt, log_scale, level, size
+    shape, tilt, log_scale, level
         As of `one_step`.
+    sizes : ndarray
+        Numbers of coefficients of a panel.
     panels : ndarray, optional
         The panels that count; all if not given.
     """
@@ -50,8 +62,10 @@ def remainder(
         exponent = np.maximum(tilt * low, tilt * high) - log_scale
         most = shape.largest(middle[:, None], low, high) * np.exp(exponent)
         # the polynomial has a degree of at most size - 1
-        error = 4.0 * most * ELLIPSES ** (1.0 - size) / (ELLIPSES - 1.0)
-    return float(np.nan_to_num(error, nan=np.inf).min(axis=1).sum()) / number * (1.0 + 1e-9)
+        weight = ELLIPSES ** (1.0 - sizes[:, None]) / (ELLIPSES - 1.0)
+        error = 4.0 * most * weight[:, None]
+    least = np.nan_to_num(error, nan=np.inf).min(axis=2)
+    return np.asarray(least.sum(axis=1) / number * (1.0 + 1e-9))
 
 
 def one_step(shape: StepShape, tilt: float, log_scale: float, level: int, size: int) -> PanelLaw:
@@ -73,7 +87,7 @@ def one_step(shape: StepShape, tilt: float, log_scale: float, level: int, size: 
     x = (np.arange(panels, dtype=Extended)[:, None] + nodes.place) / panels
     weight = np.exp(Extended(tilt) * x - Extended(log_scale))
     density = shape.density(x) * weight / panels
-    exact = (density * nodes.weight) @ values(size, nodes.place).T
+    exact = extended_product(density * nodes.weight, values(size, nodes.place))
     series = exact.astype(np.float64)
     ends = np.exp(Extended(tilt) * np.array([0, 1], dtype=Extended) - Extended(log_scale))
     atoms = (shape.atoms * ends).astype(np.float64)
@@ -82,9 +96,8 @@ def one_step(shape: StepShape, tilt: float, log_scale: float, level: int, size: 
     steepness = abs(tilt) + 2.0 / min(shape.gap, 1.0) + 3.0 * float(shape.length)
     relative = shape.density_error + exponent + nodes.error + 2.0 * NODES * EXTENDED * steepness
     size_of = float(np.sqrt((density**2 * nodes.weight).sum(axis=1)).sum())
-    error = remainder(shape, tilt, log_scale, level, size) + float(atoms.sum()) * (
-        exponent + 8.0 * EXTENDED + 2.0 * UNIT
-    )
+    left = float(remainder(shape, tilt, log_scale, level, np.array([size]))[0])
+    error = left + float(atoms.sum()) * (exponent + 8.0 * EXTENDED + 2.0 * UNIT)
     error += size_of * relative + UNIT * float(np.abs(series).sum())
     error += size_of * EXTENDED * float(np.sqrt((growth(size) ** 2).sum()))
     mass = float(atoms.sum() + series[:, 0].sum()) * (1.0 + 4.0 * UNIT * panels) + error

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
 from pyengine.caches import kept
+from pyengine.engines.functionals import array
 from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.law import PanelLaw
 from pyengine.engines.panels.legendre import gauss_nodes, growth, values
@@ -97,7 +99,7 @@ class PanelRow:
         return replace(
             self,
             start=-(self.start + panels * self.length),
-            series=self.series[::-1] * (-1.0) ** np.arange(size),
+            series=np.ascontiguousarray(self.series[::-1] * (-1.0) ** np.arange(size)),
             lowest=-(self.lowest + self.atoms.size - 1.0),
             atoms=self.atoms[::-1],
         )
@@ -190,25 +192,36 @@ class PanelRow:
         rule: GaussRule,
     ) -> FloatArray:
         """Integrals over the last parts of panels, of which they are the ``rest``."""
-        reach = np.minimum(rest, rule.reach)
-        part = reach[:, None] * rule.place
-        # from the nearer end, as the rest may be far less than a rounding of the panel
-        s = 1.0 - (rest[:, None] - part)
-        size = self.series.shape[1]
-        density = np.einsum("ti,itq->tq", self.series[panel], values(size, s))
-        kernel = np.exp(-rate * self.length * part)
-        if bent:
-            kernel *= -np.expm1(-bent * self.length * part)
-        return np.asarray(reach * ((density * kernel) @ rule.weight))
+        out, size = np.empty(rest.size), self.series.shape[1]
+        lib.pe_panel_ends(
+            rest.size,
+            array(rest),
+            ffi.from_buffer("int64_t[]", panel.astype(np.int64, copy=False)),
+            size,
+            array(self.series),
+            array(self._scale),
+            rate * self.length,
+            bent * self.length,
+            rule.reach,
+            rule.nodes,
+            array(rule.place),
+            array(rule.weight),
+            array(out, writable=True),
+        )
+        return out
+
+    @cached_property
+    def _scale(self) -> FloatArray:
+        """Roots that make the polynomials orthonormal."""
+        return np.sqrt(2.0 * np.arange(float(self.series.shape[1])) + 1.0)
 
     def _rounding(self, count: int) -> float:
         """Bound on the rounding, and on the error of the nodes."""
         panels, size = self.series.shape
-        root = np.sqrt(2.0 * np.arange(float(size)) + 1.0)
         chain = (size + count + panels + 4.0 * LIBM + 16.0) * UNIT
         moduli = self._moduli
         # and what lies beyond the reach of the nodes, or is no polynomial
-        dense = float((moduli * (root * (chain + 3.0 * FINE) + UNIT * growth(size))).sum())
+        dense = float((moduli * (self._scale * (chain + 3.0 * FINE) + UNIT * growth(size))).sum())
         exact = (self.atoms.size + 4.0 * LIBM + 8.0) * UNIT * float(self.atoms.sum())
         return (dense + exact) * (1.0 + 1e-9)
 
@@ -216,4 +229,5 @@ class PanelRow:
 def row_of(law: PanelLaw) -> PanelRow:
     """Return what integrals need of a law."""
     length = 2.0**law.level
-    return PanelRow(law.first * length, length, law.series, float(law.lowest), law.atoms)
+    series = np.ascontiguousarray(law.series)
+    return PanelRow(law.first * length, length, series, float(law.lowest), law.atoms)

@@ -8,20 +8,24 @@ row.  Degrees above the largest are dropped, and bounded by the coefficients tha
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
+from pyengine.engines.functionals import array
 from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.law import PanelLaw, norms
 from pyengine.engines.panels.legendre import Products, products
 from pyengine.numerics.rounding import UNIT
+from pyengine.status import finished
 
 __all__ = ["convolved", "lost_degrees"]
 
 FloatArray = npt.NDArray[np.float64]
 
+TRANSFORM = 4.0  # of a product of transforms, in operations of a matrix product
 SHORT = 48  # rows up to this length are convolved by sums
 FFT_ROUNDING = 10.0 * UNIT  # per level of the transform: docs/theory/lattice
 
@@ -115,8 +119,11 @@ def _of_densities(one: PanelLaw, other: PanelLaw, size: int) -> _Dense:
     else:
         # few panels need many degrees: those next to atoms
         (few, low), (others, rest) = _split(short, long_)
-        error += _by_sums(few, short[few], rest, table, out)
-        error += _by_sums(others, long_[others], low, table, out)
+        if short is long_:
+            error += _by_sums(few, 2.0 * short[few], rest, table, out)
+        else:
+            error += _by_sums(few, short[few], rest, table, out)
+            error += _by_sums(others, long_[others], low, table, out)
         error += _by_sums(few, short[few], long_[others], table, out, others)
         error += _by_transform(low, rest, table, out)
     first, second = (np.abs(series).sum(axis=0) for series in (short, long_))
@@ -128,7 +135,7 @@ def _of_densities(one: PanelLaw, other: PanelLaw, size: int) -> _Dense:
 def lost_degrees(one: FloatArray, other: FloatArray, made: int) -> float:
     """Return a bound on what a convolution of series loses from the degree ``made`` on."""
     first, second = (np.abs(series).sum(axis=0) for series in (one, other))
-    weight = products(max(made, first.size, second.size)).weight[made]
+    weight = products(max(made, first.size, second.size)).weight[:, :, made]
     return 2.0 * float(first @ weight[: first.size, : second.size] @ second) * (1.0 + 1e-12)
 
 
@@ -139,15 +146,14 @@ def _split(short: FloatArray, long_: FloatArray) -> tuple[Split, Split]:
     """Panels of high degrees, and the series of the others, as costs least."""
     degrees = [x.shape[1] - np.argmax((x != 0.0)[:, ::-1], axis=1) for x in (short, long_)]
     width = max(short.shape[1], long_.shape[1])
-    total = len(short) + len(long_)
-    best, least = width, math.inf
-    for kept in range(2, width + 1):
-        rows = sum(int((degree > kept).sum()) for degree in degrees)
-        cost = rows * (4.0 * total * kept * width + 2.0 * width**3) + 12.0 * total * kept**3
-        if cost < least:
-            best, least = kept, cost
-    parts = []
+    total, kept = len(short) + len(long_), np.arange(width + 1.0)
+    rows = total - np.cumsum(np.bincount(np.concatenate(degrees), minlength=width + 1))
+    cost = rows * (2.0 * total * kept * width + 2.0 * width**3) + TRANSFORM * total * kept**3
+    best = 2 + int(np.argmin(cost[2:])) if width > 2 else width
+    parts: list[Split] = []
     for series, degree in zip((short, long_), degrees, strict=True):
+        if parts and short is long_:
+            return parts[0], parts[0]
         few = np.flatnonzero(degree > best)
         rest = series[:, :best].copy()
         rest[few] = 0.0
@@ -170,20 +176,19 @@ def _by_sums(
     if not (rows.size and long_.size):
         return 0.0
     made = out.shape[1]
-    shape = rows.shape[1], long_.shape[1], made
-    below, above = (
-        multiplied(rows, x[: shape[0], : shape[1], :made].reshape(shape[0], -1)).reshape(
-            -1, *shape[1:]
-        )
-        for x in (table.table, table.mirrored)
-    )
+    kept = table.table[: rows.shape[1], : long_.shape[1], :made].reshape(rows.shape[1], -1)
+    sign = (-1.0) ** np.arange(max(rows.shape[1], long_.shape[1], made))
+    # on the second panel of each product T has the signs (-1)^(i + j + k)
+    signs = sign[: long_.shape[1], None] * sign[:made]
+    below = multiplied(rows, kept).reshape(-1, *signs.shape)
+    above = signs * multiplied(rows * sign[: rows.shape[1]], kept).reshape(-1, *signs.shape)
     for i, left, right in zip(places, below, above, strict=True):
         first = slice(i, i + len(long_)) if others is None else i + others
         second = slice(i + 1, i + 1 + len(long_)) if others is None else i + 1 + others
         out[first] += multiplied(long_, left)
         out[second] += multiplied(long_, right)
     first, second = (np.abs(series).sum(axis=0) for series in (rows, long_))
-    weight = table.weight[0, : first.size, : second.size]
+    weight = table.weight[: first.size, : second.size, 0]
     chain = rows.shape[1] + long_.shape[1] + 2.0 * len(rows) + 6.0
     return float(2.0 * chain * UNIT * (1.0 + 1e-9) * (first @ weight @ second))
 
@@ -196,20 +201,27 @@ def _by_transform(one: FloatArray, other: FloatArray, table: Products, out: Floa
     give total variations by Cauchy and Schwarz.
     """
     made = min(out.shape[1], one.shape[1] + other.shape[1])
-    coefficients = table.table[: one.shape[1], : other.shape[1], :made]
     length = len(out)
     levels = math.ceil(math.log2(length))
     points = 1 << levels
-    first, second = (np.fft.rfft(x.T, points) for x in (one, other))
+    first = np.fft.rfft(np.ascontiguousarray(one.T), points)
+    second = first if one is other else np.fft.rfft(np.ascontiguousarray(other.T), points)
     turn = np.exp(-2j * np.pi * np.arange(points // 2 + 1) / points)
     # of an even sum of degrees, and of an odd one
-    sums = np.zeros((2, made, turn.size), dtype=np.complex128)
-    for parity in (0, 1):
-        # a real table times complex numbers is the table times pairs of real ones
-        pairs = np.ascontiguousarray(second[parity::2]).view(np.float64)
-        for i, factor in enumerate(first):
-            part = multiplied(np.ascontiguousarray(coefficients[i, parity::2].T), pairs)
-            sums[(i + parity) % 2] += factor * part.view(np.complex128)
+    sums = np.empty((2, made, turn.size), dtype=np.complex128)
+    status = lib.pe_panel_products(
+        turn.size,
+        one.shape[1],
+        other.shape[1],
+        made,
+        len(table.table),
+        array(table.table),
+        _pairs(first),
+        _pairs(second),
+        one is other,
+        _pairs(sums),
+    )
+    finished(status, "products of transforms")
     even, odd = sums
     # what lies on the second panel of each product has the signs (-1)^(i + j + k)
     total = even + odd + turn * ((-1.0) ** np.arange(made))[:, None] * (even - odd)
@@ -222,3 +234,8 @@ def _by_transform(one: FloatArray, other: FloatArray, table: Products, out: Floa
     crossed = min(norm[0] * moduli[1], norm[1] * moduli[0])
     rounding = level * both + (chain + 2.0 * level) * crossed
     return float(2.0 * rounding * math.sqrt(length) * (1.0 + 1e-9))
+
+
+def _pairs(z: npt.NDArray[np.complex128]) -> Any:
+    """Contiguous complex numbers as the C core takes them."""
+    return ffi.from_buffer("double[]", z.view(np.float64))

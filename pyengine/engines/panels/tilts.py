@@ -186,11 +186,14 @@ def panels_for(
         product(range(shape.pieces - 1, MOST_LEVELS), sizes),
         key=lambda pair: 2.0 ** pair[0] * float(pair[1]) ** growth,
     )
+    known: dict[int, FloatArray] = {}
     for finer, size in options:
-        # next to the ends of a piece the density changes most
-        panels = 1 << finer
-        ends = np.unique([0, panels // shape.pieces - 1, panels // shape.pieces, panels - 1])
-        ends = ends[(ends >= 0) & (ends < panels)]
-        if remainder(shape, tilt, log_scale, -finer, size, ends) <= 0.5 * enough:
+        if finer not in known:
+            # next to the ends of a piece the density changes most
+            panels = 1 << finer
+            ends = np.unique([0, panels // shape.pieces - 1, panels // shape.pieces, panels - 1])
+            ends = ends[(ends >= 0) & (ends < panels)]
+            known[finer] = remainder(shape, tilt, log_scale, -finer, np.array(sizes), ends)
+        if known[finer][sizes.index(size)] <= 0.5 * enough:
             return -finer, size
     return None
