@@ -15,7 +15,7 @@ BoolArray = npt.NDArray[np.bool_]
 Triple = tuple[float, float, float]  # a value, its lower bound and its upper one
 
 
-@dataclass
+@dataclass(eq=False)
 class Answer:
     """Values with bounds and the engine behind each, as flat arrays of one length.
 
@@ -89,7 +89,7 @@ def names(engine: str, size: int) -> npt.NDArray[np.str_]:
     return np.full(size, engine, dtype="<U12")
 
 
-@dataclass
+@dataclass(eq=False)
 class ErrorCurve:
     """T(A, B) at some α: both errors of the test, with slope -e^c."""
 

@@ -11,8 +11,8 @@ import gc
 import itertools
 import os
 import sys
-import threading
 import weakref
+from _thread import allocate_lock  # threading takes as long to import as all of this file
 from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
 from operator import itemgetter
@@ -160,7 +160,7 @@ class _All:
 
 
 _clock = itertools.count()
-_lock = threading.Lock()
+_lock = allocate_lock()
 _caches: list[Cache[Any]] = []
 
 
@@ -233,7 +233,7 @@ def clear_cache() -> None:
 def _start_afresh() -> None:
     """A child forked while another thread held the lock would wait for it for ever."""
     global _lock
-    _lock = threading.Lock()
+    _lock = allocate_lock()
     clear_cache()
 
 

@@ -6,7 +6,7 @@ from bounds (docs/theory/spectral).  All work is done in C; this file holds the 
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class Spectral:
         finished(status, "the spectral engine")
         if others:
             self._add(others, exact or (None,) * len(others))
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._bytes = 0
 
     def _add(
