@@ -62,16 +62,15 @@ def _asked(
         return kept
     epoch = Epoch.current
     tolerance = check_words(adjacency, method, threat_model, tolerance)
-    model = threat_model_of(threat_model)
     own = as_mechanism(mechanism)
-    found = own or _recognised(mechanism, adjacency, method, model)
+    found = own or _recognised(mechanism, adjacency, method, threat_model_of(threat_model))
     if isinstance(found, Questions):
         return found  # it answers by itself
     asked = questions(
         found,
         adjacency=adjacency,
         method=method,
-        threat_model=model,
+        threat_model=threat_model,
         tolerance=tolerance,
         wanted=wanted,
         proven=proven,

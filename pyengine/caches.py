@@ -147,7 +147,7 @@ class Cache(Generic[V]):
         self._weighed(-size)
 
     def _clear(self) -> None:
-        if self._values:
+        if self._values or self.bytes:
             self._values.clear()
             self._uses.clear()
             self._weighed(-self.bytes)
@@ -228,6 +228,7 @@ def clear_cache() -> None:
         Epoch.current = object()
         for cache in _caches:
             cache._clear()
+        _All.bytes = 0  # also where a child was forked while a value was being counted
 
 
 def _start_afresh() -> None:

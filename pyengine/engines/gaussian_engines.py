@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
-
 from pyengine.caches import Cache
-from pyengine.engines.functionals import FloatArray, Limits, Rows, row_errors
+from pyengine.engines.functionals import FloatArray, Limits, RowEngine, Rows, row_errors
 from pyengine.engines.row_engines import RowEngines
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
-
-if TYPE_CHECKING:
-    from pyengine.engines.convolution import Convolution
 
 __all__ = ["Solver", "solver"]
 
@@ -22,10 +16,15 @@ class Solver(RowEngines):
     """All engines on one ordered pair of laws."""
 
     def __init__(self, pair: GaussianPair) -> None:
-        super().__init__(
-            {"spectral": partial(Spectral, pair), "convolution": partial(_convolution, pair)}
-        )
+        super().__init__()
         self.pair = pair
+
+    def _made(self, name: str) -> RowEngine:
+        if name == "spectral":
+            return Spectral(self.pair)
+        from pyengine.engines.convolution import Convolution, bounded_steps
+
+        return Convolution(bounded_steps(self.pair), reversed=self.pair.reversed)
 
     def at(self, functional: int, c: FloatArray, method: str, limits: Limits) -> Rows:
         """Rows at thresholds of the loss, all of them good."""
@@ -56,12 +55,6 @@ class Solver(RowEngines):
             f"noise_multiplier={pair.noise[0]:g}, sampling_probability={pair.probability[0]:g}, "
             f"steps={pair.steps[0]}{' and further phases' if len(pair.steps) > 1 else ''}; {advice}"
         )
-
-
-def _convolution(pair: GaussianPair) -> Convolution:
-    from pyengine.engines.convolution import Convolution, bounded_steps
-
-    return Convolution(bounded_steps(pair), reversed=pair.reversed)
 
 
 _solvers: Cache[Solver] = Cache(128, lambda kept: kept.bytes(), grows=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,21 +21,26 @@ KEPT_BYTES = 4096  # of engines that have answered nothing yet
 class RowEngines:
     """The engines of one pair, each made when it is asked first.
 
-    Parameters
+    Attributes
     ----------
-    makers : mapping of str to callable
-        What makes an engine, by its name; "spectral" is among them, "convolution" may be.
+    convolves : bool
+        Whether there is a convolution beside the spectral engine.
     """
 
-    def __init__(self, makers: Mapping[str, Callable[[], RowEngine]]) -> None:
-        self._makers = makers
+    convolves = True
+
+    def __init__(self) -> None:
         self._engines: dict[str, RowEngine] = {}
         self.memo: dict[Any, Any] = {}  # what several questions need
+
+    def _made(self, name: str) -> RowEngine:
+        """Make the engine "spectral" or "convolution"."""
+        raise NotImplementedError
 
     def _engine(self, name: str) -> RowEngine:
         engine = self._engines.get(name)
         if engine is None:
-            engine = self._engines.setdefault(name, self._makers[name]())
+            engine = self._engines.setdefault(name, self._made(name))
         return engine
 
     def spectral(self) -> Spectral:
@@ -90,7 +95,7 @@ class RowEngines:
         first = self._first(method)
         table = question(self._engine(first), x)
         names = np.full(x.size, first, dtype="<U12")
-        if method == "auto" and "convolution" in self._makers:
+        if method == "auto" and self.convolves:
             weak = ~row_errors(table, functional, limits)[1]
             if weak.any():
                 self._improve(question, functional, x, table, names, weak)

@@ -259,15 +259,16 @@ class OneOrderOfRows(_InterpolatedValues, OneOrder):
 
     def __init__(self, pair: RowQuestions) -> None:
         super().__init__(pair)
-        self._rows = self._keeper = pair
+        self._keeper = pair
 
     def one(self, name: str, x: float) -> Triple:
         """Value of a public function between its bounds, with the bits that arrays get."""
+        rows = self._keeper
         if name == "delta":
-            return self._rows.one_profile(x) or super().one(name, x)
+            return rows.one_profile(x) or super().one(name, x)
         if name == "epsilon":
-            return self._rows.one_epsilon(x) or super().one(name, x)
-        found = self._rows.one_trade_off(x)
+            return rows.one_epsilon(x) or super().one(name, x)
+        found = rows.one_trade_off(x)
         return super().one(name, x) if found is None else _side(name, found[0])
 
 

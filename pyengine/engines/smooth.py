@@ -11,7 +11,7 @@ import contextlib
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,14 +85,17 @@ class _Kept(RowEngines):
                 rows.append((*gaussian, number))
         noise, probability, orders, steps = zip(*rows, strict=True) if rows else ((), (), (), ())
         plain = GaussianPair(noise, probability, steps, reversed=any(orders))
-        makers: dict[str, Callable[[], RowEngine]] = {
-            "spectral": partial(Spectral, plain, tuple(others))
-        }
-        bounded = bounded_mixtures(pair)
-        if bounded is not None:
-            makers["convolution"] = partial(Convolution, bounded[0], reversed=bounded[1])
-        super().__init__(makers)
+        super().__init__()
+        self._steps, self._bounded = (plain, tuple(others)), bounded_mixtures(pair)
+        self.convolves = self._bounded is not None
         self.prover: Spectral | None = None  # with exact numbers, made when a proof is asked for
+
+    def _made(self, name: str) -> RowEngine:
+        if name == "spectral":
+            return Spectral(*self._steps)
+        assert self._bounded is not None
+        laws, is_reversed = self._bounded
+        return Convolution(laws, reversed=is_reversed)
 
     def bytes(self) -> int:
         """Memory that this and its contours take."""

@@ -100,7 +100,10 @@ def dp_sgd(
         probability: _checks.Number = Fraction(batch, records)
     else:
         probability = _checks.probability("sampling_probability", sampling_probability)
-    number = _number(steps, epochs, probability)
+    if steps is not None and epochs is None:
+        number = _checks.count("steps", steps)
+    else:
+        number = _steps_of_epochs(steps, epochs, probability)
     if sampling == "without_replacement":
         if size > 1:
             raise ValueError(f"group_size must be 1 without replacement, got {group_size!r}")
@@ -153,12 +156,10 @@ def not_shuffled(got: Any) -> ValueError:
     )
 
 
-def _number(steps: Any, epochs: Any, probability: _checks.Number) -> int:
-    """Number of steps."""
-    if (steps is None) == (epochs is None):
+def _steps_of_epochs(steps: Any, epochs: Any, probability: _checks.Number) -> int:
+    """Number of steps of so many epochs, where only these are given."""
+    if steps is not None or epochs is None:
         raise ValueError(f"give steps or epochs: got {steps!r} and {epochs!r}")
-    if epochs is None:
-        return _checks.count("steps", steps)
     passes = Fraction(_checks.non_negative("epochs", epochs))
     if probability == 0:
         raise ValueError("epochs must go with a positive sampling probability, got 0")
