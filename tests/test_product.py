@@ -12,6 +12,8 @@ import pytest
 
 import pyengine as pe
 from pyengine.api import answers
+from pyengine.caches import clear_cache
+from pyengine.engines.product import ALL, ProductSide
 
 
 def engine_of(question: str, mechanism: pe.Mechanism, x: float, adjacency: str) -> str:
@@ -257,3 +259,66 @@ def test_losses_are_used_with_more_digits_than_doubles_have(adjacency: str) -> N
     assert set(engines) == {"certified"}
     assert all(proven)
     assert ((found.upper - found.lower) < 1e-10 * found.upper).all()
+
+
+def beside_response(noise: float, p: float, steps: int, responses: int) -> pe.Mechanism:
+    """Sampled Gaussian steps and randomized response."""
+    few = pe.RandomizedResponse(Fraction(17, 20)).composed(responses)
+    return pe.dp_sgd(noise, p, steps) + few
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.3])
+def test_thresholds_of_rare_steps_are_placed_by_estimates(
+    monkeypatch: pytest.MonkeyPatch, alpha: float
+) -> None:
+    """Proven rows far out take seconds, and place nothing that estimates do not."""
+    placed = []
+    place = ProductSide.threshold
+
+    def threshold(self: ProductSide, *args: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(ProductSide, "_at", None)  # what asks proven rows
+            placed.append(args)
+            return place(self, *args)
+
+    monkeypatch.setattr(ProductSide, "threshold", threshold)
+    mechanism = beside_response(1.414, 6.54e-5, 11_090, 4)
+    found = pe.gamma_bound(mechanism, alpha, adjacency="add", bounds=True)
+    assert found.upper - found.lower <= 1e-11 * found.upper
+    assert placed
+
+
+def test_far_rows_are_bounded_by_the_ends_of_a_window() -> None:
+    """No line is proven at the thresholds of the other losses; without the ends 4e-6 is left."""
+    mechanism = beside_response(5.0, 1e-5, 10**6, 6)
+    for alpha in (1e-3, 0.3):
+        found = pe.gamma_bound(mechanism, alpha, bounds=True)
+        assert found.upper - found.lower <= 1e-11 * found.upper
+        other = pe.gamma_bound(mechanism, alpha, method="lattice", bounds=True)
+        assert max(found.lower, other.lower) <= min(found.upper, other.upper)
+
+
+@pytest.mark.parametrize("which", ALL)
+def test_rows_of_a_window_hold_rows_everywhere(which: int) -> None:
+    """Bounds of far places from those next to the window are wider, and never beside the others."""
+    sides = []
+
+    class Kept(ProductSide):
+        def _at(self, functional: int, c: Any, side: float = 0.0) -> Any:
+            sides.append((self, functional, c, side))
+            return super()._at(functional, c, side)
+
+    mechanism = beside_response(1.414, 6.54e-5, 11_090, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pyengine.engines.product.ProductSide", Kept)
+        clear_cache()
+        pe.gamma_bound(mechanism, 0.01, adjacency="add", bounds=True)
+    clear_cache()
+    assert sides
+    side, functional, c, moved = sides[-1]
+    asked = side._asked(c, moved)
+    low, high = side._window
+    assert ((asked < low) | (asked > high)).any()
+    found, every = side._at(functional, c, moved)[which], side._everywhere(functional, asked)[which]
+    assert (found[0] <= every[1] + 1e-12).all()
+    assert (found[1] >= every[0] - 1e-12).all()

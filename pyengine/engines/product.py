@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from pyengine.engines.certified import CertifiedSide
 from pyengine.engines.exact.finite import FiniteComposition
@@ -28,6 +29,9 @@ from pyengine.numerics.rounding import UNIT
 
 __all__ = ["MOST_LOSSES", "ProductSide"]
 
+Flags = npt.NDArray[np.bool_]
+Bounded = dict[int, tuple[FloatArray, FloatArray]]  # logs of bounds of each functional
+
 MOST_LOSSES = 128  # each of which asks for a row at every threshold
 FALLING = (A_ABOVE, B_ABOVE)
 OF_B = (B_ABOVE, B_BELOW)
@@ -37,6 +41,8 @@ MOST_ROWS = 2**16  # in memory at once
 TINY = 2.3e-308  # a mass below this has not all of its digits
 INWARDS = np.array([0.05, 0.15, 0.3, 0.5, 0.75])  # of the way to the median of the loss
 LOG_GOOD = np.log(1e-10)  # relative error of an estimate that may place a threshold
+LOG_BEYOND = -40.0  # of the mass beyond a window
+LOG_CLOSED = np.log(1e-14)  # what bounds beyond the window may leave open of a sum
 RESOLVED = 1e-11  # of a threshold; what it is off by widens bounds with its square
 
 
@@ -100,17 +106,57 @@ class ProductSide(CertifiedSide):
     def _approximate(self, functional: int, c: FloatArray) -> FloatArray:
         """Logs of a functional, of estimates where they are good: they place thresholds only."""
         asked = self._asked(c, 0.0)
-        table = self._smooth.estimates(functional, asked.ravel())
-        value, error = (table[:, i + functional].reshape(asked.shape) for i in (2, ERRORS))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found = self._mean(functional, value)
-            # what is known badly may be next to nothing of the sum
-            good = self._mean(functional, value + np.log(error)) <= found + LOG_GOOD
+        low, high = self._window
+        inside = (asked >= low) & (asked <= high)
+        found, good = self._estimated(functional, asked, inside)
+        open_ = ~good & ~inside.all(axis=1)
+        if open_.any():
+            every = np.ones((np.count_nonzero(open_), asked.shape[1]), dtype=np.bool_)
+            found[open_], good[open_] = self._estimated(functional, asked[open_], every)
         if not good.all():
             lower, upper = self._at(functional, c[~good])[functional]
             middle = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
             found[~good] = self._mean(functional, middle)
         return found
+
+    def _estimated(
+        self, functional: int, asked: FloatArray, inside: Flags
+    ) -> tuple[FloatArray, Flags]:
+        """Logs of sums of estimates, asked ``inside`` alone, and whether they are good.
+
+        Elsewhere, and where there is none, a functional lies between what the others say, and none
+        or all of the law.
+        """
+        ends = np.array([x for x in self._window if np.isfinite(x)])
+        size = asked.shape[1]
+        places = np.concatenate([asked, np.tile(ends, (len(asked), 1))], axis=1)
+        value, error = np.full((2, *places.shape), np.nan)
+        table = self._smooth.estimates(functional, np.concatenate([asked[inside], ends]))
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for part, i in ((value, 2), (error, ERRORS)):
+                row = table[:, i + functional]
+                part[:, :size][inside], part[:, size:] = row[: inside.sum()], row[inside.sum() :]
+            off = value + np.log(error)
+            known = (value < np.inf) & (off < np.inf)
+            least = value + np.log1p(-np.minimum(np.exp(off - value), 1.0))
+            lower, upper = _monotone(
+                functional,
+                places,
+                np.where(known, least, -np.inf),
+                np.where(known, np.minimum(np.logaddexp(value, off), 0.0), 0.0),
+            )
+            value = np.where(known, value, lower)[:, :size]
+            off = np.where(known, off, _log_difference(upper, lower))[:, :size]
+            found = self._mean(functional, value)
+            # what is known badly may be next to nothing of the sum
+            return found, self._mean(functional, off) <= found + LOG_GOOD
+
+    @cached_property
+    def _window(self) -> tuple[float, float]:
+        """Losses of the smooth steps beyond which hardly anything lies under A."""
+        depth = np.array([LOG_BEYOND])
+        low, high = (float(self._smooth.threshold(x, depth)[0]) for x in (A_BELOW, A_ABOVE))
+        return (-np.inf if np.isnan(low) else low), (np.inf if np.isnan(high) else high)
 
     @cached_property
     def _middle(self) -> float:
@@ -155,11 +201,60 @@ class ProductSide(CertifiedSide):
             doubt = 1.01 * self._loss_error + 4.0 * UNIT * (np.abs(asked) + 2.0 * np.abs(self._low))
             return np.asarray(asked + side * doubt)
 
-    def _at(
-        self, functional: int, c: FloatArray, side: float = 0.0
-    ) -> dict[int, tuple[FloatArray, FloatArray]]:
-        """Bounds of the smooth steps for every threshold and every loss of the few."""
+    def _at(self, functional: int, c: FloatArray, side: float = 0.0) -> Bounded:
+        """Bounds of the smooth steps for every threshold and every loss of the few.
+
+        Places far beyond the window are bounded by those next to it, unless that leaves something
+        open.
+        """
         asked = self._asked(c, side)
+        low, high = self._window
+        needed = self._innermost(asked, low, high)
+        if needed.all():
+            return self._everywhere(functional, asked)
+        found = self._partly(functional, asked, needed)
+        open_ = np.flatnonzero(~self._closed(functional, asked, found))
+        if open_.size:  # where hardly any line is proven far out, the ends have one
+            ends = np.tile([x for x in self._window if np.isfinite(x)], (open_.size, 1))
+            places = np.concatenate([asked[open_], ends], axis=1)
+            known = np.concatenate([needed[open_], np.ones(ends.shape, dtype=np.bool_)], axis=1)
+            size, better = asked.shape[1], self._partly(functional, places, known)
+            _replace(found, open_, {x: (y[:, :size], z[:, :size]) for x, (y, z) in better.items()})
+            open_ = open_[~self._closed(functional, asked, found)[open_]]
+        if open_.size:
+            _replace(found, open_, self._everywhere(functional, asked[open_]))
+        return found
+
+    def _closed(self, functional: int, asked: FloatArray, found: Bounded) -> Flags:
+        """Whether bounds beyond the window leave next to nothing open of sums over the losses."""
+        low, high = self._window
+        closed = np.ones(len(asked), dtype=np.bool_)
+        for which in (PROFILE,) if functional == PROFILE else TAILS:
+            least, most = found[which]
+            left = np.where((asked < low) | (asked > high), _log_difference(most, least), -np.inf)
+            closed &= self._mean(which, left) <= self._mean(which, least) + LOG_CLOSED
+        return closed
+
+    def _innermost(self, asked: FloatArray, low: float, high: float) -> Flags:
+        """Places in the window, and the next one beyond either end for each threshold."""
+        above, below = np.where(asked > high, asked, np.inf), np.where(asked < low, asked, -np.inf)
+        first, last = above.min(axis=1, keepdims=True), below.max(axis=1, keepdims=True)
+        return np.asarray((asked >= np.minimum(low, last)) & (asked <= np.maximum(high, first)))
+
+    def _partly(self, functional: int, asked: FloatArray, needed: Flags) -> Bounded:
+        """Bounds of the smooth steps from rows at some places, between which others lie."""
+        rows = self._smooth.rows(functional, asked[needed])
+        found = {}
+        for which in ALL:
+            both = []
+            for values, unknown in zip(rows.logs(which), (-np.inf, 0.0), strict=True):
+                both.append(np.full(asked.shape, unknown))
+                both[-1][needed] = values
+            found[which] = _monotone(which, asked, both[0], both[1])
+        return found
+
+    def _everywhere(self, functional: int, asked: FloatArray) -> Bounded:
+        """Bounds of the smooth steps from rows at all places, and inwards of those without."""
         rows = self._smooth.rows(functional, asked.ravel())
         found = {
             which: (
@@ -179,14 +274,14 @@ class ProductSide(CertifiedSide):
         inner[open_] = asked[open_, None] + INWARDS * (self._middle - asked[open_, None])
         seen = np.isfinite(inner)
         more = self._smooth.rows(functional, inner[seen])
-        places = np.concatenate([asked[:, :, None], inner], axis=2).reshape(c.size, -1)
+        places = np.concatenate([asked[:, :, None], inner], axis=2).reshape(len(asked), -1)
         for which, (lower, upper) in found.items():
             both = []
             for outer, part, unknown in ((lower, 0, -np.inf), (upper, 1, 0.0)):
                 values = np.full(inner.shape, unknown)
                 values[seen] = more.logs(which)[part]
                 both.append(np.concatenate([outer[:, :, None], values], axis=2))
-            shaped = both[0].reshape(c.size, -1), both[1].reshape(c.size, -1)
+            shaped = both[0].reshape(len(asked), -1), both[1].reshape(len(asked), -1)
             lower, upper = _monotone(which, places, *shaped)
             found[which] = (
                 lower.reshape(both[0].shape)[:, :, 0],
@@ -208,6 +303,20 @@ class ProductSide(CertifiedSide):
         if which in (A_BELOW, PROFILE):
             return self._lost[0]
         return self._lost[1] if which == B_ABOVE else 0.0
+
+
+def _replace(found: Bounded, at: npt.NDArray[np.intp], better: Bounded) -> None:
+    """Put bounds of some thresholds in the place of others."""
+    for which, parts in better.items():
+        for part, values in zip(found[which], parts, strict=True):
+            part[at] = values
+
+
+def _log_difference(upper: FloatArray, lower: FloatArray) -> FloatArray:
+    """Log of the difference of numbers given by their logs, at least -inf."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.where(lower > -np.inf, lower - upper, -np.inf)
+        return np.asarray(upper + np.log(-np.expm1(np.minimum(gap, 0.0))))
 
 
 def _monotone(
