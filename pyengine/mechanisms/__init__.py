@@ -20,11 +20,7 @@ from pyengine.mechanisms.core import (
     steps_of,
 )
 from pyengine.mechanisms.dp_sgd import allocated_epoch, dp_sgd, dp_sgd_allocated
-from pyengine.mechanisms.gaussian import (
-    GaussianMechanism,
-    RandomlyAllocated,
-    TruncatedPoissonSampled,
-)
+from pyengine.mechanisms.gaussian import GaussianMechanism
 
 if TYPE_CHECKING:
     from pyengine.mechanisms.additive import (
@@ -32,6 +28,7 @@ if TYPE_CHECKING:
         DiscreteLaplaceMechanism,
         LaplaceMechanism,
     )
+    from pyengine.mechanisms.batches import RandomlyAllocated, TruncatedPoissonSampled
     from pyengine.mechanisms.finite import (
         ExponentialMechanism,
         FinitePair,
@@ -101,6 +98,7 @@ __all__ = [
 
 _LATER = {
     "additive": ("DiscreteGaussianMechanism", "DiscreteLaplaceMechanism", "LaplaceMechanism"),
+    "batches": ("RandomlyAllocated", "TruncatedPoissonSampled"),
     "finite": (
         "ExponentialMechanism",
         "FinitePair",

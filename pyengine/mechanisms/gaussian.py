@@ -1,25 +1,14 @@
-"""Queries with Gaussian noise, and what they run on besides plain samples."""
+"""Queries with Gaussian noise; what they run on besides plain samples is in `batches`."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import (
-    Composition,
-    Mechanism,
-    Noise,
-    Places,
-    Scheme,
-    Stage,
-    Step,
-    compose,
-)
+from pyengine.mechanisms.core import Noise, Step
 
-__all__ = ["GaussianMechanism", "RandomlyAllocated", "TruncatedPoissonSampled"]
+__all__ = ["GaussianMechanism"]
 
 
 @dataclass(frozen=True, init=False)
@@ -82,6 +71,8 @@ class GaussianMechanism(Step):
         >>> 1.0 < bound / poisson < 1.1
         True
         """
+        from pyengine.mechanisms.batches import TruncatedPoissonSampled
+
         step = TruncatedPoissonSampled(self, probability, batch_size, dataset_size)
         if step.batch_size == step.dataset_size:
             return self.poisson_sampled(step.probability)
@@ -120,179 +111,7 @@ class GaussianMechanism(Step):
         >>> pe.epsilon(thrice, 1e-5) == pe.epsilon(pe.dp_sgd_allocated(1.0, 33, 3), 1e-5)
         True
         """
+        from pyengine.mechanisms.batches import RandomlyAllocated
+
         epoch = RandomlyAllocated(self, _checks.count("steps", steps, least=1), selected)
         return self if epoch.steps_per_epoch == 1 else epoch
-
-
-@dataclass(frozen=True, init=False)
-class RandomlyAllocated(Step):
-    """One epoch of random allocation; see `GaussianMechanism.randomly_allocated`.
-
-    Parameters
-    ----------
-    mechanism : GaussianMechanism
-        What each step runs.
-    steps_per_epoch : int
-        Number of steps t of the epoch, >= 1.
-    selected : int
-        Number k of the steps in which each record takes part, in [1, t]: a set drawn uniformly,
-        independently of those of all others.
-
-    Notes
-    -----
-    N(0, σ²Iₜ) without the record, and with it the mean of N(1_S, σ²Iₜ) over the sets S of k steps,
-    which is (1/t) Σᵢ N(eᵢ, σ²Iₜ) for k = 1, dominate all neighbours in both orders.
-
-    References
-    ----------
-    L. Chua et al., Balls-and-Bins Sampling for DP-SGD (2024), arXiv:2412.16802; V. Feldman,
-    M. Shenfeld, Privacy amplification by random allocation (2025), arXiv:2502.08202.
-    """
-
-    scheme: ClassVar[Scheme] = "allocated"
-    unit: ClassVar[str] = "epoch"
-    mechanism: GaussianMechanism
-    steps_per_epoch: int
-    selected: int = 1
-
-    def __init__(self, mechanism: Any, steps_per_epoch: Any, selected: Any = 1) -> None:
-        _only_gaussian(mechanism)
-        size = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
-        number = _checks.count("selected", selected, least=1)
-        if number > size:
-            raise ValueError(
-                f"selected must be at most the number of steps, {size}, got {selected!r}"
-            )
-        object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "steps_per_epoch", size)
-        object.__setattr__(self, "selected", number)
-
-    # Map: k of t steps, by blocks | test_blocks | theory/allocation
-    def blocks(self) -> Composition:
-        """Return k epochs of ⌈t/k⌉ or ⌊t/k⌋ steps, the record in one of each, which dominate."""
-        size, longer = divmod(self.steps_per_epoch, self.selected)
-        parts = (
-            self.mechanism.randomly_allocated(size).composed(self.selected - longer),
-            self.mechanism.randomly_allocated(size + 1).composed(longer),
-        )
-        return compose(*parts)
-
-    @property
-    def enclosing(self) -> tuple[Mechanism, tuple[Step, ...]] | None:
-        """Blocks, which dominate, and two that are dominated; None for one step of a record.
-
-        The sum of the epoch's releases moves by k at noise σ√t; and it leaks at least what an epoch
-        does in which the record takes part once.
-        """
-        if self.selected == 1:
-            return None
-        noise = float(self.mechanism.noise_multiplier) * math.sqrt(self.steps_per_epoch)
-        noise *= (1.0 + 2.0**-50) / self.selected  # not below that of the sum
-        once = self.mechanism.randomly_allocated(self.steps_per_epoch)
-        return self.blocks(), (GaussianMechanism(noise), once)
-
-    @property
-    def stage(self) -> Stage:
-        """The steps of the epoch, a record in one of them."""
-        share = Fraction(self.selected, self.steps_per_epoch)
-        return Stage(self.mechanism, share, self.steps_per_epoch)
-
-    @property
-    def places(self) -> Places:
-        """A record in a random set of so many steps."""
-        return Places(self.mechanism.noise_multiplier, self.steps_per_epoch, self.selected)
-
-    def described(self) -> dict[str, Any]:
-        """Parameters of the noise, the number of steps, and those of a record if there are more."""
-        own = {"mechanism": type(self).__name__, "steps_per_epoch": self.steps_per_epoch}
-        several = {"selected": self.selected} if self.selected > 1 else {}
-        return {**self.mechanism.described(), **own, **several}
-
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
-        """Refuse: allocation is itself the sampling."""
-        raise ValueError(
-            "random allocation already samples the records and cannot be sampled again; got "
-            f"probability={probability!r}"
-        )
-
-    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
-        """Refuse: allocation is itself the sampling."""
-        raise ValueError(
-            "random allocation already samples the records and cannot be sampled again; got "
-            f"batch_size={batch_size!r}, dataset_size={dataset_size!r}"
-        )
-
-
-@dataclass(frozen=True, init=False)
-class TruncatedPoissonSampled(Step):
-    """Gaussian mechanism on samples that are cut: `GaussianMechanism.truncated_poisson_sampled`.
-
-    Parameters
-    ----------
-    mechanism : GaussianMechanism
-        What runs on the batch.
-    probability : float or exact number
-        Probability p with which a record enters the sample, in [0, 1].
-    batch_size : int
-        Largest size B of a batch, in [1, ``dataset_size``].
-    dataset_size : int
-        Number n of records, the one that neighbours differ in included, >= 1.
-    """
-
-    scheme: ClassVar[Scheme] = "truncated_poisson"
-    mechanism: GaussianMechanism
-    probability: _checks.Number
-    batch_size: int
-    dataset_size: int
-
-    def __init__(
-        self, mechanism: Any, probability: Any, batch_size: Any, dataset_size: Any
-    ) -> None:
-        _only_gaussian(mechanism)
-        size = _checks.count("dataset_size", dataset_size, least=1)
-        batch = _checks.count("batch_size", batch_size, least=1)
-        if batch > size:
-            raise ValueError(
-                f"batch_size must be at most dataset_size = {size}, got {batch_size!r}"
-            )
-        object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "probability", _checks.probability("probability", probability))
-        object.__setattr__(self, "batch_size", batch)
-        object.__setattr__(self, "dataset_size", size)
-
-    @property
-    def share(self) -> _checks.Number:
-        """Probability of a record to enter the sample, from which it may be left out again."""
-        return self.probability
-
-    @property
-    def stage(self) -> Stage:
-        """One batch, at the rate of the sample before it is cut."""
-        return Stage(self.mechanism, self.probability, 1)
-
-    def described(self) -> dict[str, Any]:
-        """Parameters of the noise, the probability and both sizes."""
-        cut = {
-            "sampling_probability": self.probability,
-            "truncated_batch_size": self.batch_size,
-            "dataset_size": self.dataset_size,
-        }
-        return {**self.mechanism.described(), **cut}
-
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
-        """Refuse: the batches are samples already."""
-        raise _sampled_already(f"probability={probability!r}")
-
-    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
-        """Refuse: the batches are samples already."""
-        raise _sampled_already(f"batch_size={batch_size!r}, dataset_size={dataset_size!r}")
-
-
-def _only_gaussian(mechanism: Any) -> None:
-    noise = mechanism.noise if isinstance(mechanism, Step) else None
-    if noise is None or noise.family != "gaussian":
-        raise ValueError(f"mechanism must be a GaussianMechanism, got {mechanism!r}")
-
-
-def _sampled_already(got: str) -> ValueError:
-    return ValueError(f"truncated Poisson samples cannot be sampled again; got {got}")
