@@ -81,9 +81,8 @@ class Places(NamedTuple):
     selected: int
 
 
-@dataclass(frozen=True, init=False, repr=False, eq=False)
 class Mechanism:
-    """Base of all mechanisms; made by its subclasses only."""
+    """Base of all mechanisms; made by its subclasses only, which are frozen dataclasses."""
 
     is_step: ClassVar[bool] = False  # whether it releases one thing, once
 
