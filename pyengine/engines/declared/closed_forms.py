@@ -12,6 +12,8 @@ from pyengine.engines.closed_form import (
 )
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import NotDefinedError
+from pyengine.mechanisms import steps_of
+from pyengine.pairs import GaussianRows, gaussian_rows
 
 __all__ = [
     "ClosedFormEngine",
@@ -38,19 +40,38 @@ class NothingReleasedEngine(Engine):
 
 
 class ClosedFormEngine(Engine):
-    """One sampled Gaussian step, and Gaussian steps without sampling."""
+    """One sampled Gaussian step, one Gaussian batch of fixed size, and steps without sampling."""
 
     name = "closed_form"
     methods = ("auto",)
     certified = True
 
     def supports(self, problem: Problem) -> bool:
-        return problem.rows is not None and has_closed_form(problem.rows)
+        if problem.rows is not None:
+            return has_closed_form(problem.rows)
+        return _single_batch(problem) is not None
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        assert problem.rows is not None
-        step = closed_form_step(problem.rows, problem.adjacency)
+        rows, adjacency = problem.rows, problem.adjacency
+        if rows is None:
+            rows, adjacency = _single_batch(problem), "add_remove"
+        assert rows is not None
+        step = closed_form_step(rows, adjacency)
         return ClosedForm(ClosedFormPair(step, problem.tolerance))
+
+
+def _single_batch(problem: Problem) -> GaussianRows | None:
+    """One Gaussian batch of fixed size with a record exchanged, as it is without the record.
+
+    Both orders of that pair are attained, and together they have the largest profile (Theorem 15
+    of Lebeda et al., 2024): what is asked is the hull of both (docs/theory/adjacency).
+    """
+    if problem.adjacency != "substitute" or problem.is_relaxed or problem.given is not None:
+        return None
+    steps = steps_of(problem.mechanism)
+    if len(steps) != 1 or steps[0][1] != 1 or steps[0][0].scheme != "without_replacement":
+        return None
+    return gaussian_rows(problem.mechanism, "add")
 
 
 class RelaxedClosedFormEngine(Engine):
