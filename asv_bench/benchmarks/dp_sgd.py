@@ -43,6 +43,10 @@ class FromNothing:
         clear_cache()
         pe.gamma_bound(self.mechanism, 1e-5)
 
+    def time_gamma_of_a_new_mechanism(self, name):
+        clear_cache()
+        pe.gamma_bound(pe.dp_sgd(*WORKFLOWS[name]), 1e-5)
+
     def time_gamma_bounds(self, name):
         clear_cache()
         pe.gamma_bound(self.mechanism, 1e-5, bounds=True)

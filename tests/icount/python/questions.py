@@ -77,6 +77,10 @@ def stages():
             f"bounds_{name}": ask(pe.gamma_bound, pe.dp_sgd(*SIX[name]), 1e-5, bounds=True)
             for name in ("cifar10_resnet9", "lebeda_table1")
         },
+        **{
+            f"made_{name}": (cold, lambda six=SIX[name]: pe.gamma_bound(pe.dp_sgd(*six), 1e-5))
+            for name in ("cifar10_resnet9", "full_batch")
+        },
         "gamma_few_steps": ask(pe.gamma_bound, pe.dp_sgd(1.0, 0.01, 2), 1e-3),
         "gamma_200_kinds": ask(pe.gamma_bound, kinds, 1e-3),
         "gamma_1000_kappas": ask(pe.gamma_bound, kept, kappas),
