@@ -11,6 +11,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
+from bounds_tally import TINY
 from smooth_contour import batches
 
 import pyengine as pe
@@ -33,7 +34,8 @@ def test_bounds_hold_the_truth_and_are_close() -> None:
                 assert Decimal(low) - doubt <= one.truth <= Decimal(high) + doubt
                 apart = (high - low) / float(one.truth)
                 # the last digits of a profile are the first ones of an epsilon next to 0
-                assert apart <= 1e-12 or (name == "epsilon" and high - low <= 1e-12)
+                plain = apart <= (1e-11 if one.truth > TINY else 1e-9)
+                assert plain or (name == "epsilon" and high - low <= 1e-12)
                 asked += 1
                 near += apart > 1e-10
     assert asked > 1500
