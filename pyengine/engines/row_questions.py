@@ -111,7 +111,8 @@ class RowQuestions:
         memo = self._memo()
         key = "at zero"
         if key not in memo:
-            memo[key] = float(self.profile(np.zeros(1)).value[0])
+            found = self.one_profile(0.0)
+            memo[key] = float(self.profile(np.zeros(1)).value[0]) if found is None else found[0]
         return float(memo[key])
 
     def tangent(self) -> tuple[float, float, float, float, str]:
