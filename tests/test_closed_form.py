@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -105,9 +106,26 @@ def test_ends() -> None:
         assert values.tolist() == [0.0, 1.0]
 
 
-def test_no_noise_out_of_reach_is_answered_wrongly() -> None:
-    with pytest.raises(pe.AccuracyError, match="between"):
-        pe.delta(pe.GaussianMechanism(1e-200), 1.0)
+@pytest.mark.parametrize(
+    ("noise", "steps", "got"),
+    [
+        (1e-200, 1, "1e-200"),
+        (1e-122, 1, "1e-122"),
+        (1e-119, 10**8, "1e-123"),
+        (5e-324, 1, "4.94066e-324"),
+        (1e122, 1, "1e+122"),
+        (1.7e308, 1, "1.7e+308"),
+    ],
+)
+def test_no_noise_out_of_reach_is_answered_wrongly(noise: float, steps: int, got: str) -> None:
+    with pytest.raises(pe.AccuracyError, match=f"between .* got {re.escape(got)}"):
+        pe.delta(pe.GaussianMechanism(noise).composed(steps), 1.0)
+
+
+@pytest.mark.parametrize("noise", [1e-119, 1e119])
+def test_noise_within_reach_is_answered(noise: float) -> None:
+    value = pe.delta(pe.GaussianMechanism(noise), 0.0)
+    assert value == pytest.approx(min(1.0, 1.0 / (noise * math.sqrt(2.0 * math.pi))), rel=1e-14)
 
 
 def test_tolerance_is_the_width() -> None:
