@@ -36,7 +36,7 @@ class EnclosedQuestions(Questions):
     is_light = True
 
     def __init__(self, quick: Questions, sure: Callable[[], Questions]) -> None:
-        self._quick = quick
+        self._quick, self._is_estimated = quick, quick.is_estimated
         self._make = sure
         self._made: Questions | None = None
 
@@ -61,7 +61,7 @@ class EnclosedQuestions(Questions):
 
     def one(self, name: str, x: float) -> Triple:
         """As `answer` for one number; the value is asked for without an array where that can be."""
-        if not (self._quick.is_estimated and 0.0 < x < INSIDE[name]):
+        if not (self._is_estimated and 0.0 < x < INSIDE[name]):
             return super().one(name, x)
         try:
             sure = self._sure.one(name, x)
