@@ -19,7 +19,9 @@ import numpy.typing as npt
 from pyengine._extras import needed
 from pyengine.caches import kept
 from pyengine.laws.base import Cells, NoNormals, largest_finite
+from pyengine.laws.density_nodes import DensityNodes, density_nodes
 from pyengine.laws.finite import FiniteLaw, grouped
+from pyengine.laws.normals import LossNodes
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
 from pyengine.numerics.rounding import UNIT
 from pyengine.special import ndtr
@@ -38,6 +40,7 @@ MARGIN = 10.0  # on the difference of the two rules
 ROUNDING = 1e-13
 BLOCK = 1 << 16  # intervals integrated at once
 SCORES = np.concatenate([np.arange(-37.0, -8.0, 1.0 / 16.0), np.arange(-8.0, 0.0, 1.0 / 32.0)])
+PANELS = np.arange(-37.0, 0.5, 0.5)  # of rules of many points
 
 
 class _Piece(NamedTuple):
@@ -118,9 +121,11 @@ def _compiled(function: Callable[[float], float]) -> Function:
     return lambda x: np.asarray(kernel(x))
 
 
-def _nodes(distributions: tuple[Any, ...], breakpoints: tuple[float, ...]) -> FloatArray:
-    """Quantiles of all laws down to 1e-299, their finite ends, and the breakpoints."""
-    levels = ndtr(SCORES)
+def _nodes(
+    distributions: tuple[Any, ...], breakpoints: tuple[float, ...], scores: FloatArray
+) -> FloatArray:
+    """Quantiles of all laws at normal scores, their finite ends, and the breakpoints."""
+    levels = ndtr(scores)
     with np.errstate(all="ignore"):
         points = [np.asarray(d.ppf(levels), dtype=float) for d in distributions]
         points += [np.asarray(d.isf(levels), dtype=float) for d in distributions]
@@ -169,7 +174,8 @@ class DensityLaw(NoNormals):
         expected_infinite: float = 0.0,
     ) -> None:
         self._log_p, self._log_q = log_p, log_q
-        nodes = self._refined(_nodes(distributions, breakpoints), _scale(distributions))
+        self._given = distributions, breakpoints
+        nodes = self._refined(_nodes(distributions, breakpoints, SCORES), _scale(distributions))
         self._x = nodes
         self._pieces = self._cut(nodes)
         masses = np.exp(self._node_integrals[0])
@@ -357,6 +363,20 @@ class DensityLaw(NoNormals):
     def infinite(self) -> tuple[float, float]:
         """Mass of A where B has none, and of B where A has none."""
         return self._infinite
+
+    def nodes(self, number: int) -> LossNodes | None:
+        """A discrete measure of the loss, as far as rules of integration agree on it."""
+        found = self._measure
+        return None if found is None else found.serving(number)
+
+    @cached_property
+    def _measure(self) -> DensityNodes | None:
+        """That measure for any number of steps; None where losses are infinite."""
+        if max(self._infinite) > 0.0:
+            return None
+        ends = self._x[[piece.first for piece in self._pieces] + [-1]]
+        edges = np.unique(np.concatenate([_nodes(*self._given, PANELS), ends]))
+        return density_nodes(self._log_p, self._log_q, edges)
 
     def spacing(self) -> tuple[float, float] | None:
         """None: the losses lie on no lattice."""
