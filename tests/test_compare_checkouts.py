@@ -41,3 +41,13 @@ def test_alone_and_with_a_wrong_path(tmp_path: Path) -> None:
     wrong = run("--beside", str(tmp_path))
     assert wrong.returncode == 2
     assert "--beside must be a checkout" in wrong.stderr
+
+
+def test_laplace_steps() -> None:
+    found = run("--rounds", "1", "--laplace", "1000")
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()[4:]
+    assert len(lines) == 6
+    for line in lines:
+        assert line.split()[2] == "1000"
+        assert len(re.findall(r"\d+\.\d\d\b", line)) >= 6

@@ -25,6 +25,7 @@ from pyengine.engines.panels.legendre import EXTENDED, NODES, TABLE, gauss_nodes
 from pyengine.engines.panels.one_step import one_step
 from pyengine.engines.panels.power import power
 from pyengine.engines.panels.range import order_of
+from pyengine.engines.panels.search import _between_jumps, enclosed
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
 from pyengine.laws.composition import composition_law
@@ -373,3 +374,69 @@ def test_proven_bounds_that_do_not_meet_are_refused() -> None:
     assert (found.lower[0], found.upper[0]) == (0.2, 0.3)
     with pytest.raises(pe.AccuracyError, match="do not meet"):
         questions._narrow(found, at, bracket(0.31, 0.4))
+
+
+QUICK = {"on an atom": (1.0, 0.1, 10, 1e-3), "beside one": (10.0, 0.01, 10, 1e-3)}
+
+
+@pytest.mark.parametrize("name", list(QUICK))
+def test_levels_on_atoms_are_found_without_halving(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A search that knows no atoms halves some thirty times, as no value is near the level."""
+    noise, rate, steps, level = QUICK[name]
+    asked = []
+    masses = LaplaceSteps.masses
+
+    def counted(self: LaplaceSteps, c: Any, *of: Any) -> Any:
+        asked.append(c.size)
+        return masses(self, c, *of)
+
+    monkeypatch.setattr(LaplaceSteps, "masses", counted)
+    mechanism = pe.LaplaceMechanism(noise).poisson_sampled(rate).composed(steps)
+    found = pe.gamma_bound(mechanism, level, bounds=True)
+    assert len(asked) <= 8
+    assert found.upper - found.lower <= 1e-9 * found.upper
+    other = pe.gamma_bound(mechanism, level, method="lattice", bounds=True)
+    assert other.lower <= found.upper
+    assert found.lower <= other.upper
+
+
+def test_jumps_tell_where_levels_are() -> None:
+    """Of every place that a level may have beside what was expected, atoms on its sides or not."""
+    places = np.array([1.0, 2.0, 3.0])
+
+    def stairs(c: Any, which: Any) -> Any:
+        return levels[which] - np.searchsorted(places, c) - 0.01 * c
+
+    for level in np.linspace(-0.4, 3.7, 60):
+        levels = np.array([level])
+        for low, high in ((0.4, 0.6), (1.9, 2.05), (0.0, 4.0), (2.4, 2.6), (3.2, 3.3)):
+            ends = np.array([low]), np.array([high])
+            first, last = _between_jumps(stairs, lambda *_: places, *ends, np.array([1e-9]))
+            assert first <= last
+            found = enclosed(
+                stairs, first, last, np.array([-100.0]), np.array([100.0]), np.array([4e-9])
+            )
+            assert found[1] - found[0] <= 1e-8
+            assert stairs(found[0], [0]) >= 0.0 >= stairs(found[1], [0])
+
+
+def test_epsilon_of_the_other_order_is_looked_for_next_to_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its own expectation is far off where few atoms hold all masses."""
+    asked = []
+    profile = LaplaceSteps.profile
+
+    def counted(self: LaplaceSteps, *given: Any, of_b: bool) -> Any:
+        asked.append(of_b)
+        return profile(self, *given, of_b=of_b)
+
+    monkeypatch.setattr(LaplaceSteps, "profile", counted)
+    mechanism = pe.LaplaceMechanism(10.0).poisson_sampled(0.01).composed(10)
+    found = pe.epsilon(mechanism, 1e-6, bounds=True)
+    assert len(asked) <= 24
+    each = [pe.epsilon(mechanism, 1e-6, adjacency=x, bounds=True) for x in ("add", "remove")]
+    assert found.lower <= max(x.upper for x in each)
+    assert found.upper >= max(x.lower for x in each)

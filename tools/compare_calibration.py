@@ -3,7 +3,10 @@
 Needs the extra ``peers`` (``pip install '.[peers]'``).  Times are medians; ours start from nothing,
 theirs are one run each.  The second table is the time of one scalar question.  With ``--random``
 only mechanisms tried and processor time for random targets, which every parameter of DP-SGD and of
-sampled Laplace noise is to meet, are counted.
+sampled Laplace noise is to meet, are counted.  With ``--slopes`` as well, the search is told the
+slope of the excess where it was first asked, as exactly as that says, and what that takes is not
+counted: what derivatives would save at most.  ``--saddle`` prints how exact the slope of log δ by
+the noise is that a saddle point gives.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ import numpy as np
 from timing import median_time
 
 import pyengine as pe
+from pyengine import calibration
 from pyengine.caches import clear_cache
+from pyengine.search import NoiseSearch
 
 # epsilon, delta, probability, steps; the noise to ten digits, as tests/data/README.md says
 CASES = [
@@ -131,6 +136,61 @@ def random_calibrations(count: int) -> None:
     print(f"farthest from the known parameter {off:.0e}")
 
 
+class TaughtSearch(NoiseSearch):
+    """A search that knows the slope at its first point, moved by up to ``doubt`` of it."""
+
+    doubt = 0.0
+
+    def _beyond(self, edge: float, up: bool) -> float | None:
+        """Where the slope at the first point leads, and a little further."""
+        usual = super()._beyond(edge, up)
+        if len(self.points) > 1 or not math.isfinite(self.points[edge]):
+            return usual
+        other = self._step(edge, 1.0 + max(1e-4, self.domain.integer / edge))
+        try:
+            change = (self.excess(other) - self.points[edge]) / math.log(other / edge)
+        except pe.AccuracyError:
+            return usual
+        change *= 1.0 + random.Random(edge).choice([-1.0, 1.0]) * self.doubt
+        way = -self.points[edge] / change if change else math.inf
+        way *= 1.0 + 2.0 * self.doubt
+        found = self._step(edge, math.exp(way)) if abs(way) < 1.0 else edge
+        return found if found != edge and (found > edge) == up else usual
+
+
+def log_mean(noise: float, rate: float, steps: int, power: np.ndarray[Any, Any]) -> Any:
+    """Logarithm of the mean of e^(power S) under the law without the record."""
+    z = np.linspace(-12.0, 12.0 + float(power.max()) / noise, 4001)
+    loss = np.logaddexp(math.log1p(-rate), math.log(rate) + z / noise - 0.5 / noise**2)
+    terms = power[:, None] * loss - 0.5 * z * z
+    top = terms.max(axis=1)
+    mean = np.exp(terms - top[:, None]).sum(axis=1) * (z[1] - z[0]) / math.sqrt(2.0 * math.pi)
+    return steps * (np.log(mean) + top)
+
+
+def saddles(count: int) -> None:
+    """The slope of log δ by the logarithm of the noise, beside a difference of two δ."""
+    rng, off = random.Random(1), []
+    while len(off) < count:
+        noise, rate = math.exp(rng.uniform(-0.7, 3.0)), math.exp(rng.uniform(-9.0, -0.7))
+        steps, goal = int(math.exp(rng.uniform(3.0, 11.0))), 10.0 ** rng.uniform(-12.0, -0.5)
+        epsilon = pe.epsilon(pe.dp_sgd(noise, rate, steps), goal, adjacency="remove")
+        if not 1e-3 < epsilon < 50.0:
+            continue
+        power = 1.0 + np.geomspace(1e-3, 300.0, 400)
+        size = log_mean(noise, rate, steps, power) - power * epsilon
+        at = power[np.argmin(size - np.log(power * (power - 1.0)))][None]
+        grown = noise * 1.0001
+        found = log_mean(grown, rate, steps, at) - log_mean(noise, rate, steps, at)
+        both = [
+            pe.delta(pe.dp_sgd(x, rate, steps), epsilon, adjacency="remove") for x in (noise, grown)
+        ]
+        off.append(abs(float(found[0]) / math.log(both[1] / both[0]) - 1.0))
+    parts = np.quantile(off, [0.1, 0.5, 0.9])
+    print(f"relative errors of {count} slopes at the saddle point:", end=" ")
+    print(", ".join(f"{x:.1e}" for x in parts), "(10, 50 and 90 %)")
+
+
 def scalars() -> None:
     mechanism = pe.dp_sgd(1.0, 0.01, 1000)
     probabilities = [1e-4 * (1 + i / CALLS) for i in range(CALLS)]
@@ -153,7 +213,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-peers", action="store_true", help="leave out dp-accounting")
     parser.add_argument("--random", type=int, default=0, help="random targets that are counted")
+    parser.add_argument("--slopes", type=float, help="relative error of slopes that are told")
+    parser.add_argument("--saddle", type=int, default=0, help="slopes at saddle points to judge")
     given = parser.parse_args()
+    if given.slopes is not None:
+        TaughtSearch.doubt = given.slopes
+        calibration.NoiseSearch = TaughtSearch  # type: ignore[misc]
+    if given.saddle:
+        saddles(given.saddle)
+        return
     if given.random:
         random_calibrations(given.random)
         return

@@ -4,7 +4,8 @@
 
 PATH is a checkout with its own ``.venv``, of any commit.  The Pythons of both are asked in turn,
 and the least of the rounds counts: ratios hold where single times move with what else the machine
-does.  Every mechanism is made anew; "kept" is a question to one that was asked before.
+does.  Every mechanism is made anew; "kept" is a question to one that was asked before.  With
+``--laplace`` proven δ, γ and ε of Laplace steps are asked instead.
 """
 
 from __future__ import annotations
@@ -15,11 +16,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+# noise, rate and number of Laplace steps, and what is asked of them; δ at the ε of `GOAL`
+STEPS = (10, 100, 300, 1000, 10_000)
+LAPLACE = [
+    (noise, rate, steps)
+    for noise, rate in ((1.0, 0.1), (10.0, 0.01), (1.0, 1.0), (0.5, 1e-3), (0.5, 1e-6), (0.3, 1e-3))
+    for steps in STEPS
+]
+GOAL = 1e-6
+QUESTIONS: dict[str, tuple[str, float | None]] = {
+    "δ": ("delta", None),
+    "γ": ("gamma_bound", 1e-3),
+    "ε": ("epsilon", GOAL),
+}
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "asv_bench" / "benchmarks"
 SIX = runpy.run_path(str(BENCHMARKS / "workflows.py"))["WORKFLOWS"]
@@ -67,9 +82,39 @@ def actions() -> dict[str, Callable[[], Any]]:
     return found
 
 
+def laplace_actions() -> dict[str, Callable[[], Any]]:
+    """Return proven questions on Laplace steps, by names, from nothing and kept."""
+    import pyengine as pe
+
+    clear = runpy.run_path(str(BENCHMARKS / "cold.py"))["clear_cache"]
+    found: dict[str, Callable[[], Any]] = {}
+    for noise, rate, steps in LAPLACE:
+        step: Any = pe.LaplaceMechanism(noise)
+        made = (step if rate == 1.0 else step.poisson_sampled(rate)).composed(steps)
+        # found when first asked, which is not timed
+        epsilon = cache(lambda made=made: pe.epsilon(made, GOAL))
+        for letter, (function, x) in QUESTIONS.items():
+
+            def kept(
+                made: Any = made,
+                function: str = function,
+                x: float | None = x,
+                epsilon: Callable[[], float] = epsilon,
+            ) -> None:
+                getattr(pe, function)(made, epsilon() if x is None else x, bounds=True)
+
+            def cold(kept: Callable[[], None] = kept) -> None:
+                clear()
+                kept()
+
+            name = f"{letter} {noise:g} {rate:g} {steps}"
+            found[name], found[f"kept {name}"] = cold, kept
+    return found
+
+
 def serve() -> None:
     """Answer each name on a line with the processor time of one question."""
-    known = actions()
+    known = actions() | laplace_actions()
     for line in sys.stdin:
         ask = known[line.rstrip("\n")]
         ask()
@@ -154,6 +199,24 @@ def print_many(least: dict[str, list[float]]) -> None:
         print(line)
 
 
+def print_laplace(least: dict[str, list[float]], cases: list[tuple[float, float, int]]) -> None:
+    """Print brackets of Laplace steps."""
+    print("\nproven questions on Laplace steps in milliseconds: here, there (ratio)")
+    print(f"{'noise, rate, steps':22}" + f"{'from nothing':^20}{'kept':^20}" * len(QUESTIONS))
+    print(" " * 22 + "".join(f"{letter:^40}" for letter in QUESTIONS))
+    for case in cases:
+        words = " ".join(f"{x:g}" for x in case[:2]) + f" {case[2]}"
+        line = f"{words:22}"
+        for letter in QUESTIONS:
+            for how in ("", "kept "):
+                here, *there = least[f"{how}{letter} {words}"]
+                text = f"{1e3 * here:.2f}"
+                if there:
+                    text += f", {1e3 * there[0]:.2f} {ratio(here, there[0])}"
+                line += f"{text:>20}"
+        print(line)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -161,6 +224,9 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, help="the other checkout, with its .venv")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each question")
     parser.add_argument("--only", nargs="+", choices=[*SIX], help="these workflows alone")
+    parser.add_argument(
+        "--laplace", nargs="*", type=int, help="Laplace steps alone: so many, or 10 to 10,000"
+    )
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
@@ -172,6 +238,20 @@ def main() -> None:
         if not python.exists():
             parser.error(f"--beside must be a checkout with .venv/bin/python, got {given.beside}")
         pythons.append(str(python))
+    if given.laplace is not None:
+        cases = [case for case in LAPLACE if case[2] in (given.laplace or STEPS)]
+        workers = [Worker(python) for python in pythons]
+        asked = [
+            f"{how}{letter} {noise:g} {rate:g} {steps}"
+            for noise, rate, steps in cases
+            for letter in QUESTIONS
+            for how in ("", "kept ")
+        ]
+        least = measured(workers, asked, given.rounds)
+        for worker in workers:
+            worker.close()
+        print_laplace(least, cases)
+        return
     chosen = given.only or list(SIX)
     names = [
         f"{how}{kind} {name}"

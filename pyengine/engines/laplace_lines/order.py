@@ -68,6 +68,16 @@ class LineOrder(FiniteLosses):
         low, high = (np.interp(-quantile + x, choice.below_a, choice.loss) for x in (-ROOM, ROOM))
         return np.asarray(low), np.asarray(high)
 
+    @property
+    def has_atoms(self) -> bool:
+        """No atoms count where lines serve."""
+        return False
+
+    def jumps(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """None."""
+        del low, high
+        return np.zeros(0)
+
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ; not proven."""
         choice, log = self.choice, np.log(delta)

@@ -21,11 +21,18 @@ class OrderedLaw(ComposedLaw, Protocol):
 
     exchanged: bool
 
+    @property
+    def has_atoms(self) -> bool:
+        """Whether atoms count, so that masses jump and what is expected is rough."""
+
     def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """About the first law's masses above c and at most c."""
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses the first law's mass above is expected to come to α."""
+
+    def jumps(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Losses with atoms that count, from the least of ``low`` to the largest of ``high``."""
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ."""

@@ -104,11 +104,6 @@ class PanelRow:
             atoms=self.atoms[::-1],
         )
 
-    @cached_property
-    def _moduli(self) -> FloatArray:
-        """Sums of the moduli of the coefficients of each degree."""
-        return np.asarray(np.abs(self.series).sum(axis=0))
-
     def beyond(
         self, rate: float, y: FloatArray, bent: float = 0.0, *, closed: bool = False
     ) -> tuple[FloatArray, float]:
@@ -215,15 +210,26 @@ class PanelRow:
         """Roots that make the polynomials orthonormal."""
         return np.sqrt(2.0 * np.arange(float(self.series.shape[1])) + 1.0)
 
+    @cached_property
+    def _sums(self) -> tuple[float, float, float]:
+        """Bounds on the density, on the atoms, and on the errors of values in units of rounding."""
+        size = self.series.shape[1]
+        moduli = np.abs(self.series).sum(axis=0)
+        return (
+            float(moduli @ self._scale),
+            float(self.atoms.sum()),
+            float(moduli @ growth(size)),
+        )
+
     def _rounding(self, count: int) -> float:
         """Bound on the rounding, and on the error of the nodes."""
         panels, size = self.series.shape
         chain = (size + count + panels + 4.0 * LIBM + 16.0) * UNIT
-        moduli = self._moduli
+        density, atoms, values = self._sums
         # and what lies beyond the reach of the nodes, or is no polynomial
-        dense = float((moduli * (self._scale * (chain + 3.0 * FINE) + UNIT * growth(size))).sum())
-        exact = (self.atoms.size + 4.0 * LIBM + 8.0) * UNIT * float(self.atoms.sum())
-        return (dense + exact) * (1.0 + 1e-9)
+        dense = density * (chain + 3.0 * FINE) + UNIT * values
+        exact = (self.atoms.size + 4.0 * LIBM + 8.0) * UNIT * atoms
+        return float((dense + exact) * (1.0 + 1e-9))
 
 
 def row_of(law: PanelLaw) -> PanelRow:

@@ -27,6 +27,7 @@ FloatArray = npt.NDArray[np.float64]
 
 WIDEST = 1e-4  # the lattice's own width
 CLOSE = 1e-12  # bounds of ε of this relative distance are close without looking at δ
+NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for first
 ENGINE = "certified"
 
 
@@ -60,7 +61,8 @@ class PanelQuestions:
         inside = (alpha > 0.0) & (alpha < 1.0)
         if inside.any():
             level = alpha[inside]
-            at, points = points_at(self.law, self.law.sides, level, *self.law.expected(level))
+            law = self.law
+            at, points = points_at(law, law.sides, level, *law.expected(level), law.jumps)
             value_beta, value_gamma, row = between(points, level)
             found = bounds(points, at, level, 0.0)
             beta.put(inside, _answer(value_beta, found.beta_lower, found.beta_upper, 1.0 - level))
@@ -87,8 +89,8 @@ class PanelQuestions:
             _narrow(answer, weak, self._otherwise().profile(epsilon[weak]))
         return answer
 
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
+    def epsilon(self, delta: FloatArray, beyond: FloatArray | None = None) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ; mostly a little ``beyond`` another ε."""
         found = Answer.exact(np.zeros(delta.size))
         found.engine = names(ENGINE, delta.size)
         low, high = (max(-end, 0.0) for end in self.law.lowest()[::-1])
@@ -97,7 +99,14 @@ class PanelQuestions:
         found.value[nothing] = high
         asked = (delta > 0.0) & (delta < 1.0)
         if asked.any():
-            lower, value, upper = self._enclosed(delta[asked])
+            ends = self.law.expected_epsilon(delta[asked])
+            if beyond is not None:
+                near = beyond[asked]
+                ends = (
+                    np.where(near > 0.0, near, ends[0]),
+                    np.where(near > 0.0, near * (1.0 + NEXT), ends[1]),
+                )
+            lower, value, upper = self._enclosed(delta[asked], *ends)
             value = np.clip(value, lower, upper)
             label = names(ENGINE, value.size)
             found.put(asked, Answer(value, lower, upper, label, True))
@@ -118,8 +127,13 @@ class PanelQuestions:
             wide[wide] = left > self.widest * delta[wide]
         return wide
 
-    def _enclosed(self, delta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Bounds of ε, and what profiles too low, as computed, and too high say of it."""
+    def _enclosed(
+        self, delta: FloatArray, low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Bounds of ε, and what profiles too low, as computed, and too high say of it.
+
+        It is looked for between ``low`` and ``high`` first.
+        """
         size = delta.size
         slack = np.repeat([-1.0, 0.0, 1.0], size)
         level = np.tile(delta, 3)
@@ -133,8 +147,7 @@ class PanelQuestions:
 
         end = max(-self.law.lowest()[0], 0.0)
         zero, last = np.zeros(3 * size), np.full(3 * size, end)
-        low, high = (np.tile(part, 3) for part in self.law.expected_epsilon(delta))
-        low, high = enclosed(over, low, high, zero, last)
+        low, high = enclosed(over, np.tile(low, 3), np.tile(high, 3), zero, last)
         at_zero = np.flatnonzero(low == 0.0)
         if at_zero.size:
             none = at_zero[over(zero[at_zero], at_zero) < 0.0]
@@ -185,7 +198,10 @@ class PanelBothOrders(BothOrders):
         # the other profile mostly is the smaller one, and one look tells
         value, error = self._add.law.profile(found.lower)
         is_smaller = (found.lower > 0.0) & (value + error <= delta)
-        return found if is_smaller.all() else larger(found, self._add.epsilon(delta))
+        if is_smaller.all():
+            return found
+        near = found.lower if self._add.law.has_atoms else None
+        return larger(found, self._add.epsilon(delta, near))
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull of both orders."""
@@ -204,7 +220,10 @@ class PanelBothOrders(BothOrders):
                 masses = law.tails(c)
                 return masses.a_above, masses.a_below
 
-            return points_at(law, sides, levels, low, high)
+            def jumps(least: FloatArray, most: FloatArray) -> FloatArray:
+                return np.concatenate([order.jumps(least, most) for order in orders])
+
+            return points_at(law, sides, levels, low, high, jumps)
 
         found = hull(*orders, level, ENGINE, find)
         beta.put(inside, found[0])

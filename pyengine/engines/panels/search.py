@@ -18,10 +18,14 @@ __all__ = ["enclosed", "points_at"]
 
 FloatArray = npt.NDArray[np.float64]
 Function = Callable[[FloatArray, npt.NDArray[np.intp]], FloatArray]
+Jumps = Callable[[FloatArray, FloatArray], FloatArray]
 Sides = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
 
 TRIES = 12
 NEAR = 1e-10  # parts of the expected distance by which thresholds may be apart
+AROUND = 2.0  # widths of what is expected, in which jumps are looked at
+GROWTH = 4.0  # of steps outwards, where roots lie beyond what was expected
 STEP = 8.0  # by which a threshold that is not surely on its side is moved further each time
 
 
@@ -67,14 +71,44 @@ def enclosed(
             ends[beyond, moved] = further[beyond, moved]
             value[beyond, moved] = sign[beyond, 0] * np.inf
         open_ &= ends != last
-        step = 2.0 * step
+        step = GROWTH * step
     everywhere = np.arange(size)
     known = value[0], value[1]
     return falling_bracket(lambda x: function(x, everywhere), ends[0], ends[1], known, room)
 
 
+def _between_jumps(
+    function: Function, jumps: Jumps, low: FloatArray, high: FloatArray, near: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Narrower places for roots: between jumps of the functions, or around one.
+
+    A level that lies on an atom would be searched for by halving, as its function has no root.
+    """
+    width = high - low
+    least, most = low - AROUND * width, high + AROUND * width
+    places = jumps(least, most)
+    which, jump = np.nonzero((places > least[:, None]) & (places < most[:, None]))
+    if not which.size:
+        return low, high
+    points = places[jump] + near[which] * np.array([[-1.0], [1.0]])
+    value = function(points.ravel(), np.tile(which, 2)).reshape(points.shape)
+    before, after = np.full((2, low.size), [[-np.inf], [np.inf]])
+    np.maximum.at(before, which, np.where(value > 0.0, points, -np.inf).max(axis=0))
+    np.minimum.at(after, which, np.where(value < 0.0, points, np.inf).min(axis=0))
+    # what jumps say is known, and what was expected is not
+    first, last = np.clip(low, before, after), np.clip(high, before, after)
+    before = np.where(np.isfinite(before), before, after - width)
+    after = np.where(np.isfinite(after), after, before + width)
+    return np.where(first < last, first, before), np.where(first < last, last, after)
+
+
 def points_at(
-    law: Thresholds, sides: Sides, alpha: FloatArray, low: FloatArray, high: FloatArray
+    law: Thresholds,
+    sides: Sides,
+    alpha: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    jumps: Jumps,
 ) -> tuple[FloatArray, Tails]:
     """Return thresholds at which A's mass is surely on both sides of α, as `thresholds` does.
 
@@ -88,6 +122,8 @@ def points_at(
         Levels in (0, 1).
     low, high : ndarray
         Where thresholds are expected.
+    jumps : callable
+        Losses that may be atoms, from the least of some to the largest of others.
     """
     rest, small = 1.0 - alpha, alpha <= 0.5
     goal = np.log(np.where(small, alpha, rest))
@@ -105,6 +141,7 @@ def points_at(
     # what lies between thresholds is known to the square of their distance, or to the distance
     # times the mass of an atom
     near = NEAR * np.abs(high - low)
+    low, high = _between_jumps(over, jumps, low, high, near)
     first, second = enclosed(over, low, high, least, most, near)
     # apart from the threshold by more than its rounding, so that masses are surely on their sides
     step = near + 64.0 * UNIT * (np.abs(first) + 2.0**-10 * np.abs(most))

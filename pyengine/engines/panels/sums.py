@@ -35,6 +35,8 @@ __all__ = ["LaplaceOrder", "LaplaceSteps"]
 
 FloatArray = npt.NDArray[np.float64]
 
+MOST_JUMPING = 50  # steps
+MOST_JUMPS = 64
 ROOM = 0.25  # around where a threshold is expected, in standard deviations
 
 
@@ -278,6 +280,21 @@ class LaplaceOrder(FiniteLosses):
             return -self.steps.loss_at(ends[0]), -self.steps.loss_at(ends[1])
         ends = [np.interp(-quantile + x, tilts.below_a, tilts.place) for x in (-ROOM, ROOM)]
         return self.steps.loss_at(ends[0]), self.steps.loss_at(ends[1])
+
+    @property
+    def has_atoms(self) -> bool:
+        """Whether atoms count: those of many steps are met by no search."""
+        return self.steps.number <= MOST_JUMPING
+
+    def jumps(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Losses with atoms that count, from the least of ``low`` to the largest of ``high``."""
+        ends = np.array([low.min(), high.max()])
+        first, last = np.sort(self.steps.place_of(-ends if self.exchanged else ends))
+        places = np.arange(max(0.0, np.ceil(first)), min(float(self.steps.number), last) + 0.5)
+        if not self.has_atoms or places.size > MOST_JUMPS:
+            return np.zeros(0)
+        found = self.steps.loss_at(places)
+        return -found if self.exchanged else found
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ; not proven."""
