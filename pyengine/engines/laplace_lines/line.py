@@ -12,6 +12,7 @@ steps, and by rounding, which are bounded each (docs/theory/laplace_lines).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,36 +167,56 @@ class LossLine:
             total[:, first : first + rows] = (
                 multiplied(np.cos(turn), real) + multiplied(np.sin(turn), imag)
             ).T
-        return total - self._residues(c, kernels)[0]
+        return total - self._residues(c, kernels)
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""
         off = 4.0 * UNIT * np.abs(self._distance(c)) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
         error = self._error[kernels, None] + self._per_distance[kernels, None] * off
-        error += self._residues(c, kernels)[1] + self._aliases(c)
+        error += self._residue_errors(c, kernels) + self._aliases(c)
         return np.asarray(error * (1.0 + 1e-9))
 
-    def _residues(self, c: FloatArray, kernels: slice) -> tuple[FloatArray, FloatArray]:
+    def _residues(self, c: FloatArray, kernels: slice) -> FloatArray:
         """What poles add to the values that the sum has from thresholds whole periods away.
 
-        Relative to e^(K(λ) - λ c), of shape (k, n), and bounds on the errors.  Poles between the
-        sides alone, as the bounds beyond need no others.
+        Relative to e^(K(λ) - λ c), of shape (k, n).  Poles between the sides alone, as the bounds
+        beyond need no others.
         """
-        log, log_error = self.log_scale(c)
-        found, (below, above) = np.zeros((2, KERNELS, c.size)), self._sides
-        for kernel in range(KERNELS)[kernels]:
-            for pole, residue in POLES[kernel]:
-                if not below.tilt < pole < above.tilt:
-                    continue
+        return np.array(
+            [
+                sum((sign * size for sign, size, _ in self._crossed(c, kernel)), np.zeros(c.size))
+                for kernel in range(KERNELS)[kernels]
+            ]
+        )
+
+    def _residue_errors(self, c: FloatArray, kernels: slice) -> FloatArray:
+        """Bounds on the errors of `_residues`; infinite where those are beyond all doubles."""
+        return np.array(
+            [
+                sum((size * off for _, size, off in self._crossed(c, kernel)), np.zeros(c.size))
+                for kernel in range(KERNELS)[kernels]
+            ]
+        )
+
+    def _crossed(
+        self, c: FloatArray, kernel: int
+    ) -> Iterator[tuple[float, FloatArray, FloatArray]]:
+        """Sign, size and bound on the relative error of what each pole adds."""
+        below, above = self._sides
+        for pole, residue in POLES[kernel]:
+            if below.tilt < pole < above.tilt:
                 apart = self.tilt - pole
                 fall = abs(apart) * self._period
-                exponent = -pole * c - log - fall
-                size = np.exp(np.minimum(exponent, 300.0)) / -math.expm1(-fall)
-                off = log_error + (np.abs(exponent) + 4.0 * fall + 4.0 * LIBM + 8.0) * UNIT
-                off = np.where(exponent < 300.0, off + self._ends_at[int(pole)], np.inf)
-                found[0, kernel] += math.copysign(residue, apart * residue) * size
-                found[1, kernel] += size * off
-        return found[0, kernels], found[1, kernels]
+                constant = -float(self._log_mean) - fall - math.log(-math.expm1(-fall))
+                exponent = constant + apart * c
+                moved = abs(float(self._log_mean)) + fall + 2.0 * np.abs(apart * c)
+                known = self._log_error + self._ends_at[int(pole)] + 4.0 * LIBM * UNIT
+                off = known + 8.0 * UNIT * (1.0 + moved)
+                yield (
+                    math.copysign(residue, apart * residue),
+                    np.exp(np.minimum(exponent, 300.0)),
+                    np.where(exponent < 300.0, off, np.inf),
+                )
 
     def _aliases(self, c: FloatArray) -> FloatArray:
         """Bound on those values less what poles add, by the tilts of the sides; relative."""

@@ -62,7 +62,9 @@ class PanelQuestions:
         if inside.any():
             level = alpha[inside]
             law = self.law
-            at, points = points_at(law, law.sides, level, *law.expected(level), law.jumps)
+            at, points = points_at(
+                law, law.sides, level, *law.expected(level), law.jumps, has_atoms=law.has_atoms
+            )
             value_beta, value_gamma, row = between(points, level)
             found = bounds(points, at, level, 0.0)
             beta.put(inside, _answer(value_beta, found.beta_lower, found.beta_upper, 1.0 - level))
@@ -223,7 +225,8 @@ class PanelBothOrders(BothOrders):
             def jumps(least: FloatArray, most: FloatArray) -> FloatArray:
                 return np.concatenate([order.jumps(least, most) for order in orders])
 
-            return points_at(law, sides, levels, low, high, jumps)
+            has_atoms = any(order.has_atoms for order in orders)
+            return points_at(law, sides, levels, low, high, jumps, has_atoms=has_atoms)
 
         found = hull(*orders, level, ENGINE, find)
         beta.put(inside, found[0])

@@ -23,7 +23,8 @@ Sides = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 TRIES = 12
-NEAR = 1e-10  # parts of the expected distance by which thresholds may be apart
+# parts of the expected distance by which thresholds may be apart, with atoms and without
+NEAR, SMOOTH = 1e-10, 1e-7
 AROUND = 2.0  # widths of what is expected, in which jumps are looked at
 GROWTH = 4.0  # of steps outwards, where roots lie beyond what was expected
 STEP = 8.0  # by which a threshold that is not surely on its side is moved further each time
@@ -109,6 +110,8 @@ def points_at(
     low: FloatArray,
     high: FloatArray,
     jumps: Jumps,
+    *,
+    has_atoms: bool,
 ) -> tuple[FloatArray, Tails]:
     """Return thresholds at which A's mass is surely on both sides of α, as `thresholds` does.
 
@@ -124,6 +127,8 @@ def points_at(
         Where thresholds are expected.
     jumps : callable
         Losses that may be atoms, from the least of some to the largest of others.
+    has_atoms : bool
+        Whether atoms count.
     """
     rest, small = 1.0 - alpha, alpha <= 0.5
     goal = np.log(np.where(small, alpha, rest))
@@ -140,7 +145,7 @@ def points_at(
     least, most = np.full(alpha.size, ends[0] - room), np.full(alpha.size, ends[1] + room)
     # what lies between thresholds is known to the square of their distance, or to the distance
     # times the mass of an atom
-    near = NEAR * np.abs(high - low)
+    near = (NEAR if has_atoms else SMOOTH) * np.abs(high - low)
     low, high = _between_jumps(over, jumps, low, high, near)
     first, second = enclosed(over, low, high, least, most, near)
     # apart from the threshold by more than its rounding, so that masses are surely on their sides
