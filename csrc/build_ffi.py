@@ -24,6 +24,7 @@ SOURCES = [
     "csrc/strips.c",
     "csrc/contour.c",
     "csrc/contour_rows.c",
+    "csrc/node_sums.c",
     "csrc/tilted.c",
     "csrc/shifted.c",
     "csrc/shifted_values.c",

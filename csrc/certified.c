@@ -4,6 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lane_log.h"
+#include "lane_trig.h"
+#include "simd.h"
+
 #define U 0x1p-53
 #define OUT (1.0 + 1e-9) /* outward: rounding of bounds that are formed in some dozens of operations */
 
@@ -34,16 +38,20 @@ typedef struct {
 
 /* ---- what is left out ---------------------------------------------------------------------------- */
 
-/* log of a bound of the transform's modulus from t on */
-static double modulus_beyond(const composition *q, double t) {
+/* log of a bound of the transform's modulus from t on, by what its kinds were asked last */
+static double known_beyond(const composition *q, double t) {
     double sum = -0.5 * q->gaussian * t * t;
+    for (size_t i = 0; i < q->n_kinds; i++) sum += q->kinds[i].steps * q->kinds[i].log_beyond;
+    return sum + 1e-9 * (1.0 + fabs(sum)) + 1e-6;
+}
+
+static double modulus_beyond(const composition *q, double t) {
     for (size_t i = 0; i < q->n_kinds; i++) {
         /* few steps need their factor to the last digits, many need its power */
         const double n = q->kinds[i].steps, digits = fmax(log(1e6 * n), 8.0 - OMITTED / n);
         q->kinds[i].log_beyond = log(pe_shifted_envelope(&q->kinds[i], t, digits));
-        sum += n * q->kinds[i].log_beyond;
     }
-    return sum + 1e-9 * (1.0 + fabs(sum)) + 1e-6;
+    return known_beyond(q, t);
 }
 
 /* Bound of the integral of that modulus, given its bound at t: of any one factor, as the others fall */
@@ -92,26 +100,72 @@ typedef struct {
     double *top;     /* log of a bound of the modulus, where the relative error is of no use */
 } values;
 
+/* A value R = 1 + a + ib at t, its logarithm, and bounds of what it and log|R| miss: of_log in units of U */
+typedef struct {
+    double t, b, error, modulus, log_r, arg, of_log, top;
+} one_value;
+
 /* Adds n (log R - i t mean) and what is known of its error. */
-static void add_kind(const pe_shifted *s, double t, double a, double b, double error, values *v, size_t k) {
-    const double x = 1.0 + a, square = x * x + b * b, n = s->steps;
+PE_INLINE void put_value(const pe_shifted *s, const one_value *r, double *re, double *im, double *error,
+                         double *top) {
+    const double n = s->steps, mean = r->t * s->mean_re;
+    *re += n * r->log_r;
+    *im += (s->is_conjugate ? -n : n) * (r->arg - mean);
+    *top += n * r->top;
+    const double rounding = r->of_log + 8.0 * fabs(r->arg) + 4.0 * fabs(mean) + 2.0 * fabs(r->b) / r->modulus;
+    *error += n * (r->error / (r->modulus - r->error) + U * rounding) + 2.0 * U * (fabs(*re) + fabs(*im));
+}
+
+static void add_value(const pe_shifted *s, double t, double a, double b, double error, const values *v,
+                      size_t k) {
+    const double x = 1.0 + a, square = x * x + b * b;
     const double modulus = sqrt(square), defect = 2.0 * a + (a * a + b * b);
     const double log_r = square < 0.25 ? 0.5 * log(square) : 0.5 * log1p(defect);
-    const double arg = atan2(b, x), mean = t * s->mean_re;
-    v->re[k] += n * log_r;
-    v->im[k] += (s->is_conjugate ? -n : n) * (arg - mean);
     const double top = log(modulus + error + 2.0 * U); /* a rounds once */
-    v->top[k] += n * (top + 4.0 * U * (1.0 + fabs(top)));
-    if (!(error < 0.25 * modulus)) {
-        v->error[k] = INFINITY;
-        return;
-    }
     /* of log1p from its argument; of a small modulus from that of R itself, which a misses by units of 1 */
     const double of_log = square < 0.25 ? 4.0 * fabs(a) / modulus + 16.0 + 8.0 * fabs(log_r)
                                         : 4.0 * (2.0 * fabs(a) + a * a + b * b) / square + 4.0 * fabs(log_r);
-    const double rounding = of_log + 8.0 * fabs(arg) + 4.0 * fabs(mean) + 2.0 * fabs(b) / modulus;
-    v->error[k] +=
-        n * (error / (modulus - error) + U * rounding) + 2.0 * U * (fabs(v->re[k]) + fabs(v->im[k]));
+    const one_value r = {t, b, error, modulus, log_r, atan2(b, x), of_log, top + 4.0 * U * (1.0 + fabs(top))};
+    put_value(s, &r, &v->re[k], &v->im[k], &v->error[k], &v->top[k]);
+    if (!(error < 0.25 * modulus)) v->error[k] = INFINITY;
+}
+
+/* The same of a run next to 1 with errors below 0.1, by the logarithm of lane_log.h. */
+PE_CLONES static void add_near(const pe_shifted *s, size_t first, double ht, const double *a, const double *b,
+                               const double *error, const values *v) {
+    for (int k = 0; k < PE_SHIFTED_RUN; k++) {
+        double log_r, arg;
+        pe_vlog1p(a[k], b[k], &log_r, &arg);
+        const double modulus = sqrt((1.0 + a[k]) * (1.0 + a[k]) + b[k] * b[k]);
+        const double of_log = 7.0 * (2.0 * fabs(a[k]) + (a[k] * a[k] + b[k] * b[k]));
+        /* log(|R| + e) is at most log |R| + e/|R| */
+        const double top = log_r + (error[k] + 2.0 * U) / modulus;
+        const one_value r = {((double)first + k) * ht,
+                             b[k],
+                             error[k],
+                             modulus,
+                             log_r,
+                             arg,
+                             of_log + 4.0 * fabs(log_r),
+                             top + U * (8.0 + of_log + 4.0 * fabs(top))};
+        put_value(s, &r, &v->re[first + (size_t)k], &v->im[first + (size_t)k], &v->error[first + (size_t)k],
+                  &v->top[first + (size_t)k]);
+    }
+}
+
+static void add_run(const pe_shifted *s, size_t first, double ht, const double *a, const double *b,
+                    const double *error, const values *v) {
+    double top = 0.0, worst = 0.0;
+    for (int k = 0; k < PE_SHIFTED_RUN; k++) {
+        top = fmax(top, a[k] * a[k] + b[k] * b[k]);
+        worst = fmax(worst, error[k]);
+    }
+    if (top <= PE_LOG_REACH * PE_LOG_REACH && worst < 0.1) {
+        add_near(s, first, ht, a, b, error, v);
+        return;
+    }
+    for (size_t k = 0; k < PE_SHIFTED_RUN; k++)
+        add_value(s, (double)(first + k) * ht, a[k], b[k], error[k], v, first + k);
 }
 
 static int run_values(const composition *q, size_t nt, double ht, values *v) {
@@ -127,31 +181,38 @@ static int run_values(const composition *q, size_t nt, double ht, values *v) {
         v->error[k] = 4.0 * U * fabs(v->re[k]);
         v->top[k] += 4.0 * U * fabs(v->re[k]);
     }
-    for (size_t i = 0; i < q->n_kinds; i++)
+    for (size_t i = 0; i < q->n_kinds; i++) {
+        pe_shifted_step(&q->kinds[i], ht);
         for (size_t first = 0; first < padded; first += PE_SHIFTED_RUN) {
             double re[PE_SHIFTED_RUN], im[PE_SHIFTED_RUN], error[PE_SHIFTED_RUN];
-            pe_shifted_values(&q->kinds[i], first, ht, re, im, error);
-            for (size_t k = 0; k < PE_SHIFTED_RUN; k++)
-                add_kind(&q->kinds[i], (double)(first + k) * ht, re[k], im[k], error[k], v, first + k);
+            pe_shifted_values(&q->kinds[i], first, re, im, error);
+            add_run(&q->kinds[i], first, ht, re, im, error, v);
         }
+    }
     return PE_OK;
 }
 
 /* Sums the errors of the weights at the distances of their poles. */
-static void sum_errors(const values *v, pe_certified *c) {
-    const double l = c->line.lambda;
-    for (size_t k = 0; k < c->line.nt; k++) {
-        const double t = (double)k * c->line.ht, own = exp(v->re[k]) * (k ? 1.0 : 0.5);
-        const double relative =
-            v->error[k] + t * c->mean_error + (12.0 + 2.0 * fabs(v->im[k]) + 2.0 * fabs(v->re[k])) * U;
-        double error = own * expm1(fmin(relative, 700.0));
-        if (!(error <= own + exp(v->top[k]))) error = own + exp(v->top[k]);
-        const double near = hypot(l, t), far = hypot(l - 1.0, t);
-        c->uncertain[0] += error * OUT;
-        c->uncertain[1] += error / near * OUT;
-        c->uncertain[2] += error / far * OUT;
-        c->uncertain[3] += error / (near * far) * OUT;
-    }
+PE_CLONES static void sum_errors(const values *v, pe_certified *c) {
+    const double l = c->line.lambda, ht = c->line.ht;
+    double sum[4][PE_LANES] = {{0}};
+    for (size_t k = 0; k < c->line.nt; k += PE_LANES) /* arrays are whole runs */
+        for (int u = 0; u < PE_LANES; u++) {
+            const size_t i = k + (size_t)u;
+            const double t = (double)i * ht, own = pe_vexp(v->re[i]) * (i ? 1.0 : 0.5);
+            const double relative =
+                v->error[i] + t * c->mean_error + (12.0 + 2.0 * fabs(v->im[i]) + 2.0 * fabs(v->re[i])) * U;
+            const double few = relative < 600.0 ? relative : 600.0, most = own + pe_vexp(v->top[i]);
+            const double grown = own * pe_vexpm1(few, pe_vexp(few));
+            const double error =
+                (i < c->line.nt ? 1.0 : 0.0) * (relative < 600.0 && grown < most ? grown : most);
+            const double near = 1.0 / (l * l + t * t), far = 1.0 / ((l - 1.0) * (l - 1.0) + t * t);
+            sum[0][u] += error;
+            sum[1][u] += error * sqrt(near);
+            sum[2][u] += error * sqrt(far);
+            sum[3][u] += error * sqrt(near) * sqrt(far);
+        }
+    for (int f = 0; f < 4; f++) c->uncertain[f] += pe_lane_sum(sum[f]) * OUT;
     for (int f = 0; f < 4; f++) c->uncertain[f] += 24.0 * U * c->line.mass[f];
 }
 
@@ -185,21 +246,41 @@ static void add_removed(const pe_shifted *s, double removed[2]) {
     removed[1] += s->steps * of_b * OUT;
 }
 
-static int kinds_of(composition *q, pe_certified *c) {
-    const double lambda = c->line.lambda, v = q->gaussian;
-    pe_wide log_m = 0.5L * q->contours->exact_variance * lambda * ((pe_wide)lambda - 1.0L);
-    double error = 8.0 * LDBL_EPSILON * fabs((double)log_m), mean = v * (lambda - 0.5);
-    double parts = fabs(mean);
+/* Begins all kinds at estimates of their log M, which place the line and its last t. */
+static int begin_kinds(composition *q, pe_line *ln) {
+    const double lambda = ln->lambda, v = q->gaussian;
+    pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
     const pe_contours *contours = q->contours;
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         const pe_group *g = &contours->groups[i];
-        pe_shifted *s = &q->kinds[q->n_kinds++];
-        const int status = pe_shifted_new(s, g, lambda);
+        pe_cumulants one = {0.0, 0.0, 0.0};
+        pe_nodes_cumulants(&g->grid, 1.0, lambda, &one);
+        const int status = pe_shifted_begin(&q->kinds[q->n_kinds++], g, lambda, one.k0);
         if (status) return status;
-        log_m += (pe_wide)g->n * s->log_m;
-        error += g->n * s->log_m_error + 4.0 * LDBL_EPSILON * fabs((double)log_m);
-        mean += (s->is_conjugate ? -g->n : g->n) * s->mean_re;
-        parts += g->n * fabs(s->mean_re);
+        k.k0 += g->n * one.k0;
+        k.k1 += g->n * one.k1;
+        k.k2 += g->n * one.k2;
+    }
+    ln->k0 = k.k0;
+    ln->c_ref = k.k1;
+    ln->sd = sqrt(k.k2);
+    return PE_OK;
+}
+
+/* Nodes of all kinds up to t_top, and what is known of the whole by them. */
+static int finish_kinds(composition *q, double t_top, pe_certified *c) {
+    const double lambda = c->line.lambda;
+    pe_wide log_m = 0.5L * q->contours->exact_variance * lambda * ((pe_wide)lambda - 1.0L);
+    double error = 8.0 * LDBL_EPSILON * fabs((double)log_m), mean = q->gaussian * (lambda - 0.5);
+    double parts = fabs(mean);
+    for (size_t i = 0; i < q->n_kinds; i++) {
+        pe_shifted *s = &q->kinds[i];
+        const int status = pe_shifted_finish(s, t_top);
+        if (status) return status;
+        log_m += (pe_wide)s->steps * s->log_m;
+        error += s->steps * s->log_m_error + 4.0 * LDBL_EPSILON * fabs((double)log_m);
+        mean += (s->is_conjugate ? -s->steps : s->steps) * s->mean_re;
+        parts += s->steps * fabs(s->mean_re);
         add_removed(s, c->removed);
     }
     c->log_m = log_m;
@@ -207,14 +288,27 @@ static int kinds_of(composition *q, pe_certified *c) {
     c->line.k0 = (double)log_m;
     c->line.c_ref = mean;
     c->mean_error = (4.0 + (double)q->n_kinds) * U * parts;
-    c->line.sd = sqrt(pe_contours_cumulants(contours, lambda).k2);
     return PE_OK;
 }
 
-static int build(const composition *q, double spread, pe_certified *c) {
+/* Where the sum over t ends, with log of a bound of the modulus from there on, and the nodes up to it. */
+static int end_of_sum(composition *q, pe_certified *c, double *rest) {
     pe_line *ln = &c->line;
+    ln->nt = last_value(q, ln->ht, ln->sd, rest);
+    if (!ln->nt) return PE_TOO_COSTLY;
+    /* runs of values end in whole ones */
+    const int status = finish_kinds(q, 1.01 * (double)(ln->nt + 2 * PE_SHIFTED_RUN) * ln->ht, c);
+    if (status) return status;
+    *rest = known_beyond(q, (double)ln->nt * ln->ht);
     double nodes = 0.0;
     for (size_t i = 0; i < q->n_kinds; i++) nodes += (double)q->kinds[i].m;
+    return nodes * (double)ln->nt < WORK * q->contours->cost_limit ? PE_OK : PE_TOO_COSTLY;
+}
+
+static int build(composition *q, double spread, pe_certified *c) {
+    pe_line *ln = &c->line;
+    int status = begin_kinds(q, ln);
+    if (status) return status;
     /* the period serves three standard deviations */
     const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
     ln->ht = short_number(2.0 * PI / (pe_line_period(q->contours, ln) + farther));
@@ -224,10 +318,9 @@ static int build(const composition *q, double spread, pe_certified *c) {
         if (!isfinite(ln->theta_k[side])) return PE_TOO_COSTLY;
     }
     double rest;
-    ln->nt = last_value(q, ln->ht, ln->sd, &rest);
-    if (!ln->nt || !(nodes * (double)ln->nt < WORK * q->contours->cost_limit)) return PE_TOO_COSTLY;
     values v = {0};
-    int status = run_values(q, ln->nt, ln->ht, &v);
+    status = end_of_sum(q, c, &rest);
+    if (!status) status = run_values(q, ln->nt, ln->ht, &v);
     if (!status) status = pe_line_set_weights(ln, v.re, v.im);
     if (!status) {
         sum_errors(&v, c);
@@ -250,8 +343,7 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
     const size_t n = contours->n_groups;
     composition q = {.contours = contours, .gaussian = (double)contours->exact_variance};
     q.kinds = calloc(n + 1, sizeof *q.kinds);
-    int status = q.kinds ? kinds_of(&q, c) : PE_NO_MEMORY;
-    if (!status) status = build(&q, spread, c);
+    const int status = q.kinds ? build(&q, spread, c) : PE_NO_MEMORY;
     for (size_t i = 0; i < q.n_kinds; i++) pe_shifted_free(&q.kinds[i]);
     free(q.kinds);
     return status;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lane_trig.h"
+#include "node_sums.h"
 #include "simd.h"
 #include "spectral.h"
 #include "strips.h"
@@ -14,74 +15,9 @@ static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the al
 static const double DECAY = 41.0;           /* the t sum stops where its terms are below e^-41 */
 static const double FEW_STEPS = 64.0;
 enum { FINE_BLOCKS = 800 };                 /* values of t from which blocks grow by less */
-static const double ROTATION_COST = 0.25;   /* of a node by rotation, beside one by itself */
+static const double ROTATION_COST = 0.25;   /* of a node by rotation, in units of one by itself */
 static const size_t MAX_NODES_T = 4000000;
 static const size_t MAX_POINTS = 1000000; /* values at points of families in one block: 8 MB */
-
-enum { RUN = 16 }; /* values of t between two anchors of a rotation */
-
-/* Sums of w_j (cos b - 1) and w_j (sin b - b), b = t l_j, at t = start + k ht, k < RUN, with small error relative to
- * themselves: e(b) = e^{ib} - 1 - ib is rotated, e(b + h) = e(b) e^{ih} + e(h) + ib (e^{ih} - 1). */
-PE_CLONES static void centred_sums(const double *l, const double *w, size_t m, double start, double ht,
-                                   double *re, double *im) {
-    double c[RUN][PE_LANES] = {{0}}, s[RUN][PE_LANES] = {{0}};
-    for (size_t j = 0; j < m; j += PE_LANES) {
-        for (int u = 0; u < PE_LANES; u++) {
-            double b = start * l[j + u], h = ht * l[j + u], v = w[j + u], er, ei, fr, fi;
-            pe_vcosm1_sinmx(b, &er, &ei);
-            pe_vcosm1_sinmx(h, &fr, &fi);
-            double di = h + fi, co = 1.0 + fr; /* e^{ih} */
-            double x = v * er, y = v * ei;
-            double p = v * (fr - b * di), q = v * (fi + b * fr), dp = -v * (h * di), dq = v * (h * fr);
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 16 /* with the loop over k rolled up, x and y would travel through memory */
-#endif
-            for (int k = 0; k < RUN; k++) {
-                c[k][u] += x;
-                s[k][u] += y;
-                double next = (x * co - y * di) + p;
-                y = (x * di + y * co) + q;
-                x = next;
-                p += dp;
-                q += dq;
-            }
-        }
-    }
-    for (int k = 0; k < RUN; k++) {
-        re[k] = pe_lane_sum(c[k]);
-        im[k] = pe_lane_sum(s[k]);
-    }
-}
-
-/* Sums of w_j cos t l_j and w_j sin t l_j at t = start + k ht, k < RUN, by rotation: faster, with an
- * error small only beside the sum of the w_j. */
-PE_CLONES static void rotating_sums(const double *l, const double *w, size_t m, double start, double ht,
-                                    double *re, double *im) {
-    double c[RUN][PE_LANES] = {{0}}, s[RUN][PE_LANES] = {{0}};
-    for (size_t j = 0; j < m; j += PE_LANES) {
-        for (int u = 0; u < PE_LANES; u++) {
-            double b = start * l[j + u], h = ht * l[j + u], cm1, smx;
-            pe_vcosm1_sinmx(b, &cm1, &smx);
-            double x = w[j + u] * (1.0 + cm1), y = w[j + u] * (smx + b);
-            pe_vcosm1_sinmx(h, &cm1, &smx);
-            double p = 1.0 + cm1, q = smx + h;
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 16 /* with the loop over k rolled up, x and y would travel through memory */
-#endif
-            for (int k = 0; k < RUN; k++) {
-                double a = x, b0 = y;
-                c[k][u] += a;
-                s[k][u] += b0;
-                x = a * p - b0 * q;
-                y = a * q + b0 * p;
-            }
-        }
-    }
-    for (int k = 0; k < RUN; k++) {
-        re[k] = pe_lane_sum(c[k]);
-        im[k] = pe_lane_sum(s[k]);
-    }
-}
 
 /* Map: the aliasing bound of the spectral engine | test_dp_sgd | theory/spectral */
 /* Chernoff's bound on the aliases of one side.  The trapezoidal sum at c is
@@ -129,18 +65,11 @@ double pe_line_period(const pe_contours *contours, pe_line *ln) {
     return fmax(left, right) + 3.0 * ln->sd; /* the line serves c within 3 sd of c_ref */
 }
 
-/* Adds n (log(1 + a + ib) - i mean). */
-static void add_power(double n, double a, double b, double mean, double *e_re, double *e_im) {
-    double x = 1.0 + a, square = x * x + b * b;
-    *e_re += n * 0.5 * (square < 0.25 ? log(square) : log1p(2.0 * a + (a * a + b * b)));
-    *e_im += n * (atan2(b, 1.0 + a) - mean);
-}
-
 /* The values at t_k = k ht, first <= k < last, of one line. */
 typedef struct {
     size_t first, last;
     double ht, budget;
-    int decayed; /* whether the modulus is so small that rotations are good enough */
+    double rotated; /* steps times the weights of nodes that were rotated */
     double *re, *im; /* of all k: log of the transform */
     double *beats; /* of all k: by how much the moduli of alternatives exceed that of their sum, as logs */
     double *
@@ -150,141 +79,129 @@ typedef struct {
 } block;
 
 /* The values of a point of a family. */
-static void keep_point(block *b, const pe_group *g, const double *re, const double *im, double total,
-                       size_t q, size_t n) {
+static void keep_point(block *b, const pe_group *g, const double *re, const double *im, size_t q, size_t n) {
     const size_t count = b->last - b->first;
     const size_t place = (size_t)g->family * (PE_NOISE_POINTS + PE_CONTROLS) + (size_t)g->point;
     double *x = b->points + 2 * place * count + (q - b->first);
     for (size_t i = 0; i < n; i++) {
-        x[i] = 1.0 + (re[i] - total);
+        x[i] = 1.0 + re[i];
         x[i + count] = im[i];
     }
 }
 
-/* Adds n (log R - i mean) of sums that were rotated; the factor R of a single step goes into the product in singles
- * instead. */
-static void add_rotated(block *b, const pe_group *g, const double *re, const double *im, double total,
-                        double k1, size_t first, size_t n) {
-    const size_t count = b->last - b->first;
+/* Multiplies by the factors of a single step: one logarithm for all of them. */
+static void multiply_single(block *b, const double *re, const double *im, const double *mean, size_t q,
+                            size_t n) {
+    double *u = b->singles + (q - b->first), *v = u + (b->last - b->first);
     for (size_t i = 0; i < n; i++) {
-        const size_t q = first + i;
-        double c = re[i] - total, s = im[i], mean = (double)q * b->ht * k1;
-        if (g->n == 1.0) { /* one logarithm for all single steps */
-            double *u = &b->singles[q - b->first], *v = u + count, x = *u, y = *v;
-            *u = x * (1.0 + c) - y * s;
-            *v = x * s + y * (1.0 + c);
-            b->im[q] -= mean;
-        } else {
-            add_power(g->n, c, s, mean, &b->re[q], &b->im[q]);
-        }
+        const double x = u[i], y = v[i];
+        u[i] = x * (1.0 + re[i]) - y * im[i];
+        v[i] = x * im[i] + y * (1.0 + re[i]);
+        b->im[q + i] -= mean[i];
     }
 }
 
-/* The nodes of one kind of step with their tilted weights, and where each alternative has its own. */
-typedef struct {
-    const pe_nodes *nodes;
-    const double *w;
-    const pe_span *windows;
-    int rotate;
-} tilted_nodes;
-
-/* The sums of a run, and of alternatives the sum of their moduli in `moduli`: what two of them leave of each other
- * at one t comes back later, as they beat. */
-static void sums_of_run(const tilted_nodes *s, size_t alternatives, double start, double ht, double *re,
-                        double *im, double *moduli) {
-    if (alternatives == 1) {
-        (s->rotate ? rotating_sums : centred_sums)(s->nodes->l, s->w, s->nodes->m, start, ht, re, im);
-        return;
+/* Adds n (log(1 + re + i im) - i mean). */
+static void add_steps(block *b, double steps, const double *re, const double *im, const double *mean,
+                      size_t q, size_t n) {
+    double out_re[PE_RUN] = {0}, out_im[PE_RUN] = {0};
+    pe_add_powers(steps, re, im, mean, out_re, out_im);
+    for (size_t i = 0; i < n; i++) {
+        b->re[q + i] += out_re[i];
+        b->im[q + i] += out_im[i];
     }
-    for (size_t k = 0; k < RUN; k++) re[k] = im[k] = moduli[k] = 0.0;
-    for (size_t i = 0; i < alternatives; i++) {
-        const pe_nodes part = pe_nodes_part(s->nodes, s->windows, i);
-        const double *w = s->w + (part.l - s->nodes->l);
-        double c[RUN], d[RUN], mass = 0.0, first = 0.0;
-        (s->rotate ? rotating_sums : centred_sums)(part.l, w, part.m, start, ht, c, d);
-        for (size_t j = 0; j < part.m && !s->rotate; j++) {
-            mass += w[j];
-            first += w[j] * part.l[j];
-        }
-        for (size_t k = 0; k < RUN; k++) {
+}
+
+/* Of alternatives what the moduli of their sums have beside that of the whole, 1 + re + i im: what two of them leave
+ * of each other at one t comes back later, as they beat. */
+static void add_beats(block *b, const pe_group *g, const double *moduli, const double *re, const double *im,
+                      size_t q, size_t n) {
+    for (size_t i = 0; i < n && g->alternatives > 1; i++) {
+        const double own = fmax(hypot(1.0 + re[i], im[i]), 1e-300);
+        b->beats[q + i] += g->n * fmax(log(moduli[i] / own), 0.0);
+    }
+}
+
+/* The sums of a kind of step over its nodes, those of each alternative by themselves. */
+typedef struct {
+    size_t n;
+    pe_node_sums part[PE_ALTERNATIVES];
+    double mass[PE_ALTERNATIVES];
+    double small_mean; /* of the small nodes of all */
+} kind_sums;
+
+static void set_sums(kind_sums *s, const pe_group *g, const pe_nodes *nodes, const pe_span *windows,
+                     double mean, double ht, double t_top) {
+    double large_mean = 0.0, size = 0.0, small_mean = 0.0, small_size = 0.0;
+    s->n = g->alternatives;
+    for (size_t i = 0; i < s->n; i++) {
+        const pe_nodes part = pe_nodes_part(nodes, windows, i);
+        double *const turn[] = {part.r, part.logw}; /* of no more use */
+        s->mass[i] = 0.0;
+        for (size_t j = 0; j < part.m; j++) s->mass[i] += part.w[j];
+        pe_node_sums_new(&s->part[i], part.l, part.w, turn, part.m, ht, t_top);
+        large_mean += s->part[i].mean;
+        size += s->part[i].size;
+        small_mean += s->part[i].small_mean;
+        small_size += s->part[i].small_size;
+    }
+    /* the mean of the cumulants has the digits that losses of both signs cost their sum */
+    s->small_mean = small_size < fabs(mean) + size ? small_mean : mean - large_mean;
+}
+
+/* M(t)/M - 1 of a run, and of alternatives the sum of their moduli over M. */
+static void sums_of_run(const kind_sums *s, size_t from, double ht, double *re, double *im, double *moduli) {
+    pe_node_sums_run(&s->part[0], from, re, im);
+    for (size_t k = 0; k < PE_RUN && s->n > 1; k++) {
+        const double first = (double)(from + k) * ht * s->part[0].small_mean;
+        moduli[k] = hypot(s->mass[0] + re[k], im[k] + first);
+    }
+    for (size_t i = 1; i < s->n; i++) {
+        double c[PE_RUN], d[PE_RUN];
+        pe_node_sums_run(&s->part[i], from, c, d);
+        for (size_t k = 0; k < PE_RUN; k++) {
+            const double first = (double)(from + k) * ht * s->part[i].small_mean;
             re[k] += c[k];
             im[k] += d[k];
-            moduli[k] += hypot(mass + c[k], d[k] + (start + (double)k * ht) * first);
+            moduli[k] += hypot(s->mass[i] + c[k], d[k] + first);
         }
     }
-}
-
-/* What the moduli of alternatives have beside that of their sum, 1 + re + i im. */
-static void add_beats(block *b, const pe_group *g, double re, double im, double moduli, size_t q) {
-    const double own = fmax(hypot(1.0 + re, im), 1e-300);
-    if (g->alternatives > 1) b->beats[q] += g->n * fmax(log(moduli / own), 0.0);
+    for (size_t k = 0; k < PE_RUN; k++) im[k] += (double)(from + k) * ht * s->small_mean;
 }
 
 /* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group. */
-static int group_exponents(const pe_group *g, double lambda, const pe_strip *st, block *b) {
+static int group_exponents(const pe_group *g, double lambda, const pe_strip *st, const pe_cumulants *one,
+                           block *b) {
     pe_span windows[PE_ALTERNATIVES];
     double count, ht = b->ht;
-    int rotate = b->decayed || g->n < FEW_STEPS;
+    const size_t values = b->last - b->first, runs = (values + PE_RUN - 1) / PE_RUN;
     if (!pe_strip_windows(g, st, lambda, (double)(b->last - 1) * ht, windows, &count)) return PE_TOO_COSTLY;
-    b->budget -= (count + 1.0) * (double)(b->last - b->first) * (rotate ? ROTATION_COST : 1.0);
+    b->budget -= (count + 1.0) * (double)values * ROTATION_COST;
     if (b->budget < 0.0) return PE_TOO_COSTLY;
     pe_nodes nodes;
     if (pe_nodes_new(&nodes, g, windows)) return PE_NO_MEMORY;
-    pe_cumulants k = {0, 0, 0};
-    pe_nodes_cumulants(&nodes, 1.0, lambda, &k);
-    double *w = nodes.d; /* the defects are no longer needed */
-    pe_nodes_tilt(&nodes, lambda, k.k0, w);
-    const tilted_nodes sums = {&nodes, w, windows, rotate};
-    double total = 0.0;
-    for (size_t j = 0; j < nodes.m; j++) total += w[j];
-    if (rotate && g->family >= 0) b->at.at[g->family][g->point] = k;
-    for (size_t i = b->first; i < b->last; i += RUN) {
-        double re[RUN], im[RUN], moduli[RUN];
-        sums_of_run(&sums, g->alternatives, (double)i * ht, ht, re, im, moduli);
-        const size_t n = b->last - i < RUN ? b->last - i : RUN;
-        if (rotate && g->family >= 0) keep_point(b, g, re, im, total, i, n);
-        else if (rotate) add_rotated(b, g, re, im, total, k.k1, i, n);
-        for (size_t q = i; q < i + n; q++) {
-            /* the mean comes from the cumulants: recomputed from sines it would lose digits */
-            const double mean = (double)q * ht * k.k1, x = re[q - i] - (rotate ? total : 0.0),
-                         y = im[q - i] + (rotate ? 0.0 : mean);
-            if (!rotate) add_power(g->n, x, y, mean, &b->re[q], &b->im[q]);
-            add_beats(b, g, x, y, moduli[q - i], q);
-        }
+    pe_nodes_tilt(&nodes, lambda, one->k0, nodes.w);
+    kind_sums sums;
+    set_sums(&sums, g, &nodes, windows, one->k1, ht, (double)(b->first + runs * PE_RUN - 1) * ht);
+    for (size_t i = 0; i < sums.n && g->n >= FEW_STEPS; i++) b->rotated += g->n * sums.part[i].weight;
+    if (g->family >= 0) b->at.at[g->family][g->point] = *one;
+    for (size_t i = b->first; i < b->last; i += PE_RUN) {
+        double re[PE_RUN], im[PE_RUN], moduli[PE_RUN], mean[PE_RUN];
+        const size_t n = b->last - i < PE_RUN ? b->last - i : PE_RUN;
+        sums_of_run(&sums, i, ht, re, im, moduli);
+        for (size_t q = 0; q < PE_RUN; q++) mean[q] = (double)(i + q) * ht * one->k1;
+        if (g->family >= 0) keep_point(b, g, re, im, i, n);
+        else if (g->n == 1.0) multiply_single(b, re, im, mean, i, n);
+        else add_steps(b, g->n, re, im, mean, i, n);
+        add_beats(b, g, moduli, re, im, i, n);
     }
     pe_nodes_free(&nodes);
     return PE_OK;
 }
 
-/* The transform times 1, 1/lambda, 1/(lambda-1), 1/(lambda(lambda-1)); half weight at t = 0. */
-int pe_line_set_weights(pe_line *ln, const double *e_re, const double *e_im) {
-    ln->weights = malloc(8 * ln->nt * sizeof(double));
-    if (!ln->weights) return PE_NO_MEMORY;
-    double l = ln->lambda;
-    for (size_t k = 0; k < ln->nt; k++) {
-        double t = (double)k * ln->ht, a = exp(e_re[k]) * (k ? 1.0 : 0.5);
-        double x = a * cos(e_im[k]), y = a * sin(e_im[k]);
-        double n0 = l * l + t * t, n1 = (l - 1) * (l - 1) + t * t;
-        double *w = ln->weights + 8 * k;
-        w[0] = x;
-        w[1] = y;
-        w[2] = (x * l + y * t) / n0;
-        w[3] = (y * l - x * t) / n0;
-        w[4] = (x * (l - 1) + y * t) / n1;
-        w[5] = (y * (l - 1) - x * t) / n1;
-        w[6] = (w[4] * l + w[5] * t) / n0;
-        w[7] = (w[5] * l - w[4] * t) / n0;
-        const double r0 = sqrt(n0), r1 = sqrt(n1);
-        ln->mass[0] += a;
-        ln->mass[1] += a / r0;
-        ln->mass[2] += a / r1;
-        ln->mass[3] += a / (r0 * r1);
-    }
-    return PE_OK;
-}
-
-/* Cumulants on nodes fine enough for full accuracy, and each group's strip. */
-static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *strips) {
+/* Cumulants on nodes fine enough for full accuracy, those of one step of each group and of all of them, and each
+ * group's strip. */
+static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *strips, pe_cumulants *one) {
     double lambda = ln->lambda, v = contours->gaussian_variance, scale = 0.0, rotated = 0.0;
     pe_noise_cumulants points;
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
@@ -302,13 +219,13 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
         if (!pe_strip_windows(g, &strips[i], lambda, 0.0, windows, &count)) return PE_TOO_COSTLY;
         pe_nodes nodes;
         if (pe_nodes_new(&nodes, g, windows)) return PE_NO_MEMORY;
-        if (g->family < 0) {
-            pe_nodes_cumulants(&nodes, g->n, lambda, &k);
-        } else {
-            points.at[g->family][g->point] = (pe_cumulants){0, 0, 0};
-            pe_nodes_cumulants(&nodes, 1.0, lambda, &points.at[g->family][g->point]);
-        }
+        pe_nodes_weigh(&nodes);
+        pe_nodes_cumulants(&nodes, 1.0, lambda, &one[i]);
         pe_nodes_free(&nodes);
+        k.k0 += g->n * one[i].k0; /* n is 0 of points of families */
+        k.k1 += g->n * one[i].k1;
+        k.k2 += g->n * one[i].k2;
+        if (g->family >= 0) points.at[g->family][g->point] = one[i];
         scale += fabs(g->n * coarse.k0);
         if (g->n < FEW_STEPS) rotated += g->n;
     }
@@ -320,8 +237,7 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
         scale += fabs(k.k0 - before);
         for (size_t f = 0; f < contours->kinds->families; f++) rotated += contours->kinds->set[f].total;
     }
-    /* R carries the rounding of its sum, which the power n multiplies: where sums are rotated, that
-     * of each kind's whole sum */
+    /* R carries the rounding of its sum, which the power n multiplies: of few steps that of the whole sum is taken */
     ln->term_rounding = DBL_EPSILON * (3.0 + rotated);
     ln->k0 = k.k0;
     ln->c_ref = k.k1;
@@ -347,8 +263,24 @@ static int add_families(const pe_kinds *kinds, pe_line *ln, block *b) {
     return PE_OK;
 }
 
+/* Adds the logarithms of the products of single steps. */
+static void add_singles(block *b) {
+    static const double NO_MEAN[PE_RUN] = {0};
+    const size_t count = b->last - b->first;
+    for (size_t i = 0; i < count; i += PE_RUN) {
+        double re[PE_RUN] = {0}, im[PE_RUN] = {0};
+        const size_t n = count - i < PE_RUN ? count - i : PE_RUN;
+        for (size_t k = 0; k < n; k++) {
+            re[k] = b->singles[i + k] - 1.0;
+            im[k] = b->singles[i + k + count];
+        }
+        add_steps(b, 1.0, re, im, NO_MEAN, b->first + i, n);
+    }
+}
+
 /* Values of one block of t on all groups. */
-static int block_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips, block *b) {
+static int block_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips,
+                        const pe_cumulants *one, block *b) {
     const double v = contours->gaussian_variance;
     const size_t count = b->last - b->first, each = 2 * (PE_NOISE_POINTS + PE_CONTROLS) * count;
     const size_t points = contours->kinds ? contours->kinds->families * each : 0;
@@ -364,11 +296,9 @@ static int block_values(const pe_contours *contours, pe_line *ln, const pe_strip
     }
     int status = PE_OK;
     for (size_t i = 0; i < contours->n_groups && !status; i += contours->groups[i].alternatives)
-        status = group_exponents(&contours->groups[i], ln->lambda, &strips[i], b);
+        status = group_exponents(&contours->groups[i], ln->lambda, &strips[i], &one[i], b);
     if (!status && contours->kinds) status = add_families(contours->kinds, ln, b);
-    for (size_t i = 0; i < count && !status; i++)
-        add_power(1.0, b->singles[i] - 1.0, b->singles[i + count], 0.0, &b->re[b->first + i],
-                  &b->im[b->first + i]);
+    if (!status) add_singles(b);
     free(b->singles);
     return status;
 }
@@ -393,10 +323,7 @@ static int has_decayed(pe_line *ln, const block *b, size_t done, size_t cap) {
 
 /* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
 static int transform_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips,
-                            double *out[3]) {
-    double steps = 0.0;
-    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
-        steps += contours->groups[i].n;
+                            const pe_cumulants *one, double *out[3]) {
     double first = 9.0 / (ln->sd * ln->ht);
     if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
     size_t done = 0, cap = (size_t)first + 16;
@@ -411,14 +338,15 @@ static int transform_values(const pe_contours *contours, pe_line *ln, const pe_s
         b.re = out[0];
         b.im = out[1];
         b.beats = out[2];
-        /* the power n multiplies an error of R, and |R|^n what is left of it */
+        /* the power n multiplies what rotated nodes err by, and |R|^n is what is left of it */
         double top = done ? -INFINITY : 0.0;
         for (size_t i = done - done / 3; i < done; i++) top = fmax(top, b.re[i] + b.beats[i]);
-        b.decayed = steps * exp(top) < 1.0;
+        b.rotated = 0.0;
         b.first = done;
         b.last = cap;
-        const int status = block_values(contours, ln, strips, &b);
+        const int status = block_values(contours, ln, strips, one, &b);
         if (status) return status;
+        ln->term_rounding = fmax(ln->term_rounding, DBL_EPSILON * (3.0 + b.rotated * exp(fmin(top, 0.0))));
         /* blocks on different nodes see tilted weights with different rounding */
         if (done) ln->term_rounding = fmax(ln->term_rounding, 10.0 * DBL_EPSILON);
         if (has_decayed(ln, &b, done, cap)) return PE_OK;
@@ -426,13 +354,15 @@ static int transform_values(const pe_contours *contours, pe_line *ln, const pe_s
 }
 
 int pe_line_build(const pe_contours *contours, pe_line *ln) {
-    pe_strip *strips = calloc(contours->n_groups + 1, sizeof *strips);
+    const size_t n = contours->n_groups + 1;
+    pe_strip *strips = calloc(n, sizeof *strips + sizeof(pe_cumulants));
     if (!strips) return PE_NO_MEMORY;
+    pe_cumulants *one = (pe_cumulants *)(strips + n);
     double *values[3] = {NULL, NULL, NULL};
-    int status = fine_cumulants(contours, ln, strips);
+    int status = fine_cumulants(contours, ln, strips, one);
     if (!status) {
         ln->ht = 2.0 * PI / pe_line_period(contours, ln);
-        status = transform_values(contours, ln, strips, values);
+        status = transform_values(contours, ln, strips, one, values);
     }
     if (!status) status = pe_line_set_weights(ln, values[0], values[1]);
     for (size_t i = 0; i < contours->n_groups; i++) free(strips[i].block);

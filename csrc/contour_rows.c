@@ -1,5 +1,6 @@
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "lane_trig.h"
 #include "simd.h"
@@ -10,6 +11,72 @@
 
 static const double PI = 3.14159265358979323846;
 static const double MARGIN = 4.0;           /* of the error terms that are estimates */
+
+/* The transform e^{re + i im} of a few values, |im| < 1e7. */
+PE_CLONES static void lane_exponentials(const double *re, const double *im, double *x, double *y) {
+    for (int u = 0; u < PE_LANES; u++) {
+        double cm1, smx;
+        const double a = pe_vexp(re[u]);
+        pe_vcosm1_sinmx(im[u], &cm1, &smx);
+        x[u] = a * (1.0 + cm1);
+        y[u] = a * (im[u] + smx);
+    }
+}
+
+/* Weights of PE_LANES values of t from the one of k on, given the values. */
+PE_CLONES static void put_weights(pe_line *ln, size_t k, size_t n, const double *x, const double *y) {
+    const double l = ln->lambda, m = l - 1.0;
+    double w[8][PE_LANES], mass[4][PE_LANES];
+    for (int u = 0; u < PE_LANES; u++) {
+        const double t = (double)(k + u) * ln->ht, n0 = l * l + t * t, n1 = m * m + t * t;
+        const double near = 1.0 / n0, far = 1.0 / n1;
+        w[0][u] = x[u];
+        w[1][u] = y[u];
+        w[2][u] = (x[u] * l + y[u] * t) * near;
+        w[3][u] = (y[u] * l - x[u] * t) * near;
+        w[4][u] = (x[u] * m + y[u] * t) * far;
+        w[5][u] = (y[u] * m - x[u] * t) * far;
+        w[6][u] = (w[4][u] * l + w[5][u] * t) * near;
+        w[7][u] = (w[5][u] * l - w[4][u] * t) * near;
+        const double a = sqrt(x[u] * x[u] + y[u] * y[u]), r0 = sqrt(near), r1 = sqrt(far);
+        mass[0][u] = a;
+        mass[1][u] = a * r0;
+        mass[2][u] = a * r1;
+        mass[3][u] = a * (r0 * r1);
+    }
+    for (size_t u = 0; u < n; u++) {
+        for (int q = 0; q < 8; q++) ln->weights[8 * (k + u) + q] = w[q][u];
+        for (int q = 0; q < 4; q++) ln->mass[q] += mass[q][u];
+    }
+}
+
+int pe_line_set_weights(pe_line *ln, const double *e_re, const double *e_im) {
+    ln->weights = malloc(8 * ln->nt * sizeof(double));
+    if (!ln->weights) return PE_NO_MEMORY;
+    for (size_t k = 0; k < ln->nt; k += PE_LANES) {
+        const size_t n = ln->nt - k < PE_LANES ? ln->nt - k : PE_LANES;
+        double re[PE_LANES] = {0}, im[PE_LANES] = {0}, x[PE_LANES], y[PE_LANES], top = 0.0;
+        for (size_t u = 0; u < n; u++) {
+            re[u] = e_re[k + u];
+            im[u] = e_im[k + u];
+            top = fmax(top, fabs(im[u]));
+        }
+        if (top < 1e7) {
+            lane_exponentials(re, im, x, y);
+        } else {
+            for (int u = 0; u < PE_LANES; u++) {
+                x[u] = exp(re[u]) * cos(im[u]);
+                y[u] = exp(re[u]) * sin(im[u]);
+            }
+        }
+        if (!k) {
+            x[0] *= 0.5;
+            y[0] *= 0.5;
+        }
+        put_weights(ln, k, n, x, y);
+    }
+    return PE_OK;
+}
 
 PE_CLONES void pe_line_sums(const pe_line *ln, const double *c, double sum[4][PE_LANES]) {
     double x[PE_LANES], cr[PE_LANES], ci[PE_LANES], ur[PE_LANES], ui[PE_LANES];

@@ -1,6 +1,9 @@
 #include <math.h>
 
+#include "lane_log.h"
+#include "lane_trig.h"
 #include "shifted.h"
+#include "simd.h"
 
 /* What a proof needs of one step beside its values: bounds beyond a t, and of the real transform.
  * docs/theory/certified.md. */
@@ -37,31 +40,32 @@ static double strip(const pe_part *s, double y, double digits, double *half, dou
     return fmin(best, WIDEST);
 }
 
-/* One side of the mixture on the line: log of its modulus, and its argument */
-static double side_on_line(const pe_normals *s, double x, const double *co, const double *si, double *angle) {
-    double re = 0.0, im = 0.0, top = 0.0;
-    *angle = 0.0;
-    if (s->n == 1 && s->shift[0] == 0.0) return 0.0;
-    for (size_t j = 0; j < s->n; j++) top = fmax(top, s->shift[j] * (x - 0.5 * s->shift[j]));
-    if (top > 600.0) {
-        for (size_t j = 0; j < s->n; j++) {
-            const double e = s->weight[j] * exp(s->shift[j] * (x - 0.5 * s->shift[j]) - top);
-            re += e * co[j];
-            im += e * si[j];
+/* One side of the mixture at places on the line: log of its modulus, and its argument */
+PE_INLINE void sides_on_line(const pe_normals *s, const double *x, const double *co, const double *si,
+                             double *log_of, double *angle) {
+    double top[PE_LANES] = {0}, re[PE_LANES] = {0}, im[PE_LANES] = {0}, above[PE_LANES] = {0};
+    for (size_t j = 0; j < s->n; j++)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double e = s->shift[j] * (x[u] - 0.5 * s->shift[j]);
+            top[u] = e > top[u] ? e : top[u];
         }
-        *angle = fabs(atan2(im, re));
-        return top + 0.5 * log(re * re + im * im);
+    for (int u = 0; u < PE_LANES; u++) top[u] = top[u] > 600.0 ? top[u] : 0.0; /* what is taken out */
+    for (size_t j = 0; j < s->n; j++)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double e = pe_vexp(s->shift[j] * (x[u] - 0.5 * s->shift[j]) - top[u]);
+            re[u] += s->weight[j] * e * co[j];
+            im[u] += s->weight[j] * e * si[j];
+            above[u] += s->weight[j] * (e * co[j] - 1.0);
+        }
+    for (int u = 0; u < PE_LANES; u++) {
+        const double square = above[u] * (2.0 + above[u]) + im[u] * im[u];
+        const int is_near = top[u] == 0.0 && square > -0.5;
+        const double r = is_near ? square : 0.0;
+        const double log_square =
+            is_near ? pe_vlog1p_real(r, 1.0 + r) : pe_log(re[u] * re[u] + im[u] * im[u]);
+        log_of[u] = top[u] + 0.5 * log_square;
+        angle[u] = pe_vargument(re[u], fabs(im[u]));
     }
-    double above = 0.0;
-    for (size_t j = 0; j < s->n; j++) {
-        const double e = exp(s->shift[j] * (x - 0.5 * s->shift[j]));
-        re += s->weight[j] * e * co[j];
-        im += s->weight[j] * e * si[j];
-        above += s->weight[j] * (e * co[j] - 1.0);
-    }
-    *angle = fabs(atan2(im, re));
-    const double square = above * (2.0 + above) + im * im;
-    return 0.5 * (square > -0.5 ? log1p(square) : log(re * re + im * im));
 }
 
 enum { TERMS = 256 }; /* of one side, at most */
@@ -82,25 +86,40 @@ static int set_turns(const pe_tilted *t, double y, turns *at) {
     return 1;
 }
 
+/* Sum of |F| e^{-t arg} over the nodes j h, first <= j <= last, of the line Im z = y, but for phi's factor */
+PE_CLONES static double sum_on_line(const pe_tilted *law, const turns *turn, double t, double y, double unit,
+                                    double first, double last, double h) {
+    double sum[PE_LANES] = {0};
+    const int plain_a = law->a.n == 1 && law->a.shift[0] == 0.0,
+              plain_b = law->b.n == 1 && law->b.shift[0] == 0.0;
+    for (double j = first; j <= last; j += PE_LANES) {
+        double x[PE_LANES], log_a[PE_LANES] = {0}, log_b[PE_LANES] = {0}, of_a[PE_LANES] = {0},
+                            of_b[PE_LANES] = {0};
+        for (int u = 0; u < PE_LANES; u++) x[u] = (j + u <= last ? j + u : last) * h;
+        if (!plain_a) sides_on_line(&law->a, x, turn->co[0], turn->si[0], log_a, of_a);
+        if (!plain_b) sides_on_line(&law->b, x, turn->co[1], turn->si[1], log_b, of_b);
+        for (int u = 0; u < PE_LANES; u++) {
+            const double e = 0.5 * (y * y - x[u] * x[u]) + (1.0 - law->q) * log_a[u] + law->q * log_b[u] -
+                             unit - t * (of_a[u] + of_b[u]);
+            const double term = e < 700.0 ? pe_vexp(e) : INFINITY;
+            sum[u] += j + u <= last ? term : 0.0;
+        }
+    }
+    return pe_lane_sum(sum);
+}
+
 /* Sums of |F| e^{-t arg} on the line Im z = y, over M; beyond the edge of the window the path goes back to the real
  * line. */
 static pe_envelope envelope_at(const pe_part *s, double t, double y, double digits) {
     const pe_tilted *law = &s->law;
-    const double q = law->q, unit = s->log_m, theta = law->farthest * y;
+    const double unit = s->log_m, theta = law->farthest * y;
     double a = 0.0, size = INFINITY;
     const double h = strip(s, y, digits, &a, &size);
     if (!(h > 0.0)) return NONE;
     const double x_low = s->x_low - 2.0, last = ceil(s->x_high / h), edge = (last + 0.5) * h;
     turns turn;
     if (!((edge - x_low) / h < MAX_NODES) || edge > s->cut || !set_turns(law, y, &turn)) return NONE;
-    double sum = 0.0;
-    for (double j = ceil(x_low / h); j <= last; j++) {
-        const double x = j * h;
-        double of_a, of_b;
-        const double log_a = side_on_line(&law->a, x, turn.co[0], turn.si[0], &of_a);
-        const double log_b = side_on_line(&law->b, x, turn.co[1], turn.si[1], &of_b);
-        sum += exp(0.5 * (y * y - x * x) + (1.0 - q) * log_a + q * log_b - unit - t * (of_a + of_b));
-    }
+    const double sum = sum_on_line(law, &turn, t, y, unit, ceil(x_low / h), last, h);
     const double scale = 0.3989422804014327 * h * (1.0 + 1e-10);
     const double waves = expm1(2.0 * PI * a / h), grown = exp(0.5 * (a * a + y * y)),
                  lifted = exp(0.5 * y * y);
@@ -212,9 +231,7 @@ static double part_above(const pe_part *s, double q, double digits) {
         double last = ceil(w.high / h);
         while ((last + 0.5) * h > w.end) last -= 1.0;
         const double edge = (last + 0.5) * h;
-        double sum = 0.0;
-        for (double j = ceil(w.low / h); j <= last; j++) sum += exp(pe_tilted_log(&t, j * h) - w.log_total);
-        sum *= h;
+        const double sum = h * pe_tilted_nodes(&t, ceil(w.low / h), last, h, w.log_total);
         pe_tilted_lift(&t, half);
         double beyond = exp(edge_log(&t, half, edge, w.log_total));
         pe_tilted_lift(&t, 0.0); /* what is left out of the sum lies on the real line */

@@ -24,15 +24,8 @@ static inline uint64_t pe_double_to_bits(double x) {
     return u;
 }
 
-/* exp(x) for x <= 709; 0 below -708 (no subnormal results).  Relative error below 1.75 units of 2^-53
- * (tools/prove_lane_trig.py).  Reduction x = k ln2 + r, |r| <= ln2/2, Taylor polynomial of degree 13 (truncation 2e-18). */
-static inline double pe_vexp(double x) {
-    const double shift = 0x1.8p52;
-    double xc = x < -708.0 ? -708.0 : x;
-    double kd = xc * 0x1.71547652b82fep+0 + shift;
-    uint64_t ki = pe_double_to_bits(kd);
-    kd -= shift;
-    double r = (xc - kd * 0x1.62e42fefa3800p-1) - kd * 0x1.ef35793c76730p-45;
+/* (exp(r) - 1 - r)/r^2 for small r */
+static inline double pe_vexp_series(double r) {
     double p = 1.0 / 6227020800.0;
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
@@ -45,7 +38,19 @@ static inline double pe_vexp(double x) {
     p = p * r + 1.0 / 24.0;
     p = p * r + 1.0 / 6.0;
     p = p * r + 0.5;
-    double e = 1.0 + (r + r * r * p);
+    return p;
+}
+
+/* exp(x) for x <= 709; 0 below -708 (no subnormal results).  Relative error below 1.75 units of 2^-53
+ * (tools/prove_lane_trig.py).  Reduction x = k ln2 + r, |r| <= ln2/2, Taylor polynomial of degree 13 (truncation 2e-18). */
+static inline double pe_vexp(double x) {
+    const double shift = 0x1.8p52;
+    double xc = x < -708.0 ? -708.0 : x;
+    double kd = xc * 0x1.71547652b82fep+0 + shift;
+    uint64_t ki = pe_double_to_bits(kd);
+    kd -= shift;
+    double r = (xc - kd * 0x1.62e42fefa3800p-1) - kd * 0x1.ef35793c76730p-45;
+    double e = 1.0 + (r + r * r * pe_vexp_series(r));
     double y = e * pe_bits_to_double((ki + 1023) << 52);
     return x < -708.0 ? 0.0 : y;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lane_log.h"
 #include "lane_trig.h"
 #include "pyengine.h"
 #include "simd.h"
@@ -10,11 +11,13 @@
 static const double HALF_LOG_2PI = 0.91893853320467274178;
 static const double NEGLIGIBLE = 50.0; /* -log of a weight that may be left out of a table, times n */
 
-/* r - log1p(r) without cancellation. */
-static double ratio_defect(double r, double l) {
-    if (fabs(r) > 0.1) return r - l;
-    double sum = 0.0;
-    for (int k = 17; k >= 2; k--) sum = (k % 2 ? -1.0 : 1.0) / k + r * sum;
+/* r - log1p(r), |r| <= 0.1, without cancellation */
+static inline double small_defect(double r) {
+    static const double SERIES[] = {1.0 / 16.0,  -1.0 / 15.0, 1.0 / 14.0, -1.0 / 13.0, 1.0 / 12.0,
+                                    -1.0 / 11.0, 1.0 / 10.0,  -1.0 / 9.0, 1.0 / 8.0,   -1.0 / 7.0,
+                                    1.0 / 6.0,   -1.0 / 5.0,  1.0 / 4.0,  -1.0 / 3.0,  1.0 / 2.0};
+    double sum = -1.0 / 17.0;
+    for (int k = 0; k < 15; k++) sum = SERIES[k] + r * sum;
     return r * r * sum;
 }
 
@@ -23,28 +26,36 @@ static double log_taper(double x) {
     return x > -7.0 ? pe_log_ndtr(-1.41421356237309504880 * x) : 0.0;
 }
 
+/* Nodes of the sampled Gaussian without their taper.  Where r leaves the doubles it is a large number. */
+PE_CLONES static void plain_nodes(pe_nodes *nodes, double mu, double p, int reversed, double z0, double h,
+                                  double log_h) {
+    const double rest = 1.0 - p, log_p = log(p); /* 1 - p is exact for p >= 1/2 */
+    for (size_t j = 0; j < nodes->m; j += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double z = z0 + (double)(j + u) * h, s = mu * (z - 0.5 * mu);
+            const double near = s < 700.0 ? s : 700.0, e = pe_vexp(near);
+            const double up = p * pe_vexpm1(near, e);
+            /* from 1 - p + p e^s the logarithm keeps its relative accuracy at p -> 1 */
+            const int is_low = up < -0.5;
+            const double ratio = is_low ? rest + p * e : 1.0 + up;
+            const double left = is_low ? 0.0 : (up - (ratio - 1.0)) / ratio;
+            const double log_ratio = s < 700.0 ? pe_log(ratio) + left : log_p + s;
+            const double r = reversed ? -up / ratio : up, l = reversed ? -log_ratio : log_ratio;
+            nodes->l[j + u] = l;
+            nodes->r[j + u] = r;
+            nodes->logw[j + u] = (log_h - HALF_LOG_2PI - 0.5 * z * z) + (reversed ? log_ratio : 0.0);
+        }
+}
+
 /* Nodes of the sampled Gaussian. */
 static void sampled_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) {
-    double log_h = log(w->h);
-    for (size_t j = 0; j < nodes->m; j++) {
-        double z = w->z0 + (double)j * w->h;
-        double s = g->mu * (z - 0.5 * g->mu);
-        double r = g->p * expm1(s);
-        /* 1 - p is exact for p >= 1/2, so the logarithm keeps its relative accuracy at p -> 1 */
-        double l = r < -0.5 ? log((1.0 - g->p) + g->p * exp(s)) : log1p(r);
-        double logw = log_h - HALF_LOG_2PI - 0.5 * z * z;
-        logw += log_taper((z - g->taper_z) / g->taper_s);
-        if (g->reversed) {
-            logw += l;
-            l = -l;
-            r = expm1(l);
-        }
-        nodes->l[j] = l;
-        nodes->r[j] = r;
-        nodes->d[j] = ratio_defect(r, l);
-        nodes->logw[j] = j < w->m ? logw : -1e9;
-        nodes->w[j] = j < w->m ? exp(logw) : 0.0;
+    plain_nodes(nodes, g->mu, g->p, g->reversed, w->z0, w->h, log(w->h));
+    for (size_t j = w->m; j-- > 0;) {
+        const double taper = log_taper((w->z0 + (double)j * w->h - g->taper_z) / g->taper_s);
+        if (!(taper < 0.0)) break;
+        nodes->logw[j] += taper;
     }
+    for (size_t j = w->m; j < nodes->m; j++) nodes->logw[j] = -1e9;
 }
 
 /* Nodes of a pair of mixtures. */
@@ -58,9 +69,7 @@ static void mixed_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) {
         logw += log_taper((g->taper_low - z) / g->taper_s);
         nodes->l[j] = at.l;
         nodes->r[j] = at.r;
-        nodes->d[j] = ratio_defect(at.r, at.l);
         nodes->logw[j] = j < w->m ? logw : -1e9;
-        nodes->w[j] = j < w->m ? exp(logw) : 0.0;
     }
 }
 
@@ -72,9 +81,7 @@ static void listed_nodes(pe_nodes *nodes, const pe_table *table, const pe_span *
         double l = table->loss[i];
         nodes->l[j] = l;
         nodes->r[j] = expm1(l);
-        nodes->d[j] = ratio_defect(nodes->r[j], l);
         nodes->logw[j] = j < w->m ? table->log_weight[i] : -1e9;
-        nodes->w[j] = j < w->m ? exp(nodes->logw[j]) : 0.0;
     }
 }
 
@@ -144,6 +151,15 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
     return PE_OK;
 }
 
+PE_CLONES void pe_nodes_weigh(const pe_nodes *nodes) {
+    for (size_t j = 0; j < nodes->m; j += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double r = nodes->r[j + u], near = fabs(r) > 0.1 ? 0.0 : r;
+            nodes->d[j + u] = fabs(r) > 0.1 ? r - nodes->l[j + u] : small_defect(near);
+            nodes->w[j + u] = pe_vexp(nodes->logw[j + u]);
+        }
+}
+
 pe_nodes pe_nodes_within(const pe_nodes *nodes, const pe_span *window) {
     size_t from = (size_t)window->z0;
     pe_nodes part = {padded(window->m), window->z0,        window->h,       nodes->lowest,
@@ -155,23 +171,6 @@ pe_nodes pe_nodes_within(const pe_nodes *nodes, const pe_span *window) {
 void pe_nodes_free(pe_nodes *nodes) {
     free(nodes->l);
     nodes->l = NULL;
-}
-
-/* exp(x) - 1 - x for |x| < 1/2 */
-static inline double expm1_minus_x(double x) {
-    double s = 1.0 / 6227020800.0;
-    s = s * x + 1.0 / 479001600.0;
-    s = s * x + 1.0 / 39916800.0;
-    s = s * x + 1.0 / 3628800.0;
-    s = s * x + 1.0 / 362880.0;
-    s = s * x + 1.0 / 40320.0;
-    s = s * x + 1.0 / 5040.0;
-    s = s * x + 1.0 / 720.0;
-    s = s * x + 1.0 / 120.0;
-    s = s * x + 1.0 / 24.0;
-    s = s * x + 1.0 / 6.0;
-    s = s * x + 0.5;
-    return x * x * s;
 }
 
 typedef struct {
@@ -189,7 +188,7 @@ PE_CLONES static void centred_sums(const pe_nodes *nodes, double lambda, int by_
             double l = L[j + u], d = D[j + u], w = W[j + u], wr = w * R[j + u], x = lambda * l;
             double we = (outside * w + in_exponent) * pe_vexp(x + in_exponent * LW[j + u]);
             double near = fabs(x) < 0.5 ? 1.0 : 0.0, far = 1.0 - near, y = near * x;
-            double g = expm1_minus_x(y), ey = g + y;
+            double g = pe_vexp_tail(y), ey = g + y;
             m[u] += near * (w * (g - lambda * d)) + far * ((we - w) - lambda * wr);
             l1[u] += near * (w * (l * ey - d)) + far * (l * we - wr);
             l2[u] += l * l * we;

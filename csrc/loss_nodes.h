@@ -71,8 +71,11 @@ typedef struct {
  * what is left out changes them by less than m e^-50.  Its first node is z0 and its spacing 1. */
 pe_span pe_table_window(const pe_table *table, double n, double lambda);
 
-/* Nodes of a leading group and of its alternatives, a window for each; a status. */
+/* Losses and log weights of a leading group and of its alternatives, a window for each; a status. */
 int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows);
+
+/* The weights themselves and the defects of such nodes, which cumulants need. */
+void pe_nodes_weigh(const pe_nodes *nodes);
 void pe_nodes_free(pe_nodes *nodes);
 
 /* A view of the nodes of one alternative. */

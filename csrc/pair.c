@@ -231,6 +231,7 @@ static int add_grid(pe_contours *contours, pe_group *g, const removal *removed) 
         else sampled_group(&g[i], removed, &windows[i]);
     int status = pe_nodes_new(&g->grid, g, windows);
     if (status) return status;
+    pe_nodes_weigh(&g->grid);
     for (size_t i = 0; i < g->alternatives; i++) g[i].part = pe_nodes_part(&g->grid, windows, i);
     contours->n_groups += g->alternatives;
     return PE_OK;

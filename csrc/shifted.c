@@ -15,9 +15,13 @@ static const double PI = 3.14159265358979323846;
 static const pe_wide HALF_LOG_2PI = 0.918938533204672741780329736405617640L;
 static const double MISS = 0x1p-56; /* what nodes may miss of n log M */
 static const double MARGIN = 4.0;   /* of the window, in nats, for the growth on the lines */
-static const double HIGHEST = 0.8;  /* of a line: the sums of moduli grow as e^(y^2/2) */
+static const double HIGHEST = 1.2;  /* of a line: the sums of moduli grow as e^(y^2/2) */
 static const double FARTHEST = 40.0; /* of z from the shifts: what lies beyond is removed */
 static const double MAX_NODES = 40000;
+static const double WIDEST = 0.75;   /* spacing of nodes on the real line, */
+static const double HALF_STRIP = 9.0; /* and half the height of their strip */
+static const double TOO_FAST =
+    30.0; /* growth at half a unit's height from which the real line is not tried */
 
 /* Rounded down to 20 bits: multiples of it by integers below 2^33 are doubles. */
 static double short_number(double x) {
@@ -143,24 +147,31 @@ void pe_shifted_free(pe_shifted *s) {
 
 /* ---- height and spacing ----------------------------------------------------------------------------- */
 
+/* Nodes on a line Im z = y in the strip |Im z - y| <= half.  On the shifted line y = half the integrand falls with every
+ * t >= 0 in all of the strip; on the real line, y = 0, it grows by at most e^(time |arg|) up to t = time. */
+typedef struct {
+    double y, half, time;
+} strip;
+
 /* What the edge of the window and what lies beyond it add to the sum of phi R^q on a line, to the sums
  * that centre it included. */
-static double outside(const pe_part *s, double y, double h) {
+static double outside(const pe_part *s, const strip *at, double h) {
     const pe_tilted *t = &s->law;
-    const double b = 2.0 * y, x = s->x_high, of_a = fabs(t->q - 1.0), unit = s->window.log_total;
+    const double top = at->y + at->half, x = s->x_high, of_a = fabs(t->q - 1.0), unit = s->window.log_total;
     const double of_b = 1.0 + of_a; /* of the Gaussians that centre */
     /* the vertical edge: the Gaussians that centre are phi a and phi b */
     const double bell = -0.5 * x * x - 0.91893853320467274178;
     const double plain =
         exp(bell + pe_tilted_log_side(t, 0, x)) * of_a + exp(bell + pe_tilted_log_side(t, 1, x)) * of_b;
-    if (!pe_tilted_lift(t, b)) return INFINITY;
-    double sum = b * exp(0.5 * b * b) *
-                 (exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) - unit) + plain * exp(-unit));
+    if (!pe_tilted_lift(t, top)) return INFINITY;
+    const double turned = at->time > 0.0 ? at->time * pe_tilted_angle(t, at->half, x) : 0.0;
+    double sum = 2.0 * at->half * exp(0.5 * top * top) *
+                 (exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) + turned - unit) + plain * exp(-unit));
     /* beyond it on the real line */
     sum += pe_tilted_rest(t, x, s->cut, unit);
     sum += (of_a * pe_normals_above(&t->a, x) + of_b * pe_normals_above(&t->b, x)) * exp(-unit);
     /* below the window the sums themselves go on, on the line */
-    const double low = s->x_low, grown = exp(0.5 * y * y);
+    const double low = s->x_low, grown = exp(0.5 * at->y * at->y);
     sum += grown * pe_tilted_sum(t, -INFINITY, low, unit, h / PE_CELL);
     const double first = of_a * pe_normals_below(&t->a, low) + of_b * pe_normals_below(&t->b, low);
     /* a sum of Gaussians is at most their integral and the largest term of each */
@@ -173,39 +184,71 @@ static double outside(const pe_part *s, double y, double h) {
     return sum * (1.0 + 1e-8);
 }
 
-/* Bound of the moduli's integrals on the lines 0 and 2y, in units of e^log_total. */
-static double on_lines(const pe_part *s, double y) {
+/* Bound of the moduli's integrals on both edges of the strip up to `high`, in units of e^log_total. */
+static double on_lines(const pe_part *s, const strip *at, double high) {
     const pe_tilted *t = &s->law;
-    const double grown = exp(2.0 * y * y), unit = s->window.log_total;
-    if (!pe_tilted_lift(t, 2.0 * y)) return INFINITY;
+    const double top = at->y + at->half, grown = exp(0.5 * top * top), unit = s->window.log_total;
+    if (!pe_tilted_lift(t, top)) return INFINITY;
     const double centring = (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q - 1.0)) * exp(-unit);
-    const double line = pe_tilted_lifted(t, s->window.high + 1.0, unit, 1.1);
+    if (at->time > 0.0)
+        return 2.0 * grown * (pe_tilted_raised(t, at->half, high, at->time, unit) + centring) * (1.0 + 1e-8);
+    const double line = pe_tilted_lifted(t, high, unit, 1.1);
     return (1.1 + grown * line + (1.0 + grown) * centring) * (1.0 + 1e-8);
 }
 
-/* Height and spacing: of the heights y = a, with what the lines 0 and 2y allow, the one with the
- * widest spacing; x_high becomes the edge.  Whether there is one that misses little. */
-static int find_height(pe_part *s, double target) {
+/* Nodes of a strip with edges of moduli `size`, up to an edge from `high` on, where they miss little and are fewer than
+ * those of the part so far.  Whether they are fewer. */
+static int try_strip(pe_part *s, const strip *at, double size, double high, double target) {
+    const double widest = at->time > 0.0 ? WIDEST : 0.5,
+                 before = s->h > 0.0 ? (s->x_high - s->x_low) / s->h : INFINITY;
+    const double h = short_number(fmin(2.0 * PI * at->half / log(1.0 + size / target), widest));
+    const double known = s->x_high, edge = (ceil(high / h) + 0.5) * h;
+    if (!(h > 0.0 && (edge - s->x_low) / h < before) || edge > s->cut) return 0;
+    s->x_high = edge;
+    const double missed = size / expm1(2.0 * PI * at->half / h) + outside(s, at, h);
+    if (!(missed <= 4.0 * target)) {
+        s->x_high = known;
+        return 0;
+    }
+    s->missed = missed;
+    s->h = h;
+    s->y = at->y;
+    return 1;
+}
+
+/* The first place from the window's end on where the edge of such a strip holds little. */
+static double edge_of_strip(const pe_part *s, const strip *at, double target) {
+    const pe_tilted *t = &s->law;
+    const double room = log(0.5 * target / at->half) - 0.5 * at->half * at->half + s->window.log_total;
+    double x = s->window.high;
+    for (; x < s->cut; x += PE_CELL)
+        if (pe_tilted_log(t, x) + pe_tilted_growth(t, x) + at->time * pe_tilted_angle(t, at->half, x) < room)
+            break;
+    return x;
+}
+
+/* Height and spacing of the fewest nodes that miss little for t up to t_top: on the real line where the integrand turns
+ * slowly, or on a shifted line, which serves every t.  Whether there are any. */
+static int find_height(pe_part *s, double target, double t_top) {
     const pe_window *w = &s->window;
-    const double top = fmin(HIGHEST, 0.495 * PI / s->law.farthest);
-    double edge = 0.0;
+    const double farthest = s->law.farthest, top = fmin(HIGHEST, 0.495 * PI / farthest);
     s->x_low = w->low;
     s->h = 0.0;
-    for (int i = 0; i < 18; i++) {
-        const double y = short_number(top * pow(0.75, i));
-        const double size = on_lines(s, y);
-        const double h = short_number(fmin(2.0 * PI * y / log(1.0 + size / target), 0.5));
-        if (!(h > s->h)) continue;
-        s->x_high = (ceil(w->high / h) + 0.5) * h;
-        const double missed = size / expm1(2.0 * PI * y / h) + outside(s, y, h);
-        if (s->x_high <= s->cut && missed <= 4.0 * target) {
-            s->missed = missed;
-            s->h = h;
-            s->y = y;
-            edge = s->x_high;
-        }
+    const double slope = pe_tilted_loss_slope(&s->law, w->high);
+    const double highest = fmin(HALF_STRIP, 0.95 * PI / farthest);
+    for (int i = 0; i < 8 && 0.5 * t_top * slope < TOO_FAST; i++) {
+        const double a = highest * pow(0.8, i);
+        const strip at = {0.0, a, t_top};
+        if (!pe_tilted_lift(&s->law, a)) continue;
+        const double high = edge_of_strip(s, &at, target);
+        const int is_known = s->h > 0.0;
+        if (!try_strip(s, &at, on_lines(s, &at, high + 1.5 * WIDEST), high, target) && is_known) break;
     }
-    s->x_high = edge;
+    for (int i = 0; i < 18 && !(s->h > 0.0); i++) {
+        const double y = short_number(top * pow(0.75, i));
+        const strip at = {y, y, 0.0};
+        try_strip(s, &at, on_lines(s, &at, w->high + 1.0), w->high, target);
+    }
     return s->h > 0.0 && (s->x_high - s->x_low) / s->h < MAX_NODES;
 }
 
@@ -239,18 +282,44 @@ static wide_complex turn_of(pe_wide x) {
     }
 }
 
+/* Where |z| is below 2^-6 the last nine terms of a series are not needed, or the last twelve. */
+static const pe_wide NEAR = 0x1p-12L;
+
+/* z^2 times the sum of c_k z^k, the highest first */
+static wide_complex series(const pe_wide *c, int n, wide_complex z) {
+    wide_complex sum = {c[0], 0.0L};
+    for (int k = 1; k < n; k++) {
+        sum = product(sum, z);
+        sum.re += c[k];
+    }
+    return product(product(z, z), sum);
+}
+
 /* e^z - 1 - z */
 static wide_complex exp_remainder(wide_complex z) {
-    if (z.re * z.re + z.im * z.im < 0.25L) {
-        wide_complex sum = {0.0L, 0.0L};
-        pe_wide factorial = 2.432902008176640000e18L; /* 20! */
-        for (int k = 20; k >= 2; k--) {
-            sum = product(sum, z);
-            sum.re += 1.0L / factorial;
-            factorial /= k;
-        }
-        return product(product(z, z), sum);
-    }
+    /* 1/20! and so on to 1/2! */
+    static const pe_wide INVERSES[] = {1 / 2432902008176640000.0L,
+                                       1 / 121645100408832000.0L,
+                                       1 / 6402373705728000.0L,
+                                       1 / 355687428096000.0L,
+                                       1 / 20922789888000.0L,
+                                       1 / 1307674368000.0L,
+                                       1 / 87178291200.0L,
+                                       1 / 6227020800.0L,
+                                       1 / 479001600.0L,
+                                       1 / 39916800.0L,
+                                       1 / 3628800.0L,
+                                       1 / 362880.0L,
+                                       1 / 40320.0L,
+                                       1 / 5040.0L,
+                                       1 / 720.0L,
+                                       1 / 120.0L,
+                                       1 / 24.0L,
+                                       1 / 6.0L,
+                                       1 / 2.0L};
+    const pe_wide square = z.re * z.re + z.im * z.im;
+    if (square < NEAR) return series(INVERSES + 9, 10, z);
+    if (square < 0.25L) return series(INVERSES, 19, z);
     const pe_wide e = expl(z.re);
     const wide_complex turn = turn_of(z.im);
     return (wide_complex){e * turn.re - 1.0L - z.re, e * turn.im - z.im};
@@ -258,14 +327,13 @@ static wide_complex exp_remainder(wide_complex z) {
 
 /* log(1 + r) - r, given log(1 + r) */
 static wide_complex log_remainder(wide_complex r, wide_complex log_of) {
-    if (r.re * r.re + r.im * r.im < 0.01L) {
-        wide_complex sum = {0.0L, 0.0L};
-        for (int k = 24; k >= 2; k--) {
-            sum = product(sum, r);
-            sum.re += (k % 2 ? 1.0L : -1.0L) / k;
-        }
-        return product(product(r, r), sum);
-    }
+    static const pe_wide SERIES[] = {-1 / 24.0L, 1 / 23.0L, -1 / 22.0L, 1 / 21.0L, -1 / 20.0L, 1 / 19.0L,
+                                     -1 / 18.0L, 1 / 17.0L, -1 / 16.0L, 1 / 15.0L, -1 / 14.0L, 1 / 13.0L,
+                                     -1 / 12.0L, 1 / 11.0L, -1 / 10.0L, 1 / 9.0L,  -1 / 8.0L,  1 / 7.0L,
+                                     -1 / 6.0L,  1 / 5.0L,  -1 / 4.0L,  1 / 3.0L,  -1 / 2.0L};
+    const pe_wide square = r.re * r.re + r.im * r.im;
+    if (square < NEAR) return series(SERIES + 11, 12, r);
+    if (square < 0.01L) return series(SERIES, 23, r);
     return (wide_complex){log_of.re - r.re, log_of.im - r.im};
 }
 
@@ -388,7 +456,7 @@ static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *
 
 static int new_arrays(pe_shifted *s, size_t count) {
     s->m = (count + PE_LANES - 1) / PE_LANES * PE_LANES;
-    s->weight_re = calloc(PE_COLUMNS * s->m, sizeof(double));
+    s->weight_re = calloc((PE_COLUMNS + 2) * s->m, sizeof(double));
     if (!s->weight_re) return PE_NO_MEMORY;
     s->weight_im = s->weight_re + s->m;
     s->loss = s->weight_re + 2 * s->m;
@@ -396,6 +464,8 @@ static int new_arrays(pe_shifted *s, size_t count) {
     s->size = s->weight_re + 4 * s->m;
     s->reach = s->weight_re + 5 * s->m;
     s->drifts = s->weight_re + 6 * s->m;
+    s->turn_re = s->weight_re + PE_COLUMNS * s->m;
+    s->turn_im = s->turn_re + s->m;
     return PE_OK;
 }
 
@@ -481,17 +551,44 @@ static int fill(pe_shifted *s) {
     return status;
 }
 
-int pe_shifted_new(pe_shifted *s, const pe_group *lead, double lambda) {
-    const double target = MISS / lead->n;
-    int status = pe_shifted_parts(s, lead, lambda);
-    if (!status && s->is_conjugate && 1.0 - (1.0 - lambda) != lambda) return PE_TOO_COSTLY;
-    for (size_t i = 0; i < s->n_parts && !status; i++) {
+static double target_of(const pe_shifted *s) {
+    return MISS / s->steps;
+}
+
+int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double log_m) {
+    const int status = pe_shifted_parts(s, lead, lambda);
+    if (status) return status;
+    if (s->is_conjugate && 1.0 - (1.0 - lambda) != lambda) return PE_TOO_COSTLY;
+    for (size_t i = 0; i < s->n_parts; i++) {
         pe_part *part = &s->part[i];
-        if (!pe_tilted_window(&part->law, -log(target) + MARGIN, &part->window)) return PE_TOO_COSTLY;
+        if (!pe_tilted_window(&part->law, -log(target_of(s)) + MARGIN, &part->window)) return PE_TOO_COSTLY;
         part->cut = part->window.end; /* sums may end a little further out */
-        if (!find_height(part, target)) return PE_TOO_COSTLY;
+        part->x_low = part->window.low;
+        part->x_high = part->window.high;
+        part->log_m = log_m;
     }
-    if (!status) status = fill(s);
+    s->log_m = log_m;
+    /* the parts of several are only known by their nodes */
+    return s->n_parts > 1 ? pe_shifted_finish(s, INFINITY) : PE_OK;
+}
+
+/* What was said in units of an estimate of M. */
+static void rescale(pe_shifted *s, double estimate) {
+    const double moved = estimate - (double)s->log_m, factor = exp(moved) * (1.0 + 1e-12);
+    pe_envelope *known = &s->part[0].height.best;
+    known->modulus *= factor;
+    known->falls *= factor;
+    known->rest *= factor;
+    s->log_beyond += moved + 1e-12;
+}
+
+int pe_shifted_finish(pe_shifted *s, double t_top) {
+    const double target = target_of(s), estimate = (double)s->log_m;
+    if (s->weight_re) return PE_OK;
+    s->t_top = t_top;
+    for (size_t i = 0; i < s->n_parts; i++)
+        if (!find_height(&s->part[i], target, t_top)) return PE_TOO_COSTLY;
+    const int status = fill(s);
     if (status) return status;
     double missed = 0.0;
     for (size_t i = 0; i < s->n_parts; i++) {
@@ -504,5 +601,6 @@ int pe_shifted_new(pe_shifted *s, const pe_group *lead, double lambda) {
     if (!(missed <= 16.0 * target)) return PE_TOO_COSTLY;
     s->slack += missed;
     s->log_m_error += 2.0 * missed;
+    rescale(s, estimate);
     return PE_OK;
 }

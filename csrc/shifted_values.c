@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lane_log.h"
 #include "lane_trig.h"
 #include "simd.h"
 
@@ -121,42 +122,56 @@ int pe_shifted_arrange(pe_shifted *s, const pe_wide *mean) {
 
 /* ---- values ------------------------------------------------------------------------------------------ */
 
-/* Sums of weight (e^{i t log W} - 1 - i t log W) of small nodes */
-static void small_sums(const pe_small *of, double x, double *re, double *im) {
-    double sr = of->re[PE_MOMENTS - 1], si = of->im[PE_MOMENTS - 1];
-    for (int k = PE_MOMENTS - 2; k >= 0; k--) {
-        sr = sr * x + of->re[k];
-        si = si * x + of->im[k];
+/* Adds the sums of weight (e^{i t log W} - 1 - i t log W) of small nodes, their mean, and what centres the others, at
+ * t = (first + k) ht, to a run. */
+PE_CLONES static void add_small(const pe_small *of, int top, double first, double ht, double *re,
+                                double *im) {
+    const double unit = ldexp(1.0, top);
+    for (int k = 0; k < PE_SHIFTED_RUN; k++) {
+        const double t = (first + k) * ht, x = unit * t;
+        double sr = of->re[PE_MOMENTS - 1], si = of->im[PE_MOMENTS - 1];
+        for (int i = PE_MOMENTS - 2; i >= 0; i--) {
+            sr = sr * x + of->re[i];
+            si = si * x + of->im[i];
+        }
+        re[k] = ((re[k] - of->sum_re) - t * of->mean_im) + sr * x * x;
+        im[k] = ((im[k] - of->sum_im) + t * of->mean_re) + si * x * x;
     }
-    *re = sr * x * x;
-    *im = si * x * x;
+}
+
+/* e^{i t log W} = e^{-t v} e^{itl} */
+PE_INLINE void lane_power(double t, double l, double v, double *co, double *si) {
+    double cm1, smx, b = t * l, e = pe_vexp(-t * v);
+    pe_vcosm1_sinmx(b, &cm1, &smx);
+    *co = e * (1.0 + cm1);
+    *si = e * (smx + b);
+}
+
+PE_CLONES void pe_shifted_step(pe_shifted *s, double ht) {
+    s->ht = ht;
+    for (size_t j = 0; j < s->m; j += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++)
+            lane_power(ht, s->loss[j + u], s->angle[j + u], &s->turn_re[j + u], &s->turn_im[j + u]);
 }
 
 /* Sums of weight e^{i t log W} of the first nodes at a run of t. */
-PE_CLONES static void rotated_run(const pe_shifted *s, size_t nodes, double start, double ht, double *re,
-                                  double *im) {
+PE_CLONES static void rotated_run(const pe_shifted *s, size_t nodes, double start, double *re, double *im) {
     double c[PE_SHIFTED_RUN][PE_LANES] = {{0}}, d[PE_SHIFTED_RUN][PE_LANES] = {{0}};
     for (size_t j = 0; j < nodes; j += PE_LANES) {
         for (int u = 0; u < PE_LANES; u++) {
             const double ar = s->weight_re[j + u], ai = s->weight_im[j + u];
-            const double l = s->loss[j + u], v = s->angle[j + u];
-            double cm1, smx, b = start * l, e = pe_vexp(-start * v);
-            pe_vcosm1_sinmx(b, &cm1, &smx);
-            double co = e * (1.0 + cm1), si = e * (smx + b);
+            const double pr = s->turn_re[j + u], pi = s->turn_im[j + u];
+            double co, si;
+            lane_power(start, s->loss[j + u], s->angle[j + u], &co, &si);
             double xr = ar * co - ai * si, xi = ar * si + ai * co;
-            b = ht * l;
-            e = pe_vexp(-ht * v);
-            pe_vcosm1_sinmx(b, &cm1, &smx);
-            co = e * (1.0 + cm1);
-            si = e * (smx + b);
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC unroll 16
 #endif
             for (int k = 0; k < PE_SHIFTED_RUN; k++) {
                 c[k][u] += xr;
                 d[k][u] += xi;
-                const double next = xr * co - xi * si;
-                xi = xr * si + xi * co;
+                const double next = xr * pr - xi * pi;
+                xi = xr * pi + xi * pr;
                 xr = next;
             }
         }
@@ -193,29 +208,22 @@ static double error_between(const pe_shifted *s, const pe_small *of, double low,
     return ((rotated + moments + mean + drift) + s->slack) * (1.0 + 1e-9);
 }
 
-void pe_shifted_values(const pe_shifted *s, size_t first, double ht, double *re, double *im, double *error) {
+void pe_shifted_values(const pe_shifted *s, size_t first, double *re, double *im, double *error) {
     /* errors grow with t: within a run they are bounded at these values of k */
-    static const size_t EARLY[] = {0, 1, 2, 3, 5, 7, 10, 15}, LATE[] = {7, 15};
-    const size_t *ends = first ? LATE : EARLY, parts = first ? 2 : 8;
-    const double start = (double)first * ht, end = (double)(first + PE_SHIFTED_RUN - 1) * ht;
+    static const size_t EARLY[] = {0, 1, 2, 3, 5, 7, 10, 15}, LATER[] = {7, 15}, LATE[] = {15};
+    const size_t *ends = !first ? EARLY : first < 4 * PE_SHIFTED_RUN ? LATER : LATE;
+    const double ht = s->ht, start = (double)first * ht, end = (double)(first + PE_SHIFTED_RUN - 1) * ht;
     /* the first level with 2^(top - level) end < 2 */
     const int least = s->top + exponent_of(end) - 1;
-    const int is_known = least < PE_LEVELS_OF_SIZE && end * s->longest < 1e7; /* the reduction of angles */
+    /* nodes serve so far, and so does the reduction of angles */
+    const int is_known = least < PE_LEVELS_OF_SIZE && end <= s->t_top && end * s->longest < 1e7;
     const pe_small *of = &s->small[least > 0 && is_known ? least : 0];
-    double errors[8];
-    for (size_t i = 0; i < parts; i++) {
-        const double low = i ? (double)(first + ends[i - 1] + 1) * ht : start;
-        errors[i] = is_known ? error_between(s, of, low, (double)(first + ends[i]) * ht) : INFINITY;
-    }
-    rotated_run(s, of->large, start, ht, re, im);
-    for (size_t k = 0, i = 0; k < PE_SHIFTED_RUN; k++) {
-        const double t = (double)(first + k) * ht;
-        double small_re, small_im;
-        small_sums(of, ldexp(t, s->top), &small_re, &small_im);
-        if (k > ends[i]) i++;
-        re[k] = ((re[k] - of->sum_re) - t * of->mean_im) + small_re;
-        im[k] = ((im[k] - of->sum_im) + t * of->mean_re) + small_im;
-        error[k] = errors[i];
+    rotated_run(s, of->large, start, re, im);
+    add_small(of, s->top, (double)first, ht, re, im);
+    for (size_t from = 0, i = 0; from < PE_SHIFTED_RUN; from = ends[i++] + 1) {
+        const double low = (double)(first + from) * ht, high = (double)(first + ends[i]) * ht;
+        const double bound = is_known ? error_between(s, of, low, high) : INFINITY;
+        for (size_t k = from; k <= ends[i]; k++) error[k] = bound;
     }
     if (!first) /* R(0) is 1 */
         re[0] = im[0] = error[0] = 0.0;

@@ -173,8 +173,8 @@ int pe_contours_of_value(pe_contours *contours, int functional, double log_targe
     return place;
 }
 
-/* Log values and slopes on PE_TABLE points around a place. */
-static int fill_table(pe_contours *contours, int place, pe_line *ln) {
+/* Log values of a functional and their slopes on PE_TABLE points around a place. */
+static int fill_table(pe_contours *contours, int place, pe_line *ln, int functional) {
     const pe_edge *left = pe_contours_edge(contours, 2 * place - 1),
                   *right = pe_contours_edge(contours, 2 * place + 1);
     if (!left || !right) return pe_edge_status(contours);
@@ -182,19 +182,12 @@ static int fill_table(pe_contours *contours, int place, pe_line *ln) {
     ln->table_c = left->k.k1 - 0.4 * width;
     ln->table_step = 1.8 * width / (PE_TABLE - 1);
     for (size_t i = 0; i < PE_TABLE; i += PE_LANES) {
-        size_t n = PE_TABLE - i < PE_LANES ? PE_TABLE - i : PE_LANES;
         double c[PE_LANES];
-        pe_row rows[PE_LANES];
-        for (size_t u = 0; u < n; u++) c[u] = ln->table_c + (double)(i + u) * ln->table_step;
-        pe_line_evaluate(contours, ln, n, c, rows);
-        for (size_t u = 0; u < n; u++)
-            for (int f = 0; f < PE_FUNCTIONALS; f++) {
-                int usable = rows[u].error[f] < 0.1;
-                ln->table[f][i + u] = usable ? rows[u].log_value[f] : NAN;
-                ln->slope[f][i + u] = pe_row_slope(&rows[u], f, c[u]);
-            }
+        for (size_t u = 0; u < PE_LANES; u++) c[u] = ln->table_c + (double)(i + u) * ln->table_step;
+        pe_line_slopes(contours, ln, functional, PE_LANES, c, ln->table[functional] + i,
+                       ln->slope[functional] + i);
     }
-    ln->has_table = 1;
+    ln->has_table[functional] = 1;
     return PE_OK;
 }
 
@@ -343,7 +336,7 @@ static int ask_place(pe_contours *contours, int r, int functional, int by_value,
     if (!count) return PE_OK;
     pe_line *ln;
     int built = line_at(contours, r, functional, &ln);
-    if (!built && by_value && !ln->has_table) built = fill_table(contours, r, ln);
+    if (!built && by_value && !ln->has_table[functional]) built = fill_table(contours, r, ln, functional);
     if (built) return built == PE_NO_MEMORY ? PE_NO_MEMORY : PE_OK;
     for (size_t i = 0; i < count; i += PE_LANES) {
         const size_t m = count - i < PE_LANES ? count - i : PE_LANES;

@@ -17,7 +17,7 @@ typedef struct {
 enum {
     PE_PLACES = 48, /* places -48..48: signed roots to 120, log-probabilities to -7200 */
     PE_NOWHERE = PE_PLACES + 1, /* not a place: the search for it is too costly */
-    PE_TABLE = 25, /* points of a line's table */
+    PE_TABLE = 24, /* points of a line's table, whole lanes */
     PE_NEAR = 8,     /* proven lines nearer to a pole than one standard deviation, by factors of 4 */
     PE_REACHES = 4, /* of proven lines: 3, 24, 192 and 1536 standard deviations about the mean */
 };
@@ -38,7 +38,7 @@ typedef struct {
     double rounding;      /* estimate of the error of the exponent K - lambda c */
     double term_rounding; /* estimate of the relative error of one term of the sums */
     /* log values and slopes on a grid of c around the place: where Newton's method starts */
-    int has_table;
+    int has_table[PE_FUNCTIONALS];
     double table_c, table_step;
     double table[PE_FUNCTIONALS][PE_TABLE], slope[PE_FUNCTIONALS][PE_TABLE];
 } pe_line;

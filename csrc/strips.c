@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lane_log.h"
 #include "lane_trig.h"
 #include "simd.h"
 #include "strips.h"
@@ -43,37 +44,51 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
     st->z_hi = s->z0 + (double)hi * s->h + (hi < end ? s->h : 0.0);
     for (*from = 0; *from < s->m && tilted[*from] < 1e-60;) ++*from;
     for (*to = s->m; *to > *from && tilted[*to - 1] < 1e-60;) --*to;
+    *from = *from / PE_LANES * PE_LANES;
+    *to = (*to + PE_LANES - 1) / PE_LANES * PE_LANES;
     return 1;
 }
 
-/* The shift i of the sampled Gaussian's integrand. */
-static void move_sampled(pe_strip *st, const pe_group *g, const pe_nodes *s, double lambda, double log_m,
-                         size_t from, int i) {
-    double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p, a = st->a[i];
-    double co = cos(g->mu * a), si = sin(g->mu * a);
-    double *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
-    for (size_t k = 0; k < st->count; k++) {
-        size_t j = from + k;
-        double ratio = exp(g->reversed ? -s->l[j] : s->l[j]), u = fmax(ratio - rest, 0.0);
-        double re = rest + u * co, im = u * si;
-        double x = (s->z0 + (double)j * s->h - g->taper_z) / g->taper_s;
-        moved[k] = s->logw[j] + lambda * s->l[j] - log_m;
-        if (power != 0.0) moved[k] += 0.5 * power * log((re * re + im * im) / (ratio * ratio));
-        if (x > -INFINITY) moved[k] += taper_growth(x, a / g->taper_s);
-        angle[k] = atan2(im, re);
+/* Sets the local frequencies of the sampled Gaussian, and nodes [from, from + m), whole lanes, of its integrand moved
+ * to the lines Im z = +-a of all shifts, in units of the likelihood ratio. */
+PE_CLONES static void move_sampled(const pe_strip *st, const pe_group *g, const pe_nodes *s, double lambda,
+                                   size_t from) {
+    const double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p,
+                 sign = g->reversed ? -1.0 : 1.0;
+    double co[PE_SHIFTS], si[PE_SHIFTS];
+    for (int i = 0; i < PE_SHIFTS; i++) {
+        co[i] = cos(g->mu * st->a[i]);
+        si[i] = sin(g->mu * st->a[i]);
+    }
+    for (size_t k = 0; k < st->m; k += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double log_ratio = sign * s->l[from + k + u];
+            const double low = rest * pe_vexp(log_ratio > -700.0 ? -log_ratio : 700.0);
+            const double up = low < 1.0 ? 1.0 - low : 0.0;
+            st->local[st->m + k + u] = g->mu * up;
+            for (int i = 0; i < PE_SHIFTS; i++) {
+                const double re = low + up * co[i], im = up * si[i];
+                double *moved = st->block + 2 * (size_t)i * st->m + k + u;
+                moved[0] = st->local[k + u] + 0.5 * power * pe_log(re * re + im * im);
+                moved[st->m] = pe_vargument(re, im);
+            }
+        }
+    for (size_t k = 0; k < st->m; k++) {
+        const double x = (s->z0 + (double)(from + k) * s->h - g->taper_z) / g->taper_s;
+        for (int i = 0; i < PE_SHIFTS && x > -INFINITY; i++)
+            st->block[2 * (size_t)i * st->m + k] += taper_growth(x, st->a[i] / g->taper_s);
     }
 }
 
-/* The same of a pair of mixtures. */
-static void move_mixtures(pe_strip *st, const pe_group *g, const pe_nodes *s, double lambda, double log_m,
+/* The same of a pair of mixtures, for one shift. */
+static void move_mixtures(const pe_strip *st, const pe_group *g, const pe_nodes *s, double lambda,
                           size_t from, int i) {
     double a = st->a[i], *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
-    for (size_t k = 0; k < st->count; k++) {
-        size_t j = from + k;
-        double z = s->z0 + (double)j * s->h;
+    for (size_t k = 0; k < st->m; k++) {
+        double z = s->z0 + (double)(from + k) * s->h;
         pe_moved at = pe_mixtures_moved(g->law, z, a);
-        moved[k] = s->logw[j] + lambda * s->l[j] - log_m;
-        moved[k] += lambda * at.log_b + (1.0 - lambda) * at.log_a;
+        if (!i) st->local[st->m + k] = fabs(pe_mixtures_slope(g->law, z));
+        moved[k] = st->local[k] + lambda * at.log_b + (1.0 - lambda) * at.log_a;
         const double far[2] = {z - g->taper_z, g->taper_low - z};
         for (int end = 0; end < 2; end++)
             if (far[end] > -INFINITY) moved[k] += taper_growth(far[end] / g->taper_s, a / g->taper_s);
@@ -99,34 +114,21 @@ int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m) {
     for (size_t j = 0; j < s->m; j++) st->mass += tilted[j];
     free(tilted);
     if (!found) return PE_TOO_COSTLY;
-    size_t count = to - from;
-    st->m = (count + PE_LANES - 1) / PE_LANES * PE_LANES;
+    st->m = to - from;
     st->block = malloc((2 * (PE_SHIFTS + 1) * st->m + 1) * sizeof(double));
     if (!st->block) return PE_NO_MEMORY;
     double range = g->law ? pe_mixtures_range(g->law) : g->mu;
-    double change = g->law ? pe_mixtures_change(g->law) : g->p, rest = 1.0 - g->p;
+    double change = g->law ? pe_mixtures_change(g->law) : g->p;
     double a_top = fmin(0.95 * PI / range, sqrt(2.0 * log(2.0 * fmax(g->n, 1.0) / QUADRATURE_TOL)));
     st->log_centring = log(1.0 + 2.0 * change * (1.0 + fabs(lambda))) - fmin(log_m, 0.0);
+    st->log_h = log(s->h);
     st->local = st->block + 2 * PE_SHIFTS * st->m;
-    st->count = count;
-    for (size_t k = 0; k < count; k++) {
-        size_t j = from + k;
-        double ratio = exp(g->reversed ? -s->l[j] : s->l[j]);
-        double slope = g->law ? fabs(pe_mixtures_slope(g->law, s->z0 + (double)j * s->h))
-                              : g->mu * fmax(1.0 - rest / ratio, 0.0);
-        st->local[k] = s->logw[j] + lambda * s->l[j] - log_m - log(s->h);
-        st->local[st->m + k] = slope;
-    }
+    for (size_t k = 0; k < st->m; k++) st->local[k] = s->logw[from + k] + lambda * s->l[from + k] - log_m;
     for (int i = 0; i < PE_SHIFTS; i++) {
-        double *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
         st->a[i] = a_top * (i + 2.0) / (PE_SHIFTS + 1.0);
-        if (g->law) move_mixtures(st, g, s, lambda, log_m, from, i);
-        else move_sampled(st, g, s, lambda, log_m, from, i);
-        for (size_t k = count; k < st->m; k++) {
-            moved[k] = -1e9;
-            angle[k] = 0.0;
-        }
+        if (g->law) move_mixtures(st, g, s, lambda, from, i);
     }
+    if (!g->law) move_sampled(st, g, s, lambda, from);
     return PE_OK;
 }
 
@@ -160,8 +162,8 @@ static double strip_spacing(const pe_strip *st, double n, double t_top) {
     /* The strip is that of the window alone: beyond its ends e^{t arg W} may grow without limit.  At
      * each z the spacing must resolve the local frequency t dl/dz, and a Gaussian's width besides. */
     double frequency = 0.0;
-    for (size_t k = 0; k < st->count; k++) {
-        double room = log_target + st->local[k];
+    for (size_t k = 0; k < st->m; k++) {
+        double room = log_target + st->local[k] - st->log_h;
         if (room <= 0.0) continue;
         frequency = fmax(frequency, t_top * st->local[st->m + k] + sqrt(2.0 * room));
     }

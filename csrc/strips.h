@@ -13,10 +13,10 @@ typedef struct {
     double a[PE_SHIFTS];
     double mass;         /* of the tilted law, among the alternatives */
     double log_centring; /* of the Gaussians that the centred sums subtract, relative to M(lambda) */
-    size_t count;  /* coarse nodes that carry weight */
-    size_t m;      /* the same, rounded up to a multiple of PE_LANES */
+    double log_h;  /* log of the spacing of the coarse nodes, */
+    size_t m;      /* of which those carry weight: whole lanes */
     double *block; /* per shift: log of the moved integrand at t = 0, and arg of the ratio */
-    double *local; /* log of the tilted density, and the slope of the loss in z */
+    double *local; /* log of the tilted weights, and the slope of the loss in z */
 } pe_strip;
 
 /* Fills a strip that is zero for the line Re lambda = const, whose M(lambda) on the coarse grid has the

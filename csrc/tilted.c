@@ -4,6 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lane_log.h"
+#include "lane_trig.h"
+#include "simd.h"
+
 /* docs/theory/certified.md proves what stands here. */
 
 static const double PI = 3.14159265358979323846;
@@ -57,30 +61,6 @@ double pe_tilted_end(const pe_tilted *t) {
     return edge_of(t, t->n);
 }
 
-/* The parts of log F that are concave, and their slope at the end of a cell: tangents lie above them. */
-static double concave(const pe_tilted *t, size_t i, double *slope) {
-    const double x = edge_of(t, i);
-    double value = -0.5 * x * x;
-    *slope = -x;
-    for (int side = 0; side < 2; side++) {
-        const double power = power_of(t, side);
-        if (power >= 0.0) continue;
-        value += power * t->log_side[side][i];
-        *slope += power * t->slope[side][i];
-    }
-    return value;
-}
-
-/* Chords lie above what is convex, a tangent at either end above what is concave; their sum is linear. */
-static double most_in_cell(const pe_tilted *t, size_t i) {
-    double slope, next_slope;
-    const double here = concave(t, i, &slope), next = concave(t, i + 1, &next_slope);
-    const double left = t->value[i], right = t->value[i + 1];
-    const double from_left = fmax(left, right - next + here + slope * PE_CELL);
-    const double from_right = fmax(right, left - here + next - next_slope * PE_CELL);
-    return fmin(from_left, from_right) + ROUNDING * (1.0 + fabs(left) + fabs(right));
-}
-
 static double smallest_positive(const pe_normals *s) {
     for (size_t j = 0; j < s->n; j++)
         if (s->shift[j] > 0.0) return s->shift[j];
@@ -92,12 +72,53 @@ static double start_of(const pe_normals *a, const pe_normals *b, double q) {
     return -REACH + fmax(1.0, 1.0 - q) * a->shift[0] - smallest_positive(b);
 }
 
+/* Ends of cells in whole lanes: those beyond the last one serve nothing. */
+static size_t padded_ends(size_t cells) {
+    return (cells + PE_LANES) / PE_LANES * PE_LANES;
+}
+
+/* log of a side over phi, its slope and the shares of its terms at the ends of cells. */
+PE_CLONES static void set_side(const pe_tilted *t, const pe_normals *s, double *log_side, double *slope,
+                               double *share) {
+    const size_t n = s->n;
+    for (size_t i = 0; i <= t->n; i += PE_LANES) {
+        double top[PE_LANES], change[PE_LANES] = {0}, sum[PE_LANES] = {0}, first[PE_LANES] = {0};
+        for (int u = 0; u < PE_LANES; u++) top[u] = -INFINITY;
+        for (size_t j = 0; j < n; j++)
+            for (int u = 0; u < PE_LANES; u++) {
+                const double x = t->start + (double)(i + u) * PE_CELL, c = s->shift[j], e = c * (x - 0.5 * c),
+                             low = e < 600.0 ? e : 600.0;
+                top[u] = e > top[u] ? e : top[u];
+                change[u] += s->weight[j] * pe_vexpm1(low, pe_vexp(low));
+            }
+        for (size_t j = 0; j < n; j++)
+            for (int u = 0; u < PE_LANES; u++) {
+                const double x = t->start + (double)(i + u) * PE_CELL, c = s->shift[j];
+                const double own = s->weight[j] * pe_vexp(c * (x - 0.5 * c) - top[u]);
+                share[(i + u) * n + j] = own;
+                sum[u] += own;
+                first[u] += own * c;
+            }
+        for (int u = 0; u < PE_LANES; u++) {
+            /* beside -1 the change would lose what is left */
+            const int is_change = top[u] <= 600.0 && change[u] > -0.5;
+            const double r = is_change ? change[u] : 0.0, rest = is_change ? 0.0 : top[u];
+            log_side[i + u] = (is_change ? pe_vlog1p_real(r, 1.0 + r) : pe_log(sum[u])) + rest;
+            slope[i + u] = first[u] / sum[u];
+        }
+        for (size_t j = 0; j < n; j++)
+            for (int u = 0; u < PE_LANES; u++) share[(i + u) * n + j] /= sum[u];
+    }
+}
+
 /* Room for what depends on the power, and values from what does not. */
 static double *set_power(pe_tilted *t, double *at) {
-    const size_t m = t->n + 1;
+    const size_t m = padded_ends(t->n);
     t->value = at;
     t->most = at + m;
-    at += 2 * m;
+    t->concave = at + 2 * m;
+    t->fall = at + 3 * m;
+    at += 4 * m;
     for (int side = 0; side < 2; side++) {
         t->turned[side] = at;
         at += 2 * side_of(t, side)->n;
@@ -106,13 +127,28 @@ static double *set_power(pe_tilted *t, double *at) {
     return at + t->a.n + t->b.n;
 }
 
-static void set_values(pe_tilted *t) {
-    for (size_t i = 0; i <= t->n; i++) {
-        const double x = edge_of(t, i);
-        t->value[i] = -0.5 * x * x - HALF_LOG_2PI;
-        for (int side = 0; side < 2; side++) t->value[i] += power_of(t, side) * t->log_side[side][i];
+/* log F at the ends of cells, and its largest value over each: chords lie above what is convex, a tangent at either end
+ * above what is concave, and their sum is linear. */
+PE_CLONES static void set_values(pe_tilted *t) {
+    const double power[2] = {power_of(t, 0), power_of(t, 1)};
+    /* the sides with negative powers are concave */
+    const double down[2] = {power[0] < 0.0 ? power[0] : 0.0, power[1] < 0.0 ? power[1] : 0.0};
+    for (size_t i = 0; i <= t->n; i += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double x = t->start + (double)(i + u) * PE_CELL, bell = -0.5 * x * x;
+            const double a = t->log_side[0][i + u], b = t->log_side[1][i + u];
+            t->value[i + u] = (bell - HALF_LOG_2PI) + power[0] * a + power[1] * b;
+            t->concave[i + u] = bell + down[0] * a + down[1] * b;
+            t->fall[i + u] = -x + down[0] * t->slope[0][i + u] + down[1] * t->slope[1][i + u];
+        }
+    for (size_t i = 0; i < t->n; i++) {
+        const double left = t->value[i], right = t->value[i + 1], curve = t->concave[i + 1] - t->concave[i];
+        const double first = right - curve + t->fall[i] * PE_CELL,
+                     last = left + curve - t->fall[i + 1] * PE_CELL;
+        const double from_left = first > left ? first : left, from_right = last > right ? last : right;
+        t->most[i] =
+            (from_left < from_right ? from_left : from_right) + ROUNDING * (1.0 + fabs(left) + fabs(right));
     }
-    for (size_t i = 0; i < t->n; i++) t->most[i] = most_in_cell(t, i);
 }
 
 int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end) {
@@ -122,8 +158,8 @@ int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end
     const double cells = ceil((end - t->start) / PE_CELL);
     if (!(cells > 0.0 && cells < MAX_CELLS)) return PE_TOO_COSTLY;
     t->n = (size_t)cells;
-    const size_t m = t->n + 1, terms = a.n + b.n;
-    t->block = malloc((6 * m + m * terms + 3 * terms) * sizeof(double));
+    const size_t m = padded_ends(t->n), terms = a.n + b.n;
+    t->block = malloc((8 * m + m * terms + 3 * terms) * sizeof(double));
     if (!t->block) return PE_NO_MEMORY;
     double *at = set_power(t, t->block);
     for (int side = 0; side < 2; side++) {
@@ -132,8 +168,14 @@ int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end
         t->slope[side] = at + m;
         t->share[side] = at + 2 * m;
         at += 2 * m + s->n * m;
-        for (size_t i = 0; i < m; i++)
-            t->log_side[side][i] = side_at(s, edge_of(t, i), &t->slope[side][i], t->share[side] + i * s->n);
+        if (s->n > 1 || s->shift[0] != 0.0) {
+            set_side(t, s, t->log_side[side], t->slope[side], t->share[side]);
+            continue;
+        }
+        for (size_t i = 0; i < m; i++) {
+            t->log_side[side][i] = t->slope[side][i] = 0.0;
+            t->share[side][i] = 1.0;
+        }
     }
     set_values(t);
     return PE_OK;
@@ -146,7 +188,7 @@ int pe_tilted_power(pe_tilted *t, const pe_tilted *known, double q, double end) 
     *t = *known;
     t->q = q;
     t->n = (size_t)cells;
-    t->block = malloc((2 * (t->n + 1) + 3 * (t->a.n + t->b.n)) * sizeof(double));
+    t->block = malloc((4 * padded_ends(t->n) + 3 * (t->a.n + t->b.n)) * sizeof(double));
     if (!t->block) return PE_NO_MEMORY;
     set_power(t, t->block);
     set_values(t);
@@ -163,6 +205,48 @@ double pe_tilted_log(const pe_tilted *t, double x) {
     for (int side = 0; side < 2; side++)
         sum += power_of(t, side) * side_at(side_of(t, side), x, &slope, t->room);
     return sum;
+}
+
+/* log of a side over phi at places, as side_at has it, times its power, added */
+PE_INLINE void add_sides(const pe_normals *s, double power, const double *x, double *log_of) {
+    double top[PE_LANES], change[PE_LANES] = {0}, sum[PE_LANES] = {0};
+    for (int u = 0; u < PE_LANES; u++) top[u] = -INFINITY;
+    for (size_t j = 0; j < s->n; j++)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double c = s->shift[j], e = c * (x[u] - 0.5 * c), low = e < 600.0 ? e : 600.0;
+            top[u] = e > top[u] ? e : top[u];
+            change[u] += s->weight[j] * pe_vexpm1(low, pe_vexp(low));
+        }
+    for (size_t j = 0; j < s->n; j++)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double c = s->shift[j];
+            sum[u] += s->weight[j] * pe_vexp(c * (x[u] - 0.5 * c) - top[u]);
+        }
+    for (int u = 0; u < PE_LANES; u++) {
+        const int is_change = top[u] <= 600.0 && change[u] > -0.5;
+        const double r = is_change ? change[u] : 0.0, rest = is_change ? 0.0 : top[u];
+        log_of[u] += power * ((is_change ? pe_vlog1p_real(r, 1.0 + r) : pe_log(sum[u])) + rest);
+    }
+}
+
+PE_CLONES double pe_tilted_nodes(const pe_tilted *t, double first, double last, double h, double unit) {
+    double total[PE_LANES] = {0};
+    for (double j = first; j <= last; j += PE_LANES) {
+        double x[PE_LANES], e[PE_LANES];
+        for (int u = 0; u < PE_LANES; u++) {
+            x[u] = (j + u <= last ? j + u : last) * h;
+            e[u] = (-0.5 * x[u] * x[u] - HALF_LOG_2PI) - unit;
+        }
+        for (int side = 0; side < 2; side++) {
+            const pe_normals *s = side_of(t, side);
+            if (s->n > 1 || s->shift[0] != 0.0) add_sides(s, power_of(t, side), x, e);
+        }
+        for (int u = 0; u < PE_LANES; u++) {
+            const double term = e[u] < 700.0 ? pe_vexp(e[u]) : INFINITY;
+            total[u] += j + u <= last ? term : 0.0;
+        }
+    }
+    return pe_lane_sum(total);
 }
 
 double pe_tilted_log_side(const pe_tilted *t, int side, double x) {
@@ -204,9 +288,12 @@ static int grows(const pe_tilted *t) {
 int pe_tilted_lift(const pe_tilted *t, double y) {
     for (int side = 0; side < 2; side++) {
         const pe_normals *s = side_of(t, side);
-        if (power_of(t, side) >= 0.0 || s->n == 1) continue;
         const double first = s->shift[0], last = s->shift[s->n - 1];
-        if (!((last - first) * y < PI)) return 0;
+        if (s->n == 1) continue;
+        if (!((last - first) * y < PI)) {
+            if (power_of(t, side) < 0.0) return 0;
+            continue;
+        }
         double *turned = t->turned[side];
         for (size_t j = 0; j < s->n; j++) {
             const double up = sin(0.5 * (s->shift[j] - first) * y),
@@ -307,10 +394,24 @@ static size_t cell_of(const pe_tilted *t, double x, int up) {
     return (size_t)fmin(fmax(whole, 0.0), (double)t->n);
 }
 
+/* Sum of e^(most - unit) over cells [from, to). */
+PE_CLONES static double sum_plain(const pe_tilted *t, size_t from, size_t to, double unit) {
+    double sum[PE_LANES] = {0}, top = -INFINITY, rest = 0.0;
+    for (size_t i = from; i < to; i++) top = t->most[i] > top ? t->most[i] : top;
+    if (!(top - unit < 700.0)) return INFINITY;
+    size_t i = from;
+    for (; i + PE_LANES <= to; i += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(t->most[i + u] - unit) + 1e-300;
+    for (; i < to; i++) rest += pe_vexp(t->most[i] - unit) + 1e-300;
+    return pe_lane_sum(sum) + rest;
+}
+
 static double sum_cells(const pe_tilted *t, double low, double high, double unit, int is_growing) {
+    const size_t from = cell_of(t, low, 0), last = cell_of(t, high, 1);
     double sum = 0.0;
-    for (size_t i = cell_of(t, low, 0), last = cell_of(t, high, 1); i < last; i++) {
-        const double e = t->most[i] - unit + (is_growing ? growth(t, i, i + 1) : 0.0);
+    if (!is_growing) sum = sum_plain(t, from, last, unit);
+    for (size_t i = from; is_growing && i < last; i++) {
+        const double e = t->most[i] - unit + growth(t, i, i + 1);
         sum += e > -700.0 ? exp(e) : 1e-300;
     }
     return sum * PE_CELL * (1.0 + 1e-8);
@@ -337,6 +438,44 @@ double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double who
     const double most = most_growth(t);
     /* a looser bound costs less than its digits are worth */
     return most < LOOSE ? whole * exp(most) * (1.0 + 1e-9) : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
+}
+
+/* Bound of |arg| of a side at height y from the shares at the end of a cell where it is largest: turned back by the shift
+ * next to 0, the side has a positive real part where the mean of 1 - cos is below 1, and sin |arg| is at most y times
+ * the mean distance from that shift over its modulus. */
+static double angle_below(const pe_tilted *t, int side, size_t i, double y) {
+    const pe_normals *s = side_of(t, side);
+    const double near = side ? s->shift[0] : -s->shift[s->n - 1],
+                 far = side ? s->shift[s->n - 1] : -s->shift[0];
+    if (s->n == 1) return near * y;
+    const double *share = t->share[side] + i * s->n, *turned = t->turned[side] + (side ? 0 : s->n);
+    double most = 0.0;
+    for (size_t j = 0; j < s->n; j++) most += share[j] * turned[j];
+    const double mean = (side ? t->slope[1][i] : -t->slope[0][i]) - near;
+    const double sine = y * mean / (1.0 - most);
+    /* asin x <= pi/3 x up to 1/2 */
+    return most < 0.9 && sine < 0.5 ? near * y + 1.0472 * sine + 1e-12 : far * y;
+}
+
+double pe_tilted_angle(const pe_tilted *t, double y, double x) {
+    const size_t right = cell_of(t, x, 1), left = cell_of(t, x, 0);
+    return angle_below(t, 0, left, y) + angle_below(t, 1, right, y);
+}
+
+double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, double unit) {
+    const int is_growing = grows(t);
+    const size_t last = cell_of(t, high, 1);
+    const double rate = rate_before(t);
+    if (!(rate > 1.0)) return INFINITY;
+    double sum = t->value[0] - unit + (is_growing ? growth_before(t) : 0.0) +
+                 time * (angle_below(t, 1, 0, y) - t->a.shift[0] * y);
+    sum = sum < 700.0 ? exp(sum) / rate : INFINITY;
+    for (size_t i = 0; i < last && sum < INFINITY; i++) {
+        const double e = t->most[i] - unit + (is_growing ? growth(t, i, i + 1) : 0.0) +
+                         time * (angle_below(t, 0, i, y) + angle_below(t, 1, i + 1, y));
+        sum += e < 700.0 ? PE_CELL * (pe_vexp(e) + 1e-300) : INFINITY;
+    }
+    return sum * (1.0 + 1e-8);
 }
 
 /* Argument of a side at the end of a cell, on the line Im z = y */
@@ -411,11 +550,14 @@ double pe_tilted_variation(const pe_tilted *t, double low, double high, double u
 /* ---- windows ---------------------------------------------------------------------------------------- */
 
 /* log of the trapezoidal sum up to the end of a cell */
-static double log_total(const pe_tilted *t, size_t last) {
-    double top = -INFINITY, sum = 0.0;
-    for (size_t i = 0; i <= last; i++) top = fmax(top, t->value[i]);
-    for (size_t i = 0; i <= last; i++) sum += exp(t->value[i] - top);
-    return top + log(sum * PE_CELL);
+PE_CLONES static double log_total(const pe_tilted *t, size_t last) {
+    double top = -INFINITY, sum[PE_LANES] = {0}, rest = 0.0;
+    for (size_t i = 0; i <= last; i++) top = t->value[i] > top ? t->value[i] : top;
+    size_t i = 0;
+    for (; i + PE_LANES <= last + 1; i += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(t->value[i + u] - top);
+    for (; i <= last; i++) rest += pe_vexp(t->value[i] - top);
+    return top + log((pe_lane_sum(sum) + rest) * PE_CELL);
 }
 
 /* Whether the Gaussians that centre the sums of phi b (b/a)^(q-1) are below `plain` beyond x on one side */

@@ -21,6 +21,7 @@ typedef struct {
     double *turned[2]; /* what a height turns each term by, from the first shift and from the last */
     double *value; /* log F at the ends of the cells */
     double *most; /* log of its largest value over each cell */
+    double *concave, *fall; /* the parts of log F that are concave, and their slope, at those ends */
 } pe_tilted;
 
 #define PE_CELL 0.25
@@ -38,6 +39,9 @@ double pe_tilted_end(const pe_tilted *t);
 /* log F, and log a or log b */
 double pe_tilted_log(const pe_tilted *t, double x);
 double pe_tilted_log_side(const pe_tilted *t, int side, double x);
+
+/* Sum of F e^-unit over x = j h, first <= j <= last */
+double pe_tilted_nodes(const pe_tilted *t, double first, double last, double h, double unit);
 
 /* Half the distance of both sets of weights: the mean of |b/a - 1| under phi a is at most twice that */
 double pe_tilted_change(const pe_tilted *t);
@@ -61,6 +65,12 @@ double pe_tilted_rest(const pe_tilted *t, double low, double high, double unit);
 /* Upper bound of the integral of |F| e^(-v^2/2) up to `high` on those lines, in units of e^unit, where that of F is
  * at most `whole` */
 double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double whole);
+
+/* Upper bound of |arg b/a| on the lines |Im z| <= y that t was made ready for, below pi over the farthest shift */
+double pe_tilted_angle(const pe_tilted *t, double y, double x);
+
+/* Upper bound of the integral of |F| e^(-v^2/2) e^(time |arg|) up to `high` on such a line, in units of e^unit */
+double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, double unit);
 
 /* Upper bound of the integral of |F| e^(-v^2/2) e^(-time arg)/arg up to `high` on the line of the last height, where arg is
  * that of b/a, in units of e^unit */

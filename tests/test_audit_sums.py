@@ -50,5 +50,6 @@ def test_a_power_whose_complement_is_no_double_is_refused(
     numbers = [ctypes.c_double(x) for x in (2.0, 0.1)]
     rest = [ctypes.c_double(x) for x in (power, 0.01)]
     out, conjugate = (ctypes.c_double * (4 + 3 * 16))(), ctypes.c_int()
-    status = kernel.audit_sums(*numbers, 0, *rest, ctypes.c_size_t(1), ctypes.byref(conjugate), out)
+    found = (ctypes.byref(conjugate), out)
+    status = kernel.audit_sums(*numbers, 0, *rest, ctypes.c_size_t(1), 0, *found)
     assert (status != 0) == refused

@@ -53,10 +53,18 @@ def test_the_first_refusal_is_raised_where_both_refuse() -> None:
 def test_bounds_of_gaussian_steps_whose_estimates_are_refused() -> None:
     loud = pe.GaussianMechanism(0.024033707745678926).poisson_sampled(0.00023)
     mechanism = pe.compose(loud, pe.GaussianMechanism(1.3640891771923522))
-    level = 0.9999916120666209
     with pytest.raises(pe.AccuracyError):
-        pe.trade_off(mechanism, level, adjacency="remove")
+        pe.trade_off(mechanism, 0.9995, adjacency="remove")
+    found = pe.trade_off(mechanism, 0.9995, adjacency="remove", bounds=True)
+    assert 0.0 < found.lower <= found.value <= found.upper <= (1 + 1e-4) * found.lower
+
+
+def test_values_of_gaussian_steps_below_all_doubles() -> None:
+    loud = pe.GaussianMechanism(0.024033707745678926).poisson_sampled(0.00023)
+    mechanism = pe.compose(loud, pe.GaussianMechanism(1.3640891771923522))
+    level = 0.9999916120666209
     # the truth is 6.4e-412
+    assert pe.trade_off(mechanism, level, adjacency="remove") == 0.0
     found = pe.trade_off(mechanism, level, adjacency="remove", bounds=True)
     assert found.lower == 0.0
     assert found.upper <= 1e-300

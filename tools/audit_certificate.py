@@ -25,7 +25,8 @@ import numpy as np
 
 ROOT = Path(__file__).parents[1]
 SOURCES = (
-    *("pair", "spectral", "strips", "contour", "contour_rows", "loss_nodes", "noise_nodes"),
+    *("pair", "spectral", "strips", "contour", "contour_rows", "node_sums"),
+    *("loss_nodes", "noise_nodes"),
     *("chebyshev", "proven", "certified", "envelope", "shifted", "shifted_values", "tilted"),
     *("normals", "normal", "cpu", "functionals"),
 )
@@ -72,7 +73,7 @@ TERMS = (
             ("shifted_values.c", "(rotated + moments + mean + drift)", "0.0"),
             ("certified.c", "U * rounding)", "0.0 * rounding)"),
             ("certified.c", "24.0 * U * c->line.mass[f]", "0.0"),
-            ("certified.c", "(12.0 + 2.0 * fabs(v->im[k]) + 2.0 * fabs(v->re[k])) * U", "0.0"),
+            ("certified.c", "(12.0 + 2.0 * fabs(v->im[i]) + 2.0 * fabs(v->re[i])) * U", "0.0"),
             ("certified.c", "rounding * ln->mass[k]", "0.0"),
         ),
     ),

@@ -197,6 +197,7 @@ class Drawn(NamedTuple):
     where: str
     power: float
     ht: float
+    every_t: bool  # whether nodes shall serve all t
 
 
 def drawn(random_: random.Random, family: str | None) -> Drawn:
@@ -209,7 +210,9 @@ def drawn(random_: random.Random, family: str | None) -> Drawn:
         power, longest = power / max(1.0, most), longest / max(1.0, 3.0 * most)
     power = 1.0 - (1.0 - power)  # the engine takes powers whose complement to 1 is a double
     ht = math.ldexp(math.floor(math.ldexp(longest / VALUES, 40)), -40)
-    return Drawn(pairs, asked, f"{name}, lambda {power!r}, ht {ht!r}", power, ht)
+    every_t = random_.random() < 0.5
+    where = f"{name}, lambda {power!r}, ht {ht!r}, every t {every_t}"
+    return Drawn(pairs, asked, where, power, ht, every_t)
 
 
 class Known(NamedTuple):
@@ -240,6 +243,7 @@ def judge(kernel: Any, line: Drawn, known: Known, counts: Counts) -> None:
         kernel,
         *(ctypes.c_double(x) for x in (line.power, line.ht)),
         ctypes.c_size_t(RUNS),
+        ctypes.c_int(line.every_t),
         ctypes.byref(conjugate),
         out,
     )

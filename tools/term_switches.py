@@ -81,8 +81,7 @@ SWITCHES = (
                          "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n")),
     _operation("exponentials", (V, "e * (1.0 + cm1)", "(1.0 + {x}) * e * (1.0 + cm1)"),
                (V, "e * (smx + b)", "(1.0 + {x}) * e * (smx + b)")),
-    _operation("angles", (V, "b = start * l,", "b = start * l * (1.0 + {x}),"),
-               (V, "b = ht * l;", "b = ht * l * (1.0 + {x});")),
+    _operation("angles", (V, "b = t * l,", "b = t * l * (1.0 + {x}),")),
     _operation("weights", (V, "out->sum_re = (double)sum_re;",
                            "out->sum_re = (double)sum_re * (1.0 + {x});"),
                (V, "out->sum_im = (double)sum_im;", "out->sum_im = (double)sum_im * (1.0 + {x});")),
@@ -95,24 +94,19 @@ SWITCHES = (
                           f"out->mean_{c} = (double)mean_{c} * (1.0 + {{x}});")
                          for c in ("re", "im"))),
     # logarithms of values, and their weights
-    _operation("log R", (C, "const double log_r = square < 0.25 ? 0.5 * log(square) "
-                         ": 0.5 * log1p(defect);",
-                         "const double log_r = (square < 0.25 ? 0.5 * log(square) "
-                         ": 0.5 * log1p(defect)) * (1.0 + {x});")),
-    _operation("argument", (C, "atan2(b, x),", "atan2(b, x) * (1.0 + {x}),")),
-    _operation("phase of the mean", (C, "mean = t * s->mean_re;",
-                                     "mean = t * s->mean_re * (1.0 + {x});")),
+    _operation("log R", (C, "*re += n * r->log_r;", "*re += n * r->log_r * (1.0 + {x});")),
+    _operation("argument", (C, "(r->arg - mean)", "(r->arg * (1.0 + {x}) - mean)")),
+    _operation("phase of the mean", (C, "mean = r->t * s->mean_re;",
+                                     "mean = r->t * s->mean_re * (1.0 + {x});")),
     _operation("real part", (C, "double x = 1.0 + a,", "double x = (1.0 + a) * (1.0 + {x}),")),
-    _operation("sums of kinds", (C, "v->re[k] += n * log_r;",
-                                 "v->re[k] = (v->re[k] + n * log_r) * (1.0 + {x});"),
-               (C, "v->im[k] += (s->is_conjugate ? -n : n) * (arg - mean);",
-                "v->im[k] = (v->im[k] + (s->is_conjugate ? -n : n) * (arg - mean))"
-                " * (1.0 + {x});")),
+    _operation("sums of kinds", (C, "    *top += n * r->top;",
+                                 "    *re *= 1.0 + {x};\n    *im *= 1.0 + {x};\n"
+                                 "    *top += n * r->top;")),
     _operation("reference", (C, "c->line.c_ref = mean;", "c->line.c_ref = mean * (1.0 + {x});")),
-    _operation("weights of t", ("contour.c", "a = exp(e_re[k]) *",
-                                "a = (1.0 + {x}) * exp(e_re[k]) *")),
-    _operation("kernels", ("contour.c", "double n0 = l * l + t * t,",
-                           "double n0 = (l * l + t * t) * (1.0 + {x}),")),
+    _operation("weights of t", ("contour_rows.c", "double a = pe_vexp(re[u]);",
+                                "double a = (1.0 + {x}) * pe_vexp(re[u]);")),
+    _operation("kernels", ("contour_rows.c", "n0 = l * l + t * t,",
+                           "n0 = (l * l + t * t) * (1.0 + {x}),")),
     # sums over t
     _operation("rotations", ("contour_rows.c", "cr[u] = 1.0 + cm1;",
                              "cr[u] = (1.0 + {x}) * (1.0 + cm1);"),
