@@ -9,6 +9,7 @@
 #include "simd.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
+static const double NOTHING = -100.0;  /* log of a term that no sum of others can be so small as to see */
 static const double NEGLIGIBLE = 50.0; /* -log of a weight that may be left out of a table, times n */
 
 /* r - log1p(r), |r| <= 0.1, without cancellation */
@@ -117,16 +118,24 @@ static size_t padded(size_t m) {
 pe_nodes pe_nodes_part(const pe_nodes *nodes, const pe_span *windows, size_t index) {
     size_t from = 0;
     for (size_t i = 0; i < index; i++) from += padded(windows[i].m);
-    pe_nodes part = {padded(windows[index].m), windows[index].z0, windows[index].h, nodes->lowest,
-                     nodes->highest,           nodes->l + from,   nodes->r + from,  nodes->d + from,
-                     nodes->w + from,          nodes->logw + from};
+    pe_nodes part = {padded(windows[index].m),
+                     windows[index].z0,
+                     windows[index].h,
+                     nodes->lowest,
+                     nodes->highest,
+                     nodes->l + from,
+                     nodes->r + from,
+                     nodes->d + from,
+                     nodes->w + from,
+                     nodes->logw + from,
+                     nodes->peak + from / PE_LANES};
     return part;
 }
 
 int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
     size_t m = 0;
     for (size_t i = 0; i < g->alternatives; i++) m += padded(windows[i].m);
-    double *block = malloc((5 * m + 1) * sizeof(double));
+    double *block = malloc((5 * m + m / PE_LANES + 1) * sizeof(double));
     if (!block) return PE_NO_MEMORY;
     nodes->m = m;
     nodes->z0 = windows->z0;
@@ -138,6 +147,7 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
     nodes->d = block + 2 * m;
     nodes->w = block + 3 * m;
     nodes->logw = block + 4 * m;
+    nodes->peak = block + 5 * m;
     for (size_t i = 0; i < g->alternatives; i++) {
         pe_nodes part = pe_nodes_part(nodes, windows, i);
         if (g[i].table) listed_nodes(&part, g[i].table, &windows[i]);
@@ -152,19 +162,31 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
 }
 
 PE_CLONES void pe_nodes_weigh(const pe_nodes *nodes) {
-    for (size_t j = 0; j < nodes->m; j += PE_LANES)
+    for (size_t j = 0; j < nodes->m; j += PE_LANES) {
+        double top = -INFINITY;
         for (int u = 0; u < PE_LANES; u++) {
-            const double r = nodes->r[j + u], near = fabs(r) > 0.1 ? 0.0 : r;
+            const double r = nodes->r[j + u], near = fabs(r) > 0.1 ? 0.0 : r, log_w = nodes->logw[j + u];
             nodes->d[j + u] = fabs(r) > 0.1 ? r - nodes->l[j + u] : small_defect(near);
-            nodes->w[j + u] = pe_vexp(nodes->logw[j + u]);
+            nodes->w[j + u] = pe_vexp(log_w);
+            top = log_w > top ? log_w : top;
         }
+        nodes->peak[j / PE_LANES] = top;
+    }
 }
 
 pe_nodes pe_nodes_within(const pe_nodes *nodes, const pe_span *window) {
     size_t from = (size_t)window->z0;
-    pe_nodes part = {padded(window->m), window->z0,        window->h,       nodes->lowest,
-                     nodes->highest,    nodes->l + from,   nodes->r + from, nodes->d + from,
-                     nodes->w + from,   nodes->logw + from};
+    pe_nodes part = {padded(window->m),
+                     window->z0,
+                     window->h,
+                     nodes->lowest,
+                     nodes->highest,
+                     nodes->l + from,
+                     nodes->r + from,
+                     nodes->d + from,
+                     nodes->w + from,
+                     nodes->logw + from,
+                     nodes->peak + from / PE_LANES};
     return part;
 }
 
@@ -177,13 +199,21 @@ typedef struct {
     double m, l1, l2; /* sums of the (1+r)^lambda - 1 - lambda r, of l e^x - r and of l^2 e^x */
 } sums;
 
+/* Whether PE_LANES nodes matter to no centred sum: a term is at most w (e^x + 1 + |lambda| e^l). */
+static inline int is_nothing(const pe_nodes *nodes, double lambda, double log_power, size_t j) {
+    const double first = nodes->l[j], last = nodes->l[j + PE_LANES - 1]; /* the loss is monotone */
+    const double most = fmax(first, last), tilted = fmax(lambda * first, lambda * last);
+    return nodes->peak[j / PE_LANES] + fmax(fmax(most, tilted), 0.0) + log_power < NOTHING;
+}
+
 /* With by_log the product w e^x is formed in the exponent, for x beyond the range of exp.  Written
  * without branches: the inner loop becomes vector code. */
 PE_CLONES static void centred_sums(const pe_nodes *nodes, double lambda, int by_log, sums *out) {
     double m[PE_LANES] = {0}, l1[PE_LANES] = {0}, l2[PE_LANES] = {0};
     const double *L = nodes->l, *R = nodes->r, *D = nodes->d, *W = nodes->w, *LW = nodes->logw;
-    double in_exponent = by_log ? 1.0 : 0.0, outside = by_log ? 0.0 : 1.0;
+    double in_exponent = by_log ? 1.0 : 0.0, outside = by_log ? 0.0 : 1.0, log_power = log1p(fabs(lambda));
     for (size_t j = 0; j < nodes->m; j += PE_LANES) {
+        if (is_nothing(nodes, lambda, log_power, j)) continue;
         for (int u = 0; u < PE_LANES; u++) {
             double l = L[j + u], d = D[j + u], w = W[j + u], wr = w * R[j + u], x = lambda * l;
             double we = (outside * w + in_exponent) * pe_vexp(x + in_exponent * LW[j + u]);

@@ -24,6 +24,7 @@ typedef struct {
     double *d;    /* r - l >= 0 */
     double *w;    /* h * density of A */
     double *logw;
+    double *peak; /* largest log weight of each PE_LANES nodes, once they are weighed */
 } pe_nodes;
 
 /* A law known by nodes of its own: sums over them are as good as integrals of e^{(lambda + it) l} as long

@@ -16,27 +16,34 @@ static const double CLOSE = 2.0;      /* and from where on it is worth sums in l
 
 enum {
     ROOT_STEPS = 60,
-    PROVEN_PLACES = 4 * (2 * PE_PLACES + 1),
-    PROVEN_LINES = PE_REACHES * (PROVEN_PLACES + 2 * PE_NEAR),
+    LINES_OF_REACH = 4 * (2 * PE_PLACES + 1),
+    LINES_BESIDE_POLES = PE_REACHES * 2 * PE_NEAR,
 };
 
-static pe_certified *proven_line(const pe_proven *proven, int i) {
-    return i < PE_REACHES * PROVEN_PLACES ? (&proven->place[0][0][0])[i]
-                                          : (&proven->near[0][0][0])[i - PE_REACHES * PROVEN_PLACES];
+void pe_proven_free(pe_proven *proven) {
+    if (!proven) return;
+    for (int reach = 0; reach < PE_REACHES; reach++) {
+        for (int i = 0; proven->reach[reach] && i < LINES_OF_REACH; i++)
+            pe_certified_free((&proven->reach[reach]->at[0][0])[i]);
+        free(proven->reach[reach]);
+    }
+    for (int i = 0; i < LINES_BESIDE_POLES; i++) pe_certified_free((&proven->near[0][0][0])[i]);
+    for (int i = 0; i <= 2 * PE_PLACES; i++) free(proven->chernoff[i]);
+    free(proven);
 }
 
-void pe_proven_free(pe_proven *proven) {
-    for (int i = 0; proven && i < PROVEN_LINES; i++) pe_certified_free(proven_line(proven, i));
-    for (int i = 0; proven && i <= 2 * PE_PLACES; i++) free(proven->chernoff[i]);
-    free(proven);
+static size_t bytes_of(const pe_certified *line) {
+    return line ? pe_certified_bytes(line) : 0;
 }
 
 size_t pe_proven_bytes(const pe_proven *proven) {
     size_t total = proven ? sizeof *proven : 0;
-    for (int i = 0; proven && i < PROVEN_LINES; i++) {
-        const pe_certified *line = proven_line(proven, i);
-        if (line) total += pe_certified_bytes(line);
+    for (int reach = 0; proven && reach < PE_REACHES; reach++) {
+        if (!proven->reach[reach]) continue;
+        total += sizeof *proven->reach[reach];
+        for (int i = 0; i < LINES_OF_REACH; i++) total += bytes_of((&proven->reach[reach]->at[0][0])[i]);
     }
+    for (int i = 0; proven && i < LINES_BESIDE_POLES; i++) total += bytes_of((&proven->near[0][0][0])[i]);
     for (int i = 0; proven && i <= 2 * PE_PLACES; i++)
         if (proven->chernoff[i]) total += sizeof *proven->chernoff[i];
     return total;
@@ -75,8 +82,9 @@ static int certified_at(pe_contours *contours, int place, int functional, double
     int variant = !moved ? 0 : functional == PE_PROFILE ? 1 : functional == PE_A_ABOVE ? 2 : 3;
     int reach;
     double spread = spread_to(fabs(c - e->k.k1), e->sd, &reach);
-    return kept_certified(contours, lambda, spread,
-                          &contours->proven->place[reach][variant][place + PE_PLACES], out);
+    pe_proven_places **places = &contours->proven->reach[reach];
+    if (!*places && !(*places = calloc(1, sizeof **places))) return PE_NO_MEMORY;
+    return kept_certified(contours, lambda, spread, &(*places)->at[variant][place + PE_PLACES], out);
 }
 
 /* The line 4^-(i+1) standard deviations beside the pole 0, or 1, on the side where the functional is small:

@@ -19,7 +19,7 @@ static const double HIGHEST = 1.2;  /* of a line: the sums of moduli grow as e^(
 static const double FARTHEST = 40.0; /* of z from the shifts: what lies beyond is removed */
 static const double MAX_NODES = 40000;
 static const double WIDEST = 0.75;   /* spacing of nodes on the real line, */
-static const double HALF_STRIP = 9.0; /* and half the height of their strip */
+static const double HALF_STRIP = 8.0; /* and half the height of their strip */
 static const double TOO_FAST =
     30.0; /* growth at half a unit's height from which the real line is not tried */
 
@@ -237,7 +237,7 @@ static int find_height(pe_part *s, double target, double t_top) {
     const double slope = pe_tilted_loss_slope(&s->law, w->high);
     const double highest = fmin(HALF_STRIP, 0.95 * PI / farthest);
     for (int i = 0; i < 8 && 0.5 * t_top * slope < TOO_FAST; i++) {
-        const double a = highest * pow(0.8, i);
+        const double a = highest * pow(0.75, i);
         const strip at = {0.0, a, t_top};
         if (!pe_tilted_lift(&s->law, a)) continue;
         const double high = edge_of_strip(s, &at, target);
@@ -266,6 +266,7 @@ static wide_complex product(wide_complex a, wide_complex b) {
  * products, two of them exact as they have few bits, so that the argument errs by less than LDBL_EPSILON. */
 static wide_complex turn_of(pe_wide x) {
     static const pe_wide QUARTER[] = {0x1.921fb544p+0L, 0x1.0b4611a6p-34L, 0x98cc51701b839a25p-132L};
+    if (x == 0.0L) return (wide_complex){1.0L, 0.0L};
     if (fabsl(x) < 0.78L || !(fabsl(x) < 0x1p22L)) return (wide_complex){cosl(x), sinl(x)};
     const pe_wide k = rintl(x * 0.63661977236758134308L);
     const pe_wide r = ((x - k * QUARTER[0]) - k * QUARTER[1]) - k * QUARTER[2];
@@ -374,6 +375,11 @@ static pe_wide log_modulus(wide_complex less_one, wide_complex sum) {
     return above > -0.5L ? 0.5L * log1pl(above) : 0.5L * logl(sum.re * sum.re + sum.im * sum.im);
 }
 
+/* arg(x + iy), on the real line without a call */
+static pe_wide argument(pe_wide x, pe_wide y) {
+    return y == 0.0L && x > 0.0L ? 0.0L : atan2l(y, x);
+}
+
 static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wide *si, wide_node *node) {
     const pe_terms *t = &s->terms;
     const pe_wide y = s->y;
@@ -394,10 +400,10 @@ static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wi
     const double r = (double)modulus(node->ratio);
     if (r < 0.5) {
         node->log_of.re = -log_modulus(node->ratio, (wide_complex){1.0L + node->ratio.re, node->ratio.im});
-        node->log_of.im = -atan2l(node->ratio.im, 1.0L + node->ratio.re);
+        node->log_of.im = -argument(1.0L + node->ratio.re, node->ratio.im);
     } else {
         node->log_of.re = log_modulus(b.less_one, b.sum) - log_modulus(a.less_one, a.sum);
-        node->log_of.im = atan2l(b.sum.im, b.sum.re) - atan2l(a.sum.im, a.sum.re);
+        node->log_of.im = argument(b.sum.re, b.sum.im) - argument(a.sum.re, a.sum.im);
     }
     const double of_a = (double)(a.rounding / modulus(a.sum)), of_b = (double)(b.rounding / size_b);
     const double reach = fabs((double)node->log_of.re) + fabs((double)node->log_of.im);

@@ -48,9 +48,14 @@ typedef struct {
     double lambda, mean, sd;
 } pe_near_place;
 
-/* Lines with proven errors, by how far from their mean they serve, and what else proofs need of a place. */
+/* Lines with proven errors of all places, as those of estimates. */
+typedef struct {
+    struct pe_certified *at[4][2 * PE_PLACES + 1];
+} pe_proven_places;
+
+/* Such lines, by how far from their mean they serve, and what else proofs need of a place. */
 typedef struct pe_proven {
-    struct pe_certified *place[PE_REACHES][4][2 * PE_PLACES + 1];
+    pe_proven_places *reach[PE_REACHES]; /* NULL until one is asked for */
     struct pe_certified *near[PE_REACHES][2][PE_NEAR]; /* beside a pole */
     pe_near_place near_place[2][PE_NEAR];
     struct pe_chernoff *chernoff[2 * PE_PLACES + 1];

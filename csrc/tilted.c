@@ -77,37 +77,49 @@ static size_t padded_ends(size_t cells) {
     return (cells + PE_LANES) / PE_LANES * PE_LANES;
 }
 
+/* The terms of a side at the ends of cells, whose logarithms are at most `out`, over e^out: their sum, the sum with the
+ * shifts, and in `change` their sum less 1 where nothing is taken out. */
+PE_INLINE void cell_terms(const pe_normals *s, double start, const double *out, double *sum, double *first,
+                          double *change, double *share) {
+    const size_t n = s->n;
+    for (size_t j = 0; j < n; j++) {
+        const double c = s->shift[j], w = s->weight[j];
+        for (int u = 0; u < PE_LANES; u++) {
+            const double x = start + u * PE_CELL, e = c * (x - 0.5 * c) - out[u], power = pe_vexp(e);
+            const double low = e < 600.0 ? e : 600.0, own = w * power;
+            change[u] += w * pe_vexpm1(low, power);
+            share[(size_t)u * n + j] = own;
+            sum[u] += own;
+            first[u] += own * c;
+        }
+    }
+}
+
 /* log of a side over phi, its slope and the shares of its terms at the ends of cells. */
 PE_CLONES static void set_side(const pe_tilted *t, const pe_normals *s, double *log_side, double *slope,
                                double *share) {
     const size_t n = s->n;
     for (size_t i = 0; i <= t->n; i += PE_LANES) {
-        double top[PE_LANES], change[PE_LANES] = {0}, sum[PE_LANES] = {0}, first[PE_LANES] = {0};
-        for (int u = 0; u < PE_LANES; u++) top[u] = -INFINITY;
+        const double start = t->start + (double)i * PE_CELL;
+        double out[PE_LANES], sum[PE_LANES] = {0}, first[PE_LANES] = {0}, change[PE_LANES] = {0};
+        for (int u = 0; u < PE_LANES; u++) out[u] = -INFINITY;
         for (size_t j = 0; j < n; j++)
             for (int u = 0; u < PE_LANES; u++) {
-                const double x = t->start + (double)(i + u) * PE_CELL, c = s->shift[j], e = c * (x - 0.5 * c),
-                             low = e < 600.0 ? e : 600.0;
-                top[u] = e > top[u] ? e : top[u];
-                change[u] += s->weight[j] * pe_vexpm1(low, pe_vexp(low));
+                const double c = s->shift[j], e = c * (start + u * PE_CELL - 0.5 * c);
+                out[u] = e > out[u] ? e : out[u];
             }
-        for (size_t j = 0; j < n; j++)
-            for (int u = 0; u < PE_LANES; u++) {
-                const double x = t->start + (double)(i + u) * PE_CELL, c = s->shift[j];
-                const double own = s->weight[j] * pe_vexp(c * (x - 0.5 * c) - top[u]);
-                share[(i + u) * n + j] = own;
-                sum[u] += own;
-                first[u] += own * c;
-            }
+        /* terms are taken as they are where they are doubles, else beside the largest one */
+        for (int u = 0; u < PE_LANES; u++) out[u] = fabs(out[u]) <= 600.0 ? 0.0 : out[u];
+        cell_terms(s, start, out, sum, first, change, share + i * n);
         for (int u = 0; u < PE_LANES; u++) {
             /* beside -1 the change would lose what is left */
-            const int is_change = top[u] <= 600.0 && change[u] > -0.5;
-            const double r = is_change ? change[u] : 0.0, rest = is_change ? 0.0 : top[u];
-            log_side[i + u] = (is_change ? pe_vlog1p_real(r, 1.0 + r) : pe_log(sum[u])) + rest;
+            const int is_change = out[u] == 0.0 && change[u] > -0.5;
+            const double r = is_change ? change[u] : 0.0;
+            log_side[i + u] = (is_change ? pe_vlog1p_real(r, 1.0 + r) : pe_log(sum[u])) + out[u];
             slope[i + u] = first[u] / sum[u];
         }
-        for (size_t j = 0; j < n; j++)
-            for (int u = 0; u < PE_LANES; u++) share[(i + u) * n + j] /= sum[u];
+        for (int u = 0; u < PE_LANES; u++)
+            for (size_t j = 0; j < n; j++) share[(i + u) * n + j] /= sum[u];
     }
 }
 
@@ -440,95 +452,130 @@ double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double who
     return most < LOOSE ? whole * exp(most) * (1.0 + 1e-9) : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
 }
 
-/* Bound of |arg| of a side at height y from the shares at the end of a cell where it is largest: turned back by the shift
- * next to 0, the side has a positive real part where the mean of 1 - cos is below 1, and sin |arg| is at most y times
- * the mean distance from that shift over its modulus. */
-static double angle_below(const pe_tilted *t, int side, size_t i, double y) {
+/* Bounds of |arg| of a side at height y at the ends of cells [from, from + m), each from the shares there: turned back by the
+ * shift next to 0, the side has a positive real part where the mean of 1 - cos is below 1, and sin |arg| is at most y
+ * times the mean distance from that shift over its modulus. */
+PE_INLINE void angles_below(const pe_tilted *t, int side, size_t from, size_t m, double y, double *out) {
     const pe_normals *s = side_of(t, side);
     const double near = side ? s->shift[0] : -s->shift[s->n - 1],
-                 far = side ? s->shift[s->n - 1] : -s->shift[0];
-    if (s->n == 1) return near * y;
-    const double *share = t->share[side] + i * s->n, *turned = t->turned[side] + (side ? 0 : s->n);
-    double most = 0.0;
-    for (size_t j = 0; j < s->n; j++) most += share[j] * turned[j];
-    const double mean = (side ? t->slope[1][i] : -t->slope[0][i]) - near;
-    const double sine = y * mean / (1.0 - most);
-    /* asin x <= pi/3 x up to 1/2 */
-    return most < 0.9 && sine < 0.5 ? near * y + 1.0472 * sine + 1e-12 : far * y;
+                 far = side ? s->shift[s->n - 1] : -s->shift[0], sign = side ? 1.0 : -1.0;
+    const double *turned = t->turned[side] + (side ? 0 : s->n);
+    for (size_t i = 0; i < m && s->n == 1; i++) out[i] = near * y; /* one term alone turns by its shift */
+    for (size_t i = 0; i < m && s->n > 1; i++) {
+        const double *share = t->share[side] + (from + i) * s->n;
+        double most = 0.0;
+        for (size_t j = 0; j < s->n; j++) most += share[j] * turned[j];
+        const double sine = y * (sign * t->slope[side][from + i] - near) / (1.0 - most);
+        /* asin x <= pi/3 x up to 1/2 */
+        out[i] = most < 0.9 && sine < 0.5 ? near * y + 1.0472 * fabs(sine) + 1e-12 : far * y;
+    }
 }
 
 double pe_tilted_angle(const pe_tilted *t, double y, double x) {
-    const size_t right = cell_of(t, x, 1), left = cell_of(t, x, 0);
-    return angle_below(t, 0, left, y) + angle_below(t, 1, right, y);
+    double of_a, of_b;
+    angles_below(t, 0, cell_of(t, x, 0), 1, y, &of_a);
+    angles_below(t, 1, cell_of(t, x, 1), 1, y, &of_b);
+    return of_a + of_b;
+}
+
+PE_CLONES static double sum_raised(const pe_tilted *t, size_t last, double y, double time, double unit) {
+    const int is_growing = grows(t);
+    double sum = 0.0;
+    for (size_t i = 0; i < last; i += PE_LANES) {
+        double of_a[PE_LANES], of_b[PE_LANES], e[PE_LANES], most = -INFINITY;
+        const size_t m = last - i < PE_LANES ? last - i : PE_LANES;
+        angles_below(t, 0, i, m, y, of_a);
+        angles_below(t, 1, i + 1, m, y, of_b);
+        for (size_t u = 0; u < PE_LANES; u++) e[u] = -INFINITY;
+        for (size_t u = 0; u < m; u++) {
+            e[u] = t->most[i + u] - unit + time * (of_a[u] + of_b[u]);
+            if (is_growing) e[u] += growth(t, i + u, i + u + 1);
+            most = e[u] > most ? e[u] : most;
+        }
+        if (!(most < 700.0)) return INFINITY;
+        for (int u = 0; u < PE_LANES; u++) e[u] = pe_vexp(e[u]) + 1e-300;
+        sum += pe_lane_sum(e);
+    }
+    return sum;
 }
 
 double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, double unit) {
-    const int is_growing = grows(t);
-    const size_t last = cell_of(t, high, 1);
     const double rate = rate_before(t);
-    if (!(rate > 1.0)) return INFINITY;
-    double sum = t->value[0] - unit + (is_growing ? growth_before(t) : 0.0) +
-                 time * (angle_below(t, 1, 0, y) - t->a.shift[0] * y);
-    sum = sum < 700.0 ? exp(sum) / rate : INFINITY;
-    for (size_t i = 0; i < last && sum < INFINITY; i++) {
-        const double e = t->most[i] - unit + (is_growing ? growth(t, i, i + 1) : 0.0) +
-                         time * (angle_below(t, 0, i, y) + angle_below(t, 1, i + 1, y));
-        sum += e < 700.0 ? PE_CELL * (pe_vexp(e) + 1e-300) : INFINITY;
-    }
+    double of_b;
+    angles_below(t, 1, 0, 1, y, &of_b);
+    const double first =
+        t->value[0] - unit + (grows(t) ? growth_before(t) : 0.0) + time * (of_b - t->a.shift[0] * y);
+    if (!(rate > 1.0) || !(first < 700.0)) return INFINITY;
+    const double sum = exp(first) / rate + PE_CELL * sum_raised(t, cell_of(t, high, 1), y, time, unit);
     return sum * (1.0 + 1e-8);
 }
 
-/* Argument of a side at the end of a cell, on the line Im z = y */
-static double angle_of(const pe_tilted *t, int side, size_t i, const double *re, const double *im) {
+/* Arguments of a side at the ends of the first m cells, whole lanes, on a line with the cosines and sines of its shifts */
+PE_CLONES static void set_angles(const pe_tilted *t, int side, size_t m, const double *co, const double *si,
+                                 double *out) {
     const pe_normals *s = side_of(t, side);
-    const double *share = t->share[side] + i * s->n;
-    double x = 0.0, y = 0.0;
-    for (size_t j = 0; j < s->n; j++) {
-        x += share[j] * re[j];
-        y += share[j] * im[j];
+    for (size_t i = 0; i < m; i += PE_LANES) {
+        double re[PE_LANES] = {0}, im[PE_LANES] = {0};
+        for (size_t j = 0; j < s->n; j++)
+            for (int u = 0; u < PE_LANES; u++) {
+                const double share = t->share[side][(i + u) * s->n + j];
+                re[u] += share * co[j];
+                im[u] += share * si[j];
+            }
+        for (int u = 0; u < PE_LANES; u++) out[i + u] = pe_vargument(re[u], fabs(im[u]));
     }
-    return fabs(atan2(y, x));
+}
+
+/* Sum of e^(most - unit - time arg)/arg over the first cells, given arguments at their ends */
+PE_CLONES static double sum_over_angle(const pe_tilted *t, size_t last, const double *of_a,
+                                       const double *of_b, double time, double unit) {
+    const int is_growing = grows(t);
+    double sum = 0.0;
+    for (size_t i = 0; i < last; i += PE_LANES) {
+        double e[PE_LANES], least[PE_LANES], most = -INFINITY;
+        for (size_t u = 0; u < PE_LANES; u++) {
+            const size_t k = i + u < last ? i + u : last - 1;
+            least[u] = (of_b[k] + of_a[k + 1]) * (1.0 - 1e-9);
+            e[u] = i + u < last ? t->most[k] - unit - time * least[u] : -INFINITY;
+            if (is_growing && i + u < last) e[u] += growth(t, k, k + 1);
+            most = e[u] > most ? e[u] : most;
+        }
+        if (!(most < 700.0)) return INFINITY;
+        for (int u = 0; u < PE_LANES; u++) e[u] = (pe_vexp(e[u]) + 1e-300) / least[u];
+        sum += pe_lane_sum(e);
+    }
+    return sum;
 }
 
 double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double time, double unit) {
-    double *cosines[2], *sines[2];
-    double *block = malloc(2 * (t->a.n + t->b.n) * sizeof(double));
-    if (!block) return INFINITY;
-    double *at = block;
+    const int is_growing = grows(t);
+    const size_t last = cell_of(t, high, 1), m = padded_ends(last);
+    const size_t terms = t->a.n > t->b.n ? t->a.n : t->b.n;
+    double *of_a = calloc(2 * (m + terms), sizeof(double)), *of_b = of_a + m, *co = of_b + m,
+           *si = co + terms;
+    if (!of_a) return INFINITY;
     for (int side = 0; side < 2; side++) {
         const pe_normals *s = side_of(t, side);
-        cosines[side] = at;
-        sines[side] = at + s->n;
-        at += 2 * s->n;
+        if (s->n == 1 && s->shift[0] == 0.0) continue; /* it does not turn */
         for (size_t j = 0; j < s->n; j++) {
-            cosines[side][j] = cos(s->shift[j] * y);
-            sines[side][j] = sin(s->shift[j] * y);
+            co[j] = cos(s->shift[j] * y);
+            si[j] = sin(s->shift[j] * y);
         }
+        set_angles(t, side, m, co, si, side ? of_b : of_a);
     }
-    const int is_growing = grows(t);
-    const size_t last = cell_of(t, high, 1);
-    /* that of a falls with x, that of b rises */
-    double of_a = angle_of(t, 0, 0, cosines[0], sines[0]), of_b = angle_of(t, 1, 0, cosines[1], sines[1]);
-    double sum = 0.0;
-    /* left of the first cell: either a alone, or one term of b, which falls no faster than F rises */
-    double rate = rate_before(t), angle = of_a;
+    /* that of a falls with x, that of b rises; left of the first cell: either a alone, or one term of b, which falls no
+     * faster than F rises */
+    double rate = rate_before(t), angle = of_a[0], sum;
     if (!(angle > 0.0)) {
         const double least = smallest_positive(&t->b);
         rate -= least;
         for (size_t j = 0; j < t->b.n; j++)
-            if (t->b.shift[j] == least) angle = t->share[1][j] * sines[1][j];
+            if (t->b.shift[j] == least) angle = t->share[1][j] * sin(least * y);
     }
     if (!(angle > 0.0) || !(rate > 1.0)) sum = INFINITY;
     else sum = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0)) / (rate * angle);
-    for (size_t i = 0; i < last && isfinite(sum); i++) {
-        const double next_a = angle_of(t, 0, i + 1, cosines[0], sines[0]);
-        const double least = (of_b + next_a) * (1.0 - 1e-9);
-        const double e = t->most[i] - unit - time * least + (is_growing ? growth(t, i, i + 1) : 0.0);
-        sum += PE_CELL * (e > -700.0 ? exp(e) : 1e-300) / least;
-        of_a = next_a;
-        of_b = angle_of(t, 1, i + 1, cosines[1], sines[1]);
-    }
-    free(block);
+    if (isfinite(sum)) sum += PE_CELL * sum_over_angle(t, last, of_a, of_b, time, unit);
+    free(of_a);
     return sum * (1.0 + 1e-8);
 }
 
@@ -646,12 +693,15 @@ int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w) {
     return put_window(t, high, t->n, level, plain, w);
 }
 
-double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w) {
-    double sum = 0.0, first = 0.0;
-    for (size_t i = 0; i <= t->n && edge_of(t, i) <= w->end; i++) {
-        const double e = exp(t->value[i] - w->log_total);
-        sum += e;
-        first += e * (t->slope[1][i] - t->slope[0][i]);
-    }
-    return first / sum;
+PE_CLONES double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w) {
+    double sum[PE_LANES] = {0}, first[PE_LANES] = {0};
+    for (size_t i = 0; i <= t->n; i += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double x = t->start + (double)(i + u) * PE_CELL;
+            const double e = pe_vexp(t->value[i + u] - w->log_total);
+            const double own = i + u <= t->n && x <= w->end ? e : 0.0;
+            sum[u] += own;
+            first[u] += own * (t->slope[1][i + u] - t->slope[0][i + u]);
+        }
+    return pe_lane_sum(first) / pe_lane_sum(sum);
 }
