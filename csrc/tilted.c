@@ -472,7 +472,7 @@ PE_INLINE void angles_below(const pe_tilted *t, int side, size_t from, size_t m,
 }
 
 double pe_tilted_angle(const pe_tilted *t, double y, double x) {
-    double of_a, of_b;
+    double of_a = 0.0, of_b = 0.0;
     angles_below(t, 0, cell_of(t, x, 0), 1, y, &of_a);
     angles_below(t, 1, cell_of(t, x, 1), 1, y, &of_b);
     return of_a + of_b;
@@ -501,7 +501,7 @@ PE_CLONES static double sum_raised(const pe_tilted *t, size_t last, double y, do
 
 double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, double unit) {
     const double rate = rate_before(t);
-    double of_b;
+    double of_b = 0.0;
     angles_below(t, 1, 0, 1, y, &of_b);
     const double first =
         t->value[0] - unit + (grows(t) ? growth_before(t) : 0.0) + time * (of_b - t->a.shift[0] * y);
