@@ -42,6 +42,7 @@ ORDERS = {
 }
 REACH = 2.0**400  # of mu and of its inverse
 TINY = 1e-30
+CLOSE = 1e-11  # relative width of an epsilon from which on closer bounds are looked for
 STEP, TRIPLE, CURVE_POINT = map(ffi.typeof, ("pe_step *", "double[3]", "double[7]"))
 NOTHING = (0.0, 0.0)
 
@@ -130,7 +131,26 @@ class ClosedFormPair:
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        return self._answer(self._call(lib.pe_step_epsilon, delta, 3), judged=False)
+        found = self._call(lib.pe_step_epsilon, delta, 3)
+        with np.errstate(invalid="ignore"):  # epsilon may be infinite
+            wide = found[:, 2] - found[:, 1] > CLOSE * found[:, 0]
+        for i in np.flatnonzero(wide).tolist():
+            found[i] = self._closer(float(delta[i]), *found[i].tolist())
+        return self._answer(found, judged=False)
+
+    def _closer(self, delta: float, value: float, lower: float, upper: float) -> Triple:
+        """Bounds of a small epsilon, from what the profile has lost since 0."""
+        from pyengine.engines.small_epsilon import small_epsilon
+
+        step = self._step
+        found = None
+        if step.plain or step.order != lib.PE_ADD:
+            mu, p = ((x.h, x.l) for x in (step.mu, step.p))
+            found = small_epsilon(mu, p, delta, value)
+        if found is None or not lower <= found[2] or not found[1] <= upper:
+            return value, lower, upper
+        lower, upper = max(lower, found[1]), min(upper, found[2])
+        return min(max(found[0], lower), upper), lower, upper
 
     def one(self, name: str, x: float) -> Triple | None:
         """Value of a public function between its bounds; None where they are too wide."""
@@ -145,7 +165,10 @@ class ClosedFormPair:
         else:
             out = ffi.new(TRIPLE)
             lib.pe_step_epsilon(self._step, 1, (x,), out)
-            return out[0], out[1], out[2]
+            value, lower, upper = out[0], out[1], out[2]
+            if upper - lower > CLOSE * value:
+                return self._closer(x, value, lower, upper)
+            return value, lower, upper
         value, lower, upper = out[start], out[start + 1], out[start + 2]
         return (value, lower, upper) if upper - lower <= self._width(value) else None
 
