@@ -1,0 +1,81 @@
+/* The kernels of Laplace steps: transforms of losses, tables of polynomials, and laws on panels. */
+#include "kernel.h"
+
+#include <string.h>
+
+enum { LOSSES = 226, FREQUENCIES = 64, SIZE = 24, POINTS = 65, PANELS = 8, PLACES = 32 };
+
+static double *apart, *share, *frequency, *real, *imag;
+static double *table, *weight, *series, *spectrum, *sums;
+static double *rest, *scale, *place, *part, *ends;
+static int64_t panel[PLACES];
+
+static void prepare_transform(void) {
+    apart = icount_doubles(LOSSES);
+    share = icount_doubles(LOSSES);
+    frequency = icount_doubles(FREQUENCIES);
+    real = icount_doubles(FREQUENCIES);
+    imag = icount_doubles(FREQUENCIES);
+    for (size_t i = 0; i < LOSSES; i++) {
+        apart[i] = icount_between(-0.01, 0.03, i);
+        share[i] = 1.0 / LOSSES;
+    }
+    for (size_t i = 0; i < FREQUENCIES; i++) frequency[i] = 1000.0 * (double)i;
+}
+
+static void laplace_transform(void) {
+    pe_loss_transform(FREQUENCIES, frequency, LOSSES, apart, share, real, imag);
+    icount_require_numbers(real, FREQUENCIES);
+    icount_require(real[1] < 0.0, "the transform is below 1");
+}
+KERNEL("laplace_transform", prepare_transform, laplace_transform);
+
+static void prepare_table(void) {
+    table = icount_doubles((size_t)SIZE * SIZE * SIZE);
+    weight = icount_doubles((size_t)SIZE * SIZE * (SIZE + 1));
+}
+
+static void laplace_table(void) {
+    memset(weight, 0, (size_t)SIZE * SIZE * (SIZE + 1) * sizeof(double));
+    icount_require(pe_legendre_products(SIZE, table, weight) == PE_OK, "there is memory");
+    icount_require(fabs(table[0] - 0.5) < 1e-15, "masses are multiplied");
+}
+KERNEL("laplace_table", prepare_table, laplace_table);
+
+static void prepare_products(void) {
+    prepare_table();
+    laplace_table();
+    spectrum = icount_doubles((size_t)2 * SIZE * POINTS);
+    sums = icount_doubles((size_t)4 * SIZE * POINTS);
+    for (size_t i = 0; i < (size_t)2 * SIZE * POINTS; i++) spectrum[i] = icount_between(-1.0, 1.0, i);
+}
+
+static void laplace_products(void) {
+    const int status = pe_panel_products(POINTS, SIZE, SIZE, SIZE, SIZE, table, spectrum, spectrum, 1, sums);
+    icount_require(status == PE_OK, "there is memory");
+    icount_require_numbers(sums, (size_t)4 * SIZE * POINTS);
+}
+KERNEL("laplace_products", prepare_products, laplace_products);
+
+static void prepare_ends(void) {
+    series = icount_doubles((size_t)PANELS * SIZE);
+    rest = icount_doubles(PLACES);
+    scale = icount_doubles(SIZE);
+    place = icount_doubles(PLACES);
+    part = icount_doubles(PLACES);
+    ends = icount_doubles(PLACES);
+    for (size_t i = 0; i < (size_t)PANELS * SIZE; i++) series[i] = i % SIZE ? 0.01 : 1.0;
+    for (size_t i = 0; i < SIZE; i++) scale[i] = sqrt(2.0 * (double)i + 1.0);
+    for (size_t i = 0; i < PLACES; i++) {
+        rest[i] = icount_between(0.0, 1.0, i);
+        place[i] = ((double)i + 0.5) / PLACES;
+        part[i] = 1.0 / PLACES;
+        panel[i] = (int64_t)(i % PANELS);
+    }
+}
+
+static void laplace_ends(void) {
+    pe_panel_ends(PLACES, rest, panel, SIZE, series, scale, 0.5, 0.1, 1.0, PLACES, place, part, ends);
+    icount_require_numbers(ends, PLACES);
+}
+KERNEL("laplace_ends", prepare_ends, laplace_ends);
