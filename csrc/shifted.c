@@ -218,13 +218,8 @@ static int try_strip(pe_part *s, const strip *at, double size, double high, doub
 
 /* The first place from the window's end on where the edge of such a strip holds little. */
 static double edge_of_strip(const pe_part *s, const strip *at, double target) {
-    const pe_tilted *t = &s->law;
-    const double room = log(0.5 * target / at->half) - 0.5 * at->half * at->half + s->window.log_total;
-    double x = s->window.high;
-    for (; x < s->cut; x += PE_CELL)
-        if (pe_tilted_log(t, x) + pe_tilted_growth(t, x) + at->time * pe_tilted_angle(t, at->half, x) < room)
-            break;
-    return x;
+    const double level = log(0.5 * target / at->half) - 0.5 * at->half * at->half + s->window.log_total;
+    return pe_tilted_edge(&s->law, s->window.high, at->half, at->time, level);
 }
 
 /* Height and spacing of the fewest nodes that miss little for t up to t_top: on the real line where the integrand turns

@@ -478,6 +478,19 @@ double pe_tilted_angle(const pe_tilted *t, double y, double x) {
     return of_a + of_b;
 }
 
+double pe_tilted_edge(const pe_tilted *t, double from, double y, double time, double level) {
+    const int is_growing = grows(t);
+    size_t i = cell_of(t, from, 1);
+    for (; i < t->n; i++) {
+        double of_a = 0.0, of_b = 0.0;
+        angles_below(t, 0, i, 1, y, &of_a);
+        angles_below(t, 1, i, 1, y, &of_b);
+        const double here = t->value[i] + (is_growing ? growth(t, i, i) : 0.0) + time * (of_a + of_b);
+        if (here < level) break;
+    }
+    return edge_of(t, i);
+}
+
 PE_CLONES static double sum_raised(const pe_tilted *t, size_t last, double y, double time, double unit) {
     const int is_growing = grows(t);
     double sum = 0.0;

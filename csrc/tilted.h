@@ -69,6 +69,10 @@ double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double who
 /* Upper bound of |arg b/a| on the lines |Im z| <= y that t was made ready for, below pi over the farthest shift */
 double pe_tilted_angle(const pe_tilted *t, double y, double x);
 
+/* The first end of a cell from `from` on where log of |F| e^(-v^2/2) e^(time |arg|) is below a level on that line, or the
+ * last */
+double pe_tilted_edge(const pe_tilted *t, double from, double y, double time, double level);
+
 /* Upper bound of the integral of |F| e^(-v^2/2) e^(time |arg|) up to `high` on such a line, in units of e^unit */
 double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, double unit);
 
