@@ -600,7 +600,7 @@ int pe_shifted_finish(pe_shifted *s, double t_top) {
     }
     missed *= 1.0 + 1e-6;
     if (!(missed <= 16.0 * target)) return PE_TOO_COSTLY;
-    s->slack += missed;
+    s->slack += 2.0 * missed; /* of the sum at t and of that at 0, over which it is taken */
     s->log_m_error += 2.0 * missed;
     rescale(s, estimate);
     return PE_OK;

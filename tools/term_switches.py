@@ -77,6 +77,9 @@ SWITCHES = (
     # nodes and values of one kind of step
     _operation("bell", (S, "- HALF_LOG_2PI) * s->h;", "- HALF_LOG_2PI) * s->h * (1.0L + {x});"),
                (S, "node->rounding = 20.0 +", "node->rounding = {x} / LDBL_EPSILON + 20.0 +")),
+    Switch("log M of a kind", 0.0,
+           ((S, "s->log_m = log1pl(total);", "s->log_m = log1pl(total) + {x};"),
+            (S, "s->log_m_error = 2.0 *", "s->log_m_error = {x} + 2.0 *"))),
     _operation("log W", (S, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
                          "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n")),
     _operation("exponentials", (V, "e * (1.0 + cm1)", "(1.0 + {x}) * e * (1.0 + cm1)"),
