@@ -204,8 +204,9 @@ PE_CLONES static void sum_errors(const values *v, pe_certified *c) {
                 v->error[i] + t * c->mean_error + (12.0 + 2.0 * fabs(v->im[i]) + 2.0 * fabs(v->re[i])) * U;
             const double few = relative < 600.0 ? relative : 600.0, most = own + pe_vexp(v->top[i]);
             const double grown = own * pe_vexpm1(few, pe_vexp(few));
-            const double error =
-                (i < c->line.nt ? 1.0 : 0.0) * (relative < 600.0 && grown < most ? grown : most);
+            const double own_error = relative < 600.0 && grown < most ? grown : most;
+            /* beyond the last value there may be anything */
+            const double error = i < c->line.nt ? own_error : 0.0;
             const double near = 1.0 / (l * l + t * t), far = 1.0 / ((l - 1.0) * (l - 1.0) + t * t);
             sum[0][u] += error;
             sum[1][u] += error * sqrt(near);
@@ -246,24 +247,20 @@ static void add_removed(const pe_shifted *s, double removed[2]) {
     removed[1] += s->steps * of_b * OUT;
 }
 
-/* Begins all kinds at estimates of their log M, which place the line and its last t. */
+/* Begins all kinds with estimates of their log M and mean, which place the line and its last t. */
 static int begin_kinds(composition *q, pe_line *ln) {
     const double lambda = ln->lambda, v = q->gaussian;
-    pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
     const pe_contours *contours = q->contours;
+    ln->k0 = 0.5 * v * lambda * (lambda - 1.0);
+    ln->c_ref = v * (lambda - 0.5);
+    ln->sd = sqrt(pe_contours_cumulants(contours, lambda).k2);
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
-        const pe_group *g = &contours->groups[i];
-        pe_cumulants one = {0.0, 0.0, 0.0};
-        pe_nodes_cumulants(&g->grid, 1.0, lambda, &one);
-        const int status = pe_shifted_begin(&q->kinds[q->n_kinds++], g, lambda, one.k0);
+        pe_shifted *s = &q->kinds[q->n_kinds++];
+        const int status = pe_shifted_begin(s, &contours->groups[i], lambda);
         if (status) return status;
-        k.k0 += g->n * one.k0;
-        k.k1 += g->n * one.k1;
-        k.k2 += g->n * one.k2;
+        ln->k0 += s->steps * (double)s->log_m;
+        ln->c_ref += (s->is_conjugate ? -s->steps : s->steps) * s->mean_re;
     }
-    ln->k0 = k.k0;
-    ln->c_ref = k.k1;
-    ln->sd = sqrt(k.k2);
     return PE_OK;
 }
 

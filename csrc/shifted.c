@@ -20,6 +20,7 @@ static const double FARTHEST = 40.0; /* of z from the shifts: what lies beyond i
 static const double MAX_NODES = 40000;
 static const double WIDEST = 0.75;   /* spacing of nodes on the real line, */
 static const double HALF_STRIP = 8.0; /* and half the height of their strip */
+static const double FAR = 3.0; /* shift from which on sums over cells are no estimates */
 static const double TOO_FAST =
     30.0; /* growth at half a unit's height from which the real line is not tried */
 
@@ -342,7 +343,7 @@ typedef struct {
     wide_complex bell;   /* phi b h at the node */
     wide_complex ratio;  /* r */
     wide_complex log_of; /* log W */
-    double size;         /* at least |bell|, with the moduli of the terms of b in the place of their sum */
+    pe_wide size;        /* at least |bell|, with the moduli of the terms of b in the place of their sum */
     double rounding;     /* of the bell, relative to size */
     double ratio_error;  /* of r */
     double log_error;    /* of log W */
@@ -407,7 +408,7 @@ static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wi
     const pe_wide bell = expl(0.5L * (y * y - x * x) - HALF_LOG_2PI) * s->h;
     const wide_complex turn = turn_of(x * y);
     node->bell = product((wide_complex){bell * turn.re, -bell * turn.im}, b.sum);
-    node->size = (double)(bell * b.moduli);
+    node->size = bell * b.moduli;
     node->rounding = 20.0 + 2.0 * (double)(x * x + fabsl(x * y)) + (double)(b.rounding / b.moduli);
 }
 
@@ -423,11 +424,14 @@ static wide_complex centred_term(const wide_node *node, pe_wide s, double count,
     const double size_s = fabs((double)s), r = (double)modulus(node->ratio),
                  l = (double)modulus(node->log_of);
     const double reach = size_s * l, wrong = size_s * node->log_error;
-    const double own = reach < 0.3 ? reach * (30.0 * reach + 1.5 * wrong)
-                                   : (30.0 + 30.0 * reach + wrong) * (1.0 + exp(*power));
+    /* far out the power may be beyond all doubles where the bell is below them */
+    const pe_wide own = reach < 0.3
+                            ? reach * (30.0 * reach + 1.5 * wrong)
+                            : (30.0 + 30.0 * reach + wrong) *
+                                  (1.0L + (*power < 700.0 ? (pe_wide)exp(*power) : expl(exponent.re)));
     const double centre = r < 0.07 ? r * (30.0 * r + 1.5 * node->ratio_error)
                                    : 10.0 * (r + l) + node->ratio_error + node->log_error;
-    *error = node->size * (own + size_s * centre + (double)modulus(term) * (node->rounding + count));
+    *error = (double)(node->size * (own + size_s * centre + modulus(term) * (node->rounding + count)));
     return product(node->bell, term);
 }
 
@@ -493,7 +497,7 @@ static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes
         s->reach[i] = hypot(s->loss[i], s->angle[i]);
         s->longest = fmax(s->longest, s->reach[i]);
         /* errors of the weight, with the moduli of the terms of b in its place, and of log W */
-        const double whole = fmax(s->size[i], node->size * (double)size), of_log = eps * node->log_error;
+        const double whole = fmax(s->size[i], (double)(node->size * size)), of_log = eps * node->log_error;
         const double of_weight =
             eps * (node->rounding + size_of_power * (2.0 * s->reach[i] + node->log_error) + 12.0);
         if (s->size[i] > 0.0) s->rounding = fmax(s->rounding, of_weight * whole / s->size[i] / U);
@@ -556,7 +560,7 @@ static double target_of(const pe_shifted *s) {
     return MISS / s->steps;
 }
 
-int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double log_m) {
+int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda) {
     const int status = pe_shifted_parts(s, lead, lambda);
     if (status) return status;
     if (s->is_conjugate && 1.0 - (1.0 - lambda) != lambda) return PE_TOO_COSTLY;
@@ -566,11 +570,13 @@ int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double 
         part->cut = part->window.end; /* sums may end a little further out */
         part->x_low = part->window.low;
         part->x_high = part->window.high;
-        part->log_m = log_m;
+        part->log_m = part->window.log_total;
     }
-    s->log_m = log_m;
-    /* the parts of several are only known by their nodes */
-    return s->n_parts > 1 ? pe_shifted_finish(s, INFINITY) : PE_OK;
+    /* sums over cells err by e^(-2 pi^2/(farthest cell)) or so, and tell nothing of how parts add up */
+    if (s->n_parts > 1 || s->part[0].law.farthest > FAR) return pe_shifted_finish(s, INFINITY);
+    s->log_m = s->part[0].window.log_total;
+    s->mean_re = pe_tilted_mean_loss(&s->part[0].law, &s->part[0].window);
+    return PE_OK;
 }
 
 /* What was said in units of an estimate of M. */

@@ -76,10 +76,10 @@ typedef struct {
     double drift, bend; /* sums of |weight| times the error of log W, and times |log W| as well */
 } pe_shifted;
 
-/* Begins it for the law without some large z, at a lambda with an estimate of log M; a status, PE_TOO_COSTLY where the
- * proof does not apply, as where 1 - lambda is needed and is no double, or nodes are too many.  Envelopes can be asked
- * then, in units of that estimate.  To be freed in any case. */
-int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double log_m);
+/* Begins it for the law without some large z, with estimates of log M and of the mean; a status, PE_TOO_COSTLY where
+ * the proof does not apply, as where 1 - lambda is needed and is no double, or nodes are too many.  Envelopes can be
+ * asked then, in units of that estimate.  To be freed in any case. */
+int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda);
 
 /* Adds the nodes for 0 <= t <= t_top, and log M; what envelopes have said comes in units of M.  A status. */
 int pe_shifted_finish(pe_shifted *s, double t_top);

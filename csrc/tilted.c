@@ -706,7 +706,8 @@ int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w) {
     return put_window(t, high, t->n, level, plain, w);
 }
 
-PE_CLONES double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w) {
+/* Mean under F of what b has less what a has, over the ends of cells up to w->end */
+PE_CLONES static double mean_of(const pe_tilted *t, const pe_window *w, double *const parts[2]) {
     double sum[PE_LANES] = {0}, first[PE_LANES] = {0};
     for (size_t i = 0; i <= t->n; i += PE_LANES)
         for (int u = 0; u < PE_LANES; u++) {
@@ -714,7 +715,15 @@ PE_CLONES double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w) {
             const double e = pe_vexp(t->value[i + u] - w->log_total);
             const double own = i + u <= t->n && x <= w->end ? e : 0.0;
             sum[u] += own;
-            first[u] += own * (t->slope[1][i + u] - t->slope[0][i + u]);
+            first[u] += own * (parts[1][i + u] - parts[0][i + u]);
         }
     return pe_lane_sum(first) / pe_lane_sum(sum);
+}
+
+double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w) {
+    return mean_of(t, w, t->slope);
+}
+
+double pe_tilted_mean_loss(const pe_tilted *t, const pe_window *w) {
+    return mean_of(t, w, t->log_side);
 }

@@ -98,8 +98,9 @@ int pe_tilted_window(const pe_tilted *t, double need, pe_window *w);
 /* The same for the law up to the end of the cells, whatever lies between the window and that end. */
 int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w);
 
-/* The slope of the loss where F has its weight, up to w->end */
+/* The mean under F of the slope of the loss, and of the loss, up to w->end */
 double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w);
+double pe_tilted_mean_loss(const pe_tilted *t, const pe_window *w);
 
 /* Probabilities above and below x */
 double pe_normals_above(const pe_normals *s, double x);

@@ -81,3 +81,11 @@ def test_thresholds_of_proven_rows_are_those_of_estimates(functional: int) -> No
 def test_no_threshold_is_invented_where_nothing_is_proven() -> None:
     engine = Spectral(GaussianPair((1.0,), (0.5,), (10,), False))
     assert np.isnan(engine.certified_solve(A_BELOW, np.array([np.nan]))).all()
+
+
+@pytest.mark.parametrize("epsilon", [129.481254446557, 137.0, 140.0])
+def test_powers_beyond_all_doubles_beside_bells_below_them(epsilon: float) -> None:
+    """Nodes far out have W^q of e^700 and more with densities of e^-700 and less."""
+    batch = pe.SampledWithoutReplacement(pe.GaussianMechanism("0.6692"), 283, 1194).composed(2)
+    found = pe.delta(batch, epsilon, adjacency="remove", bounds=True, method="certified")
+    assert 0.0 < found.lower <= found.upper <= found.lower * (1.0 + 1e-10)
