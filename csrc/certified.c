@@ -202,7 +202,8 @@ PE_CLONES static void sum_errors(const values *v, pe_certified *c) {
             const double t = (double)i * ht, own = pe_vexp(v->re[i]) * (i ? 1.0 : 0.5);
             const double relative =
                 v->error[i] + t * c->mean_error + (12.0 + 2.0 * fabs(v->im[i]) + 2.0 * fabs(v->re[i])) * U;
-            const double few = relative < 600.0 ? relative : 600.0, most = own + pe_vexp(v->top[i]);
+            const double few = relative < 600.0 ? relative : 600.0;
+            const double most = own + (v->top[i] < 700.0 ? pe_vexp(v->top[i]) : INFINITY);
             const double grown = own * pe_vexpm1(few, pe_vexp(few));
             const double own_error = relative < 600.0 && grown < most ? grown : most;
             /* beyond the last value there may be anything */
