@@ -105,3 +105,15 @@ pe_moved pe_mixtures_moved(const pe_mixtures *m, double z, double y) {
     out.angle = of_b - of_a;
     return out;
 }
+
+double pe_normals_above(const pe_normals *s, double x) {
+    double sum = 0.0;
+    for (size_t j = 0; j < s->n; j++) sum += s->weight[j] * erfc((x - s->shift[j]) * 0.70710678118654752440);
+    return fmax(0.5 * sum * (1.0 + 1e-9), 5e-324); /* where erfc underflows, the smallest number does */
+}
+
+double pe_normals_below(const pe_normals *s, double x) {
+    double sum = 0.0;
+    for (size_t j = 0; j < s->n; j++) sum += s->weight[j] * erfc((s->shift[j] - x) * 0.70710678118654752440);
+    return fmax(0.5 * sum * (1.0 + 1e-9), 5e-324);
+}

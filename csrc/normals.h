@@ -49,4 +49,8 @@ typedef struct {
 
 pe_moved pe_mixtures_moved(const pe_mixtures *m, double z, double y);
 
+/* Upper bounds of the probabilities above and below x */
+double pe_normals_above(const pe_normals *s, double x);
+double pe_normals_below(const pe_normals *s, double x);
+
 #endif

@@ -102,8 +102,4 @@ int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w);
 double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w);
 double pe_tilted_mean_loss(const pe_tilted *t, const pe_window *w);
 
-/* Probabilities above and below x */
-double pe_normals_above(const pe_normals *s, double x);
-double pe_normals_below(const pe_normals *s, double x);
-
 #endif

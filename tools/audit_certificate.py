@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[1]
 SOURCES = (
     *("pair", "spectral", "strips", "contour", "contour_rows", "node_sums"),
     *("loss_nodes", "noise_nodes"),
-    *("chebyshev", "proven", "certified", "envelope", "shifted", "shifted_values", "tilted"),
+    *("chebyshev", "proven", "certified", "envelope", "tilted", "tilted_lines", "tilted_windows"),
+    *("shifted", "shifted_height", "shifted_nodes", "shifted_values"),
     *("normals", "normal", "cpu", "functionals"),
 )
 FLAGS = ["-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]

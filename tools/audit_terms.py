@@ -36,7 +36,7 @@ FINE = {"miss": 2.0**-66}
 SPARSE = {"miss": 2.0**-20}
 IN_DOUBLE = {"close": 1e300}
 IN_LONG_DOUBLE = {"close": 0.0, "doubles": 1e-8}
-V, S, C = "shifted_values.c", "shifted.c", "certified.c"
+V, S, N, C = "shifted_values.c", "shifted.c", "shifted_nodes.c", "certified.c"
 PART, PART_WIDE = LOUD / UNIT, LOUD / WIDE
 TWICE = "the error of the mean counts these errors over all nodes, with a factor of 2"
 
@@ -47,7 +47,7 @@ TERMS = (
     Term("aliases", C, "", "(k == 3 ? profile_alias : alias)", "rows", {"alias": 1e-3}),
     Term("nodes of z, in the values", S, "s->slack += ", "2.0 * missed", "sums", SPARSE),
     Term("nodes of z, in log M", S, "s->log_m_error += ", "2.0 * missed", "sums", SPARSE),
-    Term("log M: its terms", S, "", "2.0 * eps * error * scale", "sums", {"bell": 20.0 * LOUD}),
+    Term("log M: its terms", N, "", "2.0 * eps * error * scale", "sums", {"bell": 20.0 * LOUD}),
     Term("rotations: exponentials and depth", V, "U * (",
          "(177.0 + s->rounding + deep) * sums[0]", "sums", {"exponentials": 7.0 * LOUD}, PART),
     Term("rotations: angles", V, "", "8.0 * sums[1]", "sums", {"angles": 3.4 * LOUD}, PART),
@@ -63,7 +63,7 @@ TERMS = (
          1.0, TWICE),
     Term("nodes: log W of small ones", V, "",
          "high * fmin(2.0 * s->drift, high * s->bend)", "sums", {"log W": LOUD}, 1.0, TWICE),
-    Term("nodes: weights", S, "s->rounding = fmax(s->rounding, ",
+    Term("nodes: weights", N, "s->rounding = fmax(s->rounding, ",
          "of_weight * whole / s->size[i] / U", "sums", {"bell": 20.0 * LOUD}, 1.0, TWICE),
     Term("rounding of the values, all of it", V, "", "(rotated + moments + mean + drift)", "sums",
          FINE),

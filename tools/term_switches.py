@@ -67,7 +67,7 @@ def _constant(name: str, file: str, constant: str) -> Switch:
     return Switch(name, plain, ((file, f"{start}{text};", f"#define {constant} {{x}}\n"),))
 
 
-V, S, C = "shifted_values.c", "shifted.c", "certified.c"
+V, S, N, C = "shifted_values.c", "shifted.c", "shifted_nodes.c", "certified.c"
 SWITCHES = (
     # choices
     _constant("miss", S, "MISS"),
@@ -75,12 +75,12 @@ SWITCHES = (
     _constant("alias", "contour.c", "ALIAS_TOL"),
     _constant("close", "proven.c", "CLOSE"),
     # nodes and values of one kind of step
-    _operation("bell", (S, "- HALF_LOG_2PI) * s->h;", "- HALF_LOG_2PI) * s->h * (1.0L + {x});"),
-               (S, "node->rounding = 20.0 +", "node->rounding = {x} / LDBL_EPSILON + 20.0 +")),
+    _operation("bell", (N, "- HALF_LOG_2PI) * s->h;", "- HALF_LOG_2PI) * s->h * (1.0L + {x});"),
+               (N, "node->rounding = 20.0 +", "node->rounding = {x} / LDBL_EPSILON + 20.0 +")),
     Switch("log M of a kind", 0.0,
-           ((S, "s->log_m = log1pl(total);", "s->log_m = log1pl(total) + {x};"),
-            (S, "s->log_m_error = 2.0 *", "s->log_m_error = {x} + 2.0 *"))),
-    _operation("log W", (S, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
+           ((N, "s->log_m = log1pl(total);", "s->log_m = log1pl(total) + {x};"),
+            (N, "s->log_m_error = 2.0 *", "s->log_m_error = {x} + 2.0 *"))),
+    _operation("log W", (N, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
                          "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n")),
     _operation("exponentials", (V, "e * (1.0 + cm1)", "(1.0 + {x}) * e * (1.0 + cm1)"),
                (V, "e * (smx + b)", "(1.0 + {x}) * e * (smx + b)")),

@@ -1,0 +1,118 @@
+#include "shifted_nodes.h"
+
+#include <math.h>
+
+/* Where the nodes of a part lie; docs/theory/certified.md proves what stands here. */
+
+static const double PI = 3.14159265358979323846;
+static const double HIGHEST = 1.2; /* of a line: the sums of moduli grow as e^(y^2/2) */
+static const double MAX_NODES = 40000;
+static const double WIDEST = 0.75;    /* spacing of nodes on the real line, */
+static const double HALF_STRIP = 8.0; /* and half the height of their strip */
+static const double TOO_FAST =
+    30.0; /* growth at half a unit's height from which the real line is not tried */
+
+/* Rounded down to 20 bits: multiples of it by integers below 2^33 are doubles. */
+static double short_number(double x) {
+    int exponent;
+    const double mantissa = frexp(x, &exponent);
+    return ldexp(floor(mantissa * 0x1p20), exponent - 20);
+}
+
+/* Nodes on a line Im z = y in the strip |Im z - y| <= half.  On the shifted line y = half the integrand falls with every
+ * t >= 0 in all of the strip; on the real line, y = 0, it grows by at most e^(time |arg|) up to t = time. */
+typedef struct {
+    double y, half, time;
+} strip;
+
+/* What the edge of the window and what lies beyond it add to the sum of phi R^q on a line, to the sums
+ * that centre it included. */
+static double outside(const pe_part *s, const strip *at, double h) {
+    const pe_tilted *t = &s->law;
+    const double top = at->y + at->half, x = s->x_high, of_a = fabs(t->q - 1.0), unit = s->window.log_total;
+    const double of_b = 1.0 + of_a; /* of the Gaussians that centre */
+    /* the vertical edge: the Gaussians that centre are phi a and phi b */
+    const double bell = -0.5 * x * x - 0.91893853320467274178;
+    const double plain =
+        exp(bell + pe_tilted_log_side(t, 0, x)) * of_a + exp(bell + pe_tilted_log_side(t, 1, x)) * of_b;
+    if (!pe_tilted_lift(t, top)) return INFINITY;
+    const double turned = at->time > 0.0 ? at->time * pe_tilted_angle(t, at->half, x) : 0.0;
+    double sum = 2.0 * at->half * exp(0.5 * top * top) *
+                 (exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) + turned - unit) + plain * exp(-unit));
+    /* beyond it on the real line */
+    sum += pe_tilted_rest(t, x, s->cut, unit);
+    sum += (of_a * pe_normals_above(&t->a, x) + of_b * pe_normals_above(&t->b, x)) * exp(-unit);
+    /* below the window the sums themselves go on, on the line */
+    const double low = s->x_low, grown = exp(0.5 * at->y * at->y);
+    sum += grown * pe_tilted_sum(t, -INFINITY, low, unit, h / PE_CELL);
+    const double first = of_a * pe_normals_below(&t->a, low) + of_b * pe_normals_below(&t->b, low);
+    /* a sum of Gaussians is at most their integral and the largest term of each */
+    const double next = exp(-0.5 * low * low - 0.91893853320467274178);
+    sum +=
+        grown *
+        (first * (1.0 + h) +
+         h * next * (of_a * exp(pe_tilted_log_side(t, 0, low)) + of_b * exp(pe_tilted_log_side(t, 1, low)))) *
+        exp(-unit);
+    return sum * (1.0 + 1e-8);
+}
+
+/* Bound of the moduli's integrals on both edges of the strip up to `high`, in units of e^log_total. */
+static double on_lines(const pe_part *s, const strip *at, double high) {
+    const pe_tilted *t = &s->law;
+    const double top = at->y + at->half, grown = exp(0.5 * top * top), unit = s->window.log_total;
+    if (!pe_tilted_lift(t, top)) return INFINITY;
+    const double centring = (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q - 1.0)) * exp(-unit);
+    if (at->time > 0.0)
+        return 2.0 * grown * (pe_tilted_raised(t, at->half, high, at->time, unit) + centring) * (1.0 + 1e-8);
+    const double line = pe_tilted_lifted(t, high, unit, 1.1);
+    return (1.1 + grown * line + (1.0 + grown) * centring) * (1.0 + 1e-8);
+}
+
+/* Nodes of a strip with edges of moduli `size`, up to an edge from `high` on, where they miss little and are fewer than
+ * those of the part so far.  Whether they are fewer. */
+static int try_strip(pe_part *s, const strip *at, double size, double high, double target) {
+    const double widest = at->time > 0.0 ? WIDEST : 0.5,
+                 before = s->h > 0.0 ? (s->x_high - s->x_low) / s->h : INFINITY;
+    const double h = short_number(fmin(2.0 * PI * at->half / log(1.0 + size / target), widest));
+    const double known = s->x_high, edge = (ceil(high / h) + 0.5) * h;
+    if (!(h > 0.0 && (edge - s->x_low) / h < before) || edge > s->cut) return 0;
+    s->x_high = edge;
+    const double missed = size / expm1(2.0 * PI * at->half / h) + outside(s, at, h);
+    if (!(missed <= 4.0 * target)) {
+        s->x_high = known;
+        return 0;
+    }
+    s->missed = missed;
+    s->h = h;
+    s->y = at->y;
+    return 1;
+}
+
+/* The first place from the window's end on where the edge of such a strip holds little. */
+static double edge_of_strip(const pe_part *s, const strip *at, double target) {
+    const double level = log(0.5 * target / at->half) - 0.5 * at->half * at->half + s->window.log_total;
+    return pe_tilted_edge(&s->law, s->window.high, at->half, at->time, level);
+}
+
+int pe_shifted_height(pe_part *s, double target, double t_top) {
+    const pe_window *w = &s->window;
+    const double farthest = s->law.farthest, top = fmin(HIGHEST, 0.495 * PI / farthest);
+    s->x_low = w->low;
+    s->h = 0.0;
+    const double slope = pe_tilted_loss_slope(&s->law, w->high);
+    const double highest = fmin(HALF_STRIP, 0.95 * PI / farthest);
+    for (int i = 0; i < 8 && 0.5 * t_top * slope < TOO_FAST; i++) {
+        const double a = highest * pow(0.75, i);
+        const strip at = {0.0, a, t_top};
+        if (!pe_tilted_lift(&s->law, a)) continue;
+        const double high = edge_of_strip(s, &at, target);
+        const int is_known = s->h > 0.0;
+        if (!try_strip(s, &at, on_lines(s, &at, high + 1.5 * WIDEST), high, target) && is_known) break;
+    }
+    for (int i = 0; i < 18 && !(s->h > 0.0); i++) {
+        const double y = short_number(top * pow(0.75, i));
+        const strip at = {y, y, 0.0};
+        try_strip(s, &at, on_lines(s, &at, w->high + 1.0), w->high, target);
+    }
+    return s->h > 0.0 && (s->x_high - s->x_low) / s->h < MAX_NODES;
+}

@@ -1,0 +1,54 @@
+/* What the files of the tilted density share: places and cells of pe_tilted. */
+#ifndef PE_TILTED_CELLS_H
+#define PE_TILTED_CELLS_H
+
+#include <math.h>
+
+#include "lane_trig.h"
+#include "tilted.h"
+
+#define PE_OUTWARDS 1e-9 /* of logs of bounds */
+
+/* log of the mixture over phi, its slope and the shares of its terms */
+double pe_side_at(const pe_normals *s, double x, double *slope, double *share);
+
+static inline double pe_power_of(const pe_tilted *t, int side) {
+    return side ? t->q : 1.0 - t->q;
+}
+
+static inline const pe_normals *pe_side_of(const pe_tilted *t, int side) {
+    return side ? &t->b : &t->a;
+}
+
+static inline double pe_edge_of(const pe_tilted *t, size_t i) {
+    return t->start + (double)i * PE_CELL;
+}
+
+static inline double pe_smallest_positive(const pe_normals *s) {
+    for (size_t j = 0; j < s->n; j++)
+        if (s->shift[j] > 0.0) return s->shift[j];
+    return 0.0;
+}
+
+/* Ends of cells in whole lanes: those beyond the last one serve nothing. */
+static inline size_t pe_padded_ends(size_t cells) {
+    return (cells + PE_LANES) / PE_LANES * PE_LANES;
+}
+
+static inline size_t pe_cell_of(const pe_tilted *t, double x, int up) {
+    const double at = (x - t->start) / PE_CELL, whole = up ? ceil(at + 1e-9) : floor(at - 1e-9);
+    return (size_t)fmin(fmax(whole, 0.0), (double)t->n);
+}
+
+/* The slope of log F up to the first cell is at least this: convex parts fall at most as their smallest shift says,
+ * slopes of concave ones are largest at the end. */
+static inline double pe_rate_before(const pe_tilted *t) {
+    double rate = -t->start;
+    for (int side = 0; side < 2; side++) {
+        const double power = pe_power_of(t, side);
+        rate += power * (power >= 0.0 ? pe_side_of(t, side)->shift[0] : t->slope[side][0]);
+    }
+    return rate;
+}
+
+#endif

@@ -1,0 +1,315 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "lane_log.h"
+#include "pyengine.h"
+#include "simd.h"
+#include "tilted_cells.h"
+
+/* The density on lines beside the real one; docs/theory/certified.md proves what stands here. */
+
+static const double PI = 3.14159265358979323846;
+static const double LOOSE = 16.0; /* log of a factor that is not worth a sum */
+
+/* ---- growth ---------------------------------------------------------------------------------------- */
+
+/* Whether |F| exceeds F e^(y^2/2) anywhere on a line Im z = y: whether one of the powers is negative */
+static int grows(const pe_tilted *t) {
+    return (t->q > 1.0 && t->a.n > 1) || (t->q < 0.0 && t->b.n > 1);
+}
+
+int pe_tilted_lift(const pe_tilted *t, double y) {
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = pe_side_of(t, side);
+        const double first = s->shift[0], last = s->shift[s->n - 1];
+        if (s->n == 1) continue;
+        if (!((last - first) * y < PI)) {
+            if (pe_power_of(t, side) < 0.0) return 0;
+            continue;
+        }
+        double *turned = t->turned[side];
+        for (size_t j = 0; j < s->n; j++) {
+            const double up = sin(0.5 * (s->shift[j] - first) * y),
+                         down = sin(0.5 * (last - s->shift[j]) * y);
+            turned[j] = 2.0 * up * up;
+            turned[s->n + j] = 2.0 * down * down;
+        }
+    }
+    return 1;
+}
+
+/* 1 - cos of half the range of the shifts, from 1 - cos of the range */
+static double half_range(const pe_normals *s, const double *turned) {
+    return (1.0 - sqrt(fmax(1.0 - 0.5 * turned[s->n - 1], 0.0))) * (1.0 + 1e-12);
+}
+
+static double shrinks_by(double most) {
+    return most < 1.0 ? -log1p(-most) * (1.0 + PE_OUTWARDS) + 1e-15 : INFINITY;
+}
+
+/* Growth at no place exceeds this. */
+static double most_growth(const pe_tilted *t) {
+    double sum = 0.0;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = pe_side_of(t, side);
+        const double power = pe_power_of(t, side);
+        if (power < 0.0 && s->n > 1) sum -= power * shrinks_by(half_range(s, t->turned[side]));
+    }
+    return sum;
+}
+
+/* log of s(x)/|s(x + iv)| at most.  With the terms' shares as probabilities the ratio is |E e^{i v shift}|: turned
+ * by the mean of the outermost shifts, all terms have a cosine of at least that of half the range; turned by
+ * one of them, the mean of 1 - cos rises or falls with x, as the shares move to larger shifts. */
+static double shrinks(const pe_normals *s, const double *turned, const double *left, const double *right) {
+    double up = 0.0, down = 0.0;
+    for (size_t j = 0; j < s->n; j++) {
+        up += right[j] * turned[j];
+        down += left[j] * turned[s->n + j];
+    }
+    return shrinks_by(fmin(half_range(s, turned), fmin(up, down)));
+}
+
+/* Growth between places whose shares are given: at cells `left` and `right` */
+static double growth(const pe_tilted *t, size_t left, size_t right) {
+    double sum = 0.0;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = pe_side_of(t, side);
+        const double power = pe_power_of(t, side);
+        if (power >= 0.0 || s->n == 1) continue;
+        sum -=
+            power * shrinks(s, t->turned[side], t->share[side] + left * s->n, t->share[side] + right * s->n);
+    }
+    return sum;
+}
+
+/* Growth left of the first cell: only what rises with x is known there. */
+static double growth_before(const pe_tilted *t) {
+    double sum = 0.0;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = pe_side_of(t, side);
+        const double power = pe_power_of(t, side), *turned = t->turned[side];
+        if (power >= 0.0 || s->n == 1) continue;
+        double up = 0.0;
+        for (size_t j = 0; j < s->n; j++) up += t->share[side][j] * turned[j];
+        sum -= power * shrinks_by(fmin(up, half_range(s, turned)));
+    }
+    return sum;
+}
+
+double pe_tilted_growth(const pe_tilted *t, double x) {
+    double sum = 0.0, slope;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = pe_side_of(t, side);
+        const double power = pe_power_of(t, side);
+        if (power >= 0.0 || s->n == 1) continue;
+        pe_side_at(s, x, &slope, t->room);
+        sum -= power * shrinks(s, t->turned[side], t->room, t->room);
+    }
+    return sum;
+}
+
+/* ---- sums over cells ------------------------------------------------------------------------------- */
+
+/* Sum of e^(most - unit) over cells [from, to). */
+PE_CLONES static double sum_plain(const pe_tilted *t, size_t from, size_t to, double unit) {
+    double sum[PE_LANES] = {0}, top = -INFINITY, rest = 0.0;
+    for (size_t i = from; i < to; i++) top = t->most[i] > top ? t->most[i] : top;
+    if (!(top - unit < 700.0)) return INFINITY;
+    size_t i = from;
+    for (; i + PE_LANES <= to; i += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(t->most[i + u] - unit) + 1e-300;
+    for (; i < to; i++) rest += pe_vexp(t->most[i] - unit) + 1e-300;
+    return pe_lane_sum(sum) + rest;
+}
+
+static double sum_cells(const pe_tilted *t, double low, double high, double unit, int is_growing) {
+    const size_t from = pe_cell_of(t, low, 0), last = pe_cell_of(t, high, 1);
+    double sum = 0.0;
+    if (!is_growing) sum = sum_plain(t, from, last, unit);
+    for (size_t i = from; is_growing && i < last; i++) {
+        const double e = t->most[i] - unit + growth(t, i, i + 1);
+        sum += e > -700.0 ? exp(e) : 1e-300;
+    }
+    return sum * PE_CELL * (1.0 + 1e-8);
+}
+
+double pe_tilted_rest(const pe_tilted *t, double low, double high, double unit) {
+    return sum_cells(t, low, high, unit, 0);
+}
+
+double pe_tilted_sum(const pe_tilted *t, double low, double high, double unit, double wider) {
+    const int is_growing = grows(t);
+    double sum = sum_cells(t, low, high, unit, is_growing) * (1.0 + wider);
+    if (low < t->start) {
+        const double rate = pe_rate_before(t);
+        if (!(rate > 1.0)) return INFINITY;
+        const double one = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0));
+        sum += one * (1.0 / rate + wider * PE_CELL);
+    }
+    return sum * (1.0 + 1e-8);
+}
+
+double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double whole) {
+    if (!grows(t)) return whole;
+    const double most = most_growth(t);
+    /* a looser bound costs less than its digits are worth */
+    return most < LOOSE ? whole * exp(most) * (1.0 + 1e-9) : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
+}
+
+/* ---- angles ---------------------------------------------------------------------------------------- */
+
+/* Bounds of |arg| of a side at height y at the ends of cells [from, from + m), each from the shares there: turned back by the
+ * shift next to 0, the side has a positive real part where the mean of 1 - cos is below 1, and sin |arg| is at most y
+ * times the mean distance from that shift over its modulus. */
+PE_INLINE void angles_below(const pe_tilted *t, int side, size_t from, size_t m, double y, double *out) {
+    const pe_normals *s = pe_side_of(t, side);
+    const double near = side ? s->shift[0] : -s->shift[s->n - 1],
+                 far = side ? s->shift[s->n - 1] : -s->shift[0], sign = side ? 1.0 : -1.0;
+    const double *turned = t->turned[side] + (side ? 0 : s->n);
+    for (size_t i = 0; i < m && s->n == 1; i++) out[i] = near * y; /* one term alone turns by its shift */
+    for (size_t i = 0; i < m && s->n > 1; i++) {
+        const double *share = t->share[side] + (from + i) * s->n;
+        double most = 0.0;
+        for (size_t j = 0; j < s->n; j++) most += share[j] * turned[j];
+        const double sine = y * (sign * t->slope[side][from + i] - near) / (1.0 - most);
+        /* asin x <= pi/3 x up to 1/2 */
+        out[i] = most < 0.9 && sine < 0.5 ? near * y + 1.0472 * fabs(sine) + 1e-12 : far * y;
+    }
+}
+
+double pe_tilted_angle(const pe_tilted *t, double y, double x) {
+    double of_a = 0.0, of_b = 0.0;
+    angles_below(t, 0, pe_cell_of(t, x, 0), 1, y, &of_a);
+    angles_below(t, 1, pe_cell_of(t, x, 1), 1, y, &of_b);
+    return of_a + of_b;
+}
+
+double pe_tilted_edge(const pe_tilted *t, double from, double y, double time, double level) {
+    const int is_growing = grows(t);
+    size_t i = pe_cell_of(t, from, 1);
+    for (; i < t->n; i++) {
+        double of_a = 0.0, of_b = 0.0;
+        angles_below(t, 0, i, 1, y, &of_a);
+        angles_below(t, 1, i, 1, y, &of_b);
+        const double here = t->value[i] + (is_growing ? growth(t, i, i) : 0.0) + time * (of_a + of_b);
+        if (here < level) break;
+    }
+    return pe_edge_of(t, i);
+}
+
+PE_CLONES static double sum_raised(const pe_tilted *t, size_t last, double y, double time, double unit) {
+    const int is_growing = grows(t);
+    double sum = 0.0;
+    for (size_t i = 0; i < last; i += PE_LANES) {
+        double of_a[PE_LANES], of_b[PE_LANES], e[PE_LANES], most = -INFINITY;
+        const size_t m = last - i < PE_LANES ? last - i : PE_LANES;
+        angles_below(t, 0, i, m, y, of_a);
+        angles_below(t, 1, i + 1, m, y, of_b);
+        for (size_t u = 0; u < PE_LANES; u++) e[u] = -INFINITY;
+        for (size_t u = 0; u < m; u++) {
+            e[u] = t->most[i + u] - unit + time * (of_a[u] + of_b[u]);
+            if (is_growing) e[u] += growth(t, i + u, i + u + 1);
+            most = e[u] > most ? e[u] : most;
+        }
+        if (!(most < 700.0)) return INFINITY;
+        for (int u = 0; u < PE_LANES; u++) e[u] = pe_vexp(e[u]) + 1e-300;
+        sum += pe_lane_sum(e);
+    }
+    return sum;
+}
+
+double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, double unit) {
+    const double rate = pe_rate_before(t);
+    double of_b = 0.0;
+    angles_below(t, 1, 0, 1, y, &of_b);
+    const double first =
+        t->value[0] - unit + (grows(t) ? growth_before(t) : 0.0) + time * (of_b - t->a.shift[0] * y);
+    if (!(rate > 1.0) || !(first < 700.0)) return INFINITY;
+    const double sum = exp(first) / rate + PE_CELL * sum_raised(t, pe_cell_of(t, high, 1), y, time, unit);
+    return sum * (1.0 + 1e-8);
+}
+
+/* Arguments of a side at the ends of the first m cells, whole lanes, on a line with the cosines and sines of its shifts */
+PE_CLONES static void set_angles(const pe_tilted *t, int side, size_t m, const double *co, const double *si,
+                                 double *out) {
+    const pe_normals *s = pe_side_of(t, side);
+    for (size_t i = 0; i < m; i += PE_LANES) {
+        double re[PE_LANES] = {0}, im[PE_LANES] = {0};
+        for (size_t j = 0; j < s->n; j++)
+            for (int u = 0; u < PE_LANES; u++) {
+                const double share = t->share[side][(i + u) * s->n + j];
+                re[u] += share * co[j];
+                im[u] += share * si[j];
+            }
+        for (int u = 0; u < PE_LANES; u++) out[i + u] = pe_vargument(re[u], fabs(im[u]));
+    }
+}
+
+/* Sum of e^(most - unit - time arg)/arg over the first cells, given arguments at their ends */
+PE_CLONES static double sum_over_angle(const pe_tilted *t, size_t last, const double *of_a,
+                                       const double *of_b, double time, double unit) {
+    const int is_growing = grows(t);
+    double sum = 0.0;
+    for (size_t i = 0; i < last; i += PE_LANES) {
+        double e[PE_LANES], least[PE_LANES], most = -INFINITY;
+        for (size_t u = 0; u < PE_LANES; u++) {
+            const size_t k = i + u < last ? i + u : last - 1;
+            least[u] = (of_b[k] + of_a[k + 1]) * (1.0 - 1e-9);
+            e[u] = i + u < last ? t->most[k] - unit - time * least[u] : -INFINITY;
+            if (is_growing && i + u < last) e[u] += growth(t, k, k + 1);
+            most = e[u] > most ? e[u] : most;
+        }
+        if (!(most < 700.0)) return INFINITY;
+        for (int u = 0; u < PE_LANES; u++) e[u] = (pe_vexp(e[u]) + 1e-300) / least[u];
+        sum += pe_lane_sum(e);
+    }
+    return sum;
+}
+
+double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double time, double unit) {
+    const int is_growing = grows(t);
+    const size_t last = pe_cell_of(t, high, 1), m = pe_padded_ends(last);
+    const size_t terms = t->a.n > t->b.n ? t->a.n : t->b.n;
+    double *of_a = calloc(2 * (m + terms), sizeof(double)), *of_b = of_a + m, *co = of_b + m,
+           *si = co + terms;
+    if (!of_a) return INFINITY;
+    for (int side = 0; side < 2; side++) {
+        const pe_normals *s = pe_side_of(t, side);
+        if (s->n == 1 && s->shift[0] == 0.0) continue; /* it does not turn */
+        for (size_t j = 0; j < s->n; j++) {
+            co[j] = cos(s->shift[j] * y);
+            si[j] = sin(s->shift[j] * y);
+        }
+        set_angles(t, side, m, co, si, side ? of_b : of_a);
+    }
+    /* that of a falls with x, that of b rises; left of the first cell: either a alone, or one term of b, which falls no
+     * faster than F rises */
+    double rate = pe_rate_before(t), angle = of_a[0], sum;
+    if (!(angle > 0.0)) {
+        const double least = pe_smallest_positive(&t->b);
+        rate -= least;
+        for (size_t j = 0; j < t->b.n; j++)
+            if (t->b.shift[j] == least) angle = t->share[1][j] * sin(least * y);
+    }
+    if (!(angle > 0.0) || !(rate > 1.0)) sum = INFINITY;
+    else sum = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0)) / (rate * angle);
+    if (isfinite(sum)) sum += PE_CELL * sum_over_angle(t, last, of_a, of_b, time, unit);
+    free(of_a);
+    return sum * (1.0 + 1e-8);
+}
+
+double pe_tilted_variation(const pe_tilted *t, double low, double high, double unit) {
+    const size_t first = pe_cell_of(t, low, 0), last = pe_cell_of(t, high, 1);
+    double sum = 0.0, ends = 0.0;
+    for (size_t i = first; i < last; i++) {
+        const double least = (t->slope[1][i] - t->slope[0][i + 1]) * (1.0 - 1e-9);
+        const double value = exp(t->most[i] - unit) / least;
+        const double x = fmax(fabs(pe_edge_of(t, i)), fabs(pe_edge_of(t, i + 1)));
+        const double change = x + fabs(1.0 - t->q) * fabs(t->slope[0][i]) + fabs(t->q) * t->slope[1][i + 1];
+        /* the variance of a shift is at most its mean times the farthest */
+        sum += PE_CELL * value * (change + t->farthest);
+        if (i == first || i + 1 == last) ends += value;
+    }
+    return last > first ? (sum + 2.0 * ends) * (1.0 + 1e-8) + 1e-300 : 0.0;
+}

@@ -1,0 +1,127 @@
+#include <math.h>
+
+#include "simd.h"
+#include "tilted_cells.h"
+
+/* Where the density has weight, and its means there. */
+
+enum { ROOM = 8 }; /* cells between the end of a window and that of the law */
+
+/* log of the trapezoidal sum up to the end of a cell */
+PE_CLONES static double log_total(const pe_tilted *t, size_t last) {
+    double top = -INFINITY, sum[PE_LANES] = {0}, rest = 0.0;
+    for (size_t i = 0; i <= last; i++) top = t->value[i] > top ? t->value[i] : top;
+    size_t i = 0;
+    for (; i + PE_LANES <= last + 1; i += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(t->value[i + u] - top);
+    for (; i <= last; i++) rest += pe_vexp(t->value[i] - top);
+    return top + log((pe_lane_sum(sum) + rest) * PE_CELL);
+}
+
+/* Whether the Gaussians that centre the sums of phi b (b/a)^(q-1) are below `plain` beyond x on one side */
+static int centre_is_small(const pe_tilted *t, double x, int above, double plain) {
+    const double of_a = above ? pe_normals_above(&t->a, x) : pe_normals_below(&t->a, x);
+    const double of_b = above ? pe_normals_above(&t->b, x) : pe_normals_below(&t->b, x);
+    const double power = fabs(t->q - 1.0);
+    return log(power * of_a + (1.0 + power) * of_b) <= plain;
+}
+
+/* Of the cells from `inner`, where it need not be, to `outer` in either direction the first end beyond which it is;
+ * they fall outwards. */
+static size_t small_centre(const pe_tilted *t, size_t inner, size_t outer, double plain) {
+    const int above = outer > inner;
+    while (inner != outer) {
+        const size_t middle = above ? (inner + outer) / 2 : (inner + outer + 1) / 2;
+        if (centre_is_small(t, pe_edge_of(t, middle), above, plain)) outer = middle;
+        else inner = above ? middle + 1 : middle - 1;
+    }
+    return inner;
+}
+
+/* The first cell in [low, high] from which on the sum up to `high` is below e^level; high where there is none */
+static size_t high_end(const pe_tilted *t, size_t low, size_t high, double level, double plain) {
+    const size_t least = small_centre(t, low, high, plain);
+    double sum = 0.0;
+    size_t i = high;
+    while (i > least && (sum += PE_CELL * exp(t->most[i - 1] - level)) <= 1.0) i--;
+    return i;
+}
+
+/* The place behind the first mode where the density is least */
+static size_t valley_of(const pe_tilted *t, size_t *mode) {
+    size_t top = 0, valley;
+    while (top < t->n && t->value[top + 1] > t->value[top]) top++;
+    valley = top;
+    for (size_t i = top; i <= t->n; i++)
+        if (t->value[i] < t->value[valley]) valley = i;
+    *mode = top;
+    return valley;
+}
+
+/* Ends of the window where [first, end] holds the law. */
+static int put_window(const pe_tilted *t, size_t high, size_t end, double level, double plain, pe_window *w) {
+    const size_t most = small_centre(t, high, 0, plain);
+    double sum = exp(t->value[0] - level) / fmax(pe_rate_before(t), 1e-300);
+    size_t low = 0;
+    while (low < most && (sum += PE_CELL * exp(t->most[low] - level)) <= 1.0) low++;
+    w->low = pe_edge_of(t, low);
+    w->high = pe_edge_of(t, high);
+    w->end = pe_edge_of(t, end);
+    return low < high;
+}
+
+static void set_levels(const pe_tilted *t, size_t last, double need, pe_window *w, double *level,
+                       double *plain) {
+    w->log_total = log_total(t, last);
+    *level = w->log_total - need;
+    *plain = fmin(w->log_total, 0.0) - need;
+}
+
+int pe_tilted_window(const pe_tilted *t, double need, pe_window *w) {
+    double level, plain;
+    size_t end = t->n, mode;
+    set_levels(t, end, need, w, &level, &plain);
+    size_t high = high_end(t, 0, end, level, plain);
+    w->is_whole = high + ROOM <= end;
+    if (!w->is_whole) { /* there is a mode far out: the law ends in the gap before it */
+        end = valley_of(t, &mode);
+        set_levels(t, end, need, w, &level, &plain);
+        double sum = 0.0;
+        while (end < t->n && (sum += PE_CELL * exp(t->most[end] - level)) <= 0.5) end++;
+        high = high_end(t, mode, end, level, plain);
+        if (high + ROOM > end) return 0;
+    }
+    return put_window(t, high, end, level, plain, w);
+}
+
+int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w) {
+    double level, plain;
+    size_t mode;
+    set_levels(t, t->n, need, w, &level, &plain);
+    size_t high = high_end(t, 0, t->n, level, plain);
+    w->is_whole = high + ROOM <= t->n;
+    if (!w->is_whole) high = (size_t)fmin((double)valley_of(t, &mode), (double)t->n - ROOM);
+    return put_window(t, high, t->n, level, plain, w);
+}
+
+/* Mean under F of what b has less what a has, over the ends of cells up to w->end */
+PE_CLONES static double mean_of(const pe_tilted *t, const pe_window *w, double *const parts[2]) {
+    double sum[PE_LANES] = {0}, first[PE_LANES] = {0};
+    for (size_t i = 0; i <= t->n; i += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double x = t->start + (double)(i + u) * PE_CELL;
+            const double e = pe_vexp(t->value[i + u] - w->log_total);
+            const double own = i + u <= t->n && x <= w->end ? e : 0.0;
+            sum[u] += own;
+            first[u] += own * (parts[1][i + u] - parts[0][i + u]);
+        }
+    return pe_lane_sum(first) / pe_lane_sum(sum);
+}
+
+double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w) {
+    return mean_of(t, w, t->slope);
+}
+
+double pe_tilted_mean_loss(const pe_tilted *t, const pe_window *w) {
+    return mean_of(t, w, t->log_side);
+}
