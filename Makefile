@@ -9,7 +9,8 @@ GOLD   ?= $(sort $(wildcard gold/*/spec.toml))
 
 CORE     := $(wildcard csrc/python/*.c csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py pyproject.toml setup.py
 KERNELS  := $(wildcard csrc/*.c)
-DRIVER   := $(wildcard tests/c/*.c)
+EXTREMES := $(wildcard tests/c/extremes/*.c)
+OTHERS   := $(wildcard tests/c/doors/*.c tests/c/bits/*.c)
 COUNTED  := $(wildcard tests/icount/c/*.c tests/icount/c/kernels/*.c)
 COUNT    := -D_GNU_SOURCE -Itests/icount/c
 FUZZER   := $(wildcard tests/c/fuzz/*.c)
@@ -117,7 +118,7 @@ types: $(VENV)/core.stamp $(VENV)/dev.stamp
 
 # With optimisation, because some warnings need the data flow.
 cwarnings:
-	@set -e; for source in $(KERNELS) $(DRIVER) $(FUZZER) $(THREADED) $(COUNTED); do \
+	@set -e; for source in $(KERNELS) $(EXTREMES) $(FUZZER) $(THREADED) $(OTHERS) $(COUNTED); do \
 	    echo "cc $$source"; \
 	    $(CC) $(FLAGS) $(COUNT) -O3 $(WARNINGS) -c $$source -o /dev/null; \
 	    $(CC) $(FLAGS) $(COUNT) -O0 $(WARNINGS) -fsyntax-only $$source; \
@@ -125,8 +126,8 @@ cwarnings:
 
 sanitize:
 	mkdir -p build/sanitize
-	$(CC) $(FLAGS) $(SANITIZE) $(KERNELS) $(DRIVER) -o build/sanitize/driver -lm
-	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 build/sanitize/driver
+	$(CC) $(FLAGS) $(SANITIZE) $(KERNELS) $(EXTREMES) -o build/sanitize/extremes -lm
+	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 build/sanitize/extremes
 
 # Instructions that kernels and questions take, against tests/data/instructions.toml; needs valgrind.
 icount: $(VENV)/core.stamp

@@ -24,7 +24,7 @@ UNIT = mpmath.ldexp(1, -53)
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return build(tmp_path_factory.mktemp("lanes"), (), [ROOT / "tests/c/lane_log.c"])
+    return build(tmp_path_factory.mktemp("lanes"), (), [ROOT / "tests/c/doors/lane_log.c"])
 
 
 def asked(function: Callable[..., None], *given: Array, outs: int = 1) -> list[Array]:

@@ -1,4 +1,4 @@
-/* What the programs that run the kernels under the sanitizers share (driver.c, fuzz/, threads/). */
+/* What the programs that run the kernels under the sanitizers share (extremes/, fuzz/, threads/). */
 #ifndef PYENGINE_CHECKS_H
 #define PYENGINE_CHECKS_H
 
@@ -67,6 +67,21 @@ static inline double *allocate(size_t n) {
 /* Whether two doubles have other bits; NaNs are equal. */
 static inline int differ(double a, double b) {
     return isnan(a) ? !isnan(b) : memcmp(&a, &b, sizeof a) != 0;
+}
+
+/* Functions of three arguments with strides, so that one table holds them all. */
+typedef size_t (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t, const char *,
+                               ptrdiff_t, char *, ptrdiff_t);
+
+static inline size_t relaxed(int what, size_t n, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
+                             const char *m, ptrdiff_t sm, char *out, ptrdiff_t so) {
+    return pe_relaxed_strided(what & 3, what >> 2, n, p, sp, d, sd, m, sm, out, so);
+}
+
+/* Four arguments: the third also takes the place of the fourth. */
+static inline size_t one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d,
+                              ptrdiff_t sd, const char *n, ptrdiff_t sn, char *out, ptrdiff_t so) {
+    return pe_one_step_sgd_strided(what, count, p, sp, d, sd, n, sn, n, sn, out, so);
 }
 
 /* Which rule a row of the composed loss breaks, 0 if none: a failure is a row of NaN, probabilities are

@@ -1,6 +1,8 @@
 /* A door to the bound of K(theta) for tests/test_certified_cumulants.py, which holds it against its definition. */
 #include "certified.h"
 
+double door_gaussian_cumulant(double variance, double theta);
+
 /* Of plain Gaussian steps with a variance in all, and of nothing else. */
 double door_gaussian_cumulant(double variance, double theta) {
     const pe_contours contours = {.exact_variance = variance};

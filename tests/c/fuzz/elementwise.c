@@ -36,20 +36,6 @@ void fuzz_unary(void) {
 
 /* ---- three arguments with strides ---- */
 
-typedef size_t (*ternary_form)(int, size_t, const char *, ptrdiff_t, const char *, ptrdiff_t, const char *,
-                               ptrdiff_t, char *, ptrdiff_t);
-
-static size_t relaxed(int what, size_t n, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
-                      const char *m, ptrdiff_t sm, char *out, ptrdiff_t so) {
-    return pe_relaxed_strided(what & 3, what >> 2, n, p, sp, d, sd, m, sm, out, so);
-}
-
-/* Four arguments: the third also takes the place of the fourth. */
-static size_t one_step(int what, size_t count, const char *p, ptrdiff_t sp, const char *d, ptrdiff_t sd,
-                       const char *n, ptrdiff_t sn, char *out, ptrdiff_t so) {
-    return pe_one_step_sgd_strided(what, count, p, sp, d, sd, n, sn, n, sn, out, so);
-}
-
 void fuzz_ternary(void) {
     static const struct {
         const char *name;

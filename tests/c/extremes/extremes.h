@@ -1,0 +1,31 @@
+/* The kernels on extremes: what cases.c runs.  Each function returns the number of its failures. */
+#ifndef PYENGINE_EXTREMES_H
+#define PYENGINE_EXTREMES_H
+
+#include "../checks.h"
+
+/* elementwise.c */
+int run_unary(void);
+int run_ternary(void);
+
+/* composed_loss.c */
+int run_step(void);
+int run_pair(void);
+int run_mixtures(void);
+int run_law(void);
+
+/* answers.c */
+int run_answers(void);
+
+/* lattice.c */
+int run_lattice(void);
+
+/* panels.c */
+int run_panels(void);
+int run_legendre(void);
+
+/* random_losses.c */
+int run_sampling(void);
+int run_transforms(void);
+
+#endif

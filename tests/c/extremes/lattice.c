@@ -1,0 +1,96 @@
+#include "extremes.h"
+
+int run_lattice(void) {
+    int failures = 0;
+    static const double SHIFTS[] = {0.0, 1e-3, 5.0, 60.0};
+    for (size_t s = 0; s < LENGTH(SHIFTS); ++s)
+        for (size_t n = 0; n <= 300; n += n < 4 ? 1 : 37) { /* masses of a partition add up to 1 */
+            double *z = allocate(n), *mass = allocate(n ? n + 1 : 0), total = 0.0;
+            for (size_t i = 0; i < n; ++i)
+                z[i] = -45.0 + 90.0 * ((double)i + 0.5) / (double)n + (i % 3 ? 1e-9 : 0.0);
+            pe_normal_cells(n, z, SHIFTS[s], mass);
+            for (size_t i = 0; n && i <= n; ++i) total += exp(mass[i]);
+            if (n && !(fabs(total - 1.0) < 1e-12)) {
+                fprintf(stderr, "normal_cells(%zu, shift %g): total %a\n", n, SHIFTS[s], total);
+                ++failures;
+            }
+            free(z);
+            free(mass);
+        }
+    for (int outer = 0; outer < 2; ++outer)
+        for (size_t n = 1; n <= 200; n += 33) {
+            const pe_lattice grid = {
+                .origin = -1.0,
+                .spacing = 2.0 / (double)n,
+                .tilt = outer ? -3.0 : 0.5,
+                .centre = 0.5 * (double)n,
+                .outer = outer,
+            };
+            double *log_a = allocate(n), *log_b = allocate(n), *error = allocate(n);
+            double *ratio = allocate(n), *shift = allocate(n + 1), *points = allocate(3 * (n + 1));
+            for (size_t i = 0; i < n; ++i) {
+                log_a[i] = i % 7 == 3 ? -INFINITY : -log((double)n);
+                log_b[i] = i % 11 == 5 ? -INFINITY : log_a[i] - 1.0 + grid.spacing * ((double)i + 0.3);
+                ratio[i] = isfinite(log_a[i]) && isfinite(log_b[i]) ? log_b[i] - log_a[i] : 0.0;
+                error[i] = i % 5 ? 1e-15 : 0.0;
+            }
+            for (size_t i = 0; i <= n; ++i) shift[i] = i % 2 ? 1e-16 : 0.0;
+            memset(points, 0, 3 * (n + 1) * sizeof(double));
+            const pe_cells cells = {1, n, log_a, log_b, ratio, error, error, shift};
+            pe_lattice_masses out = {points, points + n + 1, points + 2 * (n + 1), 0.0, 0.0};
+            pe_lattice_cells(&grid, &cells, &out);
+            free(ratio);
+            failures += !(fabs(pe_sum_less_one(n + 1, points) + 1.0) < 1e9);
+            for (size_t i = 0; i < 3 * (n + 1); ++i)
+                if (!(points[i] >= 0.0) || !isfinite(points[i])) ++failures;
+            failures += !(out.lost >= 0.0) || !(out.error > 0.0);
+            double *sums = allocate(n + 1), *profile = allocate(n + 1), both[2];
+            pe_discounted_sums(n + 1, points, -0.01, sums);
+            pe_profile_sums(n + 1, points, -0.01, grid.spacing, sums, profile);
+            pe_exponential_sums(n + 1, points, grid.centre, 0.1, both);
+            failures += !(sums[n] >= 0.0) || !(profile[n] >= 0.0) || !(both[0] >= 0.0);
+            double *moments = allocate(PE_BLOCK_MOMENTS * (n / 16 + 1)), *low = allocate(2 * 5);
+            const double reach = pe_low_frequencies(n + 1, points, 3, 1024, 16, 5, moments, low);
+            failures += !(reach >= 0.0) || low[0] != 0.0 || !(low[8] <= 0.0);
+            const int64_t place[2] = {0, 5};
+            const double pair[2] = {0.75, 0.25};
+            double tables[2 * 32 + 2 * 35], even[2] = {1.0, 1.0}, odd[2] = {0.0, 0.0};
+            pe_sparse_power(2, 1024, 2, place, pair, 0.0, 0.0, 1000.0, 3, 5, tables, NULL, low, even, odd);
+            failures += !(fabs(low[0] - 1.0) <= even[0] * odd[0]) || !(hypot(low[2], low[3]) <= 1.0);
+            free(moments);
+            free(low);
+            free(log_a);
+            free(log_b);
+            free(error);
+            free(shift);
+            free(points);
+            free(sums);
+            free(profile);
+        }
+    static const double STEPS[] = {1.0, 2.0, 3.0, 1000.0, 1e6, 9007199254740992.0};
+    for (size_t k = 0; k < LENGTH(STEPS); ++k)
+        for (size_t n = 0; n <= 130; n += 13) { /* on the unit circle, inside it, and 0 */
+            double *z = allocate(2 * n), *other = allocate(2 * n), *bound = allocate(n);
+            double *slack = allocate(n);
+            for (size_t i = 0; i < n; ++i) {
+                const double r = i % 4 ? 1.0 / (double)(i % 4) : (i ? 1.0 : 0.0);
+                z[2 * i] = other[2 * i] = r * cos((double)i);
+                z[2 * i + 1] = other[2 * i + 1] = r * sin((double)i);
+                bound[i] = 1.0;
+                slack[i] = 0.0;
+            }
+            pe_spectrum_power(n, z, STEPS[k], 1e-15, k % 2 ? other : NULL, bound, slack);
+            for (size_t i = 0; i < n; ++i)
+                if (!(hypot(z[2 * i], z[2 * i + 1]) <= bound[i] * (1.0 + 4e-16 * STEPS[k])) ||
+                    !(slack[i] >= 0.0)) {
+                    fprintf(stderr, "spectrum_power(%g): modulus %a above %a\n", STEPS[k],
+                            hypot(z[2 * i], z[2 * i + 1]), bound[i]);
+                    ++failures;
+                }
+            free(z);
+            free(other);
+            free(bound);
+            free(slack);
+        }
+    return failures;
+}

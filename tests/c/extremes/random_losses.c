@@ -1,0 +1,48 @@
+#include "extremes.h"
+
+/* Every variate reaches the ends of this table: all cells are read, none beyond. */
+int run_sampling(void) {
+    enum { CELLS = 7 };
+    int failures = 0;
+    double *coefficients = allocate(4 * CELLS);
+    for (size_t i = 0; i < 4 * CELLS; ++i) coefficients[i] = i % 4 ? 0.0 : (double)(i / 4);
+    const pe_loss_table table[2] = {
+        {5, -0.5, CELLS, CELLS - 1e-9, coefficients},
+        {0, 0.0, 1.0, CELLS - 1e-9, coefficients},
+    };
+    for (size_t n = 0; n <= 300; n += 75) {
+        double *all = allocate(n), *part = allocate(n);
+        pe_sample_losses(7, 0, n, 2, table, all);
+        const size_t split = n / 3;
+        pe_sample_losses(7, 0, split, 2, table, part);
+        pe_sample_losses(7, split, n - split, 2, table, part + split);
+        for (size_t i = 0; i < n; ++i)
+            if (differ(all[i], part[i]) || !(all[i] >= 0.0 && all[i] <= 5.0 * (CELLS - 1))) {
+                fprintf(stderr, "sample %zu of %zu: %a and %a\n", i, n, all[i], part[i]);
+                ++failures;
+            }
+        free(all);
+        free(part);
+    }
+    free(coefficients);
+    return failures;
+}
+
+/* Of every length of the last block; angles up to the largest. */
+int run_transforms(void) {
+    int failures = 0;
+    const double frequency[3] = {0.0, 1.5, 1e8 * (1.0 - 0x1p-50)};
+    for (size_t m = 0; m <= 40; ++m) {
+        double *apart = allocate(m), *share = allocate(m), real[3], imag[3];
+        for (size_t j = 0; j < m; ++j) {
+            apart[j] = j % 3 ? 1.0 / (double)j : -5e-324;
+            share[j] = 1.0 / (double)m;
+        }
+        pe_loss_transform(3, frequency, m, apart, share, real, imag);
+        failures += real[0] != 0.0 || imag[0] != 0.0;
+        for (int i = 0; i < 3; ++i) failures += !(hypot(real[i] + 1.0, imag[i]) < 1.0 + 1e-14);
+        free(apart);
+        free(share);
+    }
+    return failures;
+}
