@@ -41,7 +41,8 @@ MOST_ROWS = 2**16  # in memory at once
 TINY = 2.3e-308  # a mass below this has not all of its digits
 INWARDS = np.array([0.05, 0.15, 0.3, 0.5, 0.75])  # of the way to the median of the loss
 LOG_GOOD = np.log(1e-10)  # relative error of an estimate that may place a threshold
-LOG_BEYOND = -40.0  # of the mass beyond a window
+LOG_BEYOND = -40.0  # of the mass beyond a window, and
+LOG_FARTHER = np.array([-100.0, -250.0, -700.0])  # beyond places that bound what lies farther out
 LOG_CLOSED = np.log(1e-14)  # what bounds beyond the window may leave open of a sum
 RESOLVED = 1e-11  # of a threshold; what it is off by widens bounds with its square
 
@@ -114,7 +115,7 @@ class ProductSide(CertifiedSide):
             every = np.ones((np.count_nonzero(open_), asked.shape[1]), dtype=np.bool_)
             found[open_], good[open_] = self._estimated(functional, asked[open_], every)
         if not good.all():
-            lower, upper = self._at(functional, c[~good])[functional]
+            lower, upper = self._at(functional, c[~good], closely=False)[functional]
             middle = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
             found[~good] = self._mean(functional, middle)
         return found
@@ -159,6 +160,17 @@ class ProductSide(CertifiedSide):
         return (-np.inf if np.isnan(low) else low), (np.inf if np.isnan(high) else high)
 
     @cached_property
+    def _ends(self) -> FloatArray:
+        """The ends of the window, and places farther out that leave less beyond themselves.
+
+        Beyond the least loss that the smooth steps can have no line is proven, as hardly any is
+        next to it.
+        """
+        farther = [self._smooth.threshold(x, LOG_FARTHER) for x in (A_BELOW, A_ABOVE)]
+        ends = np.concatenate([np.array(self._window), *farther])
+        return np.asarray(ends[np.isfinite(ends)])
+
+    @cached_property
     def _middle(self) -> float:
         """The median of the smooth steps' loss under A, or 0 where it is not found."""
         found = float(self._smooth.threshold(A_ABOVE, np.log([0.5]))[0])
@@ -201,11 +213,13 @@ class ProductSide(CertifiedSide):
             doubt = 1.01 * self._loss_error + 4.0 * UNIT * (np.abs(asked) + 2.0 * np.abs(self._low))
             return np.asarray(asked + side * doubt)
 
-    def _at(self, functional: int, c: FloatArray, side: float = 0.0) -> Bounded:
+    def _at(
+        self, functional: int, c: FloatArray, side: float = 0.0, *, closely: bool = True
+    ) -> Bounded:
         """Bounds of the smooth steps for every threshold and every loss of the few.
 
         Places far beyond the window are bounded by those next to it, unless that leaves something
-        open.
+        open and the bounds are to be close.
         """
         asked = self._asked(c, side)
         low, high = self._window
@@ -215,14 +229,14 @@ class ProductSide(CertifiedSide):
         found = self._partly(functional, asked, needed)
         open_ = np.flatnonzero(~self._closed(functional, asked, found))
         if open_.size:  # where hardly any line is proven far out, the ends have one
-            ends = np.tile([x for x in self._window if np.isfinite(x)], (open_.size, 1))
+            ends = np.tile(self._ends, (open_.size, 1))
             places = np.concatenate([asked[open_], ends], axis=1)
             known = np.concatenate([needed[open_], np.ones(ends.shape, dtype=np.bool_)], axis=1)
             size, better = asked.shape[1], self._partly(functional, places, known)
-            _replace(found, open_, {x: (y[:, :size], z[:, :size]) for x, (y, z) in better.items()})
+            _sharpen(found, open_, {x: (y[:, :size], z[:, :size]) for x, (y, z) in better.items()})
             open_ = open_[~self._closed(functional, asked, found)[open_]]
-        if open_.size:
-            _replace(found, open_, self._everywhere(functional, asked[open_]))
+        if open_.size and closely:
+            _sharpen(found, open_, self._everywhere(functional, asked[open_]))
         return found
 
     def _closed(self, functional: int, asked: FloatArray, found: Bounded) -> Flags:
@@ -243,25 +257,39 @@ class ProductSide(CertifiedSide):
 
     def _partly(self, functional: int, asked: FloatArray, needed: Flags) -> Bounded:
         """Bounds of the smooth steps from rows at some places, between which others lie."""
-        rows = self._smooth.rows(functional, asked[needed])
-        found = {}
+        found, known = {}, self._known(functional, asked[needed])
         for which in ALL:
             both = []
-            for values, unknown in zip(rows.logs(which), (-np.inf, 0.0), strict=True):
+            for values, unknown in zip(known[which], (-np.inf, 0.0), strict=True):
                 both.append(np.full(asked.shape, unknown))
                 both[-1][needed] = values
             found[which] = _monotone(which, asked, both[0], both[1])
         return found
 
+    def _known(self, functional: int, c: FloatArray) -> Bounded:
+        """Bounds of the smooth steps from rows at places.
+
+        Beyond the window rows are asked for the tail that is small there, and not for one that is
+        next to 1 and good enough while the other one is unknown.
+        """
+        found = {which: (np.full(c.size, -np.inf), np.zeros(c.size)) for which in ALL}
+        low, high = self._window
+        sought = np.full(c.size, functional)
+        if functional != PROFILE:
+            sought[c < low], sought[c > high] = A_BELOW, A_ABOVE
+        for one in np.unique(sought):
+            there = sought == one
+            rows = self._smooth.rows(int(one), c[there])
+            for which, (lower, upper) in found.items():
+                lower[there], upper[there] = rows.logs(which)
+        return found
+
     def _everywhere(self, functional: int, asked: FloatArray) -> Bounded:
         """Bounds of the smooth steps from rows at all places, and inwards of those without."""
-        rows = self._smooth.rows(functional, asked.ravel())
+        rows = self._known(functional, asked.ravel())
         found = {
-            which: (
-                rows.logs(which)[0].reshape(asked.shape),
-                rows.logs(which)[1].reshape(asked.shape),
-            )
-            for which in ALL
+            which: (lower.reshape(asked.shape), upper.reshape(asked.shape))
+            for which, (lower, upper) in rows.items()
         }
         needed = (PROFILE,) if functional == PROFILE else TAILS
         known = np.all([np.isfinite(found[which][0]) for which in needed], axis=0)
@@ -273,13 +301,13 @@ class ProductSide(CertifiedSide):
         inner = np.full((*asked.shape, INWARDS.size), np.nan)
         inner[open_] = asked[open_, None] + INWARDS * (self._middle - asked[open_, None])
         seen = np.isfinite(inner)
-        more = self._smooth.rows(functional, inner[seen])
+        more = self._known(functional, inner[seen])
         places = np.concatenate([asked[:, :, None], inner], axis=2).reshape(len(asked), -1)
         for which, (lower, upper) in found.items():
             both = []
             for outer, part, unknown in ((lower, 0, -np.inf), (upper, 1, 0.0)):
                 values = np.full(inner.shape, unknown)
-                values[seen] = more.logs(which)[part]
+                values[seen] = more[which][part]
                 both.append(np.concatenate([outer[:, :, None], values], axis=2))
             shaped = both[0].reshape(len(asked), -1), both[1].reshape(len(asked), -1)
             lower, upper = _monotone(which, places, *shaped)
@@ -305,11 +333,11 @@ class ProductSide(CertifiedSide):
         return self._lost[1] if which == B_ABOVE else 0.0
 
 
-def _replace(found: Bounded, at: npt.NDArray[np.intp], better: Bounded) -> None:
-    """Put bounds of some thresholds in the place of others."""
-    for which, parts in better.items():
-        for part, values in zip(found[which], parts, strict=True):
-            part[at] = values
+def _sharpen(found: Bounded, at: npt.NDArray[np.intp], others: Bounded) -> None:
+    """Let other bounds of some thresholds sharpen those that are known, in place."""
+    for which, (lower, upper) in others.items():
+        found[which][0][at] = np.maximum(found[which][0][at], lower)
+        found[which][1][at] = np.minimum(found[which][1][at], upper)
 
 
 def _log_difference(upper: FloatArray, lower: FloatArray) -> FloatArray:
