@@ -115,21 +115,25 @@ static size_t padded(size_t m) {
     return (m + PE_LANES - 1) / PE_LANES * PE_LANES;
 }
 
+/* The nodes of a window, which begin at `from` in the arrays */
+static pe_nodes slice(const pe_nodes *nodes, const pe_span *window, size_t from) {
+    return (pe_nodes){padded(window->m),
+                      window->z0,
+                      window->h,
+                      nodes->lowest,
+                      nodes->highest,
+                      nodes->l + from,
+                      nodes->r + from,
+                      nodes->d + from,
+                      nodes->w + from,
+                      nodes->logw + from,
+                      nodes->peak + from / PE_LANES};
+}
+
 pe_nodes pe_nodes_part(const pe_nodes *nodes, const pe_span *windows, size_t index) {
     size_t from = 0;
     for (size_t i = 0; i < index; i++) from += padded(windows[i].m);
-    pe_nodes part = {padded(windows[index].m),
-                     windows[index].z0,
-                     windows[index].h,
-                     nodes->lowest,
-                     nodes->highest,
-                     nodes->l + from,
-                     nodes->r + from,
-                     nodes->d + from,
-                     nodes->w + from,
-                     nodes->logw + from,
-                     nodes->peak + from / PE_LANES};
-    return part;
+    return slice(nodes, &windows[index], from);
 }
 
 int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
@@ -175,19 +179,7 @@ PE_CLONES void pe_nodes_weigh(const pe_nodes *nodes) {
 }
 
 pe_nodes pe_nodes_within(const pe_nodes *nodes, const pe_span *window) {
-    size_t from = (size_t)window->z0;
-    pe_nodes part = {padded(window->m),
-                     window->z0,
-                     window->h,
-                     nodes->lowest,
-                     nodes->highest,
-                     nodes->l + from,
-                     nodes->r + from,
-                     nodes->d + from,
-                     nodes->w + from,
-                     nodes->logw + from,
-                     nodes->peak + from / PE_LANES};
-    return part;
+    return slice(nodes, window, (size_t)window->z0);
 }
 
 void pe_nodes_free(pe_nodes *nodes) {

@@ -121,6 +121,15 @@ def count(name: str, value: Any, least: int = 0) -> int:
     return int(value) if isinstance(value, int) else int(size)
 
 
+def batch(batch_size: Any, dataset_size: Any, least: int = 0) -> tuple[int, int]:
+    """Return both sizes as integers: ``least`` <= ``batch_size`` <= ``dataset_size``, and >= 1."""
+    size = count("dataset_size", dataset_size, least=1)
+    taken = count("batch_size", batch_size, least)
+    if taken > size:
+        raise ValueError(f"batch_size must be at most dataset_size = {size}, got {batch_size!r}")
+    return taken, size
+
+
 def did_you_mean(word: object, words: Sequence[str]) -> str:
     """Return "; did you mean 'steps'?" for a word that is nearly one of several, else nothing."""
     import difflib  # only where something is wrong

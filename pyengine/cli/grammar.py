@@ -255,10 +255,7 @@ def _said(keys: Mapping[str, str]) -> dict[str, str]:
     if word == "poisson":
         if "p" in found:
             raise ValueError("give p or batch_size and dataset_size, not both")
-        batch = _checks.count("batch_size", found.pop("batch_size"))
-        records = _checks.count("dataset_size", found.pop("dataset_size"), least=1)
-        if batch > records:
-            raise ValueError(f"batch_size must be at most dataset_size = {records}, got {batch}")
+        batch, records = _checks.batch(found.pop("batch_size"), found.pop("dataset_size"))
         found["p"] = f"{batch}/{records}"
         if TRUNCATED in found:
             found["dataset_size"] = str(records)

@@ -17,6 +17,7 @@ from pyengine.mechanisms.core import (
     Step,
     compose,
 )
+from pyengine.mechanisms.unsampled import UnsampledStep
 
 if TYPE_CHECKING:
     from pyengine.mechanisms.gaussian import GaussianMechanism
@@ -25,7 +26,7 @@ __all__ = ["RandomlyAllocated", "TruncatedPoissonSampled"]
 
 
 @dataclass(frozen=True, init=False)
-class RandomlyAllocated(Step):
+class RandomlyAllocated(UnsampledStep):
     """One epoch of random allocation; see `GaussianMechanism.randomly_allocated`.
 
     Parameters
@@ -51,6 +52,9 @@ class RandomlyAllocated(Step):
 
     scheme: ClassVar[Scheme] = "allocated"
     unit: ClassVar[str] = "epoch"
+    refusal: ClassVar[str] = (
+        "random allocation already samples the records and cannot be sampled again"
+    )
     mechanism: GaussianMechanism
     steps_per_epoch: int
     selected: int = 1
@@ -108,23 +112,9 @@ class RandomlyAllocated(Step):
         several = {"selected": self.selected} if self.selected > 1 else {}
         return {**self.mechanism.described(), **own, **several}
 
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
-        """Refuse: allocation is itself the sampling."""
-        raise ValueError(
-            "random allocation already samples the records and cannot be sampled again; got "
-            f"probability={probability!r}"
-        )
-
-    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
-        """Refuse: allocation is itself the sampling."""
-        raise ValueError(
-            "random allocation already samples the records and cannot be sampled again; got "
-            f"batch_size={batch_size!r}, dataset_size={dataset_size!r}"
-        )
-
 
 @dataclass(frozen=True, init=False)
-class TruncatedPoissonSampled(Step):
+class TruncatedPoissonSampled(UnsampledStep):
     """Gaussian mechanism on samples that are cut: `GaussianMechanism.truncated_poisson_sampled`.
 
     Parameters
@@ -140,6 +130,7 @@ class TruncatedPoissonSampled(Step):
     """
 
     scheme: ClassVar[Scheme] = "truncated_poisson"
+    refusal: ClassVar[str] = "truncated Poisson samples cannot be sampled again"
     mechanism: GaussianMechanism
     probability: _checks.Number
     batch_size: int
@@ -149,12 +140,7 @@ class TruncatedPoissonSampled(Step):
         self, mechanism: Any, probability: Any, batch_size: Any, dataset_size: Any
     ) -> None:
         _only_gaussian(mechanism)
-        size = _checks.count("dataset_size", dataset_size, least=1)
-        batch = _checks.count("batch_size", batch_size, least=1)
-        if batch > size:
-            raise ValueError(
-                f"batch_size must be at most dataset_size = {size}, got {batch_size!r}"
-            )
+        batch, size = _checks.batch(batch_size, dataset_size, least=1)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "probability", _checks.probability("probability", probability))
         object.__setattr__(self, "batch_size", batch)
@@ -179,20 +165,8 @@ class TruncatedPoissonSampled(Step):
         }
         return {**self.mechanism.described(), **cut}
 
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
-        """Refuse: the batches are samples already."""
-        raise _sampled_already(f"probability={probability!r}")
-
-    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
-        """Refuse: the batches are samples already."""
-        raise _sampled_already(f"batch_size={batch_size!r}, dataset_size={dataset_size!r}")
-
 
 def _only_gaussian(mechanism: Any) -> None:
     noise = mechanism.noise if isinstance(mechanism, Step) else None
     if noise is None or noise.family != "gaussian":
         raise ValueError(f"mechanism must be a GaussianMechanism, got {mechanism!r}")
-
-
-def _sampled_already(got: str) -> ValueError:
-    return ValueError(f"truncated Poisson samples cannot be sampled again; got {got}")

@@ -263,12 +263,7 @@ class SampledWithoutReplacement(Step):
 
     def __init__(self, mechanism: Step, batch_size: int, dataset_size: int) -> None:
         _only_single(mechanism)
-        size = _checks.count("dataset_size", dataset_size, least=1)
-        batch = _checks.count("batch_size", batch_size)
-        if batch > size:
-            raise ValueError(
-                f"batch_size must be at most dataset_size = {size}, got {batch_size!r}"
-            )
+        batch, size = _checks.batch(batch_size, dataset_size)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "batch_size", batch)
         object.__setattr__(self, "dataset_size", size)

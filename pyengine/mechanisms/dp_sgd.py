@@ -93,10 +93,7 @@ def dp_sgd(
     if unusual or sampling_probability is None:
         _check_sampling(sampling, sampling_probability, batch_size, dataset_size)
     if sampling_probability is None:
-        records = _checks.count("dataset_size", dataset_size, least=1)
-        batch = _checks.count("batch_size", batch_size)
-        if batch > records:
-            raise ValueError(f"batch_size must be at most dataset_size = {records}, got {batch!r}")
+        batch, records = _checks.batch(batch_size, dataset_size)
         probability: _checks.Number = Fraction(batch, records)
     else:
         probability = _checks.probability("sampling_probability", sampling_probability)

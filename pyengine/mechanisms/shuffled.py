@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.unsampled import UnsampledStep
 
 __all__ = ["ShuffledRandomizer"]
 
@@ -14,7 +14,7 @@ LARGEST, MOST_USERS = 100, 10**7
 
 
 @dataclass(frozen=True, init=False)
-class ShuffledRandomizer(Step):
+class ShuffledRandomizer(UnsampledStep):
     """Any ε₀-differentially private local randomizer of n users, whose messages are shuffled.
 
     Its pair dominates all of them (docs, theory/shuffle): what is answered is an upper bound on
@@ -43,6 +43,8 @@ class ShuffledRandomizer(Step):
     0.1487 0.001143
     """
 
+    # a user who is not sampled sends no message, which another pair would tell
+    refusal: ClassVar[str] = "the users of a shuffled randomizer cannot be sampled"
     local_epsilon: _checks.Number
     users: int
 
@@ -55,15 +57,3 @@ class ShuffledRandomizer(Step):
             raise ValueError(f"users must be at most {MOST_USERS:,}, got {users!r}")
         object.__setattr__(self, "local_epsilon", value)
         object.__setattr__(self, "users", number)
-
-    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
-        """Raise: a user who is not sampled sends no message, which another pair would tell."""
-        raise _not_sampled(f"probability={probability!r}")
-
-    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
-        """Raise, as `poisson_sampled`."""
-        raise _not_sampled(f"batch_size={batch_size!r}, dataset_size={dataset_size!r}")
-
-
-def _not_sampled(got: str) -> ValueError:
-    return ValueError(f"the users of a shuffled randomizer cannot be sampled; got {got}")

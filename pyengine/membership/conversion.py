@@ -172,10 +172,7 @@ def noise_for_gmip(
     (2.14, 10.77, 2.14)
     """
     target = float(_checks.positive("mu", mu))
-    n = _checks.count("batch_size", batch_size, least=2)
-    size = _checks.count("dataset_size", dataset_size, least=1)
-    if n > size:
-        raise ValueError(f"batch_size must be at most dataset_size = {size}, got {batch_size!r}")
+    n, size = _checks.batch(batch_size, dataset_size, least=2)
     number = _checks.count("steps", steps, least=1)
     d = _checks.count("parameters", parameters, least=1)
     norm = float(_checks.positive("clip", clip))

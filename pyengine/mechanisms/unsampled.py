@@ -1,0 +1,25 @@
+"""Steps that cannot be sampled: each says why, and is asked for it in the same two ways."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pyengine import _checks
+from pyengine.mechanisms.core import Step
+
+__all__ = ["UnsampledStep"]
+
+
+class UnsampledStep(Step):
+    """Base of the steps that cannot be sampled; `refusal` is what the message begins with."""
+
+    refusal: ClassVar[str]
+
+    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
+        """Raise ValueError: the step cannot be sampled."""
+        raise ValueError(f"{self.refusal}; got probability={probability!r}")
+
+    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
+        """Raise ValueError: the step cannot be sampled."""
+        got = f"batch_size={batch_size!r}, dataset_size={dataset_size!r}"
+        raise ValueError(f"{self.refusal}; got {got}")
