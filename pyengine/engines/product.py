@@ -222,10 +222,7 @@ class ProductSide(CertifiedSide):
         open and the bounds are to be close.
         """
         asked = self._asked(c, side)
-        low, high = self._window
-        needed = self._innermost(asked, low, high)
-        if needed.all():
-            return self._everywhere(functional, asked)
+        needed = self._innermost(asked, *self._window)
         found = self._partly(functional, asked, needed)
         open_ = np.flatnonzero(~self._closed(functional, asked, found))
         if open_.size:  # where hardly any line is proven far out, the ends have one
