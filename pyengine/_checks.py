@@ -126,7 +126,7 @@ def batch(batch_size: Any, dataset_size: Any, least: int = 0) -> tuple[int, int]
     size = count("dataset_size", dataset_size, least=1)
     taken = count("batch_size", batch_size, least)
     if taken > size:
-        raise ValueError(f"batch_size must be at most dataset_size = {size}, got {batch_size!r}")
+        raise ValueError(f"batch_size must be at most dataset_size = {size}, got {taken}")
     return taken, size
 
 
