@@ -20,7 +20,7 @@ C_STYLED := $(filter-out csrc/ncx2_nodes.h,$(wildcard csrc/*.[ch] csrc/*/*.[ch] 
     tests/c/*/*.[ch] tests/icount/c/*.[ch] tests/icount/c/*/*.[ch]))
 FLAGS    := -std=c11 -ffp-contract=off -fno-math-errno -fno-trapping-math -Icsrc
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
-    -fno-sanitize-recover=all
+    -fno-sanitize-recover=all -DPE_CHECK_DOMAINS
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 
 .NOTPARALLEL: # one pip at a time

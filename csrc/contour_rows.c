@@ -11,12 +11,14 @@
 
 static const double PI = 3.14159265358979323846;
 static const double MARGIN = 4.0;           /* of the error terms that are estimates */
+static const double LARGEST = 700.0;        /* log of a modulus */
+static const double MOST_TURNED = 1e8;      /* angle that cosines and sines are made for */
 
-/* The transform e^{re + i im} of a few values, |im| < 1e7. */
+/* The transform e^{re + i im} of a few values, |im| < 1e7; of a modulus beyond all doubles nothing is known. */
 PE_CLONES static void lane_exponentials(const double *re, const double *im, double *x, double *y) {
     for (int u = 0; u < PE_LANES; u++) {
         double cm1, smx;
-        const double a = pe_vexp(re[u]);
+        const double a = pe_vexp(re[u] < LARGEST ? re[u] : LARGEST);
         pe_vcosm1_sinmx(im[u], &cm1, &smx);
         x[u] = a * (1.0 + cm1);
         y[u] = a * (im[u] + smx);
@@ -82,8 +84,9 @@ PE_CLONES void pe_line_sums(const pe_line *ln, const double *c, double sum[4][PE
     double x[PE_LANES], cr[PE_LANES], ci[PE_LANES], ur[PE_LANES], ui[PE_LANES];
     double s0[PE_LANES] = {0}, s1[PE_LANES] = {0}, s2[PE_LANES] = {0}, s3[PE_LANES] = {0};
     for (int u = 0; u < PE_LANES; u++) {
-        double cm1, smx;
-        x[u] = -ln->ht * (c[u] - ln->c_ref);
+        double cm1, smx, turn = -ln->ht * (c[u] - ln->c_ref);
+        /* no line serves what is so far away */
+        x[u] = fabs(turn) * (double)ln->nt < MOST_TURNED ? turn : NAN;
         pe_vcosm1_sinmx(x[u], &cm1, &smx);
         cr[u] = 1.0 + cm1;
         ci[u] = x[u] + smx;

@@ -13,6 +13,7 @@
  * the imaginary part by at most 8 units relative to itself (docs/theory/certified.md): 2 artanh s for
  * s = z/(2 + z), whose real part (2a + a^2 + b^2)/|2 + z|^2 is formed without cancellation of 1. */
 static inline void pe_vlog1p(double a, double b, double *re, double *im) {
+    PE_DOMAIN(!(a * a + b * b > PE_LOG_REACH * PE_LOG_REACH));
     double square = a * a + b * b, top = 2.0 * a + square;
     double inverse = 1.0 / (4.0 + (2.0 * a + top));
     double sr = top * inverse, si = (2.0 * b) * inverse;
@@ -33,6 +34,7 @@ static inline void pe_vlog1p(double a, double b, double *re, double *im) {
 /* The argument of x + iy for y >= 0, not both 0, to some ten units of itself: eight times that of its eighth, which lies
  * below 0.2. */
 static inline double pe_vargument(double x, double y) {
+    PE_DOMAIN(!(y < 0.0) && !(x == 0.0 && y == 0.0));
     const double size = sqrt(x * x + y * y), first = y / (size + fabs(x));
     const double second = first / (1.0 + sqrt(1.0 + first * first));
     const double q = second / (1.0 + sqrt(1.0 + second * second)), z = q * q;
@@ -58,14 +60,16 @@ static inline double pe_vexp_tail(double x) {
     return square * (pe_vexp_series(x) + rest);
 }
 
-/* exp(x) - 1 for x < 700, given exp(x) */
+/* exp(x) - 1 for x <= 709, given exp(x) */
 static inline double pe_vexpm1(double x, double e) {
+    PE_DOMAIN(!(x > 709.0));
     const double near = fabs(x) < 0.5 ? x : 0.0;
     return fabs(x) < 0.5 ? near + pe_vexp_tail(near) : e - 1.0;
 }
 
 /* log(1 + r) for real r > -1, given the rounded 1 + r: what it lacks is added to first order. */
 static inline double pe_vlog1p_real(double r, double above) {
+    PE_DOMAIN(!(r <= -1.0));
     return pe_log(above) + (r - (above - 1.0)) / above;
 }
 

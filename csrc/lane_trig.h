@@ -12,6 +12,15 @@
 
 #define PE_LANES 8
 
+/* What a function without branches may be asked for: beyond it bits wrap, and nothing would be seen.  The programs that
+ * run the kernels under sanitizers stop there. */
+#ifdef PE_CHECK_DOMAINS
+#include <assert.h>
+#define PE_DOMAIN(holds) assert(holds)
+#else
+#define PE_DOMAIN(holds) ((void)0)
+#endif
+
 static inline double pe_bits_to_double(uint64_t u) {
     double x;
     memcpy(&x, &u, sizeof x);
@@ -26,6 +35,7 @@ static inline uint64_t pe_double_to_bits(double x) {
 
 /* (exp(r) - 1 - r)/r^2 for small r */
 static inline double pe_vexp_series(double r) {
+    PE_DOMAIN(!(r < -0.5 || r > 0.5));
     double p = 1.0 / 6227020800.0;
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
@@ -44,6 +54,7 @@ static inline double pe_vexp_series(double r) {
 /* exp(x) for x <= 709; 0 below -708 (no subnormal results).  Relative error below 1.75 units of 2^-53
  * (tools/prove_lane_trig.py).  Reduction x = k ln2 + r, |r| <= ln2/2, Taylor polynomial of degree 13 (truncation 2e-18). */
 static inline double pe_vexp(double x) {
+    PE_DOMAIN(!(x > 709.0)); /* NaN is NaN */
     const double shift = 0x1.8p52;
     double xc = x < -708.0 ? -708.0 : x;
     double kd = xc * 0x1.71547652b82fep+0 + shift;
@@ -55,9 +66,11 @@ static inline double pe_vexp(double x) {
     return x < -708.0 ? 0.0 : y;
 }
 
-/* cos(b) - 1 and sin(b) - b with small *relative* error near b = 0, |b| < 1e8; 1 and b added again, e^{ib}
- * errs by 4.9 + |b| units, 4.9 + 2.01 |b| from 2^20 on (tools/prove_lane_trig.py).  Reduction by pi/2 in three parts, minimax-quality Taylor polynomials on [-pi/4, pi/4]. */
+/* cos(b) - 1 and sin(b) - b for |b| < 2^50, with small *relative* error near b = 0.  Up to |b| = 1e8 these with 1 and b
+ * added again, e^{ib}, err by 4.9 + |b| units, 4.9 + 2.01 |b| from 2^20 on (tools/prove_lane_trig.py).  Reduction by pi/2
+ * in three parts, minimax-quality Taylor polynomials on [-pi/4, pi/4]. */
 static inline void pe_vcosm1_sinmx(double b, double *cm1, double *smx) {
+    PE_DOMAIN(!(b <= -0x1p50 || b >= 0x1p50)); /* the multiple of pi/2 is an integer of 52 bits */
     const double shift = 0x1.8p52;
     double kd = b * 0x1.45f306dc9c883p-1 + shift;
     uint64_t k = pe_double_to_bits(kd);

@@ -106,15 +106,15 @@ SWITCHES = (
                                  "    *re *= 1.0 + {x};\n    *im *= 1.0 + {x};\n"
                                  "    *top += n * r->top;")),
     _operation("reference", (C, "c->line.c_ref = mean;", "c->line.c_ref = mean * (1.0 + {x});")),
-    _operation("weights of t", ("contour_rows.c", "double a = pe_vexp(re[u]);",
-                                "double a = (1.0 + {x}) * pe_vexp(re[u]);")),
+    _operation("weights of t", ("contour_rows.c", "double a = pe_vexp(",
+                                "double a = (1.0 + {x}) * pe_vexp(")),
     _operation("kernels", ("contour_rows.c", "n0 = l * l + t * t,",
                            "n0 = (l * l + t * t) * (1.0 + {x}),")),
     # sums over t
     _operation("rotations", ("contour_rows.c", "cr[u] = 1.0 + cm1;",
                              "cr[u] = (1.0 + {x}) * (1.0 + cm1);"),
                ("contour_rows.c", "ci[u] = x[u] + smx;", "ci[u] = (1.0 + {x}) * (x[u] + smx);")),
-    _operation("turn", ("contour_rows.c", "x[u] = -ln->ht *", "x[u] = -ln->ht * (1.0 + {x}) *")),
+    _operation("turn", ("contour_rows.c", "turn = -ln->ht *", "turn = -ln->ht * (1.0 + {x}) *")),
     _operation("threshold", ("contour_rows.c", "* (c[u] - ln->c_ref);",
                              "* (c[u] * (1.0 + {x}) - ln->c_ref);")),
     _operation("additions", *(("contour_rows.c", f"s{i}[u] += b{i}[u];",
