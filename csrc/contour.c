@@ -32,7 +32,8 @@ static double side_period(const pe_contours *contours, pe_line *ln, int side, do
     int growing = 0;
     for (int it = 0; it < 60; it++) {
         double delta = fmin(shift * factor, limit), theta = lam + sign * delta;
-        pe_cumulants k = pe_contours_cumulants(contours, theta);
+        pe_cumulants k = {0.0, NAN, NAN}; /* at the poles at most, as both laws' masses are at most 1 */
+        if (theta != 0.0 && theta != 1.0) k = pe_contours_cumulants(contours, theta);
         double small = k.k0 - theta * ln->c_ref - value_log - log(ALIAS_TOL);
         /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
         if (lam < 0.0) small += fmax(0.0, log((1.0 + fabs(lam)) / (1.0 + fabs(theta))));

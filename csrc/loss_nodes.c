@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lane_log.h"
 #include "lane_trig.h"
@@ -31,7 +32,8 @@ static double log_taper(double x) {
 PE_CLONES static void plain_nodes(pe_nodes *nodes, double mu, double p, int reversed, double z0, double h,
                                   double log_h) {
     const double rest = 1.0 - p, log_p = log(p); /* 1 - p is exact for p >= 1/2 */
-    for (size_t j = 0; j < nodes->m; j += PE_LANES)
+    for (size_t j = 0; j < nodes->m; j += PE_LANES) {
+        double l[PE_LANES], r[PE_LANES], logw[PE_LANES];
         for (int u = 0; u < PE_LANES; u++) {
             const double z = z0 + (double)(j + u) * h, s = mu * (z - 0.5 * mu);
             const double near = s < 700.0 ? s : 700.0, e = pe_vexp(near);
@@ -41,11 +43,14 @@ PE_CLONES static void plain_nodes(pe_nodes *nodes, double mu, double p, int reve
             const double ratio = is_low ? rest + p * e : 1.0 + up;
             const double left = is_low ? 0.0 : (up - (ratio - 1.0)) / ratio;
             const double log_ratio = s < 700.0 ? pe_log(ratio) + left : log_p + s;
-            const double r = reversed ? -up / ratio : up, l = reversed ? -log_ratio : log_ratio;
-            nodes->l[j + u] = l;
-            nodes->r[j + u] = r;
-            nodes->logw[j + u] = (log_h - HALF_LOG_2PI - 0.5 * z * z) + (reversed ? log_ratio : 0.0);
+            r[u] = reversed ? -up / ratio : up;
+            l[u] = reversed ? -log_ratio : log_ratio;
+            logw[u] = (log_h - HALF_LOG_2PI - 0.5 * z * z) + (reversed ? log_ratio : 0.0);
         }
+        memcpy(nodes->l + j, l, sizeof l);
+        memcpy(nodes->r + j, r, sizeof r);
+        memcpy(nodes->logw + j, logw, sizeof logw);
+    }
 }
 
 /* Nodes of the sampled Gaussian. */
@@ -167,13 +172,16 @@ int pe_nodes_new(pe_nodes *nodes, const pe_group *g, const pe_span *windows) {
 
 PE_CLONES void pe_nodes_weigh(const pe_nodes *nodes) {
     for (size_t j = 0; j < nodes->m; j += PE_LANES) {
-        double top = -INFINITY;
+        double d[PE_LANES], w[PE_LANES], top = -INFINITY;
         for (int u = 0; u < PE_LANES; u++) {
-            const double r = nodes->r[j + u], near = fabs(r) > 0.1 ? 0.0 : r, log_w = nodes->logw[j + u];
-            nodes->d[j + u] = fabs(r) > 0.1 ? r - nodes->l[j + u] : small_defect(near);
-            nodes->w[j + u] = pe_vexp(log_w);
-            top = log_w > top ? log_w : top;
+            const double r = nodes->r[j + u], near = fabs(r) > 0.1 ? 0.0 : r;
+            const double defect = small_defect(near), far = r - nodes->l[j + u];
+            d[u] = fabs(r) > 0.1 ? far : defect;
+            w[u] = pe_vexp(nodes->logw[j + u]);
         }
+        for (int u = 0; u < PE_LANES; u++) top = nodes->logw[j + u] > top ? nodes->logw[j + u] : top;
+        memcpy(nodes->d + j, d, sizeof d);
+        memcpy(nodes->w + j, w, sizeof w);
         nodes->peak[j / PE_LANES] = top;
     }
 }
@@ -194,8 +202,10 @@ typedef struct {
 /* Whether PE_LANES nodes matter to no centred sum: a term is at most w (e^x + 1 + |lambda| e^l). */
 static inline int is_nothing(const pe_nodes *nodes, double lambda, double log_power, size_t j) {
     const double first = nodes->l[j], last = nodes->l[j + PE_LANES - 1]; /* the loss is monotone */
-    const double most = fmax(first, last), tilted = fmax(lambda * first, lambda * last);
-    return nodes->peak[j / PE_LANES] + fmax(fmax(most, tilted), 0.0) + log_power < NOTHING;
+    /* comparisons in the place of fmax, which is a call */
+    const double most = first > last ? first : last, x = lambda * first, y = lambda * last;
+    const double tilted = x > y ? x : y, larger = most > tilted ? most : tilted;
+    return nodes->peak[j / PE_LANES] + (larger > 0.0 ? larger : 0.0) + log_power < NOTHING;
 }
 
 /* With by_log the product w e^x is formed in the exponent, for x beyond the range of exp.  Written

@@ -20,15 +20,21 @@ enum {
     LINES_BESIDE_POLES = PE_REACHES * 2 * PE_NEAR,
 };
 
+/* Most places are empty, and a call for each takes longer than all else. */
+static inline void free_line(pe_certified *line) {
+    if (line) pe_certified_free(line);
+}
+
 void pe_proven_free(pe_proven *proven) {
     if (!proven) return;
     for (int reach = 0; reach < PE_REACHES; reach++) {
         for (int i = 0; proven->reach[reach] && i < LINES_OF_REACH; i++)
-            pe_certified_free((&proven->reach[reach]->at[0][0])[i]);
+            free_line((&proven->reach[reach]->at[0][0])[i]);
         free(proven->reach[reach]);
     }
-    for (int i = 0; i < LINES_BESIDE_POLES; i++) pe_certified_free((&proven->near[0][0][0])[i]);
-    for (int i = 0; i <= 2 * PE_PLACES; i++) free(proven->chernoff[i]);
+    for (int i = 0; i < LINES_BESIDE_POLES; i++) free_line((&proven->near[0][0][0])[i]);
+    for (int i = 0; i <= 2 * PE_PLACES; i++)
+        if (proven->chernoff[i]) free(proven->chernoff[i]);
     free(proven);
 }
 
@@ -199,12 +205,13 @@ static void on_nearest_lines(threshold *at, size_t n, int functional, const doub
  * nearer to the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds. */
 static int certify_farther(pe_pair *pair, pe_contours *contours, int functional, double c,
                            const threshold *at, double *row) {
-    const pe_edge *e = pe_contours_edge(contours, 2 * at->nearest);
+    pe_edge *e = pe_contours_edge(contours, 2 * at->nearest);
     if (!e) return pe_edge_status(contours);
+    const double value = pe_edge_log(e, functional);
     int status = at->status;
     /* the first level that serves so small a value, and one more, as an approximation may mislead */
     int first = 1;
-    while (first < PE_N_LEVELS - 1 && PE_LEVELS[first] > e->approximation[functional] - NEAR_LEVEL) first++;
+    while (first < PE_N_LEVELS - 1 && PE_LEVELS[first] > value - NEAR_LEVEL) first++;
     const int levels[] = {first, first < PE_N_LEVELS - 1 ? first + 1 : first - 1};
     for (int i = 0; i < 2 && !is_settled(status, row, functional); i++) {
         pe_contours *cut;

@@ -32,7 +32,7 @@ static double mills(double x) {
 
 /* Saddle-point approximation of the log of a functional at c = K'(lambda); it places the first
  * contour and enters no result. */
-static double approximation(const pe_edge *e, int functional) {
+static double saddle_point_log(const pe_edge *e, int functional) {
     double l = e->lambda, s = e->sd, base = e->k.k0 - l * e->k.k1;
     double small = base + log(mills(fabs(l) * s));
     if (functional == PE_A_ABOVE) return l >= 0 ? small : log1p(-exp(small));
@@ -40,6 +40,13 @@ static double approximation(const pe_edge *e, int functional) {
     if (l > 0.0) return log1p(-fmin(exp(base + log(mills(l * s) + mills(fmax(1.0 - l, 0.0) * s))), 0.9));
     double a = fmax(-l, 0.05 / s);
     return fmin(base + log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
+}
+
+/* The same, kept with the edge once it was asked for. */
+double pe_edge_log(pe_edge *e, int functional) {
+    double *known = &e->approximation[functional];
+    if (isnan(*known)) *known = saddle_point_log(e, functional);
+    return *known;
 }
 
 /* The edge that every walk to edge i has passed last, so that neither the edge nor its cost depends on what was
@@ -75,7 +82,7 @@ static void search_edge(const pe_contours *contours, pe_edge *e, double target, 
 }
 
 /* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are places. */
-const pe_edge *pe_contours_edge(pe_contours *contours, int i) {
+pe_edge *pe_contours_edge(pe_contours *contours, int i) {
     if (abs(i) > 2 * PE_PLACES + 1) return NULL;
     pe_edge **slot = &contours->edges[i + 2 * PE_PLACES + 1];
     if (*slot) return (*slot)->cost <= contours->search_limit ? *slot : NULL;
@@ -95,7 +102,7 @@ const pe_edge *pe_contours_edge(pe_contours *contours, int i) {
         e->k = pe_contours_cumulants(contours, 0.0);
     }
     e->sd = sqrt(e->k.k2);
-    for (int f = 0; f < PE_FUNCTIONALS; f++) e->approximation[f] = approximation(e, f);
+    for (int f = 0; f < PE_FUNCTIONALS; f++) e->approximation[f] = NAN;
     *slot = e;
     return e->cost <= contours->search_limit ? e : NULL;
 }
@@ -163,9 +170,9 @@ int pe_contours_of_value(pe_contours *contours, int functional, double log_targe
     int place = 0;
     for (int up = 1; up >= 0; up--)
         while (up ? place < PE_PLACES : place > -PE_PLACES) {
-            const pe_edge *e = pe_contours_edge(contours, 2 * place + (up ? 1 : -1));
+            pe_edge *e = pe_contours_edge(contours, 2 * place + (up ? 1 : -1));
             if (!e) return PE_NOWHERE;
-            double beyond = rising * (e->approximation[functional] - log_target);
+            double beyond = rising * (pe_edge_log(e, functional) - log_target);
             if (up ? !(beyond < 0.0) : !(beyond > 0.0)) break;
             if (up && functional == PE_PROFILE && e->k.k1 > 0.0) break; /* profiles are asked at c <= 0 */
             place += up ? 1 : -1;

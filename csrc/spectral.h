@@ -11,7 +11,7 @@ typedef struct {
     double lambda, sd;
     double cost; /* evaluations of nodes that the searches up to this edge took */
     pe_cumulants k;
-    double approximation[PE_FUNCTIONALS]; /* log values at c = K', to a few per cent */
+    double approximation[PE_FUNCTIONALS]; /* what pe_edge_log has returned, else NaN */
 } pe_edge;
 
 enum {
@@ -110,7 +110,10 @@ void pe_line_slopes(const pe_contours *contours, const pe_line *ln, int function
 
 /* Edge i: the lambda whose signed root is i half steps from place to place; NULL without memory, beyond the
  * last place, or where the way to it is too costly. */
-const pe_edge *pe_contours_edge(pe_contours *contours, int i);
+pe_edge *pe_contours_edge(pe_contours *contours, int i);
+
+/* Log of a functional at c = K' of an edge, to a few per cent. */
+double pe_edge_log(pe_edge *e, int functional);
 
 /* The status that an edge of NULL stands for. */
 int pe_edge_status(const pe_contours *contours);

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lane_log.h"
 #include "lane_trig.h"
@@ -26,7 +27,7 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
     double small = 1e-19 / fmax(g->n, 1.0), scale = exp(-fmax(log_m, 0.0));
     size_t lo = s->m, hi = 0, end = s->m - 1;
     for (size_t j = 0; j < s->m; j++) {
-        double own = s->w[j] * (1.0 + fabs(lambda) * fabs(s->r[j])) * scale;
+        const double own = s->w[j] * (1.0 + fabs(lambda) * fabs(s->r[j])) * scale;
         if (tilted[j] + own > small) {
             if (lo == s->m) lo = j;
             hi = j;
@@ -60,22 +61,33 @@ PE_CLONES static void move_sampled(const pe_strip *st, const pe_group *g, const 
         co[i] = cos(g->mu * st->a[i]);
         si[i] = sin(g->mu * st->a[i]);
     }
-    for (size_t k = 0; k < st->m; k += PE_LANES)
+    for (size_t k = 0; k < st->m; k += PE_LANES) {
+        double low[PE_LANES], up[PE_LANES], slope[PE_LANES];
         for (int u = 0; u < PE_LANES; u++) {
-            const double log_ratio = sign * s->l[from + k + u];
-            const double low = rest * pe_vexp(log_ratio > -700.0 ? -log_ratio : 700.0);
-            const double up = low < 1.0 ? 1.0 - low : 0.0;
-            st->local[st->m + k + u] = g->mu * up;
-            for (int i = 0; i < PE_SHIFTS; i++) {
-                const double re = low + up * co[i], im = up * si[i];
-                double *moved = st->block + 2 * (size_t)i * st->m + k + u;
-                moved[0] = st->local[k + u] + 0.5 * power * pe_log(re * re + im * im);
-                moved[st->m] = pe_vargument(re, im);
-            }
+            const double down = sign * s->l[from + k + u], near = down > -700.0 ? -down : 700.0;
+            low[u] = rest * pe_vexp(near);
         }
-    for (size_t k = 0; k < st->m; k++) {
+        for (int u = 0; u < PE_LANES; u++) {
+            const double other = 1.0 - low[u];
+            up[u] = other > 0.0 ? other : 0.0;
+            slope[u] = g->mu * up[u];
+        }
+        memcpy(st->local + st->m + k, slope, sizeof slope);
+        for (int i = 0; i < PE_SHIFTS; i++) {
+            double *moved = st->block + 2 * (size_t)i * st->m + k;
+            double log_moved[PE_LANES], angle[PE_LANES];
+            for (int u = 0; u < PE_LANES; u++) {
+                const double re = low[u] + up[u] * co[i], im = up[u] * si[i];
+                log_moved[u] = st->local[k + u] + 0.5 * power * pe_log(re * re + im * im);
+                angle[u] = pe_vargument(re, im);
+            }
+            memcpy(moved, log_moved, sizeof log_moved);
+            memcpy(moved + st->m, angle, sizeof angle);
+        }
+    }
+    for (size_t k = 0; k < st->m && g->taper_z < INFINITY; k++) {
         const double x = (s->z0 + (double)(from + k) * s->h - g->taper_z) / g->taper_s;
-        for (int i = 0; i < PE_SHIFTS && x > -INFINITY; i++)
+        for (int i = 0; i < PE_SHIFTS; i++)
             st->block[2 * (size_t)i * st->m + k] += taper_growth(x, st->a[i] / g->taper_s);
     }
 }
@@ -165,7 +177,8 @@ static double strip_spacing(const pe_strip *st, double n, double t_top) {
     for (size_t k = 0; k < st->m; k++) {
         double room = log_target + st->local[k] - st->log_h;
         if (room <= 0.0) continue;
-        frequency = fmax(frequency, t_top * st->local[st->m + k] + sqrt(2.0 * room));
+        const double here = t_top * st->local[st->m + k] + sqrt(2.0 * room);
+        if (here > frequency) frequency = here;
     }
     if (frequency > 0.0) best = fmin(best, 2.0 * PI / frequency);
     return fmin(best, widest);
