@@ -21,6 +21,9 @@ enum {
     STRETCHES = 60, /* so often at most */
     ANCHORS = 16,   /* values of t from one rotation of its own to the next, in long double */
 };
+static const double ASIDE = 3.0;    /* of signed roots; the places of lines are 2.5 apart */
+static const double NOTHING = 45.0; /* -log of a share of a value, */
+static const double WINDOW = 6.0;   /* and what the nodes of the shortest law need in z beside that */
 static const double WORK = 20.0; /* nodes times values of one line, in units of the cost limit */
 
 static double short_number(double x) {
@@ -34,6 +37,7 @@ typedef struct {
     pe_shifted *kinds;
     size_t n_kinds;
     double gaussian; /* variance of the plain Gaussian steps */
+    int is_whole; /* whether z is taken as far as it goes */
 } composition;
 
 /* ---- what is left out ---------------------------------------------------------------------------- */
@@ -234,7 +238,7 @@ static double cumulant_above(const pe_contours *contours, const pe_shifted *kind
         if (kinds) {
             one = pe_shifted_log_above(&kinds[k], theta);
         } else {
-            if (!pe_shifted_parts(&parts, g, theta)) one = pe_shifted_log_above(&parts, theta);
+            if (!pe_shifted_parts(&parts, g, theta, PE_FARTHEST)) one = pe_shifted_log_above(&parts, theta);
             pe_shifted_free(&parts);
         }
         sum += g->n * one;
@@ -250,16 +254,29 @@ static void add_removed(const pe_shifted *s, double removed[2]) {
     removed[1] += s->steps * of_b * OUT;
 }
 
+/* How far from the shifts z is worth knowing: beyond it lies next to nothing of the values that a line serves, whose
+ * signed roots are at most ASIDE from its own; a window ends WINDOW earlier. */
+static double farthest_of(const composition *q, const pe_cumulants *k, double spread, double lambda) {
+    double steps = 1.0;
+    for (size_t i = 0; i < q->contours->n_groups; i++) steps += q->contours->groups[i].n;
+    const double root = sqrt(2.0 * fmax(lambda * k->k1 - k->k0, 0.0)) + ASIDE;
+    const double of_b = fmin(k->k1 - spread, 0.0); /* of B what e^c leaves */
+    const double mass = -0.5 * root * root + of_b - NOTHING - log(steps);
+    return mass > -1e3 ? fmin(sqrt(-2.0 * mass) + WINDOW, PE_FARTHEST) : PE_FARTHEST;
+}
+
 /* Begins all kinds with estimates of their log M and mean, which place the line and its last t. */
-static int begin_kinds(composition *q, pe_line *ln) {
+static int begin_kinds(composition *q, double spread, pe_line *ln) {
     const double lambda = ln->lambda, v = q->gaussian;
     const pe_contours *contours = q->contours;
+    const pe_cumulants about = pe_contours_cumulants(contours, lambda);
+    const double farthest = q->is_whole ? PE_FARTHEST : farthest_of(q, &about, spread, lambda);
     ln->k0 = 0.5 * v * lambda * (lambda - 1.0);
     ln->c_ref = v * (lambda - 0.5);
-    ln->sd = sqrt(pe_contours_cumulants(contours, lambda).k2);
+    ln->sd = sqrt(about.k2);
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         pe_shifted *s = &q->kinds[q->n_kinds++];
-        const int status = pe_shifted_begin(s, &contours->groups[i], lambda);
+        const int status = pe_shifted_begin(s, &contours->groups[i], lambda, farthest);
         if (status) return status;
         ln->k0 += s->steps * (double)s->log_m;
         ln->c_ref += (s->is_conjugate ? -s->steps : s->steps) * s->mean_re;
@@ -307,7 +324,7 @@ static int end_of_sum(composition *q, pe_certified *c, double *rest) {
 
 static int build(composition *q, double spread, pe_certified *c) {
     pe_line *ln = &c->line;
-    int status = begin_kinds(q, ln);
+    int status = begin_kinds(q, spread, ln);
     if (status) return status;
     /* the period serves three standard deviations */
     const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
@@ -340,12 +357,18 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
     /* transforms are taken at lambda or at 1 - lambda, neither of which may be rounded */
     c->line.lambda = 1.0 - (1.0 - c->line.lambda);
     if (c->line.lambda == 0.0 || c->line.lambda == 1.0) return PE_TOO_COSTLY;
-    const size_t n = contours->n_groups;
-    composition q = {.contours = contours, .gaussian = (double)contours->exact_variance};
-    q.kinds = calloc(n + 1, sizeof *q.kinds);
-    const int status = q.kinds ? build(&q, spread, c) : PE_NO_MEMORY;
-    for (size_t i = 0; i < q.n_kinds; i++) pe_shifted_free(&q.kinds[i]);
-    free(q.kinds);
+    const pe_certified fresh = *c;
+    int status = PE_TOO_COSTLY;
+    for (int is_whole = 0; is_whole < 2 && status == PE_TOO_COSTLY; is_whole++) {
+        free(c->line.weights);
+        *c = fresh;
+        composition q = {
+            .contours = contours, .gaussian = (double)contours->exact_variance, .is_whole = is_whole};
+        q.kinds = calloc(contours->n_groups + 1, sizeof *q.kinds);
+        status = q.kinds ? build(&q, spread, c) : PE_NO_MEMORY;
+        for (size_t i = 0; i < q.n_kinds; i++) pe_shifted_free(&q.kinds[i]);
+        free(q.kinds);
+    }
     return status;
 }
 
@@ -486,7 +509,7 @@ void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_che
     *out = (pe_chernoff){lambda, cumulant_above(contours, NULL, lambda), {0.0, 0.0}};
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         pe_shifted parts;
-        if (pe_shifted_parts(&parts, &contours->groups[i], lambda))
+        if (pe_shifted_parts(&parts, &contours->groups[i], lambda, PE_FARTHEST))
             out->removed[0] = out->removed[1] = INFINITY;
         else add_removed(&parts, out->removed);
         pe_shifted_free(&parts);

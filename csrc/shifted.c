@@ -9,7 +9,7 @@
 
 static const double MISS = 0x1p-56; /* what nodes may miss of n log M */
 static const double MARGIN = 4.0;   /* of the window, in nats, for the growth on the lines */
-static const double FARTHEST = 40.0; /* of z from the shifts: what lies beyond is removed */
+static const double ROOM = 13.0;    /* in z, of a window beyond a term of the tilted law */
 static const double FAR = 3.0; /* shift from which on sums over cells are no estimates */
 
 /* ---- the pair, between shifts of either sign ------------------------------------------------------- */
@@ -64,7 +64,7 @@ static int rises(const pe_terms *t) {
 }
 
 /* The sides in doubles, for bounds. */
-static int set_law(pe_part *part, double q, double limit) {
+static int set_law(pe_part *part, double q, double limit, double farthest) {
     const pe_terms *t = &part->terms;
     part->block = malloc(4 * t->n * sizeof(double));
     if (!part->block) return PE_NO_MEMORY;
@@ -83,13 +83,16 @@ static int set_law(pe_part *part, double q, double limit) {
         side[k] = (pe_normals){n, shift, share};
         at += 2 * t->n;
     }
-    part->cut = isinf(limit) ? FARTHEST + side[1].shift[side[1].n - 1] : limit;
+    /* the farthest term, tilted, lies at q times its shift */
+    const double last = side[1].shift[side[1].n - 1],
+                 beyond = fmin(fmax(farthest, q * last + ROOM), PE_FARTHEST);
+    part->cut = isinf(limit) ? last + beyond : limit;
     return pe_tilted_new(&part->law, side[0], side[1], q, part->cut);
 }
 
 /* Of (A, B) at lambda and (B, A) at 1 - lambda the one whose power is at least one half: a mode far out
  * then lies at large z. */
-static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conjugate) {
+static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conjugate, double farthest) {
     if (g->table || (g->law && !g->exact)) return PE_TOO_COSTLY;
     int status = set_terms(part, g), reflected = 0;
     if (status) return status;
@@ -100,16 +103,17 @@ static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conj
         reflected = 1;
         if (!rises(&part->terms)) return PE_TOO_COSTLY;
     }
-    status = set_law(part, is_conjugate ? 1.0 - lambda : lambda, reflected ? -g->taper_low : g->taper_z);
+    status = set_law(part, is_conjugate ? 1.0 - lambda : lambda, reflected ? -g->taper_low : g->taper_z,
+                     farthest);
     if (!status) part->cut = pe_tilted_end(&part->law);
     return status;
 }
 
-int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda) {
+int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda, double farthest) {
     *s = (pe_shifted){.steps = lead->n, .is_conjugate = lambda < 0.5, .n_parts = lead->alternatives};
     int status = PE_OK;
     for (size_t i = 0; i < s->n_parts && !status; i++)
-        status = set_part(&s->part[i], &lead[i], lambda, s->is_conjugate);
+        status = set_part(&s->part[i], &lead[i], lambda, s->is_conjugate, farthest);
     return status;
 }
 
@@ -133,13 +137,15 @@ static double target_of(const pe_shifted *s) {
     return MISS / s->steps;
 }
 
-int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda) {
-    const int status = pe_shifted_parts(s, lead, lambda);
+int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double farthest) {
+    const int status = pe_shifted_parts(s, lead, lambda, farthest);
     if (status) return status;
     if (s->is_conjugate && 1.0 - (1.0 - lambda) != lambda) return PE_TOO_COSTLY;
     for (size_t i = 0; i < s->n_parts; i++) {
         pe_part *part = &s->part[i];
         if (!pe_tilted_window(&part->law, -log(target_of(s)) + MARGIN, &part->window)) return PE_TOO_COSTLY;
+        /* a cut through a mode far out hides where it ends */
+        if (!part->window.is_whole && farthest < PE_FARTHEST) return PE_TOO_COSTLY;
         part->cut = part->window.end; /* sums may end a little further out */
         part->x_low = part->window.low;
         part->x_high = part->window.high;

@@ -76,17 +76,19 @@ typedef struct {
     double drift, bend; /* sums of |weight| times the error of log W, and times |log W| as well */
 } pe_shifted;
 
-/* Begins it for the law without some large z, with estimates of log M and of the mean; a status, PE_TOO_COSTLY where
+#define PE_FARTHEST 40.0 /* of z from the shifts, where normal tails are nothing */
+
+/* Begins it for the law without what lies beyond `farthest` of the shifts, with estimates of log M and of the mean; a status, PE_TOO_COSTLY where
  * the proof does not apply, as where 1 - lambda is needed and is no double, or nodes are too many.  Envelopes can be
  * asked then, in units of that estimate.  To be freed in any case. */
-int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda);
+int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double farthest);
 
 /* Adds the nodes for 0 <= t <= t_top, and log M; what envelopes have said comes in units of M.  A status. */
 int pe_shifted_finish(pe_shifted *s, double t_top);
 void pe_shifted_free(pe_shifted *s);
 
 /* The parts of a leading group at some power of the likelihood ratio, without their nodes; as above. */
-int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda);
+int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda, double farthest);
 
 /* Sorts the nodes by |log W| and sums what is small, given each node's weight times log W in long double, real and
  * imaginary part: for pe_shifted_values.  A status. */

@@ -11,7 +11,8 @@
 /* docs/theory/certified.md proves what stands here. */
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
-static const double REACH = 42.0;    /* below -REACH a normal tail is nothing */
+static const double REACH = 42.0; /* below -REACH a normal tail is nothing, */
+static const double NEAR = 16.0;  /* and below -NEAR what is not tilted there is 1e-55 of the whole */
 static const double MAX_CELLS = 16384;
 
 double pe_side_at(const pe_normals *s, double x, double *slope, double *share) {
@@ -41,9 +42,10 @@ double pe_tilted_end(const pe_tilted *t) {
     return pe_edge_of(t, t->n);
 }
 
-/* Left of the start log F rises steeply, by more than 1/(b/a - 1) may. */
+/* Left of the start log F rises steeply, by more than 1/(b/a - 1) may.  Where q >= 0 the density of b, which rises,
+ * moves F to the right, and that of a, whose power is at most 1, no farther to the left than its shift. */
 static double start_of(const pe_normals *a, const pe_normals *b, double q) {
-    return -REACH + fmax(1.0, 1.0 - q) * a->shift[0] - pe_smallest_positive(b);
+    return -(q >= 0.0 ? NEAR : REACH) + fmax(1.0, 1.0 - q) * a->shift[0] - pe_smallest_positive(b);
 }
 
 /* The terms of a side at the ends of cells, whose logarithms are at most `out`, over e^out: their sum, the sum with the

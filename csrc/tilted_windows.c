@@ -104,17 +104,19 @@ int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w) {
     return put_window(t, high, t->n, level, plain, w);
 }
 
-/* Mean under F of what b has less what a has, over the ends of cells up to w->end */
+/* Mean under F of what b has less what a has, over the ends of cells from w->low to w->end */
 PE_CLONES static double mean_of(const pe_tilted *t, const pe_window *w, double *const parts[2]) {
     double sum[PE_LANES] = {0}, first[PE_LANES] = {0};
-    for (size_t i = 0; i <= t->n; i += PE_LANES)
-        for (int u = 0; u < PE_LANES; u++) {
-            const double x = t->start + (double)(i + u) * PE_CELL;
-            const double e = pe_vexp(t->value[i + u] - w->log_total);
-            const double own = i + u <= t->n && x <= w->end ? e : 0.0;
-            sum[u] += own;
-            first[u] += own * (parts[1][i + u] - parts[0][i + u]);
-        }
+    const size_t from = pe_cell_of(t, w->low, 0) / PE_LANES * PE_LANES, last = pe_cell_of(t, w->end, 0);
+    for (size_t i = from; i <= last; i += PE_LANES) {
+        double e[PE_LANES], own[PE_LANES];
+        for (int u = 0; u < PE_LANES; u++) e[u] = t->value[i + u] - w->log_total;
+        for (int u = 0; u < PE_LANES; u++) own[u] = pe_vexp(e[u]);
+        if (last - i < PE_LANES - 1)
+            for (size_t u = last - i + 1; u < PE_LANES; u++) own[u] = 0.0;
+        for (int u = 0; u < PE_LANES; u++) sum[u] += own[u];
+        for (int u = 0; u < PE_LANES; u++) first[u] += own[u] * (parts[1][i + u] - parts[0][i + u]);
+    }
     return pe_lane_sum(first) / pe_lane_sum(sum);
 }
 

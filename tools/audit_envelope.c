@@ -20,7 +20,7 @@ int audit_envelope(double noise, double p, int reversed, double lambda, double d
     const pe_group *group;
     pe_shifted s = {0};
     int status = group_of(noise, p, reversed, &pair, &group);
-    if (!status) status = pe_shifted_begin(&s, group, lambda);
+    if (!status) status = pe_shifted_begin(&s, group, lambda, PE_FARTHEST);
     if (!status) status = pe_shifted_finish(&s, t[n - 1]);
     for (size_t i = 0; i < n && !status; i++) {
         modulus[i] = pe_shifted_envelope(&s, t[i], digits);

@@ -12,7 +12,7 @@ static int sums(pe_pair *pair, double lambda, double ht, size_t runs, int every_
     pe_contours *contours;
     pe_shifted s = {0};
     int status = pe_pair_contours(pair, 0, &contours);
-    if (!status) status = pe_shifted_begin(&s, &contours->groups[0], lambda);
+    if (!status) status = pe_shifted_begin(&s, &contours->groups[0], lambda, PE_FARTHEST);
     if (!status) status = pe_shifted_finish(&s, every_t ? INFINITY : (double)(runs * PE_SHIFTED_RUN) * ht);
     if (!status) {
         pe_shifted_step(&s, ht);
