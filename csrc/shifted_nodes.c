@@ -28,10 +28,11 @@ static wide_complex turn_of(pe_wide x) {
     static const pe_wide QUARTER[] = {0x1.921fb544p+0L, 0x1.0b4611a6p-34L, 0x98cc51701b839a25p-132L};
     if (x == 0.0L) return (wide_complex){1.0L, 0.0L};
     if (fabsl(x) < 0.78L || !(fabsl(x) < 0x1p22L)) return (wide_complex){cosl(x), sinl(x)};
-    const pe_wide k = rintl(x * 0.63661977236758134308L);
+    const long whole = lrintl(x * 0.63661977236758134308L);
+    const pe_wide k = (pe_wide)whole;
     const pe_wide r = ((x - k * QUARTER[0]) - k * QUARTER[1]) - k * QUARTER[2];
     const pe_wide co = cosl(r), si = sinl(r);
-    switch ((long)k & 3) {
+    switch (whole & 3) {
     case 0:
         return (wide_complex){co, si};
     case 1:
@@ -48,6 +49,11 @@ static const pe_wide NEAR = 0x1p-12L;
 
 /* z^2 times the sum of c_k z^k, the highest first */
 static wide_complex series(const pe_wide *c, int n, wide_complex z) {
+    if (z.im == 0.0L) { /* as for all nodes on the real line */
+        pe_wide real = c[0];
+        for (int k = 1; k < n; k++) real = real * z.re + c[k];
+        return (wide_complex){z.re * z.re * real, 0.0L};
+    }
     wide_complex sum = {c[0], 0.0L};
     for (int k = 1; k < n; k++) {
         sum = product(sum, z);
@@ -99,7 +105,11 @@ static wide_complex log_remainder(wide_complex r, wide_complex log_of) {
 }
 
 static pe_wide modulus(wide_complex z) {
-    return sqrtl(z.re * z.re + z.im * z.im);
+    return z.im == 0.0L ? fabsl(z.re) : sqrtl(z.re * z.re + z.im * z.im);
+}
+
+static double double_modulus(double re, double im) {
+    return im == 0.0 ? fabs(re) : hypot(re, im);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------- */
@@ -259,8 +269,8 @@ static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes
         s->weight_im[i] = (double)weight.im;
         s->loss[i] = (double)l;
         s->angle[i] = fmax((double)v, 0.0);
-        s->size[i] = hypot(s->weight_re[i], s->weight_im[i]);
-        s->reach[i] = hypot(s->loss[i], s->angle[i]);
+        s->size[i] = double_modulus(s->weight_re[i], s->weight_im[i]);
+        s->reach[i] = double_modulus(s->loss[i], s->angle[i]);
         s->longest = fmax(s->longest, s->reach[i]);
         /* errors of the weight, with the moduli of the terms of b in its place, and of log W */
         const double whole = fmax(s->size[i], (double)(node->size * size)), of_log = eps * node->log_error;
