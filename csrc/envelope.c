@@ -59,13 +59,11 @@ PE_INLINE void sides_on_line(const pe_normals *s, const double *x, const double 
         }
     for (int u = 0; u < PE_LANES; u++) {
         const double square = above[u] * (2.0 + above[u]) + im[u] * im[u];
-        const int is_near = top[u] == 0.0 && square > -0.5;
-        const double r = is_near ? square : 0.0;
-        const double log_square =
-            is_near ? pe_vlog1p_real(r, 1.0 + r) : pe_log(re[u] * re[u] + im[u] * im[u]);
-        log_of[u] = top[u] + 0.5 * log_square;
-        angle[u] = pe_vargument(re[u], fabs(im[u]));
+        const double r = top[u] == 0.0 ? square : -1.0, small = r > -0.5 ? r : 0.0;
+        const double near = pe_vlog1p_real(small, 1.0 + small), far = pe_log(re[u] * re[u] + im[u] * im[u]);
+        log_of[u] = top[u] + 0.5 * (r > -0.5 ? near : far);
     }
+    for (int u = 0; u < PE_LANES; u++) angle[u] = pe_vargument(re[u], fabs(im[u]));
 }
 
 enum { TERMS = 256 }; /* of one side, at most */
@@ -94,16 +92,19 @@ PE_CLONES static double sum_on_line(const pe_tilted *law, const turns *turn, dou
               plain_b = law->b.n == 1 && law->b.shift[0] == 0.0;
     for (double j = first; j <= last; j += PE_LANES) {
         double x[PE_LANES], log_a[PE_LANES] = {0}, log_b[PE_LANES] = {0}, of_a[PE_LANES] = {0},
-                            of_b[PE_LANES] = {0};
+                            of_b[PE_LANES] = {0}, e[PE_LANES], most = -INFINITY;
         for (int u = 0; u < PE_LANES; u++) x[u] = (j + u <= last ? j + u : last) * h;
         if (!plain_a) sides_on_line(&law->a, x, turn->co[0], turn->si[0], log_a, of_a);
         if (!plain_b) sides_on_line(&law->b, x, turn->co[1], turn->si[1], log_b, of_b);
+        for (int u = 0; u < PE_LANES; u++)
+            e[u] = 0.5 * (y * y - x[u] * x[u]) + (1.0 - law->q) * log_a[u] + law->q * log_b[u] - unit -
+                   t * (of_a[u] + of_b[u]);
         for (int u = 0; u < PE_LANES; u++) {
-            const double e = 0.5 * (y * y - x[u] * x[u]) + (1.0 - law->q) * log_a[u] + law->q * log_b[u] -
-                             unit - t * (of_a[u] + of_b[u]);
-            const double term = e < 700.0 ? pe_vexp(e) : INFINITY;
-            sum[u] += j + u <= last ? term : 0.0;
+            e[u] = j + u <= last ? e[u] : -INFINITY;
+            most = e[u] > most ? e[u] : most;
         }
+        if (!(most < 700.0)) return INFINITY;
+        for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(e[u]);
     }
     return pe_lane_sum(sum);
 }

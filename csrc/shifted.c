@@ -103,8 +103,8 @@ static int set_part(pe_part *part, const pe_group *g, double lambda, int is_conj
         reflected = 1;
         if (!rises(&part->terms)) return PE_TOO_COSTLY;
     }
-    status = set_law(part, is_conjugate ? 1.0 - lambda : lambda, reflected ? -g->taper_low : g->taper_z,
-                     farthest);
+    status =
+        set_law(part, is_conjugate ? 1.0 - lambda : lambda, reflected ? -g->taper_low : g->taper_z, farthest);
     if (!status) part->cut = pe_tilted_end(&part->law);
     return status;
 }

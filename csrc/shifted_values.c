@@ -48,6 +48,9 @@ PE_CLONES static void add_moments(const pe_shifted *s, size_t from, size_t to, d
             double xr = s->weight_re[j + u] * zr - s->weight_im[j + u] * zi,
                    xi = s->weight_re[j + u] * zi + s->weight_im[j + u] * zr;
             square[u] += s->size[j + u] * s->reach[j + u] * s->reach[j + u];
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC unroll 32 /* with the loop over k rolled up, lanes would be taken one by one */
+#endif
             for (int k = 0; k < PE_MOMENTS; k++) {
                 const double next = xr * zr - xi * zi;
                 xi = xr * zi + xi * zr;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lane_log.h"
 #include "pyengine.h"
@@ -51,46 +52,52 @@ static double start_of(const pe_normals *a, const pe_normals *b, double q) {
 /* The terms of a side at the ends of cells, whose logarithms are at most `out`, over e^out: their sum, the sum with the
  * shifts, and in `change` their sum less 1 where nothing is taken out. */
 PE_INLINE void cell_terms(const pe_normals *s, double start, const double *out, double *sum, double *first,
-                          double *change, double *share) {
-    const size_t n = s->n;
-    for (size_t j = 0; j < n; j++) {
+                          double *change, double *share, size_t stride) {
+    for (size_t j = 0; j < s->n; j++) {
         const double c = s->shift[j], w = s->weight[j];
+        double own[PE_LANES], less_one[PE_LANES];
         for (int u = 0; u < PE_LANES; u++) {
             const double x = start + u * PE_CELL, e = c * (x - 0.5 * c) - out[u], power = pe_vexp(e);
-            const double low = e < 600.0 ? e : 600.0, own = w * power;
-            change[u] += w * pe_vexpm1(low, power);
-            share[(size_t)u * n + j] = own;
-            sum[u] += own;
-            first[u] += own * c;
+            own[u] = w * power;
+            less_one[u] = w * pe_vexpm1(e < 600.0 ? e : 600.0, power);
         }
+        for (int u = 0; u < PE_LANES; u++) {
+            change[u] += less_one[u];
+            sum[u] += own[u];
+            first[u] += own[u] * c;
+        }
+        memcpy(share + j * stride, own, sizeof own);
     }
 }
 
 /* log of a side over phi, its slope and the shares of its terms at the ends of cells. */
 PE_CLONES static void set_side(const pe_tilted *t, const pe_normals *s, double *log_side, double *slope,
                                double *share) {
-    const size_t n = s->n;
     for (size_t i = 0; i <= t->n; i += PE_LANES) {
         const double start = t->start + (double)i * PE_CELL;
-        double out[PE_LANES], sum[PE_LANES] = {0}, first[PE_LANES] = {0}, change[PE_LANES] = {0};
+        double out[PE_LANES], sum[PE_LANES] = {0}, first[PE_LANES] = {0}, change[PE_LANES] = {0},
+                              log_of[PE_LANES], mean[PE_LANES];
         for (int u = 0; u < PE_LANES; u++) out[u] = -INFINITY;
-        for (size_t j = 0; j < n; j++)
+        for (size_t j = 0; j < s->n; j++)
             for (int u = 0; u < PE_LANES; u++) {
                 const double c = s->shift[j], e = c * (start + u * PE_CELL - 0.5 * c);
                 out[u] = e > out[u] ? e : out[u];
             }
         /* terms are taken as they are where they are doubles, else beside the largest one */
         for (int u = 0; u < PE_LANES; u++) out[u] = fabs(out[u]) <= 600.0 ? 0.0 : out[u];
-        cell_terms(s, start, out, sum, first, change, share + i * n);
+        cell_terms(s, start, out, sum, first, change, share + i, t->stride);
         for (int u = 0; u < PE_LANES; u++) {
             /* beside -1 the change would lose what is left */
             const int is_change = out[u] == 0.0 && change[u] > -0.5;
             const double r = is_change ? change[u] : 0.0;
-            log_side[i + u] = (is_change ? pe_vlog1p_real(r, 1.0 + r) : pe_log(sum[u])) + out[u];
-            slope[i + u] = first[u] / sum[u];
+            const double near = pe_vlog1p_real(r, 1.0 + r), far = pe_log(sum[u]);
+            log_of[u] = (is_change ? near : far) + out[u];
+            mean[u] = first[u] / sum[u];
         }
-        for (int u = 0; u < PE_LANES; u++)
-            for (size_t j = 0; j < n; j++) share[(i + u) * n + j] /= sum[u];
+        memcpy(log_side + i, log_of, sizeof log_of);
+        memcpy(slope + i, mean, sizeof mean);
+        for (size_t j = 0; j < s->n; j++)
+            for (int u = 0; u < PE_LANES; u++) share[j * t->stride + i + (size_t)u] /= sum[u];
     }
 }
 
@@ -116,21 +123,25 @@ PE_CLONES static void set_values(pe_tilted *t) {
     const double power[2] = {pe_power_of(t, 0), pe_power_of(t, 1)};
     /* the sides with negative powers are concave */
     const double down[2] = {power[0] < 0.0 ? power[0] : 0.0, power[1] < 0.0 ? power[1] : 0.0};
-    for (size_t i = 0; i <= t->n; i += PE_LANES)
-        for (int u = 0; u < PE_LANES; u++) {
-            const double x = t->start + (double)(i + u) * PE_CELL, bell = -0.5 * x * x;
-            const double a = t->log_side[0][i + u], b = t->log_side[1][i + u];
-            t->value[i + u] = (bell - HALF_LOG_2PI) + power[0] * a + power[1] * b;
-            t->concave[i + u] = bell + down[0] * a + down[1] * b;
-            t->fall[i + u] = -x + down[0] * t->slope[0][i + u] + down[1] * t->slope[1][i + u];
-        }
-    for (size_t i = 0; i < t->n; i++) {
-        const double left = t->value[i], right = t->value[i + 1], curve = t->concave[i + 1] - t->concave[i];
-        const double first = right - curve + t->fall[i] * PE_CELL,
-                     last = left + curve - t->fall[i + 1] * PE_CELL;
+    /* none of these arrays overlap */
+    const double *restrict log_a = t->log_side[0], *restrict log_b = t->log_side[1],
+                           *restrict slope_a = t->slope[0], *restrict slope_b = t->slope[1];
+    double *restrict value = t->value, *restrict concave = t->concave, *restrict fall = t->fall,
+                     *restrict most = t->most;
+    const double start = t->start;
+    const size_t n = t->n;
+    for (size_t i = 0; i <= n; i++) {
+        const double x = start + (double)i * PE_CELL, bell = -0.5 * x * x;
+        value[i] = (bell - HALF_LOG_2PI) + power[0] * log_a[i] + power[1] * log_b[i];
+        concave[i] = bell + down[0] * log_a[i] + down[1] * log_b[i];
+        fall[i] = -x + down[0] * slope_a[i] + down[1] * slope_b[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double left = value[i], right = value[i + 1], curve = concave[i + 1] - concave[i];
+        const double first = right - curve + fall[i] * PE_CELL, last = left + curve - fall[i + 1] * PE_CELL;
         const double from_left = first > left ? first : left, from_right = last > right ? last : right;
-        t->most[i] = (from_left < from_right ? from_left : from_right) +
-                     PE_OUTWARDS * (1.0 + fabs(left) + fabs(right));
+        most[i] = (from_left < from_right ? from_left : from_right) +
+                  PE_OUTWARDS * (1.0 + fabs(left) + fabs(right));
     }
 }
 
@@ -142,6 +153,7 @@ int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end
     if (!(cells > 0.0 && cells < MAX_CELLS)) return PE_TOO_COSTLY;
     t->n = (size_t)cells;
     const size_t m = pe_padded_ends(t->n), terms = a.n + b.n;
+    t->stride = m;
     t->block = malloc((8 * m + m * terms + 3 * terms) * sizeof(double));
     if (!t->block) return PE_NO_MEMORY;
     double *at = set_power(t, t->block);

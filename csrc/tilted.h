@@ -16,7 +16,9 @@ typedef struct {
     double start; /* of the first of n cells, which are PE_CELL wide */
     size_t n;
     double *block;
-    double *log_side[2], *slope[2], *share[2]; /* of a and b at the ends of the cells */
+    double *log_side[2], *slope[2]; /* of a and b at the ends of the cells, */
+    double *share[2]; /* and those of their terms, `stride` numbers for each */
+    size_t stride;
     double *room; /* for the shares at one place */
     double *turned[2]; /* what a height turns each term by, from the first shift and from the last */
     double *value; /* log F at the ends of the cells */

@@ -61,11 +61,12 @@ static double most_growth(const pe_tilted *t) {
 /* log of s(x)/|s(x + iv)| at most.  With the terms' shares as probabilities the ratio is |E e^{i v shift}|: turned
  * by the mean of the outermost shifts, all terms have a cosine of at least that of half the range; turned by
  * one of them, the mean of 1 - cos rises or falls with x, as the shares move to larger shifts. */
-static double shrinks(const pe_normals *s, const double *turned, const double *left, const double *right) {
+static double shrinks(const pe_normals *s, const double *turned, const double *left, const double *right,
+                      size_t stride) {
     double up = 0.0, down = 0.0;
     for (size_t j = 0; j < s->n; j++) {
-        up += right[j] * turned[j];
-        down += left[j] * turned[s->n + j];
+        up += right[j * stride] * turned[j];
+        down += left[j * stride] * turned[s->n + j];
     }
     return shrinks_by(fmin(half_range(s, turned), fmin(up, down)));
 }
@@ -77,8 +78,8 @@ static double growth(const pe_tilted *t, size_t left, size_t right) {
         const pe_normals *s = pe_side_of(t, side);
         const double power = pe_power_of(t, side);
         if (power >= 0.0 || s->n == 1) continue;
-        sum -=
-            power * shrinks(s, t->turned[side], t->share[side] + left * s->n, t->share[side] + right * s->n);
+        const double *share = t->share[side];
+        sum -= power * shrinks(s, t->turned[side], share + left, share + right, t->stride);
     }
     return sum;
 }
@@ -91,7 +92,7 @@ static double growth_before(const pe_tilted *t) {
         const double power = pe_power_of(t, side), *turned = t->turned[side];
         if (power >= 0.0 || s->n == 1) continue;
         double up = 0.0;
-        for (size_t j = 0; j < s->n; j++) up += t->share[side][j] * turned[j];
+        for (size_t j = 0; j < s->n; j++) up += t->share[side][j * t->stride] * turned[j];
         sum -= power * shrinks_by(fmin(up, half_range(s, turned)));
     }
     return sum;
@@ -104,7 +105,7 @@ double pe_tilted_growth(const pe_tilted *t, double x) {
         const double power = pe_power_of(t, side);
         if (power >= 0.0 || s->n == 1) continue;
         pe_side_at(s, x, &slope, t->room);
-        sum -= power * shrinks(s, t->turned[side], t->room, t->room);
+        sum -= power * shrinks(s, t->turned[side], t->room, t->room, 1);
     }
     return sum;
 }
@@ -157,9 +158,11 @@ double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double who
     return most < LOOSE ? whole * exp(most) * (1.0 + 1e-9) : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
 }
 
+enum { CHUNK = 64 }; /* cells that are taken together */
+
 /* ---- angles ---------------------------------------------------------------------------------------- */
 
-/* Bounds of |arg| of a side at height y at the ends of cells [from, from + m), each from the shares there: turned back by the
+/* Bounds of |arg| of a side at height y at the ends of cells [from, from + m), m <= CHUNK, each from the shares there: turned back by the
  * shift next to 0, the side has a positive real part where the mean of 1 - cos is below 1, and sin |arg| is at most y
  * times the mean distance from that shift over its modulus. */
 PE_INLINE void angles_below(const pe_tilted *t, int side, size_t from, size_t m, double y, double *out) {
@@ -167,14 +170,23 @@ PE_INLINE void angles_below(const pe_tilted *t, int side, size_t from, size_t m,
     const double near = side ? s->shift[0] : -s->shift[s->n - 1],
                  far = side ? s->shift[s->n - 1] : -s->shift[0], sign = side ? 1.0 : -1.0;
     const double *turned = t->turned[side] + (side ? 0 : s->n);
-    for (size_t i = 0; i < m && s->n == 1; i++) out[i] = near * y; /* one term alone turns by its shift */
-    for (size_t i = 0; i < m && s->n > 1; i++) {
-        const double *share = t->share[side] + (from + i) * s->n;
-        double most = 0.0;
-        for (size_t j = 0; j < s->n; j++) most += share[j] * turned[j];
-        const double sine = y * (sign * t->slope[side][from + i] - near) / (1.0 - most);
+    if (s->n == 1) { /* one term alone turns by its shift */
+        for (size_t i = 0; i < m; i++) out[i] = near * y;
+        return;
+    }
+    double most[CHUNK];
+    for (size_t i = 0; i < m; i++) most[i] = 0.0;
+    for (size_t j = 0; j < s->n; j++) {
+        const double *share = t->share[side] + j * t->stride + from;
+        for (size_t i = 0; i < m; i++) most[i] += share[i] * turned[j];
+    }
+    const double *slope = t->slope[side] + from;
+    for (size_t i = 0; i < m; i++) {
+        const double sine = y * (sign * slope[i] - near) / (1.0 - most[i]);
         /* asin x <= pi/3 x up to 1/2 */
-        out[i] = most < 0.9 && sine < 0.5 ? near * y + 1.0472 * fabs(sine) + 1e-12 : far * y;
+        const double closer = near * y + 1.0472 * fabs(sine) + 1e-12;
+        const double most_of = sine < 0.5 ? closer : far * y;
+        out[i] = most[i] < 0.9 ? most_of : far * y;
     }
 }
 
@@ -201,20 +213,18 @@ double pe_tilted_edge(const pe_tilted *t, double from, double y, double time, do
 PE_CLONES static double sum_raised(const pe_tilted *t, size_t last, double y, double time, double unit) {
     const int is_growing = grows(t);
     double sum = 0.0;
-    for (size_t i = 0; i < last; i += PE_LANES) {
-        double of_a[PE_LANES], of_b[PE_LANES], e[PE_LANES], most = -INFINITY;
-        const size_t m = last - i < PE_LANES ? last - i : PE_LANES;
+    for (size_t i = 0; i < last; i += CHUNK) {
+        double of_a[CHUNK], of_b[CHUNK], e[CHUNK], top = -INFINITY;
+        const size_t m = last - i < CHUNK ? last - i : CHUNK;
+        const double *most = t->most + i;
         angles_below(t, 0, i, m, y, of_a);
         angles_below(t, 1, i + 1, m, y, of_b);
-        for (size_t u = 0; u < PE_LANES; u++) e[u] = -INFINITY;
-        for (size_t u = 0; u < m; u++) {
-            e[u] = t->most[i + u] - unit + time * (of_a[u] + of_b[u]);
-            if (is_growing) e[u] += growth(t, i + u, i + u + 1);
-            most = e[u] > most ? e[u] : most;
-        }
-        if (!(most < 700.0)) return INFINITY;
-        for (int u = 0; u < PE_LANES; u++) e[u] = pe_vexp(e[u]) + 1e-300;
-        sum += pe_lane_sum(e);
+        for (size_t u = 0; u < m; u++) e[u] = most[u] - unit + time * (of_a[u] + of_b[u]);
+        for (size_t u = 0; is_growing && u < m; u++) e[u] += growth(t, i + u, i + u + 1);
+        for (size_t u = 0; u < m; u++) top = e[u] > top ? e[u] : top;
+        if (!(top < 700.0)) return INFINITY;
+        for (size_t u = 0; u < m; u++) e[u] = pe_vexp(e[u]) + 1e-300;
+        for (size_t u = 0; u < m; u++) sum += e[u];
     }
     return sum;
 }
@@ -230,20 +240,20 @@ double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, 
     return sum * (1.0 + 1e-8);
 }
 
-/* Arguments of a side at the ends of the first m cells, whole lanes, on a line with the cosines and sines of its shifts */
+/* Arguments of a side at the ends of the first m cells, on a line with the cosines and sines of its shifts; `room` is for
+ * as many numbers. */
 PE_CLONES static void set_angles(const pe_tilted *t, int side, size_t m, const double *co, const double *si,
-                                 double *out) {
+                                 double *restrict room, double *restrict out) {
     const pe_normals *s = pe_side_of(t, side);
-    for (size_t i = 0; i < m; i += PE_LANES) {
-        double re[PE_LANES] = {0}, im[PE_LANES] = {0};
-        for (size_t j = 0; j < s->n; j++)
-            for (int u = 0; u < PE_LANES; u++) {
-                const double share = t->share[side][(i + u) * s->n + j];
-                re[u] += share * co[j];
-                im[u] += share * si[j];
-            }
-        for (int u = 0; u < PE_LANES; u++) out[i + u] = pe_vargument(re[u], fabs(im[u]));
+    for (size_t i = 0; i < m; i++) room[i] = out[i] = 0.0;
+    for (size_t j = 0; j < s->n; j++) {
+        const double *share = t->share[side] + j * t->stride, re = co[j], im = si[j];
+        for (size_t i = 0; i < m; i++) {
+            room[i] += share[i] * re;
+            out[i] += share[i] * im;
+        }
     }
+    for (size_t i = 0; i < m; i++) out[i] = pe_vargument(room[i], fabs(out[i]));
 }
 
 /* Sum of e^(most - unit - time arg)/arg over the first cells, given arguments at their ends */
@@ -271,8 +281,8 @@ double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double ti
     const int is_growing = grows(t);
     const size_t last = pe_cell_of(t, high, 1), m = pe_padded_ends(last);
     const size_t terms = t->a.n > t->b.n ? t->a.n : t->b.n;
-    double *of_a = calloc(2 * (m + terms), sizeof(double)), *of_b = of_a + m, *co = of_b + m,
-           *si = co + terms;
+    double *of_a = calloc(3 * m + 2 * terms, sizeof(double)), *of_b = of_a + m, *room = of_b + m,
+           *co = room + m, *si = co + terms;
     if (!of_a) return INFINITY;
     for (int side = 0; side < 2; side++) {
         const pe_normals *s = pe_side_of(t, side);
@@ -281,7 +291,7 @@ double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double ti
             co[j] = cos(s->shift[j] * y);
             si[j] = sin(s->shift[j] * y);
         }
-        set_angles(t, side, m, co, si, side ? of_b : of_a);
+        set_angles(t, side, m, co, si, room, side ? of_b : of_a);
     }
     /* that of a falls with x, that of b rises; left of the first cell: either a alone, or one term of b, which falls no
      * faster than F rises */
@@ -290,7 +300,7 @@ double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double ti
         const double least = pe_smallest_positive(&t->b);
         rate -= least;
         for (size_t j = 0; j < t->b.n; j++)
-            if (t->b.shift[j] == least) angle = t->share[1][j] * sin(least * y);
+            if (t->b.shift[j] == least) angle = t->share[1][j * t->stride] * sin(least * y);
     }
     if (!(angle > 0.0) || !(rate > 1.0)) sum = INFINITY;
     else sum = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0)) / (rate * angle);

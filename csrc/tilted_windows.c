@@ -106,18 +106,22 @@ int pe_tilted_whole(const pe_tilted *t, double need, pe_window *w) {
 
 /* Mean under F of what b has less what a has, over the ends of cells from w->low to w->end */
 PE_CLONES static double mean_of(const pe_tilted *t, const pe_window *w, double *const parts[2]) {
-    double sum[PE_LANES] = {0}, first[PE_LANES] = {0};
-    const size_t from = pe_cell_of(t, w->low, 0) / PE_LANES * PE_LANES, last = pe_cell_of(t, w->end, 0);
-    for (size_t i = from; i <= last; i += PE_LANES) {
-        double e[PE_LANES], own[PE_LANES];
-        for (int u = 0; u < PE_LANES; u++) e[u] = t->value[i + u] - w->log_total;
-        for (int u = 0; u < PE_LANES; u++) own[u] = pe_vexp(e[u]);
-        if (last - i < PE_LANES - 1)
-            for (size_t u = last - i + 1; u < PE_LANES; u++) own[u] = 0.0;
-        for (int u = 0; u < PE_LANES; u++) sum[u] += own[u];
-        for (int u = 0; u < PE_LANES; u++) first[u] += own[u] * (parts[1][i + u] - parts[0][i + u]);
+    double sum[PE_LANES] = {0}, first[PE_LANES] = {0}, rest = 0.0, rest_first = 0.0;
+    const double *value = t->value, *of_a = parts[0], *of_b = parts[1], unit = w->log_total;
+    const size_t last = pe_cell_of(t, w->end, 0);
+    size_t i = pe_cell_of(t, w->low, 0);
+    for (; i + PE_LANES <= last + 1; i += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double own = pe_vexp(value[i + u] - unit);
+            sum[u] += own;
+            first[u] += own * (of_b[i + u] - of_a[i + u]);
+        }
+    for (; i <= last; i++) {
+        const double own = pe_vexp(value[i] - unit);
+        rest += own;
+        rest_first += own * (of_b[i] - of_a[i]);
     }
-    return pe_lane_sum(first) / pe_lane_sum(sum);
+    return (pe_lane_sum(first) + rest_first) / (pe_lane_sum(sum) + rest);
 }
 
 double pe_tilted_mean_slope(const pe_tilted *t, const pe_window *w) {
