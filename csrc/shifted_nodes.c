@@ -47,13 +47,23 @@ static wide_complex turn_of(pe_wide x) {
 /* Where |z| is below 2^-6 the last nine terms of a series are not needed, or the last twelve. */
 static const pe_wide NEAR = 0x1p-12L;
 
-/* z^2 times the sum of c_k z^k, the highest first */
-static wide_complex series(const pe_wide *c, int n, wide_complex z) {
-    if (z.im == 0.0L) { /* as for all nodes on the real line */
-        pe_wide real = c[0];
-        for (int k = 1; k < n; k++) real = real * z.re + c[k];
-        return (wide_complex){z.re * z.re * real, 0.0L};
+/* z^2 times the sum of c_k z^k for real z, the highest first; even and odd powers by themselves, as neither waits for the
+ * other then. */
+static pe_wide real_series(const pe_wide *c, int n, pe_wide z) {
+    const pe_wide square = z * z;
+    pe_wide upper = c[0], lower = c[1];
+    int k = 2;
+    for (; k + 1 < n; k += 2) {
+        upper = upper * square + c[k];
+        lower = lower * square + c[k + 1];
     }
+    if (k < n) return square * ((upper * square + c[k]) + z * lower);
+    return square * (z * upper + lower);
+}
+
+/* The same for complex z */
+static wide_complex series(const pe_wide *c, int n, wide_complex z) {
+    if (z.im == 0.0L) return (wide_complex){real_series(c, n, z.re), 0.0L}; /* all nodes on the real line */
     wide_complex sum = {c[0], 0.0L};
     for (int k = 1; k < n; k++) {
         sum = product(sum, z);
@@ -167,8 +177,10 @@ static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wi
         add_term(&moved, t->of_a[j] - t->of_b[j], less_one, term, e, units);
         moved_rounding += (t->of_a[j] + t->of_b[j]) * (e * units + 2.0L);
     }
-    const pe_wide square = b.sum.re * b.sum.re + b.sum.im * b.sum.im, size_b = sqrtl(square);
-    node->ratio = product(moved.less_one, (wide_complex){b.sum.re / square, -b.sum.im / square});
+    const pe_wide square = b.sum.re * b.sum.re + b.sum.im * b.sum.im, size_b = modulus(b.sum);
+    node->ratio = b.sum.im == 0.0L && moved.less_one.im == 0.0L
+                      ? (wide_complex){moved.less_one.re / b.sum.re, 0.0L}
+                      : product(moved.less_one, (wide_complex){b.sum.re / square, -b.sum.im / square});
     const double r = (double)modulus(node->ratio);
     if (r < 0.5) {
         node->log_of.re = -log_modulus(node->ratio, (wide_complex){1.0L + node->ratio.re, node->ratio.im});
