@@ -37,7 +37,7 @@ int audit_above(double noise, double p, int reversed, double lambda, double digi
     const pe_group *group;
     pe_shifted s = {0};
     int status = group_of(noise, p, reversed, &pair, &group);
-    if (!status) status = pe_shifted_parts(&s, group, lambda);
+    if (!status) status = pe_shifted_parts(&s, group, lambda, PE_FARTHEST);
     if (!status) {
         s.steps = exp(digits) * 1e-6; /* which is how it takes its digits */
         out[0] = pe_shifted_log_above(&s, lambda);

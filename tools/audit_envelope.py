@@ -54,7 +54,7 @@ WIDE = ("envelope.c", "WIDEST = 0.5", "WIDEST = 12.0")
 SHORT = ("envelope.c", "last = ceil(s->x_high / h)", "last = ceil((s->x_high - 9.0) / h)")
 BARE = ("envelope.c", "2.0 * size / waves + side + below", "2.0 * size / waves + below")
 LATE = ("envelope.c", "s->x_low - 2.0", "s->x_low + 9.0")
-CUT = ("shifted.c", "FARTHEST = 40.0", "FARTHEST = 6.0")
+CUT = ("shifted.h", "PE_FARTHEST 40.0", "PE_FARTHEST 6.0")
 TERMS = (
     Term("modulus: spacing", "2.0 * size / waves", "sum * scale + ", (WIDE,), "modulus"),
     Term("modulus: edge of the sum", "side", "2.0 * size / waves + ", (WIDE, SHORT), "modulus"),
