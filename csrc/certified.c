@@ -414,12 +414,14 @@ static void row_of(const pe_certified *q, double c, const double *s, double roun
     const pe_line *ln = &q->line;
     const double l = ln->lambda, f = ln->ht / PI;
     const pe_wide base = q->log_m - (pe_wide)l * (pe_wide)c;
+    const double of_base = q->log_m_error + 4.0 * LDBL_EPSILON * (fabs((double)q->log_m) + fabs(l * c));
     double alias = 0.0, profile_alias = 0.0;
     for (int side = 0; side < 2; side++) {
         const double theta = ln->theta[side];
         const double way = fabs(theta - l) * 2.0 * PI / ln->ht,
                      kept = (double)(base + (pe_wide)theta * (pe_wide)c);
-        const double rounded = 8.0 * U * (fabs(ln->theta_k[side]) + fabs(kept) + way);
+        const double rounded = 8.0 * U * (fabs(ln->theta_k[side]) + fabs(kept) + way) + of_base +
+                               4.0 * LDBL_EPSILON * fabs(theta * c);
         /* one exponential: of two the one may overflow where the other is nothing */
         const double bound = exp(ln->theta_k[side] - kept - way + rounded) / (1.0 - exp(-way) * OUT) * OUT;
         alias += bound;

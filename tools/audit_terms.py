@@ -28,7 +28,7 @@ import audit_sums
 import mpmath
 from audit_certificate import ROOT, outside
 from flint import ctx
-from term_switches import LOUD, UNIT, WIDE, Kernel, Term, build
+from term_switches import LOUD, LOUDER, UNIT, WIDE, Kernel, Term, build
 
 BITS = 160
 DOOR = ROOT / "tools" / "audit_sums.c"
@@ -45,6 +45,9 @@ TERMS = (
     Term("their integral", C, "exp(rest) / next + ", "integral_beyond(q, next, rest)", "rows",
          {"omitted": -9.0}),
     Term("aliases", C, "", "(k == 3 ? profile_alias : alias)", "rows", {"alias": 1e-3}),
+    Term("aliases: their exponent", C, "rounded = ",
+         "8.0 * U * (fabs(ln->theta_k[side]) + fabs(kept) + way)", "rows",
+         {"alias": 1e-3, "exponent of an alias": LOUDER}, LOUDER / UNIT),
     Term("nodes of z, in the values", S, "s->slack += ", "2.0 * missed", "sums", SPARSE),
     Term("nodes of z, in log M", S, "s->log_m_error += ", "2.0 * missed", "sums", SPARSE),
     Term("log M: its terms", N, "", "2.0 * eps * error * scale", "sums", {"bell": 20.0 * LOUD}),

@@ -20,6 +20,7 @@ __all__ = ["SWITCHES", "Kernel", "Switch", "Term", "build"]
 
 Change = tuple[str, str, str]  # file, old text, new text with {x} for the switch
 LOUD = 2.0**-36  # what stands for a unit of rounding where an operation is made to err
+LOUDER = 2.0**-12  # the same of exponents of bounds, which few rows attain to the last digits
 UNIT, WIDE = 2.0**-53, 2.0**-63  # of doubles, and LDBL_EPSILON
 
 
@@ -140,6 +141,10 @@ SWITCHES = (
     Switch("log M of all", 0.0, ((C, "c->log_m = log_m;", "c->log_m = log_m + {x};"),
                                  (C, "c->log_m_error = error * OUT;",
                                   "c->log_m_error = error * OUT + {x};"))),
+    Switch("exponent of an alias", 0.0,
+           ((C, "exp(ln->theta_k[side] - kept - way + rounded)",
+             "exp(ln->theta_k[side] - kept - way + rounded - "
+             "7.0 * {x} * (fabs(ln->theta_k[side]) + fabs(kept) + way))"),)),
     _operation("exponent", (C, "(pe_wide)l * (pe_wide)c;",
                             "(pe_wide)l * (pe_wide)c * (1.0L + {x});")),
     _operation("sum", (C, "size = fabs(s[k])", "size = fabs(s[k]) * (1.0 + {x})")),
