@@ -326,7 +326,7 @@ static int has_decayed(pe_line *ln, const block *b, size_t done, size_t cap) {
 static int transform_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips,
                             const pe_cumulants *one, double *out[3]) {
     double first = 9.0 / (ln->sd * ln->ht);
-    if (!(first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
+    if (!(first >= 0.0 && first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;
     size_t done = 0, cap = (size_t)first + 16;
     block b = {.ht = ln->ht, .budget = contours->cost_limit};
     for (;; done = cap, cap += cap < FINE_BLOCKS ? cap / 2 : cap / 4) {

@@ -15,6 +15,8 @@ const double PE_LEVELS[PE_N_LEVELS] = {-INFINITY, -8.0, -20.0, -40.0, -80.0, -16
 static const double KNOWN = 1e-9; /* relative error of K by families from which on it is not used */
 static const double CUT = 41.0;
 static const double SEARCH_COST = 1e8; /* node evaluations per kind of step on the way to a place: 0.3 s */
+/* Of a coarse grid: a search ends before it has evaluated more of them two dozen times, and they take 160 MB. */
+static const double MOST_NODES = 4e6;
 static const double FIRST_COST = 0.05; /* share of the cost limit spent on the whole law */
 
 int pe_pair_new(size_t n, const double *noise, const double *p, const double *steps, int reversed,
@@ -175,7 +177,7 @@ static double normal_reach(double log_mass) {
 
 /* What a level removes of the ends of a group's z. */
 typedef struct {
-    int whole;       /* nothing */
+    int whole; /* nothing */
     double log_mass; /* log of the probability that each end may lose */
 } removal;
 
@@ -190,7 +192,12 @@ static double taper_of(pe_group *g, double range, double *wider) {
 static void set_window(pe_span *w, const removal *removed, double s, double range, double low, double high) {
     w->h = COARSE_H * fmin(fmax(1.0 / range, 0.25), 1.0);
     if (!removed->whole) w->h = fmin(w->h, 0.5 * s);
-    w->m = (size_t)((high - low) / w->h) + 1;
+    const double count = floor((high - low) / w->h) + 1.0;
+    if (!(count <= MOST_NODES)) {
+        w->m = 0; /* too many */
+        return;
+    }
+    w->m = (size_t)count;
     w->z0 = high - w->h * (double)(w->m - 1);
 }
 
@@ -237,6 +244,8 @@ static int add_grid(pe_contours *contours, pe_group *g, const removal *removed) 
         if (g[i].table) windows[i] = (pe_span){0.0, 1.0, g[i].table->m};
         else if (g[i].law) mixed_group(&g[i], removed, &windows[i]);
         else sampled_group(&g[i], removed, &windows[i]);
+    for (size_t i = 0; i < g->alternatives; i++)
+        if (!windows[i].m) return PE_TOO_COSTLY;
     int status = pe_nodes_new(&g->grid, g, windows);
     if (status) return status;
     pe_nodes_weigh(&g->grid);

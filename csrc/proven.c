@@ -382,6 +382,7 @@ int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double
     if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
     int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
     if (!status) status = with_proven(contours);
+    if (status) return status;
     for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
         if (!isfinite(log_target[i])) continue;
         status = solve_on_line(contours, functional, log_target[i], slack, rows + PE_ROW * i);

@@ -376,10 +376,13 @@ static int ask_contours(pe_pair *pair, int level, int functional, int by_value, 
                         double *rows) {
     pe_contours *contours;
     int status = pe_pair_contours(pair, level, &contours);
+    if (status == PE_TOO_COSTLY)
+        for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
+    if (status) return status;
     places p = {.n = n};
     p.order = malloc((2 * n + 1) * sizeof *p.order);
     p.place = malloc((n + 1) * sizeof *p.place);
-    if (status || !p.order || !p.place) status = PE_NO_MEMORY;
+    if (!p.order || !p.place) status = PE_NO_MEMORY;
     for (size_t i = 0; i < n && !status; i++) {
         pe_fail_row(rows + PE_ROW * i);
         p.moved = p.order + n;

@@ -238,3 +238,21 @@ def test_exact_compositions_are_kept() -> None:
             patch.setattr(kept, "LaplaceSum", None)
             assert pe.delta(mechanism, 1.0, method="exact") == first
             pe.epsilon(mechanism, [1e-3, 1e-5], method="exact")
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-5, 1e-12, 1e-18, 1e-19, 1e-100, 1e-300])
+def test_spectral_engine_with_hardly_any_noise(noise: float) -> None:
+    """A sampled record is seen in the first step it takes part in, or no answer is given.
+
+    At 1e-5 the nodes of one step would take 16 TB, and at 1e-19 their number is no integer.
+    """
+    unseen = 0.99**10
+    run = pe.dp_sgd(noise, "0.01", 10)
+    truths = {"gamma_bound": 1.0 - 0.7 * unseen, "trade_off": 0.7 * unseen}
+    for name, truth in truths.items():
+        try:
+            found = getattr(pe, name)(run, 0.3, method="spectral", bounds=True)
+        except pe.AccuracyError:
+            continue
+        assert found.lower <= truth * (1.0 + 1e-9), name
+        assert found.upper >= truth * (1.0 - 1e-9), name

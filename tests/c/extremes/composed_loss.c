@@ -158,8 +158,9 @@ int run_pair(void) {
     const double cost_limit = 2e4; /* what exceeds it is a status, at a thousandth of the time */
     /* the levels of truncation are slow at small noise, so not all combinations */
     static const double PAIRS[][4] = {
-        {0.2, 1e-7, 1e8, 0}, {1.0, 0.01, 2.0, 0},   {1.0, 1.0 - DBL_EPSILON / 2, 1e8, 0},
-        {1.0, 1.0, 1e4, 1},  {100.0, 1e-7, 1.0, 1}, {100.0, 0.5, 1e8, 1},
+        {0.2, 1e-7, 1e8, 0},   {1.0, 0.01, 2.0, 0},    {1.0, 1.0 - DBL_EPSILON / 2, 1e8, 0},
+        {1.0, 1.0, 1e4, 1},    {100.0, 1e-7, 1.0, 1},  {100.0, 0.5, 1e8, 1},
+        {1e-5, 0.01, 10.0, 0}, {1e-19, 0.01, 10.0, 1}, {1e-300, 0.01, 10.0, 0},
     };
     for (size_t k = 0; k < LENGTH(PAIRS); ++k)
         failures += ask_pair(1, &PAIRS[k][0], &PAIRS[k][1], &PAIRS[k][2], PAIRS[k][3] != 0.0, cost_limit);
