@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import re
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,17 @@ def test_help_fits_the_terminal(
     examples = re.sub(r" \\\n +", " ", printed)
     for line in re.findall(r"^  (pyengine (?:gamma|epsilon|calibrate) .*)$", examples, re.M):
         make_parser().parse_args(line.split("   ")[0].split()[1:])
+
+
+def test_a_command_is_continued_between_words() -> None:
+    """A shell keeps the blanks that begin a line within quotes: the label had six of them more."""
+    line = '  pyengine plot gamma --run "two words of a label" noise=1,p=0.1 --noise 2 -o gamma.svg'
+    for width in range(40, len(line)):
+        printed = laid_out(line, width)
+        assert shlex.split(printed.replace("\\\n", "")) == shlex.split(line)
+        assert max(map(len, printed.splitlines())) <= width
+    twice = "  pyengine gamma --noise 1 \\\n      --kappa 0.1"
+    assert laid_out(twice, 30) == "  pyengine gamma --noise 1 \\\n      --kappa 0.1"
 
 
 def test_text_that_fits_is_left_alone() -> None:

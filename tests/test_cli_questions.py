@@ -236,7 +236,7 @@ def test_grammar(
         ([], "no mechanism: give --noise, --phase or --file"),
         (["--noise", "0"], "noise_multiplier must be positive and finite, got '0'"),
         (["--noise", "x"], "noise_multiplier must be a number or a fraction of two numbers"),
-        (["--noise", "1", "--p", "2"], "probability must lie in [0, 1], got '2'"),
+        (["--noise", "1", "--p", "2"], "p must lie in [0, 1], got '2'"),
         (["--noise", "1", "--steps", "1.5"], "steps must be a non-negative integer, got '1.5'"),
         (["--p", "0.1"], "gaussian needs noise"),
         (["--noise", "1", "--phase", "noise=1"], "give the mechanism once"),

@@ -44,7 +44,7 @@ a mechanism:
   --noise 1.0 --steps-per-epoch 100 --selected 3 --epochs 10    in three random steps of an epoch
   --noise 1.0 --p 0.01 --truncated-batch-size 150 --dataset-size 10000 --steps 1000
   --noise 6 --matrix C.npy --participation fixed_order --times 4 --separation 100
-  --phase "mechanism=gaussian_mixture,noise=1,shifts=0 1 2,weights=1/2 1/4 1/4,steps=10"
+  --phase "mechanism=gaussian_mixture,noise=1,shifts=0 1,weights=1/2 1/2,steps=10"
   --phase noise=2,p=0.01,steps=100 --phase noise=1,p=0.01,steps=900
   --phase mechanism=exponential,epsilon=0.1,steps=10
   --file run.toml      tables [[phase]] with the keys of --phase
@@ -104,7 +104,7 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         choices=(*SAMPLINGS, "shuffle"),
         metavar="WORD",
         help="how batches of that size are drawn: without_replacement (default), or poisson, where "
-        "it is the expected size; shuffle has no accounting, and is told so",
+        "it is the expected size; shuffle is refused, as nobody has its accounting",
     )
     group.add_argument(
         "--steps-per-epoch",
@@ -191,7 +191,10 @@ def family(phases: list[Phase], key: str) -> Callable[[Any], Mechanism]:
     names = {key, *(name for name, short in LONG.items() if short == key)}
     free = [not names & phase.keys() for phase in phases]
     if not any(free):
-        raise CommandError(f"every phase says {key}: leave it out where it is to be found")
+        raise CommandError(
+            f"every phase says {key}: leave it out where it is to be found, or have another key "
+            "found by --vary"
+        )
 
     def make(value: Any) -> Mechanism:
         text = value if isinstance(value, str) else repr(value)
@@ -299,7 +302,7 @@ def _sampled(step: Step, keys: Mapping[str, str]) -> Mechanism:
             batch_size=_checks.count("batch_size", sizes["batch_size"]),
             dataset_size=_checks.count("dataset_size", sizes["dataset_size"], least=1),
         )
-    return step.poisson_sampled(keys["p"]) if "p" in keys else step
+    return step.poisson_sampled(_checks.probability("p", keys["p"])) if "p" in keys else step
 
 
 def _parse(text: str) -> Phase:

@@ -11,6 +11,10 @@ __all__ = ["HelpFormatter", "laid_out"]
 
 LEAST = 20  # characters of a column that is worth the name
 GAP = re.compile(r"(?<=\S)(?: {2,})(?=\S)")
+CONTINUED = re.compile(r" \\\n *")
+QUOTED = re.compile(r'"[^"]*"')
+OPTION = re.compile(r'(?<= )(--?[a-z-]+) (?=[^\s"-])')  # beside its value
+HELD = "\0"  # a blank at which no line ends
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -27,8 +31,8 @@ def laid_out(text: str, width: int) -> str:
     ----------
     text : str
         Paragraphs without indentation are filled anew where a line is too long; indented lines are
-        commands, which are continued with a backslash, or words with an explanation after two
-        blanks.
+        commands, which are continued with a backslash, but not within quotes that fit a line,
+        or words with an explanation after two blanks.
     width : int
         Largest length of a line, in characters.
 
@@ -45,6 +49,7 @@ def _block(block: str, width: int) -> str:
     lines = block.split("\n")
     if max(map(len, lines)) <= width:
         return block
+    lines = CONTINUED.sub(" ", block).split("\n")
     return "\n".join(line for group in _groups(lines) for line in _lines(group, width))
 
 
@@ -79,8 +84,16 @@ def _lines(line: str, width: int) -> list[str]:
         first, *others = _wrapped(rest, width, " " * column, " " * column)
         return [head + first[len(head) :], *others]
     if indent and body.startswith(("pyengine ", "--")):
-        found = _wrapped(body, width - 2, indent, indent + "    ")
-        return [part + " \\" for part in found[:-1]] + found[-1:]
+        room = width - len(indent) - 6
+
+        def hold(word: re.Match[str]) -> str:
+            return word[0].replace(" ", HELD) if len(word[0]) <= room else word[0]
+
+        held = QUOTED.sub(hold, body)
+        held = OPTION.sub(rf"\1{HELD}", held)
+        found = _wrapped(held, width - 2, indent, indent + "    ")
+        found = [part + " \\" for part in found[:-1]] + found[-1:]
+        return [part.replace(HELD, " ") for part in found]
     return _wrapped(body, width, indent, indent)
 
 
