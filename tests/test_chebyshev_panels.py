@@ -112,6 +112,10 @@ def test_ends_of_the_domain_are_the_engine_s_own() -> None:
         pe.gamma_bound(KEPT, np.append(x, 1.5))
 
 
+def _no_profile() -> float:
+    raise AssertionError("only the panels of δ need δ(0)")
+
+
 def _count(function: Any) -> tuple[Any, list[int]]:
     sizes: list[int] = []
 
@@ -125,7 +129,7 @@ def _count(function: Any) -> tuple[Any, list[int]]:
 def test_a_corner_is_asked_point_by_point() -> None:
     ask, sizes = _count(lambda x: np.maximum(x, 0.01))  # as the hull of two curves
     x = np.geomspace(1e-6, 0.4, MANY)
-    panels = ChebyshevPanels("gamma_bound")
+    panels = ChebyshevPanels("gamma_bound", _no_profile)
     values = panels.values(x, ask)
     assert np.abs(values / np.maximum(x, 0.01) - 1.0).max() < 1e-13
     near = np.floor(4.0 * np.sqrt(-np.log(x))) == np.floor(4.0 * np.sqrt(-np.log(0.01)))
@@ -136,7 +140,7 @@ def test_a_corner_is_asked_point_by_point() -> None:
 def test_noise_of_a_lattice_is_no_polynomial() -> None:
     ask, sizes = _count(lambda x: x * (1.0 + 1e-6 * np.sin(1e9 * x)))
     x = np.geomspace(1e-6, 0.4, MANY)
-    assert np.array_equal(ChebyshevPanels("gamma_bound").values(x, ask), ask(x))
+    assert np.array_equal(ChebyshevPanels("gamma_bound", _no_profile).values(x, ask), ask(x))
     assert sizes[1] == x.size
 
 
@@ -148,15 +152,17 @@ def test_a_panel_that_is_refused_is_asked_point_by_point() -> None:
 
     # no argument is refused, but points of one panel are
     x = np.concatenate([np.geomspace(1e-5, 0.4, MANY), np.geomspace(9e-7, 1e-6, MANY)])
-    found = ChebyshevPanels("gamma_bound").values(x[:MANY], ask)
+    found = ChebyshevPanels("gamma_bound", _no_profile).values(x[:MANY], ask)
     assert np.abs(found / np.sqrt(x[:MANY]) - 1.0).max() < 1e-13
     with pytest.raises(pe.AccuracyError, match="as an engine"):
-        ChebyshevPanels("gamma_bound").values(x, lambda x: ask(np.append(x, [1e-5, 9.5e-6])))
+        ChebyshevPanels("gamma_bound", _no_profile).values(
+            x, lambda x: ask(np.append(x, [1e-5, 9.5e-6]))
+        )
 
 
 def test_few_values_on_a_panel_are_asked() -> None:
     ask, sizes = _count(np.sqrt)
-    panels = ChebyshevPanels("gamma_bound")
+    panels = ChebyshevPanels("gamma_bound", _no_profile)
     x = np.concatenate([np.full(MANY, 0.3), np.full(CROWD - 1, 1e-20)])
     assert np.array_equal(panels.values(x, ask)[MANY:], np.sqrt(x[MANY:]))
     assert sizes == [18, CROWD - 1]
@@ -167,7 +173,27 @@ def test_memory_is_counted_and_bounded() -> None:
     pe.gamma_bound(KEPT, np.geomspace(1e-2, 0.4, MANY - 1))
     before = kept_bytes()
     pe.gamma_bound(KEPT, np.geomspace(1e-300, 1.0, 100_000))
-    panels = chebyshev_panels.ChebyshevPanels("gamma_bound")
+    panels = chebyshev_panels.ChebyshevPanels("gamma_bound", _no_profile)
     panels.values(np.geomspace(1e-300, 1.0, 100_000), lambda x: x)
     assert 0 < panels.bytes() < 150 * 400
     assert kept_bytes() - before > panels.bytes()
+
+
+def test_small_epsilons_lie_on_panels_too() -> None:
+    ask, sizes = _count(lambda x: 0.04 * np.exp(-((x / 0.1) ** 2)))
+    x = np.linspace(0.0, 0.3, MANY)
+    found = ChebyshevPanels("delta", lambda: 0.04).values(x, ask)
+    assert np.abs(found / (0.04 * np.exp(-((x / 0.1) ** 2))) - 1.0).max() < 1e-12
+    assert sum(sizes) <= 12 * 18
+
+
+def test_a_profile_that_is_refused_at_zero_is_asked_point_by_point(monkeypatch: Any) -> None:
+    run, x = pe.dp_sgd(0.9, 0.01, 900), np.linspace(0.5, 3.0, MANY)
+    own = np.concatenate([pe.delta(run, part) for part in np.array_split(x, 4)])
+
+    def refuse(_: Any) -> float:
+        raise pe.AccuracyError("as an engine refuses")
+
+    monkeypatch.setattr("pyengine.engines.row_questions.RowQuestions._at_zero", refuse)
+    clear_cache()
+    assert np.array_equal(pe.delta(run, x), own)

@@ -1,9 +1,11 @@
 """Thousands of values of one function of one mechanism: interpolated between some hundred of them.
 
 Where laws are smooth, the log of γ, of β and of δ, and ε itself, are analytic functions of
-``sqrt(-log κ)``, or of ``log ε`` for δ.  That axis is divided into panels of one width.  A panel on
-which many arguments lie is given the polynomial of degree 15 through the values at its Chebyshev
-points, and is kept with the mechanism's contours; where few lie, every argument is asked by itself.
+``sqrt(-log κ)``, or of ``log(1 + ε/s)`` for δ, with s = 4 δ(0): a normal loss spreads 2.5 δ(0),
+others farther, and next to ε = 0 the profile is as smooth as elsewhere.  That axis is divided into
+panels of one width.  A panel on which many arguments lie is given the polynomial of degree 15
+through the values at its Chebyshev points, and is kept with the mechanism's contours; where few
+lie, every argument is asked by itself.
 
 A panel is used if its last coefficients are next to nothing and two further points agree: a corner
 of the function, such as the end of a chord of the hull, is told by that and asked point by point.
@@ -26,7 +28,8 @@ from pyengine.errors import AccuracyError
 __all__ = ["ChebyshevPanels"]
 
 CROWD = 2 * lib.PE_CHEBYSHEV  # arguments on one panel from which on a polynomial is the cheaper way
-WIDTH, WIDTH_IN_LOG = 0.25, 0.125  # of a panel on sqrt(-log x), and on log x
+WIDTH, WIDTH_IN_LOG = 0.25, 0.125  # of a panel on sqrt(-log x), and on log(1 + x/s)
+SCALE, TINY = 4.0, 1e-300  # s over δ(0), which counts as at least the second number
 # What the last two coefficients, and the miss at two further points, may be: a relative error of γ,
 # β and δ, and of ε as a part of the largest ε of the panel.
 NEGLIGIBLE = 2e-13
@@ -78,12 +81,13 @@ def _level_at(s: FloatArray) -> FloatArray:
 
 
 _LEVELS = _Axis(_place_of_level, _level_at, True)
-AXES = {
-    "trade_off": _LEVELS,
-    "gamma_bound": _LEVELS,
-    "delta": _Axis(_log, np.exp, True, WIDTH_IN_LOG),
-    "epsilon": _Axis(_depth, _from_depth, False),
-}
+_DEPTHS = _Axis(_depth, _from_depth, False)
+
+
+def _axis_of_profile(at_zero: float) -> _Axis:
+    """The axis of ε, given δ(0)."""
+    scale = SCALE * max(at_zero, TINY)
+    return _Axis(lambda x: _log(1.0 + x / scale), lambda s: scale * np.expm1(s), True, WIDTH_IN_LOG)
 
 
 class ChebyshevPanels:
@@ -93,10 +97,15 @@ class ChebyshevPanels:
     ----------
     name : {"trade_off", "gamma_bound", "delta", "epsilon"}
         The function.
+    at_zero : callable
+        δ(0) of the mechanism; asked for the panels of δ.
     """
 
-    def __init__(self, name: str) -> None:
-        self._axis = AXES[name]
+    def __init__(self, name: str, at_zero: Callable[[], float]) -> None:
+        if name == "delta":
+            self._axis = _axis_of_profile(at_zero())
+        else:
+            self._axis = _DEPTHS if name == "epsilon" else _LEVELS
         self._kept: dict[int, FloatArray] = {}  # coefficients by the number of the panel
 
     def bytes(self) -> int:

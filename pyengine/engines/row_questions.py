@@ -248,8 +248,13 @@ class _InterpolatedValues(Questions):
             return super().values(name, x)
         from pyengine.engines.chebyshev_panels import ChebyshevPanels
 
-        memo = self._keeper._memo()
-        panels: ChebyshevPanels = memo.setdefault((type(self), name), ChebyshevPanels(name))
+        memo, key = self._keeper._memo(), (type(self), name)
+        if key not in memo:
+            try:
+                memo[key] = ChebyshevPanels(name, self._keeper._at_zero)
+            except AccuracyError:  # of δ(0), by which panels are placed
+                return super().values(name, x)
+        panels: ChebyshevPanels = memo[key]
         return panels.values(x, partial(super().values, name))
 
 
