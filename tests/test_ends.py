@@ -256,3 +256,20 @@ def test_spectral_engine_with_hardly_any_noise(noise: float) -> None:
             continue
         assert found.lower <= truth * (1.0 + 1e-9), name
         assert found.upper >= truth * (1.0 - 1e-9), name
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["auto", "certified", "lattice"])
+@pytest.mark.parametrize("noise", [1e-4, 1e-5, 1e-12, 1e-100, 1e-160, 1e-300])
+def test_bounds_with_hardly_any_noise(noise: float, method: str) -> None:
+    """As above; the lattice had tilts that are no numbers, and roots of none."""
+    unseen = 0.99**10
+    run = pe.dp_sgd(noise, "0.01", 10)
+    truths = {("gamma_bound", 0.3): 1.0 - 0.7 * unseen, ("delta", 1.0): 1.0 - unseen}
+    for (name, x), truth in {**truths, ("epsilon", 0.2): 0.0}.items():
+        try:
+            found = getattr(pe, name)(run, x, method=method, bounds=True)
+        except pe.AccuracyError:
+            continue
+        assert found.lower <= truth * (1.0 + 1e-9), name
+        assert found.upper >= truth * (1.0 - 1e-9), name

@@ -109,8 +109,10 @@ def _log_moments(
     """Log M(-s) of a step but for the smallest losses, and the log of their A-mass."""
     lowest = law.limits()[0] - law.support_error()
     least = np.maximum(np.append(-math.inf, edges - cells.shift), lowest)
-    known = np.where(np.isfinite(cells.log_a), np.abs(cells.log_a), 0.0)
-    log_a = cells.log_a + cells.error + UNIT * (32.0 + 8.0 * known)
+    has_mass = cells.log_a > -math.inf  # the error of others may be infinite
+    log_a = np.full(cells.log_a.size, -math.inf)
+    known = cells.log_a[has_mass]
+    log_a[has_mass] = known + cells.error[has_mass] + UNIT * (32.0 + 8.0 * np.abs(known))
     smallest = np.logaddexp.accumulate(log_a)
     kept = (smallest > NEGLIGIBLE - math.log(number)) & (least > -math.inf)
     first = int(np.argmax(kept)) if kept.any() else kept.size

@@ -45,6 +45,10 @@ FINE = 120  # losses a decade of the survey of such a tail
 COMB = 2.0  # nats by which one tilt may miss the tail of a comb
 MANY_OF_TWO = 10_000  # steps of two losses from which it counts
 LEAST_LOSS, LARGEST_LOSS = 1e-150, 1e150  # whose squares, times numbers of steps, are doubles
+NO_TILTS = (
+    "the lattice has no doubles for the tilts of these steps, whose largest losses are too far "
+    "from the others"
+)
 MATTERS = 10.0  # nats below the largest term
 
 _compositions: Cache[LowerTails | MiddleTails] = Cache(256, lambda tails: tails.bytes)
@@ -73,12 +77,13 @@ class TiltGrid:
                 "the finite losses of these steps are a single one: method='exact' answers where "
                 "the lattice has nothing to resolve"
             )
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = self.survey.cumulants(0.0)[2]
+        if not math.isfinite(variance):
+            raise AccuracyError(NO_TILTS)
         self._end = -float(self._lower[0][0])
         if not math.isfinite(self._end):
-            raise AccuracyError(
-                "the lattice has no doubles for the tilts of these steps: losses of up to "
-                f"{largest:.1e} have next to no mass"
-            )
+            raise AccuracyError(NO_TILTS)
         self.lower_rungs = max(math.ceil((self._end - 0.5 * STEP) / STEP) + 1, 1)
 
     @cached_property
@@ -133,7 +138,10 @@ class TiltGrid:
     def place(self, rung: int, outer: bool) -> Place:
         """Place of rung 0, 1, ..."""
         if (rung, outer) not in self._places:
-            self._places[rung, outer] = self._place(rung, outer)
+            found = self._place(rung, outer)
+            if any(map(math.isnan, (found.tilt, *found.reach))):
+                raise AccuracyError(NO_TILTS)
+            self._places[rung, outer] = found
         return self._places[rung, outer]
 
     @cached_property
