@@ -49,6 +49,7 @@ SOURCES = [
     "csrc/shares.c",
     "csrc/loss_sums.c",
     "csrc/loss_transform.c",
+    "csrc/ray_sums.c",
     "csrc/density_pieces.c",
     "csrc/panels.c",
     "csrc/panel_products.c",

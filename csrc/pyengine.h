@@ -247,6 +247,19 @@ void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double 
 void pe_loss_transform(size_t n, const double *frequency, size_t m, const double *apart, const double *share,
                        double *real, double *imag);
 
+/* ---- integrals along rays: ray_sums.c ----------------------------------------------------------------------
+ *
+ * Definition      sum over j < 8 blocks[i] of e^{factor[i] node[j]} weight[j] at each of n complex factors, for
+ *                 each of at most 3 kinds of weights in row[i] of them
+ * Domain          the real part of factor node is at most 0, and the imaginary one below 1e8 in size; size
+ *                 is a multiple of 8, weights are rows of kinds of size numbers, out pairs for each kind
+ * Method          e^z by csrc/lane_trig.h, sums in 8 lanes; 0 where the real part is below -708
+ * Error           at most (size/8 + 16 + 6 |factor node|) 2^-53 for each term (docs/theory/deformed_lines)
+ */
+void pe_ray_sums(size_t n, const double *factor, const int64_t *blocks, const int64_t *row, size_t size,
+                 const double *node_real, const double *node_imag, size_t kinds, const double *weight_real,
+                 const double *weight_imag, double *out);
+
 /* ---- Legendre polynomials p_0, p_1, ..., orthonormal for the uniform law on (0, 1): legendre.c -----------
  *
  * Method          the recurrence of the polynomials with maximum 1

@@ -262,6 +262,21 @@ class _Lib:
     def pe_loss_transform(
         self, n: int, frequency: Any, m: int, apart: Any, share: Any, real: Any, imag: Any, /
     ) -> None: ...
+    def pe_ray_sums(
+        self,
+        n: int,
+        factor: Any,
+        blocks: Any,
+        row: Any,
+        size: int,
+        node_real: Any,
+        node_imag: Any,
+        kinds: int,
+        weight_real: Any,
+        weight_imag: Any,
+        out: Any,
+        /,
+    ) -> None: ...
     def pe_legendre_values(self, size: int, n: int, s: Any, out: Any, /) -> None: ...
     def pe_legendre_extended(self, size: int, n: int, s: Any, out: Any, /) -> None: ...
     def pe_extended_product(

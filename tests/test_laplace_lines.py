@@ -311,14 +311,11 @@ def test_ends_of_the_losses(adjacency: str) -> None:
 
 
 def test_what_lines_do_not_serve() -> None:
-    """Few steps, whose atoms have masses, and other steps beside them."""
-    for mechanism in (
-        laplace(1.0, 0.1, 12) + laplace(2.0, 0.1, 12),
-        laplace(1.0, 0.1, 500) + pe.GaussianMechanism(3.0),
-    ):
-        _, engines, proven = pe.api.answers("delta", mechanism, [0.5], adjacency="add")
-        assert engines == ["lattice"]
-        assert proven == [True]
+    """Other steps beside those of Laplace."""
+    mechanism = laplace(1.0, 0.1, 500) + pe.GaussianMechanism(3.0)
+    _, engines, proven = pe.api.answers("delta", mechanism, [0.5], adjacency="add")
+    assert engines == ["lattice"]
+    assert proven == [True]
 
 
 def test_losses_at_the_ends_of_all_steps_are_in_the_bounds() -> None:

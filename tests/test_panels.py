@@ -327,13 +327,15 @@ def test_many_rare_steps() -> None:
 
 
 def test_what_is_not_served_goes_on() -> None:
-    """Noise that leaves no panel long enough, other steps beside them, and few steps."""
+    """Noise that leaves no panel long enough, several kinds, others beside them, and few steps."""
     engines = {}
     for name, mechanism in {
         "panels": pe.LaplaceMechanism(1.0).poisson_sampled(0.01).composed(10),
         "little noise": pe.LaplaceMechanism(0.1).poisson_sampled(0.01).composed(10),
         "two kinds": pe.LaplaceMechanism(1.0).poisson_sampled(0.01).composed(10)
         + pe.LaplaceMechanism(2.0).poisson_sampled(0.01).composed(10),
+        "others": pe.LaplaceMechanism(1.0).poisson_sampled(0.01).composed(10)
+        + pe.GaussianMechanism(2.0).poisson_sampled(0.01).composed(10),
         "few": pe.LaplaceMechanism(1.0).composed(3),
     }.items():
         for method in ("auto", "certified"):
@@ -344,7 +346,8 @@ def test_what_is_not_served_goes_on() -> None:
             engines[name, method] = found[0]
     for method in ("auto", "certified"):
         assert engines["panels", method] == "certified"
-        assert engines["little noise", method] == engines["two kinds", method] == "lattice"
+        assert engines["little noise", method] == engines["two kinds", method] == "certified"
+        assert engines["others", method] == "lattice"
         assert engines["few", method] == "exact"
 
 

@@ -23,7 +23,7 @@ from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["KERNELS", "LossLine", "Side"]
+__all__ = ["KERNELS", "POLES", "LossLine", "Side", "Steps", "composed"]
 
 FloatArray = npt.NDArray[np.float64]
 Steps = list[tuple[TiltedStep, int]]
@@ -39,6 +39,34 @@ class Side(NamedTuple):
 
     tilt: float
     log_mean: float
+
+
+def composed(
+    steps: Steps, frequency: FloatArray
+) -> tuple[npt.NDArray[np.complex128], FloatArray, FloatArray]:
+    """Return the transform of the centred sum, its errors, and moduli at the last frequency."""
+    size = frequency.size
+    log, most, angle, off = np.zeros((4, size))
+    last = np.empty(len(steps))
+    for i, (step, number) in enumerate(steps):
+        found = step.transform(frequency)
+        known = np.isfinite(found.log)
+        log += number * found.log
+        angle += number * found.angle
+        off += number * np.where(known, found.log_error, 0.0)
+        # of the modulus' logarithm
+        most += number * (np.where(known, found.log, 0.0) + found.log_error)
+        last[i] = found.modulus[-1] + found.error[-1]
+    modulus = np.exp(log)
+    off += (2.0 * LIBM + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))
+    off += 4.0 * len(steps) * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)
+    close = np.isfinite(log) & (off < 0.5)
+    error = np.where(
+        close,
+        modulus * np.expm1(np.minimum(off, 1.0)),
+        modulus + np.exp(np.minimum(most, 50.0)),
+    )
+    return modulus * np.exp(1j * angle), error * (1.0 + 1e-9), last
 
 
 # Map: many Laplace steps on vertical lines | test_laplace_lines | theory/laplace_lines
@@ -73,33 +101,8 @@ class LossLine:
         self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
         self._ends_at = [_mass_at_ends(steps, pole) for pole in (0.0, 1.0)]
         self._frequency = spacing * np.arange(count + 1.0)
-        value, error, last = self._values(steps)
+        value, error, last = composed(steps, self._frequency)
         self._weights(steps, spacing, value, error, last)
-
-    def _values(self, steps: Steps) -> tuple[npt.NDArray[np.complex128], FloatArray, FloatArray]:
-        """The transform of the centred sum at the nodes, errors, and moduli at the last node."""
-        size = self._frequency.size
-        log, most, angle, off = np.zeros((4, size))
-        last = np.empty(len(steps))
-        for i, (step, number) in enumerate(steps):
-            found = step.transform(self._frequency)
-            known = np.isfinite(found.log)
-            log += number * found.log
-            angle += number * found.angle
-            off += number * np.where(known, found.log_error, 0.0)
-            # of the modulus' logarithm
-            most += number * (np.where(known, found.log, 0.0) + found.log_error)
-            last[i] = found.modulus[-1] + found.error[-1]
-        modulus = np.exp(log)
-        off += (2.0 * LIBM + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))
-        off += 4.0 * len(steps) * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)
-        close = np.isfinite(log) & (off < 0.5)
-        error = np.where(
-            close,
-            modulus * np.expm1(np.minimum(off, 1.0)),
-            modulus + np.exp(np.minimum(most, 50.0)),
-        )
-        return modulus * np.exp(1j * angle), error * (1.0 + 1e-9), last
 
     def _weights(
         self,
@@ -168,6 +171,10 @@ class LossLine:
                 multiplied(np.cos(turn), real) + multiplied(np.sin(turn), imag)
             ).T
         return total - self._residues(c, kernels)
+
+    def rough_sums(self, c: FloatArray, kernels: slice) -> FloatArray:
+        """The same as `sums`."""
+        return self.sums(c, kernels)
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.laplace_lines.build import line_at
 from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of
+from pyengine.engines.laplace_lines.deformed import DeformedLine
 from pyengine.engines.laplace_lines.line import LossLine
 from pyengine.engines.panels.ordered import FiniteLosses, tails_of
 from pyengine.numerics.exact_numbers import CONTEXT
@@ -29,6 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 ROOM = 0.01  # around where a threshold is expected, in standard deviations
+Line = LossLine | DeformedLine
 
 
 class LineOrder(FiniteLosses):
@@ -41,6 +43,8 @@ class LineOrder(FiniteLosses):
     exchanged : bool
         Whether the pair is (B, A), of the loss with the other sign.
     """
+
+    room = ROOM
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
         self.kinds = kinds
@@ -57,15 +61,27 @@ class LineOrder(FiniteLosses):
         """The lines that serve."""
         return choice_of(self.kinds)
 
+    def line_at(self, index: int) -> Line | None:
+        """Return a line of the choice; None where it would take too many nodes."""
+        return line_at(self.kinds, index)
+
+    def shift(self, c: FloatArray) -> FloatArray:
+        """By how much thresholds may be moved beside atoms."""
+        return np.zeros(c.size)
+
+    @property
+    def _around(self) -> tuple[float, float]:
+        return self.room, -self.room
+
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses A's mass above is expected to come to α; not proven."""
         choice, quantile = self.choice, ndtri(alpha)
         if self.exchanged:
-            high, low = (
-                np.interp(quantile + x, choice.below_b, choice.loss) for x in (ROOM, -ROOM)
-            )
+            high, low = (np.interp(quantile + x, choice.below_b, choice.loss) for x in self._around)
             return np.asarray(-high), np.asarray(-low)
-        low, high = (np.interp(-quantile + x, choice.below_a, choice.loss) for x in (-ROOM, ROOM))
+        low, high = (
+            np.interp(-quantile + x, choice.below_a, choice.loss) for x in self._around[::-1]
+        )
         return np.asarray(low), np.asarray(high)
 
     @property
@@ -85,17 +101,17 @@ class LineOrder(FiniteLosses):
             known, loss, sign = choice.log_profile_b[::-1], choice.loss[::-1], 1.0
         else:
             known, loss, sign = choice.log_profile_a, choice.loss, -1.0
-        ends = [sign * np.interp(log + x, known, loss) for x in (0.1, -0.1)]
+        ends = [sign * np.interp(log + x, known, loss) for x in 10.0 * np.array(self._around)]
         return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
 
     def _groups(
-        self, c: FloatArray, at: Indices, ask: Callable[[LossLine, FloatArray, Indices], None]
+        self, c: FloatArray, at: Indices, ask: Callable[[Line, FloatArray, Indices], None]
     ) -> npt.NDArray[np.bool_]:
         """Ask by line for the thresholds inside of the support, which are returned."""
         low, high = self._ends
         inside = (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
         for index in sorted(set(at[inside].tolist())):
-            line = line_at(self.kinds, index)
+            line = self.line_at(index)
             if line is not None:
                 chosen = np.flatnonzero(inside & (at == index))
                 ask(line, c[chosen], chosen)
@@ -108,7 +124,7 @@ class LineOrder(FiniteLosses):
         size = c.size
         parts = {law: np.ones((4, size)) for law in laws}  # where no line serves, that is all
 
-        def ask(line: LossLine, c: FloatArray, at: Indices) -> None:
+        def ask(line: Line, c: FloatArray, at: Indices) -> None:
             kernels = slice(laws[0], laws[-1] + 1)
             total, off = line.sums(c, kernels), line.errors(c, kernels)
             log, log_error = line.log_scale(c)
@@ -136,14 +152,14 @@ class LineOrder(FiniteLosses):
         """Masses of both laws above c and at most c."""
         laws = self._masses(-c if self.exchanged else c, (0, 1))
         masses = [pair for law in laws for pair in ((law[0], law[2]), (law[1], law[3]))]
-        return tails_of(masses[::-1] if self.exchanged else masses, np.zeros(c.size))
+        return tails_of(masses[::-1] if self.exchanged else masses, self.shift(c))
 
     def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """About the first law's masses above c and at most c."""
         law, above, below = int(self.exchanged), np.ones(c.size), np.ones(c.size)
 
-        def ask(line: LossLine, c: FloatArray, at: Indices) -> None:
-            log, (total,) = line.log_scale(c)[0], line.sums(c, slice(law, law + 1))
+        def ask(line: Line, c: FloatArray, at: Indices) -> None:
+            log, (total,) = line.log_scale(c)[0], line.rough_sums(c, slice(law, law + 1))
             mass = _mass(line, law, np.exp(np.minimum(log + law * c, 600.0)) * total)
             ways = (above, below) if line.tilt > law else (below, above)
             ways[0][at], ways[1][at] = mass, 1.0 - mass
@@ -159,7 +175,7 @@ class LineOrder(FiniteLosses):
         of_b = self.exchanged
         c = epsilon if of_b else -epsilon
 
-        def ask(line: LossLine, c: FloatArray, at: Indices) -> None:
+        def ask(line: Line, c: FloatArray, at: Indices) -> None:
             (total,), (off,) = line.sums(c, slice(2, 3)), line.errors(c, slice(2, 3))
             log, log_error = line.log_scale(c)
             exponent = log + c if of_b else log
@@ -186,6 +202,6 @@ class LineOrder(FiniteLosses):
         return value, error + SUBNORMAL * (inside | whole)
 
 
-def _mass(line: LossLine, law: int, scaled: FloatArray) -> FloatArray:
+def _mass(line: Line, law: int, scaled: FloatArray) -> FloatArray:
     """The mass of A (0) or B (1) above or below that a line's integral is."""
     return np.asarray(np.clip(scaled if line.tilt > law else -scaled, 0.0, 1.0))

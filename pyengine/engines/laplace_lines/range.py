@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyengine.caches import kept
 from pyengine.engines.laplace_lines.build import is_served
 from pyengine.engines.laplace_lines.choice import Kinds
+from pyengine.engines.laplace_lines.deformation import DeformedOrder, is_deformed
 from pyengine.engines.laplace_lines.order import LineOrder
 from pyengine.engines.panels.shape import shape_of
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
@@ -31,7 +32,7 @@ def _is_laplace(law: StepLaw) -> bool:
 
 @kept(64)
 def _order(laws: tuple[tuple[StepLaw, int], ...]) -> LineOrder | None:
-    if len(laws) > MOST_KINDS or sum(number for _, number in laws) < LEAST:
+    if len(laws) > MOST_KINDS:
         return None
     kinds, exchanged = [], set()
     for law, number in laws:
@@ -44,4 +45,6 @@ def _order(laws: tuple[tuple[StepLaw, int], ...]) -> LineOrder | None:
     if len(exchanged) > 1:
         return None
     every: Kinds = tuple(kinds)
-    return LineOrder(every, exchanged == {True}) if is_served(every) else None
+    if sum(number for _, number in laws) >= LEAST and is_served(every):
+        return LineOrder(every, exchanged == {True})
+    return DeformedOrder(every, exchanged == {True}) if is_deformed(every) else None

@@ -65,13 +65,13 @@ class TiltedStep:
         terms = nodes.mass * np.exp(exponent - top)
         total = terms.sum()
         self.log_mean: Any = top + np.log(total)
-        self._share = (terms / total).astype(np.float64)
+        self.share = (terms / total).astype(np.float64)
         self.centre = float((terms * nodes.loss).sum() / total)
-        self._apart = (nodes.loss - Extended(self.centre)).astype(np.float64)
-        self.at_ends = float(self._share[:2].sum()) * (1.0 + 4.0 * UNIT)
+        self.apart = (nodes.loss - Extended(self.centre)).astype(np.float64)
+        self.at_ends = float(self.share[:2].sum()) * (1.0 + 4.0 * UNIT)
         exponents = 8.0 * EXTENDED * float(np.abs(exponent).max() + 8.0)
         # of a share, relative
-        self._share_error = (
+        self.share_error = (
             nodes.mass_error
             + 2.0 * abs(tilt) * nodes.loss_error
             + exponents
@@ -81,12 +81,12 @@ class TiltedStep:
     @property
     def reach(self) -> float:
         """The largest distance of a loss from the centre."""
-        return float(np.abs(self._apart).max())
+        return float(np.abs(self.apart).max())
 
     @property
     def log_error(self) -> float:
         """Bound on the error of the logarithm of the mean."""
-        return 1.01 * (self._share_error + self.left)
+        return 1.01 * (self.share_error + self.left)
 
     @cached_property
     def decay(self) -> Decay:
@@ -112,15 +112,15 @@ class TiltedStep:
         lib.pe_loss_transform(
             size,
             array(frequency),
-            self._apart.size,
-            array(self._apart),
-            array(self._share),
+            self.apart.size,
+            array(self.apart),
+            array(self.share),
             array(x, writable=True),
             array(y, writable=True),
         )
         # terms are at most |t (loss - centre)|, and their errors relative to that
-        moment = float((self._share * np.abs(self._apart)).sum()) * (1.0 + 1e-9)
-        chain = (self._share.size / LANES + SUMMED) * UNIT + self._share_error
+        moment = float((self.share * np.abs(self.apart)).sum()) * (1.0 + 1e-9)
+        chain = (self.share.size / LANES + SUMMED) * UNIT + self.share_error
         error = frequency * (moment * chain + 2.0 * self.nodes.loss_error) + 2.0 * self.left
         error = error * (1.0 + 1e-9) + 1e-300
         square = 2.0 * x + (x * x + y * y)

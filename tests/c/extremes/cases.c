@@ -24,7 +24,7 @@ static const struct {
     {"lattice engine", run_lattice},           {"from rows to answers", run_answers},
     {"polynomials on panels", run_panels},     {"kernels of three arguments", run_ternary},
     {"random losses", run_sampling},           {"transforms of losses", run_transforms},
-    {"Legendre polynomials", run_legendre},
+    {"integrals along rays", run_rays},        {"Legendre polynomials", run_legendre},
 };
 
 int main(void) {

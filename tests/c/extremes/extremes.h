@@ -27,5 +27,6 @@ int run_legendre(void);
 /* random_losses.c */
 int run_sampling(void);
 int run_transforms(void);
+int run_rays(void);
 
 #endif

@@ -46,3 +46,22 @@ int run_transforms(void) {
     }
     return failures;
 }
+
+/* Exponents that are 0, below all doubles, and at the largest angle; 0, 1 and 2 blocks of nodes. */
+int run_rays(void) {
+    int failures = 0;
+    double real[16], imag[16], p[96], q[96], out[18];
+    const double factor[6] = {0.0, 0.0, 1e300, 0.0, 0.0, 1e8 * (1.0 - 0x1p-50)};
+    const int64_t row[3] = {1, 0, 1}, blocks[3] = {2, 1, 0};
+    for (int j = 0; j < 16; ++j) real[j] = j ? -1.0 : -0.0, imag[j] = 0.0;
+    for (int j = 0; j < 96; ++j) p[j] = 1.0, q[j] = j / 16 % 3;
+    pe_ray_sums(3, factor, blocks, row, 16, real, imag, 3, p, q, out);
+    for (int k = 0; k < 3; ++k) {
+        failures += out[2 * k] != 16.0 || out[2 * k + 1] != 16.0 * k;
+        failures += out[6 + 2 * k] != 1.0 || out[7 + 2 * k] != k;
+        failures += out[12 + 2 * k] != 0.0 || out[13 + 2 * k] != 0.0;
+    }
+    pe_ray_sums(1, factor + 4, blocks, row, 16, real, imag, 1, p, q, out);
+    failures += !(hypot(out[0], out[1]) <= 16.0 + 1e-13);
+    return failures;
+}

@@ -9,6 +9,8 @@ static double *apart, *share, *frequency, *real, *imag;
 static double *table, *weight, *series, *spectrum, *sums;
 static double *rest, *scale, *place, *part, *ends;
 static int64_t panel[PLACES];
+static double *factor, *node, *ray, *rays;
+static int64_t ray_blocks[FREQUENCIES], ray_row[FREQUENCIES];
 
 static void prepare_transform(void) {
     apart = icount_doubles(LOSSES);
@@ -29,6 +31,29 @@ static void laplace_transform(void) {
     icount_require(real[1] < 0.0, "the transform is below 1");
 }
 KERNEL("laplace_transform", prepare_transform, laplace_transform);
+
+static void prepare_rays(void) {
+    enum { SIZE_OF_RAY = 256, KINDS = 3 };
+    factor = icount_doubles(2 * FREQUENCIES);
+    node = icount_doubles(2 * SIZE_OF_RAY);
+    ray = icount_doubles(KINDS * SIZE_OF_RAY);
+    rays = icount_doubles(2 * KINDS * FREQUENCIES);
+    for (size_t i = 0; i < SIZE_OF_RAY; i++) {
+        node[i] = -0.7 * (double)i;
+        node[SIZE_OF_RAY + i] = 100.0 + 0.7 * (double)i;
+    }
+    for (size_t i = 0; i < KINDS * SIZE_OF_RAY; i++) ray[i] = 1.0 / SIZE_OF_RAY;
+    for (size_t i = 0; i < FREQUENCIES; i++) {
+        factor[2 * i] = icount_between(0.01, 1.0, i);
+        ray_blocks[i] = SIZE_OF_RAY / 8;
+    }
+}
+
+static void laplace_rays(void) {
+    pe_ray_sums(FREQUENCIES, factor, ray_blocks, ray_row, 256, node, node + 256, 3, ray, ray, rays);
+    icount_require_numbers(rays, (size_t)6 * FREQUENCIES);
+}
+KERNEL("laplace_rays", prepare_rays, laplace_rays);
 
 static void prepare_table(void) {
     table = icount_doubles((size_t)SIZE * SIZE * SIZE);

@@ -1,0 +1,47 @@
+#include "lane_trig.h"
+#include "pyengine.h"
+#include "simd.h"
+
+enum { MOST_KINDS = 3 };
+
+/* Sums in lanes over blocks of nodes. */
+PE_CLONES
+static void sums_at(double real, double imag, size_t blocks, size_t stride, const double *node_real,
+                    const double *node_imag, size_t kinds, const double *weight_real,
+                    const double *weight_imag, double *out) {
+    double x[MOST_KINDS][PE_LANES] = {{0.0}}, y[MOST_KINDS][PE_LANES] = {{0.0}};
+    const size_t used = kinds < MOST_KINDS ? kinds : MOST_KINDS;
+    for (size_t i = 0; i < blocks; i++) {
+        double u[PE_LANES], v[PE_LANES];
+        for (int l = 0; l < PE_LANES; l++) {
+            const double a = node_real[i * PE_LANES + l], b = node_imag[i * PE_LANES + l];
+            const double angle = real * b + imag * a, e = pe_vexp(real * a - imag * b);
+            double cm1, smx;
+            pe_vcosm1_sinmx(angle, &cm1, &smx);
+            u[l] = e * (1.0 + cm1);
+            v[l] = e * (angle + smx);
+        }
+        for (size_t k = 0; k < used; k++) {
+            const double *p = weight_real + k * stride + i * PE_LANES,
+                         *q = weight_imag + k * stride + i * PE_LANES;
+            for (int l = 0; l < PE_LANES; l++) {
+                x[k][l] += u[l] * p[l] - v[l] * q[l];
+                y[k][l] += u[l] * q[l] + v[l] * p[l];
+            }
+        }
+    }
+    for (size_t k = 0; k < used; k++) {
+        out[2 * k] = pe_lane_sum(x[k]);
+        out[2 * k + 1] = pe_lane_sum(y[k]);
+    }
+}
+
+void pe_ray_sums(size_t n, const double *factor, const int64_t *panels, const int64_t *row, size_t size,
+                 const double *node_real, const double *node_imag, size_t kinds, const double *weight_real,
+                 const double *weight_imag, double *out) {
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = (size_t)row[i] * kinds * size;
+        sums_at(factor[2 * i], factor[2 * i + 1], (size_t)panels[i], size, node_real, node_imag, kinds,
+                weight_real + at, weight_imag + at, out + 2 * kinds * i);
+    }
+}

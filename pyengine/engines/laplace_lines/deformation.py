@@ -1,0 +1,178 @@
+"""Deformed lines for few Laplace steps: where they are turned, and which compositions they serve.
+
+What is chosen makes bounds wide or narrow, never wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.caches import kept
+from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants
+from pyengine.engines.laplace_lines.deformed import DeformedLine
+from pyengine.engines.laplace_lines.ends import LEAST_HEIGHT, end_bounds
+from pyengine.engines.laplace_lines.low_rule import Window, low_rule
+from pyengine.engines.laplace_lines.order import LineOrder
+from pyengine.engines.laplace_lines.tilted import tilted_step
+from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["DeformedOrder", "is_deformed"]
+
+FloatArray = npt.NDArray[np.float64]
+
+LEFT = 2e-16  # what the rules of all steps may leave out
+LEAST_STEPS = 3
+FAR = 0.03  # lengths from a singularity to the least loss, from which laws on panels are as quick
+MOST_PLACES = 1000  # of atoms of the composition
+MOST_AT_TURN = 6.0  # logarithm of the bound on all terms there
+TURNS = 12.0  # least height, in 1/lengths of a step
+GROWTH = 1.5
+STEEPEST = 300.0  # of tilts, in 1/lengths: steeper ones would take too many nodes
+NEAREST = 0.5  # standard deviations between a line and a pole
+SLACK = 3.0  # logarithm of how much larger than the least one the bound of a line may be
+TRIES = 40
+MOST_TURNS = 2e4  # of the loss of one step at the turn
+MOST_JUMPS = 64
+ROOM = 0.25  # around where a threshold is expected, in standard deviations
+PLACE_ERROR = 4.0 * UNIT
+
+
+def is_deformed(kinds: Kinds) -> bool:
+    """Return whether deformed lines serve a composition, decided before any question."""
+    if len(kinds) == 1 and kinds[0][0].gap >= FAR:
+        return False
+    places = math.prod(number + 1 for _, number in kinds)
+    return (
+        all(isinstance(shape, LaplaceShape) for shape, _ in kinds)
+        and sum(number for _, number in kinds) >= LEAST_STEPS
+        and places <= MOST_PLACES
+    )
+
+
+@kept(64)
+def deformed_choice(kinds: Kinds) -> Choice:
+    """Return lines for all thresholds: each is about the best one at some, few as they are."""
+    choice = choice_of(kinds)
+    tilt, distance = choice.tilt, np.minimum(np.abs(choice.tilt), np.abs(choice.tilt - 1.0))
+    longest = max(float(shape.length) for shape, _ in kinds)
+    is_far = distance * np.sqrt(choice.variance) >= NEAREST
+    able = np.flatnonzero(is_far & (np.abs(tilt) * longest <= STEEPEST))
+    if not able.size:
+        able = np.array([0, tilt.size - 1])
+    c = np.unique(choice.loss)
+    cost = choice.log_mean[able] - c[:, None] * tilt[able]
+    cost -= np.log(np.abs(tilt[able] * (tilt[able] - 1.0)))
+    covered = cost <= cost.min(axis=1)[:, None] + SLACK
+    chosen, at = [], 0
+    while at < c.size:
+        # of the lines that serve there, the one that serves furthest
+        known = np.flatnonzero(covered[at])
+        rest = ~covered[at:, known]
+        reach = np.where(rest.any(axis=0), np.argmax(rest, axis=0), c.size - at)
+        best = int(np.argmax(reach))
+        chosen.append(int(able[known[best]]))
+        at += int(reach[best])
+    line = np.unique(tilt[chosen])
+    log = np.interp(line, tilt, choice.log_mean)
+    limit = np.maximum.accumulate(np.diff(log) / np.diff(line))
+    return replace(choice, line=line, line_log=log, limit=limit)
+
+
+@kept(256)
+def _height(kinds: Kinds, index: int) -> float | None:
+    """Where a line is turned: as low as its terms do not cancel; None where that is too high."""
+    tilt = float(deformed_choice(kinds).line[index])
+    longest = max(float(shape.length) for shape, _ in kinds)
+    height = max(LEAST_HEIGHT, TURNS / longest, 2.0 * (abs(tilt) + 1.0))
+    logs = [float(cumulants(((shape, 1),), np.array([tilt]))[0][0]) for shape, _ in kinds]
+    for _ in range(TRIES):
+        if height * longest > MOST_TURNS:
+            return None
+        most = 0.0
+        for (shape, number), log in zip(kinds, logs, strict=True):
+            assert isinstance(shape, LaplaceShape)
+            each = (
+                math.exp(tilt * float(end) - log) * (float(atom) + bound)
+                for end, atom, bound in zip(
+                    shape.ends, shape.atoms, end_bounds(shape, height), strict=True
+                )
+            )
+            most += number * math.log(sum(each))
+        if most <= MOST_AT_TURN:
+            return height
+        height *= GROWTH
+    return None
+
+
+@kept(64)
+def deformed_at(kinds: Kinds, index: int) -> DeformedLine | None:
+    """Return a line of the composition's choice; None where it would take too many nodes."""
+    height, choice = _height(kinds, index), deformed_choice(kinds)
+    if height is None:
+        return None
+    tilt, steps = float(choice.line[index]), []
+    rule = low_rule(kinds, tilt, height, _window(kinds, choice, index))
+    if rule is None:
+        return None
+    enough = LEFT / sum(number for _, number in kinds)
+    for shape, number in kinds:
+        mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
+        step = tilted_step(shape, tilt, mean, 1.001 * height, enough)
+        if step is None:
+            return None
+        steps.append((step, number))
+    return DeformedLine(steps, tilt, height, rule)
+
+
+def _window(kinds: Kinds, choice: Choice, index: int) -> Window:
+    """Between which losses a line is expected to serve."""
+    low, high = (float(sum(number * shape.ends[i] for shape, number in kinds)) for i in (0, 1))
+    first = float(choice.limit[index - 1]) if index else low
+    last = float(choice.limit[index]) if index < choice.limit.size else high
+    spread = 0.5 * float(np.sqrt(np.interp(choice.line[index], choice.tilt, choice.variance)))
+    return Window(max(first - spread, low), min(last + spread, high))
+
+
+class DeformedOrder(LineOrder):
+    """One order of the pair of a composition of few Laplace steps."""
+
+    room = ROOM
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The lines that serve."""
+        return deformed_choice(self.kinds)
+
+    def line_at(self, index: int) -> DeformedLine | None:
+        """Return a line of the choice."""
+        return deformed_at(self.kinds, index)
+
+    @property
+    def has_atoms(self) -> bool:
+        """Atoms count where steps are few."""
+        return True
+
+    def shift(self, c: FloatArray) -> FloatArray:
+        """Places of atoms are rounded."""
+        return np.asarray(PLACE_ERROR * (np.abs(c) + 0.125 * max(map(abs, self._ends))))
+
+    def jumps(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Losses with atoms, from the least of ``low`` to the largest of ``high``."""
+        ends = [float(low.min()), float(high.max())]
+        if self.exchanged:
+            ends = [-ends[1], -ends[0]]
+        places = np.zeros(1)
+        for shape, number in self.kinds:
+            first, last = (float(Decimal(number) * end) for end in shape.ends)
+            places = (places[:, None] + np.linspace(first, last, number + 1)).ravel()
+        places = np.unique(places[(places >= ends[0]) & (places <= ends[1])])
+        if places.size > MOST_JUMPS:
+            return np.zeros(0)
+        return -places if self.exchanged else places

@@ -1,0 +1,424 @@
+"""Masses and profiles of a few Laplace steps on a line whose far part is turned.
+
+Up to some height the line is integrated by Gauss's rules.  From there on the transform of the sum
+is a polynomial in the e^(s d) of the kinds, whose coefficients do not oscillate (`ends`): each term
+is integrated along the ray on which its exponential falls, to the left where its place lies above
+the threshold and to the right where it lies below.  What is left are sums of a few hundred terms
+for each place, however near the singularity of the density is (docs/theory/deformed_lines).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.laplace_lines.ends import NODES, RayWeights, end_bounds, end_transforms
+from pyengine.engines.laplace_lines.line import KERNELS, Steps, composed
+from pyengine.engines.laplace_lines.low_rule import POLE, LowRule
+from pyengine.engines.laplace_lines.tilted import TiltedStep
+from pyengine.engines.panels.blocks import multiplied
+from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["AtomPlaces", "DeformedLine", "places_of"]
+
+FloatArray = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
+
+RATIO = 4.2  # parameter of the ellipses about them, which stay within 45 degrees of the ray
+CHUNKS = (0, 16, 44, 72)  # where panels begin that are made at a time
+MOST_PANELS = CHUNKS[-1]
+FALLEN = 40.0  # exponent beyond which a term is nothing
+SINE = math.sqrt(0.5)
+LIGHT = 1e-19  # places that hold less are left out
+RAYS = ((0.25 * math.pi, 0.625 * math.pi), (0.75 * math.pi, 0.375 * math.pi))  # of s, and of y
+LEAST = 1e-290  # of shares, so that their logarithms are numbers
+
+
+class AtomPlaces(NamedTuple):
+    """Sums of losses at the ends of all steps.
+
+    Parameters
+    ----------
+    at_top : ndarray of shape (kinds, places)
+        How many steps of each kind have their largest loss.
+    place : ndarray of shape (places,)
+        The sums, in extended precision.
+    log_ways : ndarray of shape (places,)
+        Logarithms of the numbers of ways.
+    """
+
+    at_top: npt.NDArray[np.intp]
+    place: ExtendedArray
+    log_ways: FloatArray
+
+
+def places_of(steps: Steps) -> AtomPlaces:
+    """Return the places of all atoms of a composition."""
+    tops = np.meshgrid(*(np.arange(n + 1) for _, n in steps), indexing="ij")
+    at_top = np.stack([x.ravel() for x in tops])
+    place: Any = np.zeros(at_top.shape[1], dtype=Extended)
+    log_ways = np.zeros(at_top.shape[1])
+    for row, (step, number) in zip(at_top, steps, strict=True):
+        low, high = step.nodes.loss[:2]
+        place = place + (number - row) * low + row * high
+        known = [math.log(math.comb(number, j)) for j in range(number + 1)]
+        log_ways += np.array(known)[row]
+    return AtomPlaces(at_top, place, log_ways)
+
+
+class _Ray(NamedTuple):
+    """Panels of a ray: weights of s - λ for each place and kernel, and errors of the kernels."""
+
+    weights: RayWeights
+    error: FloatArray
+
+
+class DeformedLine:
+    """One line for a sum of a few steps.
+
+    Parameters
+    ----------
+    steps : list of (TiltedStep, int)
+        The kinds, all at the tilt of the line, and how many there are of each.
+    tilt : float
+        Where the line crosses the real axis, neither 0 nor 1.
+    height : float
+        Where the line is turned, for which the nodes of the steps were chosen.
+    rule : LowRule
+        Gauss's rules up to there.
+    """
+
+    def __init__(self, steps: Steps, tilt: float, height: float, rule: LowRule) -> None:
+        self.tilt, self.rule = tilt, rule
+        self._steps, self._height = steps, height
+        numbers = [float(n) for _, n in steps]
+        self._number = sum(numbers)
+        self._log_mean: Any = sum((n * step.log_mean for step, n in steps), Extended(0))
+        self._centre: Any = sum((n * Extended(step.centre) for step, n in steps), Extended(0))
+        self._log_error = sum(
+            n * step.log_error for (step, _), n in zip(steps, numbers, strict=True)
+        )
+        self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
+        self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
+        # of the distance of a place from a threshold of the support, beside its own rounding
+        largest = (float(np.abs(step.nodes.loss).max()) for step, _ in steps)
+        self._off_place = sum(
+            n * (float(step.nodes.loss_error) + 16.0 * EXTENDED * loss)
+            for (step, n), loss in zip(steps, largest, strict=True)
+        )
+        self._shares = [
+            (max(float(step.share[0]), LEAST), max(float(step.share[1]), LEAST))
+            for step, _ in steps
+        ]
+        self._scales = [_scales(step, tilt) for step, _ in steps]
+        self._bounds = [self._end_bounds(height * part) for part in (1.0, 0.5)]
+        self._places = self._kept_places()
+        # the largest distance of a place from a threshold of the support
+        self._span = sum(n * float(step.shape.length) for step, n in steps)
+        self._first = min(0.4 * height, 2.0 / self._span)
+        self._rays: dict[tuple[int, int], _Ray] = {}
+        self._make_low(rule)
+
+    # ---- what bounds all terms ----------------------------------------------------------------
+
+    def _end_bounds(self, height: float) -> list[tuple[float, float]]:
+        """Bounds on the tilted a_0 + P and a_1 - Q of each kind from a height on."""
+        found = []
+        for (step, _), shares, scales in zip(self._steps, self._shares, self._scales, strict=True):
+            first, last = end_bounds(step.shape, height)  # type: ignore[arg-type]
+            found.append((shares[0] + scales[0] * first, shares[1] + scales[1] * last))
+        return found
+
+    def _log_most(self, pairs: list[tuple[float, float]]) -> float:
+        """Logarithm of the sum of all terms whose factors have such bounds."""
+        return sum(n * math.log(sum(pair)) for pair, (_, n) in zip(pairs, self._steps, strict=True))
+
+    def _most(self, which: int) -> float:
+        """Bound on the sum of all terms' moduli from a height on, that of the atoms included."""
+        logs = [self._log_most(pairs) for pairs in (self._bounds[which], self._shares)]
+        return (1.0 + 1e-6) * sum(math.exp(min(log, 600.0)) for log in logs)
+
+    def _kept_places(self) -> AtomPlaces:
+        """The places whose terms count; what the others hold is kept as an error."""
+        found = places_of(self._steps)
+        log = found.log_ways.copy()
+        for row, (_, n), (low, high) in zip(
+            found.at_top, self._steps, self._bounds[1], strict=True
+        ):
+            log += (n - row) * math.log(low) + row * math.log(high)
+        counts = log > math.log(LIGHT)
+        counts[np.argmax(log)] = True
+        self._dropped = 2.0 * float(np.exp(log[~counts]).sum())
+        return AtomPlaces(found.at_top[:, counts], found.place[counts], found.log_ways[counts])
+
+    # ---- below the turn -----------------------------------------------------------------------
+
+    def _log_bound(self, tilt: float) -> float:
+        """Bound on the logarithm of the mean of e^(tilt S)."""
+        return float(sum(n * step.bound_at(tilt) for step, n in self._steps))
+
+    def _make_low(self, chosen: LowRule) -> None:
+        """Nodes up to the turn, and what they leave out as a function of the threshold."""
+        height, tilt = self._height, self.tilt
+        count, size, width = chosen
+        half, apart = 0.5 * height / count, np.abs(tilt - POLE)
+        rule = gauss_nodes(size)
+        length = Extended(height) / count
+        place = (np.arange(count, dtype=Extended)[:, None] + rule.place) * length
+        t = place.astype(np.float64).ravel()
+        weight = np.tile((rule.weight * length).astype(np.float64), count)
+        value, error, _ = composed(self._steps, t)
+        atoms, atoms_error = self._atoms_transform(t)
+        value, error = value - atoms, error + atoms_error + 2.0 * UNIT * np.abs(value)
+        s = tilt + 1j * t
+        share = weight / math.pi
+        kernels = np.array([share / s, share / (s - 1.0), share / (s * (s - 1.0))])
+        terms = value * kernels
+        self._low = t
+        self._real = np.ascontiguousarray(terms.real.T)
+        self._imag = np.ascontiguousarray(terms.imag.T)
+        moduli, sums = np.abs(terms), np.abs(kernels)
+        chain = (2.0 * t.size + 2.0 * LIBM + 40.0) * UNIT + rule.error
+        self._low_error = (moduli * chain + sums * error).sum(axis=1)
+        self._per_distance = (moduli * t).sum(axis=1)
+        # nodes are rounded: the slope of the transform is at most the spread, and that of a kernel
+        square = sum(n * float((step.share * step.apart**2).sum()) for step, n in self._steps)
+        slope = math.sqrt(square) * 1.01 + float((1.0 / apart).sum())
+        self._low_error += UNIT * (sums * t).sum(axis=1) * slope
+        # what the rules leave out, but for the threshold
+        across, ratio = math.hypot(half, width), (math.hypot(half, width) + width) / half
+        begin = 2.0 * half * np.arange(count)[:, None]
+        room = 0.5 * (np.hypot(apart, begin) + np.hypot(apart, begin + 2.0 * half)) - across
+        kernel = np.array([1.0 / room[:, 0], 1.0 / room[:, 1], 1.0 / (room[:, 0] * room[:, 1])])
+        rules = 8.0 * half * ratio ** (-2.0 * size) / (1.0 - 1.0 / ratio) / math.pi
+        self._rules = rules * kernel.sum(axis=1) * (1.0 + 1e-9)
+        self._sides = [(s * width, self._log_bound(tilt + s * width)) for s in (1.0, -1.0)]
+
+    def _atoms_transform(self, t: FloatArray) -> tuple[ComplexArray, FloatArray]:
+        """The transform of all atoms, from the centre; a bound on its error."""
+        total, log = np.ones(t.size, dtype=np.complex128), 0.0
+        off = np.zeros(t.size)
+        for step, n in self._steps:
+            share, apart = step.share[:2], step.apart[:2]
+            one = (share * np.exp(1j * t[:, None] * apart)).sum(axis=1)
+            total *= one**n
+            log += n * math.log(float(share.sum()))
+            turns = t * float(np.abs(apart).max())
+            off += n * (24.0 + 4.0 * turns) * UNIT
+            off += n * (step.share_error + 2.0 * t * step.nodes.loss_error + 2.0 * step.left)
+        return total, 2.0 * math.exp(log) * np.expm1(off)
+
+    # ---- beyond the turn ----------------------------------------------------------------------
+
+    def _ray(self, side: int, chunk: int) -> _Ray:
+        """Nodes of a chunk of panels to the right (0) or to the left (1)."""
+        key = (side, chunk)
+        if key not in self._rays:
+            self._rays[key] = self._made_ray(*RAYS[side], chunk)
+        return self._rays[key]
+
+    def _made_ray(self, angle: float, inner: float, chunk: int) -> _Ray:
+        rule = gauss_nodes(NODES)
+        panels = np.arange(*CHUNKS[chunk : chunk + 2])
+        high = self._first * 2.0**panels
+        low = np.where(panels == 0, 0.0, 0.5 * high)
+        width = (high - low)[:, None]
+        tau = (low[:, None] + width * rule.place.astype(np.float64)).ravel()
+        weight = (width * rule.weight.astype(np.float64)).ravel() / math.pi
+        way = complex(math.cos(angle), math.sin(angle))
+        moved = 1j * self._height + tau * way
+        s = self.tilt + moved
+        terms = np.zeros((self._places.place.size, s.size), dtype=np.complex128)
+        atoms = np.zeros(self._places.place.size)
+        log_all, off = np.zeros(s.size), np.zeros(s.size)
+        for row, (step, n), shares, scales in zip(
+            self._places.at_top, self._steps, self._shares, self._scales, strict=True
+        ):
+            ends = end_transforms(step.shape, s, inner)  # type: ignore[arg-type]
+            first = shares[0] + scales[0] * ends.low
+            last = shares[1] - scales[1] * ends.high
+            powers = np.arange(n + 1.0)[:, None]
+            table = (n - powers) * np.log(first) + powers * np.log(last)
+            terms += table[row]
+            atoms += (n - row) * math.log(shares[0]) + row * math.log(shares[1])
+            both = np.abs(first) + np.abs(last)
+            error = scales[0] * ends.low_error + scales[1] * ends.high_error
+            error += (step.share_error + step.left + step.log_error) * both
+            log_all += n * np.log(both)
+            off += n * (error / both + (32.0 + 4.0 * _mean_log(np.abs([first, last]))) * UNIT)
+        terms = np.exp(terms + self._places.log_ways[:, None])
+        terms -= np.exp(atoms + self._places.log_ways)[:, None]
+        kernels = np.array([1.0 / s, 1.0 / (s - 1.0), 1.0 / (s * (s - 1.0))]) * (weight * way)
+        moduli = np.abs(kernels)
+        turns = self._height * self._span
+        chain = 96.0 + 4.0 * turns + NODES * panels.size + 2.0 * self._places.place.size
+        whole = np.exp(log_all) + math.exp(self._log_most(self._shares))
+        each = whole * np.expm1(off + chain * UNIT)
+        rounding = (moduli * each).sum(axis=1)
+        # a place is off: τ e^(-τ |x| sqrt(1/2)) per rounding, and the same of what is absolute
+        size = np.abs(terms).sum(axis=0)
+        rounding += self._off_place * (moduli * size * np.abs(moved)).sum(axis=1)
+        rounding += 8.0 * UNIT * (moduli * size).sum(axis=1)
+        weights = terms[:, None, :] * kernels
+        return _Ray(RayWeights.of(moved, weights), rounding + self._left_on(panels))
+
+    def _left_on(self, panels: npt.NDArray[np.intp]) -> FloatArray:
+        """Bound on what Gauss's rules leave out on panels of a ray, for each kernel."""
+        high = self._first * 2.0**panels
+        half = np.where(panels == 0, 0.5 * high, 0.25 * high)
+        # ellipses of later panels stay above the turn; the first one may reach half of its height
+        least = np.where(panels == 0, 0.5 * self._height, np.maximum(self._height, 0.15 * high))
+        grown = np.where(panels == 0, self._most(1) * math.exp(2.5), self._most(0))
+        rule = 8.0 * half * RATIO ** (-2.0 * NODES) / (1.0 - 1.0 / RATIO) / math.pi * grown
+        return np.array([(rule / least).sum(), (rule / least).sum(), (rule / least**2).sum()])
+
+    # ---- answers ------------------------------------------------------------------------------
+
+    def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """K(λ) - λ c, rounded, and a bound on its error."""
+        moved = Extended(self.tilt) * c.astype(Extended)
+        log = (self._log_mean - moved).astype(np.float64)
+        size = np.abs(float(self._log_mean)) + np.abs(self.tilt * c)
+        return log, self._log_error + 4.0 * EXTENDED * size + UNIT * np.abs(log)
+
+    def _apart(self, c: FloatArray) -> FloatArray:
+        """AtomPlaces less thresholds, of shape (n, places)."""
+        return np.asarray((self._places.place - c.astype(Extended)[:, None]).astype(np.float64))
+
+    def _panels(self, x: FloatArray) -> npt.NDArray[np.intp]:
+        """How many panels terms at distances take."""
+        with np.errstate(divide="ignore"):
+            needed = np.ceil(np.log2(FALLEN / (SINE * self._first * np.abs(x)))) + 1.0
+        return np.clip(needed, 4.0, MOST_PANELS).astype(np.intp)
+
+    def sums(self, c: FloatArray, kernels: slice, most: int = MOST_PANELS) -> FloatArray:
+        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n); rough of fewer panels."""
+        z = np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
+        turn = z[:, None] * self._low
+        total = multiplied(np.cos(turn), self._real[:, kernels])
+        total += multiplied(np.sin(turn), self._imag[:, kernels])
+        x = self._apart(c)
+        total += self._far(x, kernels, most)
+        total += self._atoms(x, kernels)
+        return np.ascontiguousarray(total.T)
+
+    def rough_sums(self, c: FloatArray, kernels: slice) -> FloatArray:
+        """About `sums`, without what only places next to thresholds need."""
+        return self.sums(c, kernels, CHUNKS[2])
+
+    def _far(self, x: FloatArray, kernels: slice, most: int) -> FloatArray:
+        """Integrals beyond the turn."""
+        total = np.zeros((len(x), KERNELS))
+        panels = np.minimum(self._panels(x), most)
+        for side, chosen in ((0, x < 0.0), (1, x >= 0.0)):
+            which, place = np.nonzero(chosen)
+            left = panels[which, place]
+            for chunk, (first, last) in enumerate(pairwise(CHUNKS)):
+                more = left > first
+                if not more.any():
+                    break
+                which, place, left = which[more], place[more], left[more]
+                found = self._ray(side, chunk).weights.sums(
+                    x[which, place].astype(np.complex128),
+                    np.minimum(left, last) - first,
+                    place,
+                )
+                np.add.at(total, which, found.imag)
+        return total[:, kernels]
+
+    def _atoms(self, x: FloatArray, kernels: slice) -> FloatArray:
+        """What the atoms have, exactly but for rounding."""
+        log = self._places.log_ways.copy()
+        for row, (_, n), shares in zip(self._places.at_top, self._steps, self._shares, strict=True):
+            log += (n - row) * math.log(shares[0]) + row * math.log(shares[1])
+        mass, tilt = np.exp(log), self.tilt
+        found = []
+        for kernel in range(KERNELS)[kernels]:
+            if kernel < 2:
+                apart = tilt - kernel
+                above = apart > 0.0
+                counted = (x > 0.0) if above else (x <= 0.0)
+                weight = np.where(counted, np.exp(-apart * np.where(counted, x, 0.0)), 0.0)
+                weight = weight if above else -weight
+            else:
+                whole = -tilt * x
+                up, down = np.maximum(x, 0.0), np.minimum(x, 0.0)
+                if tilt > 1.0:
+                    weight = np.where(x > 0.0, np.exp(-(tilt - 1.0) * up) * -np.expm1(-up), 0.0)
+                elif tilt < 0.0:
+                    weight = np.where(x < 0.0, np.exp(-tilt * down) * -np.expm1(down), 0.0)
+                else:
+                    weight = -np.exp(whole + down)
+            found.append(weight @ mass)
+        return np.stack(found, axis=1)
+
+    def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
+        """Bounds on the errors of `sums`."""
+        z = np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
+        off = 4.0 * UNIT * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
+        error = self._low_error[kernels, None] + self._per_distance[kernels, None] * off
+        log, log_error = self.log_scale(c)
+        for width, mean in self._sides:
+            exponent = mean - (self.tilt + width) * c - log + log_error
+            error += self._rules[kernels, None] * np.exp(np.minimum(exponent, 600.0))
+        x = self._apart(c)
+        nearest = np.abs(x).min(axis=1)
+        most = int(self._panels(nearest).max())
+        for chunk in range(int(np.searchsorted(CHUNKS[:-1], most))):
+            for side in (0, 1):
+                error += self._ray(side, chunk).error[kernels, None]
+        error += self._fixed[kernels, None]
+        return np.asarray(error * (1.0 + 1e-9))
+
+    @cached_property
+    def _fixed(self) -> FloatArray:
+        """What is left out beyond the last panels and of light places, and of atoms' rounding."""
+        most = self._most(0)
+        # beyond the last panels P and Q are next to nothing: at most their largest values over s
+        end = self._first * 2.0 ** (MOST_PANELS - 1)
+        bounds = self._end_bounds(SINE * end)
+        log = self._log_most(bounds)
+        rest = sum(
+            n * (sum(pair) - sum(shares)) * math.exp(min(log - math.log(sum(pair)), 600.0))
+            for (_, n), pair, shares in zip(self._steps, bounds, self._shares, strict=True)
+        )
+        fallen = math.exp(-FALLEN) * self._places.place.size * most
+        atoms = math.exp(self._log_most(self._shares))
+        rounding = (self._number * 16.0 + 8.0 * self._places.place.size + 32.0) * UNIT
+        rounding += (
+            4.0
+            * UNIT
+            * sum(
+                n * float(_mean_log(np.array(shares)))
+                for shares, (_, n) in zip(self._shares, self._steps, strict=True)
+            )
+        )
+        rounding += sum(
+            n * (step.share_error + step.left + step.log_error) for step, n in self._steps
+        )
+        apart = abs(self.tilt), abs(self.tilt - 1.0)
+        # a distance that is off moves the weights of atoms by so much
+        rounding += self._off_place * (1.0 + max(apart))
+        far = rest + fallen + 100.0 * self._dropped
+        heaviest = 1.0 / (1.0 + min(apart)) if self.tilt < 0.0 or self.tilt > 1.0 else 1.0
+        height = self._height
+        return far * np.array([1.0, 1.0, 1.0 / height]) + atoms * rounding * np.array(
+            [1.0, 1.0, heaviest]
+        )
+
+
+def _scales(step: TiltedStep, tilt: float) -> tuple[float, float]:
+    """What P and Q are multiplied by: e^(λ end) over the mean."""
+    first, last = (np.exp(Extended(tilt) * end - step.log_mean) for end in step.nodes.loss[:2])
+    return float(first), float(last)
+
+
+def _mean_log(parts: FloatArray) -> FloatArray:
+    """The mean size of the logarithms of numbers, each counted as often as it is large."""
+    return np.asarray((parts * np.abs(np.log(parts))).sum(axis=0) / parts.sum(axis=0))

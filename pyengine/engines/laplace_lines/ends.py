@@ -1,0 +1,228 @@
+"""What the two ends of a Laplace step's losses have in its transform, far up a line.
+
+Between its atoms a step has the density f of the distance y of the loss from the least one,
+analytic in the half-plane to the right of its singularity.  So its transform is a_0 + P(s) and
+e^(s d) times a_1 - Q(s), where P and Q are integrals of f(y) e^(s y) and f(d + y) e^(s y) along any
+ray on which the exponential falls: neither oscillates.  Each is a short sum of Gauss's rules on a
+ray (docs/theory/deformed_lines).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._core import ffi, lib
+from pyengine.caches import kept
+from pyengine.engines.functionals import array
+from pyengine.engines.panels.legendre import gauss_nodes
+from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["LEAST_HEIGHT", "NODES", "EndTransforms", "RayWeights", "end_bounds", "end_transforms"]
+
+FloatArray = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
+Indices = npt.NDArray[np.int64]
+
+NODES = 16  # of Gauss's rule on a panel of a ray, each twice as long as the one before
+SHARP = 0.25  # length of the first panel, in distances of the singularity
+SHORT = 1.5  # and the largest exponent on it
+REACH = 64.0  # exponent at the end of a ray
+LEAST_HEIGHT = 64.0  # of s above the real axis, so that rays end below the next singularities
+RATIOS = np.array([1.3, 1.8, 2.5, 3.5, 5.0, 8.0])  # parameters of ellipses about panels
+WIDEST = 1.5  # imaginary part of y up to which bounds on f hold
+VALUES = 64.0  # roundings of a value of f and of its term
+DECAY = 0.65  # least cosine of the angle between a ray and where e^(s y) falls fastest
+FAR = 1e3  # distance of a singularity that is none
+HEIGHTS = 400  # cells of the integral that bounds the transforms
+
+
+class EndTransforms(NamedTuple):
+    """P and Q at some s, and bounds on their errors."""
+
+    low: ComplexArray
+    high: ComplexArray
+    low_error: FloatArray
+    high_error: FloatArray
+
+
+def _lengths(shape: LaplaceShape) -> tuple[float, float, float]:
+    """κ, the length d, and the distance of the singularity from the least loss."""
+    slope, length = float(shape.slope), float(shape.length)
+    rest = 1.0 / slope
+    return slope, length, -math.log1p(-rest) if rest < 1.0 else FAR
+
+
+def _density(shape: LaplaceShape, y: ComplexArray) -> ComplexArray:
+    """The density f at y and at d + y."""
+    slope, length, _ = _lengths(shape)
+    grown, whole = np.expm1(y), np.exp(y)
+    low = 1.0 + slope * grown
+    up = slope * math.exp(length)
+    high = math.exp(2.0 * float(shape.distance)) + up * grown
+    values = [slope * whole / (low * np.sqrt(low)), up * whole / (high * np.sqrt(high))]
+    return 0.25 * np.array(values, dtype=np.complex128)
+
+
+class RayWeights(NamedTuple):
+    """Nodes, and weights of shape (rows, kinds, nodes), in parts as the C core takes them."""
+
+    node_real: FloatArray
+    node_imag: FloatArray
+    real: FloatArray
+    imag: FloatArray
+
+    @classmethod
+    def of(cls, node: ComplexArray, weight: ComplexArray) -> RayWeights:
+        """Take parts of both."""
+        return cls(
+            *(np.ascontiguousarray(x) for x in (node.real, node.imag, weight.real, weight.imag))
+        )
+
+    def sums(self, factor: ComplexArray, panels: Indices, row: Indices) -> ComplexArray:
+        """Sums of e^(factor node) weight over the nodes of some panels, of shape (n, kinds)."""
+        _, kinds, size = self.real.shape
+        out = np.empty((factor.size, kinds), dtype=np.complex128)
+        lib.pe_ray_sums(
+            factor.size,
+            array(np.ascontiguousarray(factor).view(np.float64)),
+            _integers(panels * (NODES // 8)),
+            _integers(row),
+            size,
+            array(self.node_real),
+            array(self.node_imag),
+            kinds,
+            array(self.real),
+            array(self.imag),
+            array(out.view(np.float64).reshape(-1), writable=True),
+        )
+        return out
+
+
+def _integers(x: Indices) -> Any:
+    """Numbers as the C core takes them."""
+    return ffi.from_buffer("int64_t[]", np.ascontiguousarray(x, dtype=np.int64))
+
+
+# Map: ends of Laplace steps on rays | test_deformed_lines | theory/deformed_lines
+def end_transforms(shape: LaplaceShape, s: ComplexArray, angle: float) -> EndTransforms:
+    """Return P and Q at points s by sums along the ray y = r e^(i angle).
+
+    Parameters
+    ----------
+    shape : LaplaceShape
+        The step.
+    s : ndarray
+        Points whose imaginary part is at least `LEAST_HEIGHT`, those of a panel of `NODES` side by
+        side.
+    angle : float
+        In radians, such that cos(arg s + angle) <= -`DECAY`.
+    """
+    gap = _lengths(shape)[2]
+    size = np.abs(s)
+    least, most = float(size.min()), float(size.max())
+    first, last = min(SHARP * gap, SHORT / most), REACH / least
+    count = max(1, math.ceil(math.log2(last / first)))
+    edges = np.concatenate([[0.0], last * 2.0 ** np.arange(-count, 1.0)])
+    rule = gauss_nodes(NODES)
+    place, weight = rule.place.astype(np.float64), rule.weight.astype(np.float64)
+    width = np.diff(edges)
+    ray = complex(math.cos(angle), math.sin(angle))
+    y = np.asarray(ray * (edges[:-1, None] + width[:, None] * place).ravel(), np.complex128)
+    step = (ray * width[:, None] * weight).ravel()
+    terms = np.asarray((_density(shape, y) * step)[None], np.complex128)
+    # beyond the exponent where a panel begins nothing counts: that is bounded with the panels
+    used = np.searchsorted(edges[:-1], REACH / size)
+    total = RayWeights.of(y, terms).sums(s, used, np.zeros(s.size, dtype=np.int64))
+    moduli = np.abs(terms[0]).reshape(2, -1, NODES).sum(axis=2)
+    # e^(s y) is at most that at the begin of a panel; exponents are rounded, and nodes s were
+    exponent = size[:, None] * edges[:-1]
+    chain = (VALUES + 0.25 * NODES * (count + 1.0) + 16.0 * exponent) * UNIT
+    off = (chain * np.exp(-DECAY * exponent)) @ moduli.T
+    off += _left_out(shape, s, ray, edges, used)
+    return EndTransforms(total[:, 0], total[:, 1], off[:, 0], off[:, 1])
+
+
+def _left_out(
+    shape: LaplaceShape, s: ComplexArray, ray: complex, edges: FloatArray, used: Indices
+) -> FloatArray:
+    """Bounds on what the rules on the first panels leave out of P and Q."""
+    slope, length, gap = _lengths(shape)
+    half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
+    major, minor = half * 0.5 * (RATIOS + 1.0 / RATIOS), half * 0.5 * (RATIOS - 1.0 / RATIOS)
+    along = np.hypot(major * ray.real, minor * ray.imag)  # of the ellipse, along the real axis
+    up = np.hypot(major * ray.imag, minor * ray.real)
+    inside = middle * ray.imag + up <= WIDEST
+    furthest = middle * ray.real + along
+    nearest = middle * ray.real - along
+    rule = 8.0 * half * RATIOS ** (-2.0 * NODES) / (1.0 - 1.0 / RATIOS)
+    bounds = []
+    for start in (0.0, length):
+        singular = start + gap
+        foci = [np.abs(edges[i : edges.size - 1 + i, None] * ray + singular) for i in (0, 1)]
+        distance = 0.5 * (foci[0] + foci[1]) - major
+        # |e^z - 1| >= |z| min(1, e^(Re z)) sin(1.5)/1.5, and at least e^(Re z) - 1
+        lowest = nearest + singular
+        away = np.maximum(
+            0.66 * distance * np.exp(np.minimum(lowest, 0.0)), np.expm1(np.minimum(lowest, 50.0))
+        )
+        least = slope * math.exp(-gap) * away if gap < FAR else np.exp(start + nearest)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            most = 0.25 * slope * np.exp(start + furthest) / (least * np.sqrt(least))
+        bounds.append(np.where(inside & (least > 0.0), most * rule, np.inf))
+    # the largest real part of s y on an ellipse, for all s of a panel: it grows with the cosine
+    first = np.arange(0, s.size, NODES)
+    size = np.abs(s)
+    cosine = np.maximum.reduceat((s * ray).real / size, first)[:, None, None]
+    exponent = middle * cosine + np.hypot(major * cosine, minor * np.sqrt(1.0 - cosine * cosine))
+    sizes = [which.reduceat(size, first)[:, None, None] for which in (np.minimum, np.maximum)]
+    exponent *= np.where(exponent > 0.0, sizes[1], sizes[0])
+    grown = np.exp(np.minimum(exponent, 600.0))
+    most_used = np.maximum.reduceat(used, first)[:, None, None]
+    counted = np.arange(half.size)[:, None] < most_used
+    number = np.diff(np.append(first, s.size))
+    rules = [
+        np.repeat(np.where(counted, b * grown, 0.0).min(axis=2).sum(axis=1), number) for b in bounds
+    ]
+    # from the end of the ray back to the imaginary axis, and up from there
+    end = edges[used]
+    height = end * ray.imag
+    across = np.maximum((s * (end * ray)).real, -s.imag * height)
+    found = []
+    for start, rule_off in zip((0.0, length), rules, strict=True):
+        peak = 0.25 * slope * math.exp(start) / _peak(shape, start)
+        near = 0.25 * np.exp(-0.5 * (start - end)) / np.sqrt(slope) / np.sin(height) ** 1.5
+        near = np.minimum(near, 1e300) * end * np.exp(across)
+        found.append(rule_off + near + peak * np.exp(-s.imag * height) / s.imag)
+    return np.stack(found, axis=1) * (1.0 + 1e-9)
+
+
+def _peak(shape: LaplaceShape, start: float) -> float:
+    """The ratio's power 3/2 at an end."""
+    return math.exp(3.0 * float(shape.distance)) if start else 1.0
+
+
+@kept(128)
+def end_bounds(shape: LaplaceShape, height: float) -> tuple[float, float]:
+    """Return bounds on |P| and |Q| wherever the imaginary part of s is at least ``height``.
+
+    By the ray upwards, where |f(i r)| and |f(d + i r)| fall until r = π: at most the sum of cells
+    of the largest values, and what is above those.
+    """
+    slope, length, gap = _lengths(shape)
+    r = np.concatenate([[0.0], np.geomspace(1e-9 * min(gap, 1.0), math.pi, HEIGHTS)])
+    fall = np.exp(-height * r)
+    cells = fall[:-1] * -np.expm1(-height * np.diff(r)) / height
+    sines = np.sin(0.5 * r[:-1]) ** 2
+    found = []
+    for start in (0.0, length):
+        # |e^(start + i r) - e^-gap|^2 is (e^start - e^-gap)^2 and 4 e^(start - gap) sin^2(r/2)
+        base = _peak(shape, start) ** (2.0 / 3.0)
+        square = base * base + 4.0 * slope * math.exp(start) * max(slope - 1.0, 0.0) * sines
+        f = 0.25 * slope * math.exp(start) / square**0.75
+        found.append(float((f * cells).sum() + f[0] * fall[-1] / height) * (1.0 + 1e-9))
+    return found[0], found[1]

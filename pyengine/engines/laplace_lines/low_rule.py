@@ -1,0 +1,71 @@
+"""Gauss's rules for the part of a line below its turn: the fewest nodes that are expected to serve.
+
+The line itself bounds what they leave out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.laplace_lines.choice import Kinds, cumulants
+
+__all__ = ["POLE", "LowRule", "Window", "low_rule"]
+
+FloatArray = npt.NDArray[np.float64]
+
+POLE = np.array([0.0, 1.0])
+SIZES = (12, 16, 20, 24, 32, 40, 48, 64, 80)
+WIDTHS = np.array([0.35, 0.6, 1.0, 1.7, 2.8])  # of ellipses, in 1/standard deviations
+GOAL = 38.0  # logarithm of what the rules may leave out
+
+
+class Window(NamedTuple):
+    """Thresholds that a line is expected to be asked about."""
+
+    low: float
+    high: float
+
+
+class LowRule(NamedTuple):
+    """Rules of ``size`` nodes on panels, about which ellipses have the half-axis ``width``."""
+
+    panels: int
+    size: int
+    width: float
+
+
+def low_rule(kinds: Kinds, tilt: float, height: float, window: Window) -> LowRule | None:
+    """Return the rules for a line up to a height; None where none is expected to serve."""
+    total, _, variance = (float(x[0]) for x in cumulants(kinds, np.array([tilt])))
+    spread = math.sqrt(variance)
+    best: LowRule | None = None
+    apart = np.abs(tilt - POLE)
+    widths = WIDTHS / spread
+    ends = cumulants(kinds, np.concatenate([tilt + widths, tilt - widths]))[0] - total
+    ends = ends.reshape(2, -1) + np.array([[-window.low], [window.high]]) * widths
+    logs = ends.max(axis=0, initial=0.0)
+    for width, most in zip(widths.tolist(), logs.tolist(), strict=True):
+        for count in _counts(height * spread):
+            half = 0.5 * height / count
+            across = math.hypot(half, width)
+            # the least distance of an ellipse from a pole, from the sums of distances of its foci
+            room = 0.5 * (apart + np.hypot(apart, 2.0 * half)) - across
+            if (room <= 0.0).any():
+                continue
+            log = math.log(8.0 * height) + most + GOAL
+            log += float(np.log(np.maximum(apart, 1e-3) / room).sum())
+            needed = 0.5 * log / math.log((across + width) / half)
+            size = next((n for n in SIZES if n >= needed), None)
+            if size is not None and (best is None or count * size < best.panels * best.size):
+                best = LowRule(count, size, width)
+    return best
+
+
+def _counts(turns: float) -> list[int]:
+    """Numbers of panels worth trying."""
+    first = max(1.0, turns / 12.0)
+    return sorted({math.ceil(first * 1.5**i) for i in range(9)})

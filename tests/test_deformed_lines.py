@@ -1,0 +1,246 @@
+"""Few Laplace steps, of one kind or several, on lines whose far part is turned."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from error_budget import check
+from thorough import some
+
+import pyengine as pe
+from pyengine import reference
+from pyengine.engines.laplace_lines import deformation, deformed, ends
+from pyengine.engines.laplace_lines.choice import Kinds
+from pyengine.engines.laplace_lines.deformation import DeformedOrder, deformed_at, deformed_choice
+from pyengine.engines.laplace_lines.deformed import RAYS, DeformedLine
+from pyengine.engines.laplace_lines.ends import RayWeights, end_bounds, end_transforms
+from pyengine.engines.laplace_lines.line import KERNELS
+from pyengine.engines.laplace_lines.low_rule import LowRule
+from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
+
+SHAPES = {
+    "close": LaplaceShape(Fraction(10, 3), Fraction(1, 1000)),
+    "closest": LaplaceShape(Fraction(5), Fraction(1, 10**4)),
+    "plain": LaplaceShape(Fraction(1), Fraction(1)),
+    "rare": LaplaceShape(Fraction(1, 10), Fraction(1, 100)),
+    "far": LaplaceShape(Fraction(5), Fraction(1, 2)),
+}
+
+
+def points(shape: LaplaceShape, side: int) -> Any:
+    """Panels of a ray, from its begin to far out."""
+    height = max(ends.LEAST_HEIGHT, 12.0 / float(shape.length))
+    tau = height * np.concatenate([np.geomspace(0.01, 1.0, 16), np.geomspace(30.0, 1e5, 16)])
+    return 0.3 * height + 1j * height + tau * np.exp(1j * RAYS[side][0])
+
+
+def transform(shape: LaplaceShape, s: complex, angle: float, start: bool) -> Any:
+    """P or Q by mpmath."""
+    slope, ray = mpmath.mpf(str(shape.slope)), mpmath.expj(angle)
+    mu = mpmath.mpf(shape.distance.numerator) / shape.distance.denominator
+    up = slope * mpmath.exp(mpmath.mpf(str(shape.length))) if start else slope
+    base = mpmath.exp(2 * mu) if start else mpmath.mpf(1)
+
+    def term(r: Any) -> Any:
+        y = r * ray
+        ratio = base + up * mpmath.expm1(y)
+        return up * mpmath.exp(y + s * y) / (4 * ratio * mpmath.sqrt(ratio))
+
+    gap = float(shape.gap) * float(shape.length)
+    first, last = min(gap, 1.0 / abs(s)), 90.0 / abs(s)
+    cuts = [first * 2.0**j for j in range(-1, math.ceil(math.log2(last / first)))]
+    return ray * mpmath.quad(term, [0.0, *cuts, last])
+
+
+@pytest.mark.parametrize("name", list(SHAPES))
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("nodes", [8, 16])
+def test_ends_on_rays(name: str, side: int, nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of half as many nodes as well, where what rules leave out is far above rounding."""
+    monkeypatch.setattr(ends, "NODES", nodes)
+    shape, s = SHAPES[name], points(SHAPES[name], side)
+    angle, lost = RAYS[side][1], 0.0
+    found = end_transforms(shape, s, angle)
+    height = float(s.imag.min())
+    most = end_bounds(shape, height)
+    for i in (0, 9, 15, 20, 31):
+        for start, value, off in (
+            (False, found.low[i], found.low_error[i]),
+            (True, found.high[i], found.high_error[i]),
+        ):
+            with mpmath.workdps(25):
+                truth = transform(shape, complex(s[i]), angle, start)
+                error = float(abs(truth - mpmath.mpc(complex(value))))
+            assert error <= off
+            assert abs(complex(truth)) <= most[start]
+            assert nodes < 16 or off <= 1e-12 * most[start]
+            lost = max(lost, error / abs(complex(truth)))
+    assert lost < 1e-13 if nodes == 16 else lost > 1e-13
+
+
+def test_sums_of_exponentials() -> None:
+    """Of several rows, kinds and lengths, against NumPy."""
+    draws = np.random.default_rng(3)
+    node = -draws.random(32) + 1j * draws.normal(size=32)
+    weight = draws.normal(size=(2, 3, 32)) + 1j * draws.normal(size=(2, 3, 32))
+    factor = draws.random(5) * 3.0 + 0j
+    panels, row = np.array([2, 1, 0, 2, 1]), np.array([0, 1, 1, 1, 0])
+    found = RayWeights.of(node, weight).sums(factor, panels, row)
+    for i in range(5):
+        used = int(panels[i]) * ends.NODES
+        terms = np.exp(factor[i] * node[:used]) * weight[row[i], :, :used]
+        assert np.abs(found[i] - terms.sum(axis=1)).max() <= 1e-13
+
+
+KINDS: dict[str, Kinds] = {
+    "close": ((SHAPES["close"], 10),),
+    "plain": ((SHAPES["plain"], 30),),
+    "rare": ((SHAPES["rare"], 40),),
+    "far": ((SHAPES["far"], 7),),
+}
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_deformed_lines_agree_with_panels(name: str, exchanged: bool) -> None:
+    """Between atoms, beside them and on them: two engines that share but the step's losses."""
+    kinds = KINDS[name]
+    ((shape, number),) = kinds
+    one, other = (
+        DeformedOrder(kinds, exchanged),
+        LaplaceOrder(LaplaceSteps(shape, number), exchanged),
+    )
+    low, high = other.support()
+    places = low + (high - low) / number * np.array([0.0, 1.0, 2.0, number - 1.0, number])
+    inner = low + (high - low) * np.linspace(0.0123, 0.9871, 15)
+    c = np.concatenate([inner, places[1:-1] * (1.0 + 1e-9), places[1:4]])
+    first, second = one.tails(c), other.tails(c)
+    is_apart = np.arange(c.size) < c.size - 3  # of an atom either engine may be on either side
+    for a, b in zip(first[:4], second[:4], strict=True):
+        off = first.error * a + second.error * b
+        assert (np.abs(a - b) <= off)[is_apart].all()
+    smaller = np.minimum(first.a_above, first.a_below)
+    assert (first.error * smaller)[is_apart].max() < 1e-9
+    epsilon = np.abs(c)
+    value, error = one.profile(epsilon)
+    truth, off = other.profile(epsilon)
+    assert (np.abs(value - truth) <= error + off).all()
+
+
+def rough_line(kinds: Kinds, index: int, rule: LowRule | None) -> DeformedLine:
+    fine = deformed_at(kinds, index)
+    assert fine is not None
+    return DeformedLine(fine._steps, fine.tilt, fine._height, rule or fine.rule)
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+@pytest.mark.parametrize("what", ["low", "rays", "panels"])
+def test_bounds_of_rough_deformed_lines(
+    name: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too few nodes below the turn or beyond it lose digits, and the bounds say how many."""
+    kinds = KINDS[name]
+    lost = 0.0
+    for index in range(deformed_choice(kinds).line.size):
+        fine = deformed_at(kinds, index)
+        assert fine is not None
+        low, high = (float(end) for end in DeformedOrder(kinds, False).support())
+        c = low + (high - low) * np.array([0.013, 0.21, 0.37, 0.68, 0.93])
+        every = slice(0, KERNELS)
+        truth, error = fine.sums(c, every), fine.errors(c, every)
+        with monkeypatch.context() as patched:
+            if what == "low":
+                rule = fine.rule._replace(size=max(2, fine.rule.size // 2))
+                rough = rough_line(kinds, index, rule)
+            elif what == "rays":
+                patched.setattr(deformed, "NODES", 8)
+                patched.setattr(ends, "NODES", 8)
+                rough = rough_line(kinds, index, None)
+            else:
+                patched.setattr(deformed, "FALLEN", 6.0)
+                rough = rough_line(kinds, index, None)
+            found, off = rough.sums(c, every), rough.errors(c, every)
+        known = off < 1e-3
+        assert (np.abs(truth - found) <= error + off)[known].all()
+        lost = max(lost, float(np.abs(truth - found)[known].max(initial=0.0)))
+    assert lost > 1e-13  # so that bounds without a term would fail
+
+
+def laplace(noise: float, p: float | None, steps: int) -> Any:
+    step: Any = pe.LaplaceMechanism(noise)
+    return (step if p is None else step.poisson_sampled(p)).composed(steps)
+
+
+COMPOSITIONS = {
+    "close": laplace(0.3, 0.001, 10),
+    "closest": laplace(0.2, 1e-4, 20),
+    "often": laplace(0.25, 0.01, 45),
+    "three kinds": laplace(0.5, 0.1, 2) + laplace(1.0, 0.1, 3) + laplace(2.0, 0.01, 2),
+    "lengths apart": laplace(2.8, 0.04, 5) + laplace(0.25, 0.7, 1),
+}
+# what the reference has digits for
+FEWER = {
+    "one kind": laplace(0.5, 0.1, 4),
+    "two kinds": laplace(1.0, 0.1, 5) + laplace(2.0, 0.2, 5),
+    "plain beside": laplace(1.0, None, 4) + laplace(0.7, 0.1, 3),
+}
+
+
+@pytest.mark.parametrize("name", list(FEWER))
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_few_steps_against_the_reference(name: str, adjacency: str) -> None:
+    mechanism, widths = FEWER[name], []
+    for delta in some([0.2, 1e-6, 1e-3, 1e-12], 2):
+        epsilon = round(pe.epsilon(mechanism, delta, adjacency=adjacency), 4)
+        found, engines, proven = pe.api.answers("delta", mechanism, [epsilon], adjacency=adjacency)
+        assert (engines, proven) == (["certified"], [True])
+        truth = Decimal(str(reference.delta(mechanism, epsilon, adjacency=adjacency, digits=14)))
+        slack = Decimal("1e-14") * truth
+        assert Decimal(float(found.lower[0])) - slack <= truth
+        assert truth <= Decimal(float(found.upper[0])) + slack
+        widths.append(float((found.upper - found.lower)[0] / found.upper[0]))
+    check("deformed_lines.width", max(widths))
+
+
+@pytest.mark.parametrize("name", [*COMPOSITIONS, *FEWER])
+def test_few_steps_lie_within_the_lattice(name: str) -> None:
+    mechanism = (COMPOSITIONS | FEWER)[name]
+    for question, x in (
+        ("gamma_bound", 1e-3),
+        ("gamma_bound", 0.2),
+        ("trade_off", 0.7),
+        ("epsilon", 1e-5),
+        ("delta", 0.01),
+    ):
+        ask: Any = getattr(pe, question)
+        for adjacency in ("remove", "add_remove"):
+            found = ask(mechanism, x, adjacency=adjacency, bounds=True)
+            rough = ask(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
+            assert rough.lower <= found.upper
+            assert found.lower <= rough.upper
+            assert found.upper - found.lower <= 1e-8 * found.upper
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_ends_of_the_losses(adjacency: str) -> None:
+    mechanism = FEWER["two kinds"]
+    most = pe.epsilon(mechanism, 0.0, adjacency=adjacency)
+    assert pe.delta(mechanism, most * 1.0001, adjacency=adjacency, bounds=True).upper == 0.0
+    for epsilon in (0.0, most * (1.0 - 1e-6), most * (1.0 - 1e-3)):
+        found = pe.delta(mechanism, epsilon, adjacency=adjacency, bounds=True)
+        assert found.lower > 0.0
+        assert found.upper - found.lower <= 1e-8 * found.upper
+
+
+def test_places_that_are_too_many_are_left_to_the_lattice() -> None:
+    mechanism = laplace(1.0, 0.1, 14) + laplace(2.0, 0.1, 14) + laplace(3.0, 0.1, 14)
+    assert deformation.MOST_PLACES < 15**3
+    _, engines, _ = pe.api.answers("delta", mechanism, [0.5], adjacency="add")
+    assert engines == ["lattice"]
