@@ -35,6 +35,19 @@ void fuzz_sparse_power(void);
 void fuzz_frequencies(void);
 void fuzz_spectrum(void);
 
+/* panels.c */
+void fuzz_legendre(void);
+void fuzz_gauss(void);
+void fuzz_extended_product(void);
+void fuzz_products(void);
+void fuzz_panel_ends(void);
+
+/* transforms.c */
+void fuzz_loss_transform(void);
+void fuzz_lane_log(void);
+void fuzz_node_sums(void);
+void fuzz_powers(void);
+
 /* random_losses.c */
 void fuzz_sampling(void);
 

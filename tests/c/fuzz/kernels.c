@@ -19,12 +19,27 @@ static const struct {
     void (*run)(void);
     size_t weight;
 } KINDS[] = {
-    {"one argument", fuzz_unary, 265},     {"three arguments", fuzz_ternary, 250},
-    {"inversion", fuzz_pair, 2},           {"convolution", fuzz_law, 3},
-    {"answers", fuzz_answers, 130},        {"normal cells", fuzz_normal_cells, 70},
-    {"lattice cells", fuzz_lattice, 70},   {"sums", fuzz_sums, 70},
-    {"frequencies", fuzz_frequencies, 50}, {"sparse_power", fuzz_sparse_power, 50},
-    {"spectrum", fuzz_spectrum, 50},       {"random losses", fuzz_sampling, 40},
+    {"one argument", fuzz_unary, 185},
+    {"three arguments", fuzz_ternary, 170},
+    {"inversion", fuzz_pair, 2},
+    {"convolution", fuzz_law, 3},
+    {"answers", fuzz_answers, 130},
+    {"normal cells", fuzz_normal_cells, 70},
+    {"lattice cells", fuzz_lattice, 70},
+    {"sums", fuzz_sums, 70},
+    {"frequencies", fuzz_frequencies, 50},
+    {"sparse_power", fuzz_sparse_power, 50},
+    {"spectrum", fuzz_spectrum, 50},
+    {"random losses", fuzz_sampling, 40},
+    {"polynomials", fuzz_legendre, 20},
+    {"Gauss's nodes", fuzz_gauss, 10},
+    {"long products", fuzz_extended_product, 10},
+    {"products of panels", fuzz_products, 20},
+    {"ends of panels", fuzz_panel_ends, 20},
+    {"losses' transforms", fuzz_loss_transform, 20},
+    {"logs on lanes", fuzz_lane_log, 30},
+    {"sums over nodes", fuzz_node_sums, 20},
+    {"powers", fuzz_powers, 10},
 };
 
 int main(int count, char **arguments) {
