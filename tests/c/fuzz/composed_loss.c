@@ -12,9 +12,13 @@ static double log_target(void) {
 
 static const int SOLVED[] = {PE_A_ABOVE, PE_A_BELOW, PE_PROFILE};
 
-/* Random shifts that rise, and weights of sum 1. */
-static void fill_normals(size_t n, double *shift, double *weight) {
-    double total = 0.0, at = below(2) ? 0.0 : uniform(-3.0, 3.0);
+static double first_shift(void) {
+    return below(2) ? 0.0 : uniform(-3.0, 3.0);
+}
+
+/* Random shifts that rise from the first one, and weights of sum 1. */
+static void fill_normals(size_t n, double at, double *shift, double *weight) {
+    double total = 0.0;
     for (size_t i = 0; i < n; ++i) {
         shift[i] = at;
         at += log_uniform(1e-3, 10.0);
@@ -31,8 +35,8 @@ static void fill_exact(size_t alternatives, size_t *terms, double *exact) {
     for (size_t i = 0; i < alternatives; ++i) {
         double shift[MOST_TERMS], of_a[MOST_TERMS], of_b[MOST_TERMS];
         const size_t n = terms[i] = 1 + below(MOST_TERMS);
-        fill_normals(n, shift, of_a);
-        fill_normals(n, shift, of_b);
+        fill_normals(n, first_shift(), shift, of_a);
+        fill_normals(n, first_shift(), shift, of_b);
         *exact++ = 1.0 / (double)alternatives;
         *exact++ = 0.0;
         for (size_t j = 0; j < n; ++j) {
@@ -54,12 +58,13 @@ static void add_steps(pe_pair *pair) {
     const size_t alternatives = 1 + below(PE_ALTERNATIVES);
     for (size_t i = 0; i < alternatives; ++i) {
         log_share[i] = -log((double)alternatives);
-        for (size_t side = 0; side < 2; ++side) {
-            const size_t m = 1 + below(MOST);
-            sizes[2 * i + side] = m;
-            fill_normals(m, shift + used, weight + used);
-            used += m;
-        }
+        for (size_t side = 0; side < 2; ++side) sizes[2 * i + side] = 1 + below(MOST);
+        /* no shift of one side is above one of the other: the loss is monotone */
+        const size_t of_a = used, of_b = used + sizes[2 * i], falls = below(2);
+        const size_t low = falls ? of_b : of_a, high = falls ? of_a : of_b, m = sizes[2 * i + falls];
+        fill_normals(m, first_shift(), shift + low, weight + low);
+        fill_normals(sizes[2 * i + 1 - falls], shift[low + m - 1], shift + high, weight + high);
+        used = of_b + sizes[2 * i + 1];
     }
     size_t terms[PE_ALTERNATIVES];
     double exact[PE_ALTERNATIVES * (2 + 6 * MOST_TERMS)];
