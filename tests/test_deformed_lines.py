@@ -173,6 +173,81 @@ def test_bounds_of_rough_deformed_lines(
     assert lost > 1e-13  # so that bounds without a term would fail
 
 
+class NestedLaw:
+    """One step as its density of v, losses counted from the least one; in doubles."""
+
+    def __init__(self, noise: float, p: float) -> None:
+        self.low = math.log1p(p * math.expm1(-1.0 / noise))
+        self.length = math.log1p(p * math.expm1(1.0 / noise)) - self.low
+        self.span = 2.0 / noise
+        self.rate = 1.0 / (1.0 + (1.0 - p) / p * math.exp(1.0 / noise))
+        self.atoms = ((0.0, 0.5), (self.length, 0.5 * math.exp(-1.0 / noise)))
+
+    def place(self, loss: Any) -> Any:
+        """The v of a loss."""
+        return np.log1p(np.expm1(loss) / self.rate)
+
+    def above(self, x: Any) -> Any:
+        """A's mass above losses."""
+        inside = (x >= 0.0) & (x < self.length)
+        mass = 0.5 * np.exp(-0.5 * self.place(np.where(inside, x, 0.0)))
+        return np.where(x < 0.0, 1.0, np.where(inside, mass, 0.0))
+
+
+def nested(law: NestedLaw, rest: Any, x: Any, cuts: list[float]) -> Any:
+    """A's mass above x of a step and of others, whose own mass ``rest`` breaks off at ``cuts``.
+
+    By Gauss's rules on panels that are short next to the breaks.
+    """
+    node, weight = np.polynomial.legendre.leggauss(16)
+    half = np.concatenate([[0.0], 2.0 ** -np.arange(32.0, 0.0, -1.0)])
+    part = np.concatenate([half, 1.0 - half[-2::-1]])
+    total = sum(mass * rest(x - loss) for loss, mass in law.atoms)
+    ends = [law.place(np.clip(x - cut, 0.0, law.length)) for cut in cuts]
+    edge = np.sort(np.stack([0.0 * x, *ends, 0.0 * x + law.span], axis=-1), axis=-1)
+    for i in range(edge.shape[-1] - 1):
+        first, width = edge[..., i, None, None], np.diff(edge, axis=-1)[..., i, None, None]
+        v = first + width * (part[:-1, None] + np.diff(part)[:, None] * (0.5 + 0.5 * node))
+        value = np.exp(-0.5 * v) * rest(x[..., None, None] - np.log1p(law.rate * np.expm1(v)))
+        step = 0.125 * width * np.diff(part)[:, None] * weight
+        total = total + (value * step).sum(axis=(-1, -2))
+    return total
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ((0.2, 1e-4), (0.2, 1e-4), (0.2, 1e-4)),
+        ((0.25, 0.01), (0.25, 0.01), (0.25, 0.01)),
+        ((0.2, 0.3), (0.5, 1e-3), (0.5, 1e-3)),
+        ((0.3, 1e-3), (1.0, 0.1), (2.0, 0.5)),
+    ],
+)
+def test_three_steps_against_nested_rules(steps: Any) -> None:
+    """Whatever the gap: masses to 1e-13, and bounds that are narrower than 1e-9."""
+    laws = [NestedLaw(*step) for step in steps]
+    kinds = tuple(
+        (LaplaceShape(1 / Fraction(str(noise)), Fraction(str(p))), steps.count((noise, p)))
+        for noise, p in dict.fromkeys(steps)
+    )
+    order = DeformedOrder(kinds, False)
+    low, high = order.support()
+    c = low + (high - low) * np.array([1e-3, 0.123, 0.345, 0.612, 0.877])
+    found = order.tails(c)
+    one, two, three = laws
+
+    def both(x: Any) -> Any:
+        return nested(two, one.above, x, [0.0, one.length])
+
+    cuts = [0.0, one.length, two.length, one.length + two.length]
+    for i, x in enumerate(c - sum(law.low for law in laws)):
+        truth = float(nested(three, both, np.array([x]), cuts)[0])
+        off = abs(found.a_above[i] - truth)
+        assert off <= found.error[i] * truth
+        assert off <= 1e-12 * truth
+        assert found.error[i] <= 1e-9
+
+
 def laplace(noise: float, p: float | None, steps: int) -> Any:
     step: Any = pe.LaplaceMechanism(noise)
     return (step if p is None else step.poisson_sampled(p)).composed(steps)

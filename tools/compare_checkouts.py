@@ -24,11 +24,20 @@ import numpy as np
 
 # noise, rate and number of Laplace steps, and what is asked of them; δ at the ε of `GOAL`
 STEPS = (10, 100, 300, 1000, 10_000)
-LAPLACE = [
-    (noise, rate, steps)
-    for noise, rate in ((1.0, 0.1), (10.0, 0.01), (1.0, 1.0), (0.5, 1e-3), (0.5, 1e-6), (0.3, 1e-3))
-    for steps in STEPS
-]
+MORE_STEPS = (20, 30, 60)  # where they are asked for
+NOISES = (
+    (1.0, 0.1),
+    (10.0, 0.01),
+    (1.0, 1.0),
+    (0.5, 1e-3),
+    (0.5, 1e-6),
+    (0.3, 1e-3),
+    (0.3, 1e-4),
+    (0.25, 0.01),
+    (0.2, 0.01),
+    (0.2, 1e-4),
+)
+LAPLACE = [(*noise, steps) for noise in NOISES for steps in (*MORE_STEPS, *STEPS)]
 GOAL = 1e-6
 QUESTIONS: dict[str, tuple[str, float | None]] = {
     "δ": ("delta", None),
