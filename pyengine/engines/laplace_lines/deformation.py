@@ -40,7 +40,7 @@ SLACK = 3.0  # logarithm of how much larger than the least one the bound of a li
 TRIES = 40
 MOST_TURNS = 2e4  # of the loss of one step at the turn
 MOST_JUMPS = 64
-ROOM = 0.25  # around where a threshold is expected, in standard deviations
+ROOM = 0.1  # around where a threshold is expected, in standard deviations
 PLACE_ERROR = 4.0 * UNIT
 
 
