@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -425,3 +426,21 @@ def test_a_guide_that_is_wrong_only_costs() -> None:
         assert not grows
         assert 7.0 <= found <= 7.0 * (1.0 + 1e-11)
         assert len(search.points) < 25
+
+
+def test_only_an_integer_is_an_index() -> None:
+    target = pe.targets.EpsilonDelta(1.0, 1e-5)
+    steps = pe.calibrate(
+        lambda n: pe.dp_sgd(2.0, 0.01, n), target, integer=True, maximize=True, start=10
+    )
+    assert operator.index(steps) == steps.value
+    noise = pe.calibrate(lambda value: pe.GaussianMechanism(value), target)
+    with pytest.raises(TypeError, match="only a single integer can be an index, got 3"):
+        operator.index(noise)
+
+
+def test_no_engine_beyond_the_last_answer() -> None:
+    """Of an ε far above that of any noise with an answer, the last one that has one is told."""
+    target = pe.targets.EpsilonDelta(1e9, 1e-5)
+    with pytest.raises(pe.AccuracyError, match="the target is still met at "):
+        pe.calibrate(lambda value: pe.dp_sgd(value, 0.01, 10), target)

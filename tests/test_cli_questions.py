@@ -245,6 +245,21 @@ def test_grammar(
             ["--noise", "1", "--p", "0.1", "--batch-size", "5", "--dataset-size", "10"],
             "not both",
         ),
+        (
+            [
+                "--noise",
+                "1",
+                "--p",
+                ".1",
+                "--batch-size",
+                "5",
+                "--dataset-size",
+                "9",
+                "--truncated-batch-size",
+                "7",
+            ],
+            "give truncated_batch_size with p, or batch_size with sampling poisson",
+        ),
         (["--phase", "noise"], "expected KEY=VALUE,..., got 'noise'"),
         (["--phase", "noise=1,noise=2"], "noise is given twice"),
         (["--phase", "noise=1,sigma=2"], "gaussian takes no 'sigma'; keys: mechanism, noise"),
@@ -257,6 +272,8 @@ def test_grammar(
         (["--file", "broken.toml"], "broken.toml: "),
         (["--file", "other.toml"], "unknown key 'run'"),
         (["--file", "wrong.toml"], "noise must be a number or a string, got True"),
+        (["--file", "plain.toml"], "plain.toml: a phase must be a table, got 1"),
+        (["--file", "pair.toml"], "mechanism 'FinitePair' has vectors, which a table of"),
     ],
 )
 def test_wrong_mechanisms(
@@ -270,6 +287,8 @@ def test_wrong_mechanisms(
     (tmp_path / "broken.toml").write_text("[[phase]\n")
     (tmp_path / "other.toml").write_text("run = 1\n[[phase]]\nnoise = 1\n")
     (tmp_path / "wrong.toml").write_text("[[phase]]\nnoise = true\n")
+    (tmp_path / "plain.toml").write_text("phase = [1, 2]\n")
+    (tmp_path / "pair.toml").write_text('[[phase]]\nmechanism = "FinitePair"\n')
     monkeypatch.chdir(tmp_path)
     assert main(["gamma", *arguments, "--kappa", "0.1"]) == 2
     printed = capsys.readouterr()
