@@ -87,6 +87,24 @@ def test_one_step_has_closed_forms() -> None:
     assert set(tally.verdicts) == {"within"}
 
 
+def test_one_plain_step_keeps_its_digits_far_below_zero() -> None:
+    """Truths of e^-137 once lost 57 of 60 digits, and called three answers outside."""
+    rng, kinds = np.random.default_rng([20261203, 215]), tool.Kinds([0.22572], [1.0], [1])
+    assert tool.drawn(rng) == kinds
+    found = tool.asked_of(tool.compiled(), kinds, rng)
+    far = [one for one in found if one.name == "delta" and one.argument > 120.0]
+    assert far
+    with mpmath.workdps(200):
+        mu = 1 / mpmath.mpf(kinds.noise[0])
+        for one in far:
+            z = mpmath.mpf(one.argument) / mu
+            delta = mpmath.ncdf(mu / 2 - z) - mpmath.exp(one.argument) * mpmath.ncdf(-mu / 2 - z)
+            assert abs(mpmath.mpf(str(one.truth)) / delta - 1) < 1e-20
+    tally = Tally()
+    tally.judge(kinds.mechanism(), found, "here")
+    assert set(tally.verdicts) == {"within"}
+
+
 # Contours once called answers outside here: a trade-off function moves hundreds of times as much as
 # the level that it is asked at, and so does what a contour errs by in it.
 ALARMS = [

@@ -243,6 +243,12 @@ def beyond(line: Callable[[float], Line], lam: float, least: float) -> Any:
     return None
 
 
+def _inside(c: float, p: Any) -> Any:
+    """e^s where log(1 - p + p e^s) = c, by what loses fewer digits: e^c may be far below 1."""
+    part = mpmath.expm1(c) + p if c > -1.0 else mpmath.exp(c) - (1 - p)
+    return part / p
+
+
 def single(kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
     """Questions of one step, whose tests are thresholds of z: its masses are closed forms."""
     noise, p = mpmath.mpf(kinds.noise[0]), mpmath.mpf(kinds.probability[0])
@@ -251,7 +257,7 @@ def single(kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
         z, right = mpmath.mpf(rng.uniform(-6.0, 30.0)), bool(rng.random() < 0.5)
         z = z if right else -z
         c = float(mpmath.log(1 - p + p * mpmath.exp((z - 1 / (2 * noise)) / noise)))
-        inside = (mpmath.expm1(c) + p) / p  # e^s at the threshold of s
+        inside = _inside(c, p)
         if not (inside > 0 and 0.0 < abs(c) < FARTHEST):
             continue
         z = noise * mpmath.log(inside) + 1 / (2 * noise)
