@@ -48,7 +48,7 @@ class Solver(RowEngines):
         elif method != "auto":
             advice = "method='auto' may find an engine that can"
         else:
-            advice = "method='lattice' brackets what this engine does not resolve"
+            advice = "method='lattice' may bracket what this engine does not resolve"
         raise AccuracyError(
             f"no answer within the error limit of {limits.ordinary:.3g} ({limits.tiny:.3g} below "
             f"1e-30): estimated relative error {error:.1e} with method={method!r} for "

@@ -211,7 +211,7 @@ class SmoothPairQuestions(RowQuestions):
             raise AccuracyError(
                 f"no answer within the error limit of {self.limits.ordinary:.3g}: estimated "
                 f"relative error {worst:.1e} with method={self._method!r}; method='auto' also asks "
-                "the lattice, which brackets what this engine does not resolve"
+                "the lattice, which may bracket what this engine does not resolve"
             )
         return Rows(found.table, np.where(good, found.engine, UNANSWERED).astype("<U12"))
 
