@@ -201,19 +201,12 @@ static void set_window(pe_span *w, const removal *removed, double s, double rang
     w->z0 = high - w->h * (double)(w->m - 1);
 }
 
-/* How far below 0 the nodes of a group begin.  At a contour with signed root w, at most 120, its n steps have together
- * the divergence w^2/2 or less from the untilted ones, so that their mean lies within w/sqrt(n) of 0; and to the left,
- * where the loss is bounded, tilted densities fall as fast as the normal one. */
-static double left_reach(double n) {
-    return fmin(REACH, 12.0 + 125.0 / sqrt(n));
-}
-
 static void sampled_group(pe_group *g, const removal *removed, pe_span *w) {
     double mu = g->mu, wider, s = taper_of(g, mu, &wider), each = removed->log_mass;
     double end = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
     g->taper_z = removed->whole ? INFINITY : end;
     g->taper_low = -INFINITY;
-    set_window(w, removed, s, mu, -left_reach(fmax(g->n, 1.0)), removed->whole ? REACH + mu : end + 8.0 * s);
+    set_window(w, removed, s, mu, -REACH, removed->whole ? REACH + mu : end + 8.0 * s);
 }
 
 static void mixed_group(pe_group *g, const removal *removed, pe_span *w) {

@@ -47,7 +47,7 @@ def test_laplace_steps() -> None:
     found = run("--rounds", "1", "--laplace", "1000")
     assert found.returncode == 0, found.stderr
     lines = found.stdout.splitlines()[4:]
-    assert len(lines) == 6
+    assert len(lines) == 10
     for line in lines:
         assert line.split()[2] == "1000"
         assert len(re.findall(r"\d+\.\d\d\b", line)) >= 6
