@@ -37,7 +37,7 @@ typedef struct {
     pe_shifted *kinds;
     size_t n_kinds;
     double gaussian; /* variance of the plain Gaussian steps */
-    int is_whole; /* whether z is taken as far as it goes */
+    double farthest; /* from the shifts, that z is taken to; PE_FARTHEST is as far as it goes */
 } composition;
 
 /* ---- what is left out ---------------------------------------------------------------------------- */
@@ -270,13 +270,13 @@ static int begin_kinds(composition *q, double spread, pe_line *ln) {
     const double lambda = ln->lambda, v = q->gaussian;
     const pe_contours *contours = q->contours;
     const pe_cumulants about = pe_contours_cumulants(contours, lambda);
-    const double farthest = q->is_whole ? PE_FARTHEST : farthest_of(q, &about, spread, lambda);
+    if (!(q->farthest > 0.0)) q->farthest = farthest_of(q, &about, spread, lambda);
     ln->k0 = 0.5 * v * lambda * (lambda - 1.0);
     ln->c_ref = v * (lambda - 0.5);
     ln->sd = sqrt(about.k2);
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         pe_shifted *s = &q->kinds[q->n_kinds++];
-        const int status = pe_shifted_begin(s, &contours->groups[i], lambda, farthest);
+        const int status = pe_shifted_begin(s, &contours->groups[i], lambda, q->farthest);
         if (status) return status;
         ln->k0 += s->steps * (double)s->log_m;
         ln->c_ref += (s->is_conjugate ? -s->steps : s->steps) * s->mean_re;
@@ -358,18 +358,20 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
     c->line.lambda = 1.0 - (1.0 - c->line.lambda);
     if (c->line.lambda == 0.0 || c->line.lambda == 1.0) return PE_TOO_COSTLY;
     const pe_certified fresh = *c;
-    int status = PE_TOO_COSTLY;
-    for (int is_whole = 0; is_whole < 2 && status == PE_TOO_COSTLY; is_whole++) {
-        free(c->line.weights);
-        *c = fresh;
+    double farthest = 0.0; /* chosen by the values that the line serves */
+    for (;;) {
         composition q = {
-            .contours = contours, .gaussian = (double)contours->exact_variance, .is_whole = is_whole};
+            .contours = contours, .gaussian = (double)contours->exact_variance, .farthest = farthest};
         q.kinds = calloc(contours->n_groups + 1, sizeof *q.kinds);
-        status = q.kinds ? build(&q, spread, c) : PE_NO_MEMORY;
+        const int status = q.kinds ? build(&q, spread, c) : PE_NO_MEMORY;
         for (size_t i = 0; i < q.n_kinds; i++) pe_shifted_free(&q.kinds[i]);
         free(q.kinds);
+        /* a window may need more z than the values do */
+        if (status != PE_TOO_COSTLY || !(q.farthest < PE_FARTHEST)) return status;
+        farthest = PE_FARTHEST;
+        free(c->line.weights);
+        *c = fresh;
     }
-    return status;
 }
 
 void pe_certified_free(pe_certified *c) {
