@@ -13,6 +13,7 @@ import pytest
 import pyengine as pe
 from pyengine.api import answers
 from pyengine.caches import clear_cache
+from pyengine.engines import product
 from pyengine.engines.product import ALL, ProductSide
 
 
@@ -288,6 +289,32 @@ def test_thresholds_of_rare_steps_are_placed_by_estimates(
     assert placed
 
 
+def far_out() -> pe.Mechanism:
+    """Many truncated samples, whose estimates err by 1.6e-10 beyond the window."""
+    batches = pe.GaussianMechanism("2.465").truncated_poisson_sampled(
+        "0.0334", batch_size=12, dataset_size=267
+    )
+    return pe.compose(pe.RandomizedResponse("0.67").composed(5), batches.composed(257_200))
+
+
+@pytest.mark.parametrize("good", [product.LOG_GOOD, np.log(1e-15)])
+@pytest.mark.parametrize("alpha", [1.0759196560324979e-20, 3.4545834440726939e-26])
+def test_thresholds_beyond_the_window_are_found(
+    monkeypatch: pytest.MonkeyPatch, alpha: float, good: float
+) -> None:
+    """Bounds of places between the ends of a window leave the log of a tail open by some units.
+
+    Where estimates were not good such bounds placed the threshold, and the lattice answered.
+    """
+    clear_cache()
+    monkeypatch.setattr(product, "LOG_GOOD", good)
+    for question, adjacency in (("gamma_bound", "add"), ("trade_off", "remove")):
+        low, value, high = getattr(pe, question)(far_out(), alpha, adjacency=adjacency, bounds=True)
+        assert high - low <= 1e-10 * value
+        assert engine_of(question, far_out(), alpha, adjacency) == "certified"
+    clear_cache()
+
+
 def test_far_rows_are_bounded_by_the_ends_of_a_window() -> None:
     """No line is proven at the thresholds of the other losses; without the ends 4e-6 is left."""
     mechanism = beside_response(5.0, 1e-5, 10**6, 6)
@@ -339,9 +366,9 @@ def test_rows_of_a_window_hold_rows_everywhere(which: int) -> None:
     sides = []
 
     class Kept(ProductSide):
-        def _at(self, functional: int, c: Any, side: float = 0.0, *, closely: bool = True) -> Any:
+        def _at(self, functional: int, c: Any, side: float = 0.0, **limits: Any) -> Any:
             sides.append((self, functional, c, side))
-            return super()._at(functional, c, side, closely=closely)
+            return super()._at(functional, c, side, **limits)
 
     mechanism = beside_response(1.414, 6.54e-5, 11_090, 3)
     with pytest.MonkeyPatch.context() as patch:

@@ -264,9 +264,11 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--family", choices=FAMILIES, help="only this one")
+    parser.add_argument("--stride", type=int, default=1, help="from one composition to the next")
+    parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
     arguments = parser.parse_args()
     library, counts = compiled(), collections.Counter[str]()
-    tallies = {name: Tally() for name in FAMILIES}
+    tallies = {name: Tally(arguments.list) for name in FAMILIES}
     started, index = time.monotonic(), arguments.first
     while sum(tally.judged for tally in tallies.values()) < arguments.answers:
         if time.monotonic() - started > 60.0 * arguments.minutes:
@@ -279,8 +281,8 @@ def main() -> None:
         if found:
             run = pe.compose(*(kind.step.composed(kind.steps) for kind in kinds))
             tallies[name].judge(run, list(renamed(found, name == "substitute")), f"{index}, {run}")
-        index += 1
-        if index % 100 == 0:
+        index += arguments.stride
+        if (index - arguments.first) // arguments.stride % 100 == 0:
             print(index, dict(counts), flush=True)
     print(index, f"compositions: {dict(counts)}")
     for name, tally in tallies.items():

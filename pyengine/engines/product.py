@@ -40,11 +40,11 @@ ALL = (*TAILS, PROFILE)
 MOST_ROWS = 2**16  # in memory at once
 TINY = 2.3e-308  # a mass below this has not all of its digits
 INWARDS = np.array([0.05, 0.15, 0.3, 0.5, 0.75])  # of the way to the median of the loss
-LOG_GOOD = np.log(1e-10)  # relative error of an estimate that may place a threshold
+LOG_GOOD = np.log(1e-7)  # relative error of what may place a threshold: its square widens bounds
 LOG_BEYOND = -40.0  # of the mass beyond a window, and
 LOG_FARTHER = np.array([-100.0, -250.0, -700.0])  # beyond places that bound what lies farther out
 LOG_CLOSED = np.log(1e-14)  # what bounds beyond the window may leave open of a sum
-RESOLVED = 1e-11  # of a threshold; what it is off by widens bounds with its square
+RESOLVED = 1e-11  # of a threshold
 
 
 # Map: smooth steps beside few losses | test_product | theory/certified
@@ -115,7 +115,8 @@ class ProductSide(CertifiedSide):
             every = np.ones((np.count_nonzero(open_), asked.shape[1]), dtype=np.bool_)
             found[open_], good[open_] = self._estimated(functional, asked[open_], every)
         if not good.all():
-            lower, upper = self._at(functional, c[~good], closely=False)[functional]
+            bounds = self._at(functional, c[~good], which=(functional,), limit=LOG_GOOD)
+            lower, upper = bounds[functional]
             middle = np.where(np.isfinite(lower), 0.5 * (lower + upper), upper)
             found[~good] = self._mean(functional, middle)
         return found
@@ -214,36 +215,45 @@ class ProductSide(CertifiedSide):
             return np.asarray(asked + side * doubt)
 
     def _at(
-        self, functional: int, c: FloatArray, side: float = 0.0, *, closely: bool = True
+        self,
+        functional: int,
+        c: FloatArray,
+        side: float = 0.0,
+        *,
+        which: tuple[int, ...] = (),
+        limit: float = LOG_CLOSED,
     ) -> Bounded:
         """Bounds of the smooth steps for every threshold and every loss of the few.
 
-        Places far beyond the window are bounded by those next to it, unless that leaves something
-        open and the bounds are to be close.
+        Places far beyond the window are bounded by those next to it, unless that leaves more than
+        a limit open of some functionals: of all that a question needs, or of ``which``.
         """
+        which = which or ((PROFILE,) if functional == PROFILE else TAILS)
         asked = self._asked(c, side)
         needed = self._innermost(asked, *self._window)
         found = self._partly(functional, asked, needed)
-        open_ = np.flatnonzero(~self._closed(functional, asked, found))
+        open_ = np.flatnonzero(~self._closed(asked, found, which, limit))
         if open_.size:  # where hardly any line is proven far out, the ends have one
             ends = np.tile(self._ends, (open_.size, 1))
             places = np.concatenate([asked[open_], ends], axis=1)
             known = np.concatenate([needed[open_], np.ones(ends.shape, dtype=np.bool_)], axis=1)
             size, better = asked.shape[1], self._partly(functional, places, known)
             _sharpen(found, open_, {x: (y[:, :size], z[:, :size]) for x, (y, z) in better.items()})
-            open_ = open_[~self._closed(functional, asked, found)[open_]]
-        if open_.size and closely:
+            open_ = open_[~self._closed(asked, found, which, limit)[open_]]
+        if open_.size:
             _sharpen(found, open_, self._everywhere(functional, asked[open_]))
         return found
 
-    def _closed(self, functional: int, asked: FloatArray, found: Bounded) -> Flags:
+    def _closed(
+        self, asked: FloatArray, found: Bounded, functionals: tuple[int, ...], limit: float
+    ) -> Flags:
         """Whether bounds beyond the window leave next to nothing open of sums over the losses."""
         low, high = self._window
         closed = np.ones(len(asked), dtype=np.bool_)
-        for which in (PROFILE,) if functional == PROFILE else TAILS:
+        for which in functionals:
             least, most = found[which]
             left = np.where((asked < low) | (asked > high), _log_difference(most, least), -np.inf)
-            closed &= self._mean(which, left) <= self._mean(which, least) + LOG_CLOSED
+            closed &= self._mean(which, left) <= self._mean(which, least) + limit
         return closed
 
     def _innermost(self, asked: FloatArray, low: float, high: float) -> Flags:
