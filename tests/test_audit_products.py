@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
+import audit_products as tool
 import numpy as np
 import pytest
 from flint import ctx
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
-import audit_products as tool
 
 from pyengine.engines import product
 

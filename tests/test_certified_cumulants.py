@@ -7,22 +7,19 @@ and Chernoff's bounds end at the smallest double.
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-
-ROOT = Path(__file__).parents[1]
+from compiling import ROOT, compiled
 
 
 def test_bound_of_plain_gaussian_steps(tmp_path: Path) -> None:
     """K(theta) is v theta (theta - 1) / 2, and the bound is above it by its allowance at most."""
     library, sources = tmp_path / "door.so", sorted((ROOT / "csrc").glob("*.c"))
-    command = ["gcc", "-O0", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", f"-I{ROOT / 'csrc'}"]
     door = ROOT / "tests" / "c" / "doors" / "certified.c"
-    subprocess.run([*command, *sources, door, "-o", library, "-lm"], check=True)
-    bound = ctypes.CDLL(str(library)).door_gaussian_cumulant
+    flags = ["-O0", "-std=c11", "-D_GNU_SOURCE"]
+    bound = compiled(library, [*sources, door], flags=flags).door_gaussian_cumulant
     bound.restype, bound.argtypes = ctypes.c_double, [ctypes.c_double] * 2
     rng = np.random.default_rng(1)
     for _ in range(1000):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -11,10 +10,15 @@ import mpmath
 import numpy as np
 import pytest
 from error_budget import check
-from thorough import some
+from laplace_checks import (
+    against_the_reference,
+    laplace,
+    of_panels,
+    same_profile,
+    within_the_lattice,
+)
 
 import pyengine as pe
-from pyengine import reference
 from pyengine.engines.laplace_lines import deformation, deformed, ends
 from pyengine.engines.laplace_lines.choice import Kinds
 from pyengine.engines.laplace_lines.deformation import DeformedOrder, deformed_at, deformed_choice
@@ -23,7 +27,6 @@ from pyengine.engines.laplace_lines.ends import RayWeights, end_bounds, end_tran
 from pyengine.engines.laplace_lines.line import KERNELS
 from pyengine.engines.laplace_lines.low_rule import LowRule
 from pyengine.engines.panels.shape import LaplaceShape
-from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
 
 SHAPES = {
     "close": LaplaceShape(Fraction(10, 3), Fraction(1, 1000)),
@@ -112,11 +115,8 @@ KINDS: dict[str, Kinds] = {
 def test_deformed_lines_agree_with_panels(name: str, exchanged: bool) -> None:
     """Between atoms, beside them and on them: two engines that share but the step's losses."""
     kinds = KINDS[name]
-    ((shape, number),) = kinds
-    one, other = (
-        DeformedOrder(kinds, exchanged),
-        LaplaceOrder(LaplaceSteps(shape, number), exchanged),
-    )
+    ((_, number),) = kinds
+    one, other = DeformedOrder(kinds, exchanged), of_panels(kinds, exchanged)
     low, high = other.support()
     places = low + (high - low) / number * np.array([0.0, 1.0, 2.0, number - 1.0, number])
     inner = low + (high - low) * np.linspace(0.0123, 0.9871, 15)
@@ -128,10 +128,7 @@ def test_deformed_lines_agree_with_panels(name: str, exchanged: bool) -> None:
         assert (np.abs(a - b) <= off)[is_apart].all()
     smaller = np.minimum(first.a_above, first.a_below)
     assert (first.error * smaller)[is_apart].max() < 1e-9
-    epsilon = np.abs(c)
-    value, error = one.profile(epsilon)
-    truth, off = other.profile(epsilon)
-    assert (np.abs(value - truth) <= error + off).all()
+    same_profile(one, other, np.abs(c))
 
 
 def rough_line(kinds: Kinds, index: int, rule: LowRule | None) -> DeformedLine:
@@ -248,11 +245,6 @@ def test_three_steps_against_nested_rules(steps: Any) -> None:
         assert found.error[i] <= 1e-9
 
 
-def laplace(noise: float, p: float | None, steps: int) -> Any:
-    step: Any = pe.LaplaceMechanism(noise)
-    return (step if p is None else step.poisson_sampled(p)).composed(steps)
-
-
 COMPOSITIONS = {
     "close": laplace(0.3, 0.001, 10),
     "closest": laplace(0.2, 1e-4, 20),
@@ -271,37 +263,21 @@ FEWER = {
 @pytest.mark.parametrize("name", list(FEWER))
 @pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
 def test_few_steps_against_the_reference(name: str, adjacency: str) -> None:
-    mechanism, widths = FEWER[name], []
-    for delta in some([0.2, 1e-6, 1e-3, 1e-12], 1):
-        epsilon = round(pe.epsilon(mechanism, delta, adjacency=adjacency), 4)
-        found, engines, proven = pe.api.answers("delta", mechanism, [epsilon], adjacency=adjacency)
-        assert (engines, proven) == (["certified"], [True])
-        truth = Decimal(str(reference.delta(mechanism, epsilon, adjacency=adjacency, digits=14)))
-        slack = Decimal("1e-14") * truth
-        assert Decimal(float(found.lower[0])) - slack <= truth
-        assert truth <= Decimal(float(found.upper[0])) + slack
-        if truth > 0:  # beyond the largest loss there is nothing
-            widths.append(float((found.upper - found.lower)[0] / found.upper[0]))
-    check("deformed_lines.width", max(widths))
+    deltas = [0.2, 1e-6, 1e-3, 1e-12]
+    width = against_the_reference(FEWER[name], adjacency, deltas, 4, 14, "1e-14")
+    check("deformed_lines.width", width)
 
 
 @pytest.mark.parametrize("name", [*COMPOSITIONS, *FEWER])
 def test_few_steps_lie_within_the_lattice(name: str) -> None:
-    mechanism = (COMPOSITIONS | FEWER)[name]
-    for question, x in (
+    questions = [
         ("gamma_bound", 1e-3),
         ("gamma_bound", 0.2),
         ("trade_off", 0.7),
         ("epsilon", 1e-5),
         ("delta", 0.01),
-    ):
-        ask: Any = getattr(pe, question)
-        for adjacency in ("remove", "add_remove"):
-            found = ask(mechanism, x, adjacency=adjacency, bounds=True)
-            rough = ask(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
-            assert rough.lower <= found.upper
-            assert found.lower <= rough.upper
-            assert found.upper - found.lower <= 1e-8 * found.upper
+    ]
+    within_the_lattice((COMPOSITIONS | FEWER)[name], questions, ["remove", "add_remove"], 1e-8)
 
 
 @pytest.mark.parametrize("adjacency", ["add", "remove"])

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
-from second_contour import compiled
+from second_contour import second_contour
 from smooth_contour import densities
 
 import pyengine as pe
@@ -30,7 +25,7 @@ def composed(p: Any, q: Any, steps: int) -> Any:
 
 def asked() -> Iterator[tuple[Any, str, str, list[Any]]]:
     """Mechanisms of smooth densities with questions and their truths by another contour."""
-    library = compiled()
+    library = second_contour()
     for index in range(14):
         run, truths = densities(np.random.default_rng([1, index]), library)
         for name, order in sorted({(one.name, one.adjacency) for one in truths}):

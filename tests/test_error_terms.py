@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
-
-import pytest
-from flint import ctx
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 import audit_sums
 import audit_terms as tool
+import pytest
+from flint import ctx
 from term_switches import Kernel, build
 
 BITS = 160

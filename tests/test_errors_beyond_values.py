@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
 from audit_certificate import ERRORS, build, rows
 
 VALUES, FUNCTIONALS = 2, 5

@@ -6,15 +6,11 @@ outside.
 
 from __future__ import annotations
 
-import sys
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
-from few_step_truth import Composition, in_balls, inverted, saddle
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from few_step_campaign import Asked, judge
+from few_step_truth import Composition, in_balls, inverted, saddle
 
 
 def assert_within(law: Composition, asked: Asked) -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
-from audit_certificate import ROOT, build
+from audit_certificate import build
+from compiling import ROOT
 
 Array = npt.NDArray[np.float64]
 COUNT = 20_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -10,10 +9,16 @@ import mpmath
 import numpy as np
 import pytest
 from error_budget import check
+from laplace_checks import (
+    against_the_reference,
+    laplace,
+    of_panels,
+    same_profile,
+    within_the_lattice,
+)
 from thorough import some
 
 import pyengine as pe
-from pyengine import reference
 from pyengine._core import lib
 from pyengine.engines.functionals import array
 from pyengine.engines.laplace_lines import build
@@ -24,7 +29,6 @@ from pyengine.engines.laplace_lines.nodes import SIZES, PanelRule, edges_of, rem
 from pyengine.engines.laplace_lines.order import LineOrder
 from pyengine.engines.laplace_lines.tilted import tilted_step
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
-from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
 
 SHAPES: dict[str, StepShape] = {
     "sampled": LaplaceShape(Fraction(1), Fraction(1, 10)),
@@ -130,9 +134,7 @@ KINDS: dict[str, Kinds] = {
 def test_lines_agree_with_panels(name: str, exchanged: bool) -> None:
     """Two engines with nothing in common but the step's losses, each within its errors."""
     kinds = KINDS[name]
-    ((shape, number),) = kinds
-    lines = LineOrder(kinds, exchanged)
-    panels = LaplaceOrder(LaplaceSteps(shape, number), exchanged)
+    lines, panels = LineOrder(kinds, exchanged), of_panels(kinds, exchanged)
     for one, other in zip(lines.support(), panels.support(), strict=True):
         assert one == pytest.approx(other, rel=1e-15)
     _, mean, variance = (float(x[0]) for x in cumulants(kinds, np.array([0.0])))
@@ -142,11 +144,8 @@ def test_lines_agree_with_panels(name: str, exchanged: bool) -> None:
     for a, b in zip(first[:4], second[:4], strict=True):
         assert (np.abs(a - b) <= first.error * a + second.error * b).all()
     assert first.error.max() < 1e-10
-    epsilon = np.abs(c)
-    one, off = lines.profile(epsilon)
-    other, further = panels.profile(epsilon)
-    assert (np.abs(one - other) <= off + further).all()
-    assert (off <= 1e-10 * one).all()
+    value, error = same_profile(lines, panels, np.abs(c))
+    assert (error <= 1e-10 * value).all()
 
 
 def rough_line(kinds: Kinds, index: int, sparse: float, low: float) -> LossLine:
@@ -244,11 +243,6 @@ def test_kernel_of_transforms(size: int) -> None:
     assert seen > 0.05
 
 
-def laplace(noise: float, p: float | None, steps: int) -> Any:
-    step: Any = pe.LaplaceMechanism(noise)
-    return (step if p is None else step.poisson_sampled(p)).composed(steps)
-
-
 COMPOSITIONS = {
     "one": laplace(1.3, 0.07, 500),
     "two rates": laplace(1.0, 0.1, 300) + laplace(1.0, 0.02, 400),
@@ -260,33 +254,15 @@ COMPOSITIONS = {
 @pytest.mark.parametrize("name", list(COMPOSITIONS))
 @pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
 def test_several_kinds_against_the_reference(name: str, adjacency: str) -> None:
-    mechanism, widths = COMPOSITIONS[name], []
-    for delta in some([0.4, 1e-3, 0.03, 1e-6, 1e-12], 2):
-        epsilon = round(pe.epsilon(mechanism, delta, adjacency=adjacency), 3)
-        found, engines, proven = pe.api.answers("delta", mechanism, [epsilon], adjacency=adjacency)
-        assert (engines, proven) == (["certified"], [True])
-        truth = Decimal(str(reference.delta(mechanism, epsilon, adjacency=adjacency, digits=18)))
-        assert Decimal(float(found.lower[0])) <= truth <= Decimal(float(found.upper[0]))
-        widths.append(float((found.upper - found.lower)[0] / found.upper[0]))
-    check("laplace_lines.width_of_several_kinds", max(widths))
+    deltas = some([0.4, 1e-3, 0.03, 1e-6, 1e-12], 2)
+    width = against_the_reference(COMPOSITIONS[name], adjacency, deltas, 3, 18, "0")
+    check("laplace_lines.width_of_several_kinds", width)
 
 
 @pytest.mark.parametrize("name", list(COMPOSITIONS))
 def test_several_kinds_lie_within_the_lattice(name: str) -> None:
-    mechanism = COMPOSITIONS[name]
-    for question, x in (
-        ("gamma_bound", 1e-4),
-        ("trade_off", 0.3),
-        ("epsilon", 1e-5),
-        ("delta", 3.0),
-    ):
-        ask: Any = getattr(pe, question)
-        for adjacency in ("add", "add_remove"):
-            found = ask(mechanism, x, adjacency=adjacency, bounds=True)
-            rough = ask(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
-            assert rough.lower <= found.upper
-            assert found.lower <= rough.upper
-            assert found.upper - found.lower <= 1e-9 * found.upper
+    questions = [("gamma_bound", 1e-4), ("trade_off", 0.3), ("epsilon", 1e-5), ("delta", 3.0)]
+    within_the_lattice(COMPOSITIONS[name], questions, ["add", "add_remove"], 1e-9)
 
 
 def test_arrays_are_floats_one_by_one() -> None:
@@ -329,7 +305,7 @@ def test_losses_at_the_ends_of_all_steps_are_in_the_bounds() -> None:
     assert step is not None
     sides = [Side(x, number * step.bound_at(x)) for x in (0.5 * tilt, 20.0 * tilt)]
     line = LossLine([(step, number)], tilt, spacing, count, (sides[0], sides[1]))
-    panels = LaplaceOrder(LaplaceSteps(shape, number), False)
+    panels = of_panels(((shape, number),), False)
     c = low + d * np.array([2.0, 3.0, 4.0, 5.0])
     log, _ = line.log_scale(c)
     (found,), (error,) = line.sums(c, slice(0, 1)), line.errors(c, slice(0, 1))

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from decimal import Decimal
-from pathlib import Path
 
+import bounds_tally as tally_of
 import mpmath
 import numpy as np
 import pytest
-
-import pyengine as pe
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
-import bounds_tally as tally_of
 import second_contour as tool
 from bounds_tally import Tally, Truth
+
+import pyengine as pe
 
 
 @pytest.mark.parametrize("lam", [1.7, -0.6])
 def test_plain_steps_have_a_closed_form(lam: float) -> None:
     """Three steps of noise 2 and five of noise 3, on a line of either side."""
     kinds = tool.Kinds([2.0, 3.0], [1.0, 1.0], [3, 5])
-    contour = tool.Contour(tool.compiled(), kinds, lam)
+    contour = tool.Contour(tool.second_contour(), kinds, lam)
     mean, deviation, _ = contour.moments()
     c = mean + deviation * np.array([-1.5, 0.0, 1.5])
     logs, off = contour.logs(c)
@@ -43,7 +38,7 @@ def test_plain_steps_have_a_closed_form(lam: float) -> None:
 def test_truths_of_both_orders_hold() -> None:
     """Questions under all adjacencies are within bounds, and nothing is estimated."""
     kinds = tool.Kinds([1.3], [0.02], [400])
-    library = tool.compiled()
+    library = tool.second_contour()
     found = tool.asked_on(lambda lam: tool.Contour(library, kinds, lam), np.random.default_rng(6))
     assert {one.adjacency for one in found} >= {"add", "remove"}
     tally = Tally()
@@ -55,7 +50,7 @@ def test_truths_of_both_orders_hold() -> None:
 def test_few_sampled_steps_agree_with_the_reference(lam: float) -> None:
     """Their transform falls slowly, and turns faster than the nodes of z stand."""
     kinds = tool.Kinds([0.98175], [0.050734], [6])
-    contour = tool.Contour(tool.compiled(), kinds, lam)
+    contour = tool.Contour(tool.second_contour(), kinds, lam)
     mean, _, _ = contour.moments()
     logs, off = contour.logs(np.array([mean]))
     assert off <= tool.LOOSE
@@ -69,7 +64,10 @@ def test_few_sampled_steps_agree_with_the_reference(lam: float) -> None:
 def test_rounding_of_millions_of_steps_is_a_doubt() -> None:
     """No refinement shows it: both sums of log M have it."""
     kinds, order = tool.Kinds([2.1447], [1.0], [1753800]), "remove"
-    contour, c = tool.Contour(tool.compiled(), kinds, -0.02858), np.array([-201541.20899954758])
+    contour, c = (
+        tool.Contour(tool.second_contour(), kinds, -0.02858),
+        np.array([-201541.20899954758]),
+    )
     logs, off = contour.logs(c)
     truth = pe.reference.delta(kinds.mechanism(), -float(c[0]), adjacency=order, digits=20)
     with mpmath.workdps(25):
@@ -80,7 +78,7 @@ def test_rounding_of_millions_of_steps_is_a_doubt() -> None:
 
 def test_one_step_has_closed_forms() -> None:
     kinds = tool.Kinds([1.6], [0.003], [1])
-    found = tool.asked_of(tool.compiled(), kinds, np.random.default_rng(3))
+    found = tool.asked_of(tool.second_contour(), kinds, np.random.default_rng(3))
     assert {one.name for one in found} >= {"gamma_bound", "trade_off", "delta", "epsilon"}
     tally = Tally()
     tally.judge(kinds.mechanism(), found, "here")
@@ -91,7 +89,7 @@ def test_one_plain_step_keeps_its_digits_far_below_zero() -> None:
     """Truths of e^-137 once lost 57 of 60 digits, and called three answers outside."""
     rng, kinds = np.random.default_rng([20261203, 215]), tool.Kinds([0.22572], [1.0], [1])
     assert tool.drawn(rng) == kinds
-    found = tool.asked_of(tool.compiled(), kinds, rng)
+    found = tool.asked_of(tool.second_contour(), kinds, rng)
     far = [one for one in found if one.name == "delta" and one.argument > 120.0]
     assert far
     with mpmath.workdps(200):
@@ -117,7 +115,7 @@ ALARMS = [
 @pytest.mark.parametrize(("index", "kinds"), ALARMS)
 @pytest.mark.parametrize("closed", [True, False])
 def test_truths_in_far_tails_raise_no_alarm(index: int, kinds: tool.Kinds, closed: bool) -> None:
-    rng, library = np.random.default_rng([20261127, index]), tool.compiled()
+    rng, library = np.random.default_rng([20261127, index]), tool.second_contour()
     assert tool.drawn(rng) == kinds
     if closed:
         found = tool.asked_of(library, kinds, rng)

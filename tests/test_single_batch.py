@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
 from bounds_tally import TINY
 from smooth_contour import batches
 

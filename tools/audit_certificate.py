@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,16 +21,8 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+from compiling import CERTIFIED, ROOT, compiled
 
-ROOT = Path(__file__).parents[1]
-SOURCES = (
-    *("pair", "spectral", "strips", "contour", "contour_rows", "node_sums"),
-    *("loss_nodes", "noise_nodes"),
-    *("chebyshev", "proven", "certified", "envelope", "tilted", "tilted_lines", "tilted_windows"),
-    *("shifted", "shifted_height", "shifted_nodes", "shifted_values"),
-    *("normals", "normal", "cpu", "functionals"),
-)
-FLAGS = ["-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 WIDTH, ERRORS = 12, 7
 KEYS = {
     False: {0: "p_above", 1: "p_below", 2: "q_above", 3: "q_below"},
@@ -91,11 +82,8 @@ def build(folder: Path, changes: tuple[Change, ...], doors: Sequence[Path] = ())
             if name == source.name:
                 text = text.replace(old, new)
         (sources / source.name).write_text(text, encoding="utf-8")
-    library = folder / "kernel.so"
-    files = [*(str(sources / f"{name}.c") for name in SOURCES), *map(str, doors)]
-    command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{sources}", *files, "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(str(library))
+    files = [*(sources / f"{name}.c" for name in CERTIFIED), *doors]
+    return compiled(folder / "kernel.so", files, sources)
 
 
 def changed(changes: tuple[Change, ...]) -> bool:

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from audit_certificate import ROOT, Change, build, doubles
+from audit_certificate import Change, build, doubles
+from compiling import ROOT
 from scipy.special import ndtr
 
 DOOR = ROOT / "tools" / "audit_envelope.c"

@@ -17,28 +17,22 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from audit_sums import Counts
 from flint import arb, ctx, fmpq
+from mixture_contour import fixed, group, mixture, plain, sampled, truncated
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tools")]
-
-from audit_sums import Counts  # noqa: E402
-from mixture_contour import fixed, group, mixture, plain, sampled, truncated  # noqa: E402
-
-import pyengine as pe  # noqa: E402
-from pyengine.engines.declared.contours import CertifiedEngine  # noqa: E402
-from pyengine.engines.declared.products import ProductEngine  # noqa: E402
-from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, PROFILE  # noqa: E402
-from pyengine.engines.problem import Problem  # noqa: E402
-from pyengine.engines.product import ALL, FALLING, OF_B, TINY, ProductSide  # noqa: E402
-from pyengine.engines.row_bounds import SLACK  # noqa: E402
+import pyengine as pe
+from pyengine.engines.declared.contours import CertifiedEngine
+from pyengine.engines.declared.products import ProductEngine
+from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, PROFILE
+from pyengine.engines.problem import Problem
+from pyengine.engines.product import ALL, FALLING, OF_B, TINY, ProductSide
+from pyengine.engines.row_bounds import SLACK
 
 BITS = 320  # losses of the generic mechanism are known to 190
 THRESHOLDS = 6  # of one composition and functional

@@ -20,7 +20,6 @@ import argparse
 import ctypes
 import math
 import random
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -29,14 +28,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from audit_certificate import FLAGS, SOURCES
+from compiling import CERTIFIED, ROOT, compiled
 from flint import acb, arb, ctx, fmpq
 from mixture_contour import FAMILIES
 
 from pyengine.engines.spectral import _exact_numbers
 from pyengine.laws.composition import composition_law
 
-ROOT = Path(__file__).resolve().parent.parent
 RUNS = 24
 VALUES = 16 * RUNS
 HEAD, EACH = 4, 3
@@ -44,14 +42,10 @@ STILL = 1e-25
 STEPS = ("group", "substitute", "mixture", "truncated", "fixed")
 
 
-def compiled(folder: Path) -> Any:
+def kernel_of_sums(folder: Path) -> Any:
     """The kernel of the certified lines with a door to its sums."""
-    library = folder / "sums.so"
-    files = [str(ROOT / "csrc" / f"{name}.c") for name in SOURCES]
-    files.append(str(ROOT / "tools" / "audit_sums.c"))
-    command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{ROOT / 'csrc'}", *files, "-o", str(library)]
-    subprocess.run([*command, "-lm"], check=True)
-    return ctypes.CDLL(str(library))
+    files = [ROOT / "csrc" / f"{name}.c" for name in CERTIFIED]
+    return compiled(folder / "sums.so", [*files, ROOT / "tools" / "audit_sums.c"])
 
 
 def _exact(x: Any) -> arb:
@@ -283,7 +277,7 @@ def main() -> int:
     ctx.prec = 160
     random_, counts = random.Random(arguments.seed), Counts()
     with tempfile.TemporaryDirectory() as folder:
-        kernel = compiled(Path(folder))
+        kernel = kernel_of_sums(Path(folder))
         while counts.sums < arguments.sums:
             ask(kernel, random_, counts, arguments.family)
             if sys.stderr.isatty():

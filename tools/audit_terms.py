@@ -26,7 +26,8 @@ from typing import Any
 
 import audit_sums
 import mpmath
-from audit_certificate import ROOT, outside
+from audit_certificate import outside
+from compiling import ROOT
 from flint import ctx
 from term_switches import LOUD, LOUDER, UNIT, WIDE, Kernel, Term, build
 

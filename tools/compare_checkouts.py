@@ -91,6 +91,14 @@ def actions() -> dict[str, Callable[[], Any]]:
     return found
 
 
+def laplace(noise: float, rate: float, steps: int) -> Any:
+    """Return equal Laplace steps."""
+    import pyengine as pe
+
+    step: Any = pe.LaplaceMechanism(noise)
+    return (step if rate == 1.0 else step.poisson_sampled(rate)).composed(steps)
+
+
 def laplace_actions() -> dict[str, Callable[[], Any]]:
     """Return proven questions on Laplace steps, by names, from nothing and kept."""
     import pyengine as pe
@@ -98,8 +106,7 @@ def laplace_actions() -> dict[str, Callable[[], Any]]:
     clear = runpy.run_path(str(BENCHMARKS / "cold.py"))["clear_cache"]
     found: dict[str, Callable[[], Any]] = {}
     for noise, rate, steps in LAPLACE:
-        step: Any = pe.LaplaceMechanism(noise)
-        made = (step if rate == 1.0 else step.poisson_sampled(rate)).composed(steps)
+        made = laplace(noise, rate, steps)
         # found when first asked, which is not timed
         epsilon = cache(lambda made=made: pe.epsilon(made, GOAL))
         for letter, (function, x) in QUESTIONS.items():

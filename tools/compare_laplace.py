@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from compare_checkouts import GOAL, QUESTIONS, laplace
+
 import pyengine as pe
 from pyengine.caches import clear_cache
 
@@ -28,7 +30,6 @@ CASES = (
     (0.3, 1e-3),
 )
 STEPS = (10, 100, 1000, 10_000)
-GOAL = 1e-6  # the δ whose ε is asked about
 
 
 def seconds(action: Callable[[], Any], least: int) -> tuple[float, Any]:
@@ -55,8 +56,7 @@ def theirs(noise: float, p: float, steps: int, epsilon: float) -> Any:
 
 def line(noise: float, p: float, steps: int, name: str, x: float, least: int) -> str:
     """Times and widths of one question; dp-accounting's for δ."""
-    step: Any = pe.LaplaceMechanism(noise)
-    mechanism = (step if p == 1.0 else step.poisson_sampled(p)).composed(steps)
+    mechanism = laplace(noise, p, steps)
     cells = [f"{noise:5g} {p:5g} {steps:7d}   {name:11}"]
     found = {}
     for method in ("auto", "lattice"):
@@ -78,11 +78,10 @@ def main() -> None:
         "noise     p       N   question   panels ms  width   lattice ms  width   dp-acc. ms  error"
     )
     for (noise, p), steps in itertools.product(CASES, STEPS):
-        step: Any = pe.LaplaceMechanism(noise)
-        mechanism = (step if p == 1.0 else step.poisson_sampled(p)).composed(steps)
-        epsilon = pe.epsilon(mechanism, GOAL)
-        for name, x in (("delta", epsilon), ("gamma_bound", 1e-3), ("epsilon", GOAL)):
-            print(line(noise, p, steps, name, x, given.least), flush=True)
+        epsilon = pe.epsilon(laplace(noise, p, steps), GOAL)
+        for name, x in QUESTIONS.values():
+            level = epsilon if x is None else x
+            print(line(noise, p, steps, name, level, given.least), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Speed and error beside other programs, as ratios within one run.
+"""Speed and error of δ beside dp-accounting, and of imports, as ratios within one run.
 
 Needs the extra ``peers`` (``pip install '.[peers]'``); ``python tools/compare_peers.py`` takes a
 minute and 2 GB.  Times are medians; "from nothing" means that no contour of the mechanism is
@@ -8,30 +8,15 @@ kept.
 from __future__ import annotations
 
 import argparse
-import cProfile
-import pstats
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 import pyengine as pe
 from pyengine.caches import clear_cache
-
-WORKFLOWS = {
-    "CIFAR-10 ResNet-9": (10.5, 4096 / 50000, 1000),
-    "SNLI BERT": (1.15, 4096 / 549361, 405),
-    "ImageNet": (2.5, 16384 / 1281167, 72_000),
-    "Lebeda et al., Table 1": (0.8, 0.001, 10_000),
-    "heavy-tailed": (0.6, 1e-4, 10**6),
-    "full batch": (4.0, 1.0, 100),
-}
-KAPPA = 1e-5
 
 # H(with || without) at epsilon; noise and probability are the exact doubles.  Two inversions in
 # ball arithmetic (tests/reference) that agree in 30 digits.
@@ -65,16 +50,6 @@ def line(name: str, value: str, target: str, met: bool) -> None:
     print(f"  {name:<44}{value:>22}   {target:<12}{verdict(met)}", flush=True)
 
 
-def gamma_from_nothing() -> None:
-    proven = partial(pe.gamma_bound, bounds=True)
-    for title, question in (("", pe.gamma_bound), (" between proven bounds", proven)):
-        print(f"One gamma({KAPPA:g}){title} from nothing")
-        for name, parameters in WORKFLOWS.items():
-            mechanism = pe.dp_sgd(*parameters)
-            t = seconds(lambda m=mechanism, q=question: from_nothing(q, m, KAPPA), 15, 0.2)
-            line(name, f"{1e3 * t:.3f} ms", "1 ms", t <= 1e-3)
-
-
 def against_dp_accounting() -> None:
     from dp_accounting.pld import privacy_loss_distribution
 
@@ -103,34 +78,6 @@ def against_dp_accounting() -> None:
         line("  times as accurate", f"{gain:.2g}", "1000", gain >= 1000)
 
 
-def arrays() -> None:
-    print(
-        "10,000 values on one mechanism (noise 0.8, probability 0.001, 10,000 steps), from nothing"
-    )
-    mechanism = pe.dp_sgd(0.8, 0.001, 10_000)
-    questions: dict[str, tuple[Callable[..., Any], Any]] = {
-        "gamma(kappa), kappa from 1e-9 to 0.5": (pe.gamma_bound, np.geomspace(1e-9, 0.5, 10_000)),
-        "delta(epsilon), epsilon from 0 to 3": (pe.delta, np.linspace(0.0, 3.0, 10_000)),
-        "epsilon(delta), delta from 1e-9 to 1e-3": (pe.epsilon, np.geomspace(1e-9, 1e-3, 10_000)),
-    }
-    for name, (question, x) in questions.items():
-        t = seconds(lambda q=question, x=x: from_nothing(q, mechanism, x), 3, 0.5)
-        line(name, f"{1e3 * t:.1f} ms", "30 ms", t <= 0.03)
-
-
-def heterogeneous() -> None:
-    print("200 steps with different noise multipliers, gamma(1e-3) from nothing")
-    for low, high, probability in ((2.0, 4.0, 0.05), (0.8, 1.6, 0.01)):
-        noises = np.linspace(low, high, 200)
-        mechanism = pe.compose(*(pe.dp_sgd(noise, probability, 1) for noise in noises))
-        name = f"noise {low:g} to {high:g}, probability {probability:g}"
-        try:
-            t = seconds(lambda m=mechanism: from_nothing(pe.gamma_bound, m, 1e-3), 5, 0.5)
-            line(name, f"{1e3 * t:.1f} ms", "20 ms", t <= 0.02)
-        except pe.AccuracyError:
-            line(name, "AccuracyError", "20 ms", False)
-
-
 def imports() -> None:
     print("Imports in a new process, medians of 15, taken in turn")
     times: dict[str, list[float]] = {"pass": [], "import numpy": [], "import pyengine": []}
@@ -147,34 +94,13 @@ def imports() -> None:
     line("import pyengine / import numpy, without python", f"{ratio:.2f}", "1.4", ratio < 1.4)
 
 
-def profile() -> None:
-    """Print where the time of the questions above goes."""
-    mechanism = pe.dp_sgd(0.8, 0.001, 10_000)
-    for question, x in (
-        (pe.gamma_bound, KAPPA),
-        (pe.gamma_bound, np.geomspace(1e-9, 0.5, 10_000)),
-        (pe.delta, np.linspace(0.0, 3.0, 10_000)),
-    ):
-        profiler = cProfile.Profile()
-        profiler.enable()
-        from_nothing(question, mechanism, x)
-        profiler.disable()
-        pstats.Stats(profiler).sort_stats("tottime").print_stats(6)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--profile", action="store_true", help="also print profiles")
     parser.add_argument("--no-peers", action="store_true", help="leave out other programs")
     given = parser.parse_args()
-    gamma_from_nothing()
-    arrays()
-    heterogeneous()
     imports()
     if not given.no_peers:
         against_dp_accounting()
-    if given.profile:
-        profile()
 
 
 if __name__ == "__main__":

@@ -30,13 +30,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [
     str(ROOT / "tests"),
     str(ROOT / "tests" / "reference_mixtures"),
-    str(ROOT / "tools"),
 ]
 
 from bounds_tally import Tally, Truth  # noqa: E402
 from generate import sides as sides_of  # noqa: E402
 from generate import wide  # noqa: E402
-from second_contour import CHOICES, LD, Line, asked_on, compiled  # noqa: E402
+from second_contour import CHOICES, LD, Line, asked_on, second_contour  # noqa: E402
 
 import pyengine as pe  # noqa: E402
 
@@ -267,7 +266,7 @@ def main() -> None:
     parser.add_argument("--stride", type=int, default=1, help="from one composition to the next")
     parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
     arguments = parser.parse_args()
-    library, counts = compiled(), collections.Counter[str]()
+    library, counts = second_contour(), collections.Counter[str]()
     tallies = {name: Tally(arguments.list) for name in FAMILIES}
     started, index = time.monotonic(), arguments.first
     while sum(tally.judged for tally in tallies.values()) < arguments.answers:

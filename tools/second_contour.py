@@ -24,7 +24,6 @@ import collections
 import ctypes
 import math
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -39,9 +38,10 @@ import numpy as np
 import numpy.typing as npt
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from bounds_tally import Tally, Truth  # noqa: E402
+from compiling import compiled  # noqa: E402
 from few_step_campaign import questions  # noqa: E402
 
 import pyengine as pe  # noqa: E402
@@ -83,14 +83,10 @@ class Kinds(NamedTuple):
         return pe.compose(*(pe.dp_sgd(*kind) for kind in zip(*self, strict=True)))
 
 
-def compiled() -> ctypes.CDLL:
-    """The second contour, compiled for this run."""
-    folder = tempfile.mkdtemp(prefix="second_contour")
-    library = Path(folder) / "second_contour.so"
-    source = ROOT / "tools" / "second_contour.c"
-    command = ["cc", "-O2", "-fPIC", "-shared", "-o", str(library), str(source), "-lm"]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(str(library))
+def second_contour() -> ctypes.CDLL:
+    """The second contour, compiled for this run; in no flags of the core."""
+    library = Path(tempfile.mkdtemp(prefix="second_contour")) / "second_contour.so"
+    return compiled(library, [ROOT / "tools" / "second_contour.c"], flags=["-O2"])
 
 
 def _doubles(values: Any) -> Any:
@@ -401,7 +397,7 @@ def main() -> None:
     )
     parser.add_argument("--list", action="store_true", help="print what is wide or falls back")
     arguments = parser.parse_args()
-    library, tally = compiled(), Tally(arguments.list)
+    library, tally = second_contour(), Tally(arguments.list)
     counts = collections.Counter[str]()
     started, index = time.monotonic(), arguments.first
     while tally.judged < arguments.answers:

@@ -16,25 +16,19 @@ import argparse
 import collections
 import ctypes
 import math
-import sys
 import time
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+from bounds_tally import Tally, Truth
+from mixture_contour import MixtureLine
 from scipy import stats
+from second_contour import LD, asked_on, referred, second_contour
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tools")]
-
-from bounds_tally import Tally, Truth  # noqa: E402
-from mixture_contour import MixtureLine  # noqa: E402
-from second_contour import LD, asked_on, compiled, referred  # noqa: E402
-
-import pyengine as pe  # noqa: E402
+import pyengine as pe
 
 HALF_LOG_2PI = np.log(2 * LD(np.pi)) / 2
 DEEPEST = 11_000.0  # logs of weights that long double holds
@@ -197,7 +191,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of a truth by the reference")
     parser.add_argument("--family", choices=("densities", "batches", "epochs"))
     arguments = parser.parse_args()
-    library = compiled()
+    library = second_contour()
     families: dict[str, Callable[[np.random.Generator], tuple[pe.Mechanism, list[Truth]]]] = {
         "densities": lambda rng: densities(rng, library),
         "batches": lambda rng: batches(rng, library),

@@ -8,13 +8,12 @@ number of an array in its place, which the audit sets from one question to the n
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from audit_certificate import FLAGS, ROOT, SOURCES
+from compiling import CERTIFIED, ROOT, compiled
 
 __all__ = ["SWITCHES", "Kernel", "Switch", "Term", "build"]
 
@@ -202,8 +201,5 @@ def build(folder: Path, terms: Sequence[Term], doors: Sequence[Path]) -> Kernel:
     texts["switches.c"] = f"double audit_switch[{len(names)}];\n"
     for file, text in texts.items():
         (sources / file).write_text(text, encoding="utf-8")
-    library = folder / "switched.so"
-    files = [str(sources / f"{name}.c") for name in (*SOURCES, "switches")]
-    command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{sources}", *files, *map(str, doors)]
-    subprocess.run([*command, "-o", str(library), "-lm"], check=True)
-    return Kernel(ctypes.CDLL(str(library)), names, plain)
+    files = [*(sources / f"{name}.c" for name in (*CERTIFIED, "switches")), *doors]
+    return Kernel(compiled(folder / "switched.so", files, sources), names, plain)

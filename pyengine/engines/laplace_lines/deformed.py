@@ -84,10 +84,8 @@ class DeformedLine:
 
     Parameters
     ----------
-    steps : list of (TiltedStep, int)
-        The kinds, all at the tilt of the line, and how many there are of each.
-    tilt : float
-        Where the line crosses the real axis, neither 0 nor 1.
+    steps, tilt : list of (TiltedStep, int), float
+        As of `LossLine`.
     height : float
         Where the line is turned, for which the nodes of the steps were chosen.
     rule : LowRule
