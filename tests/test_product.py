@@ -315,6 +315,16 @@ def test_thresholds_beyond_the_window_are_found(
     clear_cache()
 
 
+def test_what_places_a_threshold_is_close() -> None:
+    """A threshold whose tail is 3e-9 off is left to the lattice: nothing proves a chord there."""
+    weights = ("16818201/100000000", "24191799/50000000", "34798201/100000000")
+    noise = pe.GaussianMixtureMechanism("7.47", (0, 1, 2), weights).composed(814)
+    mechanism = pe.compose(noise, pe.RandomizedResponse("0.91").composed(4))
+    alpha = 4.144919863223875e-11
+    low, value, high = pe.gamma_bound(mechanism, alpha, adjacency="add", bounds=True)
+    assert high - low <= 1e-11 * value
+
+
 def test_far_rows_are_bounded_by_the_ends_of_a_window() -> None:
     """No line is proven at the thresholds of the other losses; without the ends 4e-6 is left."""
     mechanism = beside_response(5.0, 1e-5, 10**6, 6)
