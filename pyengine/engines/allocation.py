@@ -14,8 +14,7 @@ from pyengine.caches import Cache
 from pyengine.engines.functionals import ROW, FloatArray, Limits, Rows, call_kernel, row_errors
 from pyengine.engines.row_questions import RowQuestions
 from pyengine.errors import AccuracyError
-from pyengine.laws.allocation import AllocatedLaw
-from pyengine.laws.base import ReversedLaw, StepLaw
+from pyengine.laws.base import StepLaw, TabulatedLaw
 
 __all__ = ["EpochQuestions", "TabulatedEpoch", "tabulated_epochs"]
 
@@ -25,7 +24,7 @@ class TabulatedEpoch:
 
     Parameters
     ----------
-    law : AllocatedLaw
+    law : TabulatedLaw
         The pair (A, B), A without the record.
     is_reversed : bool
         Whether A is the law with the record instead.
@@ -35,7 +34,7 @@ class TabulatedEpoch:
 
     name = "convolution"
 
-    def __init__(self, law: AllocatedLaw, is_reversed: bool, epochs: int = 1) -> None:
+    def __init__(self, law: TabulatedLaw, is_reversed: bool, epochs: int = 1) -> None:
         self.law, self.is_reversed, self.epochs = law, is_reversed, epochs
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
@@ -64,11 +63,8 @@ def tabulated_epochs(laws: list[tuple[StepLaw, int]]) -> TabulatedEpoch | None:
     if len(laws) != 1:
         return None
     law, epochs = laws[0]
-    is_reversed = isinstance(law, ReversedLaw)
-    whole = law.law if isinstance(law, ReversedLaw) else law
-    if not isinstance(whole, AllocatedLaw) or not whole.is_feasible:
-        return None
-    return TabulatedEpoch(whole, is_reversed, epochs)
+    found = law.tabulated()
+    return None if found is None else TabulatedEpoch(*found, epochs)
 
 
 _memos: Cache[dict[Any, Any]] = Cache(256)

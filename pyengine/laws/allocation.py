@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.caches import kept
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import Cells, Law
+from pyengine.laws.base import Cells, Law, TabulatedLaw
 from pyengine.laws.normals import LossNodes
 from pyengine.status import finished
 
@@ -47,6 +47,10 @@ class AllocatedLaw(Law):
     def is_feasible(self) -> bool:
         """Whether a table can be made of it."""
         return self.noise >= LEAST_NOISE and 2 <= self.steps <= MOST_STEPS
+
+    def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
+        """Itself, if a table can be made of it."""
+        return (self, False) if self.is_feasible else None
 
     def table(self, epochs: int = 1) -> Any:
         """Return the density and the masses of both tails, as an object of the C core.

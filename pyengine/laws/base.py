@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.laws.laplace_parameters import LaplaceParameters
 from pyengine.laws.normals import (
     Alternatives,
     ExactAlternatives,
@@ -30,10 +31,12 @@ from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
 __all__ = [
     "Cells",
+    "CellsAlone",
     "Law",
     "PoissonSampledLaw",
     "ReversedLaw",
     "StepLaw",
+    "TabulatedLaw",
     "largest_finite",
     "overflow_of",
     "positive",
@@ -151,9 +154,30 @@ class StepLaw(Protocol):
     def nodes(self, number: int) -> LossNodes | None:
         """A discrete measure as good as the law for so many steps of it; None if there is none."""
 
+    def laplace(self) -> LaplaceParameters | None:
+        """What tells a step of Laplace noise, sampled or not, from others; None for other laws."""
 
-class NoNormals:
-    """Base of the laws that are no mixtures of normals, unless they say what they are."""
+    def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
+        """The law whose loss has a table, and whether this is its reversed pair; or None."""
+
+
+class TabulatedLaw(StepLaw, Protocol):
+    """A law whose loss has a table in the C core."""
+
+    @property
+    def noise(self) -> float:
+        """Noise multiplier."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+
+    def table(self, epochs: int = 1) -> Any:
+        """Return density and masses of the sum of so many losses."""
+
+
+class CellsAlone:
+    """Base of the laws that offer no more than cells, unless they say what else."""
 
     def mixtures(self) -> Alternatives | None:
         """None: no mixtures of normals."""
@@ -168,9 +192,17 @@ class NoNormals:
         del number
         return None
 
+    def laplace(self) -> LaplaceParameters | None:
+        """None: no Laplace noise."""
+        return None
+
+    def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
+        """None: the loss has no table."""
+        return None
+
 
 @dataclass(frozen=True)
-class Law(NoNormals):
+class Law(CellsAlone):
     """Base of the laws whose losses lie on no lattice.
 
     ``symmetric`` says that (B, A) has the same masses of losses as (A, B).
@@ -267,6 +299,18 @@ class ReversedLaw:
             return None
         return LossNodes(-found.loss, found.log_weight + found.loss, found.t_max)
 
+    def laplace(self) -> LaplaceParameters | None:
+        """Those of the pair, exchanged; a symmetric step is the same as exchanged."""
+        found = self.law.laplace()
+        if found is None or found.is_symmetric:
+            return found
+        return found._replace(is_reversed=not found.is_reversed)
+
+    def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
+        """That of the pair, exchanged."""
+        found = self.law.tabulated()
+        return None if found is None else (found[0], not found[1])
+
 
 # Map: the dominating pair of Poisson sampling, add and remove | test_laws | theory/adjacency
 @dataclass(frozen=True)
@@ -330,6 +374,12 @@ class PoissonSampledLaw(Law):
     def exact_mixtures(self) -> ExactAlternatives | None:
         """A itself and its mixture with B."""
         return exactly_sampled(self.law.exact_mixtures(), Fraction(self.probability))
+
+    def laplace(self) -> LaplaceParameters | None:
+        """Those of the step with the probability, if the step is plain."""
+        found = self.law.laplace()
+        is_plain = found is not None and found.is_plain
+        return found._replace(probability=self.probability) if found and is_plain else None
 
     def cells(self, edges: FloatArray) -> Cells:
         """Inner cells at the losses that map to the edges.

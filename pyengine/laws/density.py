@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pyengine._extras import needed
 from pyengine.caches import kept
-from pyengine.laws.base import Cells, NoNormals, largest_finite
+from pyengine.laws.base import Cells, CellsAlone, largest_finite
 from pyengine.laws.density_nodes import DensityNodes, density_nodes
 from pyengine.laws.finite import FiniteLaw, grouped
 from pyengine.laws.normals import LossNodes
@@ -150,7 +150,7 @@ def _scale(distributions: tuple[Any, ...]) -> float:
     return 0.01 * min(known, default=0.0)
 
 
-class DensityLaw(NoNormals):
+class DensityLaw(CellsAlone):
     """The ordered pair (A, B) of two densities; see `StepLaw`.
 
     Parameters

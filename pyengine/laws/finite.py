@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.laws.base import Cells, NoNormals, largest_finite, positive
+from pyengine.laws.base import Cells, CellsAlone, largest_finite, positive
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
@@ -45,7 +45,7 @@ def log_fraction(value: Fraction) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteLaw(NoNormals):
+class FiniteLaw(CellsAlone):
     """The ordered pair (A, B) of one step whose loss takes finitely many values.
 
     Parameters

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, FloatArray, Law
+from pyengine.laws.laplace_parameters import LaplaceParameters
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LaplaceLaw"]
@@ -34,20 +35,19 @@ class LaplaceLaw(Law):
     symmetric: ClassVar[bool] = True
 
     @cached_property
-    def exact_ratio(self) -> Fraction:
-        """The distance μ."""
-        return 1 / Fraction(self.noise_multiplier)
-
-    @cached_property
     def ratio(self) -> float:
         """The double next to μ."""
         try:
-            return float(self.exact_ratio)
+            return float(self.laplace().distance)
         except OverflowError:
             raise AccuracyError(
                 "the scale of Laplace noise, over the sensitivity, must be at least 2^-1024, whose "
                 "losses are doubles"
             ) from None
+
+    def laplace(self) -> LaplaceParameters:
+        """The noise."""
+        return LaplaceParameters(self.noise_multiplier)
 
     def support(self) -> tuple[float, float]:
         """From -μ to μ."""

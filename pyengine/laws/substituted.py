@@ -19,6 +19,7 @@ import numpy as np
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
 from pyengine.laws.fine import Fine
 from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.laplace_parameters import LaplaceParameters
 from pyengine.laws.normals import (
     Alternatives,
     ExactAlternatives,
@@ -116,6 +117,10 @@ class SubstitutedLaplace(Law):
     noise_multiplier: float
     probability: float | Fraction
     symmetric: ClassVar[bool] = True
+
+    def laplace(self) -> LaplaceParameters:
+        """The noise and the probability."""
+        return LaplaceParameters(self.noise_multiplier, self.probability, is_substituted=True)
 
     def support(self) -> tuple[float, float]:
         """Both atoms: log of (1 - p + p e^{±μ})."""

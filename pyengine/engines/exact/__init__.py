@@ -18,9 +18,8 @@ from pyengine.engines.exact.mixed import Enclosed, Mixed, enclosing
 from pyengine.engines.exact.sampled_laplace import SampledLaplace
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ThresholdQuestions
-from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw, overflow_of
+from pyengine.laws.base import StepLaw, overflow_of
 from pyengine.laws.finite import FiniteLaw
-from pyengine.laws.laplace import LaplaceLaw
 
 __all__ = ["disjoint_questions", "exact_questions", "exact_refusal"]
 
@@ -123,18 +122,17 @@ def _closed(laws: list[tuple[StepLaw, int]]) -> list[_Closed] | None:
     equal: dict[Fraction, tuple[StepLaw, int]] = {}
     single: list[_Closed] = []
     for law, number in laws:
-        inner, reversed_ = (law.law, True) if isinstance(law, ReversedLaw) else (law, False)
-        if isinstance(inner, LaplaceLaw):
-            ratio = inner.exact_ratio
-            equal[ratio] = (inner, number + equal.get(ratio, (inner, 0))[1])
-        elif isinstance(inner, PoissonSampledLaw) and isinstance(inner.law, LaplaceLaw):
-            ratio = inner.law.exact_ratio
-            if number > 2 or ratio > MAX_RATIO:
-                return None
-            one = SampledLaplace(ratio, inner.probability, reversed_)
-            single += [_Closed(one, law, 1)] * number
-        else:
+        step = law.laplace()
+        if step is None or step.is_substituted:
             return None
+        ratio = step.distance
+        if step.is_plain:
+            equal[ratio] = (law, number + equal.get(ratio, (law, 0))[1])
+        elif number > 2 or ratio > MAX_RATIO:
+            return None
+        else:
+            one = SampledLaplace(ratio, step.probability, step.is_reversed)
+            single += [_Closed(one, law, 1)] * number
     if not all(
         ratio <= MAX_RATIO and LaplaceSum.available(float(ratio), number)
         for ratio, (_, number) in equal.items()

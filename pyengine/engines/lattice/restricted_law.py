@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyengine.laws.base import Cells, FloatArray, NoNormals, StepLaw
+from pyengine.laws.base import Cells, CellsAlone, FloatArray, StepLaw
 
 __all__ = ["RestrictedLaw", "whole_of"]
 
 
 @dataclass(frozen=True)
-class RestrictedLaw(NoNormals):
+class RestrictedLaw(CellsAlone):
     """The pair (A, B) on the outcomes with low < L <= high: two measures of mass below 1.
 
     Parameters

@@ -20,9 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, rough_nodes
-from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
-from pyengine.laws.laplace import LaplaceLaw
-from pyengine.laws.substituted import SubstitutedLaplace
+from pyengine.laws.base import StepLaw
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 
 __all__ = ["Branch", "LaplaceShape", "StepShape", "SubstitutedShape", "shape_of"]
@@ -259,22 +257,14 @@ def shape_of(law: StepLaw) -> tuple[StepShape, bool] | None:
 
     A symmetric step is the same as exchanged.
     """
-    if isinstance(law, ReversedLaw):
-        found = shape_of(law.law)
-        if found is None:
-            return None
-        return found[0], not (found[1] or found[0].is_symmetric)
-    if isinstance(law, SubstitutedLaplace):
-        distance, p = 1 / Fraction(law.noise_multiplier), Fraction(law.probability)
-        return (SubstitutedShape(distance, p), False) if _is_usual(distance, p) else None
-    probability: float | Fraction = 1
-    inner = law
-    if isinstance(law, PoissonSampledLaw):
-        inner, probability = law.law, law.probability
-    if not isinstance(inner, LaplaceLaw):
+    step = law.laplace()
+    if step is None:
         return None
-    distance, p = inner.exact_ratio, Fraction(probability)
-    return (LaplaceShape(distance, p), False) if _is_usual(distance, p) else None
+    distance, p = step.distance, Fraction(step.probability)
+    if not _is_usual(distance, p):
+        return None
+    shape = SubstitutedShape if step.is_substituted else LaplaceShape
+    return shape(distance, p), step.is_reversed
 
 
 def _is_usual(distance: Fraction, probability: Fraction) -> bool:
