@@ -12,6 +12,7 @@
 
 static const double PI = 3.14159265358979323846;
 static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the aliases */
+static const double PERIOD_SLACK = 1.05;    /* of a period, beside the smallest one */
 static const double DECAY = 41.0;           /* the t sum stops where its terms are below e^-41 */
 static const double FEW_STEPS = 64.0;
 enum { FINE_BLOCKS = 800 };                 /* values of t from which blocks grow by less */
@@ -23,37 +24,46 @@ static const size_t MAX_POINTS = 1000000; /* values at points of families in one
 /* Chernoff's bound on the aliases of one side.  The trapezoidal sum at c is
  * sum_k e^{lambda k T} F(c + k T) with F >= 0; for theta beyond lambda, in the same interval between
  * poles, the terms k > 0 (k < 0 on the other side) stay below
- * exp(K(theta) - theta c - |theta - lambda| k T).  Returns the T that makes them small enough. */
+ * exp(K(theta) - theta c - |theta - lambda| k T).  Returns a T that makes them small enough, at most
+ * PERIOD_SLACK times the smallest one that any theta allows, as far as K is known.
+ *
+ * T(d) = (f(d) + L)/d at d = |theta - lambda|, where L > 0 and f is convex, f(0) = f'(0) = 0.  So
+ * d f' - f - L increases with d and is 0 at the best d, and tangents bound what others may have. */
 static double side_period(const pe_contours *contours, pe_line *ln, int side, double value_log) {
-    double lam = ln->lambda, sign = side ? 1.0 : -1.0, limit = INFINITY;
+    const double lam = ln->lambda, sign = side ? 1.0 : -1.0, least = -log(ALIAS_TOL);
+    const double level = ln->k0 - lam * ln->c_ref - value_log + least; /* L */
+    double limit = INFINITY, lo = 0.0, hi = INFINITY, best = INFINITY;
     if (side == 0 && lam > 0.0) limit = lam > 1.0 ? lam - 1.0 : lam;
     if (side == 1 && lam < 1.0) limit = lam < 0.0 ? -lam : 1.0 - lam;
-    double shift = sqrt(-2.0 * log(ALIAS_TOL)) / ln->sd, best = INFINITY, factor = 1.0;
-    int growing = 0;
+    double d = fmin(sqrt(2.0 * least) / ln->sd, limit);
     for (int it = 0; it < 60; it++) {
-        double delta = fmin(shift * factor, limit), theta = lam + sign * delta;
+        const double theta = lam + sign * d;
         pe_cumulants k = {0.0, NAN, NAN}; /* at the poles at most, as both laws' masses are at most 1 */
         if (theta != 0.0 && theta != 1.0) k = pe_contours_cumulants(contours, theta);
-        double small = k.k0 - theta * ln->c_ref - value_log - log(ALIAS_TOL);
+        double small = k.k0 - theta * ln->c_ref - value_log + least;
         /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
         if (lam < 0.0) small += fmax(0.0, log((1.0 + fabs(lam)) / (1.0 + fabs(theta))));
-        if (!(small < INFINITY) && !growing) { /* K is not known so far out */
-            factor *= 0.5;
-            continue;
+        double next = NAN;
+        if (small < INFINITY) {
+            if (small / d < best) {
+                best = small / d;
+                ln->theta[side] = theta;
+                ln->theta_k[side] = k.k0;
+            }
+            const double f = small - level; /* grows like a square, for all that is known at a pole */
+            const double slope = isnan(k.k1) ? 2.0 * fmax(f, 0.0) / d : sign * (k.k1 - ln->c_ref);
+            const double excess = d * slope - small, power = d * slope / f;
+            if (excess <= 0.0 && (d == limit || small <= PERIOD_SLACK * d * slope)) break;
+            if (excess > 0.0 && small * (excess + level) <= PERIOD_SLACK * level * d * slope) break;
+            if (excess > 0.0) hi = d;
+            else lo = d;
+            next = d * pow(level / ((power - 1.0) * f), 1.0 / power);
+        } else { /* K is not known so far out */
+            hi = d;
         }
-        double t = small / delta;
-        if (t < best) {
-            best = t;
-            ln->theta[side] = theta;
-            ln->theta_k[side] = k.k0;
-            if (growing && delta == limit) break;
-            factor *= growing ? 2.0 : 0.5;
-        } else if (!growing && it == 1) { /* smaller is worse: try larger */
-            growing = 1;
-            factor = 2.0;
-        } else {
-            break;
-        }
+        if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0.0 ? sqrt(lo * hi) : 0.5 * hi) : 2.0 * d;
+        if (hi <= lo * PERIOD_SLACK) break;
+        d = fmin(next, limit);
     }
     return best;
 }
@@ -171,7 +181,7 @@ static void sums_of_run(const kind_sums *s, size_t from, double ht, double *re, 
 }
 
 /* Adds n (log R(t_k) - i t_k K'), R(t) = M(lambda + i t)/M(lambda), of one group. */
-static int group_exponents(const pe_group *g, double lambda, const pe_strip *st, const pe_cumulants *one,
+static int group_exponents(const pe_group *g, double lambda, pe_strip *st, const pe_cumulants *one,
                            block *b) {
     pe_span windows[PE_ALTERNATIVES];
     double count, ht = b->ht;
@@ -200,6 +210,19 @@ static int group_exponents(const pe_group *g, double lambda, const pe_strip *st,
     return PE_OK;
 }
 
+/* The strips of a leading group and of its alternatives, and log M on its coarse grid. */
+static int group_strips(const pe_group *g, double lambda, pe_strip *strips, double *log_m) {
+    const size_t m = g->grid.m;
+    double *tilted = malloc((2 * m + 1) * sizeof(double));
+    if (!tilted) return PE_NO_MEMORY;
+    *log_m = pe_nodes_tilt_to_one(&g->grid, lambda, tilted);
+    int status = PE_OK;
+    for (size_t j = 0; j < g->alternatives && !status; j++)
+        status = pe_strip_new(&strips[j], &g[j], lambda, *log_m, tilted + (g[j].part.l - g->grid.l), tilted + m);
+    free(tilted);
+    return status;
+}
+
 /* Cumulants on nodes fine enough for full accuracy, those of one step of each group and of all of them, and each
  * group's strip. */
 static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *strips, pe_cumulants *one) {
@@ -208,13 +231,11 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
     pe_cumulants k = {0.5 * v * lambda * (lambda - 1.0), v * (lambda - 0.5), v};
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         const pe_group *g = &contours->groups[i];
-        pe_cumulants coarse = {0, 0, 0};
-        pe_nodes_cumulants(&g->grid, 1.0, lambda, &coarse);
-        for (size_t j = 0; j < g->alternatives; j++) {
-            int status = pe_strip_new(&strips[i + j], &g[j], lambda, coarse.k0);
-            if (status) return status;
+        double log_m;
+        const int status = group_strips(g, lambda, &strips[i], &log_m);
+        if (status) return status;
+        for (size_t j = 0; j < g->alternatives; j++)
             scale += g->n * strips[i + j].mass * fabs(g[j].log_share); /* which is rounded */
-        }
         pe_span windows[PE_ALTERNATIVES];
         double count;
         if (!pe_strip_windows(g, &strips[i], lambda, 0.0, windows, &count)) return PE_TOO_COSTLY;
@@ -227,7 +248,7 @@ static int fine_cumulants(const pe_contours *contours, pe_line *ln, pe_strip *st
         k.k1 += g->n * one[i].k1;
         k.k2 += g->n * one[i].k2;
         if (g->family >= 0) points.at[g->family][g->point] = one[i];
-        scale += fabs(g->n * coarse.k0);
+        scale += fabs(g->n * log_m);
         if (g->n < FEW_STEPS) rotated += g->n;
     }
     double miss = 0.0;
@@ -280,7 +301,7 @@ static void add_singles(block *b) {
 }
 
 /* Values of one block of t on all groups. */
-static int block_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips,
+static int block_values(const pe_contours *contours, pe_line *ln, pe_strip *strips,
                         const pe_cumulants *one, block *b) {
     const double v = contours->gaussian_variance;
     const size_t count = b->last - b->first, each = 2 * (PE_NOISE_POINTS + PE_CONTROLS) * count;
@@ -323,7 +344,7 @@ static int has_decayed(pe_line *ln, const block *b, size_t done, size_t cap) {
 }
 
 /* The t range grows by blocks; each block has nodes in z fine enough for its own largest t. */
-static int transform_values(const pe_contours *contours, pe_line *ln, const pe_strip *strips,
+static int transform_values(const pe_contours *contours, pe_line *ln, pe_strip *strips,
                             const pe_cumulants *one, double *out[3]) {
     double first = 9.0 / (ln->sd * ln->ht);
     if (!(first >= 0.0 && first < (double)MAX_NODES_T)) return PE_TOO_COSTLY;

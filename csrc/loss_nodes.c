@@ -208,23 +208,43 @@ static inline int is_nothing(const pe_nodes *nodes, double lambda, double log_po
     return nodes->peak[j / PE_LANES] + (larger > 0.0 ? larger : 0.0) + log_power < NOTHING;
 }
 
-/* With by_log the product w e^x is formed in the exponent, for x beyond the range of exp.  Written
- * without branches: the inner loop becomes vector code. */
-PE_CLONES static void centred_sums(const pe_nodes *nodes, double lambda, int by_log, sums *out) {
+/* Adds PE_LANES nodes, whose arguments x = lambda l are all below 1/2 in size, all above, or either.  With by_log the
+ * product w e^x is formed in the exponent, for x beyond the range of exp.  Written without branches on lanes: the
+ * inner loop becomes vector code. */
+static inline void add_centred(const pe_nodes *nodes, size_t j, double lambda, double by_log, int near_only,
+                               int far_only, double m[PE_LANES], double l1[PE_LANES], double l2[PE_LANES]) {
+    const double outside = 1.0 - by_log;
+    for (int u = 0; u < PE_LANES; u++) {
+        const double l = nodes->l[j + u], d = nodes->d[j + u], w = nodes->w[j + u], x = lambda * l;
+        const double wr = w * nodes->r[j + u];
+        const double is_near = near_only ? 1.0 : far_only ? 0.0 : fabs(x) < 0.5 ? 1.0 : 0.0;
+        const double is_far = 1.0 - is_near, y = is_near * x;
+        const double g = far_only ? 0.0 : pe_vexp_tail(y), ey = g + y;
+        const double we = near_only ? w + w * ey
+                                    : (outside * w + by_log) * pe_vexp(x + by_log * nodes->logw[j + u]);
+        if (!far_only) {
+            m[u] += is_near * (w * (g - lambda * d));
+            l1[u] += is_near * (w * (l * ey - d));
+        }
+        if (!near_only) {
+            m[u] += is_far * ((we - w) - lambda * wr);
+            l1[u] += is_far * (l * we - wr);
+        }
+        l2[u] += l * l * we;
+    }
+}
+
+PE_CLONES static void centred_sums(const pe_nodes *nodes, double lambda, double by_log, sums *out) {
     double m[PE_LANES] = {0}, l1[PE_LANES] = {0}, l2[PE_LANES] = {0};
-    const double *L = nodes->l, *R = nodes->r, *D = nodes->d, *W = nodes->w, *LW = nodes->logw;
-    double in_exponent = by_log ? 1.0 : 0.0, outside = by_log ? 0.0 : 1.0, log_power = log1p(fabs(lambda));
+    const double log_power = log1p(fabs(lambda));
     for (size_t j = 0; j < nodes->m; j += PE_LANES) {
         if (is_nothing(nodes, lambda, log_power, j)) continue;
-        for (int u = 0; u < PE_LANES; u++) {
-            double l = L[j + u], d = D[j + u], w = W[j + u], wr = w * R[j + u], x = lambda * l;
-            double we = (outside * w + in_exponent) * pe_vexp(x + in_exponent * LW[j + u]);
-            double near = fabs(x) < 0.5 ? 1.0 : 0.0, far = 1.0 - near, y = near * x;
-            double g = pe_vexp_tail(y), ey = g + y;
-            m[u] += near * (w * (g - lambda * d)) + far * ((we - w) - lambda * wr);
-            l1[u] += near * (w * (l * ey - d)) + far * (l * we - wr);
-            l2[u] += l * l * we;
-        }
+        const double x = lambda * nodes->l[j], y = lambda * nodes->l[j + PE_LANES - 1]; /* monotone between */
+        const int is_near = fabs(x) < 0.5 && fabs(y) < 0.5;
+        const int is_far = fabs(x) >= 0.5 && fabs(y) >= 0.5 && (x > 0.0) == (y > 0.0);
+        if (is_near) add_centred(nodes, j, lambda, by_log, 1, 0, m, l1, l2);
+        else if (is_far) add_centred(nodes, j, lambda, by_log, 0, 1, m, l1, l2);
+        else add_centred(nodes, j, lambda, by_log, 0, 0, m, l1, l2);
     }
     out->m = pe_lane_sum(m);
     out->l1 = pe_lane_sum(l1);
@@ -259,7 +279,7 @@ void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumul
         k1 = s.l1 / s.m;
         k2 = s.l2 / s.m - k1 * k1;
     } else {
-        centred_sums(nodes, lambda, top_x > 600.0, &s);
+        centred_sums(nodes, lambda, top_x > 600.0 ? 1.0 : 0.0, &s);
         double m = 1.0 + s.m;
         k0 = log1p(s.m);
         k1 = s.l1 / m;
@@ -274,4 +294,27 @@ PE_CLONES void pe_nodes_tilt(const pe_nodes *nodes, double lambda, double log_no
     for (size_t j = 0; j < nodes->m; j += PE_LANES)
         for (int u = 0; u < PE_LANES; u++)
             tilted[j + u] = pe_vexp(nodes->logw[j + u] + lambda * nodes->l[j + u] - log_norm);
+}
+
+PE_CLONES static double top_tilted(const pe_nodes *nodes, double lambda) {
+    double tops[PE_LANES], top = -INFINITY;
+    for (int u = 0; u < PE_LANES; u++) tops[u] = -INFINITY;
+    for (size_t j = 0; j < nodes->m; j += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double x = nodes->logw[j + u] + lambda * nodes->l[j + u];
+            tops[u] = x > tops[u] ? x : tops[u];
+        }
+    for (int u = 0; u < PE_LANES; u++) top = tops[u] > top ? tops[u] : top;
+    return top;
+}
+
+double pe_nodes_tilt_to_one(const pe_nodes *nodes, double lambda, double *tilted) {
+    const double top = top_tilted(nodes, lambda);
+    double sum[PE_LANES] = {0};
+    pe_nodes_tilt(nodes, lambda, top, tilted);
+    for (size_t j = 0; j < nodes->m; j += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) sum[u] += tilted[j + u];
+    const double total = pe_lane_sum(sum), unit = 1.0 / total;
+    for (size_t j = 0; j < nodes->m; j++) tilted[j] *= unit;
+    return top + log(total);
 }

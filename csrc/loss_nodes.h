@@ -91,4 +91,7 @@ void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumul
 /* Tilted weights w_j exp(lambda l_j - log_norm), zero outside a double's range. */
 void pe_nodes_tilt(const pe_nodes *nodes, double lambda, double log_norm, double *tilted);
 
+/* The same in units of their sum, of which the log is returned. */
+double pe_nodes_tilt_to_one(const pe_nodes *nodes, double lambda, double *tilted);
+
 #endif

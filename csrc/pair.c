@@ -117,12 +117,14 @@ static void contours_free(pe_contours *contours) {
     if (!contours) return;
     for (size_t i = 0; i < contours->n_groups; i++) pe_nodes_free(&contours->groups[i].grid);
     free(contours->groups);
-    /* most places are empty, and a call for each takes longer than all else */
-    for (size_t i = 0; i < sizeof contours->edges / sizeof *contours->edges; i++)
-        if (contours->edges[i]) free(contours->edges[i]);
-    for (int s = 0; s < 4; s++)
-        for (int i = 0; i <= 2 * PE_PLACES; i++)
-            if (contours->lines[s][i]) pe_line_free(contours->lines[s][i]);
+    for (pe_edge *e = contours->last_edge, *before; e; e = before) {
+        before = e->before;
+        free(e);
+    }
+    for (pe_line *ln = contours->last_line, *before; ln; ln = before) {
+        before = ln->before;
+        pe_line_free(ln);
+    }
     pe_proven_free(contours->proven);
     free(contours);
 }
@@ -147,13 +149,9 @@ static size_t contours_bytes(const pe_contours *contours) {
     size_t total = sizeof *contours;
     for (size_t i = 0; i < contours->n_groups; i++)
         total += sizeof *contours->groups + 5 * contours->groups[i].grid.m * sizeof(double);
-    for (size_t i = 0; i < sizeof contours->edges / sizeof *contours->edges; i++)
-        if (contours->edges[i]) total += sizeof **contours->edges;
-    for (int s = 0; s < 4; s++)
-        for (int i = 0; i <= 2 * PE_PLACES; i++) {
-            const pe_line *ln = contours->lines[s][i];
-            if (ln) total += sizeof *ln + (ln->weights ? 8 * ln->nt * sizeof(double) : 0);
-        }
+    for (const pe_edge *e = contours->last_edge; e; e = e->before) total += sizeof *e;
+    for (const pe_line *ln = contours->last_line; ln; ln = ln->before)
+        total += sizeof *ln + (ln->weights ? 8 * ln->nt * sizeof(double) : 0);
     total += pe_proven_bytes(contours->proven);
     return total;
 }
@@ -201,12 +199,18 @@ static void set_window(pe_span *w, const removal *removed, double s, double rang
     w->z0 = high - w->h * (double)(w->m - 1);
 }
 
+/* How far below 0 nodes of the sampled Gaussian matter: where its loss no longer falls, no power of the ratio
+ * moves a normal's weight, which is below 1e-56 beyond 16. */
+static double left_reach(const pe_group *g) {
+    return fmin(REACH, 16.0 + fmax(0.0, log(g->p / (1.0 - g->p)) / g->mu));
+}
+
 static void sampled_group(pe_group *g, const removal *removed, pe_span *w) {
     double mu = g->mu, wider, s = taper_of(g, mu, &wider), each = removed->log_mass;
     double end = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
     g->taper_z = removed->whole ? INFINITY : end;
     g->taper_low = -INFINITY;
-    set_window(w, removed, s, mu, -REACH, removed->whole ? REACH + mu : end + 8.0 * s);
+    set_window(w, removed, s, mu, -left_reach(g), removed->whole ? REACH + mu : end + 8.0 * s);
 }
 
 static void mixed_group(pe_group *g, const removal *removed, pe_span *w) {

@@ -11,7 +11,8 @@
  * saddle-point exponent, so that a result depends on the pair and the argument alone, never on what
  * was asked before. */
 
-static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed root */
+static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed root, */
+static const double NEAR_EDGE = 0.05;  /* and so far they may be from there */
 
 static const double GOOD = 6e-12;       /* relative error that needs no second attempt, */
 static const double GOOD_TINY = 6e-10;  /* the same where the value is below e^-69 */
@@ -57,10 +58,17 @@ static int inner_edge(int i) {
     return i - sign;
 }
 
-/* The lambda with |w(lambda)| = target to two digits, looked for from a on; sets the edge's cumulants and
- * adds to its cost. */
-static void search_edge(const pe_contours *contours, pe_edge *e, double target, double sign, double a) {
-    double lo = 0.0, hi = INFINITY, nodes = 0.0;
+/* Newton's step for the logarithms of both: from |lambda| = a, where |w(lambda)| = w, to where it is about `target`. */
+static double towards(double a, double w, double k2, double target) {
+    const double power = a * a * k2 / (w * w); /* of a, with which w grows: 1 near 0, more where the law has a tail */
+    return a * pow(target / w, 1.0 / fmax(power, 1.0));
+}
+
+/* The lambda with |w(lambda)| = target to two digits, looked for beyond `lo`, where it is smaller, from a on; sets the
+ * edge's cumulants and adds to its cost. */
+static void search_edge(const pe_contours *contours, pe_edge *e, double target, double sign, double lo,
+                        double a) {
+    double hi = INFINITY, nodes = 0.0;
     int is_known = 1;
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
         nodes += (double)contours->groups[i].grid.m;
@@ -70,11 +78,11 @@ static void search_edge(const pe_contours *contours, pe_edge *e, double target, 
         e->cost += nodes;
         is_known = is_known && e->k.k0 < INFINITY;
         double w = e->k.k0 < INFINITY ? fabs(signed_root(e->lambda, &e->k)) : INFINITY;
-        if (fabs(w - target) <= 0.02) return;
+        if (fabs(w - target) <= NEAR_EDGE) return;
         if (w < target) lo = a;
         else hi = a;
         if (hi <= lo * (1.0 + 1e-12)) break; /* the window ends the range of w */
-        double next = fmin(a + (target - w) * w / (a * e->k.k2), 4.0 * a);
+        double next = w > 0.0 && w < INFINITY ? fmin(towards(a, w, e->k.k2, target), 4.0 * a) : 0.0;
         if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi) : 2.0 * a;
         a = next;
     }
@@ -95,15 +103,17 @@ pe_edge *pe_contours_edge(pe_contours *contours, int i) {
     }
     if (i) {
         e->cost = inner->cost;
-        double target = fabs(HALF_PITCH * i), start = target / contours->edges[2 * PE_PLACES + 1]->sd;
-        if (i % 2 == 0) start = fabs(inner->lambda) + HALF_PITCH / inner->sd;
-        search_edge(contours, e, target, i < 0 ? -1.0 : 1.0, start);
+        const double target = fabs(HALF_PITCH * i), from = fabs(inner->lambda);
+        const double w = fabs(signed_root(inner->lambda, &inner->k));
+        search_edge(contours, e, target, i < 0 ? -1.0 : 1.0, w < target ? from : 0.0,
+                    w > 0.0 ? towards(from, w, inner->k.k2, target) : target / inner->sd);
     } else {
         e->k = pe_contours_cumulants(contours, 0.0);
     }
     e->sd = sqrt(e->k.k2);
     for (int f = 0; f < PE_FUNCTIONALS; f++) e->approximation[f] = NAN;
-    *slot = e;
+    e->before = contours->last_edge;
+    *slot = contours->last_edge = e;
     return e->cost <= contours->search_limit ? e : NULL;
 }
 
@@ -147,7 +157,8 @@ static int line_at(pe_contours *contours, int place, int functional, pe_line **o
             pe_line_free(ln);
             return PE_NO_MEMORY;
         }
-        *slot = ln;
+        ln->before = contours->last_line;
+        *slot = contours->last_line = ln;
     }
     *out = *slot;
     return (*slot)->status;

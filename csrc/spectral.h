@@ -7,7 +7,8 @@
 #include "noise_nodes.h"
 #include "pyengine.h"
 
-typedef struct {
+typedef struct pe_edge {
+    struct pe_edge *before; /* the one that was made before it */
     double lambda, sd;
     double cost; /* evaluations of nodes that the searches up to this edge took */
     pe_cumulants k;
@@ -17,7 +18,7 @@ typedef struct {
 enum {
     PE_PLACES = 48, /* places -48..48: signed roots to 120, log-probabilities to -7200 */
     PE_NOWHERE = PE_PLACES + 1, /* not a place: the search for it is too costly */
-    PE_TABLE = 24, /* points of a line's table, whole lanes */
+    PE_TABLE = 16, /* points of a line's table, whole lanes */
     PE_NEAR = 8,     /* proven lines nearer to a pole than one standard deviation, by factors of 4 */
     PE_REACHES = 4, /* of proven lines: 3, 24, 192 and 1536 standard deviations about the mean */
 };
@@ -25,7 +26,8 @@ enum {
 #define PE_BEYOND_LOG -800.0 /* log of a bound below which a value is no double */
 
 /* A vertical line Re lambda = const with everything that does not depend on c. */
-typedef struct {
+typedef struct pe_line {
+    struct pe_line *before; /* the one that was made before it */
     int status;           /* of its making; a line that failed is kept, not tried again */
     double lambda;
     double k0, c_ref, sd; /* K, K', sqrt(K'') at lambda */
@@ -75,6 +77,8 @@ typedef struct {
     double log_cut; /* log of a bound on the probability removed at the ends of z */
     pe_edge *edges[4 * PE_PLACES + 3]; /* at half steps from place to place */
     pe_line *lines[4][2 * PE_PLACES + 1];
+    pe_edge *last_edge; /* that was made, before which the others were: most places are empty */
+    pe_line *last_line;
     struct pe_proven *proven; /* lines with proven errors; NULL until one is asked for */
 } pe_contours;
 

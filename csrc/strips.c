@@ -20,19 +20,28 @@ static double taper_growth(double x, double y) {
     return d > 40.0 ? d : log(2.0 + exp(d));
 }
 
+/* What the terms of a tilted law weigh, with those that centred sums subtract, these in units of 1/scale. */
+PE_CLONES static void set_sizes(const pe_nodes *s, double lambda, double scale, const double *tilted,
+                                double *size) {
+    const double power = fabs(lambda), *W = s->w, *R = s->r;
+    for (size_t j = 0; j < s->m; j += PE_LANES) {
+        double sum[PE_LANES];
+        for (int u = 0; u < PE_LANES; u++)
+            sum[u] = tilted[j + u] + W[j + u] * (1.0 + power * fabs(R[j + u])) * scale;
+        memcpy(size + j, sum, sizeof sum);
+    }
+}
+
 /* Range of z in which the group's terms matter, from the coarse grid; 0 where there is none. */
-static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted, size_t *from,
+static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted, double *size,
+                        size_t *from,
                         size_t *to, pe_strip *st) {
     const pe_nodes *s = &g->part;
-    double small = 1e-19 / fmax(g->n, 1.0), scale = exp(-fmax(log_m, 0.0));
-    size_t lo = s->m, hi = 0, end = s->m - 1;
-    for (size_t j = 0; j < s->m; j++) {
-        const double own = s->w[j] * (1.0 + fabs(lambda) * fabs(s->r[j])) * scale;
-        if (tilted[j] + own > small) {
-            if (lo == s->m) lo = j;
-            hi = j;
-        }
-    }
+    const double small = 1e-19 / fmax(g->n, 1.0);
+    size_t lo = 0, hi = s->m - 1, end = s->m - 1;
+    set_sizes(s, lambda, exp(-fmax(log_m, 0.0)), tilted, size);
+    while (lo < s->m && !(size[lo] > small)) lo++;
+    while (hi > lo && !(size[hi] > small)) hi--;
     if (lo == s->m) { /* another alternative has all the weight, or nothing has any */
         st->z_hi = st->z_lo - 1.0;
         return g->log_share < 0.0;
@@ -50,65 +59,75 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
     return 1;
 }
 
-/* Sets the local frequencies of the sampled Gaussian, and nodes [from, from + m), whole lanes, of its integrand moved
- * to the lines Im z = +-a of all shifts, in units of the likelihood ratio. */
-PE_CLONES static void move_sampled(const pe_strip *st, const pe_group *g, const pe_nodes *s, double lambda,
-                                   size_t from) {
-    const double power = g->reversed ? 1.0 - lambda : lambda, rest = 1.0 - g->p,
-                 sign = g->reversed ? -1.0 : 1.0;
-    double co[PE_SHIFTS], si[PE_SHIFTS];
-    for (int i = 0; i < PE_SHIFTS; i++) {
-        co[i] = cos(g->mu * st->a[i]);
-        si[i] = sin(g->mu * st->a[i]);
-    }
+/* Sets the logs of the tilted weights that matter, and the slopes of the loss there, of the sampled Gaussian. */
+PE_CLONES static void set_local(const pe_strip *st, const pe_group *g, double log_m) {
+    const pe_nodes *s = &g->part;
+    const double sign = g->reversed ? -1.0 : 1.0, rest = 1.0 - g->p;
     for (size_t k = 0; k < st->m; k += PE_LANES) {
-        double low[PE_LANES], up[PE_LANES], slope[PE_LANES];
+        double weight[PE_LANES], slope[PE_LANES];
         for (int u = 0; u < PE_LANES; u++) {
-            const double down = sign * s->l[from + k + u], near = down > -700.0 ? -down : 700.0;
-            low[u] = rest * pe_vexp(near);
+            const double l = s->l[st->from + k + u], down = sign * l, near = down > -700.0 ? -down : 700.0;
+            const double up = 1.0 - rest * pe_vexp(near);
+            weight[u] = s->logw[st->from + k + u] + st->lambda * l - log_m;
+            slope[u] = g->mu * (up > 0.0 ? up : 0.0);
         }
-        for (int u = 0; u < PE_LANES; u++) {
-            const double other = 1.0 - low[u];
-            up[u] = other > 0.0 ? other : 0.0;
-            slope[u] = g->mu * up[u];
-        }
+        memcpy(st->local + k, weight, sizeof weight);
         memcpy(st->local + st->m + k, slope, sizeof slope);
-        for (int i = 0; i < PE_SHIFTS; i++) {
-            double *moved = st->block + 2 * (size_t)i * st->m + k;
-            double log_moved[PE_LANES], angle[PE_LANES];
-            for (int u = 0; u < PE_LANES; u++) {
-                const double re = low[u] + up[u] * co[i], im = up[u] * si[i];
-                log_moved[u] = st->local[k + u] + 0.5 * power * pe_log(re * re + im * im);
-                angle[u] = pe_vargument(re, im);
-            }
-            memcpy(moved, log_moved, sizeof log_moved);
-            memcpy(moved + st->m, angle, sizeof angle);
-        }
-    }
-    for (size_t k = 0; k < st->m && g->taper_z < INFINITY; k++) {
-        const double x = (s->z0 + (double)(from + k) * s->h - g->taper_z) / g->taper_s;
-        for (int i = 0; i < PE_SHIFTS; i++)
-            st->block[2 * (size_t)i * st->m + k] += taper_growth(x, st->a[i] / g->taper_s);
     }
 }
 
-/* The same of a pair of mixtures, for one shift. */
-static void move_mixtures(const pe_strip *st, const pe_group *g, const pe_nodes *s, double lambda,
-                          size_t from, int i) {
-    double a = st->a[i], *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
+/* The same of a pair of mixtures. */
+static void set_mixed_local(const pe_strip *st, const pe_group *g, double log_m) {
+    const pe_nodes *s = &g->part;
     for (size_t k = 0; k < st->m; k++) {
-        double z = s->z0 + (double)(from + k) * s->h;
-        pe_moved at = pe_mixtures_moved(g->law, z, a);
-        if (!i) st->local[st->m + k] = fabs(pe_mixtures_slope(g->law, z));
-        moved[k] = st->local[k] + lambda * at.log_b + (1.0 - lambda) * at.log_a;
+        const double z = s->z0 + (double)(st->from + k) * s->h;
+        st->local[k] = s->logw[st->from + k] + st->lambda * s->l[st->from + k] - log_m;
+        st->local[st->m + k] = fabs(pe_mixtures_slope(g->law, z));
+    }
+}
+
+/* Moves the integrand of the sampled Gaussian to the lines Im z = +-a, in units of the likelihood ratio. */
+PE_CLONES static void move_sampled(const pe_strip *st, const pe_group *g, double a, double *moved) {
+    const double power = g->reversed ? 1.0 - st->lambda : st->lambda;
+    const double co = cos(g->mu * a), si = sin(g->mu * a), per_mu = 1.0 / g->mu;
+    for (size_t k = 0; k < st->m; k += PE_LANES) {
+        double log_moved[PE_LANES], angle[PE_LANES];
+        for (int u = 0; u < PE_LANES; u++) {
+            const double up = st->local[st->m + k + u] * per_mu, re = 1.0 - up + up * co, im = up * si;
+            log_moved[u] = st->local[k + u] + 0.5 * power * pe_log(re * re + im * im);
+            angle[u] = pe_vargument(re, im);
+        }
+        memcpy(moved + k, log_moved, sizeof log_moved);
+        memcpy(moved + st->m + k, angle, sizeof angle);
+    }
+    for (size_t k = 0; k < st->m && g->taper_z < INFINITY; k++) {
+        const double z = g->part.z0 + (double)(st->from + k) * g->part.h;
+        moved[k] += taper_growth((z - g->taper_z) / g->taper_s, a / g->taper_s);
+    }
+}
+
+/* The same of a pair of mixtures. */
+static void move_mixtures(const pe_strip *st, const pe_group *g, double a, double *moved) {
+    for (size_t k = 0; k < st->m; k++) {
+        const double z = g->part.z0 + (double)(st->from + k) * g->part.h;
+        const pe_moved at = pe_mixtures_moved(g->law, z, a);
+        moved[k] = st->local[k] + st->lambda * at.log_b + (1.0 - st->lambda) * at.log_a;
         const double far[2] = {z - g->taper_z, g->taper_low - z};
         for (int end = 0; end < 2; end++)
             if (far[end] > -INFINITY) moved[k] += taper_growth(far[end] / g->taper_s, a / g->taper_s);
-        angle[k] = fabs(at.angle);
+        moved[st->m + k] = fabs(at.angle);
     }
 }
 
-int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m) {
+static double lane_total(const double *x, size_t m) {
+    double sum[PE_LANES] = {0};
+    for (size_t k = 0; k < m; k += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) sum[u] += x[k + u];
+    return pe_lane_sum(sum);
+}
+
+int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m, const double *tilted,
+                 double *room) {
     const pe_nodes *s = &g->part;
     if (g->table) { /* its nodes are what they are, unless the tilt goes on beyond them */
         double ends[2];
@@ -118,15 +137,13 @@ int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m) {
         }
         return g->n * exp(fmax(ends[0], ends[1])) > 1e-18 ? PE_TOO_COSTLY : PE_OK;
     }
-    double *tilted = malloc((s->m + 1) * sizeof(double));
-    if (!tilted) return PE_NO_MEMORY;
-    pe_nodes_tilt(s, lambda, log_m, tilted);
     size_t from = 0, to = 0;
-    int found = strip_window(g, lambda, log_m, tilted, &from, &to, st);
-    for (size_t j = 0; j < s->m; j++) st->mass += tilted[j];
-    free(tilted);
+    const int found = strip_window(g, lambda, log_m, tilted, room, &from, &to, st);
+    st->mass = lane_total(tilted, s->m);
     if (!found) return PE_TOO_COSTLY;
     st->m = to - from;
+    st->from = from;
+    st->lambda = lambda;
     st->block = malloc((2 * (PE_SHIFTS + 1) * st->m + 1) * sizeof(double));
     if (!st->block) return PE_NO_MEMORY;
     double range = g->law ? pe_mixtures_range(g->law) : g->mu;
@@ -135,56 +152,79 @@ int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m) {
     st->log_centring = log(1.0 + 2.0 * change * (1.0 + fabs(lambda))) - fmin(log_m, 0.0);
     st->log_h = log(s->h);
     st->local = st->block + 2 * PE_SHIFTS * st->m;
-    for (size_t k = 0; k < st->m; k++) st->local[k] = s->logw[from + k] + lambda * s->l[from + k] - log_m;
-    for (int i = 0; i < PE_SHIFTS; i++) {
-        st->a[i] = a_top * (i + 2.0) / (PE_SHIFTS + 1.0);
-        if (g->law) move_mixtures(st, g, s, lambda, from, i);
-    }
-    if (!g->law) move_sampled(st, g, s, lambda, from);
+    if (g->law) set_mixed_local(st, g, log_m);
+    else set_local(st, g, log_m);
+    for (int i = 0; i < PE_SHIFTS; i++) st->a[i] = a_top * (i + 2.0) / (PE_SHIFTS + 1.0);
     return PE_OK;
 }
 
-PE_CLONES static double strip_sum(const double *moved, const double *angle, size_t m, double t,
-                                  double shift) {
-    double sum[PE_LANES] = {0};
+/* The integrand on the lines of a shift, moved there when it is first asked for. */
+static const double *moved_to(pe_strip *st, const pe_group *g, int i) {
+    double *moved = st->block + 2 * (size_t)i * st->m;
+    if (!st->is_moved[i]) {
+        if (g->law) move_mixtures(st, g, st->a[i], moved);
+        else move_sampled(st, g, st->a[i], moved);
+        st->is_moved[i] = 1;
+    }
+    return moved;
+}
+
+/* log of the sum of |integrand| on one pair of lines Im z = +-a, at t. */
+PE_CLONES static double strip_log_sum(const double *moved, const double *angle, size_t m, double t) {
+    double sum[PE_LANES] = {0}, tops[PE_LANES], top = -1e9;
+    for (int u = 0; u < PE_LANES; u++) tops[u] = -1e9;
     for (size_t k = 0; k < m; k += PE_LANES)
-        for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(moved[k + u] + t * angle[k + u] - shift);
-    return pe_lane_sum(sum);
+        for (int u = 0; u < PE_LANES; u++) {
+            const double v = moved[k + u] + t * angle[k + u];
+            tops[u] = v > tops[u] ? v : tops[u];
+        }
+    for (int u = 0; u < PE_LANES; u++) top = tops[u] > top ? tops[u] : top;
+    for (size_t k = 0; k < m; k += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(moved[k + u] + t * angle[k + u] - top);
+    return top + log(pe_lane_sum(sum));
+}
+
+/* The largest of the frequencies that nodes must resolve: t times the slope of the loss, and a Gaussian's width
+ * besides, where a node has `room` above what may be missed of it. */
+PE_CLONES static double top_frequency(const double *local, const double *slope, size_t m, double t,
+                                      double room) {
+    double tops[PE_LANES] = {0}, top = 0.0;
+    for (size_t k = 0; k < m; k += PE_LANES)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double above = room + local[k + u], own = above > 0.0 ? above : 0.0;
+            const double here = t * slope[k + u] + sqrt(2.0 * own), counts = above > 0.0 ? here : 0.0;
+            tops[u] = counts > tops[u] ? counts : tops[u];
+        }
+    for (int u = 0; u < PE_LANES; u++) top = tops[u] > top ? tops[u] : top;
+    return top;
 }
 
 /* Node spacing for arguments lambda + i t, |t| <= t_top: the trapezoidal rule errs by at most
- * 2 exp(-2 pi a/h) times the integral of |integrand| on Im z = +-a; the best shift a is taken.  The
+ * 2 exp(-2 pi a/h) times the integral of |integrand| on Im z = +-a; the best shift a is taken, of those for
+ * which an integral of 1, the least that it can be at t = 0, would allow more than another one does.  The
  * Gaussians that centre the sums are no smaller on wider strips: by Poisson's formula they err by
  * 2 exp(-2 pi^2/h^2), and limit the spacing by themselves. */
-static double strip_spacing(const pe_strip *st, double n, double t_top) {
-    double log_target = log(2.0 * n / QUADRATURE_TOL), best = 0.0;
-    double widest = PI * sqrt(2.0 / (log_target + st->log_centring));
-    for (int i = 0; i < PE_SHIFTS; i++) {
-        const double *moved = st->block + 2 * (size_t)i * st->m, *angle = moved + st->m;
-        double a = st->a[i], top = -1e9;
-        for (size_t k = 0; k < st->m; k++) {
-            double v = moved[k] + t_top * angle[k];
-            top = v > top ? v : top;
-        }
-        double sum = strip_sum(moved, angle, st->m, t_top, top);
-        double bound = top + log(2.0 * sum) + 0.5 * a * a;
-        double h = 2.0 * PI * a / fmax(bound + log_target, 1.0);
-        if (h > best) best = h;
+static double strip_spacing(pe_strip *st, const pe_group *g, double t_top) {
+    const double log_target = log(2.0 * fmax(g->n, 1.0) / QUADRATURE_TOL);
+    const double widest = PI * sqrt(2.0 / (log_target + st->log_centring));
+    double best = 0.0;
+    if (!st->m) return widest;
+    for (int i = PE_SHIFTS - 1; i >= 0; i--) {
+        const double a = st->a[i], least = log(2.0) + 0.5 * a * a + log_target;
+        if (best * least >= 2.0 * PI * a) continue;
+        const double *moved = moved_to(st, g, i);
+        const double bound = least + strip_log_sum(moved, moved + st->m, st->m, t_top);
+        best = fmax(best, 2.0 * PI * a / fmax(bound, 1.0));
     }
     /* The strip is that of the window alone: beyond its ends e^{t arg W} may grow without limit.  At
      * each z the spacing must resolve the local frequency t dl/dz, and a Gaussian's width besides. */
-    double frequency = 0.0;
-    for (size_t k = 0; k < st->m; k++) {
-        double room = log_target + st->local[k] - st->log_h;
-        if (room <= 0.0) continue;
-        const double here = t_top * st->local[st->m + k] + sqrt(2.0 * room);
-        if (here > frequency) frequency = here;
-    }
+    const double frequency =
+        top_frequency(st->local, st->local + st->m, st->m, t_top, log_target - st->log_h);
     if (frequency > 0.0) best = fmin(best, 2.0 * PI / frequency);
     return fmin(best, widest);
 }
 
-int pe_strip_windows(const pe_group *g, const pe_strip *st, double lambda, double t_top, pe_span *windows,
+int pe_strip_windows(const pe_group *g, pe_strip *st, double lambda, double t_top, pe_span *windows,
                      double *count) {
     *count = 0.0;
     for (size_t i = 0; i < g->alternatives; i++) {
@@ -196,7 +236,7 @@ int pe_strip_windows(const pe_group *g, const pe_strip *st, double lambda, doubl
             continue;
         }
         w->z0 = st[i].z_lo;
-        w->h = strip_spacing(&st[i], fmax(g->n, 1.0), t_top);
+        w->h = strip_spacing(&st[i], &g[i], t_top);
         double own = (st[i].z_hi - st[i].z_lo) / w->h;
         if (!(own < MAX_NODES_Z)) return 0;
         w->m = st[i].z_hi < st[i].z_lo ? 0 : (size_t)own + 1;
