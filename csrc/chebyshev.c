@@ -1,26 +1,44 @@
 #include <math.h>
+#include <string.h>
 
+#include "lane_trig.h"
 #include "pyengine.h"
+#include "simd.h"
 
-/* Clenshaw's rule for the sum of c_j T_j(t). */
-static double clenshaw(const double *c, double t) {
-    double b1 = 0.0, b2 = 0.0;
-    for (int j = PE_CHEBYSHEV - 1; j > 0; j--) {
-        const double b0 = c[j] + 2.0 * t * b1 - b2;
-        b2 = b1;
-        b1 = b0;
+static const double LEAST_LOG = -700.0; /* below it the exponential on lanes gives no subnormal numbers */
+
+/* PE_LANES values by Clenshaw's rule for sums of c_j T_j(t); NaN beyond the panels. */
+static inline void panel_values(const double *s, double width, double first, size_t panels,
+                                const double *coefficients, double *out) {
+    double t[PE_LANES], b1[PE_LANES] = {0}, b2[PE_LANES] = {0};
+    int row[PE_LANES], is_known[PE_LANES];
+    for (int u = 0; u < PE_LANES; u++) {
+        const double place = s[u] / width, panel = floor(place), own = panel - first;
+        is_known[u] = (own >= 0.0) & (own < (double)panels);
+        row[u] = PE_CHEBYSHEV * (int)(is_known[u] ? own : 0.0);
+        t[u] = 2.0 * (place - panel) - 1.0;
     }
-    return c[0] + t * b1 - b2;
+    for (int j = PE_CHEBYSHEV - 1; j > 0; j--)
+        for (int u = 0; u < PE_LANES; u++) {
+            const double b0 = coefficients[row[u] + j] + 2.0 * t[u] * b1[u] - b2[u];
+            b2[u] = b1[u];
+            b1[u] = b0;
+        }
+    for (int u = 0; u < PE_LANES; u++)
+        out[u] = is_known[u] ? coefficients[row[u]] + t[u] * b1[u] - b2[u] : NAN;
 }
 
-void pe_chebyshev_panels(size_t n, const double *s, double width, long first, size_t panels,
-                         const double *coefficients, int of_log, double *out) {
-    for (size_t i = 0; i < n; i++) {
-        const double place = s[i] / width, panel = floor(place);
-        const double row = panel - (double)first;
-        out[i] = NAN;
-        if (!(row >= 0.0 && row < (double)panels)) continue;
-        const double value = clenshaw(coefficients + PE_CHEBYSHEV * (size_t)row, 2.0 * (place - panel) - 1.0);
-        out[i] = of_log ? exp(value) : value;
+PE_CLONES void pe_chebyshev_panels(size_t n, const double *s, double width, long first, size_t panels,
+                                   const double *coefficients, int of_log, double *out) {
+    for (size_t i = 0; i < n; i += PE_LANES) {
+        const size_t m = n - i < PE_LANES ? n - i : PE_LANES;
+        double place[PE_LANES], value[PE_LANES], power[PE_LANES];
+        for (size_t u = 0; u < PE_LANES; u++) place[u] = s[u < m ? i + u : i];
+        panel_values(place, width, (double)first, panels, coefficients, value);
+        for (int u = 0; u < PE_LANES; u++) power[u] = pe_vexp(value[u] < 709.0 ? value[u] : 709.0);
+        for (size_t u = 0; u < m; u++) {
+            const int is_plain = value[u] > LEAST_LOG && value[u] < 709.0;
+            out[i + u] = !of_log ? value[u] : is_plain ? power[u] : exp(value[u]);
+        }
     }
 }

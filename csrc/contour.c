@@ -218,7 +218,8 @@ static int group_strips(const pe_group *g, double lambda, pe_strip *strips, doub
     *log_m = pe_nodes_tilt_to_one(&g->grid, lambda, tilted);
     int status = PE_OK;
     for (size_t j = 0; j < g->alternatives && !status; j++)
-        status = pe_strip_new(&strips[j], &g[j], lambda, *log_m, tilted + (g[j].part.l - g->grid.l), tilted + m);
+        status =
+            pe_strip_new(&strips[j], &g[j], lambda, *log_m, tilted + (g[j].part.l - g->grid.l), tilted + m);
     free(tilted);
     return status;
 }
@@ -301,8 +302,8 @@ static void add_singles(block *b) {
 }
 
 /* Values of one block of t on all groups. */
-static int block_values(const pe_contours *contours, pe_line *ln, pe_strip *strips,
-                        const pe_cumulants *one, block *b) {
+static int block_values(const pe_contours *contours, pe_line *ln, pe_strip *strips, const pe_cumulants *one,
+                        block *b) {
     const double v = contours->gaussian_variance;
     const size_t count = b->last - b->first, each = 2 * (PE_NOISE_POINTS + PE_CONTROLS) * count;
     const size_t points = contours->kinds ? contours->kinds->families * each : 0;

@@ -220,8 +220,8 @@ static inline void add_centred(const pe_nodes *nodes, size_t j, double lambda, d
         const double is_near = near_only ? 1.0 : far_only ? 0.0 : fabs(x) < 0.5 ? 1.0 : 0.0;
         const double is_far = 1.0 - is_near, y = is_near * x;
         const double g = far_only ? 0.0 : pe_vexp_tail(y), ey = g + y;
-        const double we = near_only ? w + w * ey
-                                    : (outside * w + by_log) * pe_vexp(x + by_log * nodes->logw[j + u]);
+        const double we =
+            near_only ? w + w * ey : (outside * w + by_log) * pe_vexp(x + by_log * nodes->logw[j + u]);
         if (!far_only) {
             m[u] += is_near * (w * (g - lambda * d));
             l1[u] += is_near * (w * (l * ey - d));

@@ -60,7 +60,8 @@ static int inner_edge(int i) {
 
 /* Newton's step for the logarithms of both: from |lambda| = a, where |w(lambda)| = w, to where it is about `target`. */
 static double towards(double a, double w, double k2, double target) {
-    const double power = a * a * k2 / (w * w); /* of a, with which w grows: 1 near 0, more where the law has a tail */
+    const double power =
+        a * a * k2 / (w * w); /* of a, with which w grows: 1 near 0, more where the law has a tail */
     return a * pow(target / w, 1.0 / fmax(power, 1.0));
 }
 

@@ -34,8 +34,7 @@ PE_CLONES static void set_sizes(const pe_nodes *s, double lambda, double scale, 
 
 /* Range of z in which the group's terms matter, from the coarse grid; 0 where there is none. */
 static int strip_window(const pe_group *g, double lambda, double log_m, const double *tilted, double *size,
-                        size_t *from,
-                        size_t *to, pe_strip *st) {
+                        size_t *from, size_t *to, pe_strip *st) {
     const pe_nodes *s = &g->part;
     const double small = 1e-19 / fmax(g->n, 1.0);
     size_t lo = 0, hi = s->m - 1, end = s->m - 1;

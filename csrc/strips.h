@@ -17,7 +17,8 @@ typedef struct {
     double log_centring; /* of the Gaussians that the centred sums subtract, relative to M(lambda) */
     double log_h;  /* log of the spacing of the coarse nodes, */
     size_t from, m; /* of which these carry weight: whole lanes */
-    double *block; /* per shift: log of the moved integrand at t = 0, and arg of the ratio, once they are moved */
+    double *
+        block; /* per shift: log of the moved integrand at t = 0, and arg of the ratio, once they are moved */
     double *local; /* log of the tilted weights, and the slope of the loss in z */
 } pe_strip;
 
