@@ -50,9 +50,12 @@ SOURCES = [
     "csrc/loss_sums.c",
     "csrc/loss_transform.c",
     "csrc/ray_sums.c",
+    "csrc/trig_sums.c",
+    "csrc/levels.c",
     "csrc/density_pieces.c",
     "csrc/panels.c",
     "csrc/panel_products.c",
+    "csrc/panel_row.c",
     "csrc/allocation.c",
     "csrc/epoch_rows.c",
 ]

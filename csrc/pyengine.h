@@ -260,6 +260,67 @@ void pe_ray_sums(size_t n, const double *factor, const int64_t *blocks, const in
                  const double *node_real, const double *node_imag, size_t kinds, const double *weight_real,
                  const double *weight_imag, double *out);
 
+/* Integrals beyond the turn of a line: ray_sums.c.  Nodes and weights of a ray; weights are rows of places of `kinds`
+ * rows of `size` numbers. */
+typedef struct {
+    const double *node_real, *node_imag, *weight_real, *weight_imag;
+    size_t size, kinds;
+} pe_ray;
+
+/* For n thresholds the sums over all places of the imaginary part of the sum of e^{x node} weight, on the ray to the
+ * right where the place is at x < 0 from the threshold, else on that to the left, for some kinds from a first one on.
+ *
+ * Domain          as of pe_ray_sums; a place takes about log2(reach/|x|) + 1 panels of `blocks` blocks of 8 nodes,
+ *                 at least `least` and at most `most`, which both rays have
+ * Error           as of pe_ray_sums
+ */
+void pe_place_integrals(size_t n, size_t places, const double *x, double reach, int64_t least, int64_t most,
+                        size_t blocks, const pe_ray *right, const pe_ray *left, size_t first, size_t kinds,
+                        double *out);
+
+/* What atoms at those places have in the integrals of e^{-tilt x} over the poles' sides, added to `out`
+ * (docs/theory/deformed_lines): libm's exp and expm1, sums one after the other. */
+void pe_atom_integrals(size_t n, size_t places, const double *x, const double *mass, double tilt,
+                       size_t first, size_t kinds, double *out);
+
+/* ---- trigonometric sums: trig_sums.c -----------------------------------------------------------------------
+ *
+ * Definition      sum over j of real[k, j] cos(z t_j) + imag[k, j] sin(z t_j) at each of n numbers z, for at most 3
+ *                 kinds k; out has n rows
+ * Domain          size a multiple of 8, frequencies from 0 on, rising
+ * Method          e^{ib} by csrc/lane_trig.h, sums in 8 lanes; libm's and one sum where an angle may exceed 1e8
+ * Error           at most (size + 12 + 4 z t_j) 2^-53 for each weight's modulus
+ */
+void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequency, size_t kinds,
+                  const double *real, const double *imag, double *out);
+
+/* ---- levels of a test from masses at thresholds: levels.c ----------------------------------------------------
+ *
+ * `tails` are six arrays of `points` rows of n numbers: A's masses above and below thresholds c, B's, bounds on their
+ * relative errors, and by how much thresholds are moved (docs/theory/exact).  Arrays of c, reach and the bounds of
+ * single points have that shape as well.
+ *
+ * Error           bounds are safe where libm's exp errs by at most 2 units in the last place
+ */
+
+/* Bounds of A's mass above less alpha. */
+void pe_level_excess(size_t points, size_t n, const double *alpha, const double *tails, double *least,
+                     double *most);
+
+/* Lower bounds of beta and upper ones of gamma on lines of slopes e^(c -+ reach). */
+void pe_level_tangents(size_t points, size_t n, const double *alpha, const double *c, const double *reach,
+                       const double *tails, double *below, double *above);
+
+/* Four numbers for each level: a lower and an upper bound of beta, and of gamma.  `shown` is B's mass where A has
+ * none. */
+void pe_level_bounds(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
+                     double shown, double *out);
+
+/* Beta and gamma on the line between the points on both sides of a level, of at least 2 in falling order of c, and
+ * the row of the first. */
+void pe_level_between(size_t points, size_t n, const double *alpha, const double *tails, double *out,
+                      int64_t *row);
+
 /* ---- Legendre polynomials p_0, p_1, ..., orthonormal for the uniform law on (0, 1): legendre.c -----------
  *
  * Method          the recurrence of the polynomials with maximum 1
@@ -305,6 +366,31 @@ int pe_panel_products(size_t points, size_t first, size_t second, size_t made, s
 void pe_panel_ends(size_t n, const double *rest, const int64_t *panel, size_t size, const double *series,
                    const double *scale, double rate, double bent, double reach, size_t count,
                    const double *place, const double *weight, double *out);
+
+/* Laws on panels, seen from places: panel_row.c.  A density on `panels` panels of one length from `start` on, and atoms
+ * at integers from `lowest` on; all places are exact. */
+typedef struct {
+    double start, length, lowest;
+    size_t panels, size, atoms;
+    const double *series, *scale, *atom;
+} pe_panel_row;
+
+/* The weight e^(-rate x), times 1 - e^(-bent x) where bent is not 0: integrals of it and of the first factor alone
+ * over each panel, from its begin, and the rule for `pe_panel_ends`. */
+typedef struct {
+    double rate, bent, reach;
+    size_t nodes;
+    const double *place, *weight, *inner, *part;
+} pe_panel_rule;
+
+/* Integrals of the weight of x - y over x > y, or over x >= y where closed.
+ *
+ * Domain          rate, bent >= 0; y finite
+ * Method          whole panels by their integrals, the one around y by pe_panel_ends, libm's exp and expm1
+ * Error           docs/theory/panels
+ */
+void pe_panel_beyond(const pe_panel_row *row, const pe_panel_rule *rule, size_t n, const double *y,
+                     int closed, double *out);
 
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "lane_trig.h"
 #include "pyengine.h"
 #include "simd.h"
@@ -44,4 +46,49 @@ void pe_ray_sums(size_t n, const double *factor, const int64_t *panels, const in
         sums_at(factor[2 * i], factor[2 * i + 1], (size_t)panels[i], size, node_real, node_imag, kinds,
                 weight_real + at, weight_imag + at, out + 2 * kinds * i);
     }
+}
+
+void pe_place_integrals(size_t n, size_t places, const double *x, double reach, int64_t least, int64_t most,
+                        size_t blocks, const pe_ray *right, const pe_ray *left, size_t first, size_t kinds,
+                        double *out) {
+    for (size_t i = 0; i < n; i++) {
+        double *total = out + kinds * i;
+        for (size_t k = 0; k < kinds; k++) total[k] = 0.0;
+        for (size_t j = 0; j < places; j++) {
+            const double apart = x[i * places + j];
+            const pe_ray *ray = apart < 0.0 ? right : left;
+            const double needed = ceil(log2(reach / fabs(apart))) + 1.0;
+            const int64_t panels = !(needed < (double)most) ? most
+                                   : needed > (double)least ? (int64_t)needed
+                                                            : least;
+            const size_t at = (j * ray->kinds + first) * ray->size;
+            double found[2 * MOST_KINDS];
+            sums_at(apart, 0.0, blocks * (size_t)panels, ray->size, ray->node_real, ray->node_imag, kinds,
+                    ray->weight_real + at, ray->weight_imag + at, found);
+            for (size_t k = 0; k < kinds; k++) total[k] += found[2 * k + 1];
+        }
+    }
+}
+
+/* What an atom counts in the three integrals on a line, at x from the threshold. */
+static double atom_weight(size_t kind, double tilt, double x) {
+    if (kind < 2) {
+        const double apart = tilt - (double)kind;
+        if (apart > 0.0) return x > 0.0 ? exp(-apart * x) : 0.0;
+        return x > 0.0 ? 0.0 : -exp(-apart * x);
+    }
+    if (tilt > 1.0) return x > 0.0 ? exp(-(tilt - 1.0) * x) * -expm1(-x) : 0.0;
+    if (tilt < 0.0) return x < 0.0 ? exp(-tilt * x) * -expm1(x) : 0.0;
+    return -exp(-tilt * x + fmin(x, 0.0));
+}
+
+void pe_atom_integrals(size_t n, size_t places, const double *x, const double *mass, double tilt,
+                       size_t first, size_t kinds, double *out) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < kinds; k++) {
+            double total = 0.0;
+            for (size_t j = 0; j < places; j++)
+                total += mass[j] * atom_weight(first + k, tilt, x[i * places + j]);
+            out[kinds * i + k] += total;
+        }
 }

@@ -277,6 +277,99 @@ class _Lib:
         out: Any,
         /,
     ) -> None: ...
+    def pe_place_integrals(
+        self,
+        n: int,
+        places: int,
+        x: Any,
+        reach: float,
+        least: int,
+        most: int,
+        blocks: int,
+        right: Any,
+        left: Any,
+        first: int,
+        kinds: int,
+        out: Any,
+        /,
+    ) -> None: ...
+    def pe_atom_integrals(
+        self,
+        n: int,
+        places: int,
+        x: Any,
+        mass: Any,
+        tilt: float,
+        first: int,
+        kinds: int,
+        out: Any,
+        /,
+    ) -> None: ...
+    def pe_trig_sums(
+        self,
+        n: int,
+        z: Any,
+        size: int,
+        frequency: Any,
+        kinds: int,
+        real: Any,
+        imag: Any,
+        out: Any,
+        /,
+    ) -> None: ...
+    def pe_level_excess(
+        self,
+        points: int,
+        n: int,
+        alpha: Any,
+        tails: Any,
+        least: Any,
+        most: Any,
+        /,
+    ) -> None: ...
+    def pe_level_tangents(
+        self,
+        points: int,
+        n: int,
+        alpha: Any,
+        c: Any,
+        reach: Any,
+        tails: Any,
+        below: Any,
+        above: Any,
+        /,
+    ) -> None: ...
+    def pe_level_bounds(
+        self,
+        points: int,
+        n: int,
+        alpha: Any,
+        c: Any,
+        tails: Any,
+        shown: float,
+        out: Any,
+        /,
+    ) -> None: ...
+    def pe_level_between(
+        self,
+        points: int,
+        n: int,
+        alpha: Any,
+        tails: Any,
+        out: Any,
+        row: Any,
+        /,
+    ) -> None: ...
+    def pe_panel_beyond(
+        self,
+        row: Any,
+        rule: Any,
+        n: int,
+        y: Any,
+        closed: bool,
+        out: Any,
+        /,
+    ) -> None: ...
     def pe_legendre_values(self, size: int, n: int, s: Any, out: Any, /) -> None: ...
     def pe_legendre_extended(self, size: int, n: int, s: Any, out: Any, /) -> None: ...
     def pe_extended_product(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from pyengine.engines.panels.legendre import EXTENDED, NODES, TABLE, gauss_nodes
 from pyengine.engines.panels.one_step import one_step
 from pyengine.engines.panels.power import power
 from pyengine.engines.panels.range import order_of
-from pyengine.engines.panels.search import _between_jumps, enclosed
+from pyengine.engines.panels.search import root_of
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
 from pyengine.laws.composition import composition_law
@@ -389,13 +390,13 @@ def test_levels_on_atoms_are_found_without_halving(
     """A search that knows no atoms halves some thirty times, as no value is near the level."""
     noise, rate, steps, level = QUICK[name]
     asked = []
-    masses = LaplaceSteps.masses
+    roughly = LaplaceSteps.roughly
 
-    def counted(self: LaplaceSteps, c: Any, *of: Any) -> Any:
-        asked.append(c.size)
-        return masses(self, c, *of)
+    def counted(self: LaplaceSteps, c: float) -> Any:
+        asked.append(c)
+        return roughly(self, c)
 
-    monkeypatch.setattr(LaplaceSteps, "masses", counted)
+    monkeypatch.setattr(LaplaceSteps, "roughly", counted)
     mechanism = pe.LaplaceMechanism(noise).poisson_sampled(rate).composed(steps)
     found = pe.gamma_bound(mechanism, level, bounds=True)
     assert len(asked) <= 8
@@ -407,22 +408,32 @@ def test_levels_on_atoms_are_found_without_halving(
 
 def test_jumps_tell_where_levels_are() -> None:
     """Of every place that a level may have beside what was expected, atoms on its sides or not."""
-    places = np.array([1.0, 2.0, 3.0])
-
-    def stairs(c: Any, which: Any) -> Any:
-        return levels[which] - np.searchsorted(places, c) - 0.01 * c
-
+    places = [1.0, 2.0, 3.0]
     for level in np.linspace(-0.4, 3.7, 60):
-        levels = np.array([level])
-        for low, high in ((0.4, 0.6), (1.9, 2.05), (0.0, 4.0), (2.4, 2.6), (3.2, 3.3)):
-            ends = np.array([low]), np.array([high])
-            first, last = _between_jumps(stairs, lambda *_: places, *ends, np.array([1e-9]))
-            assert first <= last
-            found = enclosed(
-                stairs, first, last, np.array([-100.0]), np.array([100.0]), np.array([4e-9])
-            )
-            assert found[1] - found[0] <= 1e-8
-            assert stairs(found[0], [0]) >= 0.0 >= stairs(found[1], [0])
+
+        def stairs(c: float, level: float = float(level)) -> float:
+            return level - bisect_left(places, c) - 0.01 * c
+
+        for expected in ((0.4, 0.6), (1.9, 2.05), (0.0, 4.0), (2.4, 2.6), (3.2, 3.3)):
+            found = root_of(stairs, expected, (-100.0, 100.0), 4e-9, places)
+            assert found[0] <= found[1] <= found[0] + 1e-8
+            assert stairs(found[0]) >= 0.0 >= stairs(found[1])
+
+
+@pytest.mark.parametrize(("noise", "steps"), [(1.0, 10), (0.3, 10), (10.0, 1000)])
+def test_epsilon_is_0_from_its_profile_on(
+    monkeypatch: pytest.MonkeyPatch, noise: float, steps: int
+) -> None:
+    """Known of the profile at 0: there is no root, for which a search would halve on and on."""
+    mechanism = pe.LaplaceMechanism(noise).poisson_sampled(0.01).composed(steps)
+    most = pe.delta(mechanism, 0.0, bounds=True)
+
+    def searched(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(questions, "root_of", searched)
+    for delta in (most.upper * (1.0 + 1e-9), 0.5, 1.0):
+        assert pe.epsilon(mechanism, delta, bounds=True) == pe.Bounds(0.0, 0.0, 0.0)
 
 
 def test_epsilon_of_the_other_order_is_looked_for_next_to_the_first(

@@ -6,11 +6,13 @@ level may be open; every bound takes the slope that is on its safe side (docs/th
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
+from pyengine.engines.functionals import array
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
@@ -103,16 +105,18 @@ class ErrorBounds(NamedTuple):
 
 def excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return bounds of A(event) - α, from the mass on the event or off it, whichever says more."""
-    error, rest = tails.error + ROUNDING, 1.0 - alpha
-    least = np.maximum(
-        tails.a_above * (1.0 - error) - SUBNORMAL - alpha,
-        rest - tails.a_below * (1.0 + error) - ROUNDING * rest - SUBNORMAL,
+    shape = tails.error.shape
+    out = np.empty((2, *shape))
+    level = np.ascontiguousarray(np.broadcast_to(alpha, shape[-1:]), np.float64)
+    lib.pe_level_excess(
+        tails.error.size // max(level.size, 1),
+        level.size,
+        array(level),
+        _core(tails),
+        _room(out[0]),
+        _room(out[1]),
     )
-    most = np.minimum(
-        tails.a_above * (1.0 + error) + SUBNORMAL - alpha,
-        rest - tails.a_below * (1.0 - error) + ROUNDING * rest + SUBNORMAL,
-    )
-    return least, most
+    return out[0], out[1]
 
 
 def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
@@ -174,34 +178,11 @@ def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> Err
     bounds T from above, with slopes known where A's mass is surely on one side of α.  ``shown`` is
     B's mass where A has none, which every level gains.
     """
-    error = points.error + ROUNDING
-    least, most = excess(points, alpha)
-    # slopes: for masses from α on at most e^steep, for those up to α at least e^flat
-    reach = reach_of(points, c)
-    steep = np.where(most <= 0.0, c + reach, np.inf).min(axis=0)
-    flat = np.where(least >= 0.0, c - reach, -np.inf).max(axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        steepest, flattest = np.exp(steep), np.exp(flat)
-        chord = np.where(most > 0.0, steepest * most, flattest * most)
-        beta_upper = _safe(points.b_below * (1.0 + error), chord, 1.0)
-        # from a test of too high a level, a smaller one by chance, which keeps its share of γ
-        kept = points.b_above * (1.0 - error)
-        thinned = kept * np.minimum(alpha / (alpha + np.maximum(most, 0.0)), 1.0)
-        thinned = thinned * (1.0 - ROUNDING) - SUBNORMAL
-        gamma_lower = np.fmax(_safe(kept, -chord, -1.0), thinned)
-    below, above = tangents(points, c, alpha, reach)
-    beta_lower, gamma_upper = below.max(axis=0), above.min(axis=0)
-    # slopes beyond all doubles say nothing
-    gamma_lower = np.where(np.isfinite(gamma_lower), gamma_lower, 0.0).max(axis=0)
-    gamma_lower = np.maximum(gamma_lower, shown * (1.0 - error.max(axis=0)))
-    beta_upper = np.where(np.isfinite(beta_upper), beta_upper, 1.0).min(axis=0)
-    slack = 2.0 * UNIT
-    return ErrorBounds(
-        np.maximum(beta_lower, 1.0 - gamma_upper - slack),
-        np.minimum(beta_upper, 1.0 - gamma_lower + slack),
-        np.maximum(gamma_lower, 1.0 - beta_upper - slack),
-        np.minimum(gamma_upper, 1.0 - beta_lower + slack),
-    )
+    rows, size = c.shape
+    out = np.empty((size, 4))
+    level, c = np.ascontiguousarray(alpha), np.ascontiguousarray(c)
+    lib.pe_level_bounds(rows, size, array(level), array(c), _core(points), shown, _room(out))
+    return ErrorBounds(*out.T)
 
 
 # Map: chords above a trade-off function, from two tests | test_hull | theory/exact
@@ -235,27 +216,12 @@ def between(
     points: Tails, alpha: FloatArray
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
     """β and γ on the line between the points on both sides of α, and the row of the first."""
-    rest = 1.0 - alpha
-    small = alpha <= 0.5
-    over = np.where(small, points.a_above > alpha, points.a_below < rest)
-    at = np.maximum((~over).sum(axis=0) - 1, 0)
-    rows = np.minimum(at, over.shape[0] - 2)
-    first, last = (
-        Tails(*(np.take_along_axis(x, (rows + i)[None], axis=0)[0] for x in points)) for i in (0, 1)
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(
-            small,
-            (alpha - first.a_above) / (last.a_above - first.a_above),
-            (first.a_below - rest) / (first.a_below - last.a_below),
-        )
-        # formed apart: 1 - share has no digits where share is nearly 1
-        other = np.where(small, 1.0 - share, (rest - last.a_below) / (first.a_below - last.a_below))
-    share = np.clip(np.nan_to_num(share, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
-    other = np.clip(np.nan_to_num(other, nan=1.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
-    jump = np.where(first.b_above < 0.5, last.b_above - first.b_above, first.b_below - last.b_below)
-    jump = np.maximum(jump, 0.0)
-    return last.b_below + other * jump, first.b_above + share * jump, at
+    rows, size = points.error.shape
+    out, row = np.empty((size, 2)), np.empty(size, dtype=np.int64)
+    at = ffi.from_buffer("int64_t[]", row, require_writable=True)
+    level = np.ascontiguousarray(alpha)
+    lib.pe_level_between(rows, size, array(level), _core(points), _room(out), at)
+    return out[:, 0], out[:, 1], row.astype(np.intp, copy=False)
 
 
 def reach_of(points: Tails, c: FloatArray) -> FloatArray:
@@ -271,18 +237,30 @@ def tangents(
 
     ``reach`` is at least `reach_of`.  A slope that no double holds gives 0 and 1.
     """
-    error = points.error + ROUNDING
-    least, _ = excess(points, alpha)
-    loss = points.shift + reach + 0.5 * _exp_error(c)
-    with np.errstate(over="ignore", invalid="ignore"):
-        kept = points.b_below * (1.0 - error) * (1.0 - loss)
-        below = _safe(kept, np.exp(c - reach) * least, -1.0)
-        grown = points.b_above * (1.0 + error) * np.exp(loss)
-        above = _safe(grown, -np.exp(c + reach) * least, 1.0)
-    below, above = (
-        np.where(np.isfinite(x), x, nothing) for x, nothing in ((below, 0.0), (above, 1.0))
+    rows, size = c.shape
+    out = np.empty((2, rows, size))
+    level, c, reach = (np.ascontiguousarray(x) for x in (alpha, c, reach))
+    lib.pe_level_tangents(
+        rows,
+        size,
+        array(level),
+        array(c),
+        array(reach),
+        _core(points),
+        _room(out[0]),
+        _room(out[1]),
     )
-    return below, above
+    return out[0], out[1]
+
+
+def _core(tails: Tails) -> Any:
+    """Tails as the C core takes them."""
+    return array(np.stack(tails).reshape(-1))
+
+
+def _room(x: FloatArray) -> Any:
+    """Where the C core writes."""
+    return array(x.reshape(-1), writable=True)
 
 
 def _exp_error(c: FloatArray) -> FloatArray:

@@ -39,7 +39,6 @@ NEAREST = 0.5  # standard deviations between a line and a pole
 SLACK = 3.0  # logarithm of how much larger than the least one the bound of a line may be
 TRIES = 40
 MOST_TURNS = 2e4  # of the loss of one step at the turn
-MOST_JUMPS = 64
 ROOM = 0.1  # around where a threshold is expected, in standard deviations
 PLACE_ERROR = 4.0 * UNIT
 
@@ -163,16 +162,12 @@ class DeformedOrder(LineOrder):
         """Places of atoms are rounded."""
         return np.asarray(PLACE_ERROR * (np.abs(c) + 0.125 * max(map(abs, self._ends))))
 
-    def jumps(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Losses with atoms, from the least of ``low`` to the largest of ``high``."""
-        ends = [float(low.min()), float(high.max())]
-        if self.exchanged:
-            ends = [-ends[1], -ends[0]]
+    @cached_property
+    def jumps(self) -> FloatArray:
+        """Losses with atoms, rising."""
         places = np.zeros(1)
         for shape, number in self.kinds:
             first, last = (float(Decimal(number) * end) for end in shape.ends)
             places = (places[:, None] + np.linspace(first, last, number + 1)).ravel()
-        places = np.unique(places[(places >= ends[0]) & (places <= ends[1])])
-        if places.size > MOST_JUMPS:
-            return np.zeros(0)
-        return -places if self.exchanged else places
+        places = np.unique(places)
+        return np.asarray(-places[::-1] if self.exchanged else places)

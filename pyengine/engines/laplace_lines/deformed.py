@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import lib
+from pyengine.engines.functionals import array
 from pyengine.engines.laplace_lines.ends import NODES, RayWeights, end_bounds, end_transforms
 from pyengine.engines.laplace_lines.line import KERNELS, Steps, composed
 from pyengine.engines.laplace_lines.low_rule import POLE, LowRule
 from pyengine.engines.laplace_lines.tilted import TiltedStep
-from pyengine.engines.panels.blocks import multiplied
+from pyengine.engines.laplace_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
-from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["AtomPlaces", "DeformedLine", "places_of"]
 
@@ -33,6 +34,7 @@ ComplexArray = npt.NDArray[np.complex128]
 RATIO = 4.2  # parameter of the ellipses about them, which stay within 45 degrees of the ray
 CHUNKS = (0, 16, 44, 72)  # where panels begin that are made at a time
 MOST_PANELS = CHUNKS[-1]
+LEAST_PANELS = 4
 FALLEN = 40.0  # exponent beyond which a term is nothing
 SINE = math.sqrt(0.5)
 LIGHT = 1e-19  # places that hold less are left out
@@ -121,6 +123,7 @@ class DeformedLine:
         self._span = sum(n * float(step.shape.length) for step, n in steps)
         self._first = min(0.4 * height, 2.0 / self._span)
         self._rays: dict[tuple[int, int], _Ray] = {}
+        self._joined: dict[int, tuple[int, RayWeights]] = {}
         self._make_low(rule)
 
     # ---- what bounds all terms ----------------------------------------------------------------
@@ -178,11 +181,9 @@ class DeformedLine:
         share = weight / math.pi
         kernels = np.array([share / s, share / (s - 1.0), share / (s * (s - 1.0))])
         terms = value * kernels
-        self._low = t
-        self._real = np.ascontiguousarray(terms.real.T)
-        self._imag = np.ascontiguousarray(terms.imag.T)
+        self._low = TrigSums(t, terms)
         moduli, sums = np.abs(terms), np.abs(kernels)
-        chain = (2.0 * t.size + 2.0 * LIBM + 40.0) * UNIT + rule.error
+        chain = chain_error(t.size) + 16.0 * UNIT + rule.error
         self._low_error = (moduli * chain + sums * error).sum(axis=1)
         self._per_distance = (moduli * t).sum(axis=1)
         # nodes are rounded: the slope of the transform is at most the spread, and that of a kernel
@@ -278,6 +279,10 @@ class DeformedLine:
 
     # ---- answers ------------------------------------------------------------------------------
 
+    def log_scale_at(self, c: float) -> float:
+        """About K(λ) - λ c."""
+        return float(self._log_mean) - self.tilt * c
+
     def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K(λ) - λ c, rounded, and a bound on its error."""
         moved = Extended(self.tilt) * c.astype(Extended)
@@ -289,85 +294,94 @@ class DeformedLine:
         """AtomPlaces less thresholds, of shape (n, places)."""
         return np.asarray((self._places.place - c.astype(Extended)[:, None]).astype(np.float64))
 
-    def _panels(self, x: FloatArray) -> npt.NDArray[np.intp]:
-        """How many panels terms at distances take."""
-        with np.errstate(divide="ignore"):
-            needed = np.ceil(np.log2(FALLEN / (SINE * self._first * np.abs(x)))) + 1.0
-        return np.clip(needed, 4.0, MOST_PANELS).astype(np.intp)
+    def _panels(self, x: float) -> int:
+        """How many panels terms at a distance take."""
+        needed = math.log2(self._reach / x) if x > 0.0 else math.inf
+        return max(LEAST_PANELS, int(min(float(MOST_PANELS), needed + 2.0)))
 
-    def sums(self, c: FloatArray, kernels: slice, most: int = MOST_PANELS) -> FloatArray:
-        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n); rough of fewer panels."""
+    @property
+    def _reach(self) -> float:
+        """The distance at which one panel is enough."""
+        return FALLEN / (SINE * self._first)
+
+    def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
+        """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
         z = np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
-        turn = z[:, None] * self._low
-        total = multiplied(np.cos(turn), self._real[:, kernels])
-        total += multiplied(np.sin(turn), self._imag[:, kernels])
         x = self._apart(c)
-        total += self._far(x, kernels, most)
-        total += self._atoms(x, kernels)
-        return np.ascontiguousarray(total.T)
+        return self._all_sums(z, x, self._panels(float(np.abs(x).min())), kernels).T
 
-    def rough_sums(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """About `sums`, without what only places next to thresholds need."""
-        return self.sums(c, kernels, CHUNKS[2])
+    def rough_sums(self, c: float, kernels: slice) -> list[float]:
+        """About `sums` at one threshold, without what only places next to it need."""
+        z, x = np.array([c - float(self._centre)]), (self._place - c)[None]
+        found = self._all_sums(z, x, CHUNKS[2], kernels)[0].tolist()
+        return list(found)
 
-    def _far(self, x: FloatArray, kernels: slice, most: int) -> FloatArray:
-        """Integrals beyond the turn."""
-        total = np.zeros((len(x), KERNELS))
-        panels = np.minimum(self._panels(x), most)
-        for side, chosen in ((0, x < 0.0), (1, x >= 0.0)):
-            which, place = np.nonzero(chosen)
-            left = panels[which, place]
-            for chunk, (first, last) in enumerate(pairwise(CHUNKS)):
-                more = left > first
-                if not more.any():
-                    break
-                which, place, left = which[more], place[more], left[more]
-                found = self._ray(side, chunk).weights.sums(
-                    x[which, place].astype(np.complex128),
-                    np.minimum(left, last) - first,
-                    place,
-                )
-                np.add.at(total, which, found.imag)
-        return total[:, kernels]
+    def _all_sums(self, z: FloatArray, x: FloatArray, most: int, kernels: slice) -> FloatArray:
+        """Sums below the turn, integrals beyond it, and atoms, of shape (n, k)."""
+        first, last = kernels.start or 0, kernels.stop or KERNELS
+        total = self._low.at(z, kernels)
+        far = np.empty(total.shape)
+        right, left = (self._rays_up_to(side, most) for side in (0, 1))
+        lib.pe_place_integrals(
+            z.size,
+            x.shape[1],
+            array(x.reshape(-1)),
+            self._reach,
+            LEAST_PANELS,
+            most,
+            NODES // 8,
+            right.core,
+            left.core,
+            first,
+            last - first,
+            array(far.reshape(-1), writable=True),
+        )
+        total += far
+        lib.pe_atom_integrals(
+            z.size,
+            x.shape[1],
+            array(x.reshape(-1)),
+            array(self._atom_mass),
+            self.tilt,
+            first,
+            last - first,
+            array(total.reshape(-1), writable=True),
+        )
+        return total
 
-    def _atoms(self, x: FloatArray, kernels: slice) -> FloatArray:
+    def _rays_up_to(self, side: int, most: int) -> RayWeights:
+        """Nodes of at least so many panels."""
+        chunks = int(np.searchsorted(CHUNKS, most))
+        known = self._joined.get(side)
+        if known is None or known[0] < chunks:
+            parts = [self._ray(side, chunk).weights for chunk in range(chunks)]
+            known = self._joined[side] = chunks, RayWeights.joined(parts)
+        return known[1]
+
+    @cached_property
+    def _place(self) -> FloatArray:
+        """Places, rounded."""
+        return np.asarray(self._places.place.astype(np.float64))
+
+    @cached_property
+    def _atom_mass(self) -> FloatArray:
         """What the atoms have, exactly but for rounding."""
         log = self._places.log_ways.copy()
         for row, (_, n), shares in zip(self._places.at_top, self._steps, self._shares, strict=True):
             log += (n - row) * math.log(shares[0]) + row * math.log(shares[1])
-        mass, tilt = np.exp(log), self.tilt
-        found = []
-        for kernel in range(KERNELS)[kernels]:
-            if kernel < 2:
-                apart = tilt - kernel
-                above = apart > 0.0
-                counted = (x > 0.0) if above else (x <= 0.0)
-                weight = np.where(counted, np.exp(-apart * np.where(counted, x, 0.0)), 0.0)
-                weight = weight if above else -weight
-            else:
-                whole = -tilt * x
-                up, down = np.maximum(x, 0.0), np.minimum(x, 0.0)
-                if tilt > 1.0:
-                    weight = np.where(x > 0.0, np.exp(-(tilt - 1.0) * up) * -np.expm1(-up), 0.0)
-                elif tilt < 0.0:
-                    weight = np.where(x < 0.0, np.exp(-tilt * down) * -np.expm1(down), 0.0)
-                else:
-                    weight = -np.exp(whole + down)
-            found.append(weight @ mass)
-        return np.stack(found, axis=1)
+        return np.asarray(np.exp(log))
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""
         z = np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
-        off = 4.0 * UNIT * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
+        off = ANGLE_ERROR * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
         error = self._low_error[kernels, None] + self._per_distance[kernels, None] * off
         log, log_error = self.log_scale(c)
         for width, mean in self._sides:
             exponent = mean - (self.tilt + width) * c - log + log_error
             error += self._rules[kernels, None] * np.exp(np.minimum(exponent, 600.0))
         x = self._apart(c)
-        nearest = np.abs(x).min(axis=1)
-        most = int(self._panels(nearest).max())
+        most = self._panels(float(np.abs(x).min()))
         for chunk in range(int(np.searchsorted(CHUNKS[:-1], most))):
             for side in (0, 1):
                 error += self._ray(side, chunk).error[kernels, None]

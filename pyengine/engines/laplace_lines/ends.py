@@ -10,6 +10,9 @@ ray (docs/theory/deformed_lines).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,13 +71,35 @@ def _density(shape: LaplaceShape, y: ComplexArray) -> ComplexArray:
     return 0.25 * np.array(values, dtype=np.complex128)
 
 
-class RayWeights(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RayWeights:
     """Nodes, and weights of shape (rows, kinds, nodes), in parts as the C core takes them."""
 
     node_real: FloatArray
     node_imag: FloatArray
     real: FloatArray
     imag: FloatArray
+
+    @classmethod
+    def joined(cls, rays: Sequence[RayWeights]) -> RayWeights:
+        """The nodes of all, one after the other."""
+        parts = ((ray.node_real, ray.node_imag, ray.real, ray.imag) for ray in rays)
+        return cls(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+
+    @cached_property
+    def core(self) -> Any:
+        """The ray as the C core takes it, while this lives."""
+        self._parts.extend(
+            array(part.reshape(-1))
+            for part in (self.node_real, self.node_imag, self.real, self.imag)
+        )
+        _, kinds, size = self.real.shape
+        return ffi.new("pe_ray *", (*self._parts, size, kinds))
+
+    @cached_property
+    def _parts(self) -> list[Any]:
+        """Buffers that the struct of the core points to."""
+        return []
 
     @classmethod
     def of(cls, node: ComplexArray, weight: ComplexArray) -> RayWeights:

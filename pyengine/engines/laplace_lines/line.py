@@ -12,14 +12,14 @@ steps, and by rounding, which are bounded each (docs/theory/laplace_lines).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.laplace_lines.tilted import TiltedStep
-from pyengine.engines.panels.blocks import multiplied
+from pyengine.engines.laplace_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.numerics.rounding import LIBM, UNIT
 
@@ -31,7 +31,6 @@ Steps = list[tuple[TiltedStep, int]]
 KERNELS = 3  # A's masses, B's, and profiles
 # poles of 1/k, and what they leave
 POLES = (((0.0, 1.0),), ((1.0, 1.0),), ((0.0, -1.0), (1.0, 1.0)))
-BLOCK = 2**17  # numbers of a matrix at a time
 
 
 class Side(NamedTuple):
@@ -39,6 +38,18 @@ class Side(NamedTuple):
 
     tilt: float
     log_mean: float
+
+
+class CrossedPole(NamedTuple):
+    """What a pole adds to aliases: sign e^(constant + apart c), but for a relative error.
+
+    To the error ``known`` come the roundings of what depends on c.
+    """
+
+    sign: float
+    apart: float
+    constant: float
+    known: float
 
 
 def composed(
@@ -118,11 +129,9 @@ class LossLine:
         share = np.where(t > 0.0, 2.0, 1.0) * spacing / (2.0 * math.pi)
         kernels = np.array([share / s, share / (s - 1.0), share / (s * (s - 1.0))])
         weight = value * kernels
-        self._real = np.ascontiguousarray(weight.real.T)
-        self._imag = np.ascontiguousarray(weight.imag.T)
+        self._sums = TrigSums(t, weight)
         moduli, sums = np.abs(weight), np.abs(kernels)
-        chain = (2.0 * t.size + 2.0 * LIBM + 24.0) * UNIT
-        rounding = (moduli * chain + sums * error).sum(axis=1)
+        rounding = (moduli * chain_error(t.size) + sums * error).sum(axis=1)
         self._per_distance = (moduli * t).sum(axis=1)
         # the mass at the ends of all steps has no part in the sum, but in its nodes
         at_ends = math.exp(sum(n * math.log(step.at_ends) for step, n in steps))
@@ -148,6 +157,10 @@ class LossLine:
         beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])
         self._error = (rounding + ends + beyond_all) * (1.0 + 1e-9)
 
+    def log_scale_at(self, c: float) -> float:
+        """About K(λ) - λ c."""
+        return float(self._log_mean) - self.tilt * c
+
     def log_scale(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K(λ) - λ c, rounded, and a bound on its error."""
         moved = Extended(self.tilt) * c.astype(Extended)
@@ -161,24 +174,21 @@ class LossLine:
 
     def sums(self, c: FloatArray, kernels: slice) -> FloatArray:
         """I(c)/e^(K(λ) - λ c) of kernels at thresholds, of shape (k, n)."""
-        z = self._distance(c)
-        real, imag = self._real[:, kernels], self._imag[:, kernels]
-        total = np.empty((real.shape[1], c.size))
-        rows = max(1, BLOCK // self._frequency.size)
-        for first in range(0, c.size, rows):
-            turn = z[first : first + rows, None] * self._frequency
-            total[:, first : first + rows] = (
-                multiplied(np.cos(turn), real) + multiplied(np.sin(turn), imag)
-            ).T
-        return total - self._residues(c, kernels)
+        return self._sums.at(self._distance(c), kernels).T - self._residues(c, kernels)
 
-    def rough_sums(self, c: FloatArray, kernels: slice) -> FloatArray:
-        """The same as `sums`."""
-        return self.sums(c, kernels)
+    def rough_sums(self, c: float, kernels: slice) -> list[float]:
+        """About `sums` at one threshold."""
+        found: list[float] = self._sums.at(np.array([c - float(self._centre)]), kernels)[0].tolist()
+        for i, kernel in enumerate(range(KERNELS)[kernels]):
+            for sign, apart, constant, _ in self._crossed[kernel]:
+                found[i] -= sign * math.exp(min(constant + apart * c, 300.0))
+        return found
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""
-        off = 4.0 * UNIT * np.abs(self._distance(c)) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
+        off = (
+            ANGLE_ERROR * np.abs(self._distance(c)) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
+        )
         error = self._error[kernels, None] + self._per_distance[kernels, None] * off
         error += self._residue_errors(c, kernels) + self._aliases(c)
         return np.asarray(error * (1.0 + 1e-9))
@@ -189,41 +199,40 @@ class LossLine:
         Relative to e^(K(λ) - λ c), of shape (k, n).  Poles between the sides alone, as the bounds
         beyond need no others.
         """
-        return np.array(
-            [
-                sum((sign * size for sign, size, _ in self._crossed(c, kernel)), np.zeros(c.size))
-                for kernel in range(KERNELS)[kernels]
-            ]
-        )
+        found = np.zeros((KERNELS, c.size))
+        for row, poles in zip(found, self._crossed, strict=True):
+            for sign, apart, constant, _ in poles:
+                row += sign * np.exp(np.minimum(constant + apart * c, 300.0))
+        return found[kernels]
 
     def _residue_errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `_residues`; infinite where those are beyond all doubles."""
-        return np.array(
-            [
-                sum((size * off for _, size, off in self._crossed(c, kernel)), np.zeros(c.size))
-                for kernel in range(KERNELS)[kernels]
-            ]
-        )
+        found = np.zeros((KERNELS, c.size))
+        for row, poles in zip(found, self._crossed, strict=True):
+            for _, apart, constant, known in poles:
+                moved = apart * c
+                exponent = constant + moved
+                off = known + 16.0 * UNIT * np.abs(moved)
+                row += np.where(exponent < 300.0, np.exp(np.minimum(exponent, 300.0)) * off, np.inf)
+        return found[kernels]
 
-    def _crossed(
-        self, c: FloatArray, kernel: int
-    ) -> Iterator[tuple[float, FloatArray, FloatArray]]:
-        """Sign, size and bound on the relative error of what each pole adds."""
+    @cached_property
+    def _crossed(self) -> list[list[CrossedPole]]:
+        """Poles between the sides, for each kernel."""
         below, above = self._sides
-        for pole, residue in POLES[kernel]:
-            if below.tilt < pole < above.tilt:
-                apart = self.tilt - pole
-                fall = abs(apart) * self._period
-                constant = -float(self._log_mean) - fall - math.log(-math.expm1(-fall))
-                exponent = constant + apart * c
-                moved = abs(float(self._log_mean)) + fall + 2.0 * np.abs(apart * c)
-                known = self._log_error + self._ends_at[int(pole)] + 4.0 * LIBM * UNIT
-                off = known + 8.0 * UNIT * (1.0 + moved)
-                yield (
-                    math.copysign(residue, apart * residue),
-                    np.exp(np.minimum(exponent, 300.0)),
-                    np.where(exponent < 300.0, off, np.inf),
-                )
+        found: list[list[CrossedPole]] = []
+        for poles in POLES:
+            found.append([])
+            for pole, residue in poles:
+                if below.tilt < pole < above.tilt:
+                    apart = self.tilt - pole
+                    fall = abs(apart) * self._period
+                    constant = -float(self._log_mean) - fall - math.log(-math.expm1(-fall))
+                    known = self._log_error + self._ends_at[int(pole)] + 4.0 * LIBM * UNIT
+                    known += 8.0 * UNIT * (1.0 + abs(float(self._log_mean)) + fall)
+                    sign = math.copysign(residue, apart * residue)
+                    found[-1].append(CrossedPole(sign, apart, constant, known))
+        return found
 
     def _aliases(self, c: FloatArray) -> FloatArray:
         """Bound on those values less what poles add, by the tilts of the sides; relative."""

@@ -19,7 +19,7 @@ from pyengine.engines.laplace_lines.build import line_at
 from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of
 from pyengine.engines.laplace_lines.deformed import DeformedLine
 from pyengine.engines.laplace_lines.line import LossLine
-from pyengine.engines.panels.ordered import FiniteLosses, tails_of
+from pyengine.engines.panels.ordered import FiniteLosses, RoughTails, tails_of
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.special import ndtri
@@ -55,6 +55,7 @@ class LineOrder(FiniteLosses):
                 for end, x in zip(ends, shape.ends, strict=True)
             ]
         super().__init__((float(ends[0]), float(ends[1])), exchanged)
+        self._last: tuple[int, Line | None] = (-1, None)
 
     @cached_property
     def choice(self) -> Choice:
@@ -89,9 +90,9 @@ class LineOrder(FiniteLosses):
         """No atoms count where lines serve."""
         return False
 
-    def jumps(self, low: FloatArray, high: FloatArray) -> FloatArray:
+    @property
+    def jumps(self) -> FloatArray:
         """None."""
-        del low, high
         return np.zeros(0)
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -111,7 +112,7 @@ class LineOrder(FiniteLosses):
         low, high = self._ends
         inside = (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
         for index in sorted(set(at[inside].tolist())):
-            line = self.line_at(index)
+            line = self._line(index)
             if line is not None:
                 chosen = np.flatnonzero(inside & (at == index))
                 ask(line, c[chosen], chosen)
@@ -154,20 +155,51 @@ class LineOrder(FiniteLosses):
         masses = [pair for law in laws for pair in ((law[0], law[2]), (law[1], law[3]))]
         return tails_of(masses[::-1] if self.exchanged else masses, self.shift(c))
 
-    def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """About the first law's masses above c and at most c."""
-        law, above, below = int(self.exchanged), np.ones(c.size), np.ones(c.size)
-
-        def ask(line: Line, c: FloatArray, at: Indices) -> None:
-            log, (total,) = line.log_scale(c)[0], line.rough_sums(c, slice(law, law + 1))
-            mass = _mass(line, law, np.exp(np.minimum(log + law * c, 600.0)) * total)
-            ways = (above, below) if line.tilt > law else (below, above)
-            ways[0][at], ways[1][at] = mass, 1.0 - mass
-
+    def roughly(self, c: float) -> RoughTails:
+        """About the masses of both laws above a threshold and at most at it."""
         c = -c if self.exchanged else c
-        inside = self._groups(c, self.choice.at(c), ask)
-        above[~inside], below[~inside] = c[~inside] < self._ends[0], c[~inside] > self._ends[1]
-        return (below, above) if self.exchanged else (above, below)
+        low, high = self._ends
+        if not low <= c <= high:
+            both = (1.0, 0.0) if c < low else (0.0, 1.0)
+            masses = both + both
+        else:
+            line = self._line_for(c)
+            if line is None:
+                return 1.0, 1.0, 1.0, 1.0
+            log = line.log_scale_at(c)
+            found = []
+            for law, value in enumerate(line.rough_sums(c, slice(0, 2))):
+                is_above = line.tilt > law
+                scaled = math.exp(min(log + law * c, 600.0)) * (value if is_above else -value)
+                mass = min(max(scaled, 0.0), 1.0)
+                found += [mass, 1.0 - mass] if is_above else [1.0 - mass, mass]
+            masses = (found[0], found[1], found[2], found[3])
+        return masses[::-1] if self.exchanged else masses
+
+    def rough_profile(self, epsilon: float) -> float:
+        """About the profile of the first law against the second one."""
+        of_b = self.exchanged
+        c = epsilon if of_b else -epsilon
+        low, high = self._ends
+        if not low <= c <= high:
+            return -math.expm1(epsilon) if (c < low) == of_b else 0.0
+        index = int(self.choice.for_profile(np.array([c]))[0])
+        line = self._line(index)
+        if line is None:
+            return 1.0
+        (value,) = line.rough_sums(c, slice(2, 3))
+        exponent = line.log_scale_at(c) + (c if of_b else 0.0)
+        return math.exp(min(exponent, 600.0)) * value + _pole(line.tilt, epsilon, of_b=of_b)
+
+    def _line_for(self, c: float) -> Line | None:
+        """The line for the masses at a loss."""
+        return self._line(int(np.searchsorted(self.choice.limit, c)))
+
+    def _line(self, index: int) -> Line | None:
+        """A line of the choice; the last one is at hand."""
+        if self._last[0] != index:
+            self._last = index, self.line_at(index)
+        return self._last[1]
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors."""
@@ -183,13 +215,7 @@ class LineOrder(FiniteLosses):
             relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
             found = scale * total
             off = scale * off + np.abs(found) * (1.01 * relative + 4.0 * UNIT)
-            # what the poles between this line and that of the small profiles add
-            if of_b and line.tilt < 1.0:
-                pole = np.ones(c.size) if line.tilt > 0.0 else -np.expm1(c)
-            elif not of_b and line.tilt > 0.0:
-                pole = np.ones(c.size) if line.tilt < 1.0 else -np.expm1(-c)
-            else:
-                pole = np.zeros(c.size)
+            pole = np.array([_pole(line.tilt, each, of_b=of_b) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
             error[at] = off * (1.0 + 1e-9) + (LIBM + 2.0) * UNIT * np.abs(pole)
 
@@ -200,6 +226,13 @@ class LineOrder(FiniteLosses):
         at = whole & ~inside
         value[at], error[at] = -np.expm1(epsilon[at]), 4.0 * UNIT
         return value, error + SUBNORMAL * (inside | whole)
+
+
+def _pole(tilt: float, epsilon: float, *, of_b: bool) -> float:
+    """What the poles between a line and that of the small profiles add."""
+    if (tilt >= 1.0) if of_b else (tilt <= 0.0):
+        return 0.0
+    return 1.0 if 0.0 < tilt < 1.0 else -math.expm1(epsilon)
 
 
 def _mass(line: Line, law: int, scaled: FloatArray) -> FloatArray:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from pyengine.engines.exact.levels import ComposedLaw, Tails
 
-__all__ = ["FiniteLosses", "OrderedLaw", "tails_of"]
+__all__ = ["FiniteLosses", "OrderedLaw", "RoughTails", "tails_of"]
 
 FloatArray = npt.NDArray[np.float64]
+RoughTails = tuple[float, float, float, float]  # A above and below, B above and below
 
 
 class OrderedLaw(ComposedLaw, Protocol):
@@ -25,14 +26,18 @@ class OrderedLaw(ComposedLaw, Protocol):
     def has_atoms(self) -> bool:
         """Whether atoms count, so that masses jump and what is expected is rough."""
 
-    def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """About the first law's masses above c and at most c."""
+    def roughly(self, c: float) -> RoughTails:
+        """About the masses of both laws above a threshold and at most at it."""
+
+    def rough_profile(self, epsilon: float) -> float:
+        """About the profile."""
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses the first law's mass above is expected to come to α."""
 
-    def jumps(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Losses with atoms that count, from the least of ``low`` to the largest of ``high``."""
+    @property
+    def jumps(self) -> FloatArray:
+        """Losses with atoms that count, rising; none where `has_atoms` is not."""
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ."""

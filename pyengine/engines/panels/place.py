@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,7 @@ class PanelRow:
             start=-(self.start + panels * self.length),
             series=np.ascontiguousarray(self.series[::-1] * (-1.0) ** np.arange(size)),
             lowest=-(self.lowest + self.atoms.size - 1.0),
-            atoms=self.atoms[::-1],
+            atoms=np.ascontiguousarray(self.atoms[::-1]),
         )
 
     def beyond(
@@ -124,35 +124,16 @@ class PanelRow:
             first, second = self.beyond(rate, y), self.beyond(rate + bent, y)
             return first[0] - second[0], first[1] + second[1]
         panels = len(self.series)
-        total = np.zeros(y.size)
-        rule = _rule(rate * self.length, bent * self.length, self.series.shape[1])
-        if panels:
-            # the first panel from y on: its ends are doubles, so that no rounding misplaces y
-            begin = self.start + self.length * np.arange(panels)
-            first_whole = np.searchsorted(begin, y)
-            inner, part = self._moments(rate, bent, rule)
-            apart = begin - y[:, None]
-            whole = np.arange(panels) >= first_whole[:, None]
-            share = np.where(whole, np.exp(-rate * np.where(whole, apart, 0.0)), 0.0)
-            if bent:
-                # 1 - e^(-u - v) is 1 - e^-u and e^-u (1 - e^-v)
-                outer = -np.expm1(-bent * np.where(whole, apart, 0.0))
-                total += (share * outer) @ inner + (share * (1.0 - outer)) @ part
-            else:
-                total += share @ inner
-            cut = np.flatnonzero((first_whole > 0) & (y < begin[first_whole - 1] + self.length))
-            if cut.size:
-                panel = first_whole[cut] - 1
-                rest = (begin[panel] + self.length) - y[cut]
-                total[cut] += self._within(rate, bent, rest / self.length, panel, rule)
-        if self.atoms.size:
-            apart = self.lowest + np.arange(self.atoms.size) - y[:, None]
-            over = apart >= 0.0 if closed else apart > 0.0
-            apart = np.where(over, apart, 0.0)
-            share = np.where(over, np.exp(-rate * apart), 0.0)
-            if bent:
-                share *= -np.expm1(-bent * apart)
-            total += share @ self.atoms
+        rule, core = self._rule(rate, bent)
+        total = np.empty(y.size)
+        lib.pe_panel_beyond(
+            self._core[0],
+            core[0],
+            y.size,
+            array(np.ascontiguousarray(y)),
+            closed,
+            array(total, writable=True),
+        )
         largest = 1.0
         if bent:  # (1 - e^(-b t)) e^(-r t) is at most b/(r + b), and on a panel b t more
             end = max(self.start + panels * self.length, self.lowest + self.atoms.size)
@@ -160,50 +141,44 @@ class PanelRow:
             largest = min(bent / (rate + bent) + bent * self.length, bent * span, 1.0)
         return total, largest * self._rounding(rule.nodes)
 
-    def _moments(self, rate: float, bent: float, rule: GaussRule) -> tuple[FloatArray, FloatArray]:
-        """Integrals of e^(-rate x) over each panel, x from its begin, and bent ones."""
-        key = (rate, bent)
-        if key not in self._known:
-            place = rule.reach * rule.place
-            density = multiplied(self.series, values(self.series.shape[1], place))
-            decay = rule.reach * rule.weight * np.exp(-rate * self.length * place)
-            inner = (density * decay).sum(axis=1)
-            bends = -np.expm1(-bent * self.length * place)
-            part = (density * (decay * bends)).sum(axis=1) if bent else inner
-            self._known[key] = inner, part
-        return self._known[key]
+    def roughly(self, rate: float, y: float, *, closed: bool) -> float:
+        """About the integral of e^(-rate (x - y)) over x > y."""
+        room = ffi.new("double[1]")
+        core = self._rule(rate, 0.0)[1]
+        lib.pe_panel_beyond(self._core[0], core[0], 1, (y,), closed, room)
+        return float(room[0])
 
     @cached_property
-    def _known(self) -> dict[tuple[float, float], tuple[FloatArray, FloatArray]]:
-        """What `_moments` has found."""
-        return {}
+    def _core(self) -> list[Any]:
+        """The law as the C core takes it, and what that points to."""
+        kept = [array(self.series.reshape(-1)), array(self._scale), array(self.atoms)]
+        panels, size = self.series.shape
+        places = self.start, self.length, self.lowest
+        return [ffi.new("pe_panel_row *", (*places, panels, size, self.atoms.size, *kept)), kept]
 
-    def _within(
-        self,
-        rate: float,
-        bent: float,
-        rest: FloatArray,
-        panel: npt.NDArray[np.intp],
-        rule: GaussRule,
-    ) -> FloatArray:
-        """Integrals over the last parts of panels, of which they are the ``rest``."""
-        out, size = np.empty(rest.size), self.series.shape[1]
-        lib.pe_panel_ends(
-            rest.size,
-            array(rest),
-            ffi.from_buffer("int64_t[]", panel.astype(np.int64, copy=False)),
-            size,
-            array(self.series),
-            array(self._scale),
-            rate * self.length,
-            bent * self.length,
-            rule.reach,
-            rule.nodes,
-            array(rule.place),
-            array(rule.weight),
-            array(out, writable=True),
-        )
-        return out
+    def _rule(self, rate: float, bent: float) -> tuple[GaussRule, list[Any]]:
+        """The rule for a weight, and that and its integrals as the C core takes them."""
+        key = (rate, bent)
+        if key not in self._known:
+            rule = _rule(rate * self.length, bent * self.length, self.series.shape[1])
+            kept = [array(x) for x in (rule.place, rule.weight, *self._moments(rate, bent, rule))]
+            core = ffi.new("pe_panel_rule *", (rate, bent, rule.reach, rule.nodes, *kept))
+            self._known[key] = rule, [core, kept]
+        return self._known[key]
+
+    def _moments(self, rate: float, bent: float, rule: GaussRule) -> tuple[FloatArray, FloatArray]:
+        """Integrals of e^(-rate x) over each panel, x from its begin, and bent ones."""
+        place = rule.reach * rule.place
+        density = multiplied(self.series, values(self.series.shape[1], place))
+        decay = rule.reach * rule.weight * np.exp(-rate * self.length * place)
+        inner = (density * decay).sum(axis=1)
+        bends = -np.expm1(-bent * self.length * place)
+        return inner, (density * (decay * bends)).sum(axis=1) if bent else inner
+
+    @cached_property
+    def _known(self) -> dict[tuple[float, float], tuple[GaussRule, list[Any]]]:
+        """What `_rule` has found."""
+        return {}
 
     @cached_property
     def _scale(self) -> FloatArray:

@@ -5,7 +5,9 @@ What is not narrow enough is asked of another engine as well, and lies within th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +18,8 @@ from pyengine.engines.certified import relative_width
 from pyengine.engines.exact.both import hull
 from pyengine.engines.exact.levels import Tails, Thresholds, between, bounds
 from pyengine.engines.hull import BothOrders
-from pyengine.engines.panels.ordered import OrderedLaw
-from pyengine.engines.panels.search import enclosed, points_at
+from pyengine.engines.panels.ordered import OrderedLaw, RoughTails
+from pyengine.engines.panels.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
@@ -63,7 +65,7 @@ class PanelQuestions:
             level = alpha[inside]
             law = self.law
             at, points = points_at(
-                law, law.sides, level, *law.expected(level), law.jumps, has_atoms=law.has_atoms
+                law, law.roughly, level, *law.expected(level), law.jumps, has_atoms=law.has_atoms
             )
             value_beta, value_gamma, row = between(points, level)
             found = bounds(points, at, level, 0.0)
@@ -101,6 +103,10 @@ class PanelQuestions:
         found.value[nothing] = high
         asked = (delta > 0.0) & (delta < 1.0)
         if asked.any():
+            # from δ(0) on, ε is 0
+            at_zero, off = self._at_zero
+            asked &= delta < at_zero + off
+        if asked.any():
             ends = self.law.expected_epsilon(delta[asked])
             if beyond is not None:
                 near = beyond[asked]
@@ -108,56 +114,63 @@ class PanelQuestions:
                     np.where(near > 0.0, near, ends[0]),
                     np.where(near > 0.0, near * (1.0 + NEXT), ends[1]),
                 )
-            lower, value, upper = self._enclosed(delta[asked], *ends)
-            value = np.clip(value, lower, upper)
+            lower, value, upper, left = self._enclosed(delta[asked], *ends)
             label = names(ENGINE, value.size)
-            found.put(asked, Answer(value, lower, upper, label, True))
-            weak = np.zeros(delta.size, dtype=np.bool_)
-            weak[asked] = self._are_far_apart(delta[asked], lower, upper)
-            if weak.any():
+            found.put(asked, Answer(np.clip(value, lower, upper), lower, upper, label, True))
+            # bounds of ε are too far apart where they leave more open of δ than is allowed
+            wide = (upper - lower > CLOSE * upper) & (left > self.widest * delta[asked])
+            if wide.any():
+                weak = np.zeros(delta.size, dtype=np.bool_)
+                weak[asked] = wide
                 _narrow(found, weak, self._otherwise().epsilon(delta[weak]))
         return found
 
-    def _are_far_apart(
-        self, delta: FloatArray, lower: FloatArray, upper: FloatArray
-    ) -> npt.NDArray[np.bool_]:
-        """Whether bounds of ε leave more open of δ than is allowed."""
-        wide = upper - lower > CLOSE * upper
-        if wide.any():
-            ends = [self.law.profile(end[wide]) for end in (lower, upper)]
-            left = (ends[0][0] + ends[0][1]) - (ends[1][0] - ends[1][1])
-            wide[wide] = left > self.widest * delta[wide]
-        return wide
+    @cached_property
+    def _at_zero(self) -> tuple[float, float]:
+        """δ(0), and a bound on its error."""
+        value, error = self.law.profile(np.zeros(1))
+        return float(value[0]), float(error[0])
 
     def _enclosed(
         self, delta: FloatArray, low: FloatArray, high: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Bounds of ε, and what profiles too low, as computed, and too high say of it.
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Lower bound, value and upper bound of ε, and what they leave open of δ.
 
         It is looked for between ``low`` and ``high`` first.
         """
-        size = delta.size
-        slack = np.repeat([-1.0, 0.0, 1.0], size)
-        level = np.tile(delta, 3)
+        law, end = self.law, max(-self.law.lowest()[0], 0.0)
+        roots, slopes = [], []
+        for goal, *expected in zip(delta.tolist(), low.tolist(), high.tolist(), strict=True):
+            root = root_of(_over(law, goal), (expected[0], expected[1]), (0.0, end))[1]
+            roots.append(root)
+            # that of the profile is less the other law's mass times e^ε
+            slopes.append(max(law.roughly(-root)[1] - goal, 1e-9 * goal))
+        value, slope = np.array(roots), np.array(slopes)
+        first, off = law.profile(value)
+        apart = 1.01 * (np.abs(first - delta) + off) / slope + 4.0 * UNIT * value
+        for _ in range(TRIES):
+            lower, upper = np.maximum(value - apart, 0.0), np.minimum(value + apart, end)
+            found, off = (x.reshape(2, -1) for x in law.profile(np.concatenate([lower, upper])))
+            is_low = (lower == 0.0) | (found[0] - off[0] > delta)
+            is_high = (upper == end) | (found[1] + off[1] <= delta)
+            done = is_low & is_high
+            if done.all():
+                break
+            apart = np.where(done, apart, STEP * apart)
+        lower, upper = np.where(is_low, lower, 0.0), np.where(is_high, upper, end)
+        left = np.where(done, (found[0] + off[0]) - (found[1] - off[1]), 1.0)
+        return lower * (1.0 - 4.0 * UNIT), value, upper * (1.0 + 4.0 * UNIT), left
 
-        def over(epsilon: FloatArray, which: npt.NDArray[np.intp]) -> FloatArray:
-            value, error = self.law.profile(epsilon)
-            difference = (value - level[which]) + slack[which] * error
-            with np.errstate(divide="ignore"):
-                log = np.log1p(np.maximum(difference / level[which], -1.0))
-            return np.where(difference > 0.0, np.maximum(log, 1e-300), np.minimum(log, -1e-300))
 
-        end = max(-self.law.lowest()[0], 0.0)
-        zero, last = np.zeros(3 * size), np.full(3 * size, end)
-        low, high = enclosed(over, np.tile(low, 3), np.tile(high, 3), zero, last)
-        at_zero = np.flatnonzero(low == 0.0)
-        if at_zero.size:
-            none = at_zero[over(zero[at_zero], at_zero) < 0.0]
-            low[none], high[none] = 0.0, 0.0
-        parts = high.reshape(3, size)
-        lower = np.maximum(low.reshape(3, size)[0] * (1.0 - 4.0 * UNIT), 0.0)
-        upper = parts[2] * (1.0 + 4.0 * UNIT)
-        return lower, parts[1], np.maximum(upper, lower)
+def _over(law: OrderedLaw, delta: float) -> Callable[[float], float]:
+    """The logarithm of the profile, over that of δ."""
+    goal = math.log(delta)
+
+    def over(epsilon: float) -> float:
+        value = law.rough_profile(epsilon)
+        return math.log(value) - goal if value > 0.0 else -1e300
+
+    return over
 
 
 class PanelOneOrder(OneOrder):
@@ -218,15 +231,13 @@ class PanelBothOrders(BothOrders):
             first, second = (order.expected(levels) for order in orders)
             low, high = np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
-            def sides(c: FloatArray) -> tuple[FloatArray, FloatArray]:
-                masses = law.tails(c)
-                return masses.a_above, masses.a_below
+            def roughly(c: float) -> RoughTails:
+                first, second = (order.roughly(c) for order in orders)
+                return second if _gain(second, c) > _gain(first, c) else first
 
-            def jumps(least: FloatArray, most: FloatArray) -> FloatArray:
-                return np.concatenate([order.jumps(least, most) for order in orders])
-
+            jumps = np.unique(np.concatenate([order.jumps for order in orders]))
             has_atoms = any(order.has_atoms for order in orders)
-            return points_at(law, sides, levels, low, high, jumps, has_atoms=has_atoms)
+            return points_at(law, roughly, levels, low, high, jumps, has_atoms=has_atoms)
 
         found = hull(*orders, level, ENGINE, find)
         beta.put(inside, found[0])
@@ -238,6 +249,13 @@ class PanelBothOrders(BothOrders):
             _narrow(beta, weak, other[0])
             _narrow(gamma, weak, other[1])
         return beta, gamma
+
+
+def _gain(masses: RoughTails, c: float) -> float:
+    """By how much the line of slope e^c of an order lies below 1 or e^c, times e^-|c| if c < 0."""
+    a_above, a_below, b_above, b_below = masses
+    weight = math.exp(-abs(c))
+    return weight * a_below - b_below if c < 0.0 else weight * b_above - a_above
 
 
 def _answer(

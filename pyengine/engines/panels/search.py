@@ -5,111 +5,150 @@ Only where bounds are asked is chosen here.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.exact.levels import Tails, Thresholds, excess
-from pyengine.numerics.bracketing import falling_bracket
+from pyengine.engines.panels.ordered import RoughTails
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["enclosed", "points_at"]
+__all__ = ["points_at", "root_of"]
 
 FloatArray = npt.NDArray[np.float64]
-Function = Callable[[FloatArray, npt.NDArray[np.intp]], FloatArray]
-Jumps = Callable[[FloatArray, FloatArray], FloatArray]
-Sides = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-
+Function = Callable[[float], float]
+Bracket = tuple[float, float]
 
 TRIES = 12
+STEPS = 400
 # parts of the expected distance by which thresholds may be apart, with atoms and without
 NEAR, SMOOTH = 1e-10, 1e-7
-AROUND = 2.0  # widths of what is expected, in which jumps are looked at
 GROWTH = 4.0  # of steps outwards, where roots lie beyond what was expected
 STEP = 8.0  # by which a threshold that is not surely on its side is moved further each time
 
 
-def enclosed(
+def root_of(
     function: Function,
-    low: FloatArray,
-    high: FloatArray,
-    least: FloatArray,
-    most: FloatArray,
-    room: FloatArray | float = 0.0,
-) -> tuple[FloatArray, FloatArray]:
-    """Return narrow brackets of the roots of falling functions.
+    expected: Bracket,
+    ends: Bracket,
+    room: float = 0.0,
+    jumps: list[float] | None = None,
+) -> Bracket:
+    """Return a narrow bracket of the place where a falling function becomes negative.
 
     Parameters
     ----------
     function : callable
-        Takes arguments and the numbers of their functions.
-    low, high : ndarray
-        Where roots are expected.
-    least, most : ndarray
-        Where they are for sure.
-    room : ndarray or float
+        The function.
+    expected : pair of float
+        Between which numbers the place is expected.
+    ends : pair of float
+        Between which it is for sure.
+    room : float
         Width that is narrow enough beside a rounding.
+    jumps : list of float, optional
+        Where the function may jump, rising.
     """
-    size = low.size
-    ends = np.array([np.clip(low, least, most), np.clip(high, least, most)])
-    value = np.array([np.full(size, np.inf), np.full(size, -np.inf)])
-    last, sign = np.array([least, most]), np.array([[1.0], [-1.0]])
-    step = np.maximum(ends[1] - ends[0], 1e-12 * (most - least))
-    open_ = ends != last
+    least, most = ends
+    low, high = (min(max(x, least), most) for x in expected)
+    at_low = function(low) if low > least else math.inf
+    at_high = -math.inf
+    if at_low >= 0.0:
+        at_high = function(high) if high < most else -math.inf
+    step = max(high - low, 1e-12 * (most - least))
     for attempt in range(TRIES):
-        if open_.any():
-            side, which = np.nonzero(open_)
-            value[open_] = function(ends[open_], which)
-            open_[open_] = sign[side, 0] * value[open_] < 0.0
-        if not open_.any():
+        if at_low >= 0.0 >= at_high:
             break
-        # what lies beyond one end is beyond the other end's place
-        further = np.clip(ends - sign * step, least, most) if attempt < TRIES - 1 else last
-        for beyond, other in ((0, 1), (1, 0)):
-            moved = open_[beyond]
-            ends[other, moved], value[other, moved] = ends[beyond, moved], value[beyond, moved]
-            ends[beyond, moved] = further[beyond, moved]
-            value[beyond, moved] = sign[beyond, 0] * np.inf
-        open_ &= ends != last
-        step = GROWTH * step
-    everywhere = np.arange(size)
-    known = value[0], value[1]
-    return falling_bracket(lambda x: function(x, everywhere), ends[0], ends[1], known, room)
+        is_last = attempt == TRIES - 1
+        if at_low < 0.0:
+            high, at_high = low, at_low
+            low = least if is_last else max(low - step, least)
+            at_low = function(low) if low > least else math.inf
+        else:
+            low, at_low = high, at_high
+            high = most if is_last else min(high + step, most)
+            at_high = function(high) if high < most else -math.inf
+        step *= GROWTH
+    if jumps:
+        low, at_low, high, at_high = _between(function, jumps, low, at_low, high, at_high, room)
+        if high - low <= 2.0 * room:
+            return low, high
+    return _closed(function, high, at_high, low, at_low, room)
 
 
-def _between_jumps(
-    function: Function, jumps: Jumps, low: FloatArray, high: FloatArray, near: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Narrower places for roots: between jumps of the functions, or around one.
+def _between(
+    function: Function,
+    jumps: list[float],
+    low: float,
+    at_low: float,
+    high: float,
+    at_high: float,
+    near: float,
+) -> tuple[float, float, float, float]:
+    """A bracket between jumps, or around one.
 
     A level that lies on an atom would be searched for by halving, as its function has no root.
     """
-    width = high - low
-    least, most = low - AROUND * width, high + AROUND * width
-    places = jumps(least, most)
-    which, jump = np.nonzero((places > least[:, None]) & (places < most[:, None]))
-    if not which.size:
-        return low, high
-    points = places[jump] + near[which] * np.array([[-1.0], [1.0]])
-    value = function(points.ravel(), np.tile(which, 2)).reshape(points.shape)
-    before, after = np.full((2, low.size), [[-np.inf], [np.inf]])
-    np.maximum.at(before, which, np.where(value > 0.0, points, -np.inf).max(axis=0))
-    np.minimum.at(after, which, np.where(value < 0.0, points, np.inf).min(axis=0))
-    # what jumps say is known, and what was expected is not
-    first, last = np.clip(low, before, after), np.clip(high, before, after)
-    before = np.where(np.isfinite(before), before, after - width)
-    after = np.where(np.isfinite(after), after, before + width)
-    return np.where(first < last, first, before), np.where(first < last, last, after)
+    while True:
+        first, last = bisect_right(jumps, low + near), bisect_left(jumps, high - near)
+        if first >= last:
+            return low, at_low, high, at_high
+        jump = jumps[(first + last) // 2]
+        before = function(jump - near)
+        if before < 0.0:
+            high, at_high = jump - near, before
+            continue
+        after = function(jump + near)
+        if after < 0.0:
+            return jump - near, before, jump + near, after
+        low, at_low = jump + near, after
+
+
+def _closed(function: Function, a: float, fa: float, b: float, fb: float, room: float) -> Bracket:
+    """A narrow bracket from a wider one of different signs.
+
+    Inverse quadratic interpolation or halving by the rule of Chandrupatla (1997), as
+    `pyengine.numerics.bracketing` does for arrays.
+    """
+    c, fc = b, fb
+    t = fa / (fa - fb) if math.isfinite(fa - fb) and fa != fb else 0.5
+    for _ in range(STEPS):
+        nearest = abs(a) if abs(fa) < abs(fb) else abs(b)
+        limit = (2.0 * UNIT * nearest + room) / abs(b - a) if a != b else 1.0
+        if limit > 0.5:
+            break
+        x = a + min(max(t, limit), 1.0 - limit) * (b - a)
+        fx = function(x)
+        if (fx > 0.0) == (fa > 0.0):
+            c, fc = a, fa
+        else:
+            c, fc, b, fb = b, fb, a, fa
+        a, fa = x, fx
+        t = _part(a, fa, b, fb, c, fc)
+    return min(a, b), max(a, b)
+
+
+def _part(a: float, fa: float, b: float, fb: float, c: float, fc: float) -> float:
+    """Where between a and b the root is expected."""
+    if not math.isfinite(fa - fb) or not math.isfinite(fc - fb) or fc in (fa, fb) or c == b:
+        return 0.5
+    xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+    if not (phi * phi < xi and (1.0 - phi) ** 2 < 1.0 - xi):
+        return 0.5
+    inner = fa / (fb - fa) * fc / (fb - fc)
+    return inner + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
 
 
 def points_at(
     law: Thresholds,
-    sides: Sides,
+    roughly: Callable[[float], RoughTails],
     alpha: FloatArray,
     low: FloatArray,
     high: FloatArray,
-    jumps: Jumps,
+    jumps: FloatArray,
     *,
     has_atoms: bool,
 ) -> tuple[FloatArray, Tails]:
@@ -119,35 +158,30 @@ def points_at(
     ----------
     law : Thresholds
         The masses, with bounds.
-    sides : callable
-        About A's masses above thresholds and below.
+    roughly : callable
+        About the masses above a threshold and below.
     alpha : ndarray
         Levels in (0, 1).
     low, high : ndarray
         Where thresholds are expected.
-    jumps : callable
-        Losses that may be atoms, from the least of some to the largest of others.
+    jumps : ndarray
+        Losses that may be atoms, rising.
     has_atoms : bool
         Whether atoms count.
     """
-    rest, small = 1.0 - alpha, alpha <= 0.5
-    goal = np.log(np.where(small, alpha, rest))
-
-    def over(c: FloatArray, which: npt.NDArray[np.intp]) -> FloatArray:
-        above, below = sides(c)
-        is_small = small[which]
-        with np.errstate(divide="ignore"):
-            log = np.log(np.where(is_small, above, below)) - goal[which]
-        return np.clip(np.where(is_small, log, -log), -1e300, 1e300)
-
     ends = law.support()
     room = 32.0 * UNIT * (1.0 + max(abs(ends[0]), abs(ends[1])))
-    least, most = np.full(alpha.size, ends[0] - room), np.full(alpha.size, ends[1] + room)
+    least, most = ends[0] - room, ends[1] + room
     # what lies between thresholds is known to the square of their distance, or to the distance
     # times the mass of an atom
     near = (NEAR if has_atoms else SMOOTH) * np.abs(high - low)
-    low, high = _between_jumps(over, jumps, low, high, near)
-    first, second = enclosed(over, low, high, least, most, near)
+    places, found = jumps.tolist(), []
+    for level, *expected, apart in zip(
+        alpha.tolist(), low.tolist(), high.tolist(), near.tolist(), strict=True
+    ):
+        over = _small_tail(roughly, level) if level <= 0.5 else _large_tail(roughly, level)
+        found.append(root_of(over, (expected[0], expected[1]), (least, most), apart, places))
+    first, second = np.array(found).T
     # apart from the threshold by more than its rounding, so that masses are surely on their sides
     step = near + 64.0 * UNIT * (np.abs(first) + 2.0**-10 * np.abs(most))
     step = step * np.ones((2, 1))
@@ -162,3 +196,25 @@ def points_at(
             break
         step = np.where(open_, STEP * step, step)
     return c, points
+
+
+def _small_tail(roughly: Callable[[float], RoughTails], level: float) -> Function:
+    """The logarithm of A's mass above, over that of a level."""
+    goal = math.log(level)
+
+    def over(c: float) -> float:
+        above = roughly(c)[0]
+        return math.log(above) - goal if above > 0.0 else -1e300
+
+    return over
+
+
+def _large_tail(roughly: Callable[[float], RoughTails], level: float) -> Function:
+    """The same of the masses below, with the other sign."""
+    goal = math.log(1.0 - level)
+
+    def over(c: float) -> float:
+        below = roughly(c)[1]
+        return goal - math.log(below) if below > 0.0 else 1e300
+
+    return over

@@ -21,7 +21,7 @@ from pyengine.caches import kept
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.one_step import one_step
-from pyengine.engines.panels.ordered import FiniteLosses, tails_of
+from pyengine.engines.panels.ordered import FiniteLosses, RoughTails, tails_of
 from pyengine.engines.panels.place import PanelRow, row_of
 from pyengine.engines.panels.power import power
 from pyengine.engines.panels.shape import StepShape
@@ -36,7 +36,6 @@ __all__ = ["LaplaceOrder", "LaplaceSteps"]
 FloatArray = npt.NDArray[np.float64]
 
 MOST_JUMPING = 50  # steps
-MOST_JUMPS = 64
 ROOM = 0.25  # around where a threshold is expected, in standard deviations
 
 
@@ -89,6 +88,7 @@ class LaplaceSteps:
         n = Decimal(number)
         self._ends = tuple(two_doubles(CONTEXT.multiply(n, end)) for end in shape.ends)
         self._length = shape.length
+        self._last: tuple[int, TiltedSum | None] = (-1, None)
 
     @cached_property
     def tilts(self) -> Tilts:
@@ -129,8 +129,7 @@ class LaplaceSteps:
         inside = (up >= 0.0) & (down >= 0.0)
         nearer = up > down
         for index in np.unique(at[inside]):
-            tilt = float(self.tilts.tilt[index])
-            found = tilted_sum(self.shape, self.number, tilt, float(self.tilts.log_scale[index]))
+            found = self._tilted(int(index))
             if found is None:
                 continue
             for high in (False, True):
@@ -232,6 +231,34 @@ class LaplaceSteps:
         )
         return tails_of(masses, shift)
 
+    def roughly(self, c: float) -> RoughTails:
+        """About the masses of both laws above a threshold and at most at it."""
+        length, tilts = float(self._length), self.tilts
+        place = (c - self.ends[0]) / length
+        if not 0.0 <= place <= self.number:
+            return (1.0, 0.0, 1.0, 0.0) if place < 0.0 else (0.0, 1.0, 0.0, 1.0)
+        index = int(np.searchsorted(tilts.limit, place))
+        found = self._tilted(index)
+        if found is None:
+            return 1.0, 1.0, 1.0, 1.0
+        tilt, masses = float(tilts.tilt[index]), []
+        log = self.number * float(tilts.log_scale[index]) - tilt * place
+        for of_b in (False, True):
+            rate = tilt - length if of_b else tilt
+            is_above = rate >= 0.0
+            row = found.rows[0][0 if is_above else 1]
+            total = row.roughly(abs(rate), place if is_above else -place, closed=not is_above)
+            mass = min(max(math.exp(log + c if of_b else log) * total, 0.0), 1.0)
+            masses += [mass, 1.0 - mass] if is_above else [1.0 - mass, mass]
+        return masses[0], masses[1], masses[2], masses[3]
+
+    def _tilted(self, index: int) -> TiltedSum | None:
+        """The law of a tilt; the last one is at hand."""
+        if self._last[0] != index:
+            tilt, log_scale = (float(x[index]) for x in (self.tilts.tilt, self.tilts.log_scale))
+            self._last = index, tilted_sum(self.shape, self.number, tilt, log_scale)
+        return self._last[1]
+
     def profile(
         self, epsilon: FloatArray, low: FloatArray, *, of_b: bool
     ) -> tuple[FloatArray, FloatArray]:
@@ -286,15 +313,13 @@ class LaplaceOrder(FiniteLosses):
         """Whether atoms count: those of many steps are met by no search."""
         return self.steps.number <= MOST_JUMPING
 
-    def jumps(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Losses with atoms that count, from the least of ``low`` to the largest of ``high``."""
-        ends = np.array([low.min(), high.max()])
-        first, last = np.sort(self.steps.place_of(-ends if self.exchanged else ends))
-        places = np.arange(max(0.0, np.ceil(first)), min(float(self.steps.number), last) + 0.5)
-        if not self.has_atoms or places.size > MOST_JUMPS:
+    @cached_property
+    def jumps(self) -> FloatArray:
+        """Losses with atoms that count, rising."""
+        if not self.has_atoms:
             return np.zeros(0)
-        found = self.steps.loss_at(places)
-        return -found if self.exchanged else found
+        found = self.steps.loss_at(np.arange(self.steps.number + 1.0))
+        return -found[::-1] if self.exchanged else found
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ; not proven."""
@@ -315,11 +340,16 @@ class LaplaceOrder(FiniteLosses):
             found.b_below, found.b_above, found.a_below, found.a_above, found.error, found.shift
         )
 
-    def sides(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """About the first law's masses above c and at most c."""
-        sign = -1.0 if self.exchanged else 1.0
-        (law,), _ = self.steps.masses(sign * c, (self.exchanged,))
-        return (law.below, law.above) if self.exchanged else (law.above, law.below)
+    def roughly(self, c: float) -> RoughTails:
+        """About the masses of both laws above a threshold and at most at it."""
+        if not self.exchanged:
+            return self.steps.roughly(c)
+        return self.steps.roughly(-c)[::-1]
+
+    def rough_profile(self, epsilon: float) -> float:
+        """About the profile of the first law against the second one."""
+        value, _ = self.profile(np.array([epsilon]))
+        return float(value[0])
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None

@@ -24,7 +24,9 @@ static const struct {
     {"lattice engine", run_lattice},           {"from rows to answers", run_answers},
     {"polynomials on panels", run_panels},     {"kernels of three arguments", run_ternary},
     {"random losses", run_sampling},           {"transforms of losses", run_transforms},
-    {"integrals along rays", run_rays},        {"Legendre polynomials", run_legendre},
+    {"bounds at levels", run_levels},          {"sums on lines", run_line_sums},
+    {"laws beyond places", run_beyond},        {"integrals along rays", run_rays},
+    {"Legendre polynomials", run_legendre},
 };
 
 int main(void) {

@@ -29,4 +29,9 @@ int run_sampling(void);
 int run_transforms(void);
 int run_rays(void);
 
+/* levels.c */
+int run_levels(void);
+int run_line_sums(void);
+int run_beyond(void);
+
 #endif

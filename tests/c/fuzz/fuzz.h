@@ -48,6 +48,12 @@ void fuzz_lane_log(void);
 void fuzz_node_sums(void);
 void fuzz_powers(void);
 
+/* lines.c */
+void fuzz_trig_sums(void);
+void fuzz_place_integrals(void);
+void fuzz_panel_beyond(void);
+void fuzz_levels(void);
+
 /* random_losses.c */
 void fuzz_sampling(void);
 

@@ -104,3 +104,60 @@ static void laplace_ends(void) {
     icount_require_numbers(ends, PLACES);
 }
 KERNEL("laplace_ends", prepare_ends, laplace_ends);
+
+enum { LINE = 512, AT = 5, BEYOND = 64, ROWS = 4, PARTS = 6 };
+
+static double *line_node, *line_weight, *line_sum, *line_at, *atom, *inner, *tails, *level, *found;
+
+static void prepare_line(void) {
+    line_node = icount_doubles(LINE);
+    line_weight = icount_doubles((size_t)2 * LINE);
+    line_sum = icount_doubles((size_t)2 * AT);
+    line_at = icount_doubles(AT);
+    for (size_t i = 0; i < LINE; i++) line_node[i] = 0.1 * (double)i;
+    for (size_t i = 0; i < (size_t)2 * LINE; i++) line_weight[i] = 1.0 / LINE;
+    for (size_t i = 0; i < AT; i++) line_at[i] = icount_between(-3.0, 3.0, i);
+}
+
+/* Masses of two laws at some thresholds of many steps. */
+static void laplace_line(void) {
+    pe_trig_sums(AT, line_at, LINE, line_node, 2, line_weight, line_weight, line_sum);
+    icount_require_numbers(line_sum, (size_t)2 * AT);
+}
+KERNEL("laplace_line", prepare_line, laplace_line);
+
+static void prepare_beyond(void) {
+    prepare_ends();
+    atom = icount_doubles(BEYOND);
+    inner = icount_doubles(PANELS);
+    for (size_t i = 0; i < PANELS; i++) inner[i] = 0.1;
+    for (size_t i = 0; i < BEYOND; i++) atom[i] = 1e-3;
+}
+
+/* A law of few steps beyond places. */
+static void laplace_beyond(void) {
+    const pe_panel_row row = {0.0, 0.5, 0.0, PANELS, SIZE, BEYOND, series, scale, atom};
+    const pe_panel_rule rule = {0.5, 0.1, 1.0, PLACES, place, part, inner, inner};
+    pe_panel_beyond(&row, &rule, PLACES, rest, 0, ends);
+    icount_require_numbers(ends, PLACES);
+}
+KERNEL("laplace_beyond", prepare_beyond, laplace_beyond);
+
+static void prepare_levels(void) {
+    tails = icount_doubles((size_t)PARTS * ROWS * PLACES);
+    level = icount_doubles((size_t)(ROWS + 1) * PLACES);
+    found = icount_doubles((size_t)4 * PLACES);
+    for (size_t i = 0; i < (size_t)ROWS * PLACES; i++) {
+        const double x = icount_between(0.2, 0.8, i), masses[] = {1.0 - x, x, 1.0 - x * x, x * x, 1e-15, 0.0};
+        for (size_t part_of = 0; part_of < PARTS; part_of++)
+            tails[part_of * ROWS * PLACES + i] = masses[part_of];
+        level[PLACES + i] = log(2.0 * x);
+    }
+    for (size_t i = 0; i < PLACES; i++) level[i] = icount_between(0.1, 0.9, i);
+}
+
+static void laplace_levels(void) {
+    pe_level_bounds(ROWS, PLACES, level, level + PLACES, tails, 0.0, found);
+    icount_require_numbers(found, (size_t)4 * PLACES);
+}
+KERNEL("laplace_levels", prepare_levels, laplace_levels);

@@ -1,0 +1,169 @@
+#include <float.h>
+#include <math.h>
+
+#include "pyengine.h"
+
+/* Bounds of a trade-off function at levels from masses at a few thresholds (docs/theory/exact). */
+
+static const double UNIT = DBL_EPSILON / 2;
+static const double ROUNDING = 8 * DBL_EPSILON; /* of the few operations of a bound, relative to its terms */
+static const double SUBNORMAL = 2e-317; /* what rounding below the normal range may take from many masses */
+
+enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERROR, SHIFT };
+
+/* Masses of one column of points, which are n apart. */
+typedef struct {
+    const double *tails;
+    size_t whole, n;
+} column;
+
+static double of(const column *at, int part, size_t point) {
+    return at->tails[(size_t)part * at->whole + point * at->n];
+}
+
+static column column_at(size_t points, size_t n, const double *tails, size_t i) {
+    const column found = {tails + i, points * n, n};
+    return found;
+}
+
+/* Bounds of A(event) - alpha, from the mass on the event or off it, whichever says more. */
+static void excess(const column *at, size_t point, double alpha, double *least, double *most) {
+    const double error = of(at, ERROR, point) + ROUNDING, rest = 1.0 - alpha;
+    const double above = of(at, A_ABOVE, point), below = of(at, A_BELOW, point);
+    const double low = above * (1.0 - error) - SUBNORMAL - alpha;
+    const double low_off = rest - below * (1.0 + error) - ROUNDING * rest - SUBNORMAL;
+    const double high = above * (1.0 + error) + SUBNORMAL - alpha;
+    const double high_off = rest - below * (1.0 - error) + ROUNDING * rest + SUBNORMAL;
+    *least = low > low_off ? low : low_off;
+    *most = high < high_off ? high : high_off;
+}
+
+void pe_level_excess(size_t points, size_t n, const double *alpha, const double *tails, double *least,
+                     double *most) {
+    for (size_t i = 0; i < n; i++) {
+        const column at = column_at(points, n, tails, i);
+        for (size_t j = 0; j < points; j++) excess(&at, j, alpha[i], least + j * n + i, most + j * n + i);
+    }
+}
+
+/* Twice what rounding of c and of its exponential does to the logarithm of the latter. */
+static double exp_error(double c) {
+    return 8.0 * UNIT * (1.0 + fabs(c));
+}
+
+/* Sum of both, moved by what rounding can do to either, up for side 1 and down for -1. */
+static double safe(double x, double y, double side) {
+    return x + y + side * (ROUNDING * (fabs(x) + fabs(y)) + SUBNORMAL);
+}
+
+/* A lower bound of beta and an upper one of gamma on a line of slope e^(c -+ reach). */
+static void tangent(const column *at, size_t point, double c, double reach, double least, double *below,
+                    double *above) {
+    const double error = of(at, ERROR, point) + ROUNDING;
+    const double loss = of(at, SHIFT, point) + reach + 0.5 * exp_error(c);
+    const double kept = of(at, B_BELOW, point) * (1.0 - error) * (1.0 - loss);
+    const double grown = of(at, B_ABOVE, point) * (1.0 + error) * exp(loss);
+    const double low = safe(kept, exp(c - reach) * least, -1.0);
+    const double high = safe(grown, -exp(c + reach) * least, 1.0);
+    *below = isfinite(low) ? low : 0.0; /* a slope that no double holds says nothing */
+    *above = isfinite(high) ? high : 1.0;
+}
+
+void pe_level_tangents(size_t points, size_t n, const double *alpha, const double *c, const double *reach,
+                       const double *tails, double *below, double *above) {
+    for (size_t i = 0; i < n; i++) {
+        const column at = column_at(points, n, tails, i);
+        for (size_t j = 0; j < points; j++) {
+            const size_t k = j * n + i;
+            double least, most;
+            excess(&at, j, alpha[i], &least, &most);
+            tangent(&at, j, c[k], reach[k], least, below + k, above + k);
+        }
+    }
+}
+
+static double reach_of(const column *at, size_t point, double c) {
+    return of(at, SHIFT, point) + 0.5 * exp_error(c);
+}
+
+/* Bounds of one level: of beta from below and above, and of gamma. */
+static void bounds(const column *at, size_t points, double alpha, const double *c, double shown,
+                   double *out) {
+    /* slopes: for masses from alpha on at most e^steep, for those up to alpha at least e^flat */
+    double steep = INFINITY, flat = -INFINITY, least, most;
+    for (size_t j = 0; j < points; j++) {
+        const double place = c[j * at->n], reach = reach_of(at, j, place);
+        excess(at, j, alpha, &least, &most);
+        if (most <= 0.0 && place + reach < steep) steep = place + reach;
+        if (least >= 0.0 && place - reach > flat) flat = place - reach;
+    }
+    const double steepest = exp(steep), flattest = exp(flat);
+    double beta_lower = -INFINITY, beta_upper = INFINITY, gamma_lower = -INFINITY, gamma_upper = INFINITY;
+    double largest = 0.0;
+    for (size_t j = 0; j < points; j++) {
+        const double place = c[j * at->n], error = of(at, ERROR, j) + ROUNDING;
+        double below, above;
+        excess(at, j, alpha, &least, &most);
+        const double chord = most > 0.0 ? steepest * most : flattest * most;
+        const double upper = safe(of(at, B_BELOW, j) * (1.0 + error), chord, 1.0);
+        beta_upper = fmin(beta_upper, isfinite(upper) ? upper : 1.0);
+        /* from a test of too high a level, a smaller one by chance, which keeps its share of gamma */
+        const double kept = of(at, B_ABOVE, j) * (1.0 - error);
+        const double thinned = kept * fmin(alpha / (alpha + fmax(most, 0.0)), 1.0);
+        const double lower = fmax(safe(kept, -chord, -1.0), thinned * (1.0 - ROUNDING) - SUBNORMAL);
+        gamma_lower = fmax(gamma_lower, isfinite(lower) ? lower : 0.0);
+        tangent(at, j, place, reach_of(at, j, place), least, &below, &above);
+        beta_lower = fmax(beta_lower, below);
+        gamma_upper = fmin(gamma_upper, above);
+        largest = fmax(largest, error);
+    }
+    gamma_lower = fmax(gamma_lower, shown * (1.0 - largest));
+    const double slack = 2.0 * UNIT;
+    out[0] = fmax(beta_lower, 1.0 - gamma_upper - slack);
+    out[1] = fmin(beta_upper, 1.0 - gamma_lower + slack);
+    out[2] = fmax(gamma_lower, 1.0 - beta_upper - slack);
+    out[3] = fmin(gamma_upper, 1.0 - beta_lower + slack);
+}
+
+void pe_level_bounds(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
+                     double shown, double *out) {
+    for (size_t i = 0; i < n; i++) {
+        const column at = column_at(points, n, tails, i);
+        bounds(&at, points, alpha[i], c + i, shown, out + 4 * i);
+    }
+}
+
+/* A part between 0 and 1; what is no number is 0. */
+static double part_of(double x) {
+    return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0;
+}
+
+void pe_level_between(size_t points, size_t n, const double *alpha, const double *tails, double *out,
+                      int64_t *row) {
+    for (size_t i = 0; i < n; i++) {
+        const column at = column_at(points, n, tails, i);
+        const double level = alpha[i], rest = 1.0 - level;
+        const int small = level <= 0.5;
+        size_t under = 0;
+        for (size_t j = 0; j < points; j++)
+            under += !(small ? of(&at, A_ABOVE, j) > level : of(&at, A_BELOW, j) < rest);
+        row[i] = under ? (int64_t)under - 1 : 0;
+        const size_t first = under && under < points ? under - 1 : under ? points - 2 : 0, last = first + 1;
+        const double off = of(&at, B_BELOW, first), off_last = of(&at, B_BELOW, last);
+        const double on = of(&at, B_ABOVE, first), on_last = of(&at, B_ABOVE, last);
+        const double jump = fmax(on < 0.5 ? on_last - on : off - off_last, 0.0);
+        double share, other;
+        if (small) {
+            const double above = of(&at, A_ABOVE, first);
+            share = (level - above) / (of(&at, A_ABOVE, last) - above);
+            other = 1.0 - share;
+        } else {
+            /* formed apart: 1 - share has no digits where share is nearly 1 */
+            const double below = of(&at, A_BELOW, first), below_last = of(&at, A_BELOW, last);
+            share = (below - rest) / (below - below_last);
+            other = (rest - below_last) / (below - below_last);
+        }
+        out[2 * i] = off_last + (isnan(other) ? 1.0 : part_of(other)) * jump;
+        out[2 * i + 1] = on + part_of(share) * jump;
+    }
+}

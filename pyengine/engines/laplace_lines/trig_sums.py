@@ -1,0 +1,62 @@
+"""Sums of cosines and sines over the nodes of a line."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._core import lib
+from pyengine.engines.functionals import array
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["ANGLE_ERROR", "TrigSums", "chain_error"]
+
+FloatArray = npt.NDArray[np.float64]
+
+LANES = 8
+# of a distance from a threshold: what rounding it, its product with a frequency and the kernel's
+# reduction of the angle move a term by, in parts of the angle
+ANGLE_ERROR = 8.0 * UNIT
+
+
+def chain_error(size: int) -> float:
+    """Bound on the errors of `TrigSums` of so many nodes, in parts of their moduli."""
+    return (2.0 * size + 40.0) * UNIT
+
+
+class TrigSums:
+    """Sums over j of the real part of weight[k, j] e^(-i z t_j), for each kind k.
+
+    Parameters
+    ----------
+    frequency : ndarray of shape (n,)
+        The t_j, from 0 on, rising.
+    weight : ndarray of shape (kinds, n)
+        The weights.
+    """
+
+    def __init__(self, frequency: FloatArray, weight: npt.NDArray[np.complex128]) -> None:
+        kinds, size = weight.shape
+        self._size = -(-size // LANES) * LANES
+        # whole lanes: what is added weighs nothing
+        at = np.concatenate([frequency, np.full(self._size - size, frequency[-1])])
+        parts = np.zeros((2, kinds, self._size))
+        parts[0, :, :size], parts[1, :, :size] = weight.real, weight.imag
+        self._frequency, self._parts = at, parts
+
+    def at(self, z: FloatArray, kinds: slice) -> FloatArray:
+        """The sums of some kinds, of shape (z.size, kinds)."""
+        first, last = kinds.start or 0, kinds.stop or self._parts.shape[1]
+        out = np.empty((z.size, last - first))
+        real, imag = (array(part[first:].reshape(-1)) for part in self._parts)
+        lib.pe_trig_sums(
+            z.size,
+            array(np.ascontiguousarray(z)),
+            self._size,
+            array(self._frequency),
+            last - first,
+            real,
+            imag,
+            array(out.reshape(-1), writable=True),
+        )
+        return out

@@ -1,0 +1,76 @@
+#include "extremes.h"
+
+/* Bounds of levels where nothing is known of some or of all masses: none says anything that is wrong. */
+int run_levels(void) {
+    enum { POINTS = 4, PARTS = 6 };
+    static const double LEVELS[] = {5e-324, 1e-300, 0.25, 0.5, 0.75, 1.0 - 0x1p-53};
+    static const double FAR[] = {5e-324, 800.0, 1e300, INFINITY};
+    static const double ERRORS[] = {0.0, 0x1p-53, 1.0, INFINITY};
+    int failures = 0;
+    for (size_t i = 0; i < LENGTH(LEVELS); ++i)
+        for (size_t j = 0; j < LENGTH(FAR); ++j)
+            for (size_t k = 0; k < LENGTH(ERRORS); ++k) {
+                double tails[PARTS][POINTS], c[POINTS], out[4], value[2], below[POINTS], above[POINTS];
+                int64_t row;
+                for (size_t q = 0; q < POINTS; ++q) {
+                    /* of two laws that are equal, with all masses on one side but for one point */
+                    const double share = q < 2 ? 0.0 : q == 2 ? LEVELS[i] : 1.0;
+                    const double own[PARTS] = {share, 1.0 - share, share, 1.0 - share, ERRORS[k], 0.0};
+                    for (size_t part = 0; part < PARTS; ++part) tails[part][q] = own[part];
+                    c[q] = q == 0 ? FAR[j] : q == POINTS - 1 ? -FAR[j] : 0.0; /* every event is best at 0 */
+                }
+                pe_level_bounds(POINTS, 1, LEVELS + i, c, tails[0], 0.0, out);
+                pe_level_tangents(POINTS, 1, LEVELS + i, c, tails[5], tails[0], below, above);
+                pe_level_between(POINTS, 1, LEVELS + i, tails[0], value, &row);
+                const double beta = 1.0 - LEVELS[i];
+                failures += !(out[0] <= beta) || !(out[1] >= beta) || !(out[2] <= LEVELS[i]) ||
+                            !(out[3] >= LEVELS[i]);
+                failures += !(fabs(value[1] - LEVELS[i]) <= 0x1p-50 * LEVELS[i]) || row < 0 || row >= POINTS;
+                for (size_t q = 0; q < POINTS; ++q) failures += !isfinite(below[q]) || !isfinite(above[q]);
+            }
+    return failures;
+}
+
+/* Lines of any number of lanes, with angles 0 and beyond those that lanes take. */
+int run_line_sums(void) {
+    int failures = 0;
+    static const double FAR[] = {0.0, 5e-324, 1.0, 1e8, 1e16, 1e300};
+    for (size_t size = 8; size <= 40; size += 8) {
+        double *t = allocate(size), *re = allocate(size), *im = allocate(size), out[LENGTH(FAR)];
+        for (size_t j = 0; j < size; ++j) {
+            t[j] = (double)j;
+            re[j] = 1.0 / (double)size;
+            im[j] = 0.0;
+        }
+        pe_trig_sums(LENGTH(FAR), FAR, size, t, 1, re, im, out);
+        failures += !(fabs(out[0] - 1.0) < 1e-14) || !(fabs(out[1] - 1.0) < 1e-14);
+        for (size_t i = 0; i < LENGTH(FAR); ++i) failures += !(fabs(out[i]) < 1.0 + 1e-14);
+        free(t);
+        free(re);
+        free(im);
+    }
+    return failures;
+}
+
+/* Laws without panels or without atoms, seen from far on both sides and from every end. */
+int run_beyond(void) {
+    int failures = 0;
+    const double series[4] = {0.25, 0.0, 0.25, 0.0}, scale[2] = {1.0, 1.7320508075688772},
+                 atom[2] = {0.25, 0.25};
+    const double place[2] = {0.2113248654051871, 0.7886751345948129}, weight[2] = {0.5, 0.5};
+    const double inner[2] = {0.25, 0.25}, part[2] = {0.25, 0.25};
+    const double y[6] = {-1e300, -1.0, 0.0, 0.5, 1.0, 1e300}, expected[6] = {1.0, 1.0, 0.75, 0.5, 0.0, 0.0};
+    double out[6];
+    for (size_t panels = 0; panels <= 2; panels += 2)
+        for (size_t atoms = 0; atoms <= 2; atoms += 2) {
+            const pe_panel_row row = {0.0, 0.5, 0.0, panels, 2, atoms, series, scale, atom};
+            const pe_panel_rule rule = {0.0, 0.0, 1.0, 2, place, weight, inner, part};
+            pe_panel_beyond(&row, &rule, 6, y, 0, out);
+            for (int i = 0; i < 6; ++i) {
+                const double at_atoms = y[i] < 0.0 ? 0.5 : y[i] < 1.0 ? 0.25 : 0.0;
+                const double goal = (panels ? expected[i] - at_atoms : 0.0) + (atoms ? at_atoms : 0.0);
+                failures += !(fabs(out[i] - goal) < 1e-15);
+            }
+        }
+    return failures;
+}

@@ -1,0 +1,245 @@
+#include "fuzz.h"
+
+/* Sums on lines and along rays, integrals of laws on panels and bounds at levels; against the C library in long double, or
+ * the same from single parts. */
+
+static const double U = 0x1p-53;
+
+static double weight_of(void) {
+    return uniform(-1.0, 1.0) * log_uniform(1e-12, 1.0);
+}
+
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void fuzz_trig_sums(void) {
+    const size_t n = 1 + below(4), size = 8 * (1 + below(12)), kinds = 1 + below(3);
+    const double most = below(8) ? log_uniform(1e-6, 1e4) : 1e9;
+    double *z = allocate(n), *t = allocate(size), *out = allocate(n * kinds), one[3];
+    double *re = filled(kinds * size, weight_of), *im = filled(kinds * size, weight_of);
+    for (size_t i = 0; i < n; ++i) z[i] = below(6) ? uniform(-1.0, 1.0) * most : 0.0;
+    for (size_t i = 0; i < size; ++i) t[i] = uniform(0.0, 10.0);
+    qsort(t, size, sizeof(double), compare);
+    pe_trig_sums(n, z, size, t, kinds, re, im, out);
+    for (size_t i = 0; i < n; ++i) {
+        for (size_t k = 0; k < kinds; ++k) {
+            long double sum = 0.0L, error = 0.0L;
+            for (size_t j = 0; j < size; ++j) {
+                const long double b = (long double)z[i] * t[j], p = re[k * size + j], q = im[k * size + j];
+                sum += p * cosl(b) + q * sinl(b);
+                error += (fabsl(p) + fabsl(q)) * ((long double)(size + 12) + 4.0L * fabsl(b)) * U;
+            }
+            require(fabsl(out[i * kinds + k] - sum) <= error, "trig_sums", "the sum", z[i]);
+        }
+        pe_trig_sums(1, z + i, size, t, kinds, re, im, one);
+        for (size_t k = 0; k < kinds; ++k)
+            require(!differ(one[k], out[i * kinds + k]), "trig_sums", "the bits alone", z[i]);
+    }
+    free(z);
+    free(t);
+    free(out);
+    free(re);
+    free(im);
+}
+
+static double node_real(void) {
+    return -log_uniform(1e-6, 1e3);
+}
+
+static double node_imag(void) {
+    return uniform(0.0, 1e3);
+}
+
+/* Place by place, by `pe_ray_sums`. */
+void fuzz_place_integrals(void) {
+    enum { BLOCKS = 2, PANELS = 7 };
+    const size_t n = 1 + below(3), places = 1 + below(5), size = (size_t)8 * BLOCKS * PANELS;
+    const size_t first = below(3), used = 1 + below(3 - first);
+    const double reach = log_uniform(1e-3, 1e3);
+    double *node[2][2], *weight[2][2], *x = allocate(n * places), *out = allocate(n * used), *mass;
+    pe_ray ray[2];
+    for (int side = 0; side < 2; ++side) {
+        for (int part = 0; part < 2; ++part) weight[side][part] = filled(places * 3 * size, weight_of);
+        node[side][0] = filled(size, node_real);
+        node[side][1] = filled(size, node_imag);
+        /* to the right distances are below 0 */
+        for (size_t j = 0; j < size && side == 0; ++j) node[side][0][j] *= -1.0;
+        const pe_ray made = {node[side][0], node[side][1], weight[side][0], weight[side][1], size, 3};
+        ray[side] = made;
+    }
+    for (size_t i = 0; i < n * places; ++i)
+        x[i] = below(6) ? (below(2) ? 1.0 : -1.0) * log_uniform(1e-9, 1e2) : 0.0;
+    pe_place_integrals(n, places, x, reach, 2, PANELS, BLOCKS, &ray[0], &ray[1], first, used, out);
+    for (size_t i = 0; i < n; ++i)
+        for (size_t k = 0; k < used; ++k) {
+            double sum = 0.0;
+            for (size_t j = 0; j < places; ++j) {
+                const double at = x[i * places + j], factor[2] = {at, 0.0};
+                const double panels = fmin(fmax(ceil(log2(reach / fabs(at))) + 1.0, 2.0), PANELS);
+                const int64_t blocks = BLOCKS * (int64_t)panels, row = (int64_t)j;
+                const pe_ray *own = &ray[at < 0.0 ? 0 : 1];
+                double found[6];
+                pe_ray_sums(1, factor, &blocks, &row, size, own->node_real, own->node_imag, 3,
+                            own->weight_real, own->weight_imag, found);
+                sum += found[2 * (first + k) + 1];
+            }
+            require(!differ(sum, out[i * used + k]), "place_integrals", "the sum of places", x[i * places]);
+        }
+    mass = filled(places, probability);
+    const double tilt = uniform(-3.0, 4.0);
+    for (size_t i = 0; i < n * used; ++i) out[i] = 0.0;
+    pe_atom_integrals(n, places, x, mass, tilt, first, used, out);
+    for (size_t i = 0; i < n; ++i)
+        for (size_t k = 0; k < used; ++k) {
+            long double sum = 0.0L, moduli = 0.0L;
+            for (size_t j = 0; j < places; ++j) {
+                const long double at = x[i * places + j], a = tilt, b = tilt - 1.0L;
+                long double one = a > 0.0L ? (at > 0.0L) * expl(-a * at) : -(at <= 0.0L) * expl(-a * at);
+                const long double other =
+                    b > 0.0L ? (at > 0.0L) * expl(-b * at) : -(at <= 0.0L) * expl(-b * at);
+                if (first + k == 1) one = other;
+                /* 1/(s (s - 1)) is the difference of both, which cancels: by parts, then */
+                if (first + k == 2)
+                    one = b > 0.0L   ? (at > 0.0L ? -expl(-b * at) * expm1l(-at) : 0.0L)
+                          : a < 0.0L ? (at < 0.0L ? -expl(-a * at) * expm1l(at) : 0.0L)
+                                     : -expl(at > 0.0L ? -a * at : -b * at);
+                if (one == 0.0L) continue;
+                sum += mass[j] * one;
+                moduli += mass[j] * fabsl(one) * (1.0L + fabsl(a * at));
+            }
+            require(fabsl(out[i * used + k] - sum) <= (16.0L + (long double)places) * U * moduli + 1e-300L,
+                    "atom_integrals", "the sum of atoms", x[i * places]);
+        }
+    for (int side = 0; side < 2; ++side)
+        for (int part = 0; part < 2; ++part) {
+            free(node[side][part]);
+            free(weight[side][part]);
+        }
+    free(x);
+    free(out);
+    free(mass);
+}
+
+/* Panel by panel, by `pe_panel_ends`. */
+void fuzz_panel_beyond(void) {
+    const size_t panels = below(9), size = 1 + below(6), atoms = below(5), count = 4 + below(12);
+    const double length = ldexp(1.0, -(int)below(4)), start = length * (double)below(9) - 3.0;
+    const double rate = below(4) ? log_uniform(1e-6, 1e3) : 0.0,
+                 bent = below(2) ? log_uniform(1e-6, 4.0) : 0.0;
+    const double lowest = (double)below(5) - 4.0, reach = 1.0;
+    double *series = filled(panels * size, weight_of), *mass = filled(atoms, probability);
+    double *scale = allocate(size), *place = allocate(count), *weight = allocate(count);
+    double *inner = allocate(panels), *part = allocate(panels), y[6], out[6];
+    long double *nodes = malloc(2 * count * sizeof *nodes);
+    if (nodes == NULL) exit(EXIT_FAILURE);
+    pe_gauss_nodes(count, nodes, nodes + count);
+    for (size_t i = 0; i < count; ++i) {
+        place[i] = (double)nodes[i];
+        weight[i] = (double)nodes[count + i];
+    }
+    for (size_t k = 0; k < size; ++k) scale[k] = sqrt(2.0 * (double)k + 1.0);
+    const double one = 1.0;
+    for (size_t i = 0; i < panels; ++i) {
+        const int64_t at = (int64_t)i;
+        double *const both[2] = {inner + i, part + i};
+        for (int k = 0; k < 2; ++k)
+            pe_panel_ends(1, &one, &at, size, series, scale, rate * length, k ? bent * length : 0.0, reach,
+                          count, place, weight, both[k]);
+    }
+    const pe_panel_row row = {start, length, lowest, panels, size, atoms, series, scale, mass};
+    const pe_panel_rule rule = {rate, bent, reach, count, place, weight, inner, part};
+    for (int i = 0; i < 6; ++i)
+        y[i] = below(3)   ? uniform(-8.0, 12.0)
+               : below(2) ? start + length * (double)below(9)
+                          : (double)below(9) - 4.0;
+    const int closed = below(2) == 0;
+    pe_panel_beyond(&row, &rule, 6, y, closed, out);
+    for (int i = 0; i < 6; ++i) {
+        long double sum = 0.0L, moduli = 0.0L;
+        for (size_t j = 0; j < panels; ++j) {
+            const double begin = start + length * (double)j;
+            const int64_t at = (int64_t)j;
+            if (begin + length <= y[i]) continue;
+            if (begin < y[i]) {
+                const double rest = (begin + length - y[i]) / length;
+                double found;
+                pe_panel_ends(1, &rest, &at, size, series, scale, rate * length, bent * length, reach, count,
+                              place, weight, &found);
+                sum += found;
+                moduli += fabs(found);
+                continue;
+            }
+            const long double apart = (long double)begin - y[i], share = expl(-rate * apart);
+            const long double kept = expl(-bent * apart);
+            const long double all =
+                bent != 0.0 ? share * ((1.0L - kept) * inner[j] + kept * part[j]) : share * inner[j];
+            sum += all;
+            moduli += share * (fabs(inner[j]) + fabs(part[j])) * (1.0L + rate * apart);
+        }
+        for (size_t j = 0; j < atoms; ++j) {
+            const long double apart = (long double)lowest + (double)j - y[i];
+            if (closed ? apart < 0.0L : apart <= 0.0L) continue;
+            const long double each =
+                mass[j] * expl(-rate * apart) * (bent != 0.0 ? -expm1l(-bent * apart) : 1.0L);
+            sum += each;
+            moduli += each * (1.0L + rate * apart);
+        }
+        require(fabsl(out[i] - sum) <= 64.0L * U * moduli + 1e-300L, "panel_beyond", "the parts", y[i]);
+    }
+    free(series);
+    free(mass);
+    free(scale);
+    free(place);
+    free(weight);
+    free(inner);
+    free(part);
+    free(nodes);
+}
+
+/* The pair of the densities 1 and 2 x on (0, 1), of the loss log 2 x, has T(alpha) = (1 - alpha)^2. */
+void fuzz_levels(void) {
+    enum { POINTS = 4, LEVELS = 3 };
+    double alpha[LEVELS], c[POINTS][LEVELS], tails[6][POINTS][LEVELS], reach[POINTS][LEVELS];
+    double out[LEVELS][4], value[LEVELS][2], least[POINTS][LEVELS], most[POINTS][LEVELS];
+    double below_line[POINTS][LEVELS], above_line[POINTS][LEVELS];
+    int64_t row[LEVELS];
+    const double error = below(4) ? log_uniform(1e-16, 1e-2) : 0.5 * U, width = log_uniform(1e-9, 0.3);
+    for (size_t i = 0; i < LEVELS; ++i) {
+        alpha[i] = below(2) ? log_uniform(1e-9, 1.0) : 1.0 - log_uniform(1e-9, 1.0);
+        double place[POINTS];
+        /* the outer ones are surely on their sides mostly */
+        for (size_t j = 0; j < POINTS; ++j) place[j] = (1.0 - alpha[i]) * (1.0 + width * uniform(-1.0, 1.0));
+        qsort(place, POINTS, sizeof(double), compare);
+        for (size_t j = 0; j < POINTS; ++j) {
+            const double x = fmin(place[POINTS - 1 - j], 1.0);
+            c[j][i] = log(2.0 * x);
+            const double exact[4] = {1.0 - x, x, (1.0 - x) * (1.0 + x), x * x};
+            for (int k = 0; k < 4; ++k) tails[k][j][i] = exact[k] * (1.0 + 0.5 * error * uniform(-1.0, 1.0));
+            tails[4][j][i] = error + 4.0 * U;
+            tails[5][j][i] = 4.0 * U;
+            reach[j][i] = tails[5][j][i] + 4.0 * U * (1.0 + fabs(c[j][i]));
+        }
+    }
+    pe_level_excess(POINTS, LEVELS, alpha, tails[0][0], least[0], most[0]);
+    pe_level_tangents(POINTS, LEVELS, alpha, c[0], reach[0], tails[0][0], below_line[0], above_line[0]);
+    pe_level_bounds(POINTS, LEVELS, alpha, c[0], tails[0][0], 0.0, out[0]);
+    pe_level_between(POINTS, LEVELS, alpha, tails[0][0], value[0], row);
+    for (size_t i = 0; i < LEVELS; ++i) {
+        const long double a = alpha[i], beta = (1.0L - a) * (1.0L - a), gamma = a * (2.0L - a);
+        for (size_t j = 0; j < POINTS; ++j) {
+            const long double x = 0.5L * expl(c[j][i]), slack = 4.0L * U * (1.0L + fabsl(c[j][i])) * x;
+            const long double true_excess = (1.0L - a) - x;
+            require(least[j][i] <= true_excess + slack && most[j][i] >= true_excess - slack, "level_excess",
+                    "the mass less the level", alpha[i]);
+            require(below_line[j][i] <= beta && above_line[j][i] >= gamma, "level_tangents", "a line below",
+                    alpha[i]);
+        }
+        require(out[i][0] <= beta && out[i][1] >= beta, "level_bounds", "beta lies between", alpha[i]);
+        require(out[i][2] <= gamma && out[i][3] >= gamma, "level_bounds", "gamma lies between", alpha[i]);
+        require(fabsl(value[i][0] + value[i][1] - 1.0L) <= 4.0L * (error + U), "level_between", "add up to 1",
+                alpha[i]);
+        require(row[i] >= 0 && row[i] < POINTS, "level_between", "a row", (double)row[i]);
+    }
+}
