@@ -6,7 +6,6 @@
 /* Bounds of a trade-off function at levels from masses at a few thresholds (docs/theory/exact). */
 
 static const double UNIT = DBL_EPSILON / 2;
-static const double ROUNDING = 8 * DBL_EPSILON; /* of the few operations of a bound, relative to its terms */
 static const double SUBNORMAL = 2e-317; /* what rounding below the normal range may take from many masses */
 
 enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERROR, SHIFT };
@@ -15,33 +14,34 @@ enum { A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERROR, SHIFT };
 typedef struct {
     const double *tails;
     size_t whole, n;
+    double rounding; /* of the few operations of a bound, relative to its terms */
 } column;
 
 static double of(const column *at, int part, size_t point) {
     return at->tails[(size_t)part * at->whole + point * at->n];
 }
 
-static column column_at(size_t points, size_t n, const double *tails, size_t i) {
-    const column found = {tails + i, points * n, n};
+static column column_at(size_t points, size_t n, const double *tails, double rounding, size_t i) {
+    const column found = {tails + i, points * n, n, rounding};
     return found;
 }
 
 /* Bounds of A(event) - alpha, from the mass on the event or off it, whichever says more. */
 static void excess(const column *at, size_t point, double alpha, double *least, double *most) {
-    const double error = of(at, ERROR, point) + ROUNDING, rest = 1.0 - alpha;
+    const double error = of(at, ERROR, point) + at->rounding, rest = 1.0 - alpha;
     const double above = of(at, A_ABOVE, point), below = of(at, A_BELOW, point);
     const double low = above * (1.0 - error) - SUBNORMAL - alpha;
-    const double low_off = rest - below * (1.0 + error) - ROUNDING * rest - SUBNORMAL;
+    const double low_off = rest - below * (1.0 + error) - at->rounding * rest - SUBNORMAL;
     const double high = above * (1.0 + error) + SUBNORMAL - alpha;
-    const double high_off = rest - below * (1.0 - error) + ROUNDING * rest + SUBNORMAL;
+    const double high_off = rest - below * (1.0 - error) + at->rounding * rest + SUBNORMAL;
     *least = low > low_off ? low : low_off;
     *most = high < high_off ? high : high_off;
 }
 
-void pe_level_excess(size_t points, size_t n, const double *alpha, const double *tails, double *least,
-                     double *most) {
+void pe_level_excess(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
+                     double *least, double *most) {
     for (size_t i = 0; i < n; i++) {
-        const column at = column_at(points, n, tails, i);
+        const column at = column_at(points, n, tails, rounding, i);
         for (size_t j = 0; j < points; j++) excess(&at, j, alpha[i], least + j * n + i, most + j * n + i);
     }
 }
@@ -52,27 +52,27 @@ static double exp_error(double c) {
 }
 
 /* Sum of both, moved by what rounding can do to either, up for side 1 and down for -1. */
-static double safe(double x, double y, double side) {
-    return x + y + side * (ROUNDING * (fabs(x) + fabs(y)) + SUBNORMAL);
+static double safe(const column *at, double x, double y, double side) {
+    return x + y + side * (at->rounding * (fabs(x) + fabs(y)) + SUBNORMAL);
 }
 
 /* A lower bound of beta and an upper one of gamma on a line of slope e^(c -+ reach). */
 static void tangent(const column *at, size_t point, double c, double reach, double least, double *below,
                     double *above) {
-    const double error = of(at, ERROR, point) + ROUNDING;
+    const double error = of(at, ERROR, point) + at->rounding;
     const double loss = of(at, SHIFT, point) + reach + 0.5 * exp_error(c);
     const double kept = of(at, B_BELOW, point) * (1.0 - error) * (1.0 - loss);
     const double grown = of(at, B_ABOVE, point) * (1.0 + error) * exp(loss);
-    const double low = safe(kept, exp(c - reach) * least, -1.0);
-    const double high = safe(grown, -exp(c + reach) * least, 1.0);
+    const double low = safe(at, kept, exp(c - reach) * least, -1.0);
+    const double high = safe(at, grown, -exp(c + reach) * least, 1.0);
     *below = isfinite(low) ? low : 0.0; /* a slope that no double holds says nothing */
     *above = isfinite(high) ? high : 1.0;
 }
 
 void pe_level_tangents(size_t points, size_t n, const double *alpha, const double *c, const double *reach,
-                       const double *tails, double *below, double *above) {
+                       const double *tails, double rounding, double *below, double *above) {
     for (size_t i = 0; i < n; i++) {
-        const column at = column_at(points, n, tails, i);
+        const column at = column_at(points, n, tails, rounding, i);
         for (size_t j = 0; j < points; j++) {
             const size_t k = j * n + i;
             double least, most;
@@ -101,16 +101,16 @@ static void bounds(const column *at, size_t points, double alpha, const double *
     double beta_lower = -INFINITY, beta_upper = INFINITY, gamma_lower = -INFINITY, gamma_upper = INFINITY;
     double largest = 0.0;
     for (size_t j = 0; j < points; j++) {
-        const double place = c[j * at->n], error = of(at, ERROR, j) + ROUNDING;
+        const double place = c[j * at->n], error = of(at, ERROR, j) + at->rounding;
         double below, above;
         excess(at, j, alpha, &least, &most);
         const double chord = most > 0.0 ? steepest * most : flattest * most;
-        const double upper = safe(of(at, B_BELOW, j) * (1.0 + error), chord, 1.0);
+        const double upper = safe(at, of(at, B_BELOW, j) * (1.0 + error), chord, 1.0);
         beta_upper = fmin(beta_upper, isfinite(upper) ? upper : 1.0);
         /* from a test of too high a level, a smaller one by chance, which keeps its share of gamma */
         const double kept = of(at, B_ABOVE, j) * (1.0 - error);
         const double thinned = kept * fmin(alpha / (alpha + fmax(most, 0.0)), 1.0);
-        const double lower = fmax(safe(kept, -chord, -1.0), thinned * (1.0 - ROUNDING) - SUBNORMAL);
+        const double lower = fmax(safe(at, kept, -chord, -1.0), thinned * (1.0 - at->rounding) - SUBNORMAL);
         gamma_lower = fmax(gamma_lower, isfinite(lower) ? lower : 0.0);
         tangent(at, j, place, reach_of(at, j, place), least, &below, &above);
         beta_lower = fmax(beta_lower, below);
@@ -126,9 +126,9 @@ static void bounds(const column *at, size_t points, double alpha, const double *
 }
 
 void pe_level_bounds(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
-                     double shown, double *out) {
+                     double rounding, double shown, double *out) {
     for (size_t i = 0; i < n; i++) {
-        const column at = column_at(points, n, tails, i);
+        const column at = column_at(points, n, tails, rounding, i);
         bounds(&at, points, alpha[i], c + i, shown, out + 4 * i);
     }
 }
@@ -141,7 +141,7 @@ static double part_of(double x) {
 void pe_level_between(size_t points, size_t n, const double *alpha, const double *tails, double *out,
                       int64_t *row) {
     for (size_t i = 0; i < n; i++) {
-        const column at = column_at(points, n, tails, i);
+        const column at = column_at(points, n, tails, 0.0, i);
         const double level = alpha[i], rest = 1.0 - level;
         const int small = level <= 0.5;
         size_t under = 0;

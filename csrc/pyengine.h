@@ -300,21 +300,22 @@ void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequenc
  * relative errors, and by how much thresholds are moved (docs/theory/exact).  Arrays of c, reach and the bounds of
  * single points have that shape as well.
  *
- * Error           bounds are safe where libm's exp errs by at most 2 units in the last place
+ * Error           bounds are safe where libm's exp errs by at most 2 units in the last place, and the few operations
+ *                 of a bound by at most `rounding` of its terms: 16 2^-53
  */
 
 /* Bounds of A's mass above less alpha. */
-void pe_level_excess(size_t points, size_t n, const double *alpha, const double *tails, double *least,
-                     double *most);
+void pe_level_excess(size_t points, size_t n, const double *alpha, const double *tails, double rounding,
+                     double *least, double *most);
 
 /* Lower bounds of beta and upper ones of gamma on lines of slopes e^(c -+ reach). */
 void pe_level_tangents(size_t points, size_t n, const double *alpha, const double *c, const double *reach,
-                       const double *tails, double *below, double *above);
+                       const double *tails, double rounding, double *below, double *above);
 
 /* Four numbers for each level: a lower and an upper bound of beta, and of gamma.  `shown` is B's mass where A has
  * none. */
 void pe_level_bounds(size_t points, size_t n, const double *alpha, const double *c, const double *tails,
-                     double shown, double *out);
+                     double rounding, double shown, double *out);
 
 /* Beta and gamma on the line between the points on both sides of a level, of at least 2 in falling order of c, and
  * the row of the first. */

@@ -105,14 +105,16 @@ class ErrorBounds(NamedTuple):
 
 def excess(tails: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return bounds of A(event) - α, from the mass on the event or off it, whichever says more."""
+    # a level for each column of points, or for each point
     shape = tails.error.shape
+    level = np.ascontiguousarray(alpha, np.float64)
     out = np.empty((2, *shape))
-    level = np.ascontiguousarray(np.broadcast_to(alpha, shape[-1:]), np.float64)
     lib.pe_level_excess(
         tails.error.size // max(level.size, 1),
         level.size,
-        array(level),
+        array(level.reshape(-1)),
         _core(tails),
+        ROUNDING,
         _room(out[0]),
         _room(out[1]),
     )
@@ -181,7 +183,9 @@ def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> Err
     rows, size = c.shape
     out = np.empty((size, 4))
     level, c = np.ascontiguousarray(alpha), np.ascontiguousarray(c)
-    lib.pe_level_bounds(rows, size, array(level), array(c), _core(points), shown, _room(out))
+    lib.pe_level_bounds(
+        rows, size, array(level), array(c), _core(points), ROUNDING, shown, _room(out)
+    )
     return ErrorBounds(*out.T)
 
 
@@ -247,6 +251,7 @@ def tangents(
         array(c),
         array(reach),
         _core(points),
+        ROUNDING,
         _room(out[0]),
         _room(out[1]),
     )

@@ -19,8 +19,8 @@ int run_levels(void) {
                     for (size_t part = 0; part < PARTS; ++part) tails[part][q] = own[part];
                     c[q] = q == 0 ? FAR[j] : q == POINTS - 1 ? -FAR[j] : 0.0; /* every event is best at 0 */
                 }
-                pe_level_bounds(POINTS, 1, LEVELS + i, c, tails[0], 0.0, out);
-                pe_level_tangents(POINTS, 1, LEVELS + i, c, tails[5], tails[0], below, above);
+                pe_level_bounds(POINTS, 1, LEVELS + i, c, tails[0], 0x1p-49, 0.0, out);
+                pe_level_tangents(POINTS, 1, LEVELS + i, c, tails[5], tails[0], 0x1p-49, below, above);
                 pe_level_between(POINTS, 1, LEVELS + i, tails[0], value, &row);
                 const double beta = 1.0 - LEVELS[i];
                 failures += !(out[0] <= beta) || !(out[1] >= beta) || !(out[2] <= LEVELS[i]) ||

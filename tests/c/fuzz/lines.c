@@ -222,9 +222,10 @@ void fuzz_levels(void) {
             reach[j][i] = tails[5][j][i] + 4.0 * U * (1.0 + fabs(c[j][i]));
         }
     }
-    pe_level_excess(POINTS, LEVELS, alpha, tails[0][0], least[0], most[0]);
-    pe_level_tangents(POINTS, LEVELS, alpha, c[0], reach[0], tails[0][0], below_line[0], above_line[0]);
-    pe_level_bounds(POINTS, LEVELS, alpha, c[0], tails[0][0], 0.0, out[0]);
+    pe_level_excess(POINTS, LEVELS, alpha, tails[0][0], 16.0 * U, least[0], most[0]);
+    pe_level_tangents(POINTS, LEVELS, alpha, c[0], reach[0], tails[0][0], 16.0 * U, below_line[0],
+                      above_line[0]);
+    pe_level_bounds(POINTS, LEVELS, alpha, c[0], tails[0][0], 16.0 * U, 0.0, out[0]);
     pe_level_between(POINTS, LEVELS, alpha, tails[0][0], value[0], row);
     for (size_t i = 0; i < LEVELS; ++i) {
         const long double a = alpha[i], beta = (1.0L - a) * (1.0L - a), gamma = a * (2.0L - a);

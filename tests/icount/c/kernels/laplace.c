@@ -157,7 +157,7 @@ static void prepare_levels(void) {
 }
 
 static void laplace_levels(void) {
-    pe_level_bounds(ROWS, PLACES, level, level + PLACES, tails, 0.0, found);
+    pe_level_bounds(ROWS, PLACES, level, level + PLACES, tails, 0x1p-49, 0.0, found);
     icount_require_numbers(found, (size_t)4 * PLACES);
 }
 KERNEL("laplace_levels", prepare_levels, laplace_levels);
