@@ -13,7 +13,7 @@
 
 static const double PI = 3.14159265358979323846;
 static const double OMITTED = -34.0; /* log of the modulus from which on nothing is summed */
-static const double MAX_VALUES = 160000;
+static const double MAX_VALUES = 260000; /* below 2^18: angles of sums in long double */
 static const double FASTEST = 8.0; /* of t, from one try to the next */
 static const double WASTE = 0.85;  /* of t, below which a smaller one is worth a try */
 static const double STRETCH = 4.0; /* of t, beyond the last value, */
@@ -24,7 +24,8 @@ enum {
 static const double ASIDE = 3.0;    /* of signed roots; the places of lines are 2.5 apart */
 static const double NOTHING = 45.0; /* -log of a share of a value, */
 static const double WINDOW = 6.0;   /* and what the nodes of the shortest law need in z beside that */
-static const double WORK = 20.0; /* nodes times values of one line, in units of the cost limit */
+static const double WORK = 130.0;    /* nodes times values of one line, in units of the cost limit, */
+static const double MOST_WORK = 4e8; /* and for each kind at most */
 
 static double short_number(double x) {
     int exponent;
@@ -83,6 +84,7 @@ static double integral_beyond(const composition *q, double t, double modulus) {
 /* The first t = k ht, about, from which on the modulus is small enough; 0 where none was found.  Its logarithm falls
  * with the square of t at first, and more slowly where rare losses are large. */
 static size_t last_value(const composition *q, double ht, double sd, double *found) {
+    const double farthest = 0.99 * MAX_VALUES * ht;
     double t = sqrt(-2.0 * OMITTED) / sd;
     for (int it = 0, refined = 0; it < 40; it++) {
         const size_t k = (size_t)ceil(t / ht) + 1;
@@ -91,7 +93,8 @@ static size_t last_value(const composition *q, double ht, double sd, double *fou
         *found = modulus_beyond(q, t);
         const double still = *found < 0.0 ? sqrt(OMITTED / *found) : FASTEST;
         if (*found <= OMITTED && (refined++ || still > WASTE)) return k;
-        t *= *found <= OMITTED ? 1.02 * still : fmin(fmax(1.01 * still, 1.03), FASTEST);
+        const double next = t * (*found <= OMITTED ? 1.02 * still : fmin(fmax(1.01 * still, 1.03), FASTEST));
+        t = t < 0.97 * farthest ? fmin(next, farthest) : next;
     }
     return 0;
 }
@@ -319,7 +322,8 @@ static int end_of_sum(composition *q, pe_certified *c, double *rest) {
     *rest = known_beyond(q, (double)ln->nt * ln->ht);
     double nodes = 0.0;
     for (size_t i = 0; i < q->n_kinds; i++) nodes += (double)q->kinds[i].m;
-    return nodes * (double)ln->nt < WORK * q->contours->cost_limit ? PE_OK : PE_TOO_COSTLY;
+    const double most = fmin(WORK * q->contours->cost_limit, MOST_WORK * (double)q->n_kinds);
+    return nodes * (double)ln->nt < most ? PE_OK : PE_TOO_COSTLY;
 }
 
 static int build(composition *q, double spread, pe_certified *c) {
