@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "lane_trig.h"
 #include "pyengine.h"
 #include "simd.h"
@@ -32,4 +34,69 @@ void pe_loss_transform(size_t n, const double *frequency, size_t m, const double
         transform_at(frequency[i], blocks, apart, share, real + i, imag + i);
         if (rest) transform_at(frequency[i], 1, last_apart, last_share, real + i, imag + i);
     }
+}
+
+/* ---- at multiples of a spacing -------------------------------------------------------------------------- */
+
+enum { RUN = 32, GROUP = 16 }; /* frequencies of a run, and losses that are summed before the others */
+
+/* What sums over a run take: cosines and sines of all losses at its frequencies, from its first one on. */
+PE_CLONES
+static void run_table(double spacing, size_t m, const double *apart, double *cosine, double *sine) {
+    for (size_t j = 0; j < m; j++)
+        for (int r = 0; r < RUN; r++) {
+            const double b = spacing * (double)r * apart[j];
+            double cm1, smx;
+            pe_vcosm1_sinmx(b, &cm1, &smx);
+            cosine[j * RUN + (size_t)r] = 1.0 + cm1;
+            sine[j * RUN + (size_t)r] = b + smx;
+        }
+}
+
+/* Adds share (e^{ia} - 1) e^{ib} of all losses, a the angle at the begin of a run and b that from there on. */
+PE_CLONES
+static void add_run(double begin, size_t m, const double *apart, const double *share, const double *cosine,
+                    const double *sine, double *real, double *imag) {
+    for (size_t first = 0; first < m; first += GROUP) {
+        double x[RUN] = {0.0}, y[RUN] = {0.0}, u[GROUP], v[GROUP];
+        const size_t size = m - first < GROUP ? m - first : GROUP;
+        for (size_t j = 0; j < size; j++) {
+            const double a = begin * apart[first + j];
+            double cm1, smx;
+            pe_vcosm1_sinmx(a, &cm1, &smx);
+            u[j] = share[first + j] * cm1;
+            v[j] = share[first + j] * (a + smx);
+        }
+        for (size_t j = 0; j < size; j++) {
+            const double *c = cosine + (first + j) * RUN, *s = sine + (first + j) * RUN;
+            for (int r = 0; r < RUN; r++) {
+                x[r] += u[j] * c[r] - v[j] * s[r];
+                y[r] += u[j] * s[r] + v[j] * c[r];
+            }
+        }
+        for (int r = 0; r < RUN; r++) {
+            real[r] += x[r];
+            imag[r] += y[r];
+        }
+    }
+}
+
+int pe_loss_transform_grid(size_t n, double spacing, size_t m, const double *apart, const double *share,
+                           double *real, double *imag) {
+    double within_real[RUN], within_imag[RUN], frequency[RUN];
+    double *table = malloc((m ? m : 1) * 2 * RUN * sizeof *table);
+    if (!table) return PE_NO_MEMORY;
+    for (int r = 0; r < RUN; r++) frequency[r] = spacing * (double)r;
+    pe_loss_transform(RUN, frequency, m, apart, share, within_real, within_imag);
+    run_table(spacing, m, apart, table, table + m * RUN);
+    for (size_t first = 0; first < n; first += RUN) {
+        double x[RUN] = {0.0}, y[RUN] = {0.0};
+        if (first) add_run(spacing * (double)first, m, apart, share, table, table + m * RUN, x, y);
+        for (size_t r = 0; r < RUN && first + r < n; r++) {
+            real[first + r] = x[r] + within_real[r];
+            imag[first + r] = y[r] + within_imag[r];
+        }
+    }
+    free(table);
+    return PE_OK;
 }

@@ -262,6 +262,9 @@ class _Lib:
     def pe_loss_transform(
         self, n: int, frequency: Any, m: int, apart: Any, share: Any, real: Any, imag: Any, /
     ) -> None: ...
+    def pe_loss_transform_grid(
+        self, n: int, spacing: float, m: int, apart: Any, share: Any, real: Any, imag: Any, /
+    ) -> int: ...
     def pe_ray_sums(
         self,
         n: int,

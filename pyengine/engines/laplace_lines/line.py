@@ -53,14 +53,14 @@ class CrossedPole(NamedTuple):
 
 
 def composed(
-    steps: Steps, frequency: FloatArray
+    steps: Steps, frequency: FloatArray, spacing: float | None = None
 ) -> tuple[npt.NDArray[np.complex128], FloatArray, FloatArray]:
     """Return the transform of the centred sum, its errors, and moduli at the last frequency."""
     size = frequency.size
     log, most, angle, off = np.zeros((4, size))
     last = np.empty(len(steps))
     for i, (step, number) in enumerate(steps):
-        found = step.transform(frequency)
+        found = step.transform(frequency, spacing)
         known = np.isfinite(found.log)
         log += number * found.log
         angle += number * found.angle
@@ -112,7 +112,7 @@ class LossLine:
         self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
         self._ends_at = [_mass_at_ends(steps, pole) for pole in (0.0, 1.0)]
         self._frequency = spacing * np.arange(count + 1.0)
-        value, error, last = composed(steps, self._frequency)
+        value, error, last = composed(steps, self._frequency, spacing)
         self._weights(steps, spacing, value, error, last)
 
     def _weights(

@@ -20,13 +20,16 @@ from pyengine.engines.laplace_lines.nodes import StepNodes, chosen_nodes, edges_
 from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.engines.panels.shape import StepShape
 from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.status import finished
 
 __all__ = ["TiltedStep", "tilted_step"]
 
 FloatArray = npt.NDArray[np.float64]
 
 LANES = 8  # partial sums of the kernel
-SUMMED = 20.0  # roundings of a term and of the sum of the lanes
+# roundings of a term and of the sum of the lanes, of the kernel for any frequencies and of that for
+# multiples of a spacing
+SUMMED, SUMMED_ON_GRID = 20.0, 40.0
 FARTHEST = 1e8  # angles that the kernel takes
 
 
@@ -105,22 +108,24 @@ class TiltedStep:
         rounding = (4.0 * abs(top) + self.nodes.mass.size + 16.0) * UNIT
         return log + float(np.log1p(left)) + rounding + 2.0 * abs(tilt) * self.nodes.loss_error
 
-    def transform(self, frequency: FloatArray) -> TiltedTransform:
-        """The transform at frequencies up to the one that the nodes were chosen for."""
+    def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
+        """The transform at frequencies up to the one that the nodes were chosen for.
+
+        With a ``spacing`` they are its exact multiples from 0 on.
+        """
         size = frequency.size
         x, y = np.empty(size), np.empty(size)
-        lib.pe_loss_transform(
-            size,
-            array(frequency),
-            self.apart.size,
-            array(self.apart),
-            array(self.share),
-            array(x, writable=True),
-            array(y, writable=True),
-        )
+        losses = self.apart.size, array(self.apart), array(self.share)
+        room = array(x, writable=True), array(y, writable=True)
+        if spacing is None:
+            lib.pe_loss_transform(size, array(frequency), *losses, *room)
+        else:
+            status = lib.pe_loss_transform_grid(size, spacing, *losses, *room)
+            finished(status, "transforms of losses")
         # terms are at most |t (loss - centre)|, and their errors relative to that
         moment = float((self.share * np.abs(self.apart)).sum()) * (1.0 + 1e-9)
-        chain = (self.share.size / LANES + SUMMED) * UNIT + self.share_error
+        summed = SUMMED if spacing is None else SUMMED_ON_GRID
+        chain = (self.share.size / LANES + summed) * UNIT + self.share_error
         error = frequency * (moment * chain + 2.0 * self.nodes.loss_error) + 2.0 * self.left
         error = error * (1.0 + 1e-9) + 1e-300
         square = 2.0 * x + (x * x + y * y)

@@ -40,6 +40,11 @@ int run_transforms(void) {
         }
         pe_loss_transform(3, frequency, m, apart, share, real, imag);
         failures += real[0] != 0.0 || imag[0] != 0.0;
+        double grid_real[65], grid_imag[65];
+        failures += pe_loss_transform_grid(m + 25, 1e6, m, apart, share, grid_real, grid_imag) != PE_OK;
+        failures += grid_real[0] != 0.0 || grid_imag[0] != 0.0;
+        for (size_t i = 0; i < m + 25; ++i)
+            failures += !(hypot(grid_real[i] + 1.0, grid_imag[i]) < 1.0 + 1e-13) && m;
         for (int i = 0; i < 3; ++i) failures += !(hypot(real[i] + 1.0, imag[i]) < 1.0 + 1e-14);
         free(apart);
         free(share);

@@ -44,6 +44,7 @@ void fuzz_panel_ends(void);
 
 /* transforms.c */
 void fuzz_loss_transform(void);
+void fuzz_loss_transform_grid(void);
 void fuzz_lane_log(void);
 void fuzz_node_sums(void);
 void fuzz_powers(void);

@@ -41,6 +41,7 @@ static const struct {
     {"integrals of places", fuzz_place_integrals, 20},
     {"laws beyond places", fuzz_panel_beyond, 20},
     {"bounds at levels", fuzz_levels, 20},
+    {"transforms on grids", fuzz_loss_transform_grid, 20},
     {"logs on lanes", fuzz_lane_log, 30},
     {"sums over nodes", fuzz_node_sums, 20},
     {"powers", fuzz_powers, 10},

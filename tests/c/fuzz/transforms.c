@@ -43,6 +43,31 @@ void fuzz_loss_transform(void) {
     free(imag);
 }
 
+/* At multiples of a spacing of few digits, as those of frequencies are exact. */
+void fuzz_loss_transform_grid(void) {
+    const size_t n = 1 + below(100), m = below(60);
+    const double spacing = (float)log_uniform(1e-9, 1.9e4);
+    double *apart = filled(m, loss), *weight = filled(m, share), *real = allocate(n), *imag = allocate(n);
+    require(pe_loss_transform_grid(n, spacing, m, apart, weight, real, imag) == PE_OK, "loss_transform_grid",
+            "memory", spacing);
+    for (size_t i = 0; i < n; ++i) {
+        const long double t = (long double)spacing * (double)i;
+        long double x = 0.0L, y = 0.0L, size = 0.0L;
+        for (size_t j = 0; j < m; ++j) {
+            const long double b = t * apart[j], half = sinl(0.5L * b);
+            x -= 2.0L * weight[j] * half * half;
+            y += weight[j] * sinl(b);
+            size += weight[j] * fabsl(b);
+        }
+        require(hypotl(real[i] - x, imag[i] - y) <= (long double)((double)m / 8.0 + 40.0) * U * size,
+                "loss_transform_grid", "within its bound", (double)t);
+    }
+    free(apart);
+    free(weight);
+    free(real);
+    free(imag);
+}
+
 /* A point of the disc in which the logarithm is asked, its edge and its axes included, next to |1 + z| = 1 as well. */
 static void near_one(double *a, double *b) {
     do {

@@ -32,6 +32,13 @@ static void laplace_transform(void) {
 }
 KERNEL("laplace_transform", prepare_transform, laplace_transform);
 
+static void laplace_transform_grid(void) {
+    const int status = pe_loss_transform_grid(FREQUENCIES, 1000.0, LOSSES, apart, share, real, imag);
+    icount_require(status == PE_OK, "there is memory");
+    icount_require(real[1] < 0.0, "the transform is below 1");
+}
+KERNEL("laplace_transform_grid", prepare_transform, laplace_transform_grid);
+
 static void prepare_rays(void) {
     enum { SIZE_OF_RAY = 256, KINDS = 3 };
     factor = icount_doubles(2 * FREQUENCIES);
