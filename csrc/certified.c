@@ -21,6 +21,9 @@ enum {
     STRETCHES = 60, /* so often at most */
     ANCHORS = 16,   /* values of t from one rotation of its own to the next, in long double */
 };
+static const double FAR_ABOVE = 0.5; /* of a bound of K above its estimate: aliases take e to this power */
+static const double NEARER = 0.85;  /* of the way to theta, the next one that is tried, */
+enum { MOST_MOVES = 8 };            /* so often */
 static const double ASIDE = 3.0;    /* of signed roots; the places of lines are 2.5 apart */
 static const double NOTHING = 45.0; /* -log of a share of a value, */
 static const double WINDOW = 6.0;   /* and what the nodes of the shortest law need in z beside that */
@@ -326,18 +329,31 @@ static int end_of_sum(composition *q, pe_certified *c, double *rest) {
     return nodes * (double)ln->nt < most ? PE_OK : PE_TOO_COSTLY;
 }
 
+/* Takes an upper bound of K at theta in the place of an estimate.  Where it is far above, as the law is cut before what
+ * theta makes large, theta is moved towards the line.  Whether there is one. */
+static int prove_theta(const composition *q, pe_line *ln, int side) {
+    for (int it = 0; it < MOST_MOVES; it++) {
+        const double theta = ln->theta[side], estimate = ln->theta_k[side];
+        ln->theta_k[side] = cumulant_above(q->contours, q->kinds, theta);
+        if (ln->theta_k[side] <= estimate + FAR_ABOVE) return 1;
+        ln->theta[side] = ln->lambda + NEARER * (theta - ln->lambda);
+        ln->theta_k[side] = pe_contours_cumulants(q->contours, ln->theta[side]).k0;
+    }
+    ln->theta_k[side] = cumulant_above(q->contours, q->kinds, ln->theta[side]);
+    return isfinite(ln->theta_k[side]);
+}
+
 static int build(composition *q, double spread, pe_certified *c) {
     pe_line *ln = &c->line;
     int status = begin_kinds(q, spread, ln);
     if (status) return status;
     /* the period serves three standard deviations */
     const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
-    ln->ht = short_number(2.0 * PI / (pe_line_period(q->contours, ln) + farther));
+    pe_line_choose_thetas(q->contours, ln);
+    for (int side = 0; side < 2; side++)
+        if (!prove_theta(q, ln, side)) return PE_TOO_COSTLY;
+    ln->ht = short_number(2.0 * PI / (pe_line_period(ln) + farther));
     if (!(ln->ht > 0.0)) return PE_TOO_COSTLY;
-    for (int side = 0; side < 2; side++) {
-        ln->theta_k[side] = cumulant_above(q->contours, q->kinds, ln->theta[side]);
-        if (!isfinite(ln->theta_k[side])) return PE_TOO_COSTLY;
-    }
     double rest;
     values v = {0};
     status = end_of_sum(q, c, &rest);

@@ -20,29 +20,39 @@ static const double ROTATION_COST = 0.25;   /* of a node by rotation, in units o
 static const size_t MAX_NODES_T = 4000000;
 static const size_t MAX_POINTS = 1000000; /* values at points of families in one block: 8 MB */
 
+/* log of the saddle-point approximation of the value at c_ref */
+static double value_log(const pe_line *ln) {
+    return ln->k0 - ln->lambda * ln->c_ref - log(3.0 * ln->sd * (fabs(ln->lambda) + 1.0));
+}
+
+/* The number that a period times |theta - lambda| must exceed for small aliases, given K(theta). */
+static double needed(const pe_line *ln, double theta, double k0) {
+    const double small = k0 - theta * ln->c_ref - value_log(ln) - log(ALIAS_TOL);
+    /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
+    return ln->lambda < 0.0 ? small + fmax(0.0, log((1.0 + fabs(ln->lambda)) / (1.0 + fabs(theta)))) : small;
+}
+
 /* Map: the aliasing bound of the spectral engine | test_dp_sgd | theory/spectral */
 /* Chernoff's bound on the aliases of one side.  The trapezoidal sum at c is
  * sum_k e^{lambda k T} F(c + k T) with F >= 0; for theta beyond lambda, in the same interval between
  * poles, the terms k > 0 (k < 0 on the other side) stay below
- * exp(K(theta) - theta c - |theta - lambda| k T).  Returns a T that makes them small enough, at most
- * PERIOD_SLACK times the smallest one that any theta allows, as far as K is known.
+ * exp(K(theta) - theta c - |theta - lambda| k T).  Sets a theta that makes them small enough with a T of at
+ * most PERIOD_SLACK times the smallest one that any theta allows, as far as K is known.
  *
  * T(d) = (f(d) + L)/d at d = |theta - lambda|, where L > 0 and f is convex, f(0) = f'(0) = 0.  So
  * d f' - f - L increases with d and is 0 at the best d, and tangents bound what others may have. */
-static double side_period(const pe_contours *contours, pe_line *ln, int side, double value_log) {
-    const double lam = ln->lambda, sign = side ? 1.0 : -1.0, least = -log(ALIAS_TOL);
-    const double level = ln->k0 - lam * ln->c_ref - value_log + least; /* L */
+static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
+    const double lam = ln->lambda, sign = side ? 1.0 : -1.0, level = needed(ln, lam, ln->k0); /* L */
     double limit = INFINITY, lo = 0.0, hi = INFINITY, best = INFINITY;
     if (side == 0 && lam > 0.0) limit = lam > 1.0 ? lam - 1.0 : lam;
     if (side == 1 && lam < 1.0) limit = lam < 0.0 ? -lam : 1.0 - lam;
-    double d = fmin(sqrt(2.0 * least) / ln->sd, limit);
+    double d = fmin(sqrt(-2.0 * log(ALIAS_TOL)) / ln->sd, limit);
+    ln->theta_k[side] = INFINITY;
     for (int it = 0; it < 60; it++) {
         const double theta = lam + sign * d;
         pe_cumulants k = {0.0, NAN, NAN}; /* at the poles at most, as both laws' masses are at most 1 */
         if (theta != 0.0 && theta != 1.0) k = pe_contours_cumulants(contours, theta);
-        double small = k.k0 - theta * ln->c_ref - value_log + least;
-        /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
-        if (lam < 0.0) small += fmax(0.0, log((1.0 + fabs(lam)) / (1.0 + fabs(theta))));
+        const double small = needed(ln, theta, k.k0);
         double next = NAN;
         if (small < INFINITY) {
             if (small / d < best) {
@@ -65,15 +75,19 @@ static double side_period(const pe_contours *contours, pe_line *ln, int side, do
         if (hi <= lo * PERIOD_SLACK) break;
         d = fmin(next, limit);
     }
-    return best;
 }
 
-double pe_line_period(const pe_contours *contours, pe_line *ln) {
-    double lam = ln->lambda;
-    double value_log = ln->k0 - lam * ln->c_ref - log(3.0 * ln->sd * (fabs(lam) + 1.0));
-    double left = side_period(contours, ln, 0, value_log);
-    double right = side_period(contours, ln, 1, value_log);
-    return fmax(left, right) + 3.0 * ln->sd; /* the line serves c within 3 sd of c_ref */
+void pe_line_choose_thetas(const pe_contours *contours, pe_line *ln) {
+    for (int side = 0; side < 2; side++) choose_theta(contours, ln, side);
+}
+
+double pe_line_period(const pe_line *ln) {
+    double longest = 0.0;
+    for (int side = 0; side < 2; side++) {
+        const double theta = ln->theta[side], d = fabs(theta - ln->lambda);
+        longest = fmax(longest, d > 0.0 ? needed(ln, theta, ln->theta_k[side]) / d : INFINITY);
+    }
+    return longest + 3.0 * ln->sd; /* the line serves c within 3 sd of c_ref */
 }
 
 /* The values at t_k = k ht, first <= k < last, of one line. */
@@ -384,7 +398,8 @@ int pe_line_build(const pe_contours *contours, pe_line *ln) {
     double *values[3] = {NULL, NULL, NULL};
     int status = fine_cumulants(contours, ln, strips, one);
     if (!status) {
-        ln->ht = 2.0 * PI / pe_line_period(contours, ln);
+        pe_line_choose_thetas(contours, ln);
+        ln->ht = 2.0 * PI / pe_line_period(ln);
         status = transform_values(contours, ln, strips, one, values);
     }
     if (!status) status = pe_line_set_weights(ln, values[0], values[1]);

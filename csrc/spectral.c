@@ -82,7 +82,8 @@ static void search_edge(const pe_contours *contours, pe_edge *e, double target, 
         if (fabs(w - target) <= NEAR_EDGE) return;
         if (w < target) lo = a;
         else hi = a;
-        if (hi <= lo * (1.0 + 1e-12)) break; /* the window ends the range of w */
+        /* the window ends the range of w, or there is next to nothing before K is no longer known */
+        if (hi <= lo * (1.0 + (is_known ? 1e-12 : 0.01))) break;
         double next = w > 0.0 && w < INFINITY ? fmin(towards(a, w, e->k.k2, target), 4.0 * a) : 0.0;
         if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi) : 2.0 * a;
         a = next;

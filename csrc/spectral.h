@@ -88,8 +88,12 @@ pe_cumulants pe_contours_cumulants(const pe_contours *contours, double lambda);
 int pe_line_build(const pe_contours *contours, pe_line *ln);
 void pe_line_free(pe_line *ln);
 
-/* The period that keeps the aliases small; sets the line's theta. */
-double pe_line_period(const pe_contours *contours, pe_line *ln);
+/* Sets the line's thetas, where K lets the aliases be small with a short period, and K there: INFINITY if it is known
+ * nowhere. */
+void pe_line_choose_thetas(const pe_contours *contours, pe_line *ln);
+
+/* The period that keeps the aliases small, given K at the thetas. */
+double pe_line_period(const pe_line *ln);
 
 /* The transform times 1, 1/lambda, 1/(lambda-1), 1/(lambda(lambda-1)) from its logarithm at t = k ht,
  * half of it at t = 0, and the sums of their moduli. */
