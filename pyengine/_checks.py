@@ -109,6 +109,29 @@ def as_double(value: Number) -> float:
         return math.inf
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return whether something holds: True or False, and nothing that merely counts as one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """Return what may be iterated over as a list."""
+    try:
+        return list(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a sequence, got {value!r}") from None
+
+
+def scalar(name: str, value: Any, low: float, high: float) -> float:
+    """Return a real number within [low, high]."""
+    array = real_array(name, value, low, high)
+    if array.ndim:
+        raise ValueError(f"{name} must be one number, got {value!r}")
+    return float(array)
+
+
 def count(name: str, value: Any, least: int = 0) -> int:
     """Return an integer >= ``least``; an integral float such as 1e6 is the integer it is."""
     if type(value) is int and least <= value <= PLAIN_COUNT:

@@ -91,11 +91,11 @@ def least(
     The values are an upper bound; the lower envelope of all convex functions through them, whose
     corners are where extended chords meet, gives a lower bound.
     """
-    error = _checks.real_array("accuracy", accuracy, 0.0, 1e-3)
-    _check_convex(name, x, y, CONVEX + 4.0 * float(error))
+    error = _checks.scalar("accuracy", accuracy, 0.0, 1e-3)
+    _check_convex(name, x, y, CONVEX + 4.0 * error)
     function = refined.function
     for _ in range(ROUNDS):
-        corners = _corners(x, y, end, float(error))
+        corners = _corners(x, y, end, error)
         lower, low_at = _minimum(*corners, slope)
         upper, high_at = _minimum(x, y, slope)
         lower = np.minimum(lower, upper)

@@ -57,7 +57,8 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     >>> f"{pe.duality.from_rdp(orders, orders / 2, 4.0):.6f}"  # of Gaussian noise 1
     '0.000203'
     """
-    alpha, rho = (np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (orders, divergences))
+    alpha = np.atleast_1d(_checks.real_array("orders", orders, -math.inf, math.inf))
+    rho = np.atleast_1d(_checks.real_array("divergences", divergences, -math.inf, math.inf))
     if alpha.ndim != 1 or alpha.size == 0 or not ((alpha > 1.0) & (alpha < math.inf)).all():
         raise ValueError(f"orders must be finite numbers above 1, got {orders!r}")
     if rho.shape != alpha.shape or not (rho >= 0.0).all():
@@ -99,7 +100,8 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
     >>> f"{pe.duality.from_zcdp(0.5, 4.0):.6f} {pe.delta(pe.GaussianMechanism(1.0), 4.0):.6f}"
     '0.000196 0.000047'
     """
-    size = float(_checks.positive("rho", rho))
+    # a larger ρ promises less, and below all doubles no quotient is one
+    size = max(float(_checks.positive("rho", rho)), 1e-300)
     at = _checks.real_array("epsilon", epsilon, 0.0, LARGEST)
     goal = at.ravel()
     # any order gives a bound: a search in log(α - 1) only chooses one

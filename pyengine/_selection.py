@@ -81,7 +81,7 @@ def repeat_and_select(
     >>> f"{pe.delta(one, 4.0):.2e} {best:.2e}"
     '5.35e-13 1.19e-06'
     """
-    at = float(_checks.real_array("epsilon", epsilon, 0.0, LARGEST))
+    at = _checks.scalar("epsilon", epsilon, 0.0, LARGEST)
     word = _checks.choice("runs", runs, RUNS)
     if word == "poisson":
         if mean is None or shape is not None or stopping is not None:
@@ -96,6 +96,8 @@ def repeat_and_select(
         if not 0.0 < gamma < 1.0:
             raise ValueError(f"stopping must lie in (0, 1), got {stopping!r}")
         expected = _mean(eta, gamma)
+    if not callable(profile):
+        raise ValueError(f"profile must be a function of epsilon, got {profile!r}")
     inner = np.concatenate([[0.0], np.geomspace(1e-6, max(at, 1e-5), GRID - 1)])
     found = _checks.real_array("profile(epsilon)", profile(inner), 0.0, 1.0)
     if found.shape != inner.shape:

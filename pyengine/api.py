@@ -62,6 +62,7 @@ def _asked(
         return kept
     epoch = Epoch.current
     tolerance = check_words(adjacency, method, threat_model, tolerance)
+    _checks.flag("bounds", proven)
     own = as_mechanism(mechanism)
     found = own or _recognised(mechanism, adjacency, method, threat_model_of(threat_model))
     if isinstance(found, Questions):

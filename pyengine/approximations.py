@@ -5,6 +5,7 @@ They are here to be compared with the exact engines, whose answers cost no more.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pyengine.engines.loss_quadrature import losses
 from pyengine.engines.monte_carlo import CONFIDENCE, SAMPLES, MonteCarloPair
 from pyengine.engines.shifted_samples import bins_profile
 from pyengine.engines.tilted import tilted_gamma
+from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, checked_mechanism
 from pyengine.mechanisms.participation import bin_moves
 
@@ -278,8 +280,18 @@ def balls_in_bins_delta(
     noise = float(_checks.positive("noise_multiplier", noise_multiplier))
     word = _checks.choice("adjacency", adjacency, ("add_remove", "add", "remove"))
     array = _checks.real_array("epsilon", epsilon, 0.0, np.inf) + 0.0
-    moves = bin_moves(C, bins)[1] / noise
+    with np.errstate(over="ignore"):
+        moves = bin_moves(C, bins)[1] / noise
+        squares = float(np.square(moves).sum())
+    if not squares < math.inf:
+        raise AccuracyError(
+            "the squares of what the bins add, over the noise, must be doubles; a larger "
+            f"noise_multiplier than {noise:g} is answered"
+        )
     # the same products in as few coordinates as there are bins
     shifts = np.asarray(np.linalg.qr(moves, mode="r")).T
-    found = bins_profile(np.ascontiguousarray(shifts), array.ravel(), word)
-    return Bounds(*(_shaped(part, array) for part in found))
+    flat = array.ravel()
+    parts = np.zeros((3, flat.size))  # δ(∞) = 0
+    finite = flat < math.inf
+    parts[:, finite] = bins_profile(np.ascontiguousarray(shifts), flat[finite], word)
+    return Bounds(*(_shaped(part, array) for part in parts))

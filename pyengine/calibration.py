@@ -233,8 +233,9 @@ def calibrate(
     precision = _checks.real("rtol", rtol)
     if not 1e-14 <= precision <= 0.1:
         raise ValueError(f"rtol must lie in [1e-14, 0.1], got {rtol!r}")
+    integer = _checks.flag("integer", integer)
     where = _start(start, integer)
-    grows = None if maximize is None else bool(maximize)
+    grows = None if maximize is None else _checks.flag("maximize", maximize)
     values = np.empty(shape, dtype=np.int64 if integer else np.float64)
     mechanisms = np.empty(shape, dtype=object)
     achieved = np.empty(shape, dtype=object)

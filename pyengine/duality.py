@@ -119,7 +119,7 @@ def trade_off_from_epsilon_delta(epsilon: Any, delta: Any, alpha: Any) -> Any:
 
 
 def _slope(epsilon: Any) -> float:
-    return math.exp(float(_checks.real_array("epsilon", epsilon, 0.0, LARGEST)))
+    return math.exp(_checks.scalar("epsilon", epsilon, 0.0, LARGEST))
 
 
 def gamma_from_profile(

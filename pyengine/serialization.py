@@ -82,6 +82,10 @@ def to_json(value: Mechanism | Target | Bounds, *, indent: int | None = None) ->
         content = {"answer": value._asdict()}
     else:
         raise ValueError(f"value must be a Mechanism, a Target or Bounds, got {value!r}")
+    if indent is not None:
+        indent = _checks.count("indent", indent)
+        if indent > 80:
+            raise ValueError(f"indent must be at most 80, got {indent}")
     import json  # not needed by most programs that import pyengine
 
     return json.dumps({"schema": SCHEMA, **plain(content)}, indent=indent, allow_nan=False)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Composition, FinitePair
 from pyengine.special import log_ndtr
 
@@ -67,9 +68,15 @@ def shuffled_lower_bound(
     sigma = float(_checks.positive("noise_multiplier", noise_multiplier))
     steps = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
     number = _checks.count("epochs", epochs)
-    edges = np.linspace(-REACH * sigma, 2.0 + REACH * sigma, CELLS + 1)[1:-1]
-    without, with_it = (_masses(edges, place, sigma, steps) for place in (1.0, 2.0))
+    with np.errstate(over="ignore", invalid="ignore"):  # noise near either end of the doubles
+        edges = np.linspace(-REACH * sigma, 2.0 + REACH * sigma, CELLS + 1)[1:-1]
+        without, with_it = (_masses(edges, place, sigma, steps) for place in (1.0, 2.0))
     both = np.flatnonzero((without > 0.0) & (with_it > 0.0))
+    if not both.size:
+        raise AccuracyError(
+            f"no cell has mass of both laws in doubles at noise_multiplier={sigma:g}; a noise "
+            "multiplier nearer to 1 is answered"
+        )
     first, last = int(both[0]), int(both[-1])
     p, q = (_joined(masses, first, last) for masses in (without, with_it))
     return FinitePair(p, q).composed(number)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from pyengine import _checks
 from pyengine._core import ffi, lib
 from pyengine._ufuncs import (
     log_marcum_p,
@@ -126,7 +127,7 @@ def normal_pdf(x: float | npt.ArrayLike) -> FloatArray | float:
     >>> normal_pdf(0.0)
     0.3989422804014327
     """
-    if isinstance(x, (float, int)):
+    if isinstance(x, float):
         return lib.pe_normal_pdf(x)
     return _elementwise(lib.pe_normal_pdf_array, "x", x)
 
@@ -161,7 +162,7 @@ def ndtr(x: float | npt.ArrayLike) -> FloatArray | float:
     >>> ndtr(-38.0)
     2.88542835e-316
     """
-    if isinstance(x, (float, int)):
+    if isinstance(x, float):
         return lib.pe_ndtr(x)
     return _elementwise(lib.pe_ndtr_array, "x", x)
 
@@ -192,7 +193,7 @@ def log_ndtr(x: float | npt.ArrayLike) -> FloatArray | float:
     >>> log_ndtr(0.0)
     -0.6931471805599453
     """
-    if isinstance(x, (float, int)):
+    if isinstance(x, float):
         return lib.pe_log_ndtr(x)
     return _elementwise(lib.pe_log_ndtr_array, "x", x)
 
@@ -225,7 +226,7 @@ def ndtri(p: float | npt.ArrayLike) -> FloatArray | float:
     >>> ndtri(0.0)
     -inf
     """
-    if isinstance(p, (float, int)):
+    if isinstance(p, float):
         return lib.pe_ndtri(p)
     return _elementwise(lib.pe_ndtri_array, "p", p)
 
@@ -257,7 +258,7 @@ def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float:
     >>> ndtri_exp(-1e300)
     -1.4142135623730951e+150
     """
-    if isinstance(y, (float, int)):
+    if isinstance(y, float):
         return lib.pe_ndtri_exp(y)
     return _elementwise(lib.pe_ndtri_exp_array, "y", y)
 
@@ -319,10 +320,11 @@ def threaded(
     >>> threaded(ncx2_cdf, x, 10.0, 30.0)
     array([0.        , 0.08984814, 0.80809496, 0.99436895, 0.99995634])
     """
+    if not isinstance(function, np.ufunc):
+        raise ValueError(f"function must be a NumPy ufunc, got {function!r}")
     if workers is None:
         workers = os.cpu_count() or 1
-    if workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
+    workers = _checks.count("workers", workers, least=1)
     arrays = np.broadcast_arrays(*arguments)
     shape = arrays[0].shape
     if out is not None and (out.shape != shape or out.dtype != np.float64):

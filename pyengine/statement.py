@@ -184,15 +184,16 @@ def privacy_statement(
     if not 0.0 < level < 1.0:
         raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
     _checks.choice("adjacency", adjacency, tuple(NEIGHBOURS))
-    ask: Callable[..., Figure] = _Asker(run, adjacency, proven).figure
+    sure = _checks.flag("proven", proven)
+    ask: Callable[..., Figure] = _Asker(run, adjacency, sure).figure
     figures = [ask(f"ε at δ = {level:g}", "epsilon", level)]
-    for rate in false_positive_rates:
+    for rate in real_levels("false_positive_rates", false_positive_rates):
         title = f"true positive rate at false positive rate {rate:g}"
-        figures.append(ask(title, "gamma_bound", float(rate)))
+        figures.append(ask(title, "gamma_bound", rate))
     figures.append(ask("advantage of a test, true minus false positive rate", "delta", 0.0))
-    for kappa in kappas:
+    for kappa in real_levels("kappas", kappas):
         title = f"reconstruction, where a guess succeeds at {kappa:g} (κ)"
-        figures.append(ask(title, "gamma_bound", float(kappa)))
+        figures.append(ask(title, "gamma_bound", kappa))
     return Statement(tuple(in_words(run)), adjacency, tuple(figures), __version__)
 
 
@@ -215,3 +216,8 @@ class _Asker:
             name, self._run, [argument], adjacency=self._adjacency, proven=False
         )
         return Figure(what, float(bounds.upper[0]), certainty(proven[0]))
+
+
+def real_levels(name: str, given: Any) -> list[float]:
+    """Return levels of an argument that holds several."""
+    return [_checks.real(name, level) for level in _checks.listed(name, given)]

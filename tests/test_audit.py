@@ -284,7 +284,7 @@ MEANS, POINTS = np.zeros((3, 2)), np.zeros((5, 2))
         (lambda: audit.empirical_trade_off([[1.0]], [1.0]), "null must be one-dimensional"),
         (lambda: audit.empirical_trade_off([1.0], [1.0], confidence=1.0), "confidence must lie"),
         (lambda: audit.clopper_pearson(3, 2), r"successes must be an integer in \[0, 2\]"),
-        (lambda: audit.clopper_pearson(0, 0), "trials must be an integer >= 1"),
+        (lambda: audit.clopper_pearson(0, 0), r"trials must be an integer in \[1, 2\^53\]"),
         (lambda: audit.gamma_lower_bound(1, 2, 1.5), "confidence must lie in"),
         (lambda: audit.epsilon_lower_bound(1.0), "curve must be an EmpiricalTradeOff"),
         (lambda: audit.GradientDistribution.known([0.0], np.eye(2)), "covariance must have shape"),

@@ -150,7 +150,7 @@ def test_threaded_on_small_and_scalar_arguments() -> None:
 
 
 def test_threaded_rejects_bad_arguments() -> None:
-    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="workers must be an integer >= 1, got 0"):
         special.threaded(special.ncx2_cdf, np.ones(3), 2.0, 1.0, workers=0)
     with pytest.raises(ValueError, match="out must be a float64 array of shape"):
         special.threaded(special.ncx2_cdf, np.ones(3), 2.0, 1.0, out=np.empty(4))

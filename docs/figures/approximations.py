@@ -91,7 +91,7 @@ def draw_errors(errors: dict[str, np.ndarray]) -> None:
             axes[2, j].plot([], [], color=COLOURS[i], label=f"noise {noise:g}")
         axes[2, j].set_title(f"order 4 below 1e-6: right, κ = {kappa:g}", fontsize=10)
         axes[2, j].set_xlabel("steps N")
-    axes[2, 0].legend(fontsize=8, loc="lower right")
+    axes[2, 0].legend(fontsize=8, loc="upper right")  # where no curve reaches
     for axis in axes[:, 0]:
         axis.set_ylabel("sampling probability p")
     for axis in axes.ravel():

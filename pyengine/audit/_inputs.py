@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyengine import _checks
+
 __all__ = ["finite_array", "probability_level", "scores"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -51,10 +53,7 @@ def scores(name: str, value: Any) -> FloatArray:
 
 def probability_level(name: str, value: Any) -> float:
     """Return a number in (0, 1)."""
-    try:
-        level = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a real number, got {value!r}") from None
+    level = _checks.real(name, value)
     if not 0.0 < level < 1.0:
         raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
     return level

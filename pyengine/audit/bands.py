@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyengine import _checks
 from pyengine._extras import needed
 from pyengine.audit._inputs import FloatArray, probability_level
 
@@ -55,8 +56,8 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
 
 def success_bound(successes: Any, trials: Any, error: float) -> float:
     """Return a bound below a probability that fails with probability at most ``error``."""
-    if not (isinstance(trials, int | np.integer) and trials >= 1):
-        raise ValueError(f"trials must be an integer >= 1, got {trials!r}")
+    if not (isinstance(trials, int | np.integer) and 1 <= trials <= _checks.PLAIN_COUNT):
+        raise ValueError(f"trials must be an integer in [1, 2^53], got {trials!r}")
     if not (isinstance(successes, int | np.integer) and 0 <= successes <= trials):
         raise ValueError(f"successes must be an integer in [0, {trials}], got {successes!r}")
     if successes == 0:

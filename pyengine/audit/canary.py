@@ -73,8 +73,8 @@ def magnitude_scores(
                 f"release, got {centre.shape}"
             )
         values = values - centre
-    flat = values.reshape(len(values), -1)
-    return np.asarray(np.einsum("ij,ij->i", flat, flat)) / deviation**2
+    flat = values.reshape(len(values), -1) / deviation  # whose square may be no double
+    return np.asarray(np.einsum("ij,ij->i", flat, flat))
 
 
 def offline_scores(observed: npt.ArrayLike, shadow: npt.ArrayLike) -> FloatArray:

@@ -172,7 +172,7 @@ def log_likelihood_scores(
     else:  # all runs at once
         steps = ((observed[..., t, :], fixed) for t in range(observed.shape[-2]))
     for release, own in steps:
-        exponent = (release @ own.T - 0.5 * np.einsum("ij,ij->i", own, own)) / deviation**2
+        exponent = (release @ own.T - 0.5 * np.einsum("ij,ij->i", own, own)) / deviation / deviation
         total = total + (
             exponent if rate == 1.0 else np.logaddexp(math.log1p(-rate), math.log(rate) + exponent)
         )

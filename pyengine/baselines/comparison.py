@@ -104,7 +104,7 @@ def compare(
     rows = []
     for i, k in enumerate(array):
         prior = float(k)
-        size = round(1.0 / prior)
+        size = round(min(1.0 / prior, 2.0**53))
         whole = size >= 2 and math.isclose(size * prior, 1.0, rel_tol=1e-9)
         cells: dict[str, Any] = {
             "kappa": prior,

@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.errors import AccuracyError
 from pyengine.numerics.bracketing import bisected
 
 __all__ = ["fano_success", "gaussian_information", "orthogonal_information"]
 
 FloatArray = npt.NDArray[np.float64]
+
+WIDEST = 60.0  # deviations whose rule takes tens of millions of exponentials
 
 
 def probabilities(prior: Any) -> FloatArray:
@@ -116,7 +119,8 @@ def gaussian_information(
     noise = float(_checks.positive("noise_multiplier", noise_multiplier))
     distance = float(_checks.positive("sensitivity", sensitivity))
     number = _checks.count("steps", steps, least=1)
-    overlap = math.exp(-0.5 * number * (distance / noise) ** 2)
+    ratio = math.sqrt(number) * (distance / noise)
+    overlap = math.exp(-0.5 * ratio * ratio)
     weights = weights[weights > 0.0]
     return float(-(weights * np.log(weights + (1.0 - weights) * overlap)).sum())
 
@@ -147,6 +151,11 @@ def orthogonal_information(candidates: int, noise_multiplier: float, *, steps: i
     size = _checks.count("candidates", candidates, least=2)
     noise = float(_checks.positive("noise_multiplier", noise_multiplier))
     mu = math.sqrt(_checks.count("steps", steps, least=1)) / noise
+    if not mu <= WIDEST:
+        raise AccuracyError(
+            f"the rule takes too many nodes where sqrt(steps)/noise_multiplier is above {WIDEST:g}"
+            f", got {mu:.3g}; the information is next to log(candidates), its largest value"
+        )
     g = np.linspace(-9.0, 9.0, 289)
     weight = np.exp(-0.5 * g * g)
     weight /= weight.sum()

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.engines.loss_quadrature import base_nodes, losses, parts, ratio
+from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, Step, checked_mechanism, steps_of
 from pyengine.numerics.golden_section import lowest
 
@@ -24,6 +25,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 Real = float | npt.ArrayLike
 
+MOST_NODES = 2**22
 REACH = 12.0  # standard deviations on both sides of the outermost mode
 FARTHEST = 80.0  # standard deviations to which orders move a step's mode in the search
 COARSE, ROUNDS = 60, 60  # orders of the first grid; steps of the golden section after it
@@ -37,7 +39,13 @@ def _log_moment(step: Step, power: float) -> float:
         if probability == 1.0:
             return 0.5 * power * (power - 1.0) * mu * mu
         low, high = min(0.0, power * mu) - REACH, max(0.0, power * mu) + REACH
-        z = np.linspace(low, high, math.ceil((high - low) / min(0.25, 0.25 / mu)) + 1)
+        nodes = (high - low) / min(0.25, 0.25 / mu)
+        if not nodes <= MOST_NODES:
+            raise AccuracyError(
+                f"moments of order {power:g} of a sampled step of noise multiplier {1.0 / mu:g} "
+                f"take {nodes:.3g} nodes, more than {MOST_NODES:,}; smaller orders are answered"
+            )
+        z = np.linspace(low, high, math.ceil(nodes) + 1)
         log_weight = -0.5 * z * z + math.log((z[1] - z[0]) / math.sqrt(2.0 * math.pi))
         s = mu * (z - 0.5 * mu)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pyengine import _checks
 from pyengine.mechanisms import (
     Composition,
     Mechanism,
@@ -49,7 +50,13 @@ def from_history(history: Iterable[tuple[Any, Any, int]]) -> Composition:
     ... )
     True
     """
-    return compose(*(dp_sgd(noise, rate, steps) for noise, rate, steps in history))
+    entries = [_checks.listed("history", entry) for entry in _checks.listed("history", history)]
+    for entry in entries:
+        if len(entry) != 3:
+            raise ValueError(
+                f"history must hold noise multiplier, sample rate and steps, got {entry!r}"
+            )
+    return compose(*(dp_sgd(noise, rate, steps) for noise, rate, steps in entries))
 
 
 def to_history(mechanism: Mechanism) -> list[tuple[float, float, int]]:

@@ -14,6 +14,7 @@ __all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "not_shu
 
 
 SAMPLINGS = ("poisson", "without_replacement")
+MOST_RECORDS = 1000  # of a group, whose exact weights are as many binomial probabilities
 ROUNDING = Fraction(1, 10**14)  # relative, of floats whose quotient is meant to be an integer
 SHUFFLED = ("shuffle", "shuffled", "shuffling")
 
@@ -111,6 +112,11 @@ def dp_sgd(
     if size > 1:
         from pyengine.mechanisms.mixture import GaussianMixtureMechanism, binomial_weights
 
+        if size > MOST_RECORDS:
+            raise ValueError(
+                f"group_size must be at most {MOST_RECORDS:,} where samples are drawn, got "
+                f"{group_size!r}"
+            )
         weights = binomial_weights(size, probability)
         return GaussianMixtureMechanism(noise, range(size + 1), weights).composed(number)
     return GaussianMechanism(noise).poisson_sampled(probability).composed(number)

@@ -84,7 +84,8 @@ def _distribution(name: str, value: Any) -> Any:
 
 
 def _breakpoints(values: Any) -> tuple[float, ...]:
-    points = _checks.real_array("breakpoints", list(values), -math.inf, math.inf)
+    given = _checks.listed("breakpoints", values)
+    points = _checks.real_array("breakpoints", given, -math.inf, math.inf)
     if points.ndim != 1 or not np.isfinite(points).all():
         raise ValueError(f"breakpoints must be finite numbers, got {values!r}")
     return tuple(sorted({float(point) for point in points}))
@@ -251,7 +252,7 @@ def from_profile(
 
 def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
     if epsilon is not None:
-        grid = _checks.real_array("epsilon", list(epsilon), 0.0, 700.0)
+        grid = _checks.real_array("epsilon", _checks.listed("epsilon", epsilon), 0.0, 700.0)
         if grid.ndim != 1 or grid.size < 2 or grid[0] != 0.0 or not (np.diff(grid) > 0).all():
             raise ValueError(f"epsilon must increase from 0, got {epsilon!r}")
         return [float(e) for e in grid]

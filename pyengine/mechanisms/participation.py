@@ -188,7 +188,7 @@ def bin_products(C: Any, bins: int) -> tuple[Fraction, Fraction, bool]:
 def _matrix(C: Any) -> FloatArray:
     try:
         matrix = np.asarray(C, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"C must be a matrix of real numbers, got {C!r}") from None
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(f"C must be a matrix with at least one entry, got shape {matrix.shape}")

@@ -73,7 +73,7 @@ class NoisySGDStep:
         _put(self, "parameters", parameters)
         for name in ("susceptibility", "noise"):
             _put(self, name, _checks.non_negative(name, getattr(self, name)))
-        if self.clip != math.inf:
+        if not (isinstance(self.clip, float) and self.clip == math.inf):
             _put(self, "clip", _checks.positive("clip", self.clip))
         elif self.noise > 0:
             raise ValueError(f"clip must be finite if there is noise, got clip={self.clip!r}")

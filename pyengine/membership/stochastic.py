@@ -38,7 +38,7 @@ class Distribution(Protocol):
 
 
 def _members(functions: Any) -> list[TradeOffFunction]:
-    members = list(functions)
+    members = _checks.listed("functions", functions)
     if not members:
         raise ValueError("functions must hold at least one trade-off function, got none")
     return [member if hasattr(member, "at_slope") else ConvexTradeOff(member) for member in members]

@@ -173,7 +173,7 @@ def delta(
     '5.31959137797e-7'
     """
     pair, signs, places = _asked(mechanism, adjacency, digits, threat_model)
-    if epsilon == math.inf:
+    if isinstance(epsilon, float) and epsilon == math.inf:
         return _largest(
             signs, places, lambda sign, _: BallAnswer(_infinite(pair, sign), True, None)
         )

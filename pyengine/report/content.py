@@ -18,7 +18,7 @@ from pyengine.report.alternatives import Alternative, alternatives
 from pyengine.report.noise_curve import noise_curve
 from pyengine.report.variants import noise_of
 from pyengine.serialization import plain, to_json
-from pyengine.statement import Figure, Statement, privacy_statement
+from pyengine.statement import Figure, Statement, privacy_statement, real_levels
 
 __all__ = ["SCHEMA", "Attack", "PrivacyReport", "privacy_report"]
 
@@ -196,8 +196,10 @@ def privacy_report(
     """
     if not title.strip():
         raise ValueError(f"title must not be blank, got {title!r}")
-    sizes = [_checks.count("group_sizes", size, least=2) for size in group_sizes]
-    rates, priors = list(false_positive_rates), list(kappas)
+    groups = _checks.listed("group_sizes", group_sizes)
+    sizes = [_checks.count("group_sizes", size, least=2) for size in groups]
+    rates = real_levels("false_positive_rates", false_positive_rates)
+    priors = real_levels("kappas", kappas)
     measured = list(attacks)
     for attack in measured:
         if not isinstance(attack, Attack):

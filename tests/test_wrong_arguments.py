@@ -1,0 +1,125 @@
+"""Arguments of a wrong kind or size: each is named with the rule, whatever function it is given to.
+
+What is here was once answered by an error from inside, by NaN, or not within minutes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyengine as pe
+from pyengine import approximations, audit, baselines, duality, membership
+from pyengine.interop import from_history
+from pyengine.report import privacy_report
+from pyengine.statement import privacy_statement
+
+RUN = pe.dp_sgd(1.0, 0.01, 100)
+TARGET = pe.targets.EpsilonDelta(1.0, 1e-5)
+HUGE = 10**400
+MATRIX = [[1.0, 0.0], [1.0, 1.0]]
+RELEASES = np.ones((3, 2))
+
+
+def profile(epsilon: Any) -> Any:
+    return pe.delta(pe.GaussianMechanism(1.0), epsilon)
+
+
+def run_of(noise: float) -> pe.Mechanism:
+    return pe.dp_sgd(noise, 0.01, 100)
+
+
+WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
+    ("bounds", lambda x: pe.delta(RUN, 1.0, bounds=x), ["no", 3, {0.1}, None, 1.0]),
+    ("integer", lambda x: pe.calibrate(run_of, TARGET, integer=x), ["no", 3, None]),
+    ("maximize", lambda x: pe.calibrate(run_of, TARGET, maximize=x), [math.nan, "no", 1]),
+    ("group_size", lambda x: pe.dp_sgd(1.0, 0.01, 2, group_size=x), [1001, 1e308, HUGE]),
+    ("C", lambda x: pe.matrix_sensitivity([[x]]), [HUGE]),
+    (
+        "epsilon",
+        lambda x: pe.from_profile(lambda e: 0.1 * math.exp(-e), epsilon=x),
+        [1.0, 3, RUN, math.nan],
+    ),
+    ("indent", lambda x: pe.to_json(RUN, indent=x), [-1, 0.5, "  ", HUGE, [2]]),
+    ("x", pe.special.ndtr, [HUGE]),
+    ("p", pe.special.ndtri, [HUGE]),
+    ("function", lambda x: pe.special.threaded(x, 1.0, 2.0, 3.0), [None, "ncx2_sf", math.sin]),
+    (
+        "workers",
+        lambda x: pe.special.threaded(pe.special.ncx2_sf, 1.0, 2.0, 3.0, workers=x),
+        [[], 0, 1.5, Decimal("nan")],
+    ),
+    ("trials", lambda x: audit.gamma_lower_bound(3, x), [0, HUGE, 1.5]),
+    ("confidence", lambda x: audit.gamma_lower_bound(3, 10, x), [HUGE, True, "0.9", 1.0]),
+    ("orders", lambda x: duality.from_rdp(x, [0.1], 1.0), [[HUGE], 1j, {}, None]),
+    ("divergences", lambda x: duality.from_rdp([2.0], x, 1.0), [[HUGE], 1j, {}, None]),
+    ("epsilon", lambda x: duality.gamma_from_epsilon_delta(x, 1e-5, 0.1), [[], [1.0, 2.0]]),
+    (
+        "accuracy",
+        lambda x: duality.gamma_from_profile(profile, 0.1, accuracy=x),
+        [[], [1e-6, 1e-6]],
+    ),
+    ("profile", lambda x: duality.repeat_and_select(x, 1.0, mean=2.0), [None, 0.1, RUN]),
+    ("epsilon", lambda x: duality.repeat_and_select(profile, x, mean=2.0), [[], [1.0]]),
+    ("functions", lambda x: membership.worst_case(x, 0.1), [None, 1.0, profile]),
+    ("clip", lambda x: membership.NoisySGDStep(1, 9, 0.1, 1.0, x), [Decimal("sNaN"), None]),
+    ("history", from_history, [None, 1.0, [1.0], [(1.0, 0.1)]]),
+    (
+        "false_positive_rates",
+        lambda x: privacy_statement(RUN, 1e-5, false_positive_rates=x),
+        [None, 0.1, [[0.1]], ["0.1"]],
+    ),
+    ("kappas", lambda x: privacy_statement(RUN, 1e-5, kappas=x), [None, 0.1, [None]]),
+    ("proven", lambda x: privacy_statement(RUN, 1e-5, proven=x), ["no", None]),
+    ("group_sizes", lambda x: privacy_report(RUN, 1e-5, group_sizes=x), [None, 2]),
+    ("kappas", lambda x: privacy_report(RUN, 1e-5, kappas=x), [None, 0.1]),
+    (
+        "epsilon",
+        lambda x: pe.reference.delta(pe.GaussianMechanism(1), x, digits=10),
+        [Decimal("sNaN"), Decimal("inf"), math.nan],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "ask", "value"),
+    [(name, ask, value) for name, ask, values in WRONG for value in values],
+    ids=[f"{name}-{i}-{j}" for i, (name, _, given) in enumerate(WRONG) for j in range(len(given))],
+)
+def test_the_argument_is_named(name: str, ask: Callable[[Any], Any], value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} "):
+        ask(value)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: pe.shuffled_lower_bound(1e308, 100),
+        lambda: pe.shuffled_lower_bound(5e-324, 100),
+        lambda: approximations.balls_in_bins_delta(5e-324, MATRIX, 2, 0.5),
+        lambda: baselines.renyi_divergence(RUN, 1e308),
+        lambda: baselines.orthogonal_information(5, 5e-324),
+        lambda: baselines.orthogonal_information(5, 1.0, steps=10**300),
+    ],
+)
+def test_what_takes_too_much_is_refused(ask: Callable[[], Any]) -> None:
+    with pytest.raises(pe.AccuracyError):
+        ask()
+
+
+def test_extreme_arguments_that_have_an_answer() -> None:
+    assert approximations.balls_in_bins_delta(1.0, MATRIX, 2, math.inf) == (0.0, 0.0, 0.0)
+    found = approximations.balls_in_bins_delta(1.0, MATRIX, 2, [0.5, math.inf])
+    assert found.upper[0] > 0.0
+    assert found.upper[1] == 0.0
+    assert (audit.magnitude_scores(RELEASES, noise=1e300) == 0.0).all()
+    assert np.isfinite(audit.log_likelihood_scores(RELEASES, RELEASES, noise=1e300)).all()
+    assert baselines.gaussian_information([0.5, 0.5], 1.0, sensitivity=1e300) == math.log(2.0)
+    assert baselines.gaussian_information([0.5, 0.5], 1.0, steps=10**300) == math.log(2.0)
+    assert baselines.compare(RUN, 5e-324)[0].kappa == 5e-324
+    assert 0.0 <= duality.from_zcdp(5e-324, 1.0) < 1e-300
