@@ -296,3 +296,26 @@ def test_places_that_are_too_many_are_left_to_the_lattice() -> None:
     assert deformation.MOST_PLACES < 15**3
     _, engines, _ = pe.api.answers("delta", mechanism, [0.5], adjacency="add")
     assert engines == ["lattice"]
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "question", "x", "adjacency"),
+    [
+        # of a level whose line far out would take too many nodes, so that the lattice answered
+        (
+            0.28637013693642305,
+            4.936734077972221e-05,
+            95,
+            "gamma_bound",
+            2.489505591449067e-10,
+            "remove",
+        ),
+        # where laws on panels leave 2e-8 open
+        (2.704417260174082, 0.006483815520181077, 11, "delta", 0.022067843900977147, "add"),
+    ],
+)
+def test_what_others_leave_open_is_narrow(
+    noise: float, rate: float, steps: int, question: str, x: float, adjacency: str
+) -> None:
+    mechanism = laplace(noise, rate, steps)
+    within_the_lattice(mechanism, [(question, x)], [adjacency], 1e-8)

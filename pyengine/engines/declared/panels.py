@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 
 if TYPE_CHECKING:
+    from pyengine.engines.panels.ordered import OrderedLaw
     from pyengine.engines.panels.questions import PanelQuestions
 
 __all__ = ["PanelEngine"]
 
-NARROW = 1e-9  # relative width of a line's bounds that laws on panels are not asked to narrow
+Made = TypeVar("Made")
+
+# relative widths of bounds that no other engine is asked to narrow: of lines, and of laws on panels
+NARROW, WIDE = 1e-9, 1e-8
 
 
 class PanelEngine(Engine):
     """Laplace steps, plain or on Poisson samples.
 
     Many steps have lines, of one kind or several; few ones of one kind polynomials on panels.  What
-    neither answers narrowly is asked of exact sums or the lattice as well.
+    neither answers narrowly is asked of deformed lines, and of exact sums or the lattice, as well.
     """
 
     name = "certified"
@@ -40,25 +44,19 @@ class PanelEngine(Engine):
         if problem.adjacency != "add_remove":
             return PanelOneOrder(self.pair(problem))
 
-        def both(
-            way: Callable[[Problem], PanelQuestions], then: Callable[[], Questions]
-        ) -> Questions:
-            add, remove = (way(problem.ordered(order)) for order in ("add", "remove"))
-            return PanelBothOrders(add, remove, then)
-
         def sums() -> Questions:
             is_exact = ExactEngine().supports(problem)
             return ask(replace(problem, method="exact" if is_exact else "lattice"))
 
-        def panels() -> Questions:
-            return both(_panels, sums)
-
-        if _has_lines(problem):
-            return both(_lines, panels if _has_panels(problem) else sums)
-        return panels()
+        add, remove = (_levels(problem.ordered(order)) for order in ("add", "remove"))
+        found: Questions | None = None
+        for pair in zip(add, remove, strict=True):
+            found = PanelBothOrders(*pair, sums if found is None else _always(found))
+        assert found is not None
+        return found
 
     def pair(self, problem: Problem) -> PanelQuestions:
-        return _lines(problem) if _has_lines(problem) else _panels(problem)
+        return _levels(problem)[-1]
 
 
 def _has_lines(problem: Problem) -> bool:
@@ -73,25 +71,37 @@ def _has_panels(problem: Problem) -> bool:
     return is_served(problem.laws)
 
 
-def _lines(problem: Problem) -> PanelQuestions:
-    """Questions on lines, else on panels where they serve."""
-    from pyengine.engines.laplace_lines.range import line_order
-    from pyengine.engines.panels.questions import PanelQuestions
-
-    order = line_order(problem.laws)
-    assert order is not None
-    if not _has_panels(problem):
-        return PanelQuestions(order, problem.tolerance, lambda: _sums(problem))
-    narrow = NARROW if problem.tolerance is None else min(NARROW, problem.tolerance)
-    return PanelQuestions(order, narrow, lambda: _panels(problem))
-
-
-def _panels(problem: Problem) -> PanelQuestions:
-    """Questions on panels, else on sums of positive terms or the lattice."""
+def _levels(problem: Problem) -> list[PanelQuestions]:
+    """Questions on the engines that serve, the first one last; each asks the one before it."""
+    from pyengine.engines.laplace_lines.deformation import DeformedOrder
+    from pyengine.engines.laplace_lines.range import deformed_order, line_order
     from pyengine.engines.panels.questions import PanelQuestions
     from pyengine.engines.panels.range import order_of
 
-    return PanelQuestions(order_of(problem.laws), problem.tolerance, lambda: _sums(problem))
+    # what each answer may be wide at most where another engine follows
+    steps: list[tuple[OrderedLaw, float]] = []
+    line = line_order(problem.laws)
+    if line is not None:
+        steps.append((line, NARROW))
+    if _has_panels(problem):
+        steps.append((order_of(problem.laws), WIDE))
+    if not isinstance(line, DeformedOrder):
+        deformed = deformed_order(problem.laws)
+        if deformed is not None:
+            steps.append((deformed, WIDE))
+    found: list[PanelQuestions] = []
+    for law, width in reversed(steps):
+        if not found:
+            found.append(PanelQuestions(law, problem.tolerance, lambda: _sums(problem)))
+        else:
+            narrow = width if problem.tolerance is None else min(width, problem.tolerance)
+            found.append(PanelQuestions(law, narrow, _always(found[-1])))
+    return found
+
+
+def _always(made: Made) -> Callable[[], Made]:
+    """What is made already, as those take it that make it when it is asked."""
+    return lambda: made
 
 
 def _sums(problem: Problem) -> PairQuestions:

@@ -23,7 +23,7 @@ from pyengine.engines.laplace_lines.tilted import tilted_step
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["DeformedOrder", "is_deformed"]
+__all__ = ["DeformedOrder", "is_deformable", "is_deformed"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,9 +44,12 @@ PLACE_ERROR = 4.0 * UNIT
 
 
 def is_deformed(kinds: Kinds) -> bool:
-    """Return whether deformed lines serve a composition, decided before any question."""
-    if len(kinds) == 1 and kinds[0][0].gap >= FAR:
-        return False
+    """Return whether deformed lines serve a composition first, decided before any question."""
+    return not (len(kinds) == 1 and kinds[0][0].gap >= FAR) and is_deformable(kinds)
+
+
+def is_deformable(kinds: Kinds) -> bool:
+    """Return whether there are deformed lines, be they the quickest or not."""
     places = math.prod(number + 1 for _, number in kinds)
     return (
         all(isinstance(shape, LaplaceShape) for shape, _ in kinds)

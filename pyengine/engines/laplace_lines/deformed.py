@@ -10,6 +10,7 @@ for each place, however near the singularity of the density is (docs/theory/defo
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -299,7 +300,7 @@ class DeformedLine:
         needed = math.log2(self._reach / x) if x > 0.0 else math.inf
         return max(LEAST_PANELS, int(min(float(MOST_PANELS), needed + 2.0)))
 
-    @property
+    @cached_property
     def _reach(self) -> float:
         """The distance at which one panel is enough."""
         return FALLEN / (SINE * self._first)
@@ -322,10 +323,11 @@ class DeformedLine:
         total = self._low.at(z, kernels)
         far = np.empty(total.shape)
         right, left = (self._rays_up_to(side, most) for side in (0, 1))
+        distances = array(x.reshape(-1))
         lib.pe_place_integrals(
             z.size,
             x.shape[1],
-            array(x.reshape(-1)),
+            distances,
             self._reach,
             LEAST_PANELS,
             most,
@@ -340,7 +342,7 @@ class DeformedLine:
         lib.pe_atom_integrals(
             z.size,
             x.shape[1],
-            array(x.reshape(-1)),
+            distances,
             array(self._atom_mass),
             self.tilt,
             first,
@@ -351,7 +353,7 @@ class DeformedLine:
 
     def _rays_up_to(self, side: int, most: int) -> RayWeights:
         """Nodes of at least so many panels."""
-        chunks = int(np.searchsorted(CHUNKS, most))
+        chunks = bisect_left(CHUNKS, most)
         known = self._joined.get(side)
         if known is None or known[0] < chunks:
             parts = [self._ray(side, chunk).weights for chunk in range(chunks)]
