@@ -15,6 +15,7 @@ static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the al
 static const double PERIOD_SLACK = 1.05;    /* of a period, beside the smallest one */
 static const double DECAY = 41.0;           /* the t sum stops where its terms are below e^-41 */
 static const double FEW_STEPS = 64.0;
+enum { PLAIN_TRIES = 3 };                   /* for the shortest period, before its bracket is halved */
 enum { FINE_BLOCKS = 800 };                 /* values of t from which blocks grow by less */
 static const double ROTATION_COST = 0.25;   /* of a node by rotation, in units of one by itself */
 static const size_t MAX_NODES_T = 4000000;
@@ -72,6 +73,8 @@ static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
             hi = d;
         }
         if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0.0 ? sqrt(lo * hi) : 0.5 * hi) : 2.0 * d;
+        /* where f bends sharply, powers from either side come no nearer to each other */
+        if (it >= PLAIN_TRIES && it % 2 && lo > 0.0 && hi < INFINITY) next = sqrt(lo * hi);
         if (hi <= lo * PERIOD_SLACK) break;
         d = fmin(next, limit);
     }

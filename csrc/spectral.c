@@ -12,6 +12,7 @@
  * was asked before. */
 
 static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed root, */
+enum { PLAIN_TRIES = 5 };              /* for an edge, before its bracket is halved now and then */
 static const double NEAR_EDGE = 0.05;  /* and so far they may be from there */
 
 static const double GOOD = 6e-12;       /* relative error that needs no second attempt, */
@@ -86,6 +87,7 @@ static void search_edge(const pe_contours *contours, pe_edge *e, double target, 
         if (hi <= lo * (1.0 + (is_known ? 1e-12 : 0.01))) break;
         double next = w > 0.0 && w < INFINITY ? fmin(towards(a, w, e->k.k2, target), 4.0 * a) : 0.0;
         if (!(next > lo && next < hi)) next = hi < INFINITY ? (lo > 0 ? sqrt(lo * hi) : 0.25 * hi) : 2.0 * a;
+        if (it >= PLAIN_TRIES && it % 2 && lo > 0.0 && hi < INFINITY) next = sqrt(lo * hi);
         a = next;
     }
     if (!is_known) e->cost = INFINITY; /* no edge where K is not known, nor beyond */
