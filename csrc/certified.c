@@ -326,7 +326,7 @@ static int end_of_sum(composition *q, pe_certified *c, double *rest) {
     double nodes = 0.0;
     for (size_t i = 0; i < q->n_kinds; i++) nodes += (double)q->kinds[i].m;
     const double most = fmin(WORK * q->contours->cost_limit, MOST_WORK * (double)q->n_kinds);
-    return nodes * (double)ln->nt < most ? PE_OK : PE_TOO_COSTLY;
+    return nodes * (double)ln->nt <= most ? PE_OK : PE_TOO_COSTLY; /* plain steps have no nodes */
 }
 
 /* Takes an upper bound of K at theta in the place of an estimate.  Where it is far above, as the law is cut before what
