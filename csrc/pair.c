@@ -199,10 +199,11 @@ static void set_window(pe_span *w, const removal *removed, double s, double rang
     w->z0 = high - w->h * (double)(w->m - 1);
 }
 
-/* How far below 0 nodes of the sampled Gaussian matter: where its loss no longer falls, no power of the ratio
- * moves a normal's weight, which is below 1e-56 beyond 16. */
+/* How far below 0 nodes of the sampled Gaussian matter.  A line's signed root w says how far its law is from A, w^2/2,
+ * and n equal steps take at most w^2/(2n) each, so that z has a mean of at most w/sqrt(n) in size under the tilted law
+ * of one; where that moves down the tilt is log-concave, and a normal's weight is below 1e-55 at 16 from the mean. */
 static double left_reach(const pe_group *g) {
-    return fmin(REACH, 16.0 + fmax(0.0, log(g->p / (1.0 - g->p)) / g->mu));
+    return fmin(REACH, 16.0 + 2.0 * PE_HALF_PITCH * (PE_PLACES + 1) / sqrt(g->n > 1.0 ? g->n : 1.0));
 }
 
 static void sampled_group(pe_group *g, const removal *removed, pe_span *w) {

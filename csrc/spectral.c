@@ -11,9 +11,8 @@
  * saddle-point exponent, so that a result depends on the pair and the argument alone, never on what
  * was asked before. */
 
-static const double HALF_PITCH = 1.25; /* edges are this far apart in the signed root, */
 enum { PLAIN_TRIES = 5 };              /* for an edge, before its bracket is halved now and then */
-static const double NEAR_EDGE = 0.05;  /* and so far they may be from there */
+static const double NEAR_EDGE = 0.05;  /* of the signed root of an edge, from where it is meant to be */
 
 static const double GOOD = 6e-12;       /* relative error that needs no second attempt, */
 static const double GOOD_TINY = 6e-10;  /* the same where the value is below e^-69 */
@@ -93,7 +92,7 @@ static void search_edge(const pe_contours *contours, pe_edge *e, double target, 
     if (!is_known) e->cost = INFINITY; /* no edge where K is not known, nor beyond */
 }
 
-/* Edge i: the lambda with w(lambda) = i HALF_PITCH, to two digits; even edges are places. */
+/* Edge i: the lambda with w(lambda) = i PE_HALF_PITCH, to two digits; even edges are places. */
 pe_edge *pe_contours_edge(pe_contours *contours, int i) {
     if (abs(i) > 2 * PE_PLACES + 1) return NULL;
     pe_edge **slot = &contours->edges[i + 2 * PE_PLACES + 1];
@@ -107,7 +106,7 @@ pe_edge *pe_contours_edge(pe_contours *contours, int i) {
     }
     if (i) {
         e->cost = inner->cost;
-        const double target = fabs(HALF_PITCH * i), from = fabs(inner->lambda);
+        const double target = fabs(PE_HALF_PITCH * i), from = fabs(inner->lambda);
         const double w = fabs(signed_root(inner->lambda, &inner->k));
         search_edge(contours, e, target, i < 0 ? -1.0 : 1.0, w < target ? from : 0.0,
                     w > 0.0 ? towards(from, w, inner->k.k2, target) : target / inner->sd);

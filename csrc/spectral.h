@@ -23,6 +23,7 @@ enum {
     PE_REACHES = 4, /* of proven lines: 3, 24, 192 and 1536 standard deviations about the mean */
 };
 
+#define PE_HALF_PITCH 1.25    /* edges are this far apart in the signed root */
 #define PE_BEYOND_LOG -800.0 /* log of a bound below which a value is no double */
 
 /* A vertical line Re lambda = const with everything that does not depend on c. */

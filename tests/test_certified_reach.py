@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import math
 import numpy as np
 import pytest
 
@@ -97,3 +98,17 @@ def test_powers_beyond_all_doubles_beside_bells_below_them(epsilon: float) -> No
     batch = pe.SampledWithoutReplacement(pe.GaussianMechanism("0.6692"), 283, 1194).composed(2)
     found = pe.delta(batch, epsilon, adjacency="remove", bounds=True, method="certified")
     assert 0.0 < found.lower <= found.upper <= found.lower * (1.0 + 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("noise", "probability", "steps", "share"), [(3.0, 0.5, 5, 0.99), (3.0, 0.1, 5, 0.99)]
+)
+def test_estimates_next_to_the_largest_loss(
+    noise: float, probability: float, steps: int, share: float
+) -> None:
+    """There few steps take z of each far to the left, where coarse nodes must still lie."""
+    mechanism = pe.dp_sgd(noise, probability, steps)
+    epsilon = -share * steps * math.log1p(-probability)
+    low, _, high = pe.delta(mechanism, epsilon, adjacency="add", method="certified", bounds=True)
+    value = pe.delta(mechanism, epsilon, adjacency="add")
+    assert low * (1.0 - 1e-8) <= value <= high * (1.0 + 1e-8)
