@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
-import math
 import numpy as np
 import pytest
 
