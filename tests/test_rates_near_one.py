@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import pyengine as pe
+from pyengine.api import answers
 
 DIGITS = 60
 RATES = (1 - Fraction(1, 3 * 10**15), 1 - Fraction(1, 10**20), 1 - Fraction(7, 10**30))
@@ -124,19 +126,36 @@ def test_cells_between_the_smallest_loss_and_the_others() -> None:
             assert cells.shift[0] < 1e-12
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 3), 1 - Fraction(1, 3 * 10**9), 0.3])
+@pytest.mark.parametrize(
+    "rate",
+    [Fraction(1, 3), 1 - Fraction(1, 3 * 10**9), 1 - Fraction(1, 10**20), 0.3, 1e-12],
+)
 def test_the_largest_loss_of_several_gaussian_steps(rate: Fraction | float) -> None:
     """It has bounds, and they hold for the rate as it was given."""
     mechanism = pe.GaussianMechanism(1.0).poisson_sampled(rate).composed(7)
     with mpmath.workdps(DIGITS):
-        truth = -7 * mpmath.log(1 - number(Fraction(rate)))
+        truth = -7 * mpmath.log1p(-number(Fraction(rate)))
         for level in (0.0, np.array([0.0])):
             found = pe.epsilon(mechanism, level, adjacency="add", bounds=True)
             lower, upper = (float(np.ravel(x)[0]) for x in (found.lower, found.upper))
             assert lower < truth < upper
-            assert upper - lower < 1e-5 * truth
+            assert upper - lower < 1e-14 * truth
         beside = float(truth)
         for epsilon in (beside, np.nextafter(beside, 0.0), np.nextafter(beside, 99.0)):
             left = pe.delta(mechanism, float(epsilon), adjacency="add", bounds=True)
             assert left.lower == 0.0
             assert epsilon >= truth or left.upper > 0.0
+
+
+def test_the_largest_loss_is_proven() -> None:
+    """Questions at the ends say that their bounds are proven, and no rate is rounded to 1."""
+    near_one = pe.GaussianMechanism(1.0).poisson_sampled(1 - Fraction(1, 10**20)).composed(7)
+    for mechanism in (pe.dp_sgd(1.0, 0.3, 5), near_one):
+        for adjacency in ("add", "remove", "add_remove"):
+            bounds, _, certified = answers("epsilon", mechanism, [0.0], adjacency=adjacency)
+            assert certified == [True]
+            assert math.isfinite(bounds.upper[0]) == (adjacency == "add")
+        largest = float(answers("epsilon", mechanism, [0.0], adjacency="add")[0].upper[0])
+        beyond, _, certified = answers("delta", mechanism, [largest, 400.0], adjacency="add")
+        assert certified == [True, True]
+        assert not beyond.upper.any()

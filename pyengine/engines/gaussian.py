@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,21 @@ from pyengine.numerics.rounding import UNIT
 from pyengine.pairs import GaussianPair
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from pyengine.engines.lattice.uncomposed import Uncomposed
     from pyengine.laws.base import StepLaw
 
 __all__ = ["GaussianPairQuestions"]
 
+LEAST = 2.0**-1074  # the smallest positive double
 TELLING = 0.15  # noise from which on a step no longer shows a record for certain
 
 
 class GaussianPairQuestions(RowQuestions):
     """Questions on one ordered pair; ``method`` names an engine or is "auto"."""
+
+    has_proven_ends = True
 
     def __init__(
         self,
@@ -37,8 +42,10 @@ class GaussianPairQuestions(RowQuestions):
         method: str,
         tolerance: float | None = None,
         wanted: str | None = None,
+        rates: Sequence[float | Fraction] | None = None,
     ) -> None:
         self.pair = pair
+        self._rates = pair.probability if rates is None else rates  # before they were rounded
         self.is_trivial = not pair.steps
         # where the record shows for certain or not at all there may be answers without an engine
         self.is_telling = method == "auto" and bool(pair.steps) and min(pair.noise) <= TELLING
@@ -97,7 +104,7 @@ class GaussianPairQuestions(RowQuestions):
     @cached_property
     def ends(self) -> Triple:
         """The largest ε of all, between its bounds."""
-        return (0.0, 0.0, 0.0) if self.is_trivial else largest_epsilon(self.pair)
+        return (0.0, 0.0, 0.0) if self.is_trivial else largest_epsilon(self.pair, self._rates)
 
 
 def _laws_of(pair: GaussianPair) -> tuple[tuple[StepLaw, int], ...]:
@@ -114,15 +121,23 @@ def _laws_of(pair: GaussianPair) -> tuple[tuple[StepLaw, int], ...]:
     return tuple(laws)
 
 
-def largest_epsilon(pair: GaussianPair) -> Triple:
-    """The ε at which the profile vanishes, between bounds: the loss of A against B is at most this.
+def largest_epsilon(pair: GaussianPair, rates: Sequence[float | Fraction]) -> Triple:
+    """The ε at which the profile vanishes, between bounds: the supremum of the loss of A against B.
 
-    The bounds count the rounding of the rates, which may be exact numbers, to doubles.
+    That is -Σ n log(1 - p), of rates p as they were given: one that only rounds to 1 has a largest
+    loss.  A logarithm within 2 ulp is assumed of the C library (theory/certified).
     """
-    if pair.reversed or 1.0 in pair.probability:
+    if pair.reversed or any(rate == 1 for rate in rates):
         return math.inf, math.inf, math.inf
-    rows = list(zip(pair.probability, pair.steps, strict=True))
-    value = -math.fsum(n * math.log1p(-p) for p, n in rows)  # each within 2 ulp
-    off = math.fsum(n * p / (1.0 - p) for p, n in rows) * UNIT + 8.0 * UNIT * value
-    off *= 1.0 + 4.0 * UNIT * len(rows)
-    return value, max(value - off, 0.0), value + off
+    value = -math.fsum(n * _log_of_rest(p) for p, n in zip(rates, pair.steps, strict=True))
+    off = 16.0 * UNIT * value + sum(pair.steps) * LEAST
+    return value, value - off, value + off
+
+
+def _log_of_rest(rate: float | Fraction) -> float:
+    """log(1 - rate), within 2 ulp."""
+    if isinstance(rate, float):
+        return math.log1p(-rate)
+    from pyengine.numerics.exact_numbers import log_of_rest
+
+    return log_of_rest(rate)[0]

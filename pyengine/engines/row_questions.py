@@ -48,6 +48,7 @@ class RowQuestions:
 
     is_trivial: bool  # whether both laws are equal
     is_telling: bool = False  # whether there may be answers without an engine
+    has_proven_ends: bool = False  # whether the bounds of the largest ε are proven
     limits: Limits  # relative errors that an answer may have
 
     @property
@@ -177,6 +178,7 @@ class RowQuestions:
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
         answer = self._without_engine(np.zeros(epsilon.size))
+        answer.certified[:] = answer.certified | self.has_proven_ends
         chosen = epsilon < self.ends[0]
         for i in np.flatnonzero(~chosen & (epsilon < self.ends[2])):
             answer.upper[i] = self._beyond(float(epsilon[i]))[2]
@@ -203,6 +205,7 @@ class RowQuestions:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
         answer = self._without_engine(np.full(delta.size, self.ends[0]))
         answer.lower[:], answer.upper[:] = self.ends[1:]
+        answer.certified[:] = answer.certified | self.has_proven_ends
         chosen = delta > 0.0
         if self.is_trivial or not chosen.any():
             return answer

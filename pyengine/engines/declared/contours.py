@@ -54,7 +54,8 @@ class GaussianEngine(Engine):
     def pair(self, problem: Problem) -> GaussianPairQuestions:
         assert problem.rows is not None
         pair = ordered_pair(problem.rows, problem.order)
-        return GaussianPairQuestions(pair, problem.method, problem.tolerance, problem.wanted)
+        rates = [probability for _, _, probability, _ in problem.rows]
+        return GaussianPairQuestions(pair, problem.method, problem.tolerance, problem.wanted, rates)
 
 
 class EstimatedEngine(Engine):
