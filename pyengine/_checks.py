@@ -177,6 +177,8 @@ def real_array(name: str, value: Any, low: float, high: float) -> FloatArray:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"{name} must be a number or a regular array, got {value!r}") from None
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} must hold no masked values, got {value!r}")
     if array.dtype.kind not in "fiu":
         if array.size == 0:
             return np.zeros(array.shape)

@@ -39,6 +39,12 @@ WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
     ("integer", lambda x: pe.calibrate(run_of, TARGET, integer=x), ["no", 3, None]),
     ("maximize", lambda x: pe.calibrate(run_of, TARGET, maximize=x), [math.nan, "no", 1]),
     ("group_size", lambda x: pe.dp_sgd(1.0, 0.01, 2, group_size=x), [1001, 1e308, HUGE]),
+    ("delta", lambda x: pe.epsilon(RUN, x), [np.ma.masked, np.ma.array([0.1], mask=[True])]),
+    (
+        "delta",
+        lambda x: pe.resilience.certificate(pe.GaussianMechanism(1.0), delta=x),
+        [np.ma.masked, np.ma.array(0.1, mask=True), [1e-5, 1e-6]],
+    ),
     ("C", lambda x: pe.matrix_sensitivity([[x]]), [HUGE]),
     (
         "epsilon",

@@ -88,12 +88,13 @@ def certificate(
              0.1     0.61085631     0.73640266
     """
     model = relaxed_model(threat_model)
+    chance = _checks.scalar("delta", delta, 0.0, 1.0)
     levels = np.atleast_1d(_checks.real_array("alpha", alpha, 0.0, 1.0)).ravel()
     return Certificate(
         levels,
         trade_off(mechanism, levels),
         trade_off(mechanism, levels, threat_model=model),
-        epsilon(mechanism, delta),
-        delta,
+        epsilon(mechanism, chance),
+        chance,
         model,
     )
