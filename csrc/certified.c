@@ -332,6 +332,8 @@ static int end_of_sum(composition *q, pe_certified *c, double *rest) {
 /* Takes an upper bound of K at theta in the place of an estimate.  Where it is far above, as the law is cut before what
  * theta makes large, theta is moved towards the line.  Whether there is one. */
 static int prove_theta(const composition *q, pe_line *ln, int side) {
+    const double away = side ? ln->theta[1] - ln->lambda : ln->lambda - ln->theta[0];
+    if (!(away > 0.0)) return 0; /* none was found, and a pole that serves is not on this side */
     for (int it = 0; it < MOST_MOVES; it++) {
         const double theta = ln->theta[side], estimate = ln->theta_k[side];
         ln->theta_k[side] = cumulant_above(q->contours, q->kinds, theta);

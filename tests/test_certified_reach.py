@@ -112,3 +112,26 @@ def test_estimates_next_to_the_largest_loss(
     low, _, high = pe.delta(mechanism, epsilon, adjacency="add", method="certified", bounds=True)
     value = pe.delta(mechanism, epsilon, adjacency="add")
     assert low * (1.0 - 1e-8) <= value <= high * (1.0 + 1e-8)
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_more_than_the_profile_at_zero_is_private(adjacency: str) -> None:
+    """A δ above δ(0) has ε = 0, though the law's nodes end before the threshold that it asks for.
+
+    The tilted law of a line far out lies on its last node: no abscissa beyond bounds its aliases.
+    """
+    rng = np.random.default_rng(20261124)
+    settings = [(9.539591237404867, 0.0002250509110326688, 3, 0.04675158103188278)]
+    settings += [
+        (10 ** rng.uniform(-0.3, 1.7), 10 ** rng.uniform(-6, -0.5), int(rng.integers(2, 9)), level)
+        for level in 10 ** rng.uniform(-3, 0, 40)
+    ]
+    compared = 0
+    for noise, rate, steps, level in settings:
+        mechanism = pe.dp_sgd(noise, rate, steps)
+        if pe.delta(mechanism, 0.0, adjacency=adjacency) >= level:
+            continue
+        found = pe.epsilon(mechanism, level, adjacency=adjacency, method="certified", bounds=True)
+        assert found == (0.0, 0.0, 0.0), (noise, rate, steps, level)
+        compared += 1
+    assert compared >= 20
