@@ -17,6 +17,7 @@ from laplace_checks import (
     same_profile,
     within_the_lattice,
 )
+from nested_steps import NestedLaw, nested
 
 import pyengine as pe
 from pyengine.engines.laplace_lines import deformation, deformed, ends
@@ -168,47 +169,6 @@ def test_bounds_of_rough_deformed_lines(
         assert (np.abs(truth - found) <= error + off)[known].all()
         lost = max(lost, float(np.abs(truth - found)[known].max(initial=0.0)))
     assert lost > 1e-13  # so that bounds without a term would fail
-
-
-class NestedLaw:
-    """One step as its density of v, losses counted from the least one; in doubles."""
-
-    def __init__(self, noise: float, p: float) -> None:
-        self.low = math.log1p(p * math.expm1(-1.0 / noise))
-        self.length = math.log1p(p * math.expm1(1.0 / noise)) - self.low
-        self.span = 2.0 / noise
-        self.rate = 1.0 / (1.0 + (1.0 - p) / p * math.exp(1.0 / noise))
-        self.atoms = ((0.0, 0.5), (self.length, 0.5 * math.exp(-1.0 / noise)))
-
-    def place(self, loss: Any) -> Any:
-        """The v of a loss."""
-        return np.log1p(np.expm1(loss) / self.rate)
-
-    def above(self, x: Any) -> Any:
-        """A's mass above losses."""
-        inside = (x >= 0.0) & (x < self.length)
-        mass = 0.5 * np.exp(-0.5 * self.place(np.where(inside, x, 0.0)))
-        return np.where(x < 0.0, 1.0, np.where(inside, mass, 0.0))
-
-
-def nested(law: NestedLaw, rest: Any, x: Any, cuts: list[float]) -> Any:
-    """A's mass above x of a step and of others, whose own mass ``rest`` breaks off at ``cuts``.
-
-    By Gauss's rules on panels that are short next to the breaks.
-    """
-    node, weight = np.polynomial.legendre.leggauss(16)
-    half = np.concatenate([[0.0], 2.0 ** -np.arange(32.0, 0.0, -1.0)])
-    part = np.concatenate([half, 1.0 - half[-2::-1]])
-    total = sum(mass * rest(x - loss) for loss, mass in law.atoms)
-    ends = [law.place(np.clip(x - cut, 0.0, law.length)) for cut in cuts]
-    edge = np.sort(np.stack([0.0 * x, *ends, 0.0 * x + law.span], axis=-1), axis=-1)
-    for i in range(edge.shape[-1] - 1):
-        first, width = edge[..., i, None, None], np.diff(edge, axis=-1)[..., i, None, None]
-        v = first + width * (part[:-1, None] + np.diff(part)[:, None] * (0.5 + 0.5 * node))
-        value = np.exp(-0.5 * v) * rest(x[..., None, None] - np.log1p(law.rate * np.expm1(v)))
-        step = 0.125 * width * np.diff(part)[:, None] * weight
-        total = total + (value * step).sum(axis=(-1, -2))
-    return total
 
 
 @pytest.mark.parametrize(

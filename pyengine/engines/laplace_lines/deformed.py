@@ -141,10 +141,17 @@ class DeformedLine:
         """Logarithm of the sum of all terms whose factors have such bounds."""
         return sum(n * math.log(sum(pair)) for pair, (_, n) in zip(pairs, self._steps, strict=True))
 
-    def _most(self, which: int) -> float:
-        """Bound on the sum of all terms' moduli from a height on, that of the atoms included."""
-        logs = [self._log_most(pairs) for pairs in (self._bounds[which], self._shares)]
-        return (1.0 + 1e-6) * sum(math.exp(min(log, 600.0)) for log in logs)
+    def _most(self, pairs: list[tuple[float, float]]) -> float:
+        """Bound on the sum of all terms' moduli, less their atoms, whose factors have bounds.
+
+        A product of sums of which the atoms' own product is taken off has no other terms than the
+        product of the bounds less that of the atoms, which is at most its slope times the rest.
+        """
+        log = self._log_most(pairs)
+        return (1.0 + 1e-6) * sum(
+            n * (sum(pair) - sum(shares)) * math.exp(min(log - math.log(sum(pair)), 600.0))
+            for (_, n), pair, shares in zip(self._steps, pairs, self._shares, strict=True)
+        )
 
     def _kept_places(self) -> AtomPlaces:
         """The places whose terms count; what the others hold is kept as an error."""
@@ -257,24 +264,24 @@ class DeformedLine:
         kernels = np.array([1.0 / s, 1.0 / (s - 1.0), 1.0 / (s * (s - 1.0))]) * (weight * way)
         moduli = np.abs(kernels)
         turns = self._height * self._span
-        chain = 96.0 + 4.0 * turns + NODES * panels.size + 2.0 * self._places.place.size
+        # a distance that is off moves a term by τ |x| e^(-τ |x| sqrt(1/2)) beyond the turn's part
+        chain = 104.0 + 4.0 * turns + NODES * panels.size + 2.0 * self._places.place.size
         whole = np.exp(log_all) + math.exp(self._log_most(self._shares))
         each = whole * np.expm1(off + chain * UNIT)
         rounding = (moduli * each).sum(axis=1)
-        # a place is off: τ e^(-τ |x| sqrt(1/2)) per rounding, and the same of what is absolute
         size = np.abs(terms).sum(axis=0)
         rounding += self._off_place * (moduli * size * np.abs(moved)).sum(axis=1)
-        rounding += 8.0 * UNIT * (moduli * size).sum(axis=1)
         weights = terms[:, None, :] * kernels
-        return _Ray(RayWeights.of(moved, weights), rounding + self._left_on(panels))
+        return _Ray(RayWeights.of(moved, weights), rounding + self.left_on(panels))
 
-    def _left_on(self, panels: npt.NDArray[np.intp]) -> FloatArray:
+    def left_on(self, panels: npt.NDArray[np.intp]) -> FloatArray:
         """Bound on what Gauss's rules leave out on panels of a ray, for each kernel."""
         high = self._first * 2.0**panels
         half = np.where(panels == 0, 0.5 * high, 0.25 * high)
         # ellipses of later panels stay above the turn; the first one may reach half of its height
         least = np.where(panels == 0, 0.5 * self._height, np.maximum(self._height, 0.15 * high))
-        grown = np.where(panels == 0, self._most(1) * math.exp(2.5), self._most(0))
+        most, most_below = (self._most(pairs) for pairs in self._bounds)
+        grown = np.where(panels == 0, most_below * math.exp(2.5), most)
         rule = 8.0 * half * RATIO ** (-2.0 * NODES) / (1.0 - 1.0 / RATIO) / math.pi * grown
         return np.array([(rule / least).sum(), (rule / least).sum(), (rule / least**2).sum()])
 
@@ -378,10 +385,7 @@ class DeformedLine:
         z = np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
         off = ANGLE_ERROR * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
         error = self._low_error[kernels, None] + self._per_distance[kernels, None] * off
-        log, log_error = self.log_scale(c)
-        for width, mean in self._sides:
-            exponent = mean - (self.tilt + width) * c - log + log_error
-            error += self._rules[kernels, None] * np.exp(np.minimum(exponent, 600.0))
+        error += self.left_below(c, kernels)
         x = self._apart(c)
         most = self._panels(float(np.abs(x).min()))
         for chunk in range(int(np.searchsorted(CHUNKS[:-1], most))):
@@ -390,19 +394,21 @@ class DeformedLine:
         error += self._fixed[kernels, None]
         return np.asarray(error * (1.0 + 1e-9))
 
+    def left_below(self, c: FloatArray, kernels: slice) -> FloatArray:
+        """Bounds on what the rules below the turn leave out."""
+        log, log_error = self.log_scale(c)
+        exponents = [
+            mean - (self.tilt + width) * c - log + log_error for width, mean in self._sides
+        ]
+        grown = np.exp(np.minimum(exponents, 600.0)).sum(axis=0)
+        return np.asarray(self._rules[kernels, None] * grown)
+
     @cached_property
     def _fixed(self) -> FloatArray:
         """What is left out beyond the last panels and of light places, and of atoms' rounding."""
-        most = self._most(0)
         # beyond the last panels P and Q are next to nothing: at most their largest values over s
-        end = self._first * 2.0 ** (MOST_PANELS - 1)
-        bounds = self._end_bounds(SINE * end)
-        log = self._log_most(bounds)
-        rest = sum(
-            n * (sum(pair) - sum(shares)) * math.exp(min(log - math.log(sum(pair)), 600.0))
-            for (_, n), pair, shares in zip(self._steps, bounds, self._shares, strict=True)
-        )
-        fallen = math.exp(-FALLEN) * self._places.place.size * most
+        rest = self._most(self._end_bounds(SINE * self._first * 2.0 ** (MOST_PANELS - 1)))
+        fallen = math.exp(-FALLEN) * self._most(self._bounds[0])
         atoms = math.exp(self._log_most(self._shares))
         rounding = (self._number * 16.0 + 8.0 * self._places.place.size + 32.0) * UNIT
         rounding += (

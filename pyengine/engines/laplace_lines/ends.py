@@ -25,7 +25,15 @@ from pyengine.engines.panels.legendre import gauss_nodes
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["LEAST_HEIGHT", "NODES", "EndTransforms", "RayWeights", "end_bounds", "end_transforms"]
+__all__ = [
+    "LEAST_HEIGHT",
+    "NODES",
+    "EndTransforms",
+    "RayWeights",
+    "end_bounds",
+    "end_transforms",
+    "ways_left",
+]
 
 FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
@@ -213,17 +221,28 @@ def _left_out(
     rules = [
         np.repeat(np.where(counted, b * grown, 0.0).min(axis=2).sum(axis=1), number) for b in bounds
     ]
-    # from the end of the ray back to the imaginary axis, and up from there
-    end = edges[used]
+    back, up = ways_left(shape, s, ray, edges[used])
+    return (np.stack(rules, axis=1) + back + up) * (1.0 + 1e-9)
+
+
+def ways_left(
+    shape: LaplaceShape, s: ComplexArray, ray: complex, end: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds on the integrals of P and Q from ends of the ray back to the imaginary axis, and up.
+
+    Both have the shape (points, 2).
+    """
+    slope, length, _ = _lengths(shape)
     height = end * ray.imag
     across = np.maximum((s * (end * ray)).real, -s.imag * height)
-    found = []
-    for start, rule_off in zip((0.0, length), rules, strict=True):
-        peak = 0.25 * slope * math.exp(start) / _peak(shape, start)
+    back, up = [], []
+    for start in (0.0, length):
+        # |r| is at least its imaginary part; beyond, f is at most what it is at 0
         near = 0.25 * np.exp(-0.5 * (start - end)) / np.sqrt(slope) / np.sin(height) ** 1.5
-        near = np.minimum(near, 1e300) * end * np.exp(across)
-        found.append(rule_off + near + peak * np.exp(-s.imag * height) / s.imag)
-    return np.stack(found, axis=1) * (1.0 + 1e-9)
+        back.append(np.minimum(near, 1e300) * end * np.exp(across))
+        peak = 0.25 * slope * math.exp(start) / _peak(shape, start)
+        up.append(peak * np.exp(-s.imag * height) / s.imag)
+    return np.stack(back, axis=1), np.stack(up, axis=1)
 
 
 def _peak(shape: LaplaceShape, start: float) -> float:
