@@ -8,11 +8,20 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Answer", "ErrorCurve", "PairQuestions", "Questions", "Triple", "complement_above"]
+__all__ = [
+    "Answer",
+    "ErrorCurve",
+    "Judged",
+    "PairQuestions",
+    "Questions",
+    "Triple",
+    "complement_above",
+]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Triple = tuple[float, float, float]  # a value, its lower bound and its upper one
+Judged = tuple[float, float, float, bool]  # the same, and whether the bounds are proven
 
 
 @dataclass(eq=False)
@@ -155,7 +164,8 @@ class Questions:
         """As `answer` without bounds; derived classes may interpolate where many are asked."""
         return self.answer(name, x).value
 
-    def one(self, name: str, x: float) -> Triple:
-        """As `answer` for one number: the value between its bounds."""
+    def one(self, name: str, x: float) -> Judged:
+        """As `answer` for one number: the value between its bounds, and whether those are proven."""
         answer = self.answer(name, np.array([x]))
-        return float(answer.value[0]), float(answer.lower[0]), float(answer.upper[0])
+        value, lower, upper = answer.value[0], answer.lower[0], answer.upper[0]
+        return float(value), float(lower), float(upper), bool(answer.certified[0])

@@ -13,6 +13,7 @@ from pyengine import _checks
 from pyengine.answers import Answer, Questions
 from pyengine.caches import Cache, Epoch
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
+from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
 
@@ -23,21 +24,21 @@ Real = float | npt.ArrayLike
 
 
 class Bounds(NamedTuple):
-    """A value between two bounds, which are proven or estimated as the engine that answers says.
+    """A value between two bounds.
 
-    With ``method="certified"`` lower <= truth <= upper is always proven, floating point included.
-    Otherwise it is where the engines ``certified``, ``closed_form``, ``exact``, ``lattice`` and
-    (values that it certifies) ``reference`` answer.  ``auto`` proves the bounds of DP-SGD where
-    its certified lines reach, which is mostly (theory/certified); the rest of it, where
-    ``spectral`` and ``convolution`` answer, is estimated, and so are the approximations of the
-    papers; each engine's page says what is behind an estimate and how it compares with truth.
-    Tables and the command line print the word, ``proven`` or ``estimate``, beside each value.
+    Asked for by ``bounds=True``, lower <= truth <= upper is proven, floating point included,
+    whichever engine answers: where none can prove it the question is refused.  Asked for by
+    ``bounds="estimated"`` they are what the fastest engine says of its error, proven or not; each
+    engine's page says what is behind an estimate and how it compares with truth.  Tables and the
+    command line print the word, ``proven`` or ``estimate``, beside each value.
     """
 
     lower: Any
     value: Any
     upper: Any
 
+
+ESTIMATED = "estimated"  # the word for bounds that need no proof
 
 # Prepared questions; contours and compositions are kept where they are made.
 _prepared: Cache[Questions] = Cache(128, lambda _: 4096)
@@ -62,7 +63,6 @@ def _asked(
         return kept
     epoch = Epoch.current
     tolerance = check_words(adjacency, method, threat_model, tolerance)
-    _checks.flag("bounds", proven)
     own = as_mechanism(mechanism)
     found = own or _recognised(mechanism, adjacency, method, threat_model_of(threat_model))
     if isinstance(found, Questions):
@@ -133,6 +133,15 @@ QUESTIONS = {
 WANTED = {"trade_off": "beta", "gamma_bound": "gamma"}  # which error is to be narrow
 
 
+def kind_of_bounds(given: Any) -> bool | str:
+    """Return which bounds a caller wants: True for proven ones, "estimated", or False for none."""
+    if isinstance(given, bool | np.bool_):
+        return bool(given)
+    if isinstance(given, str) and given == ESTIMATED:
+        return ESTIMATED
+    raise ValueError(f"bounds must be True, False or {ESTIMATED!r}, got {given!r}")
+
+
 def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
     """Flat values between their bounds."""
     low: Any = flat if name == "gamma_bound" else 0.0
@@ -148,20 +157,55 @@ def _one_bounds(name: str, argument: float, value: float, lower: float, upper: f
     return Bounds(min(max(lower, low), high), value, min(max(upper, low), high))
 
 
-def _answer(name: str, asked: Questions, argument: Real, bounds: bool) -> Any:
+def _ask(
+    name: str,
+    mechanism: Any,
+    argument: Real,
+    adjacency: str,
+    method: str,
+    threat_model: str | ThreatModel,
+    tolerance: float | None,
+    bounds: bool | str,
+) -> Any:
+    """Answer a public function, its name the first argument."""
+    if bounds is not True and bounds is not False:
+        bounds = kind_of_bounds(bounds)
+    wanted, proven = WANTED.get(name), bounds is True
+    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, wanted, proven)
+    return _answer(name, asked, argument, bounds, method)
+
+
+def _answer(name: str, asked: Questions, argument: Real, bounds: bool | str, method: str) -> Any:
     """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
     question = QUESTIONS[name]
     if isinstance(argument, float) and 0.0 <= argument <= question.upper:
         x = float(argument) + 0.0  # -0.0 becomes 0.0
-        found = asked.one(name, x)
-        return _one_bounds(name, x, *found) if bounds else found[0]
+        value, lower, upper, proven = asked.one(name, x)
+        if bounds is False:
+            return value
+        if bounds is True and not proven:
+            raise _unproven(name, x, method)
+        return _one_bounds(name, x, value, lower, upper)
     array = _checks.real_array(question.argument, argument, 0.0, question.upper) + 0.0
     shape, flat = array.shape, array.ravel()
-    if bounds:
-        parts = _bounds(name, flat, asked.answer(name, flat))
+    if bounds is not False:
+        answer = asked.answer(name, flat)
+        if bounds is True and not answer.certified.all():
+            raise _unproven(name, float(flat[np.argmin(answer.certified)]), method)
+        parts = _bounds(name, flat, answer)
         return Bounds(*(part.reshape(shape) if shape else float(part[0]) for part in parts))
     values = asked.values(name, flat)
     return values.reshape(shape) if shape else float(values[0])
+
+
+def _unproven(name: str, x: float, method: str) -> AccuracyError:
+    """What to say where bounds are to be proven and none are."""
+    which = "no engine proves" if method in ("auto", "certified") else f"{method} does not prove"
+    other = "" if method in ("auto", "certified") else "ask method='auto', or "
+    return AccuracyError(
+        f"{which} bounds of {name} at {QUESTIONS[name].argument} = {x!r}: {other}"
+        f"bounds={ESTIMATED!r} returns estimates of them"
+    )
 
 
 def answers(
@@ -191,8 +235,7 @@ def answers(
     Returns
     -------
     Bounds, list of str, list of bool
-        What the function returns with ``bounds=True``, one engine for each, and whether the bounds
-        are proven.
+        Values between bounds, one engine for each, and whether its bounds are proven.
     """
     asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name), proven)
     question = QUESTIONS[name]
@@ -200,22 +243,6 @@ def answers(
     answer = asked.answer(name, flat)
     engines = [str(engine) for engine in answer.engine]
     return _bounds(name, flat, answer), engines, answer.certified.tolist()
-
-
-def quick_bounds(
-    name: str,
-    mechanism: Mechanism,
-    argument: Real,
-    *,
-    adjacency: str,
-    method: str = "auto",
-    threat_model: str | ThreatModel = "dp",
-    tolerance: float | None = None,
-) -> Bounds:
-    """Bounds that may be estimates, as fast as the values between them: what searches ask."""
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, WANTED.get(name))
-    found: Bounds = _answer(name, asked, argument, True)
-    return found
 
 
 def trade_off(
@@ -226,7 +253,7 @@ def trade_off(
     method: str = "auto",
     threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
-    bounds: bool = False,
+    bounds: bool | str = False,
 ) -> Any:
     """Smallest type-II error β(α) of a level-α test that a record took part.
 
@@ -253,10 +280,11 @@ def trade_off(
     tolerance : float, optional
         Largest relative width of the bounds, > 0; for ε that of δ at it.  Every engine honours it,
         and what cannot be known that well is refused.  None stands for the accuracy below.
-    bounds : bool
-        Whether to return `Bounds` instead of the value.  Where they are proven, and closer than
-        1e-10 relative, the value in them comes from the same computation; else it is the one
-        without bounds.
+    bounds : bool or "estimated"
+        True returns `Bounds` that are proven, floating point included, and raises AccuracyError
+        where no engine proves any.  Where they are closer than 1e-10 relative, the value in them
+        comes from the same computation; else it is the one without bounds.  ``"estimated"``
+        returns `Bounds` from the engine that gives the value, proven or not, as fast as the value.
 
     Returns
     -------
@@ -268,7 +296,7 @@ def trade_off(
     ValueError
         For an argument outside its domain, or an adjacency that the mechanism does not define.
     AccuracyError
-        Where no engine reaches that accuracy.
+        Where no engine reaches that accuracy, or proves the bounds that ``bounds=True`` asks for.
 
     Notes
     -----
@@ -322,8 +350,7 @@ def trade_off(
     >>> round(pe.trade_off(mechanism, 0.1, adjacency="add"), 12)
     0.805798868372
     """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, "beta", bounds)
-    return _answer("trade_off", asked, alpha, bounds)
+    return _ask("trade_off", mechanism, alpha, adjacency, method, threat_model, tolerance, bounds)
 
 
 def gamma_bound(
@@ -334,7 +361,7 @@ def gamma_bound(
     method: str = "auto",
     threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
-    bounds: bool = False,
+    bounds: bool | str = False,
 ) -> Any:
     """Reconstruction robustness γ(κ): the largest success probability at prior success κ.
 
@@ -379,8 +406,7 @@ def gamma_bound(
     >>> round(pe.gamma_bound(mechanism, 1e-3), 12)
     0.004068447881
     """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, "gamma", bounds)
-    return _answer("gamma_bound", asked, kappa, bounds)
+    return _ask("gamma_bound", mechanism, kappa, adjacency, method, threat_model, tolerance, bounds)
 
 
 def delta(
@@ -391,7 +417,7 @@ def delta(
     method: str = "auto",
     threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
-    bounds: bool = False,
+    bounds: bool | str = False,
 ) -> Any:
     """Privacy profile δ(ε): the smallest δ for which the mechanism is (ε, δ)-DP.
 
@@ -431,8 +457,7 @@ def delta(
     >>> print(f"{pe.delta(mechanism, 1.0):.10e}")
     5.3195913780e-07
     """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, None, bounds)
-    return _answer("delta", asked, epsilon, bounds)
+    return _ask("delta", mechanism, epsilon, adjacency, method, threat_model, tolerance, bounds)
 
 
 def epsilon(
@@ -443,7 +468,7 @@ def epsilon(
     method: str = "auto",
     threat_model: str | ThreatModel = "dp",
     tolerance: float | None = None,
-    bounds: bool = False,
+    bounds: bool | str = False,
 ) -> Any:
     """Inverse of the privacy profile: the smallest ε for which the mechanism is (ε, δ)-DP.
 
@@ -479,5 +504,4 @@ def epsilon(
     >>> round(pe.epsilon(mechanism, 1e-7), 10)
     1.1707628432
     """
-    asked = _asked(mechanism, adjacency, method, threat_model, tolerance, None, bounds)
-    return _answer("epsilon", asked, delta, bounds)
+    return _ask("epsilon", mechanism, delta, adjacency, method, threat_model, tolerance, bounds)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.api import Bounds
+from pyengine.api import ESTIMATED, Bounds, kind_of_bounds
 from pyengine.engines.clt import clt_distance
 from pyengine.engines.edgeworth import edgeworth_questions
 from pyengine.engines.edgeworth_series import MAX_ORDER
@@ -72,7 +72,7 @@ def edgeworth_gamma(
     *,
     order: int = MAX_ORDER,
     adjacency: str = "add",
-    bounds: bool = False,
+    bounds: bool | str = False,
 ) -> Any:
     """Reconstruction robustness γ(κ) by Edgeworth's expansion of a given order.
 
@@ -87,8 +87,8 @@ def edgeworth_gamma(
         steps^(-order/2), from cumulants up to order + 2.
     adjacency : {"add", "remove", "add_remove"}
         As in `pyengine.gamma_bound`.
-    bounds : bool
-        Whether to return `pyengine.Bounds` instead of the value.
+    bounds : False or "estimated"
+        Whether to return `pyengine.Bounds` instead of the value; there is no proof of any.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def edgeworth_gamma(
     Raises
     ------
     ValueError
-        For an argument outside its domain.
+        For an argument outside its domain, and where proven bounds are asked for.
 
     Warns
     -----
@@ -125,10 +125,14 @@ def edgeworth_gamma(
     if order > MAX_ORDER:
         raise ValueError(f"order must be at most {MAX_ORDER}, got {order!r}")
     _checks.choice("adjacency", adjacency, ("add", "remove", "add_remove"))
+    if kind_of_bounds(bounds) is True:
+        raise ValueError(
+            f"bounds must be False or {ESTIMATED!r} here, as approximations prove none, got True"
+        )
     asked = edgeworth_questions(checked_mechanism(mechanism), adjacency, order)
     answer = asked.trade_off(array.ravel())
     gamma = answer[1] if isinstance(answer, tuple) else answer.gamma
-    if bounds:
+    if bounds == ESTIMATED:
         return Bounds(*(_shaped(part, array) for part in (gamma.lower, gamma.value, gamma.upper)))
     return _shaped(gamma.value, array)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, FloatArray, PairQuestions, Questions, Triple
+from pyengine.answers import Answer, FloatArray, Judged, PairQuestions, Questions
 
 __all__ = ["NothingReleased", "OneOrder", "Substitution", "larger", "smaller", "taken"]
 
@@ -40,9 +40,9 @@ class OneOrder(Questions):
 
     def __init__(self, pair: PairQuestions) -> None:
         self._pair = pair
-        self._short: Callable[[str, float], Triple | None] = getattr(pair, "one", _nothing)
+        self._short: Callable[[str, float], Judged | None] = getattr(pair, "one", _nothing)
 
-    def one(self, name: str, x: float) -> Triple:
+    def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number, by the short way where there is one."""
         return self._short(name, x) or super().one(name, x)
 

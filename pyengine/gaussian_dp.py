@@ -43,7 +43,7 @@ def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -
     slack : float
         δ below which nothing is asked.
     **keywords
-        Keywords of `pyengine.delta`.
+        Keywords of `pyengine.delta`, with bounds among them.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -
         keywords = {**keywords, "adjacency": "add_remove"}
     own = _gaussian_mu(mechanism) if keywords["adjacency"] == "add_remove" else None
     if mu == 0.0:  # the two laws must agree
-        distance = float(api.quick_bounds("delta", mechanism, 0.0, **keywords).upper)
+        distance = float(api.delta(mechanism, 0.0, **keywords).upper)
         return -math.inf if distance <= slack else math.inf
     everywhere = math.inf if own is None else math.log(own / mu) if own > 0.0 else -math.inf
     if own is not None and slack == 0.0:
@@ -89,8 +89,8 @@ def _end(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> floa
     """The ε up to which the profiles are compared."""
     gaussian = GaussianMechanism(1.0 / mu)
     if slack > 0.0:  # δ is decreasing: from there on it stays below the slack
-        return float(api.quick_bounds("epsilon", gaussian, slack, adjacency="add").upper)
-    end = float(api.quick_bounds("epsilon", mechanism, 0.0, **keywords).upper)
+        return float(api.epsilon(gaussian, slack, adjacency="add", bounds=True).upper)
+    end = float(api.epsilon(mechanism, 0.0, **keywords).upper)
     if end == math.inf:
         raise ValueError(
             "slack must be above 0 for mechanisms with unbounded losses that are not made of "
@@ -113,8 +113,8 @@ class _Profiles:
 
     def at(self, epsilon: FloatArray) -> FloatArray:
         """Rows ε, δ(ε), δ_μ(ε) and its derivative by e^ε, times e^ε."""
-        upper = api.quick_bounds("delta", self._mechanism, epsilon, **self._keywords).upper
-        lower = api.quick_bounds("delta", self._gaussian, epsilon, adjacency="add").lower
+        upper = api.delta(self._mechanism, epsilon, **self._keywords).upper
+        lower = api.delta(self._gaussian, epsilon, adjacency="add", bounds=True).lower
         # d δ_μ / d e^ε = -Φ(-ε/μ - μ/2); a steeper tangent lies lower beyond its point
         slope = np.exp(epsilon + log_ndtr(-epsilon / self._mu - 0.5 * self._mu))
         return np.stack([epsilon, upper, lower, slope])
@@ -177,7 +177,7 @@ def least_mu(mechanism: Mechanism, start: float, slack: float, **keywords: Any) 
         own = _gaussian_mu(mechanism)
         if own is not None:
             return own
-    if float(api.quick_bounds("delta", mechanism, 0.0, **keywords_add).upper) <= slack:
+    if float(api.delta(mechanism, 0.0, **keywords_add).upper) <= slack:
         return 0.0
     search = NoiseSearch(
         lambda mu: log_excess(mechanism, mu, slack, **keywords),

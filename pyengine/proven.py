@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine import _checks
-from pyengine.api import QUESTIONS, Bounds, Question
+from pyengine import api
+from pyengine.api import Bounds
 from pyengine.calibration import calibrate
-from pyengine.engines.registry import questions
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.targets import EpsilonDelta
 
 __all__ = ["proven_bounds", "proven_noise"]
 
-FloatArray = npt.NDArray[np.float64]
 LOOSE = (1e-2, 0.1)  # relative widths of bounds where those of the default are out of reach
 SLACK = 1e-11  # by which noise is enlarged first where a target is not proven yet
 
@@ -44,15 +42,13 @@ def proven_bounds(
     adjacency : {"add", "remove", "add_remove", "substitute"}
         As in `pyengine.trade_off`.
     tolerance : float, optional
-        Largest relative width of the bounds where ``auto`` does not prove its own.  If not given,
-        the default of ``method="certified"``, and up to 0.1 where that cannot be proven.
+        Largest relative width of the bounds.  If not given, that of ``bounds=True``, and up to 0.1
+        where that cannot be proven.
 
     Returns
     -------
     Bounds
-        Floats for a float, else arrays of the shape of the argument.  The engine that ``auto``
-        takes gives the bounds where it proves them, else ``method="certified"`` does; the value is
-        that of ``auto`` between them.
+        As the question's own with ``bounds=True``.
 
     Raises
     ------
@@ -61,63 +57,23 @@ def proven_bounds(
     AccuracyError
         Where no engine can prove a bound; the message has the estimate where there is one.
     """
-    question = QUESTIONS[name]
-    array = _checks.real_array(question.argument, argument, 0.0, question.upper) + 0.0
-    flat = array.ravel()
-    wanted = {"trade_off": "beta", "gamma_bound": "gamma"}.get(name)
-
-    def ask(method: str, width: float | None = None) -> Any:
-        asked = questions(
-            mechanism,
-            adjacency=adjacency,
-            method=method,
-            threat_model="dp",
-            tolerance=width,
-            wanted=wanted,
-        )
-        return asked.answer(name, flat)
-
-    try:
-        quick = ask("auto")
-    except AccuracyError:  # those that prove may know
-        quick = None
-    if quick is not None and bool(quick.certified.all()):
-        return _shaped(name, question, array, quick.lower, quick.value, quick.upper)
-    try:
-        sure = _first(lambda width: ask("certified", width), tolerance)
-    except AccuracyError as error:
-        if quick is None:
-            raise
-        numbers = ", ".join(f"{value:.10g}" for value in quick.value[:3])
-        raise AccuracyError(f"{error} (an estimate without proof: {numbers})") from error
-    value = sure.value if quick is None else np.clip(quick.value, sure.lower, sure.upper)
-    return _shaped(name, question, array, sure.lower, value, sure.upper)
-
-
-def _first(ask: Callable[[float | None], Any], tolerance: float | None) -> Any:
-    """Bounds of the width that was asked for; where none was, the first that can be proven."""
+    widths = (None, *LOOSE) if tolerance is None else (tolerance,)
+    words: dict[str, Any] = {"adjacency": adjacency, "bounds": True}
+    ask = getattr(api, name)
     refused: list[AccuracyError] = []
-    for width in (None, *LOOSE) if tolerance is None else (tolerance,):
+    for width in widths:
         try:
-            return ask(width)
+            found: Bounds = ask(mechanism, argument, tolerance=width, **words)
         except AccuracyError as error:
             refused.append(error)
-    raise refused[0]
-
-
-def _shaped(
-    name: str,
-    question: Question,
-    array: FloatArray,
-    lower: FloatArray,
-    value: FloatArray,
-    upper: FloatArray,
-) -> Bounds:
-    low: Any = array.ravel() if name == "gamma_bound" else 0.0
-    parts = (np.clip(lower, low, question.ceiling), value, np.clip(upper, low, question.ceiling))
-    if not array.shape:
-        return Bounds(*(float(part[0]) for part in parts))
-    return Bounds(*(part.reshape(array.shape) for part in parts))
+        else:
+            return found
+    try:
+        values = np.ravel(ask(mechanism, argument, adjacency=adjacency))
+    except AccuracyError:
+        raise refused[0] from None
+    numbers = ", ".join(f"{value:.10g}" for value in values[:3])
+    raise AccuracyError(f"{refused[0]} (an estimate without proof: {numbers})") from None
 
 
 def proven_noise(

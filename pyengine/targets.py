@@ -137,7 +137,7 @@ class Target:
 
     def _keywords(self) -> dict[str, Any]:
         names = ("adjacency", "method", "threat_model", "tolerance")
-        return {name: getattr(self, name) for name in names}
+        return {**{name: getattr(self, name) for name in names}, "bounds": api.ESTIMATED}
 
     def __repr__(self) -> str:
         numbers = [f"{name}={getattr(self, name)!r}" for name in self._domains]
@@ -247,8 +247,8 @@ class EpsilonDelta(Target):
     def _found(self, mechanism: Mechanism) -> float:
         """ε at δ = 0, else δ at ε: the figure that is compared."""
         if self.delta == 0.0:
-            return float(api.quick_bounds("epsilon", mechanism, 0.0, **self._keywords()).upper)
-        return float(api.quick_bounds("delta", mechanism, self.epsilon, **self._keywords()).upper)
+            return float(api.epsilon(mechanism, 0.0, **self._keywords()).upper)
+        return float(api.delta(mechanism, self.epsilon, **self._keywords()).upper)
 
     def _excess(self, mechanism: Mechanism) -> float:
         found = self._found(mechanism)
@@ -291,9 +291,7 @@ class Gamma(Target):
         return bool(self.gamma == 1.0)
 
     def _found(self, mechanism: Mechanism) -> float:
-        return float(
-            api.quick_bounds("gamma_bound", mechanism, self.kappa, **self._keywords()).upper
-        )
+        return float(api.gamma_bound(mechanism, self.kappa, **self._keywords()).upper)
 
     def _excess(self, mechanism: Mechanism) -> float:
         return _gap(self._found(mechanism), self.gamma, _probit)
@@ -327,7 +325,7 @@ class TradeOff(Target):
         return bool(self.beta == 0.0)
 
     def _found(self, mechanism: Mechanism) -> float:
-        return float(api.quick_bounds("trade_off", mechanism, self.alpha, **self._keywords()).lower)
+        return float(api.trade_off(mechanism, self.alpha, **self._keywords()).lower)
 
     def _excess(self, mechanism: Mechanism) -> float:
         return _gap(-self._found(mechanism), -self.beta, lambda x: -_probit(-x))
@@ -364,7 +362,7 @@ class Advantage(Target):
         return bool(self.eta == 1.0)
 
     def _found(self, mechanism: Mechanism) -> float:
-        return float(api.quick_bounds("delta", mechanism, 0.0, **self._keywords()).upper)
+        return float(api.delta(mechanism, 0.0, **self._keywords()).upper)
 
     def _excess(self, mechanism: Mechanism) -> float:
         return _gap(self._found(mechanism), self.eta, _probit)

@@ -20,7 +20,7 @@ def test_one_epoch_by_laplace_inversion(
 ) -> None:
     truth = epoch_profile(noise, steps, epsilon, adjacency)
     found = pe.delta(
-        pe.dp_sgd_allocated(noise, steps, 1), epsilon, adjacency=adjacency, bounds=True
+        pe.dp_sgd_allocated(noise, steps, 1), epsilon, adjacency=adjacency, bounds="estimated"
     )
     assert found.lower <= truth <= found.upper
     assert abs(found.value / truth - 1) < 2e-13

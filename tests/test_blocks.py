@@ -55,10 +55,12 @@ def test_bounds_hold_for_two_of_three_steps(
     run = pe.GaussianMechanism(noise).randomly_allocated(3, selected=2)
     for epsilon in (0.0, 0.2, 1.0):
         truth = two_of_three(noise, epsilon, adjacency)
-        lower, value, upper = pe.delta(run, epsilon, adjacency=adjacency, bounds=True)
+        lower, value, upper = pe.delta(run, epsilon, adjacency=adjacency, bounds="estimated")
         assert lower <= truth <= value * (1.0 + 1e-10) <= upper * (1.0 + 2e-10)
         assert value < 1.6 * truth or truth < 1e-3
-        sampled = pe.delta(run, epsilon, adjacency=adjacency, bounds=True, method="monte_carlo")
+        sampled = pe.delta(
+            run, epsilon, adjacency=adjacency, bounds="estimated", method="monte_carlo"
+        )
         assert sampled.lower <= truth <= sampled.upper
 
 
@@ -71,7 +73,7 @@ def test_blocks_are_as_long_as_steps_allow() -> None:
     for question, x in QUESTIONS:
         assert question(epoch.composed(2), x) == question(epoch.blocks().composed(2), x)
     for question, x in QUESTIONS:
-        lower, value, upper = question(epoch, x, bounds=True)
+        lower, value, upper = question(epoch, x, bounds="estimated")
         assert 0.0 < lower < value <= upper
 
 
@@ -79,14 +81,14 @@ def test_every_step_is_the_plain_mechanism() -> None:
     epoch = pe.GaussianMechanism(2.0).randomly_allocated(5, selected=5)
     plain = pe.GaussianMechanism(2.0).composed(5)
     for question, x in QUESTIONS:
-        lower, value, upper = question(epoch, x, bounds=True)
+        lower, value, upper = question(epoch, x, bounds="estimated")
         assert value == question(plain, x)
         assert upper - lower < 1e-12 * value
 
 
 def test_the_answer_says_that_it_is_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
     flags = "--noise 2 --steps-per-epoch 30 --selected 3 --epochs 2 --epsilon 1"
-    assert main(["delta", *flags.split(), "--bounds"]) == 0
+    assert main(["delta", *flags.split(), "--bounds", "estimated"]) == 0
     printed = capsys.readouterr().out
     assert "each record in 3 of 30 steps (bounds, by blocks), 2 epochs" in printed
     assert "blocks" in printed.splitlines()[-1]
@@ -157,6 +159,6 @@ def test_moved_samples_reach_far_tails() -> None:
     epoch = pe.GaussianMechanism(2.0).randomly_allocated(5)
     truth = pe.delta(epoch, 2.0, adjacency="remove")
     assert truth < 1e-7
-    found = pe.delta(epoch, 2.0, adjacency="remove", method="monte_carlo", bounds=True)
+    found = pe.delta(epoch, 2.0, adjacency="remove", method="monte_carlo", bounds="estimated")
     assert found.lower <= truth <= found.upper < 1e-5
     assert found.value == pytest.approx(truth, rel=0.2)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from thorough import ALL
 
 import pyengine as pe
-from pyengine.api import quick_bounds
 from pyengine.targets import Advantage, EpsilonDelta, Gamma, GaussianDP, TradeOff
 
 FEW = settings(max_examples=12 if ALL else 6, deadline=None, derandomize=True)
@@ -73,7 +72,7 @@ def test_noise_is_the_smallest(epsilon: float, delta: float, probability: float)
     target, make = EpsilonDelta(epsilon, delta), noise_of(probability, 500)
     found = pe.calibrate(make, target)
     assert target.is_met(found.mechanism)
-    reached = quick_bounds("delta", found.mechanism, epsilon, adjacency="add_remove")
+    reached = pe.delta(found.mechanism, epsilon, adjacency="add_remove", bounds="estimated")
     assert reached.upper <= delta
     assert not target.is_met(make(float(found) * (1 - 1e-9)))
 

@@ -86,7 +86,7 @@ def test_a_value_that_one_large_step_decides_is_answered() -> None:
     mechanism = pe.GaussianMechanism(NOISE).sampled_without_replacement(
         batch_size=BATCH, dataset_size=DATASET
     )
-    lower, value, upper = pe.delta(mechanism.composed(STEPS), EPSILON, bounds=True)
+    lower, value, upper = pe.delta(mechanism.composed(STEPS), EPSILON, bounds="estimated")
     assert lower <= TRUTH <= upper
     assert value == pytest.approx(TRUTH, rel=3e-12)
 
@@ -117,7 +117,9 @@ def test_mixtures_against_another_contour() -> None:
     """Profiles of mixtures that have a share of N(0, 1), to 20 digits by other code."""
     worst, compared = 0.0, 0
     for row in _mixtures():
-        asked = partial(pe.delta, adjacency=row["adjacency"], method="convolution", bounds=True)
+        asked = partial(
+            pe.delta, adjacency=row["adjacency"], method="convolution", bounds="estimated"
+        )
         if "0" not in row["shifts"]:
             with pytest.raises(pe.AccuracyError, match="bounded below"):
                 asked(mechanism_of(row), float(row["epsilon"]))
@@ -193,7 +195,7 @@ def test_a_tail_that_is_deep_under_one_law_only_takes_the_shallow_law(
     monkeypatch.setattr(convolution, "_composed", counted)
     clear_cache()
     run, level = pe.dp_sgd(0.16, 0.1, 1000), 0.0025
-    bounds = pe.trade_off(run, level, adjacency="add", method="convolution", bounds=True)
+    bounds = pe.trade_off(run, level, adjacency="add", method="convolution", bounds="estimated")
     assert made == [convolution.SHALLOW]
     assert bounds.upper < 1e-40
     assert bounds.upper - bounds.lower < 1e-8 * bounds.value

@@ -69,7 +69,7 @@ def test_bounds_are_the_lattice_s() -> None:
 def test_laws_that_the_lattice_answers(p: Any, q: Any, steps: int) -> None:
     run = composed(p, q, steps)
     for order in ("add", "remove"):
-        found = pe.gamma_bound(run, 1e-3, adjacency=order, bounds=True)
+        found = pe.gamma_bound(run, 1e-3, adjacency=order, bounds="estimated")
         assert found.lower <= pe.gamma_bound(run, 1e-3, adjacency=order) <= found.upper
     with pytest.raises(pe.AccuracyError):
         pe.delta(run, 0.1, adjacency="add", method="spectral")
@@ -104,7 +104,7 @@ def test_estimates_are_within_brackets_of_few_steps(steps: int) -> None:
                 value = pe.delta(run, x, adjacency="add", method="spectral")
             except pe.AccuracyError:
                 continue
-            found = pe.delta(run, x, adjacency="add", method="lattice", bounds=True)
+            found = pe.delta(run, x, adjacency="add", method="lattice", bounds="estimated")
             assert found.lower * (1.0 - DIGITS) <= value <= found.upper * (1.0 + DIGITS)
             seen += 1
     assert seen >= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -54,16 +55,24 @@ Answered = list[tuple[Question, pe.Bounds | None]]
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answered:
-    found: Answered = once(tmp_path_factory, "dp_sgd_random_points", answered)
+    """Values between estimated bounds."""
+    found: Answered = once(tmp_path_factory, "dp_sgd_random_points", partial(answered, "estimated"))
     return found
 
 
-def answered() -> Answered:
+@pytest.fixture(scope="module")
+def proven(tmp_path_factory: pytest.TempPathFactory) -> Answered:
+    """Values between proven bounds."""
+    found: Answered = once(tmp_path_factory, "dp_sgd_random_proofs", partial(answered, True))
+    return found
+
+
+def answered(bounds: bool | str) -> Answered:
     found: Answered = []
     for point in RANDOM[::STRIDE]:
         for question in questions_of(point):
             try:
-                found.append((question, ask(question)))
+                found.append((question, ask(question, bounds)))
             except pe.AccuracyError:
                 found.append((question, None))
     return found
@@ -104,6 +113,18 @@ def test_random_points_lie_within_their_bounds(
         width = max(b.upper - b.value, b.value - b.lower)
         miss = abs(float(Decimal(b.value) - q.truth))
         assert miss <= 8.0 * width, (q, b)
+
+
+def test_random_points_lie_within_their_proven_bounds(proven: Answered) -> None:
+    outside = [
+        q.where
+        for q, b in proven
+        if b is not None and not Decimal(b.lower) <= min(q.truth, Decimal(1)) <= Decimal(b.upper)
+    ]
+    assert outside == []
+    # the points are drawn from the corners of the domain, too
+    unproven = [q.where for q, b in proven if b is None and q.argument <= 1000.0]
+    assert len(unproven) <= 0.04 * len(proven), unproven
 
 
 def test_few_random_points_are_refused(

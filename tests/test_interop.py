@@ -236,14 +236,14 @@ def scalars_only(epsilon: float) -> float:
 def test_exact_profile_of_a_symmetric_pair(profile: Any) -> None:
     """Conjugates of an exact profile are exact: the minimisation loses nothing that is seen."""
     for kappa in (0.0, 1e-300, 1e-9, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1.0):
-        bounds = pe.gamma_bound(profile, kappa, bounds=True)
+        bounds = pe.gamma_bound(profile, kappa, bounds="estimated")
         truth = pe.gamma_bound(SYMMETRIC, kappa)
         assert bounds.lower == kappa
         assert bounds.value == bounds.upper
         if kappa > 1e-200:
             assert bounds.value == pytest.approx(truth, rel=1e-11)
         assert bounds.value >= truth * (1 - 1e-12)
-        beta = pe.trade_off(profile, kappa, bounds=True)
+        beta = pe.trade_off(profile, kappa, bounds="estimated")
         assert beta.lower == beta.value <= pe.trade_off(SYMMETRIC, kappa) + 1e-15
     for delta in (1e-12, 1e-3, 0.3, 0.9):
         found = pe.epsilon(profile, delta)
@@ -315,7 +315,7 @@ def test_samples_bound_everything_between(adjacency: str) -> None:
         (pe.delta, np.linspace(0.0, 2.0, 21)),
         (pe.epsilon, np.geomspace(1e-6, 0.5, 21)),
     ):
-        lower, value, upper = function(points, argument, adjacency=adjacency, bounds=True)
+        lower, value, upper = function(points, argument, adjacency=adjacency, bounds="estimated")
         truth = function(RUN, argument, adjacency=adjacency)
         assert np.all(lower <= truth + 1e-13)
         assert np.all(truth <= upper + 1e-13)
@@ -336,7 +336,7 @@ def test_samples_converge() -> None:
     widths = []
     for count in (50, 100, 200):
         points = samples(SYMMETRIC, np.linspace(0.0, 1.0, count + 1))
-        lower, _, upper = pe.gamma_bound(points, np.linspace(0.2, 0.8, 1001), bounds=True)
+        lower, _, upper = pe.gamma_bound(points, np.linspace(0.2, 0.8, 1001), bounds="estimated")
         widths.append(float(np.max(upper - lower)))
     assert widths[0] / widths[1] > 3
     assert widths[1] / widths[2] > 3
@@ -349,10 +349,10 @@ def test_pure_guarantee_from_samples() -> None:
     truth = pe.RandomizedResponse(t)
     for adjacency in ("add", "remove", "add_remove"):
         for kappa in (0.1, 0.25, 0.6):
-            bounds = pe.gamma_bound(points, kappa, adjacency=adjacency, bounds=True)
+            bounds = pe.gamma_bound(points, kappa, adjacency=adjacency, bounds="estimated")
             assert bounds.lower == pytest.approx(min(3 * kappa, (2 + kappa) / 3))
             assert bounds.lower <= bounds.upper
-    assert pe.epsilon(points, 1e-9, bounds=True).lower <= math.log(3)
+    assert pe.epsilon(points, 1e-9, bounds="estimated").lower <= math.log(3)
     assert pe.gamma_bound(truth, 0.1) == pytest.approx(0.3)
 
 

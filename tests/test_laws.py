@@ -381,7 +381,7 @@ def test_a_loss_that_tends_to_its_largest_value() -> None:
         q = mpmath.mpf(2) ** -53  # β is the mass of the one law beyond the quantile of the other
         truth = 1 / (1 + mpmath.exp(shift) * (1 - q) / q)
     for adjacency in ("add", "remove"):
-        found = pe.trade_off(pair, alpha, adjacency=adjacency, bounds=True)
+        found = pe.trade_off(pair, alpha, adjacency=adjacency, bounds="estimated")
         assert found.lower <= truth <= found.upper
         assert found.upper - found.lower < 1e-9 * truth
 
@@ -396,7 +396,7 @@ def test_a_loss_that_tends_to_its_largest_value() -> None:
     ],
 )
 def test_largest_epsilon_of_densities(p: Any, q: Any, largest: float) -> None:
-    found = pe.epsilon(pe.from_distributions(p, q), 0.0, adjacency="add", bounds=True)
+    found = pe.epsilon(pe.from_distributions(p, q), 0.0, adjacency="add", bounds="estimated")
     assert found.lower <= largest <= found.upper
     assert found.value == pytest.approx(largest, rel=1e-9)
 
@@ -404,7 +404,7 @@ def test_largest_epsilon_of_densities(p: Any, q: Any, largest: float) -> None:
 def test_a_mass_below_all_doubles_that_its_ratio_makes_count() -> None:
     """Far out e^ε A is half of B, though A's mass there is no double."""
     p, q = stats.norm(0, 1), stats.norm(0.541680658432067, 1.4798096009854178)
-    found = pe.epsilon(pe.from_distributions(p, q), 1.3165447772211437e-149, bounds=True)
+    found = pe.epsilon(pe.from_distributions(p, q), 1.3165447772211437e-149, bounds="estimated")
     assert found.lower <= 422.80041560096320455 <= found.upper
     assert found.upper - found.lower < 1e-4
 
@@ -485,7 +485,7 @@ def test_where_the_loss_turns_in_heavy_tails() -> None:
         for kappa in 10.0 ** rng.uniform(-11.0, -2.0, 3):
             truth = cauchy_gamma(shift, kappa)
             for adjacency in ("remove", "add_remove"):
-                found = pe.gamma_bound(mechanism, kappa, adjacency=adjacency, bounds=True)
+                found = pe.gamma_bound(mechanism, kappa, adjacency=adjacency, bounds="estimated")
                 assert found.lower <= truth <= found.upper, (shift, kappa, adjacency)
                 assert found.upper - found.lower <= 1e-8 * found.value
 
@@ -496,7 +496,7 @@ def test_levels_where_the_loss_has_reached_its_limit() -> None:
     for shift in rng.uniform(0.05, 3.0, 3):
         mechanism = pe.from_distributions(stats.logistic(0, 1), stats.logistic(shift, 1))
         kappa = 10.0 ** rng.uniform(-200.0, -15.0, 20)
-        lower, _, upper = pe.gamma_bound(mechanism, kappa, adjacency="remove", bounds=True)
+        lower, _, upper = pe.gamma_bound(mechanism, kappa, adjacency="remove", bounds="estimated")
         for k, low, high in zip(kappa, lower, upper, strict=True):
             with mpmath.workdps(40):
                 odds = (1 - mpmath.mpf(k)) / mpmath.mpf(k)  # e^t for the test x > t

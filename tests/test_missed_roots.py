@@ -26,8 +26,8 @@ RUNS = [(0.3, 0.001, 10), (0.5, 0.015625, 10), (0.7, 0.01, 5)]
 )
 def test_no_root_is_missed(noise: float, p: float, steps: int, adjacency: str) -> None:
     run = pe.dp_sgd(noise, p, steps)
-    gamma, *_ = answers("gamma_bound", run, KAPPA, adjacency=adjacency)
-    beta, *_ = answers("trade_off", run, KAPPA, adjacency=adjacency)
+    gamma, *_ = answers("gamma_bound", run, KAPPA, adjacency=adjacency, proven=False)
+    beta, *_ = answers("trade_off", run, KAPPA, adjacency=adjacency, proven=False)
     distance = pe.delta(run, 0.0)  # total variation: of the largest gain of any test
     assert np.all(gamma.value <= KAPPA + distance * (1 + 1e-9))
     assert np.all(gamma.value >= KAPPA)

@@ -37,7 +37,7 @@ def test_published_digits_in_double_precision(row: dict[str, Any]) -> None:
     run = pe.dp_sgd_allocated(float(row["sigma"]), row["steps"], row["epochs"])
     question = getattr(pe, NAMES[row["question"]])
     lower, value, upper = question(
-        run, float(row["argument"]), adjacency=row["adjacency"], bounds=True
+        run, float(row["argument"]), adjacency=row["adjacency"], bounds="estimated"
     )
     with mpmath.workdps(40):
         truth = mpmath.mpf(row["value"])

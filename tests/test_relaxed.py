@@ -98,7 +98,7 @@ def test_both_errors_and_the_profile(case: tuple[pe.Mechanism, Relaxed], adjacen
     beta = pe.trade_off(mechanism, alpha, **keywords)
     np.testing.assert_allclose(beta + pe.gamma_bound(mechanism, alpha, **keywords), 1.0, atol=1e-14)
     for epsilon in (0.0, 0.05, 0.7):
-        delta = pe.delta(mechanism, epsilon, bounds=True, **keywords)
+        delta = pe.delta(mechanism, epsilon, bounds="estimated", **keywords)
         assert delta.lower <= delta.value <= delta.upper
         # H(A‖B) = 1 - min over α of (α + e^ε β)
         below = 1.0 - np.min(alpha + math.exp(epsilon) * beta)
@@ -356,11 +356,11 @@ def test_extremes(make: Any, power: float, rate: float, dimension: int, adjacenc
     model = Relaxed(dimension if make is pe.GaussianMechanism else 1)
     keywords: dict[str, Any] = {"adjacency": adjacency, "threat_model": model}
     alpha = np.array([0.0, 5e-324, 1e-310, 1e-100, 1e-20, 0.1, 0.9, 1 - 1e-12, 1 - 2**-53, 1.0])
-    beta = pe.trade_off(mechanism, alpha, bounds=True, **keywords)
-    gamma = pe.gamma_bound(mechanism, alpha, bounds=True, **keywords)
+    beta = pe.trade_off(mechanism, alpha, bounds="estimated", **keywords)
+    gamma = pe.gamma_bound(mechanism, alpha, bounds="estimated", **keywords)
     epsilon = np.array([0.0, 1e-12, 0.1, 10.0, 700.0, 1e4, math.inf])
-    delta = pe.delta(mechanism, epsilon, bounds=True, **keywords)
-    largest = pe.epsilon(mechanism, [0.0, 1e-300, 1e-8, 0.5, 1.0], bounds=True, **keywords)
+    delta = pe.delta(mechanism, epsilon, bounds="estimated", **keywords)
+    largest = pe.epsilon(mechanism, [0.0, 1e-300, 1e-8, 0.5, 1.0], bounds="estimated", **keywords)
     for found in (beta, gamma, delta, largest):
         assert not np.isnan(found).any()
         assert np.all(found.lower <= found.value)

@@ -26,7 +26,7 @@ if ALL:  # convolutions of 700 such steps take 10 s to 40 s
 
 @pytest.mark.parametrize(("noise", "p", "steps"), RUNS)
 def test_gamma_is_that_of_steps_without_the_record(noise: float, p: float, steps: int) -> None:
-    found = pe.gamma_bound(pe.dp_sgd(noise, p, steps), LEVEL, bounds=True)
+    found = pe.gamma_bound(pe.dp_sgd(noise, p, steps), LEVEL, bounds="estimated")
     # the record is in no step with probability (1 - p)^n, and then a level of 0.1 is all there is
     rest = (1.0 - LEVEL) * math.exp(steps * math.log1p(-p))
     assert found.value == pytest.approx(1.0 - rest, abs=1e-14)
@@ -41,7 +41,7 @@ def test_gamma_is_that_of_steps_without_the_record(noise: float, p: float, steps
 def test_nothing_is_hidden_from_who_may_err_more_often(adjacency: str) -> None:
     mechanism = pe.dp_sgd(*HIDDEN)
     levels = np.array([LEVEL, 0.3])
-    found = pe.gamma_bound(mechanism, levels, adjacency=adjacency, bounds=True)
+    found = pe.gamma_bound(mechanism, levels, adjacency=adjacency, bounds="estimated")
     assert np.all(found.value == 1.0)
     assert np.all(found.lower > 1.0 - 1e-11)
     assert pe.gamma_bound(mechanism, LEVEL, adjacency=adjacency) == 1.0

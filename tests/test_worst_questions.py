@@ -42,7 +42,7 @@ QUESTIONS = {
     "adjacency='add', bounds=True)": 0.0,
     # refused, or answered after minutes
     "pe.delta(GaussianMechanism(2.698).sampled_without_replacement(batch_size=28, dataset_size="
-    "91328).composed(118098), 0.8802, bounds=True)": 4.8679696355443e-24,
+    "91328).composed(118098), 0.8802, bounds='estimated')": 4.8679696355443e-24,
     "pe.delta(compose(GaussianMechanism(1.526).composed(181069), LaplaceMechanism(0.3813)), 5.227, "
     "bounds=True)": 1.0,
     "pe.trade_off(RandomizedResponse(0.4667, 3).composed(1590), 1e-9, bounds=True)": (

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 import pyengine as pe
-from pyengine.api import quick_bounds
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "reference_mixtures")]
@@ -65,7 +64,7 @@ def one_epoch(rng: np.random.Generator) -> Case:
     return (
         f"noise {noise:g}, {steps} steps, epsilon {epsilon:g}, {adjacency}",
         lambda: epoch_profile(noise, steps, epsilon, adjacency),
-        lambda: quick_bounds("delta", run, epsilon, adjacency=adjacency),
+        lambda: pe.delta(run, epsilon, adjacency=adjacency, bounds="estimated"),
     )
 
 
@@ -83,7 +82,11 @@ def mixture(rng: np.random.Generator) -> Case:
         return first
 
     run, order_of = mechanism_of(row), {"adjacency": row["adjacency"], "method": "spectral"}
-    return str(row), truth, lambda: quick_bounds("delta", run, float(row["epsilon"]), **order_of)
+    return (
+        str(row),
+        truth,
+        lambda: pe.delta(run, float(row["epsilon"]), **order_of, bounds="estimated"),
+    )
 
 
 def truncated(rng: np.random.Generator) -> Case:
@@ -99,7 +102,7 @@ def truncated(rng: np.random.Generator) -> Case:
     return (
         f"noise {noise:g}, p {p}, {batch} of {records}, epsilon {epsilon:g}, {adjacency}",
         lambda: truncated_profile(noise, p, batch, records, epsilon, adjacency),
-        lambda: quick_bounds("delta", run, epsilon, adjacency=adjacency),
+        lambda: pe.delta(run, epsilon, adjacency=adjacency, bounds="estimated"),
     )
 
 

@@ -106,7 +106,8 @@ def judge(law: Composition, asked: Asked, method: str = "auto") -> tuple[str, st
         f"pe.{asked.name}(pe.dp_sgd{tuple(law)}, {asked.argument!r}, "
         f"adjacency={asked.adjacency!r}, method={method!r})"
     )
-    given = {"adjacency": asked.adjacency, "method": method, "bounds": True}
+    bounds = "estimated" if method == "spectral" else True
+    given = {"adjacency": asked.adjacency, "method": method, "bounds": bounds}
     try:
         bounds = question(pe.dp_sgd(*law), asked.argument, **given)
     except pe.AccuracyError:

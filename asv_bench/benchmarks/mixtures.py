@@ -41,7 +41,7 @@ class Cold:
 
     def track_width(self, name):
         found = pe.delta(
-            self.mechanism, 1.0, adjacency=self.adjacency, method="spectral", bounds=True
+            self.mechanism, 1.0, adjacency=self.adjacency, method="spectral", bounds="estimated"
         )
         return (found.upper - found.lower) / found.value
 

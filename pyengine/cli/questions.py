@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pyengine import _checks
 from pyengine._extras import needed
-from pyengine.api import QUESTIONS, answers
+from pyengine.api import ESTIMATED, QUESTIONS, answers
 from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
@@ -129,7 +129,13 @@ def _register(commands: Commands, asked: Command) -> None:
         how.add_argument(flag, choices=words, default=default, metavar="WORD", help=listed)
     shown = parser.add_argument_group("what to print")
     shown.add_argument(
-        "--bounds", action="store_true", help="lower and upper bounds, and whether they are proven"
+        "--bounds",
+        nargs="?",
+        const=PROVEN,
+        choices=(PROVEN, ESTIMATED),
+        metavar="WORD",
+        help=f"lower and upper bounds: {PROVEN}, where other answers are refused ({PROVEN}), or "
+        f"{ESTIMATED}, where the fastest engine says which they are",
     )
     shown.add_argument(
         "--digits",
@@ -153,6 +159,8 @@ def run(arguments: argparse.Namespace) -> int:
         rows = _precisely(mechanism, arguments, texts, digits)
     else:
         rows = _answered(mechanism, arguments, texts, values, digits)
+    if arguments.bounds == PROVEN:
+        rows = [_held_to_proofs(row) for row in rows]
     if arguments.threat_model != "dp":
         # never a relaxed guarantee without the one of differential privacy beside it
         for row, worst in zip(rows, _under_dp(mechanism, arguments, values), strict=True):
@@ -199,7 +207,8 @@ def _quickly(
 ) -> list[dict[str, Any]]:
     """Rows from the engines in double precision; a refusal costs its own row only."""
     words = {key: getattr(arguments, key) for key in ("adjacency", "method", "threat_model")}
-    shown = bool(arguments.bounds or arguments.json)  # only then are bounds worth their time
+    # only where they are shown are proofs worth their time
+    shown = arguments.bounds == PROVEN or bool(arguments.json and not arguments.bounds)
 
     def ask(some: list[float]) -> list[dict[str, Any]]:
         bounds, engines, proven = answers(
@@ -294,6 +303,14 @@ def _refusable(answer: Any, text: str) -> list[dict[str, Any]]:
         return [answer(text)]
     except AccuracyError as error:
         return [_refused(error)]
+
+
+def _held_to_proofs(row: dict[str, Any]) -> dict[str, Any]:
+    """The row where its bounds are proven, else a refusal."""
+    if row["value"] is None or row["certainty"] == PROVEN:
+        return row
+    advice = f"--bounds {ESTIMATED} prints estimates of them"
+    return _refused(AccuracyError(f"{row['engine']} does not prove bounds here: {advice}"))
 
 
 def _refused(error: AccuracyError) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
-from pyengine.answers import Answer, ErrorCurve, PairQuestions, Triple
+from pyengine.answers import Answer, ErrorCurve, Judged, PairQuestions
 from pyengine.answers import names as named
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -326,7 +326,7 @@ class CertifiedPair:
             step = 8.0 * step
         return upper
 
-    def one(self, name: str, x: float) -> Triple | None:
+    def one(self, name: str, x: float) -> Judged | None:
         """A question about a float by one row, with the bits of arrays, where that proves it."""
         side = self._private
         if side is not self._public or not 0.0 < x < (math.inf if name == "delta" else 1.0):
@@ -350,10 +350,10 @@ class CertifiedPair:
             return None
         return gamma if name == "gamma_bound" else beta
 
-    def _between(self, lower: float, upper: float, value: float) -> Triple | None:
-        """A value between bounds that are close enough; else None."""
+    def _between(self, lower: float, upper: float, value: float) -> Judged | None:
+        """A value between proven bounds that are close enough; else None."""
         if upper > NOTHING and upper - lower <= self._widest * upper < math.inf:
-            return min(max(value, lower), upper), lower, upper
+            return min(max(value, lower), upper), lower, upper, True
         return None
 
     def _completed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyengine.answers import Answer, ErrorCurve, Triple
+from pyengine.answers import Answer, ErrorCurve, Judged
 from pyengine.curves import taken
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import FloatArray
@@ -28,13 +28,13 @@ class CertifiedBothOrders(BothOrders):
         super().__init__(add, remove)
         self._pairs = (add, remove)
 
-    def one(self, name: str, x: float) -> Triple:
+    def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number: of profiles and their inverse the larger one."""
         if name in ("delta", "epsilon"):
             first, second = (pair.one(name, x) for pair in self._pairs)
             if first is not None and second is not None:
-                value, lower, upper = (max(both) for both in zip(second, first, strict=True))
-                return value, lower, upper
+                value, lower, upper, _ = (max(both) for both in zip(second, first, strict=True))
+                return value, lower, upper, first[3] and second[3]
         return super().one(name, x)
 
     def _bound_from_outside(

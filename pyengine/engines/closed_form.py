@@ -16,7 +16,7 @@ import numpy as np
 
 from pyengine._checks import Number
 from pyengine._core import ffi, lib
-from pyengine.answers import Answer, ErrorCurve, Triple
+from pyengine.answers import Answer, ErrorCurve, Judged, Triple
 from pyengine.curves import OneOrder
 from pyengine.engines.functionals import LIMIT, LIMIT_TINY, FloatArray, array
 from pyengine.engines.within import too_wide
@@ -152,8 +152,8 @@ class ClosedFormPair:
         lower, upper = max(lower, found[1]), min(upper, found[2])
         return min(max(found[0], lower), upper), lower, upper
 
-    def one(self, name: str, x: float) -> Triple | None:
-        """Value of a public function between its bounds; None where they are too wide."""
+    def one(self, name: str, x: float) -> Judged | None:
+        """Value of a public function between its proven bounds; None where they are too wide."""
         start = 0
         if name in ("trade_off", "gamma_bound"):
             out = ffi.new(CURVE_POINT)
@@ -167,10 +167,10 @@ class ClosedFormPair:
             lib.pe_step_epsilon(self._step, 1, (x,), out)
             value, lower, upper = out[0], out[1], out[2]
             if upper - lower > CLOSE * value:
-                return self._closer(x, value, lower, upper)
-            return value, lower, upper
+                return *self._closer(x, value, lower, upper), True
+            return value, lower, upper, True
         value, lower, upper = out[start], out[start + 1], out[start + 2]
-        return (value, lower, upper) if upper - lower <= self._width(value) else None
+        return (value, lower, upper, True) if upper - lower <= self._width(value) else None
 
     def _call(self, kernel: Any, x: FloatArray, width: int) -> FloatArray:
         x = np.ascontiguousarray(x, dtype=np.float64)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, Questions, Triple
+from pyengine.answers import Answer, Judged, Questions
 from pyengine.errors import AccuracyError
 
 __all__ = ["EnclosedQuestions"]
@@ -59,7 +59,7 @@ class EnclosedQuestions(Questions):
         """The smallest ε >= 0 with δ(ε) <= δ."""
         return self._enclosed(lambda asked: (asked.epsilon(delta),))[0]
 
-    def one(self, name: str, x: float) -> Triple:
+    def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number; the value is asked for without an array where that can be."""
         if not (self._is_estimated and 0.0 < x < INSIDE[name]):
             return super().one(name, x)
@@ -67,14 +67,14 @@ class EnclosedQuestions(Questions):
             sure = self._sure.one(name, x)
         except AccuracyError:  # of a hull that needs what has no proof
             return self._quick.one(name, x)
-        value, lower, upper = sure
+        value, lower, upper, proven = sure
         if upper <= lower + NARROW * abs(value):
             return sure
         try:
             value = self._quick.one(name, x)[0]
         except AccuracyError:  # what is proven stands without an estimate
             return sure
-        return min(max(value, lower), upper), lower, upper
+        return min(max(value, lower), upper), lower, upper, proven
 
     def _enclosed(self, ask: Callable[[Questions], tuple[Answer, ...]]) -> tuple[Answer, ...]:
         try:

@@ -118,6 +118,11 @@ class Problem:
         return add if self.order == "add" else [(ReversedLaw(law), number) for law, number in add]
 
     @property
+    def has_proven_masses(self) -> bool:
+        """Whether the errors of all steps' masses are proven."""
+        return self.rows is not None or all(law.is_proven for law, _ in self.laws)
+
+    @property
     def attained(self) -> list[Problem]:
         """Pairs of data sets with one record substituted, where the laws are only dominating."""
         if self.is_relaxed or self.adjacency != "substitute" or self.given is not None:

@@ -8,6 +8,9 @@ of.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import OneOrder, Substitution
 from pyengine.engines.declared.closed_forms import (
@@ -117,8 +120,8 @@ def questions(
     wanted : {"beta", "gamma"} or None
         Which error of a trade-off function is to have that width; None for both.
     proven : bool
-        Whether ``method="auto"`` is to prove the bounds of Gaussian steps on samples where it can;
-        else they are estimates, which is quicker.
+        Whether ``method="auto"`` is to hand what it estimates to an engine that proves its bounds;
+        what that cannot prove either keeps estimates, as each answer says.
 
     Returns
     -------
@@ -135,13 +138,19 @@ def questions(
     model = threat_model_of(threat_model)
     problem = Problem(mechanism, adjacency, method, model, tolerance, wanted)
     engine = _chosen(problem)
-    prover = engine.prover() if proven and method == "auto" else None
-    if prover is not None:
+    if proven and method == "auto" and not engine.certified:
         import pyengine.engines.enclosed as enclosed  # names from it would take longer
 
-        quick = _asked_of(engine, problem)
+        prover, quick = engine.prover(), _asked_of(engine, problem)
+        if prover is None:
+            return enclosed.EnclosedQuestions(quick, partial(_proven, problem))
         return enclosed.EnclosedQuestions(quick, lambda: _asked_of(prover, problem))
     return _asked_of(engine, problem)
+
+
+def _proven(problem: Problem) -> Questions:
+    """Questions that ``method="certified"`` answers; AccuracyError where no engine does."""
+    return answered(replace(problem, method="certified"))
 
 
 def answered(problem: Problem) -> Questions:
@@ -152,6 +161,10 @@ def answered(problem: Problem) -> Questions:
 def _asked_of(engine: Engine, problem: Problem) -> Questions:
     """Questions that one engine answers, held to the tolerance that was asked for."""
     found = _unjudged(engine, problem)
+    if engine.certified and not problem.has_proven_masses:
+        from pyengine.engines.unproven import UnprovenMasses
+
+        found = UnprovenMasses(found)
     if problem.tolerance is None or not engine.bounds_all(problem):
         return found
     from pyengine.engines.within import WithinTolerance

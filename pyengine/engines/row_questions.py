@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.answers import Answer, ErrorCurve, Questions, Triple
+from pyengine.answers import Answer, ErrorCurve, Judged, Questions, Triple
 from pyengine.curves import OneOrder, taken
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -270,15 +270,17 @@ class OneOrderOfRows(_InterpolatedValues, OneOrder):
         super().__init__(pair)
         self._keeper = pair
 
-    def one(self, name: str, x: float) -> Triple:
+    def one(self, name: str, x: float) -> Judged:
         """Value of a public function between its bounds, with the bits that arrays get."""
         rows = self._keeper
         if name == "delta":
-            return rows.one_profile(x) or super().one(name, x)
-        if name == "epsilon":
-            return rows.one_epsilon(x) or super().one(name, x)
-        found = rows.one_trade_off(x)
-        return super().one(name, x) if found is None else _side(name, found[0])
+            found = None if x >= rows.ends[0] else rows.one_profile(x)
+        elif name == "epsilon":
+            found = rows.one_epsilon(x)
+        else:
+            errors = rows.one_trade_off(x)
+            found = None if errors is None else _side(name, errors[0])
+        return super().one(name, x) if found is None else (*found, False)
 
 
 def _answer(triples: FloatArray, names: npt.NDArray[np.str_]) -> Answer:
@@ -341,7 +343,7 @@ class BothOrdersOfRows(_InterpolatedValues, OneLineHull):
     def _on_remove(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         return _in_order(self._remove, self._add, alpha)
 
-    def one(self, name: str, x: float) -> Triple:
+    def one(self, name: str, x: float) -> Judged:
         """Value of a public function between its bounds, with the bits that arrays get."""
         add, remove = self._add, self._remove
         if name == "delta":
@@ -349,10 +351,11 @@ class BothOrdersOfRows(_InterpolatedValues, OneLineHull):
         elif name == "epsilon":
             first, second = remove.one_epsilon(x), add.one_epsilon(x)
         else:
-            return self._one_trade_off(name, x) or super().one(name, x)
+            found = self._one_trade_off(name, x)
+            return super().one(name, x) if found is None else (*found, False)
         if first is None or second is None:
             return super().one(name, x)
-        return max(first[0], second[0]), max(first[1], second[1]), max(first[2], second[2])
+        return max(first[0], second[0]), max(first[1], second[1]), max(first[2], second[2]), False
 
     def _one_trade_off(self, name: str, alpha: float) -> Triple | None:
         if not 0.0 < alpha < 1.0 or self._add.is_trivial:

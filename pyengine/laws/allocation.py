@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ class AllocatedLaw(Law):
 
     noise: float
     steps: int
+    is_proven: ClassVar[bool] = False  # the errors of tables are estimates
 
     @property
     def is_feasible(self) -> bool:

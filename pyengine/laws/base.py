@@ -115,6 +115,10 @@ class StepLaw(Protocol):
     Implementations are immutable and hashable, so that engines can keep what they computed.
     """
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether the errors of masses and ends are proven; else they are estimates."""
+
     def support(self) -> tuple[float, float]:
         """Infimum and supremum of the finite losses that matter; infinite where unbounded.
 
@@ -178,6 +182,11 @@ class TabulatedLaw(StepLaw, Protocol):
 
 class CellsAlone:
     """Base of the laws that offer no more than cells, unless they say what else."""
+
+    @property
+    def is_proven(self) -> bool:
+        """As those of laws in closed form."""
+        return True
 
     def mixtures(self) -> Alternatives | None:
         """None: no mixtures of normals."""
@@ -246,6 +255,11 @@ class ReversedLaw:
     """
 
     law: StepLaw
+
+    @property
+    def is_proven(self) -> bool:
+        """As the pair's."""
+        return self.law.is_proven
 
     def support(self) -> tuple[float, float]:
         """Support of -L."""
@@ -330,6 +344,11 @@ class PoissonSampledLaw(Law):
 
     law: StepLaw
     probability: float | Fraction
+
+    @property
+    def is_proven(self) -> bool:
+        """As the inner pair's."""
+        return self.law.is_proven
 
     def _loss(self, inner: float) -> float:
         """log(1 - p + p e^l)."""

@@ -189,6 +189,11 @@ class SplicedLaw(Law):
     positive: StepLaw
     atom: float
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether those of both laws are."""
+        return self.negative.is_proven and self.positive.is_proven
+
     def support(self) -> tuple[float, float]:
         """From the one law's smallest loss to the other one's largest."""
         return self.negative.support()[0], self.positive.support()[1]

@@ -142,6 +142,11 @@ class RevealedMixtureLaw(Law):
     rest: Decimal
     full: Decimal
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether those of both pairs are."""
+        return self.first.is_proven and self.second.is_proven
+
     @cached_property
     def log_first(self) -> float:
         """Logarithm of the probability of the first pair, its nearest double."""

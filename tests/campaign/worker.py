@@ -134,15 +134,15 @@ def _answers(
         try:
             mechanism = mechanism_of(question["steps"])
             if question["form"] == "scalar":
-                answers = [list(function(mechanism, argument, bounds=True, **keywords))]
+                answers = [list(_bounded(function, mechanism, argument, keywords))]
             elif question["form"] == "both":
                 value = function(mechanism, argument, **keywords)
-                bounds = function(mechanism, argument, bounds=True, **keywords)
+                bounds = _bounded(function, mechanism, argument, keywords)
                 answers = [[0.0, value, float("inf")], list(bounds)]
             else:
                 array = np.array([argument, 0.5, argument])
                 value = function(mechanism, array, **keywords)
-                bounds = function(mechanism, array, bounds=True, **keywords)
+                bounds = _bounded(function, mechanism, array, keywords)
                 for i in (0, 2):
                     answers.append([0.0, float(value[i]), float("inf")])
                     answers.append([float(part[i]) for part in bounds])
@@ -165,6 +165,18 @@ def _answers(
     if heard:
         return answers, {"verdict": "crashed", "why": f"warned: {heard[0].message}"[:400]}
     return answers, None
+
+
+def _bounded(
+    function: Callable[..., Any], mechanism: Any, argument: Any, keywords: dict[str, Any]
+) -> Any:
+    """Proven bounds, or estimated ones where no engine proves any."""
+    import pyengine as pe
+
+    try:
+        return function(mechanism, argument, bounds=True, **keywords)
+    except pe.AccuracyError:
+        return function(mechanism, argument, bounds="estimated", **keywords)
 
 
 def _engine(question: dict[str, Any], argument: float) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyengine.engines.smooth import SmoothPairQuestions, SmoothSide
 
 
-__all__ = ["CertifiedEngine", "EpochEngine", "EstimatedEngine", "GaussianEngine", "SmoothEngine"]
+__all__ = ["CertifiedEngine", "EpochEngine", "GaussianEngine", "HandoverEngine", "SmoothEngine"]
 
 # Of a lattice that is to prove what another engine has answered: more of them take longer than
 # that answer was worth waiting for.
@@ -32,7 +32,7 @@ class GaussianEngine(Engine):
     methods = ("auto", "convolution")
 
     def __init__(self) -> None:
-        self._prover = CertifiedEngine(EstimatedEngine(self, LatticeEngine(PROVING_POINTS)))
+        self._prover = CertifiedEngine(HandoverEngine(LatticeEngine(PROVING_POINTS), self))
 
     def supports(self, problem: Problem) -> bool:
         return problem.rows is not None
@@ -58,8 +58,8 @@ class GaussianEngine(Engine):
         return GaussianPairQuestions(pair, problem.method, problem.tolerance, problem.wanted, rates)
 
 
-class EstimatedEngine(Engine):
-    """An engine's estimates, and where it refuses them the brackets of another one.
+class HandoverEngine(Engine):
+    """An engine's answers, and those of a second one where it refuses them.
 
     Parameters
     ----------

@@ -1,0 +1,135 @@
+"""What bounds=True returns is proven, whichever engine answers, or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import pyengine as pe
+from pyengine.api import answers
+from pyengine.approximations import edgeworth_gamma
+from pyengine.cli import main
+
+RUN = pe.dp_sgd(1.0, 0.01, 100)
+FAR = pe.dp_sgd(1.0, 1e-7, 10**8)  # at deltas of 1e-90 neither lines nor the lattice prove anything
+EPOCHS = pe.dp_sgd_allocated(1.0, 100, 3)
+HEAVY = pe.from_distributions(stats.t(3), stats.t(3, loc=0.5))
+NORMAL = pe.from_distributions(stats.norm(), stats.norm(loc=0.5))
+QUESTIONS: dict[str, tuple[Any, float]] = {
+    "trade_off": (pe.trade_off, 0.1),
+    "gamma_bound": (pe.gamma_bound, 1e-3),
+    "delta": (pe.delta, 0.5),
+    "epsilon": (pe.epsilon, 1e-5),
+}
+UNPROVEN: dict[str, tuple[pe.Mechanism, dict[str, Any]]] = {
+    "estimates of the spectral engine": (RUN, {"method": "spectral"}),
+    "estimates of the convolution": (RUN, {"method": "convolution"}),
+    "an approximation": (RUN, {"method": "edgeworth", "adjacency": "add"}),
+    "samples": (RUN, {"method": "monte_carlo", "adjacency": "add"}),
+    "epochs of random allocation": (EPOCHS, {}),
+    "blocks": (pe.GaussianMechanism(1.0).randomly_allocated(30, selected=2), {}),
+    "densities of SciPy in one step": (HEAVY, {}),
+    "on Poisson samples": (HEAVY.poisson_sampled(0.1).composed(5), {}),
+    "beside other steps": (pe.compose(NORMAL, pe.RandomizedResponse(0.6)), {}),
+    "under the lattice's name": (HEAVY.composed(3), {"method": "lattice"}),
+    "lengths of noise in many dimensions": (
+        pe.GaussianMechanism(2.0),
+        {"threat_model": pe.threat_models.Relaxed(dimension=3)},
+    ),
+    "and on samples": (
+        RUN,
+        {"threat_model": pe.threat_models.Relaxed(dimension=3)},
+    ),
+}
+PROVEN: dict[str, tuple[pe.Mechanism, dict[str, Any]]] = {
+    "certified lines": (RUN, {}),
+    "a closed form": (pe.GaussianMechanism(1.0), {}),
+    "lines of Laplace steps": (pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(300), {}),
+    "the lattice": (RUN, {"method": "lattice", "adjacency": "add"}),
+    "finite losses": (pe.RandomizedResponse(0.6).composed(5), {}),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("case", UNPROVEN)
+@pytest.mark.filterwarnings("ignore::pyengine.ApproximationWarning")
+def test_no_estimate_is_passed_for_a_proof(case: str, question: str) -> None:
+    mechanism, words = UNPROVEN[case]
+    ask, x = QUESTIONS[question]
+    for argument in (x, [x, x]):
+        with pytest.raises(pe.AccuracyError, match=f"prove.* bounds of {question} at .*estimated"):
+            ask(mechanism, argument, bounds=True, **words)
+    # what the refusal advises does answer
+    found = ask(mechanism, x, bounds="estimated", **words)
+    assert found.lower <= found.value <= found.upper
+    together = ask(mechanism, [x], bounds="estimated", **words)
+    assert together.upper.shape == (1,)
+    others = {"adjacency": "add_remove", **words}
+    bounds, _, proven = answers(question, mechanism, [x], **others)
+    assert proven == [False]
+    assert bounds.lower[0] <= bounds.upper[0]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("case", PROVEN)
+def test_what_is_proven_is_returned_for_floats_and_arrays(case: str, question: str) -> None:
+    mechanism, words = PROVEN[case]
+    ask, x = QUESTIONS[question]
+    one = ask(mechanism, x, bounds=True, **words)
+    many = ask(mechanism, [x], bounds=True, **words)
+    assert one.lower <= many.upper[0]
+    assert many.lower[0] <= one.upper
+    quick = ask(mechanism, x, bounds="estimated", **words)
+    assert max(one.lower, quick.lower) <= min(one.upper, quick.upper)
+    others = {"adjacency": "add" if question == "gamma_bound" else "add_remove", **words}
+    *_, proven = answers(question, mechanism, [x], **others)
+    assert proven == [True]
+
+
+def test_one_entry_without_a_proof_refuses_an_array() -> None:
+    assert pe.epsilon(FAR, [1e-6], bounds=True).upper[0] > 0.0
+    with pytest.raises(
+        pe.AccuracyError, match="no engine proves bounds of epsilon at delta = 1e-90"
+    ):
+        pe.epsilon(FAR, [1e-6, 1e-90], bounds=True)
+    assert pe.epsilon(FAR, [1e-6, 1e-90], bounds="estimated").value.shape == (2,)
+
+
+@pytest.mark.parametrize("wrong", [1, 0, "proven", "", None, [True]])
+def test_other_words_are_refused_however_often_they_are_asked(wrong: Any) -> None:
+    pe.delta(RUN, 0.5, bounds=True)  # what is kept for True must not answer for 1
+    for _ in range(2):
+        with pytest.raises(ValueError, match="bounds must be True, False or 'estimated', got"):
+            pe.delta(RUN, 0.5, bounds=wrong)
+    assert isinstance(pe.delta(RUN, 0.5, bounds=np.True_), pe.Bounds)
+    assert isinstance(pe.delta(RUN, 0.5, bounds=np.False_), float)
+
+
+def test_approximations_have_estimates_alone() -> None:
+    with pytest.raises(ValueError, match="as approximations prove none, got True"):
+        edgeworth_gamma(RUN, 0.1, bounds=True)
+    found = edgeworth_gamma(RUN, 0.1, bounds="estimated")
+    assert found.lower <= found.value <= found.upper
+
+
+def test_the_command_line_refuses_what_is_not_proven(capsys: pytest.CaptureFixture[str]) -> None:
+    epochs = [
+        "epsilon",
+        "--noise",
+        "1",
+        "--steps-per-epoch",
+        "100",
+        "--epochs",
+        "3",
+        "--delta",
+        "1e-5",
+    ]
+    assert main([*epochs, "--bounds"]) == 1
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert "refused" in row
+    assert row.endswith("does not prove bounds here: --bounds estimated prints estimates of them")
+    assert main([*epochs, "--bounds", "estimated"]) == 0
+    assert "  estimate  " in capsys.readouterr().out.splitlines()[-1]
