@@ -98,7 +98,8 @@ class GaussianMechanism(Step):
         -----
         For k > 1 values are **upper bounds** of γ, δ and ε, and lower ones of β, and the engine is
         ``blocks``: the epoch leaks at most what k epochs of t/k steps do, in each of which the
-        record takes part once.  With ``bounds="estimated"`` the other bound holds for the epoch itself.
+        record takes part once.  With ``bounds="estimated"`` the other bound holds for the epoch
+        itself.
         ``method="monte_carlo"`` samples the epoch itself (docs, theory/allocation).
 
         Examples
