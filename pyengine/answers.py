@@ -165,7 +165,7 @@ class Questions:
         return self.answer(name, x).value
 
     def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number: the value between its bounds, and whether those are proven."""
+        """As `answer` for one number: a value, its bounds, and whether they are proven."""
         answer = self.answer(name, np.array([x]))
         value, lower, upper = answer.value[0], answer.lower[0], answer.upper[0]
         return float(value), float(lower), float(upper), bool(answer.certified[0])
