@@ -70,6 +70,8 @@ QUESTIONS = {
     "pe.trade_off(compose(GaussianMechanism(19.55).sampled_without_replacement(batch_size=314, "
     "dataset_size=474522).composed(394), DiscreteGaussianMechanism(0.6967, 2)), "
     "0.9496923518955794, adjacency='remove', bounds=True)": None,
+    # refused after 34 to 126 s: one lattice after the other for a chord of both orders
+    "pe.trade_off(dp_sgd(0.000362, 0.504, 7), 5.14e-09, bounds=True)": None,
 }
 WIDTH = 2e-4  # of a bracket, relative to its value
 

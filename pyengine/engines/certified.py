@@ -193,6 +193,16 @@ class CertifiedPair:
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]."""
+        curve, weak = self.proven(alpha)
+        if weak.any():
+            other = self._otherwise().trade_off(alpha[weak])
+            curve.beta.put(weak, other.beta)
+            curve.gamma.put(weak, other.gamma)
+            curve.c[weak] = other.c
+        return curve
+
+    def proven(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
+        """T(A, B) by rows alone, and where its bounds are too wide."""
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
         c = np.where(alpha == 0.0, np.inf, np.where(alpha == 1.0, -np.inf, 0.0))
         inside = (alpha > 0.0) & (alpha < 1.0)
@@ -204,12 +214,7 @@ class CertifiedPair:
         weak = inside & ~(width <= self._widest)
         if self._public.tells_apart:  # a test that never errs under A has a γ of its own
             weak |= alpha == 0.0
-        if weak.any():
-            other = self._otherwise().trade_off(alpha[weak])
-            beta.put(weak, other.beta)
-            gamma.put(weak, other.gamma)
-            c[weak] = other.c
-        return ErrorCurve(beta, gamma, c)
+        return ErrorCurve(beta, gamma, c), weak
 
     def _both(self, ask: Callable[[CertifiedSide], LogBounds]) -> tuple[LogBounds, LogBounds]:
         """Return what both sides find, which are asked once where they are the same."""

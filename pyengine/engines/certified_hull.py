@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from pyengine.answers import Answer, ErrorCurve, Judged
+from pyengine.answers import Answer, ErrorCurve, Judged, Questions
 from pyengine.curves import taken
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 
-__all__ = ["CertifiedBothOrders"]
+__all__ = ["CertifiedBothOrders", "CompletedBothOrders"]
 
 SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
 
@@ -105,3 +107,38 @@ class CertifiedBothOrders(BothOrders):
             rest = ~within
             power[rest], error[rest], within[rest] = super()._chord(alpha[rest], c[rest])
         return power, error, within
+
+
+class CompletedBothOrders(CertifiedBothOrders):
+    """The hull where both orders are proven; the other levels are left to what knows both at once.
+
+    A hull of rows of one order and of another engine's brackets of the other one would ask that
+    engine for one order after the other, at some hundred levels for each chord.
+
+    Parameters
+    ----------
+    add, remove : CertifiedPair
+        The ordered pairs.
+    otherwise : callable
+        Makes the questions that answer the levels where rows of one order are too wide.
+    """
+
+    def __init__(
+        self, add: CertifiedPair, remove: CertifiedPair, otherwise: Callable[[], Questions]
+    ) -> None:
+        super().__init__(add, remove)
+        self._otherwise = otherwise
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β = T(α) and γ = 1 - T(α), each with its own accuracy."""
+        (first, weak), (second, too_weak) = (pair.proven(alpha) for pair in self._pairs)
+        weak |= too_weak
+        if not weak.any():
+            return self.hull(alpha, first, second)
+        if weak.all():
+            return self._otherwise().trade_off(alpha)
+        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        for where, ask in ((weak, self._otherwise()), (~weak, self)):
+            for answer, part in zip((beta, gamma), ask.trade_off(alpha[where]), strict=True):
+                answer.put(where, part)
+        return beta, gamma

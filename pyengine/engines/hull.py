@@ -67,7 +67,12 @@ class BothOrders(Questions):
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull: the better of both curves, or a line that touches both."""
-        first, second = self._add.trade_off(alpha), self._remove.trade_off(alpha)
+        return self.hull(alpha, self._add.trade_off(alpha), self._remove.trade_off(alpha))
+
+    def hull(
+        self, alpha: FloatArray, first: ErrorCurve, second: ErrorCurve
+    ) -> tuple[Answer, Answer]:
+        """As `trade_off`, from the curves of ``add`` and ``remove`` at α."""
         beta, gamma = smaller(first.beta, second.beta), larger(first.gamma, second.gamma)
         inner = (alpha > 0.0) & (alpha < 1.0)
         widths = 2.0 * (beta.upper - beta.lower), 2.0 * (gamma.upper - gamma.lower)

@@ -34,6 +34,7 @@ from pyengine.engines.declared.published import (
     ReferenceEngine,
 )
 from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
+from pyengine.engines.orders import both_orders
 from pyengine.engines.problem import Engine, Problem
 from pyengine.mechanisms import Mechanism
 from pyengine.threat_models import THREAT_MODELS, ThreatModel, threat_model_of
@@ -174,13 +175,11 @@ def _asked_of(engine: Engine, problem: Problem) -> Questions:
 
 def _unjudged(engine: Engine, problem: Problem) -> Questions:
     """Questions that one engine answers, of one order or of both."""
-    adjacency = problem.adjacency
+    if problem.adjacency == "add_remove":
+        return both_orders(engine, problem, answered)
     whole = engine.questions(problem, answered)
     if whole is not None:
         return whole
-    if adjacency == "add_remove":
-        add, remove = (engine.pair(problem.ordered(order)) for order in ("add", "remove"))
-        return _both_orders(add, remove)
     pair, attained = engine.pair(problem), problem.attained
     if not attained:
         return OneOrder(pair)
@@ -190,22 +189,3 @@ def _unjudged(engine: Engine, problem: Problem) -> Questions:
 def questions_on_pair(problem: Problem) -> PairQuestions:
     """Return what answers questions on one ordered pair of laws."""
     return _chosen(problem).pair(problem)
-
-
-def _both_orders(add: PairQuestions, remove: PairQuestions) -> Questions:
-    from pyengine.engines.certified import CertifiedPair
-    from pyengine.engines.certified_hull import CertifiedBothOrders
-    from pyengine.engines.exact.both import ExactBothOrders
-    from pyengine.engines.exact.mixed import Enclosed
-    from pyengine.engines.exact.threshold import ThresholdQuestions
-    from pyengine.engines.hull import BothOrders
-    from pyengine.engines.lattice import LatticeBothOrders, LatticePair
-
-    if isinstance(add, LatticePair) and isinstance(remove, LatticePair):
-        return LatticeBothOrders(add, remove)
-    if isinstance(add, CertifiedPair) and isinstance(remove, CertifiedPair):
-        return CertifiedBothOrders(add, remove)
-    exact = (ThresholdQuestions, Enclosed)
-    if isinstance(add, exact) and isinstance(remove, exact):
-        return ExactBothOrders(add, remove)
-    return BothOrders(add, remove)

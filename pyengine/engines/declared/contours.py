@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.engines.declared.sums import LatticeEngine
 from pyengine.engines.gaussian import GaussianPairQuestions
+from pyengine.engines.orders import both_orders
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
 from pyengine.errors import AccuracyError
@@ -14,9 +17,10 @@ from pyengine.pairs import enclosing_pairs, ordered_pair
 
 if TYPE_CHECKING:
     from pyengine.engines.allocation import EpochQuestions
-    from pyengine.engines.certified import CertifiedSide
+    from pyengine.engines.certified import CertifiedPair, CertifiedSide
     from pyengine.engines.smooth import SmoothPairQuestions, SmoothSide
 
+    Sides = tuple[CertifiedSide | None, CertifiedSide | None]
 
 __all__ = ["CertifiedEngine", "EpochEngine", "GaussianEngine", "HandoverEngine", "SmoothEngine"]
 
@@ -74,6 +78,16 @@ class HandoverEngine(Engine):
         from pyengine.engines.handover import Handover
 
         return Handover(lambda: self._first.pair(problem), lambda: self._second.pair(problem))
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
+        if problem.adjacency != "add_remove":
+            return None
+        from pyengine.engines.handover import HandoverOfBoth
+
+        return HandoverOfBoth(
+            lambda: both_orders(self._first, problem, ask),
+            lambda: both_orders(self._second, problem, ask),
+        )
 
 
 class EpochEngine(Engine):
@@ -184,18 +198,31 @@ class CertifiedEngine(Engine):
         pair = smooth_pair(problem.laws)
         return None if pair is None else SmoothSide.of(pair)
 
-    def pair(self, problem: Problem) -> PairQuestions:
-        import pyengine.engines.certified as certified  # names from it would take longer
-
+    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
+        if problem.adjacency != "add_remove":
+            return None
+        add, remove = (problem.ordered(order) for order in ("add", "remove"))
+        first, second = self.sides(add), self.sides(remove)
         other = self._otherwise or LatticeEngine()
-        private, public = self.sides(problem)
-        if private is None or public is None:
-            return other.pair(problem)
-        return certified.CertifiedPair(
-            private, public, problem.tolerance, lambda: other.pair(problem)
+        if None in first or None in second:
+            return both_orders(other, problem, ask)
+        import pyengine.engines.certified_hull as certified  # names from it would take longer
+
+        return certified.CompletedBothOrders(
+            _pair(add, first, partial(other.pair, add)),
+            _pair(remove, second, partial(other.pair, remove)),
+            lambda: both_orders(other, problem, ask),
         )
 
-    def sides(self, problem: Problem) -> tuple[CertifiedSide | None, CertifiedSide | None]:
+    def pair(self, problem: Problem) -> PairQuestions:
+        other, sides = self._otherwise or LatticeEngine(), self.sides(problem)
+        return (
+            other.pair(problem)
+            if None in sides
+            else _pair(problem, sides, partial(other.pair, problem))
+        )
+
+    def sides(self, problem: Problem) -> Sides:
         """Sides of Gaussian steps, else of others; None where nothing is proven of a step."""
         if problem.rows is None:
             side = self._smooth(problem)
@@ -205,3 +232,12 @@ class CertifiedEngine(Engine):
         private, public = enclosing_pairs(problem.rows, problem.adjacency)
         side_of = certified.GaussianSide(public)
         return side_of if private == public else certified.GaussianSide(private), side_of
+
+
+def _pair(problem: Problem, sides: Sides, otherwise: Callable[[], PairQuestions]) -> CertifiedPair:
+    import pyengine.engines.certified as certified  # names from it would take longer
+
+    private, public = sides
+    assert private is not None
+    assert public is not None
+    return certified.CertifiedPair(private, public, problem.tolerance, otherwise)
