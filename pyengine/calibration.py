@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism, as_mechanism
+from pyengine.mechanisms import GenericMechanism, Mechanism, PoissonSampled, as_mechanism, steps_of
 from pyengine.search import Domain, NoiseSearch, Unreachable
 from pyengine.targets import Target
 
@@ -22,6 +22,7 @@ __all__ = ["Calibration", "calibrate"]
 REALS = Domain(2.0**-200, 2.0**200, False)
 INTEGERS = Domain(0.0, 2.0**53, True)
 START, INTEGER_START = 1.0, 1024.0
+ROUNDED_UP = 1.0 + 2.0**-48  # a few roundings, each of which moves a chance by 2^-53 of itself
 FAR = 1.0  # excess from which on some digits of it do
 
 
@@ -144,6 +145,18 @@ class _Job:
             return math.nan
         return y if abs(y) > FAR else math.nan
 
+    def ceiling(self, x: float) -> float:
+        """An upper bound of the excess from sampling rates alone; inf where there is none."""
+        chance = _chance(self.mechanism(x))
+        if chance is None or any(target.threat_model != "dp" for target in self._targets):
+            return math.inf
+        most = GenericMechanism(0.0, chance)
+        free = (replace(target, method="auto", tolerance=None) for target in self._targets)
+        try:
+            return max(target.excess(most) for target in free)
+        except (ValueError, AccuracyError):
+            return math.inf
+
     def guide(self) -> _Divergence | None:
         """What says where the parameter is expected; several targets have none."""
         if len(self._targets) > 1 or self._targets[0].threat_model != "dp":
@@ -159,6 +172,21 @@ class _Job:
         """Return what the mechanism at a parameter achieves."""
         mechanism = self.mechanism(x)
         return tuple(target.achieved(mechanism) for target in self._targets)
+
+
+def _chance(mechanism: Mechanism) -> float | None:
+    """An upper bound of the probability that a record takes part in any step; None without one.
+
+    Where it does not, both data sets have the same outcomes: their laws differ by that at most, and
+    `GenericMechanism(0, chance)` dominates all pairs of such laws.
+    """
+    logs = []  # of the probability to miss each kind of step
+    for step, number in steps_of(mechanism):
+        share = max(float(step.share), math.ulp(0.0))
+        if not isinstance(step, PoissonSampled) or share >= 1.0:
+            return None
+        logs.append(number * math.log1p(-share))
+    return min(-math.expm1(math.fsum(logs)) * ROUNDED_UP, 1.0)
 
 
 def calibrate(
@@ -243,7 +271,9 @@ def calibrate(
     for index in np.ndindex(shape):
         job = _Job(make, tuple(each.at(index, shape) for each in targets), integer)
         domain = INTEGERS if integer else REALS
-        search = NoiseSearch(job.excess, job.valid, domain, precision, job.rough, job.guide())
+        search = NoiseSearch(
+            job.excess, job.valid, domain, precision, job.rough, job.guide(), job.ceiling
+        )
         # the answer for another entry, or what the caller knows, is nearer than a guess
         search.starts_near = start is not None or evaluations > 0
         job.mechanism(where)  # a start outside the domain is the caller's mistake

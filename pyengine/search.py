@@ -96,6 +96,8 @@ class NoiseSearch:
         The excess to some digits where that is quicker and it is far from 0, else NaN.
     guide : Guide, optional
         Says where the boundary is expected.
+    ceiling : callable, optional
+        An upper bound of the excess that needs no engine; it is asked once an engine has refused.
     starts_near : bool
         Whether the search shall begin at its start, whatever the guide expects.
     """
@@ -106,9 +108,11 @@ class NoiseSearch:
     rtol: float
     rough: Callable[[float], float] | None = None
     guide: Guide | None = None
+    ceiling: Callable[[float], float] | None = None
     starts_near: bool = False
     points: dict[float, float] = field(default_factory=dict)
     unknown: dict[float, AccuracyError] = field(default_factory=dict)
+    has_ceiling: bool = False  # that told of a point where no engine answers
 
     def ask(self, x: float, *, on_the_way: bool = False) -> float:
         """Excess at x, NaN where no engine answers; to some digits on the way to a bracket."""
@@ -118,6 +122,8 @@ class NoiseSearch:
             return math.nan
         if len(self.points) + len(self.unknown) >= MAX_EVALUATIONS:
             self._give_up()
+        if self.has_ceiling and self._is_surely_met(x):
+            return self.points[x]
         if on_the_way and self.rough is not None:
             y = self.rough(x)
             if not math.isnan(y):
@@ -126,9 +132,19 @@ class NoiseSearch:
         try:
             y = self.points[x] = self.excess(x)
         except AccuracyError as error:
+            self.has_ceiling = self._is_surely_met(x)
+            if self.has_ceiling:
+                return self.points[x]
             self.unknown[x] = error
             return math.nan
         return y
+
+    def _is_surely_met(self, x: float) -> bool:
+        """Whether the target is met at x whatever engines say, which is then kept."""
+        bound = math.inf if self.ceiling is None else self.ceiling(x)
+        if bound <= 0.0:
+            self.points[x] = bound
+        return bound <= 0.0
 
     # ---- the way to a bracket
 

@@ -7,6 +7,7 @@ import operator
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from drawing import log_uniform
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from thorough import ALL
 
 import pyengine as pe
+from pyengine import calibration
 from pyengine.targets import Advantage, EpsilonDelta, Gamma, GaussianDP, TradeOff
 
 FEW = settings(max_examples=12 if ALL else 6, deadline=None, derandomize=True)
@@ -443,3 +445,24 @@ def test_no_engine_beyond_the_last_answer() -> None:
     target = pe.targets.EpsilonDelta(1e9, 1e-5)
     with pytest.raises(pe.AccuracyError, match="the target is still met at "):
         pe.calibrate(lambda value: pe.dp_sgd(value, 0.01, 10), target)
+
+
+@pytest.mark.parametrize("kinds", [[("1/100", 2)], [("0.3", 7), ("1e-5", 10**6)], [("1e-18", 3)]])
+def test_a_chance_to_take_part_bounds_what_steps_tell(kinds: list[tuple[str, int]]) -> None:
+    run = pe.compose(*(pe.dp_sgd(1.0, rate, steps) for rate, steps in kinds))
+    missed = mpmath.mpf(1)
+    with mpmath.workdps(60):
+        for rate, steps in kinds:
+            share = Fraction(rate)
+            missed *= (1 - mpmath.mpf(share.numerator) / share.denominator) ** steps
+        found = calibration._chance(run)
+        assert found is not None
+        assert 1 - missed <= found <= (1 - missed) * (1 + mpmath.mpf(2) ** -40)
+    assert calibration._chance(pe.compose(run, pe.GaussianMechanism(1.0))) is None
+
+
+def test_a_target_that_every_noise_meets_is_found_to_be_one() -> None:
+    """The search for the least noise that an engine answers took two minutes."""
+    target = pe.targets.Advantage(0.1, method="spectral")
+    with pytest.raises(ValueError, match="met by every value tried"):
+        pe.calibrate(lambda noise: pe.dp_sgd(noise, 0.01, 2), target, start=0.02)

@@ -54,6 +54,25 @@ def test_a_target_that_is_met_up_to_the_edge_of_the_known() -> None:
         search(known(0.5, 2.5, 4.0)).boundary(1.0, True)
 
 
+def test_what_meets_the_target_though_no_engine_answers() -> None:
+    """Engines took seconds to refuse, for each point of a search for the edge of the known."""
+    asked: list[float] = []
+
+    def excess(x: float) -> float:
+        asked.append(x)
+        return known(0.5, 2.5, 4.0)(x)
+
+    capped = search(excess)
+    capped.ceiling = lambda _: -0.1
+    with pytest.raises(Unbounded, match=r"met by every value tried, up to 1e\+300"):
+        capped.boundary(1.0, True)
+    assert sum(x > 2.5 for x in asked) == 1  # one refusal tells
+    capped = search(known(0.5, 2.5, 4.0))
+    capped.ceiling = lambda _: 0.1  # says nothing
+    with pytest.raises(AccuracyError, match="still met at"):
+        capped.boundary(1.0, True)
+
+
 def test_a_target_that_is_missed_up_to_the_edge_of_the_known() -> None:
     with pytest.raises(Unreachable) as error:
         search(known(0.5, 2.5, 0.25)).boundary(1.0, True)
