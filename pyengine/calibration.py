@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import GenericMechanism, Mechanism, PoissonSampled, as_mechanism, steps_of
+from pyengine.mechanisms import GenericMechanism, Mechanism, as_mechanism, steps_of
 from pyengine.search import Domain, NoiseSearch, Unreachable
 from pyengine.targets import Target
 
@@ -183,7 +183,7 @@ def _chance(mechanism: Mechanism) -> float | None:
     logs = []  # of the probability to miss each kind of step
     for step, number in steps_of(mechanism):
         share = max(float(step.share), math.ulp(0.0))
-        if not isinstance(step, PoissonSampled) or share >= 1.0:
+        if step.scheme != "poisson" or share >= 1.0:
             return None
         logs.append(number * math.log1p(-share))
     return min(-math.expm1(math.fsum(logs)) * ROUNDED_UP, 1.0)
