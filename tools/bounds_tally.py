@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -41,6 +42,7 @@ class Tally:
         self._listed = listed
         self.verdicts: collections.Counter[str] = collections.Counter()
         self.engines: collections.Counter[str] = collections.Counter()
+        self.kinds: collections.Counter[str] = collections.Counter()
         self._widths: list[float] = []
         self._estimated: list[float] = []
         self._doubts: list[float] = []
@@ -76,7 +78,8 @@ class Tally:
             width = apart / float(one.truth) if one.truth > TINY else 0.0
             if width > PLAIN or engines[i] == "lattice" or not proven[i]:
                 self._list(f"{width:.1e} wide by {engine}", where, one)
-            if not self._holds(found.lower[i], found.upper[i], proven[i], one):
+            triple = found.lower[i], found.value[i], found.upper[i]
+            if not self._holds(*triple, proven[i], one):
                 print(
                     f"OUTSIDE: {where}: pe.{name}(mechanism, {one.argument!r}, "
                     f"adjacency={adjacency!r}, bounds=True): {found.lower[i]!r} "
@@ -90,8 +93,12 @@ class Tally:
             question = f"{one.name}({one.argument!r}, {one.adjacency})"
             print(f"{what}: {where}: {question}, {one.truth:.3e}", flush=True)
 
-    def _holds(self, lower: float, upper: float, proven: bool, one: Truth) -> bool:
+    def _holds(self, lower: float, value: float, upper: float, proven: bool, one: Truth) -> bool:
         self._doubts.append(one.doubt)
+        self.kinds[f"{one.name}, {one.adjacency}"] += 1
+        if not -math.inf < lower <= value <= upper < math.inf:
+            self.verdicts["CROSSED"] += 1
+            return False
         low, high, doubt = Decimal(lower), Decimal(upper), one.truth * Decimal(one.doubt)
         if not low - doubt <= one.truth <= high + doubt:
             self.verdicts["OUTSIDE" if proven else "outside of an estimate"] += 1
@@ -109,7 +116,7 @@ class Tally:
 
     def report(self) -> str:
         """Verdicts, engines and quantiles of relative widths."""
-        lines = [f"{dict(self.verdicts)}", f"by {dict(self.engines)}"]
+        lines = [f"{dict(self.verdicts)}", f"by {dict(self.engines)}", f"of {dict(self.kinds)}"]
         if self._doubts:
             found = np.quantile(self._doubts, [0.5, 0.99, 1.0])
             quantiles = ", ".join(f"{x:.1e}" for x in found)

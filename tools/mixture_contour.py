@@ -5,9 +5,9 @@
 Steps are groups of two to five records, sampled steps under substitution, Gaussian mixtures,
 truncated Poisson samples, batches of fixed size, compositions of two of these (but for
 substitution) and plain noise, and one of them beside randomized response: noise 0.3 to 30, rates
-1e-5 to 0.9, up to 10^6 steps.  The truth is
-that of ``tools/second_contour.py``, on nodes that are made here of exact weights and shifts; no
-code of the engines is shared.
+1e-5 to 0.9, up to 10^6 steps; three in ten are asked next to the ends of their domains, too.  The
+truth is that of ``tools/second_contour.py``, on nodes that are made here of exact weights and
+shifts; no code of the engines is shared.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,14 +34,18 @@ sys.path[:0] = [
 ]
 
 from bounds_tally import Tally, Truth  # noqa: E402
+from contour_ends import at_levels, at_zero, levels_next_to_ends  # noqa: E402
+from contour_lines import CHOICES, Line  # noqa: E402
+from contour_truths import LD  # noqa: E402
 from generate import sides as sides_of  # noqa: E402
 from generate import wide  # noqa: E402
-from second_contour import CHOICES, LD, Line, asked_on, second_contour  # noqa: E402
+from second_contour import asked_on, second_contour  # noqa: E402
 
 import pyengine as pe  # noqa: E402
 
 Side = list[tuple[Fraction, Fraction]]  # shifts and weights
 MOST = 24_000  # terms of a sum over t
+SHARE = 0.3  # of compositions that are asked next to the ends of their domains, too
 HALF_LOG_2PI = np.log(2 * LD(np.pi)) / 2
 
 
@@ -275,7 +280,10 @@ def main() -> None:
         name = arguments.family or list(FAMILIES)[index % len(FAMILIES)]
         rng = np.random.default_rng([arguments.seed, index])
         kinds = FAMILIES[name](rng)
-        found = asked_on(lambda lam, kinds=kinds: MixtureLine(library, kinds, lam), rng)
+        line = partial(MixtureLine, library, kinds)
+        found = asked_on(line, rng)
+        if found and rng.random() < SHARE:
+            found += [*at_zero(line, rng), *at_levels(line, levels_next_to_ends(None, rng), rng)]
         counts[f"{name}, {'truth' if found else 'none'}"] += 1
         if found:
             run = pe.compose(*(kind.step.composed(kind.steps) for kind in kinds))

@@ -5,7 +5,8 @@
 
 Compositions of one to three kinds of sampled and plain Gaussian steps over noise 0.2 to 100, rates
 1e-7 to 1 and 1 to 10^8 steps are asked for gamma, beta, delta and epsilon at 64 thresholds, under
-add, remove and add_remove, up to epsilon 10^6, down to values of 1e-300.  The truth is
+add, remove and add_remove, up to epsilon 10^6, down to values of 1e-300, and next to the ends of
+their domains and beyond these (``tools/contour_ends.py``).  The truth is
 ``tools/second_contour.c``: vertical lines and the trapezoidal rule in z and in t with 64-bit
 mantissas, both spacings shortened and both ends moved out until nothing moves by 1e-15, or by
 2e-14 where long double ends; it shares no code with the engines.  The line of z is lifted as far as
@@ -42,28 +43,15 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from bounds_tally import Tally, Truth  # noqa: E402
 from compiling import compiled  # noqa: E402
-from few_step_campaign import questions  # noqa: E402
+from contour_ends import at_ends  # noqa: E402
+from contour_lines import LOOSE, Line  # noqa: E402
+from contour_truths import CLOSED, FARTHEST, LD, LEAST_LOG, of_one_step, truths  # noqa: E402
 
 import pyengine as pe  # noqa: E402
 
-LD = np.longdouble
 THRESHOLDS = 64
-STILL = 1e-15  # what the last refinement may have changed, relative
-ROUNDINGS = 4.0  # units of the terms of log M that their sum errs by, at most
-LOOSE = 2e-14  # the same where no refinement changes less, as numbers of steps are large
-# parts of natural spacings in z and in t, how far nodes reach, and how far the transform falls
-CHOICES = (
-    (1.5, 1.0, 11.0, 44.0),
-    (1.1, 0.8, 11.7, 47.0),
-    (0.8, 0.6, 12.2, 50.0),
-    (0.55, 0.42, 12.6, 52.0),
-    (0.35, 0.25, 13.0, 53.0),
-)
 MOST = 100_000  # terms of a sum over t
 DIGITS_OF_FORMS = 60
-CLOSED = 1e-24  # what closed forms are off by at most, as Decimal has 28 digits
-LEAST_LOG = math.log(1e-300)
-FARTHEST = 1e6  # losses, and epsilons
 DIGITS = 20
 TRIES = 3  # tilts of one composition
 ORDERS = ("add", "remove", "add_remove")
@@ -82,6 +70,13 @@ class Kinds(NamedTuple):
         """What is asked."""
         return pe.compose(*(pe.dp_sgd(*kind) for kind in zip(*self, strict=True)))
 
+    def largest(self) -> float:
+        """The largest loss of ``add``: no step samples the record; about."""
+        if 1.0 in self.probability:
+            return math.inf
+        parts = zip(self.probability, self.steps, strict=True)
+        return -sum(n * math.log1p(-p) for p, n in parts)
+
 
 def second_contour() -> ctypes.CDLL:
     """The second contour, compiled for this run; in no flags of the core."""
@@ -91,46 +86,6 @@ def second_contour() -> ctypes.CDLL:
 
 def _doubles(values: Any) -> Any:
     return np.ascontiguousarray(values, dtype=np.float64).ctypes.data_as(ctypes.c_void_p)
-
-
-class Line:
-    """Functionals on the vertical line through a tilt; each kind has its own nodes.
-
-    Attributes
-    ----------
-    rounding : float
-        About what millions of steps make of the rounding of one, which no refinement shows.
-    """
-
-    rounding = 0.0
-
-    def moments(self) -> tuple[float, float, float] | None:
-        """Mean and deviation of the tilted sum, and the log of what lies there."""
-        raise NotImplementedError
-
-    def inverted(
-        self, choice: tuple[float, float, float, float], c: npt.NDArray[np.float64]
-    ) -> Any | None:
-        """Logs of both masses and of the profile by one choice of spacings and ends."""
-        raise NotImplementedError
-
-    def logs(self, c: npt.NDArray[np.float64]) -> tuple[Any, float] | None:
-        """Logs of both masses and of the profile, shape (n, 3), and what they are off by."""
-        last, best, least = None, None, LOOSE
-        self.moments()
-        for choice in CHOICES:
-            out = self.inverted(choice, c)
-            if out is None or not np.isfinite(out).all():
-                break
-            if last is not None:
-                # what is far below all values that are asked enters no truth but as nothing
-                off = float(np.abs(np.where(out > 2.0 * LEAST_LOG, out - last, 0.0)).max())
-                if off <= least:
-                    best, least = out, off
-                if off <= STILL:
-                    break
-            last = out
-        return None if best is None else (best, max(least, STILL) + ROUNDINGS * self.rounding)
 
 
 class Contour(Line):
@@ -192,16 +147,6 @@ class Plain(Line):
         return rows, CLOSED
 
 
-def _mass(log: Any) -> Decimal:
-    """What has this log, which may be far below all doubles."""
-    if isinstance(log, mpmath.mpf):
-        return Decimal(mpmath.nstr(mpmath.exp(log), 40))
-    value = log if log < -600.0 else np.exp(log)
-    high = float(value)
-    exact = Decimal(high) + Decimal(float(value - LD(high)))
-    return exact.exp() if log < -600.0 else exact
-
-
 def drawn(rng: np.random.Generator) -> Kinds:
     """A random composition."""
     number = int(rng.choice([1, 1, 1, 2, 3]))
@@ -239,12 +184,6 @@ def beyond(line: Callable[[float], Line], lam: float, least: float) -> Any:
     return None
 
 
-def _inside(c: float, p: Any) -> Any:
-    """e^s where log(1 - p + p e^s) = c, by what loses fewer digits: e^c may be far below 1."""
-    part = mpmath.expm1(c) + p if c > -1.0 else mpmath.exp(c) - (1 - p)
-    return part / p
-
-
 def single(kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
     """Questions of one step, whose tests are thresholds of z: its masses are closed forms."""
     noise, p = mpmath.mpf(kinds.noise[0]), mpmath.mpf(kinds.probability[0])
@@ -253,21 +192,7 @@ def single(kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
         z, right = mpmath.mpf(rng.uniform(-6.0, 30.0)), bool(rng.random() < 0.5)
         z = z if right else -z
         c = float(mpmath.log(1 - p + p * mpmath.exp((z - 1 / (2 * noise)) / noise)))
-        inside = _inside(c, p)
-        if not (inside > 0 and 0.0 < abs(c) < FARTHEST):
-            continue
-        z = noise * mpmath.log(inside) + 1 / (2 * noise)
-        sign = 1 if right else -1
-        of_a, moved = mpmath.ncdf(-sign * z), mpmath.ncdf(-sign * (z - 1 / noise))
-        of_b = (1 - p) * of_a + p * moved
-        profile = of_b - mpmath.exp(c) * of_a if right else of_a - mpmath.exp(-c) * of_b
-        if not mpmath.mpf(1e-300) < profile <= max(of_a, of_b) < 1:
-            continue
-        sides = {
-            name: Decimal(mpmath.nstr(x, 40))
-            for name, x in zip("pqh", (of_a, of_b, profile), strict=True)
-        }
-        found += _doubted(sides, c, right, CLOSED)
+        found += of_one_step(kinds.noise[0], kinds.probability[0], c, right)
     return found
 
 
@@ -283,7 +208,7 @@ def asked_on(line: Callable[[float], Line], rng: np.random.Generator) -> list[Tr
         if rows is None:
             continue
         mirrored = line(1.0 - lam).logs(-c) if rng.random() < 0.3 else None
-        asked = list(_truths(rows, c, lam > 1.0, mirrored))
+        asked = list(truths(rows, c, lam > 1.0, mirrored))
         if asked:
             return asked
     return []
@@ -299,41 +224,13 @@ def asked_of(library: ctypes.CDLL, kinds: Kinds, rng: np.random.Generator) -> li
     return asked_on(lambda lam: Contour(library, kinds, lam), rng)
 
 
-def _doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Iterator[Truth]:
-    """Questions on a threshold whose masses and profile are off by a relative error.
-
-    Arguments are rounded, and answers moved along the slope: that makes an error of the other mass,
-    or of the profile, one of the answer, hundreds of times as large in far tails.
-    """
-    p, q, h = sides["p"], sides["q"], sides["h"]
-    level, power = (p, q) if right else (q, p)
-    moved = level * (Decimal(c) if right else -Decimal(c)).exp()  # by the slope at the threshold
-    for one in questions(sides, c, right, None):
-        factor = 1.0
-        if one.name == "gamma_bound":
-            factor = float((power + moved) / one.truth)
-        elif one.name == "trade_off":
-            factor = 1.0 + float(power / moved)
-        elif one.name == "epsilon":
-            factor = 1.0 + float(h / (moved * abs(Decimal(c))))
-        yield Truth(*one, off * factor)
-
-
-def _truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
-    """Questions at thresholds; of both orders where this one has the larger profile there."""
-    logs, off = rows
-    for i, row in enumerate(logs):
-        if not LEAST_LOG < float(row[2]) <= float(row[:2].max()) < 0.0:
-            continue
-        if max(abs(c[i]), -float(row.min())) > FARTHEST:  # beyond the numbers of Decimal
-            continue
-        p, q, h = (_mass(value) for value in row)
-        # the line of this order's slope that lies below both curves touches this one
-        whole = mirrored is not None and float(row[2] - mirrored[0][i, 2]) > 1e-9
-        for one in _doubted({"p": p, "q": q, "h": h}, float(c[i]), right, 4.0 * off):
-            yield one
-            if whole:
-                yield one._replace(adjacency="add_remove")
+def ends_of(library: ctypes.CDLL, kinds: Kinds, rng: np.random.Generator) -> list[Truth]:
+    """Questions next to the ends of their domains, and beyond them."""
+    plain = all(p == 1.0 for p in kinds.probability)
+    with mpmath.workdps(DIGITS_OF_FORMS):
+        if plain:
+            return at_ends(lambda lam: Plain(kinds, lam), kinds, rng)
+        return at_ends(lambda lam: Contour(library, kinds, lam), kinds, rng)
 
 
 @contextmanager
@@ -358,8 +255,16 @@ def levels(rng: np.random.Generator) -> npt.NDArray[np.float64]:
     return np.exp(np.minimum(first + rng.uniform(-0.7, 0.7, NEIGHBOURS), math.log(0.9)))
 
 
-def referred(mechanism: pe.Mechanism, rng: np.random.Generator, seconds: float) -> list[Truth]:
-    """Random questions with the reference's truth, as far as it has them in time."""
+def referred(
+    mechanism: pe.Mechanism,
+    rng: np.random.Generator,
+    seconds: float,
+    largest: float = math.inf,
+) -> list[Truth]:
+    """Random questions with the reference's truth, as far as it has them in time.
+
+    Where the largest loss of ``add`` is given, a quarter of its delta are asked next to it.
+    """
     found = []
     for name in QUESTIONS:
         order = str(rng.choice(ORDERS[:2]))
@@ -370,6 +275,8 @@ def referred(mechanism: pe.Mechanism, rng: np.random.Generator, seconds: float) 
             with limited(seconds):
                 if name == "delta":
                     x = np.asarray(pe.epsilon(mechanism, x, adjacency=order))
+                    if order == "add" and largest < math.inf and rng.random() < 0.25:
+                        x = largest * (1.0 - 10.0 ** rng.uniform(-12.0, -0.3, NEIGHBOURS))
                 for level in x:
                     question = getattr(pe.reference, name)
                     truth = question(mechanism, float(level), adjacency=order, digits=DIGITS)
@@ -406,10 +313,13 @@ def main() -> None:
         rng = np.random.default_rng([arguments.seed, index])
         kinds = drawn(rng)
         if arguments.reference:
-            asked = referred(kinds.mechanism(), rng, arguments.seconds)
+            largest = kinds.largest()
+            asked = referred(kinds.mechanism(), rng, arguments.seconds, largest)
         else:
             asked = asked_of(library, kinds, rng)
         counts["truth" if asked else "none"] += 1
+        if not arguments.reference:
+            asked += ends_of(library, kinds, rng)
         if asked:
             tally.judge(kinds.mechanism(), asked, f"{index}, {kinds}")
         index += arguments.stride

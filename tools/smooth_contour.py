@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 from bounds_tally import Tally, Truth
+from contour_truths import LD
 from mixture_contour import MixtureLine
 from scipy import stats
-from second_contour import LD, asked_on, referred, second_contour
+from second_contour import asked_on, referred, second_contour
 
 import pyengine as pe
 

@@ -1,0 +1,271 @@
+"""Questions next to the ends of their domains, and beyond them, with their truths.
+
+Epsilon at levels above what lies between the laws (there it is 0, in every order), delta next to
+epsilon 0 and next to the largest loss and beyond it, and trade-off functions at levels next to 0
+and 1, and next to the probability that no step samples a record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any, Protocol
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+from bounds_tally import Truth
+from contour_lines import Line
+from contour_truths import CLOSED, LEAST_LOG, mass, of_one_step, truths
+from scipy.interpolate import CubicSpline
+from scipy.special import ndtri_exp
+
+__all__ = [
+    "at_ends",
+    "at_levels",
+    "at_zero",
+    "levels_next_to_ends",
+    "levels_of_normals",
+    "next_to_largest",
+    "private",
+]
+
+ORDERS = ("add", "remove", "add_remove")
+SHARE = 0.3  # of compositions that are asked what takes contours of its own
+ABOVE = (1e-12, 1e-9, 1e-6, 1e-3, 0.1, 1.0, 9.0)  # of a level beside its bound, relative
+FAINT = 1e-6  # doubts from which on a truth says nothing
+GRID = 48  # thresholds that place those of levels
+BISECTIONS = 40
+
+
+class Composed(Protocol):
+    """Noise multipliers, rates and lengths of all kinds of steps."""
+
+    noise: list[float]
+    probability: list[float]
+    steps: list[int]
+
+    def largest(self) -> float:
+        """The largest loss of ``add``, about."""
+
+
+Lines = Callable[[float], Line]
+
+
+def _decimal(x: Any) -> Decimal:
+    return Decimal(mpmath.nstr(x, 40))
+
+
+def private(distance: Decimal, rng: np.random.Generator) -> Iterator[Truth]:
+    """Epsilon is 0, in every order, where delta is not below the distance of the laws."""
+    levels = [float(distance) * (1.0 + above) for above in ABOVE]
+    levels += [1.0 - 2.0**-53, 1.0 - 10.0 ** -rng.uniform(0.0, 15.0)]
+    for level in levels:
+        if distance <= Decimal(level) < 1:
+            for order in ORDERS:
+                yield Truth("epsilon", level, order, Decimal(0), 0.0)
+
+
+def _without_contours(kinds: Composed, rng: np.random.Generator) -> list[Truth]:
+    """What is private for certain, and losses beyond the largest one of ``add``."""
+    parts = list(zip(kinds.noise, kinds.probability, kinds.steps, strict=True))
+    never = sum(n * mpmath.log1p(-mpmath.mpf(p)) for _, p, n in parts if p < 1.0)
+    # a step moves what it samples, by what lies between normal laws that far apart
+    apart = sum(n * mpmath.mpf(p) * (2 * mpmath.ncdf(0.5 / noise) - 1) for noise, p, n in parts)
+    found = list(private(_decimal(apart * (1 + mpmath.mpf(10) ** -30)), rng)) if apart < 1 else []
+    if any(p == 1.0 for p in kinds.probability):
+        return found
+    found += private(_decimal(-mpmath.expm1(never) * (1 + mpmath.mpf(10) ** -30)), rng)
+    largest = _decimal(-never)
+    beyond = [float(largest) * (1.0 + above) for above in (2.0**-52, *ABOVE)]
+    beyond = [epsilon for epsilon in beyond if Decimal(epsilon) > largest]
+    return found + [Truth("delta", epsilon, "add", Decimal(0), 0.0) for epsilon in beyond]
+
+
+def at_zero(line: Lines, rng: np.random.Generator) -> list[Truth]:
+    """Thresholds next to 0, and levels above the profile there."""
+    right = bool(rng.random() < 0.5)
+    found = line(1.0 if right else 0.0).moments()
+    if found is None or not 0.0 < found[1] < math.inf or abs(found[0]) > 8.0 * found[1]:
+        return []
+    away = rng.uniform(0.5, 2.0) / found[1]
+    c = np.concatenate([[0.0, 1e-300], 10.0 ** rng.uniform(-14.0, -3.0, 10)])
+    rows = line(1.0 + away if right else -away).logs(c if right else -c)
+    if rows is None or not float(rows[0][0, 2]) > LEAST_LOG:
+        return []
+    asked = [
+        one
+        for one in truths((rows[0][1:], rows[1]), (c if right else -c)[1:], right, None)
+        if one.doubt < FAINT
+    ]
+    distance, off = mass(rows[0][0, 2]), 4.0 * rows[1]
+    asked += [Truth("delta", 0.0, order, distance, off) for order in ORDERS]
+    return asked + list(private(distance * (1 + Decimal(off)), rng))
+
+
+def _tilt(line: Lines, right: bool, reached: Callable[[tuple[float, float, float]], bool]) -> Any:
+    """A tilt next to which moments reach what they are to reach, with them; None without one."""
+    pole = 1.0 if right else 0.0
+    found = line(pole).moments()
+    if found is None or not 0.0 < found[1] < math.inf:
+        return None
+    near, far = 0.5 / found[1], math.inf
+    best = None
+    for _ in range(BISECTIONS):
+        away = 4.0 * near if math.isinf(far) else math.sqrt(near * far)
+        lam = pole + away if right else -away
+        found = line(lam).moments() if away < 1e9 else None
+        if found is None or not all(map(math.isfinite, found)) or reached(found):
+            far = away
+        else:
+            near, best = away, (lam, found)
+        if far < 1.1 * near:
+            break
+    return best
+
+
+def next_to_largest(line: Lines, largest: float, rng: np.random.Generator) -> list[Truth]:
+    """Thresholds next to the largest loss of ``add``, as far as its masses are doubles."""
+    part = 10.0 ** rng.uniform(-12.0, -0.5)
+    limit, least = -largest * (1.0 - part), LEAST_LOG * rng.uniform(0.3, 1.0)
+    start = _tilt(line, False, lambda found: found[0] < limit or found[2] < least)
+    if start is None:
+        return []
+    lam, (mean, deviation, _) = start
+    c = mean + deviation * rng.uniform(-2.0, 2.0, GRID)
+    rows = line(lam).logs(np.maximum(c, -largest))
+    return [] if rows is None else list(truths(rows, c, False, None))
+
+
+def levels_next_to_ends(kinds: Composed | None, rng: np.random.Generator) -> list[float]:
+    """Levels, and how far others are from 1, next to ends and seams of the domain."""
+    found = [*(10.0 ** -rng.integers(1, 16, 6)), *(10.0 ** rng.uniform(-290.0, -0.3, 4))]
+    if kinds is not None:
+        parts = zip(kinds.probability, kinds.steps, strict=True)
+        never = math.exp(sum(n * math.log1p(-p) if p < 1.0 else -math.inf for p, n in parts))
+        for seam in (never, 1.0 - never):
+            found += [seam * (1.0 + side * 10.0 ** -rng.integers(1, 15)) for side in (-1.0, 0, 1.0)]
+    return [level for level in found if 1e-290 < level < 0.9]
+
+
+def _judged(level: float, small: bool, order: str, value: Decimal, doubt: float) -> list[Truth]:
+    """Both errors at a level, or at one that far from 1; the value is the power, or the error."""
+    argument = level if small else 1.0 - level
+    rest = 1 - value
+    if not (doubt < FAINT and value > Decimal("1e-290") and rest > 0):
+        return []
+    of_rest = doubt * float(value / rest)
+    names = ("gamma_bound", "trade_off") if small else ("trade_off", "gamma_bound")
+    found = [Truth(names[0], argument, order, value, doubt)]
+    if of_rest < FAINT:
+        found.append(Truth(names[1], argument, order, rest, of_rest + CLOSED))
+    return found
+
+
+def at_levels(line: Lines, levels: list[float], rng: np.random.Generator) -> list[Truth]:
+    """Levels on the small tail of either law, by thresholds that a first contour places."""
+    small, order = bool(rng.random() < 0.5), str(rng.choice(ORDERS[:2]))
+    right, column = small == (order == "add"), 0 if order == "add" else 1
+    if not small:  # the level is the double next to it
+        levels = [1.0 - (1.0 - level) for level in levels if 1.0 - level < 1.0]
+    if not levels:
+        return []
+    first = math.log(rng.choice(levels))
+    start = _tilt(line, right, lambda found: found[2] + (found[0] if column else 0.0) < first + 1.0)
+    if start is None:
+        return []
+    lam, (mean, deviation, _) = start
+    c = mean + deviation * np.linspace(-3.0, 3.0, GRID)
+    rows = line(lam).logs(c)
+    if rows is None:
+        return []
+    return _placed(line(lam), rows, c, (small, order, column), levels)
+
+
+def _placed(
+    line: Line,
+    rows: Any,
+    c: npt.NDArray[np.float64],
+    how: tuple[bool, str, int],
+    levels: list[float],
+) -> list[Truth]:
+    small, order, column = how
+    logs = np.array([float(x) for x in rows[0][:, column]])
+    way = np.argsort(logs)
+    if not (np.diff(logs[way]) > 0.0).all():
+        return []
+    place = CubicSpline(logs[way], c[way])
+    asked = [level for level in levels if logs.min() < math.log(level) < logs.max()]
+    if not asked:
+        return []
+    at = np.asarray(place(np.log(asked)))
+    rows = line.logs(at)
+    if rows is None:
+        return []
+    found: list[Truth] = []
+    for level, threshold, row in zip(asked, at, rows[0], strict=True):
+        exact = Decimal(level)
+        own, other = mass(row[column]), mass(row[1 - column])
+        slope = Decimal(float(threshold) if column == 0 else -float(threshold)).exp()
+        value = other + slope * (exact - own)
+        if not (value > 0 and own > 0):
+            continue
+        # twice what the curvature makes of the distance to the level
+        apart = float(abs(exact / own - 1))
+        part = float(slope * own / value)
+        bent = part * apart * apart * abs(float(place(math.log(level), 1)))
+        doubt = 4.0 * rows[1] * (float(other / value) + part) + 2.0 * bent
+        found += _judged(level, small, order, value, doubt)
+    return found
+
+
+def levels_of_normals(p: Any, shift: Any, levels: list[float], rng: Any) -> list[Truth]:
+    """Levels of ``add`` where B is a mixture of the normal law A and of itself, moved.
+
+    To be used with 60 digits of mpmath.
+    """
+    found: list[Truth] = []
+    for level in levels:
+        small = bool(rng.random() < 0.5)
+        tail = level if small else 1.0 - (1.0 - level)
+        if not tail > 0.0:
+            continue
+        z = mpmath.mpf(float(ndtri_exp(math.log(tail))))
+        for _ in range(5):
+            z -= (mpmath.ncdf(z) - tail) / mpmath.npdf(z)
+        moved = mpmath.ncdf(z + shift if small else z - shift)
+        value = _decimal((1 - mpmath.mpf(p)) * tail + p * moved)
+        found += _judged(tail, small, "add", value, CLOSED)
+    return found
+
+
+def at_ends(line: Lines, kinds: Composed, rng: np.random.Generator) -> list[Truth]:
+    """Questions on a composition that have a truth; some need a contour, and are not always asked.
+
+    To be used with 60 digits of mpmath.
+    """
+    asked, levels = _without_contours(kinds, rng), levels_next_to_ends(kinds, rng)
+    plain = all(p == 1.0 for p in kinds.probability)
+    if kinds.steps == [1]:
+        noise, p = kinds.noise[0], kinds.probability[0]
+        near = [*(10.0 ** rng.uniform(-300.0, -3.0, 2)), *(10.0 ** rng.uniform(-14.0, -3.0, 4))]
+        thresholds = [(c, right) for c in near for right in (True, False)]
+        thresholds = [(c if right else -c, right) for c, right in thresholds]
+        if not plain:
+            parts = 10.0 ** -rng.uniform(0.5, 12.0, 6)
+            thresholds += [(-kinds.largest() * (1.0 - part), False) for part in parts]
+        for c, right in thresholds:
+            asked += [x for x in of_one_step(noise, p, c, right) if x.doubt < FAINT]
+        return asked + levels_of_normals(p, 1 / mpmath.mpf(noise), levels, rng)
+    if plain:
+        parts = zip(kinds.noise, kinds.steps, strict=True)
+        mu = mpmath.sqrt(sum(n / mpmath.mpf(noise) ** 2 for noise, n in parts))
+        return asked + at_zero(line, rng) + levels_of_normals(1, mu, levels, rng)
+    if rng.random() < SHARE:
+        asked += at_zero(line, rng)
+    if rng.random() < SHARE:
+        asked += at_levels(line, levels, rng)
+    if kinds.largest() < math.inf and rng.random() < SHARE:
+        asked += next_to_largest(line, kinds.largest(), rng)
+    return asked

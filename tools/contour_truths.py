@@ -1,0 +1,96 @@
+"""From functionals at a threshold to questions with their truths, and what these may be off by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import mpmath
+import numpy as np
+from bounds_tally import Truth
+from few_step_campaign import questions
+
+__all__ = ["CLOSED", "FARTHEST", "LD", "LEAST_LOG", "doubted", "mass", "of_one_step", "truths"]
+
+LD = np.longdouble
+CLOSED = 1e-24  # what closed forms are off by at most, as Decimal has 28 digits
+LEAST_LOG = math.log(1e-300)
+FARTHEST = 1e6  # losses, and epsilons
+
+
+def mass(log: Any) -> Decimal:
+    """What has this log, which may be far below all doubles."""
+    if isinstance(log, mpmath.mpf):
+        return Decimal(mpmath.nstr(mpmath.exp(log), 40))
+    value = log if log < -600.0 else np.exp(log)
+    high = float(value)
+    exact = Decimal(high) + Decimal(float(value - LD(high)))
+    return exact.exp() if log < -600.0 else exact
+
+
+def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Iterator[Truth]:
+    """Questions on a threshold whose masses and profile are off by a relative error.
+
+    Arguments are rounded, and answers moved along the slope: that makes an error of the other mass,
+    or of the profile, one of the answer, hundreds of times as large in far tails.
+    """
+    p, q, h = sides["p"], sides["q"], sides["h"]
+    level, power = (p, q) if right else (q, p)
+    moved = level * (Decimal(c) if right else -Decimal(c)).exp()  # by the slope at the threshold
+    for one in questions(sides, c, right, None):
+        factor = 1.0
+        if one.name == "gamma_bound":
+            factor = float((power + moved) / one.truth)
+        elif one.name == "trade_off":
+            factor = 1.0 + float(power / moved)
+        elif one.name == "epsilon":
+            factor = 1.0 + float(h / (moved * abs(Decimal(c))))
+        yield Truth(*one, off * factor)
+
+
+def truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
+    """Questions at thresholds; of both orders where this one has the larger profile there."""
+    logs, off = rows
+    for i, row in enumerate(logs):
+        if not LEAST_LOG < float(row[2]) <= float(row[:2].max()) < 0.0:
+            continue
+        if max(abs(c[i]), -float(row.min())) > FARTHEST:  # beyond the numbers of Decimal
+            continue
+        p, q, h = (mass(value) for value in row)
+        # the line of this order's slope that lies below both curves touches this one
+        whole = mirrored is not None and float(row[2] - mirrored[0][i, 2]) > 1e-9
+        for one in doubted({"p": p, "q": q, "h": h}, float(c[i]), right, 4.0 * off):
+            yield one
+            if whole:
+                yield one._replace(adjacency="add_remove")
+
+
+def _inside(c: float, p: Any) -> Any:
+    """e^s where log(1 - p + p e^s) = c, by what loses fewer digits: e^c may be far below 1."""
+    part = mpmath.expm1(c) + p if c > -1.0 else mpmath.exp(c) - (1 - p)
+    return part / p
+
+
+def of_one_step(noise: float, probability: float, c: float, right: bool) -> list[Truth]:
+    """Questions at a threshold of one sampled step; none where its masses are out of reach.
+
+    To be used with 60 digits of mpmath.
+    """
+    sigma, p = mpmath.mpf(noise), mpmath.mpf(probability)
+    inside = _inside(c, p)
+    if not (inside > 0 and 0.0 < abs(c) < FARTHEST):
+        return []
+    z = sigma * mpmath.log(inside) + 1 / (2 * sigma)
+    sign = 1 if right else -1
+    of_a, moved = mpmath.ncdf(-sign * z), mpmath.ncdf(-sign * (z - 1 / sigma))
+    of_b = (1 - p) * of_a + p * moved
+    profile = of_b - mpmath.exp(c) * of_a if right else of_a - mpmath.exp(-c) * of_b
+    if not mpmath.mpf(1e-300) < profile <= max(of_a, of_b) < 1:
+        return []
+    sides = {
+        name: Decimal(mpmath.nstr(x, 40))
+        for name, x in zip("pqh", (of_a, of_b, profile), strict=True)
+    }
+    return list(doubted(sides, c, right, CLOSED))
