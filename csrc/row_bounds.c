@@ -35,8 +35,9 @@ static void put(double *bounds, int functional, double lower, double upper, doub
     double *out = bounds + 4 * functional;
     out[0] = lower;
     out[1] = upper;
-    out[2] = exp(lower) * (1.0 - slack);
-    out[3] = fmin(fmax(exp(upper) * (1.0 + slack), LEAST), 1.0);
+    /* what is not known, NaN, bounds nothing */
+    out[2] = lower > -INFINITY ? exp(lower) * (1.0 - slack) : 0.0;
+    out[3] = upper < 0.0 ? fmin(fmax(exp(upper) * (1.0 + slack), LEAST), 1.0) : 1.0;
 }
 
 void pe_bounds_of_logs(size_t n, const double *logs, double slack, double *bounds) {

@@ -13,6 +13,7 @@ from pyengine import _checks
 from pyengine.answers import Answer, Questions
 from pyengine.caches import Cache, Epoch
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
+from pyengine.engines.within import crossed
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
@@ -143,7 +144,15 @@ def kind_of_bounds(given: Any) -> bool | str:
 
 
 def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
-    """Flat values between their bounds."""
+    """Flat values between their bounds; refused where no number lies between these."""
+    between = answer.lower <= answer.upper
+    if not between.all():
+        i = int(np.argmin(between))
+        raise crossed(
+            f"{name} at {QUESTIONS[name].argument} = {float(flat[i])!r}",
+            float(answer.lower[i]),
+            float(answer.upper[i]),
+        )
     low: Any = flat if name == "gamma_bound" else 0.0
     high = QUESTIONS[name].ceiling
     lower = np.clip(answer.lower, low, high)
@@ -153,6 +162,8 @@ def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:
 
 def _one_bounds(name: str, argument: float, value: float, lower: float, upper: float) -> Bounds:
     """As `_bounds`, for floats."""
+    if not lower <= upper:
+        raise crossed(f"{name} at {QUESTIONS[name].argument} = {argument!r}", lower, upper)
     low, high = argument if name == "gamma_bound" else 0.0, QUESTIONS[name].ceiling
     return Bounds(min(max(lower, low), high), value, min(max(upper, low), high))
 

@@ -59,8 +59,8 @@ def _decimal(x: Any) -> Decimal:
 
 def private(distance: Decimal, rng: np.random.Generator) -> Iterator[Truth]:
     """Epsilon is 0, in every order, where delta is not below the distance of the laws."""
-    levels = [float(distance) * (1.0 + above) for above in ABOVE]
-    levels += [1.0 - 2.0**-53, 1.0 - 10.0 ** -rng.uniform(0.0, 15.0)]
+    levels = [float(distance) * (1.0 + above) for above in rng.choice(ABOVE, 2, replace=False)]
+    levels.append(1.0 - 2.0**-53 if rng.random() < 0.2 else 1.0 - 10.0 ** -rng.uniform(0.0, 15.0))
     for level in levels:
         if distance <= Decimal(level) < 1:
             for order in ORDERS:
@@ -92,7 +92,7 @@ def at_zero(line: Lines, rng: np.random.Generator) -> list[Truth]:
     away = rng.uniform(0.5, 2.0) / found[1]
     c = np.concatenate([[0.0, 1e-300], 10.0 ** rng.uniform(-14.0, -3.0, 10)])
     rows = line(1.0 + away if right else -away).logs(c if right else -c)
-    if rows is None or not float(rows[0][0, 2]) > LEAST_LOG:
+    if rows is None or not LEAST_LOG < float(rows[0][0, 2]) < 0.0:
         return []
     asked = [
         one
@@ -205,6 +205,8 @@ def _placed(
         return []
     found: list[Truth] = []
     for level, threshold, row in zip(asked, at, rows[0], strict=True):
+        if not max(map(float, row[:2])) < 0.0:
+            continue
         exact = Decimal(level)
         own, other = mass(row[column]), mass(row[1 - column])
         slope = Decimal(float(threshold) if column == 0 else -float(threshold)).exp()

@@ -46,6 +46,8 @@ def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Ite
         elif one.name == "trade_off":
             factor = 1.0 + float(power / moved)
         elif one.name == "epsilon":
+            if not one.truth > 0:  # the level was rounded to one above the profile at 0
+                continue
             factor = 1.0 + float(h / (moved * abs(Decimal(c))))
         yield Truth(*one, off * factor)
 

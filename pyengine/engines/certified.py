@@ -356,8 +356,8 @@ class CertifiedPair:
         return gamma if name == "gamma_bound" else beta
 
     def _between(self, lower: float, upper: float, value: float) -> Judged | None:
-        """A value between proven bounds that are close enough; else None."""
-        if upper > NOTHING and upper - lower <= self._widest * upper < math.inf:
+        """A value between proven bounds that are close enough; else None, and where they cross."""
+        if upper > NOTHING and 0.0 <= upper - lower <= self._widest * upper < math.inf:
             return min(max(value, lower), upper), lower, upper, True
         return None
 
@@ -391,8 +391,12 @@ def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
 
 
 def relative_width(answer: Answer) -> FloatArray:
-    """Relative widths of bounds; inf where there are none, 0 where nothing can be narrower."""
+    """Relative widths of bounds; inf where there are none, 0 where nothing can be narrower.
+
+    Bounds that no number lies between are none.
+    """
     known = np.isfinite(answer.upper) & (answer.upper > NOTHING)
     upper = np.where(known, answer.upper, 1.0)
     rest = np.where(answer.upper <= NOTHING, 0.0, np.inf)
-    return np.where(known, (upper - answer.lower) / upper, rest)
+    width = np.where(known, (upper - answer.lower) / upper, rest)
+    return np.where(answer.lower <= answer.upper, width, np.inf)

@@ -26,6 +26,7 @@ from pyengine.answers import (
     complement_above,
 )
 from pyengine.curves import larger, smaller
+from pyengine.engines.within import crossed
 from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.golden_section import lowest
 
@@ -254,8 +255,13 @@ def _steeper_by(pair: PairQuestions, c: FloatArray, log_alpha: FloatArray) -> Fl
 
 
 def _clip(alpha: FloatArray, beta: Answer, gamma: Answer) -> None:
-    """Keep bounds within what is possible, and values between bounds."""
+    """Keep bounds within what is possible, and values between bounds; proven ones may not cross."""
     for answer, low, high in ((gamma, alpha, 1.0), (beta, 0.0, complement_above(alpha))):
+        wrong = answer.certified & ~(answer.lower <= answer.upper)
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            what = f"both orders together at the level {float(alpha[i])!r}"
+            raise crossed(what, float(answer.lower[i]), float(answer.upper[i]))
         np.clip(answer.lower, low, high, out=answer.lower)
         np.clip(answer.upper, low, high, out=answer.upper)
         np.clip(answer.value, answer.lower, answer.upper, out=answer.value)

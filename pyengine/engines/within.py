@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pyengine.answers import Answer, Questions
 from pyengine.errors import AccuracyError
 
-__all__ = ["WithinTolerance", "too_wide"]
+__all__ = ["WithinTolerance", "crossed", "too_wide"]
 
 FloatArray = npt.NDArray[np.float64]
 BELOW_DOUBLES = 1e-300  # what is less than this has no relative width to speak of
@@ -26,6 +26,14 @@ def too_wide(what: str, value: float, lower: float, upper: float) -> AccuracyErr
     )
     return AccuracyError(
         f"the bounds {lower!r} and {upper!r} of {what} are wider than asked; {advice}"
+    )
+
+
+def crossed(what: str, lower: float, upper: float) -> AccuracyError:
+    """Return the refusal of an answer whose bounds no number lies between: a defect shows."""
+    return AccuracyError(
+        f"the bounds {lower!r} and {upper!r} of {what} have no number between them, so one of them "
+        "is wrong; method='reference' answers in arbitrary precision"
     )
 
 
