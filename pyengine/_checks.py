@@ -61,7 +61,7 @@ def real(name: str, value: Any) -> float:
     """Return a real number as a float, or raise ValueError."""
     if isinstance(value, float):
         number = value
-    elif isinstance(value, (bool, np.bool_, str, bytes)) or value is None:
+    elif isinstance(value, (bool, np.bool_, str, bytes)) or value is None or np.ma.is_masked(value):
         raise ValueError(f"{name} must be a real number, got {value!r}")
     else:
         try:
@@ -98,6 +98,14 @@ def probability(name: str, value: Any) -> Number:
     result = number(name, value)
     if not 0 <= result <= 1:
         raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
+    return result
+
+
+def rate(name: str, value: Any) -> Number:
+    """Return a sampling probability in [0, 1], which engines would take for 0 below all doubles."""
+    result = probability(name, value)
+    if float(result) == 0.0 < result:
+        raise ValueError(f"{name} must be 0 or at least {math.ulp(0.0)!r}, got {value!r}")
     return result
 
 

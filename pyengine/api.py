@@ -111,9 +111,19 @@ def trade_off_function(name: str, given: Any) -> Callable[[FloatArray], FloatArr
     mechanism = as_mechanism(given)
     if mechanism is not None:
         return lambda alpha: np.asarray(trade_off(mechanism, alpha), dtype=np.float64)
-    if not callable(given):
+    if not callable(given) or isinstance(given, type):
         raise ValueError(f"{name} must be a Mechanism or a function, got {given!r}")
-    return lambda alpha: _checks.real_array(f"{name}(alpha)", given(alpha), 0.0, 1.0)
+
+    def checked(alpha: FloatArray) -> FloatArray:
+        try:
+            beta = given(alpha)
+        except (TypeError, ValueError) as error:  # of functions that are made for single numbers
+            raise ValueError(
+                f"{name} must take arrays of alpha, and refused one: {error}"
+            ) from error
+        return _checks.real_array(f"{name}(alpha)", beta, 0.0, 1.0)
+
+    return checked
 
 
 class Question(NamedTuple):

@@ -285,6 +285,9 @@ def calibrate(
         except Unreachable as end:
             figures = " and ".join(found.in_words() for found in job.achieved(end.best))
             best = f"the parameter {end.best:.6g}, the last one tried, gives {figures}"
+            if end.error is None and end.best in (REALS.low, REALS.high):
+                kind = "finite" if end.best == REALS.high else "positive"
+                best = f"no {kind} parameter meets it; even {end.best:.1g} gives {figures}"
             if end.error is None:
                 raise ValueError(f"target must be within reach: {best}") from None
             raise AccuracyError(f"{best}, and beyond there is {end.error}") from end.error

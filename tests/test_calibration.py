@@ -258,7 +258,9 @@ def test_gaussian_dp_with_slack(slack: float) -> None:
 def test_out_of_reach(target: Any, best: str, probability: float) -> None:
     """Either the end of the domain is reached, or no engine answers from somewhere on."""
     make = noise_of(probability, 200)
-    with pytest.raises((ValueError, pe.AccuracyError), match=f"the last one tried, gives {best}"):
+    with pytest.raises(
+        (ValueError, pe.AccuracyError), match=f"(the last one tried,|even 2e\\+60) gives {best}"
+    ):
         pe.calibrate(make, target)
 
 

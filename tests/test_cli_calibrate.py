@@ -104,6 +104,7 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
         (["--p", "0.1", "--advantage", "2"], "eta must lie in [0, 1], got 2.0"),
         (["--p", "0.1", "--advantage", "x"], "--advantage must be a number"),
         (["--p", "0.1", "--steps", "9", "--kappa", "0.1", "--gamma", "0.05"], "within reach"),
+        (["--p", "0.1", "--epsilon", "0", "--delta", "0"], "no finite parameter meets it; even"),
         (["--p", "0.1", "--advantage", "0.1", "--digits", "16"], "--digits must be at most 15"),
         (["--p", "0.1", "--advantage", "0.1", "--adjacency", "x"], "adjacency must be one of"),
     ],

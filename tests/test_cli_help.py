@@ -75,6 +75,11 @@ def test_text_that_fits_is_left_alone() -> None:
     [
         (["epsilon", "--noise", "1", "--detla", "1"], "no option --detla; did you mean '--delta'?"),
         (["epsilon", "--nosie", "1", "--delta", "1"], "no option --nosie; did you mean '--noise'?"),
+        (["epsilon", "--epsilon", "1"], "epsilon is what is asked for; give --delta"),
+        (["gamma", "--gamma=1"], "gamma is what is asked for; give --kappa"),
+        (["delta", "--rate", "0.01"], "did you mean '--sampling-probability'?"),
+        (["delta", "--sigma", "1"], "did you mean '--noise-multiplier'?"),
+        (["delta", "--s", "1"], "ambiguous option: --s could match"),
         (["gama"], "got 'gama'; did you mean 'gamma'?"),
         (["plot", "gama", "-o", "x.png"], "got 'gama'; did you mean 'gamma'?"),
         (
@@ -93,6 +98,14 @@ def test_slips_get_a_hint(
     assert message in line
     assert line.startswith("pyengine")
     assert not re.search(r"Fraction|\w\(|<|choose from", line)
+
+
+@pytest.mark.parametrize("spelling", ["--noise", "--nois", "--noise-m", "--noise-multiplier"])
+def test_the_beginning_of_two_spellings_of_one_option_is_completed(
+    spelling: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["delta", spelling, "1", "--epsilon", "1"]) == 0
+    assert "0.1269367375" in capsys.readouterr().out
 
 
 CUT = pe.GaussianMechanism("1").truncated_poisson_sampled("0.1", batch_size=9, dataset_size=50)

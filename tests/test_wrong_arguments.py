@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,24 @@ WRONG: list[tuple[str, Callable[[Any], Any], list[Any]]] = [
         "delta",
         lambda x: pe.resilience.certificate(pe.GaussianMechanism(1.0), delta=x),
         [np.ma.masked, np.ma.array(0.1, mask=True), [1e-5, 1e-6]],
+    ),
+    ("noise_multiplier", pe.GaussianMechanism, [np.ma.masked, np.ma.array(1.0, mask=True)]),
+    ("steps", lambda x: pe.dp_sgd(1.0, 0.01, x), [np.ma.masked]),
+    # taken for 0, so that epsilon(0) was 0 where it is infinite
+    (
+        "sampling_probability",
+        lambda x: pe.dp_sgd(1.0, x, 10),
+        [np.ma.masked, Fraction(1, 10**400), "1e-330"],
+    ),
+    (
+        "delta",
+        lambda x: pe.resilience.equivalent_noise(pe.GaussianMechanism, 2.0, delta=x),
+        [np.ma.masked, [1e-5, 1e-6], 0.0, 1.0, "0.1"],
+    ),
+    (
+        "reference",
+        lambda x: pe.resilience.detection_resilience(pe.GaussianMechanism(1.0), x),
+        [pe.GaussianMechanism, 0.5, lambda alpha: math.exp(-alpha), lambda alpha: alpha < 0.5 < 1],
     ),
     ("C", lambda x: pe.matrix_sensitivity([[x]]), [HUGE]),
     (

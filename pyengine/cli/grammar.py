@@ -302,7 +302,7 @@ def _sampled(step: Step, keys: Mapping[str, str]) -> Mechanism:
             batch_size=_checks.count("batch_size", sizes["batch_size"]),
             dataset_size=_checks.count("dataset_size", sizes["dataset_size"], least=1),
         )
-    return step.poisson_sampled(_checks.probability("p", keys["p"])) if "p" in keys else step
+    return step.poisson_sampled(_checks.rate("p", keys["p"])) if "p" in keys else step
 
 
 def _parse(text: str) -> Phase:

@@ -12,6 +12,15 @@ from pyengine.cli.layout import HelpFormatter
 
 __all__ = ["Commands", "Parser", "command"]
 
+# Words of the field that are no beginnings of the options' names.
+MEANT = {
+    "--rate": "--sampling-probability",
+    "--sampling-rate": "--sampling-probability",
+    "--sample-rate": "--sampling-probability",
+    "--sigma": "--noise-multiplier",
+    "--q": "--sampling-probability",
+}
+
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 else:
@@ -42,8 +51,23 @@ class Parser(argparse.ArgumentParser):
                 return
             name = word.partition("=")[0]
             if re.match(r"--[a-z]", name) and not any(flag.startswith(name) for flag in options):
-                hint = _checks.did_you_mean(name, options)
-                self.error(f"there is no option {name}{hint}")
+                self.error(f"there is no option {name}{self._hint(name, options)}")
+
+    def _hint(self, name: str, options: Sequence[str]) -> str:
+        """What may have been meant by an option that there is not."""
+        command = self.prog.rpartition(" ")[2]
+        needed = [a.option_strings[0] for a in self._actions if a.required and a.option_strings]
+        if needed and name == f"--{command}":
+            return f": {command} is what is asked for; give {' and '.join(needed)}"
+        meant = MEANT.get(name)
+        if meant in options:
+            return f"; did you mean {meant!r}?"
+        return _checks.did_you_mean(name, options)
+
+    def _get_option_tuples(self, option_string: str) -> Any:
+        """As argparse, and spellings of one option are no choice between several."""
+        found: list[Any] = super()._get_option_tuples(option_string)
+        return found[:1] if len({id(match[0]) for match in found}) == 1 else found
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

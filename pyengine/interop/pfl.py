@@ -78,7 +78,7 @@ class PyenginePrivacyAccountant:
     def __post_init__(self) -> None:
         self.mechanism = _checks.choice("mechanism", str(self.mechanism).lower(), tuple(NOISE))
         _checks.count("num_compositions", self.num_compositions, least=1)
-        _checks.probability("sampling_probability", self.sampling_probability)
+        _checks.rate("sampling_probability", self.sampling_probability)
         if not 0.0 < _checks.real("noise_scale", self.noise_scale) <= 1.0:
             raise ValueError(f"noise_scale must lie in (0, 1], got {self.noise_scale!r}")
         if self.epsilon is not None:

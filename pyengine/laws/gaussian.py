@@ -76,5 +76,6 @@ class GaussianLaw(Law):
         reach = np.maximum(np.append(size, 0.0), np.append(0.0, size))
         finite = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)
         error = UNIT * (64.0 + 4.0 * finite + 12.0 * reach * reach)
-        error += UNIT * 2.0 * max(self.uncertainty - 4.0, 0.0) * mu * (1.0 + reach)
+        if self.uncertainty > 4.0:  # 0 times an infinite reach would be no number
+            error += UNIT * 2.0 * (self.uncertainty - 4.0) * mu * (1.0 + reach)
         return Cells(logs[0], logs[1], error, shift)

@@ -142,7 +142,7 @@ class TruncatedPoissonSampled(UnsampledStep):
         _only_gaussian(mechanism)
         batch, size = _checks.batch(batch_size, dataset_size, least=1)
         object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "probability", _checks.probability("probability", probability))
+        object.__setattr__(self, "probability", _checks.rate("probability", probability))
         object.__setattr__(self, "batch_size", batch)
         object.__setattr__(self, "dataset_size", size)
 

@@ -192,7 +192,7 @@ class Step(Mechanism):
         Step
             The sampled mechanism; the mechanism itself at probability 1.
         """
-        value = _checks.probability("probability", probability)
+        value = _checks.rate("probability", probability)
         return self if value == 1 else PoissonSampled(self, value)
 
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
@@ -230,7 +230,7 @@ class PoissonSampled(Step):
     def __init__(self, mechanism: Step, probability: Any) -> None:
         _only_single(mechanism)
         object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "probability", _checks.probability("probability", probability))
+        object.__setattr__(self, "probability", _checks.rate("probability", probability))
 
     @property
     def inner(self) -> Step:

@@ -97,7 +97,7 @@ def dp_sgd(
         batch, records = _checks.batch(batch_size, dataset_size)
         probability: _checks.Number = Fraction(batch, records)
     else:
-        probability = _checks.probability("sampling_probability", sampling_probability)
+        probability = _checks.rate("sampling_probability", sampling_probability)
     if steps is not None and epochs is None:
         number = _checks.count("steps", steps)
     else:

@@ -75,7 +75,7 @@ def banded_matrix_factorization(
     width = _checks.count("bands", bands, least=1)
     if width > number:
         raise ValueError(f"bands must be at most steps = {number}, got {bands!r}")
-    probability = _checks.probability("sampling_probability", sampling_probability)
+    probability = _checks.rate("sampling_probability", sampling_probability)
     return dp_sgd(noise_multiplier, probability, -(-number // width))
 
 

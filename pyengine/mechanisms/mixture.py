@@ -98,7 +98,7 @@ class GaussianMixtureMechanism(Step):
         GaussianMixtureMechanism
             The mixture with one more shift, 0.
         """
-        share = Fraction(_checks.probability("probability", probability))
+        share = Fraction(_checks.rate("probability", probability))
         weights = [1 - share, *(share * Fraction(w) for w in self.weights)]
         return GaussianMixtureMechanism(self.noise_multiplier, (0, *self.shifts), weights)
 

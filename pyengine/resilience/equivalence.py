@@ -95,6 +95,9 @@ def equivalent_noise(
     if not callable(make):
         raise ValueError(f"make must be callable, got {make!r}")
     relaxed_model(threat_model)
+    level = _checks.scalar("delta", delta, 0.0, 1.0)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
     start = float(_checks.positive("noise_multiplier", noise_multiplier))
     ends = tuple(float(_checks.probability("levels", level)) for level in levels)
     if not (len(ends) == 2 and 0.0 < ends[0] < ends[1] < 1.0):
@@ -113,7 +116,7 @@ def equivalent_noise(
     lower = _touching(margins, np.argmax, alpha, start)
     left = make(upper)
     return EquivalentNoise(
-        upper, lower, upper, epsilon(left, delta), delta, epsilon(make(start), delta)
+        upper, lower, upper, epsilon(left, level), level, epsilon(make(start), level)
     )
 
 
