@@ -286,3 +286,18 @@ def test_what_others_leave_open_is_narrow(
     assert found.upper - found.lower <= 2e-9 * found.upper
     assert rough[0] <= found.upper
     assert found.lower <= rough[1]
+
+
+@pytest.mark.parametrize("steps", [10, 100, 1000])
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_epsilon_next_to_where_it_is_none(steps: int, adjacency: str) -> None:
+    """From δ(0) on ε is 0 exactly; just below it is small, and its δ comes back."""
+    mechanism = laplace(0.5, 0.001, steps)
+    none = pe.delta(mechanism, 0.0, adjacency=adjacency)
+    for part in (1.0 + 1e-6, 3.0, 0.5 / none):
+        assert pe.epsilon(mechanism, part * none, adjacency=adjacency, bounds=True).upper == 0.0
+    for part in (1.0 - 1e-6, 0.9, 0.1):
+        found = pe.epsilon(mechanism, part * none, adjacency=adjacency, bounds=True)
+        assert 0.0 < found.lower <= found.upper
+        assert pe.delta(mechanism, found.upper, adjacency=adjacency) <= part * none * (1.0 + 1e-9)
+        assert pe.delta(mechanism, found.lower, adjacency=adjacency) >= part * none * (1.0 - 1e-9)

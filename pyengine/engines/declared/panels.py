@@ -73,7 +73,7 @@ def _has_panels(problem: Problem) -> bool:
 
 def _levels(problem: Problem) -> list[PanelQuestions]:
     """Questions on the engines that serve, the first one last; each asks the one before it."""
-    from pyengine.engines.laplace_lines.deformation import DeformedOrder
+    from pyengine.engines.laplace_lines.deformation import DeformedOrder, is_deformed
     from pyengine.engines.laplace_lines.range import deformed_order, line_order
     from pyengine.engines.panels.questions import PanelQuestions
     from pyengine.engines.panels.range import order_of
@@ -83,12 +83,15 @@ def _levels(problem: Problem) -> list[PanelQuestions]:
     line = line_order(problem.laws)
     if line is not None:
         steps.append((line, NARROW))
+    others: list[tuple[OrderedLaw, float]] = []
     if _has_panels(problem):
-        steps.append((order_of(problem.laws), WIDE))
+        others.append((order_of(problem.laws), WIDE))
     if not isinstance(line, DeformedOrder):
         deformed = deformed_order(problem.laws)
         if deformed is not None:
-            steps.append((deformed, WIDE))
+            # the quicker ones first
+            others.insert(0 if is_deformed(deformed.kinds) else len(others), (deformed, WIDE))
+    steps += others
     found: list[PanelQuestions] = []
     for law, width in reversed(steps):
         if not found:

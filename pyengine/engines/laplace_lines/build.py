@@ -5,13 +5,14 @@ All is chosen by estimates; the line itself bounds what that leaves open.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants
+from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants_at
 from pyengine.engines.laplace_lines.decay import decay_of
 from pyengine.engines.laplace_lines.line import LossLine, Side
 from pyengine.engines.laplace_lines.nodes import expected_nodes
@@ -53,7 +54,7 @@ class LineGrid(NamedTuple):
 @kept(64)
 def is_served(kinds: Kinds) -> bool:
     """Return whether there are lines next to both poles; decided before any question."""
-    if _log_at_ends(kinds, np.array([0.0, 1.0])).max() > LOG_SURE:
+    if max(_log_at_ends(kinds, pole) for pole in (0.0, 1.0)) > LOG_SURE:
         return False
     choice = choice_of(kinds)
     below = int(np.searchsorted(choice.line, 0.0)) - 1
@@ -63,14 +64,17 @@ def is_served(kinds: Kinds) -> bool:
     return all(_grid_at(kinds, i) is not None for i in (below, above))
 
 
-def _log_at_ends(kinds: Kinds, tilt: FloatArray) -> FloatArray:
-    """Logarithms of the tilted masses at the ends of all steps."""
-    total = np.zeros(tilt.size)
+def _log_at_ends(kinds: Kinds, tilt: float) -> float:
+    """Logarithm of the tilted mass at the ends of all steps."""
+    total = 0.0
     for shape, number in kinds:
-        ends = np.array([float(end) for end in shape.ends])
-        mean = cumulants(((shape, 1),), tilt)[0]
-        mass = np.exp(tilt[:, None] * ends - mean[:, None]) @ shape.atoms.astype(np.float64)
-        total += number * np.log(np.minimum(mass, 1.0))
+        mean = cumulants_at(shape, tilt)[0]
+        logs = np.log(shape.atoms).astype(np.float64).tolist()
+        mass = sum(
+            math.exp(min(tilt * float(end) - mean + log, 0.0))
+            for end, log in zip(shape.ends, logs, strict=True)
+        )
+        total += number * math.log(min(mass, 1.0))
     return total
 
 
@@ -83,7 +87,7 @@ def line_at(kinds: Kinds, index: int) -> LossLine | None:
     tilt, steps = float(choice_of(kinds).line[index]), []
     enough = LEFT / sum(number for _, number in kinds)
     for shape, number in kinds:
-        mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
+        mean = cumulants_at(shape, tilt)[0]
         step = tilted_step(shape, tilt, mean, 1.001 * grid.number * grid.spacing, enough)
         if step is None:
             return None
@@ -99,7 +103,7 @@ def line_at(kinds: Kinds, index: int) -> LossLine | None:
 def _grid_at(kinds: Kinds, index: int) -> LineGrid | None:
     """The nodes of a line: for all digits where they are few."""
     choice = choice_of(kinds)
-    if _log_at_ends(kinds, choice.line[index : index + 1])[0] > LOG_AT_ENDS:
+    if _log_at_ends(kinds, float(choice.line[index])) > LOG_AT_ENDS:
         return None
     for goal, most in zip(GOALS, (FEW_TERMS, MOST_TERMS), strict=True):
         grid = _grid(kinds, choice, index, goal)
@@ -152,12 +156,11 @@ def _period(
 
 def _highest(kinds: Kinds, tilt: float, beyond: float) -> float | None:
     """The frequency from which on the transform is small; None where it never is."""
-    at = np.array([tilt])
-    variance = float(cumulants(kinds, at)[2][0])
+    known = [cumulants_at(shape, tilt) for shape, _ in kinds]
+    variance = sum(number * each[2] for (_, number), each in zip(kinds, known, strict=True))
     frequency = np.sqrt(-2.0 * beyond / variance) * GROWTH ** np.arange(HEIGHTS)
     log, slope = np.zeros((2, HEIGHTS))
-    for shape, number in kinds:
-        mean, _, spread = (float(x[0]) for x in cumulants(((shape, 1),), at))
+    for (shape, number), (mean, _, spread) in zip(kinds, known, strict=True):
         decay, length = decay_of(shape, tilt, mean), float(shape.length)
         most = decay.largest(np.maximum(frequency, np.pi / length))
         turn = np.minimum(frequency * length, np.pi)

@@ -17,7 +17,7 @@ from pyengine.engines.panels.shape import StepShape
 from pyengine.engines.panels.tilts import corrected, deviation
 from pyengine.special import log_ndtr
 
-__all__ = ["Choice", "Kinds", "choice_of"]
+__all__ = ["Choice", "Kinds", "choice_of", "cumulants", "cumulants_at"]
 
 FloatArray = npt.NDArray[np.float64]
 Kinds = tuple[tuple[StepShape, int], ...]
@@ -121,6 +121,13 @@ def _between(goals: FloatArray, root: FloatArray, tilt: FloatArray) -> list[floa
     """Tilts at the goals that lie inside of a part of the table."""
     goals = goals[(goals > root.min()) & (goals < root.max())]
     return [float(x) for x in np.interp(goals, root, tilt)]
+
+
+@kept(256)
+def cumulants_at(shape: StepShape, tilt: float) -> tuple[float, float, float]:
+    """Return those of one step at one tilt."""
+    log, mean, variance = cumulants(((shape, 1),), np.array([tilt]))
+    return float(log[0]), float(mean[0]), float(variance[0])
 
 
 def cumulants(kinds: Kinds, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants
+from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants_at
 from pyengine.engines.laplace_lines.deformed import DeformedLine
 from pyengine.engines.laplace_lines.ends import LEAST_HEIGHT, end_bounds
 from pyengine.engines.laplace_lines.low_rule import Window, low_rule
@@ -93,7 +93,7 @@ def _height(kinds: Kinds, index: int) -> float | None:
     tilt = float(deformed_choice(kinds).line[index])
     longest = max(float(shape.length) for shape, _ in kinds)
     height = max(LEAST_HEIGHT, TURNS / longest, 2.0 * (abs(tilt) + 1.0))
-    logs = [float(cumulants(((shape, 1),), np.array([tilt]))[0][0]) for shape, _ in kinds]
+    logs = [cumulants_at(shape, tilt)[0] for shape, _ in kinds]
     for _ in range(TRIES):
         if height * longest > MOST_TURNS:
             return None
@@ -125,7 +125,7 @@ def deformed_at(kinds: Kinds, index: int) -> DeformedLine | None:
         return None
     enough = LEFT / sum(number for _, number in kinds)
     for shape, number in kinds:
-        mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
+        mean = cumulants_at(shape, tilt)[0]
         step = tilted_step(shape, tilt, mean, 1.001 * height, enough)
         if step is None:
             return None

@@ -321,7 +321,8 @@ class DeformedLine:
     def rough_sums(self, c: float, kernels: slice) -> list[float]:
         """About `sums` at one threshold, without what only places next to it need."""
         z, x = np.array([c - float(self._centre)]), (self._place - c)[None]
-        found = self._all_sums(z, x, CHUNKS[2], kernels)[0].tolist()
+        most = min(self._panels(float(np.abs(x).min())), CHUNKS[2])
+        found = self._all_sums(z, x, most, kernels)[0].tolist()
         return list(found)
 
     def _all_sums(self, z: FloatArray, x: FloatArray, most: int, kernels: slice) -> FloatArray:

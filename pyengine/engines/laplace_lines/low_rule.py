@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.laplace_lines.choice import Kinds, cumulants
+from pyengine.engines.laplace_lines.choice import Kinds, cumulants, cumulants_at
 
 __all__ = ["POLE", "LowRule", "Window", "low_rule"]
 
@@ -40,7 +40,8 @@ class LowRule(NamedTuple):
 
 def low_rule(kinds: Kinds, tilt: float, height: float, window: Window) -> LowRule | None:
     """Return the rules for a line up to a height; None where none is expected to serve."""
-    total, _, variance = (float(x[0]) for x in cumulants(kinds, np.array([tilt])))
+    known = [(number, cumulants_at(shape, tilt)) for shape, number in kinds]
+    total, variance = (sum(number * each[i] for number, each in known) for i in (0, 2))
     spread = math.sqrt(variance)
     best: LowRule | None = None
     apart = np.abs(tilt - POLE)

@@ -19,6 +19,7 @@ from pyengine.engines.laplace_lines.build import line_at
 from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of
 from pyengine.engines.laplace_lines.deformed import DeformedLine
 from pyengine.engines.laplace_lines.line import LossLine
+from pyengine.engines.panels.chernoff import profile_bound
 from pyengine.engines.panels.ordered import FiniteLosses, RoughTails, tails_of
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -104,6 +105,16 @@ class LineOrder(FiniteLosses):
             known, loss, sign = choice.log_profile_a, choice.loss, -1.0
         ends = [sign * np.interp(log + x, known, loss) for x in 10.0 * np.array(self._around)]
         return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+
+    def profile_most(self, epsilon: float) -> float:
+        """A number not below the profile, by a tilt of the table."""
+        choice, of_b = self.choice, self.exchanged
+        c = epsilon if of_b else -epsilon
+        usable = choice.tilt > 1.0 if of_b else choice.tilt < 0.0
+        weight = choice.tilt if of_b else 1.0 - choice.tilt
+        cost = choice.log_mean - c * choice.tilt - np.log(np.where(usable, weight, 1.0))
+        tilt = float(choice.tilt[np.argmin(np.where(usable, cost, np.inf))])
+        return profile_bound(self.kinds, tilt, epsilon, exchanged=of_b)
 
     def _groups(
         self, c: FloatArray, at: Indices, ask: Callable[[Line, FloatArray, Indices], None]

@@ -138,8 +138,8 @@ def growth(size: int) -> FloatArray:
 @kept(16)
 def rough_nodes(size: int) -> tuple[FloatArray, FloatArray]:
     """Return Gauss-Legendre nodes and weights on (-1, 1), rounded; for choices only."""
-    place, weight = np.polynomial.legendre.leggauss(size)
-    return place, weight
+    rule = gauss_nodes(size)
+    return (2.0 * rule.place - 1.0).astype(np.float64), (2.0 * rule.weight).astype(np.float64)
 
 
 @kept(64)

@@ -39,6 +39,9 @@ class OrderedLaw(ComposedLaw, Protocol):
     def jumps(self) -> FloatArray:
         """Losses with atoms that count, rising; none where `has_atoms` is not."""
 
+    def profile_most(self, epsilon: float) -> float:
+        """A number not below the profile, found quickly, and rough."""
+
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ."""
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, PairQuestions, Questions, names
-from pyengine.curves import OneOrder, larger
+from pyengine.curves import OneOrder, larger, taken
 from pyengine.engines.certified import relative_width
 from pyengine.engines.exact.both import hull
 from pyengine.engines.exact.levels import Tails, Thresholds, between, bounds
@@ -29,6 +28,8 @@ FloatArray = npt.NDArray[np.float64]
 
 WIDEST = 1e-4  # the lattice's own width
 CLOSE = 1e-12  # bounds of ε of this relative distance are close without looking at δ
+FEW = 8  # questions of which each is asked a rough bound first
+SURE = 4.0  # how often δ is below δ(0) where that is sure without looking
 NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for first
 ENGINE = "certified"
 
@@ -102,19 +103,19 @@ class PanelQuestions:
         found.lower[nothing], found.upper[nothing] = low, high
         found.value[nothing] = high
         asked = (delta > 0.0) & (delta < 1.0)
+        known = np.where(asked, delta, 0.5)
+        ends = self.law.expected_epsilon(known)
+        # from δ(0) on, which is asked for only where it may not be much larger, ε is 0
+        near = self.law.expected_epsilon(SURE / self._spread() * known)[0] == 0.0
+        asked &= ~self._is_zero(delta, asked & near)
+        if beyond is not None:
+            is_near = beyond > 0.0
+            ends = (
+                np.where(is_near, beyond, ends[0]),
+                np.where(is_near, beyond * (1.0 + NEXT), ends[1]),
+            )
         if asked.any():
-            # from δ(0) on, ε is 0
-            at_zero, off = self._at_zero
-            asked &= delta < at_zero + off
-        if asked.any():
-            ends = self.law.expected_epsilon(delta[asked])
-            if beyond is not None:
-                near = beyond[asked]
-                ends = (
-                    np.where(near > 0.0, near, ends[0]),
-                    np.where(near > 0.0, near * (1.0 + NEXT), ends[1]),
-                )
-            lower, value, upper, left = self._enclosed(delta[asked], *ends)
+            lower, value, upper, left = self._enclosed(delta[asked], *(end[asked] for end in ends))
             label = names(ENGINE, value.size)
             found.put(asked, Answer(np.clip(value, lower, upper), lower, upper, label, True))
             # bounds of ε are too far apart where they leave more open of δ than is allowed
@@ -123,13 +124,22 @@ class PanelQuestions:
                 weak = np.zeros(delta.size, dtype=np.bool_)
                 weak[asked] = wide
                 _narrow(found, weak, self._otherwise().epsilon(delta[weak]))
+            nothing = self._is_zero(delta, asked & (found.lower == 0.0))
+            found.value[nothing] = found.upper[nothing] = 0.0
         return found
 
-    @cached_property
-    def _at_zero(self) -> tuple[float, float]:
-        """δ(0), and a bound on its error."""
+    def _spread(self) -> float:
+        """About the deviation of the loss, at most 1; next to 0 profiles are as much smaller."""
+        low, high = self.law.expected(np.array([0.16, 0.84]))
+        middle = 0.5 * (low + high)
+        return min(max(0.5 * abs(float(middle[0] - middle[1])), 1e-9), 1.0)
+
+    def _is_zero(self, delta: FloatArray, at: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Whether ε is 0 at those of the δ that are asked about."""
+        if not at.any():
+            return at
         value, error = self.law.profile(np.zeros(1))
-        return float(value[0]), float(error[0])
+        return np.asarray(at & (delta >= value[0] + error[0]))
 
     def _enclosed(
         self, delta: FloatArray, low: FloatArray, high: FloatArray
@@ -203,16 +213,34 @@ class PanelBothOrders(BothOrders):
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """The larger of both profiles at ε >= 0."""
-        return self._add.profile(epsilon) if self._is_symmetric else super().profile(epsilon)
+        found = self._remove.profile(epsilon)
+        if self._is_symmetric:
+            return found
+        # the other profile mostly is the smaller one by far, which a rough bound tells
+        open_ = np.ones(epsilon.size, dtype=np.bool_)
+        if epsilon.size <= FEW:
+            finite = np.flatnonzero(np.isfinite(epsilon))
+            most = [self._add.law.profile_most(x) for x in epsilon[finite].tolist()]
+            open_[finite] = np.array(most) > found.lower[finite]
+        if open_.any():
+            found.put(open_, larger(taken(found, open_), self._add.profile(epsilon[open_])))
+        return found
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 at which both profiles are <= δ."""
         found = self._remove.epsilon(delta)
         if self._is_symmetric:
             return found
-        # the other profile mostly is the smaller one, and one look tells
-        value, error = self._add.law.profile(found.lower)
-        is_smaller = (found.lower > 0.0) & (value + error <= delta)
+        # the other profile mostly is the smaller one, which a rough bound tells, or one look
+        law, positive = self._add.law, found.lower > 0.0
+        is_smaller = np.zeros(delta.size, dtype=np.bool_)
+        if delta.size <= FEW:
+            for i in np.flatnonzero(positive):
+                is_smaller[i] = law.profile_most(float(found.lower[i])) <= delta[i]
+        look = positive & ~is_smaller
+        if look.any():
+            value, error = law.profile(found.lower[look])
+            is_smaller[look] = value + error <= delta[look]
         if is_smaller.all():
             return found
         near = found.lower if self._add.law.has_atoms else None

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.panels.chernoff import profile_bound
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.one_step import one_step
 from pyengine.engines.panels.ordered import FiniteLosses, RoughTails, tails_of
@@ -99,6 +100,11 @@ class LaplaceSteps:
     def ends(self) -> tuple[float, float]:
         """The doubles next to the least and to the largest sum of losses."""
         return self._ends[0][0], self._ends[1][0]
+
+    @property
+    def length(self) -> float:
+        """The length of a step's support, rounded."""
+        return float(self._length)
 
     def place_of(self, c: FloatArray) -> FloatArray:
         """Places of losses from the least one on, rounded; for choices only."""
@@ -330,6 +336,17 @@ class LaplaceOrder(FiniteLosses):
             known, place, sign = tilts.log_profile_a, tilts.place, -1.0
         ends = [sign * self.steps.loss_at(np.interp(log + x, known, place)) for x in (1.0, -1.0)]
         return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+
+    def profile_most(self, epsilon: float) -> float:
+        """A number not below the profile, by a tilt that serves there."""
+        steps, of_b = self.steps, self.exchanged
+        place, length = steps.place_of(np.array([epsilon if of_b else -epsilon])), steps.length
+        tilts = steps.tilts
+        (index,) = tilts.for_profile(place, steps.number, length, of_b=of_b)
+        # beyond the pole, if there is one
+        at = max(int(index), tilts.of_b + 1) if of_b else min(int(index), tilts.of_a - 1)
+        tilt = float(tilts.tilt[min(max(at, 0), tilts.tilt.size - 1)]) / length
+        return profile_bound(((steps.shape, steps.number),), tilt, epsilon, exchanged=of_b)
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""

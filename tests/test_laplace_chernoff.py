@@ -1,0 +1,84 @@
+"""Rough proven bounds on profiles of Laplace steps, and what they save."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from laplace_checks import laplace
+from nested_steps import NestedLaw, log_mean
+
+import pyengine as pe
+from pyengine.engines.laplace_lines.deformation import DeformedOrder
+from pyengine.engines.laplace_lines.order import LineOrder
+from pyengine.engines.panels.chernoff import log_mean_bound, profile_bound
+from pyengine.engines.panels.range import order_of
+from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.laws.composition import composition_law
+
+STEPS = [("0.3", "0.001"), ("0.5", "0.000001"), ("1", "0.1"), ("1", "1"), ("10", "0.01")]
+
+
+@pytest.mark.parametrize(("noise", "p"), STEPS)
+@pytest.mark.parametrize("part", [-30.0, -3.0, -0.1, 0.1, 3.0, 30.0])
+def test_chords_lie_above(noise: str, p: str, part: float) -> None:
+    """Tilts in lengths of the losses, beyond both poles; next to the truth, and never below it."""
+    shape = LaplaceShape(1 / Fraction(noise), Fraction(p))
+    tilt = (1.0 if part > 0.0 else 0.0) + part / float(shape.length)
+    with mpmath.workdps(25):
+        truth = log_mean(NestedLaw(float(noise), float(p)), tilt)
+        above = float(mpmath.mpf(log_mean_bound(shape, tilt)) - truth)
+    assert 0.0 <= above <= 5e-3
+
+
+def test_between_the_poles_chords_lie_below() -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        log_mean_bound(LaplaceShape(Fraction(1), Fraction(1, 10)), 0.5)
+
+
+def test_tilts_on_the_wrong_side_say_nothing() -> None:
+    kinds = ((LaplaceShape(Fraction(1), Fraction(1, 10)), 10),)
+    assert profile_bound(kinds, 0.0, 0.1, exchanged=False) == math.inf
+    assert profile_bound(kinds, 1.0, 0.1, exchanged=True) == math.inf
+    far = ((LaplaceShape(Fraction(1000), Fraction(1, 10)), 10),)
+    assert profile_bound(far, -1.0, 0.1, exchanged=False) == math.inf
+
+
+@pytest.mark.parametrize(("noise", "p"), STEPS)
+@pytest.mark.parametrize("steps", [3, 30, 300])
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_rough_profiles_lie_above(noise: str, p: str, steps: int, exchanged: bool) -> None:
+    """By a factor of 100 at most where profiles are of interest, with the tilts of lines."""
+    shape = LaplaceShape(1 / Fraction(noise), Fraction(p))
+    kinds = ((shape, steps),)
+    adjacency = "remove" if exchanged else "add"
+    mechanism: Any = laplace(float(noise), None if p == "1" else float(p), steps)
+    most = float(shape.length) * steps
+    orders: list[Any] = [LineOrder(kinds, exchanged), DeformedOrder(kinds, exchanged)]
+    orders.append(order_of(composition_law(mechanism, adjacency)))
+    for epsilon in most * np.array([1e-3, 0.03, 0.1, 0.4]):
+        found = pe.delta(mechanism, epsilon, adjacency=adjacency, bounds=True)
+        bounds = [order.profile_most(float(epsilon)) for order in orders]
+        assert min(bounds) >= found.lower
+        assert bounds[0] <= 100.0 * found.upper or not 1e-200 < found.upper < 1e-3
+
+
+@pytest.mark.parametrize(("noise", "p"), STEPS)
+def test_both_orders_are_the_larger_one(noise: str, p: str) -> None:
+    """Of few questions, where a rough bound may tell, as of many."""
+    mechanism = laplace(float(noise), None if p == "1" else float(p), 40)
+    most = pe.epsilon(mechanism, 1e-8)
+    epsilon = most * np.linspace(0.0, 1.2, 20)
+    alone = np.array(
+        [pe.delta(mechanism, epsilon, adjacency=name) for name in ("add", "remove")]
+    ).max(axis=0)
+    many = pe.delta(mechanism, epsilon)
+    few = np.array([pe.delta(mechanism, float(x)) for x in epsilon])
+    for found in (many, few):
+        assert np.abs(found - alone).max() <= 1e-8 * alone.max()
+        inner = alone > 1e-300
+        assert np.abs(found / np.where(inner, alone, 1.0) - 1.0)[inner].max() <= 1e-8
