@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -135,3 +137,43 @@ def test_more_than_the_profile_at_zero_is_private(adjacency: str) -> None:
         assert found == (0.0, 0.0, 0.0), (noise, rate, steps, level)
         compared += 1
     assert compared >= 20
+
+
+# Few and rare steps, whose lines have no proof at a threshold of 0: the first three were refused.
+FEW = [
+    ([0.59445], [1.7475e-06], [66]),
+    ([0.26377], [8.6394e-07], [2]),
+    ([45.135, 0.2256], [3.6101e-07, 1.124e-05], [3777000, 38]),
+    ([27.262, 0.5873], [2.376e-07, 5.8546e-07], [155520, 1]),
+    ([0.7], [0.4], [3]),
+]
+
+
+@pytest.mark.parametrize("kinds", FEW)
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_what_steps_can_differ_by_needs_no_line(kinds: Any, adjacency: str) -> None:
+    """A δ above the sum of the distances of the steps' laws has ε = 0, and that is proven."""
+    mechanism = pe.compose(*(pe.dp_sgd(*kind) for kind in zip(*kinds, strict=True)))
+    with mpmath.workdps(40):
+        parts = zip(*kinds, strict=True)
+        apart = sum(n * p * mpmath.erf(1 / (mpmath.sqrt(8) * noise)) for noise, p, n in parts)
+        never = mpmath.fprod((1 - mpmath.mpf(p)) ** n for _, p, n in zip(*kinds, strict=True))
+        least = float(min(apart, 1 - never))
+    levels = [least * (1.0 + 1e-12), least * 1.1, 0.99 + 0.01 * least, 1.0 - 2.0**-53]
+    asked = {"adjacency": adjacency, "method": "certified", "bounds": True}
+    for level in levels:
+        assert pe.epsilon(mechanism, level, **asked) == (0.0, 0.0, 0.0)
+    found = pe.epsilon(mechanism, np.array(levels), **asked)
+    assert not any(part.any() for part in found)
+    if kinds[2] == [2]:  # two rare steps hardly ever make up for each other
+        assert pe.epsilon(mechanism, 0.9 * least, adjacency=adjacency) > 0.0
+
+
+@pytest.mark.parametrize("kinds", FEW)
+def test_no_line_is_asked_beyond_the_largest_loss(kinds: Any) -> None:
+    mechanism = pe.compose(*(pe.dp_sgd(*kind) for kind in zip(*kinds, strict=True)))
+    largest = -math.fsum(n * math.log1p(-p) for _, p, n in zip(*kinds, strict=True))
+    for epsilon in (largest * (1.0 + 1e-12), 2.0 * largest, 1e6):
+        found, engines, proven = answers("delta", mechanism, [epsilon], adjacency="add")
+        assert (found.lower[0], found.upper[0], proven[0]) == (0.0, 0.0, True)
+        assert engines[0] != "lattice"

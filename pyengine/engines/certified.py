@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from pyengine.engines.functionals import (
     Limits,
     array,
 )
+from pyengine.engines.gaussian import largest_epsilon
 from pyengine.engines.gaussian_engines import solver
 from pyengine.engines.row_bounds import (
     SLACK,
@@ -68,9 +69,14 @@ class CertifiedSide:
     ----------
     tells_apart : bool
         Whether there are outcomes that only one of the laws has.
+    most_at_zero, largest : float
+        Upper bounds of the profile at 0 and of the loss that need no row; 1 and inf where there
+        are none.
     """
 
     tells_apart = False
+    most_at_zero = 1.0
+    largest = math.inf
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds where the log of a functional is about a target; NaN where none is found."""
@@ -156,6 +162,26 @@ class GaussianSide(LineSide):
                 rows = engines.solve(functional, log_target[missing], "convolution", ANY)
                 table[missing] = rows.table
         return completed_thresholds(engines.spectral(), functional, log_target, table)
+
+    @cached_property
+    def most_at_zero(self) -> float:  # type: ignore[override]
+        """What lies between the laws is at most the sum of what lies between those of the steps.
+
+        A step differs where it samples, by p times the distance of two normal laws; and no more
+        than with the probability that any step samples.
+        """
+        noise, probability, steps, _ = self._pair
+        sizes = zip(noise, probability, steps, strict=True)
+        apart = math.fsum(n * p * math.erf(math.sqrt(0.125) / sigma) for sigma, p, n in sizes)
+        if 1.0 not in probability:
+            sampled = zip(probability, steps, strict=True)
+            apart = min(apart, -math.expm1(math.fsum(n * math.log1p(-p) for p, n in sampled)))
+        return min(apart * (1.0 + SLACK) + 2.0**-1000, 1.0)
+
+    @cached_property
+    def largest(self) -> float:  # type: ignore[override]
+        """The largest loss, rounded upwards."""
+        return largest_epsilon(self._pair, self._pair.probability)[2]
 
     def prover(self) -> Spectral:
         """The spectral engine."""
@@ -279,8 +305,9 @@ class CertifiedPair:
         """H_{e^ε}(A‖B) at ε >= 0."""
         private, public = self._both(lambda side: side.rows(PROFILE, -epsilon))
         lower, upper = private.values(PROFILE)[0], public.values(PROFILE)[1]
-        # nothing exceeds an infinite loss, unless one law alone has some outcome
-        upper = np.where(np.isinf(epsilon), np.inf if self._public.tells_apart else 0.0, upper)
+        # nothing exceeds the largest loss, unless one law alone has some outcome
+        end = np.inf if self._public.tells_apart else 0.0
+        upper = np.where(epsilon >= self._public.largest, end, upper)
         value = within(public.best_profile(), lower, upper)
         answer = Answer(value, lower, upper, named("certified", epsilon.size), True)
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
@@ -318,8 +345,8 @@ class CertifiedPair:
         start = -found.c
         upper = np.where(found.values(PROFILE)[1] <= delta, np.maximum(start, 0.0), np.inf)
         if not positive.all():  # whether no loss at all exceeds 0 by more than δ allows
-            at_zero = self._public.rows(PROFILE, np.zeros(1)).values(PROFILE)[1]
-            upper[~positive & (at_zero <= delta)] = 0.0
+            at_zero = float(self._public.rows(PROFILE, np.zeros(1)).values(PROFILE)[1][0])
+            upper[~positive & (min(at_zero, self._public.most_at_zero) <= delta)] = 0.0
         step = found.tangent(delta)[1]
         for _ in range(TRIES):
             open_ = np.isinf(upper) & np.isfinite(start)
