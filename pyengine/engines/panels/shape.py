@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import kept
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, rough_nodes
 from pyengine.laws.base import StepLaw
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
@@ -263,8 +264,14 @@ def shape_of(law: StepLaw) -> tuple[StepShape, bool] | None:
     distance, p = step.distance, Fraction(step.probability)
     if not _is_usual(distance, p):
         return None
-    shape = SubstitutedShape if step.is_substituted else LaplaceShape
-    return shape(distance, p), step.is_reversed
+    return _made(distance, p, step.is_substituted), step.is_reversed
+
+
+@kept(64)
+def _made(distance: Fraction, probability: Fraction, is_substituted: bool) -> StepShape:
+    """One shape for all who ask, as its ends and its slope are numbers of many digits."""
+    shape = SubstitutedShape if is_substituted else LaplaceShape
+    return shape(distance, probability)
 
 
 def _is_usual(distance: Fraction, probability: Fraction) -> bool:
