@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from decimal import Decimal
+from functools import partial
 
 import bounds_tally as tally_of
 import mpmath
@@ -154,6 +155,59 @@ def test_a_contour_that_errs_by_its_doubt_raises_no_alarm() -> None:
         tally = Tally()
         tally.judge(kinds.mechanism(), narrow, "here")
         assert set(tally.verdicts) == {"within"}
+
+
+def _missed(mu: mpmath.mpf, level: float, epsilon: mpmath.mpf) -> mpmath.mpf:
+    """What the profile of plain steps exceeds a level by."""
+    second = mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
+    return mpmath.ncdf(mu / 2 - epsilon / mu) - second - level
+
+
+def test_levels_next_to_one_are_rounded_along_a_curve() -> None:
+    """Three answers were called outside: of δ = 1 - 1.6e-10 a tangent moved ε by 1e-6 of it."""
+    kinds = tool.Kinds([49.29], [1.0], [397040])
+    rng = np.random.default_rng([20261502, 1808])
+    assert tool.drawn(rng) == kinds
+    found = tool.asked_of(tool.second_contour(), kinds, rng)
+    found += tool.ends_of(tool.second_contour(), kinds, rng)
+    near = [one for one in found if one.name == "epsilon" and 1.0 - 2e-10 < one.argument < 1.0]
+    positive = [one for one in near if one.truth > 0]
+    assert positive
+    with mpmath.workdps(60):
+        mu = mpmath.sqrt(mpmath.mpf(kinds.steps[0])) / mpmath.mpf(kinds.noise[0])
+        for one in positive:
+            exact = mpmath.findroot(partial(_missed, mu, one.argument), mpmath.mpf(str(one.truth)))
+            assert abs(mpmath.mpf(str(one.truth)) / exact - 1) <= one.doubt
+    tally = Tally()
+    tally.judge(kinds.mechanism(), found, "here")
+    assert set(tally.verdicts) == {"within"}
+
+
+def test_a_private_level_is_asked_in_every_order() -> None:
+    """Epsilon is 0 from the profile at 0 on; what a contour says of that is asked, too."""
+    kinds = tool.Kinds([9.539591237404867], [0.0002250509110326688], [3])
+    asked = tool.ends_of(tool.second_contour(), kinds, np.random.default_rng(1))
+    private = [one for one in asked if one.name == "epsilon" and one.truth == 0]
+    assert {one.adjacency for one in private} == {"add", "remove", "add_remove"}
+    beyond = [one for one in asked if one.name == "delta" and one.truth == 0]
+    assert {one.adjacency for one in beyond} == {"add"}
+    tally = Tally()
+    tally.judge(kinds.mechanism(), asked, "here")
+    assert set(tally.verdicts) == {"within"}
+
+
+def test_bounds_that_cross_have_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = pe.dp_sgd(1.0, 1.0, 1)
+    whole = tally_of.answers
+
+    def answers(*asked: object, **kept: object) -> object:
+        found, engines, proven = whole(*asked, **kept)
+        return found._replace(lower=found.upper, upper=found.lower), engines, proven
+
+    monkeypatch.setattr(tally_of, "answers", answers)
+    tally = Tally()
+    tally.judge(run, [Truth("delta", 1.0, "add", Decimal("0.127"), 0.0)], "here")
+    assert tally.verdicts == {"CROSSED": 1}
 
 
 def test_refusals_are_counted_one_by_one(

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from bounds_tally import Truth
 from contour_lines import Line
-from contour_truths import CLOSED, LEAST_LOG, mass, of_one_step, truths
+from contour_truths import CLOSED, FARTHEST, LEAST_LOG, mass, of_one_step, truths
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtri_exp
 
@@ -206,6 +206,8 @@ def _placed(
     found: list[Truth] = []
     for level, threshold, row in zip(asked, at, rows[0], strict=True):
         if not max(map(float, row[:2])) < 0.0:
+            continue
+        if max(abs(threshold), -float(row[:2].min())) > FARTHEST:  # beyond the numbers of Decimal
             continue
         exact = Decimal(level)
         own, other = mass(row[column]), mass(row[1 - column])

@@ -40,7 +40,7 @@ def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Ite
     level, power = (p, q) if right else (q, p)
     moved = level * (Decimal(c) if right else -Decimal(c)).exp()  # by the slope at the threshold
     for one in questions(sides, c, right, None):
-        factor = 1.0
+        factor, bent = 1.0, 0.0
         if one.name == "gamma_bound":
             factor = float((power + moved) / one.truth)
         elif one.name == "trade_off":
@@ -49,7 +49,10 @@ def doubted(sides: dict[str, Decimal], c: float, right: bool, off: float) -> Ite
             if not one.truth > 0:  # the level was rounded to one above the profile at 0
                 continue
             factor = 1.0 + float(h / (moved * abs(Decimal(c))))
-        yield Truth(*one, off * factor)
+            # the slope changes, too, while the level is rounded: next to 1 that shows
+            way = one.truth - abs(Decimal(c))
+            bent = float(4 * way * way * moved / min(h, 1 - h) / one.truth)
+        yield Truth(*one, off * factor + bent)
 
 
 def truths(rows: Any, c: Any, right: bool, mirrored: Any) -> Iterator[Truth]:
