@@ -49,13 +49,13 @@ def test_same_bits_as_arrays(name: str, question: Any, adjacency: str) -> None:
     one_by_one = []
     for x in arguments:
         try:
-            one_by_one.append(question(mechanism, float(x), adjacency=adjacency, bounds=True))
+            one_by_one.append(question(mechanism, float(x), adjacency=adjacency, bounds="estimated"))
         except pe.AccuracyError:
             one_by_one.append(None)
     known = np.array([bounds is not None for bounds in one_by_one])
     assert known.mean() >= 0.9
     clear_cache()
-    together = question(mechanism, arguments[known], adjacency=adjacency, bounds=True)
+    together = question(mechanism, arguments[known], adjacency=adjacency, bounds="estimated")
     kept = [bounds for bounds in one_by_one if bounds is not None]
     for part, values in zip(together, np.array(kept).T, strict=True):
         assert np.array_equal(part, values)
