@@ -49,7 +49,8 @@ def test_same_bits_as_arrays(name: str, question: Any, adjacency: str) -> None:
     one_by_one = []
     for x in arguments:
         try:
-            one_by_one.append(question(mechanism, float(x), adjacency=adjacency, bounds="estimated"))
+            found = question(mechanism, float(x), adjacency=adjacency, bounds="estimated")
+            one_by_one.append(found)
         except pe.AccuracyError:
             one_by_one.append(None)
     known = np.array([bounds is not None for bounds in one_by_one])
