@@ -224,7 +224,7 @@ def calibrate(
     -------
     Calibration
         A parameter on the safe side of the boundary: its mechanism was evaluated and meets the
-        target by the engine's bounds, which are estimates or proven as the engine says.
+        target by the bounds that the target asks for, estimated or proven (``bounds=True``).
 
     Raises
     ------

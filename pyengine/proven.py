@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from pyengine.targets import EpsilonDelta
 __all__ = ["proven_bounds", "proven_noise"]
 
 LOOSE = (1e-2, 0.1)  # relative widths of bounds where those of the default are out of reach
-SLACK = 1e-11  # by which noise is enlarged first where a target is not proven yet
+Found = TypeVar("Found")
 
 
 def proven_bounds(
@@ -60,20 +61,20 @@ def proven_bounds(
     widths = (None, *LOOSE) if tolerance is None else (tolerance,)
     words: dict[str, Any] = {"adjacency": adjacency, "bounds": True}
     ask = getattr(api, name)
-    refused: list[AccuracyError] = []
-    for width in widths:
-        try:
-            found: Bounds = ask(mechanism, argument, tolerance=width, **words)
-        except AccuracyError as error:
-            refused.append(error)
-        else:
-            return found
+
+    def between(width: float | None) -> Bounds:
+        found: Bounds = ask(mechanism, argument, tolerance=width, **words)
+        return found
+
     try:
-        values = np.ravel(ask(mechanism, argument, adjacency=adjacency))
-    except AccuracyError:
-        raise refused[0] from None
-    numbers = ", ".join(f"{value:.10g}" for value in values[:3])
-    raise AccuracyError(f"{refused[0]} (an estimate without proof: {numbers})") from None
+        return _first(between, widths)
+    except AccuracyError as error:
+        try:
+            values = np.ravel(ask(mechanism, argument, adjacency=adjacency))
+        except AccuracyError:
+            raise error from None
+        numbers = ", ".join(f"{value:.10g}" for value in values[:3])
+        raise AccuracyError(f"{error} (an estimate without proof: {numbers})") from error
 
 
 def proven_noise(
@@ -97,8 +98,8 @@ def proven_noise(
     Returns
     -------
     float
-        The smallest noise by the fastest engine, enlarged by as little as it takes to prove the
-        target, if at all: by 1e-11 of it at first, and three times as much each time.
+        What `pyengine.calibrate` finds for a target with ``bounds=True``, whose bounds are as wide
+        as in `proven_bounds` where narrower ones cannot be proven.
 
     Raises
     ------
@@ -107,14 +108,20 @@ def proven_noise(
     AccuracyError
         Where nothing can be proven.
     """
-    noise = float(calibrate(make, EpsilonDelta(epsilon, delta, adjacency=adjacency)))
-    larger = 0.0
-    while proven_bounds("delta", make(noise), epsilon, adjacency=adjacency).upper > delta:
-        larger = 3.0 * larger if larger else SLACK
-        if larger > 1.0:
-            raise AccuracyError(
-                f"no proof of ({epsilon:g}, {delta:g}) with up to twice the noise that it takes: "
-                f"{noise:g}"
-            )
-        noise *= 1.0 + larger
-    return noise
+    target = EpsilonDelta(epsilon, delta, adjacency=adjacency, bounds=True)
+
+    def found(width: float | None) -> float:
+        return float(calibrate(make, replace(target, tolerance=width)))
+
+    return _first(found, (None, *LOOSE))
+
+
+def _first(ask: Callable[[float | None], Found], widths: tuple[float | None, ...]) -> Found:
+    """What the first width gives that is not refused, else the refusal of the first one."""
+    refused: list[AccuracyError] = []
+    for width in widths:
+        try:
+            return ask(width)
+        except AccuracyError as error:
+            refused.append(error)
+    raise refused[0]

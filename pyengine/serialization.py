@@ -27,7 +27,7 @@ __all__ = ["SCHEMA", "from_json", "plain", "to_json"]
 
 SCHEMA = "pyengine/1"
 TARGETS = ("EpsilonDelta", "Gamma", "TradeOff", "Advantage", "GaussianDP")
-WORDS = ("adjacency", "method", "threat_model", "tolerance")
+WORDS = ("adjacency", "method", "threat_model", "tolerance", "bounds")
 INFINITE = {"inf": math.inf, "-inf": -math.inf}  # JSON has no infinity
 SAMPLING = (
     "sampling_probability",

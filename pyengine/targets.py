@@ -80,12 +80,16 @@ class Target:
     ----------
     adjacency, method, threat_model, tolerance
         As in the public function that the target refers to; keyword-only.
+    bounds : {"estimated", True}
+        Which bound on the unfavourable side decides: one that may be an estimate, or one that is
+        proven, floating point included; keyword-only.
     """
 
     adjacency: str = field(default="add_remove", kw_only=True)
     method: str = field(default="auto", kw_only=True)
     threat_model: str | ThreatModel = field(default="dp", kw_only=True)
     tolerance: float | None = field(default=None, kw_only=True)
+    bounds: bool | str = field(default=api.ESTIMATED, kw_only=True)
 
     # The numbers of a target, each with the ends of its domain.
     _domains: ClassVar[Domains] = {}
@@ -101,6 +105,9 @@ class Target:
             shapes = ", ".join(f"{name} {np.shape(getattr(self, name))}" for name in self._domains)
             raise ValueError(f"the arrays of a target must broadcast together: {shapes}") from None
         api.check_words(self.adjacency, self.method, self.threat_model, self.tolerance)
+        object.__setattr__(self, "bounds", api.kind_of_bounds(self.bounds))
+        if self.bounds is False:
+            raise ValueError(f"bounds must be True or {api.ESTIMATED!r} for a target, got False")
 
     def _key(self) -> tuple[Any, ...]:
         values = (getattr(self, item.name) for item in fields(self))
@@ -136,8 +143,8 @@ class Target:
         return replace(self, **numbers)
 
     def _keywords(self) -> dict[str, Any]:
-        names = ("adjacency", "method", "threat_model", "tolerance")
-        return {**{name: getattr(self, name) for name in names}, "bounds": api.ESTIMATED}
+        names = ("adjacency", "method", "threat_model", "tolerance", "bounds")
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         numbers = [f"{name}={getattr(self, name)!r}" for name in self._domains]
@@ -171,7 +178,7 @@ class Target:
     def roughly(self) -> Target:
         """Return the same target, judged to some digits unless an accuracy is asked for."""
         is_free = self.tolerance is None and self.method == "auto"
-        return replace(self, tolerance=ROUGH) if is_free else self
+        return replace(self, tolerance=ROUGH, bounds=api.ESTIMATED) if is_free else self
 
     def is_monotone(self) -> bool:
         """Whether of two mechanisms the more private one never has the larger excess."""
@@ -233,8 +240,8 @@ class EpsilonDelta(Target):
         In [0, ∞].
     delta : array_like
         In [0, 1]; 0 asks for pure differential privacy.
-    adjacency, method, threat_model, tolerance
-        As in `pyengine.delta`; keyword-only.
+    adjacency, method, threat_model, tolerance, bounds
+        As in `Target`, and in `pyengine.delta`; keyword-only.
     """
 
     epsilon: Real
@@ -278,8 +285,8 @@ class Gamma(Target):
         Success probability without the release, in [0, 1].
     gamma : array_like
         Success probability allowed with it, in [0, 1]; not below ``kappa`` if it is to be met.
-    adjacency, method, threat_model, tolerance
-        As in `pyengine.gamma_bound`, whose adjacency is "add"; keyword-only.
+    adjacency, method, threat_model, tolerance, bounds
+        As in `Target`, and in `pyengine.gamma_bound`, whose adjacency is "add"; keyword-only.
     """
 
     kappa: Real
@@ -313,8 +320,8 @@ class TradeOff(Target):
     ----------
     alpha, beta : array_like
         Level of the test and its type-II error, in [0, 1]; β at most 1 - α if it is to be met.
-    adjacency, method, threat_model, tolerance
-        As in `pyengine.trade_off`; keyword-only.
+    adjacency, method, threat_model, tolerance, bounds
+        As in `Target`, and in `pyengine.trade_off`; keyword-only.
     """
 
     alpha: Real
@@ -347,8 +354,8 @@ class Advantage(Target):
     ----------
     eta : array_like
         In [0, 1].
-    adjacency, method, threat_model, tolerance
-        As in `pyengine.delta`; keyword-only.
+    adjacency, method, threat_model, tolerance, bounds
+        As in `Target`, and in `pyengine.delta`; keyword-only.
 
     Notes
     -----
@@ -387,8 +394,8 @@ class GaussianDP(Target):
     slack : array_like
         δ below which nothing is asked, in [0, 1].  0, the default, asks for T(α) >= G_μ(α) at
         every α; otherwise δ(ε) <= max(δ_μ(ε), slack) at every ε.
-    adjacency, method, threat_model, tolerance
-        As in `pyengine.delta`; keyword-only.  T_add and T_remove are mirror images, G_μ is its own,
+    adjacency, method, threat_model, tolerance, bounds
+        As in `Target`, and in `pyengine.delta`; keyword-only.  T_add and T_remove are mirror images, G_μ is its own,
         so "add", "remove" and "add_remove" are one question.
 
     Raises

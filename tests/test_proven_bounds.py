@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,63 @@ def test_the_command_line_refuses_what_is_not_proven(capsys: pytest.CaptureFixtu
     assert row.endswith("does not prove bounds here: --bounds estimated prints estimates of them")
     assert main([*epochs, "--bounds", "estimated"]) == 0
     assert "  estimate  " in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pe.targets.EpsilonDelta(1.0, 1e-6, bounds=True),
+        pe.targets.Gamma(1e-3, 2e-3, bounds=True),
+        pe.targets.TradeOff(0.05, 0.9, bounds=True),
+        pe.targets.Advantage(0.1, bounds=True),
+    ],
+)
+def test_calibration_by_proven_bounds(target: pe.targets.Target) -> None:
+    found = pe.calibrate(lambda noise: pe.dp_sgd(noise, 0.01, 500), target)
+    assert target.is_met(found.mechanism)
+    assert found.achieved.bounds is True
+    quick = pe.calibrate(
+        lambda noise: pe.dp_sgd(noise, 0.01, 500),
+        dataclasses.replace(target, bounds="estimated"),
+    )
+    assert found.value == pytest.approx(quick.value, rel=1e-9)
+    assert pe.from_json(pe.to_json(target)) == target
+
+
+def test_the_proven_noise_meets_what_is_proven() -> None:
+    target = pe.targets.EpsilonDelta(0.7, 1e-7, bounds=True)
+    found = pe.calibrate(lambda noise: pe.dp_sgd(noise, 0.003, 20_000), target)
+    assert pe.delta(found.mechanism, 0.7, bounds=True).upper <= 1e-7
+    assert pe.delta(pe.dp_sgd(found.value * (1 - 1e-10), 0.003, 20_000), 0.7) > 1e-7
+
+
+def test_targets_that_nothing_proves_are_refused() -> None:
+    def epochs(noise: float) -> pe.Mechanism:
+        return pe.dp_sgd_allocated(noise, 50, 2)
+
+    with pytest.raises(pe.AccuracyError, match="no engine proves"):
+        pe.calibrate(epochs, pe.targets.EpsilonDelta(1.0, 1e-5, bounds=True))
+    assert float(pe.calibrate(epochs, pe.targets.EpsilonDelta(1.0, 1e-5))) > 0.0
+    for wrong in (False, "proven", 1):
+        with pytest.raises(ValueError, match="bounds must be True"):
+            pe.targets.EpsilonDelta(1.0, 1e-5, bounds=wrong)
+
+
+def test_calibration_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    run = [
+        "calibrate",
+        "--p",
+        "0.01",
+        "--steps",
+        "500",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "--proven",
+        "--digits",
+        "15",
+    ]
+    assert main(run) == 0
+    noise = float(capsys.readouterr().out.split()[1])
+    assert pe.delta(pe.dp_sgd(noise, "0.01", 500), 1.0, bounds=True).upper <= 1e-6

@@ -6,7 +6,7 @@ import argparse
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyengine import _checks
 from pyengine.cli import grammar
@@ -77,6 +77,11 @@ def register(commands: Commands) -> None:
     for name in ("epsilon", "delta", "kappa", "gamma", "alpha", "beta", "advantage", "mu", "slack"):
         targets.add_argument(f"--{name}", metavar="X")
     targets.add_argument("--adjacency", metavar="WORD", help="of all targets (their own defaults)")
+    targets.add_argument(
+        "--proven",
+        action="store_true",
+        help="let proven bounds decide, floating point included, where estimated ones do by default",
+    )
     grammar.add_mechanism(parser)
     parser.add_argument("--digits", default="10", metavar="N", help="significant digits (10)")
     parser.add_argument("--json", action="store_true", help="JSON instead of text")
@@ -122,7 +127,9 @@ def _targets(arguments: argparse.Namespace) -> list[Target]:
     from pyengine import targets as kinds
 
     given = {name: _strictest(name, exact) for name, exact in _limits(arguments).items()}
-    words = {} if arguments.adjacency is None else {"adjacency": arguments.adjacency}
+    words: dict[str, Any] = {"bounds": True} if arguments.proven else {}
+    if arguments.adjacency is not None:
+        words["adjacency"] = arguments.adjacency
     makers = (kinds.EpsilonDelta, kinds.Gamma, kinds.TradeOff)
     found: list[Target] = []
     for pair, maker in zip(PAIRS, makers, strict=True):
