@@ -8,6 +8,7 @@ import mpmath as mp
 import pytest
 
 import pyengine as pe
+from pyengine import reference
 from pyengine.reference.membership import log_one_step_trade_off
 from pyengine.reference.relaxed import log_trade_off
 
@@ -152,3 +153,9 @@ def test_bounds_of_small_profiles_enclose_the_truth(
         truth = pe.reference.delta(mechanism, epsilon, **words, digits=18)
         found = pe.delta(mechanism, epsilon, bounds=True, **words)
         assert found.lower <= truth <= found.upper
+
+
+def test_a_line_whose_aliases_no_tilt_bounds_is_refused_in_words() -> None:
+    run = pe.GaussianMechanism(5.197).randomly_allocated(3).composed(3)
+    with pytest.raises(pe.AccuracyError, match="would take inf nodes, at most 60000 are feasible"):
+        reference.gamma_bound(run, 2.8497147393258736e-11, adjacency="add")

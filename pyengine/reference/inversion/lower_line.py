@@ -225,12 +225,13 @@ class _Local:
         self.tilt = arb(tilt)
         with precision(int(2 * need / LN2) + 200):
             top = _top(law, self.tilt, size, depth - lower, sd)
-        count = int(top * period / (2 * math.pi)) + 2
-        if count > MOST_NODES:
+        nodes = top * period / (2 * math.pi) + 2
+        if not nodes < MOST_NODES + 1:  # infinite where no tilt bounds the aliases
             raise AccuracyError(
-                f"an inversion would take {count} nodes, at most {MOST_NODES} are feasible; more "
-                "steps make the loss smoother, and fewer digits need fewer nodes"
+                f"an inversion would take {nodes:.10g} nodes, at most {MOST_NODES} are feasible; "
+                "more steps make the loss smoother, and fewer digits need fewer nodes"
             )
+        count = int(nodes)
         lost = max(size, 0.0) + math.log(count)
         self.bits = int((depth - lower + lost) / LN2) + 90
         self.count, self.period, self.top = count, period, top
