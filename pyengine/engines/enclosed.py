@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, Judged, Questions
+from pyengine.curves import taken
 from pyengine.errors import AccuracyError
 
 __all__ = ["EnclosedQuestions"]
@@ -91,4 +92,6 @@ class EnclosedQuestions(Questions):
             narrow = answer.upper <= answer.lower + NARROW * np.abs(answer.value)
             within = np.clip(fast.value, answer.lower, answer.upper)
             answer.value = np.where(narrow, answer.value, within)
+            known = fast.certified  # ends of the domain, as a number asked by itself is answered
+            answer.put(known, taken(fast, known))
         return sure
