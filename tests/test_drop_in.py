@@ -185,6 +185,7 @@ def test_the_signatures_of_prv_accountant() -> None:
     one = PRVAccountant(step, eps_error=0.1, delta_error=1e-8, max_self_compositions=100)
     low, value, high = one.compute_epsilon(1e-5, 100)
     assert low < value < high <= low + 0.1
+    # beside narrow bounds stands the value of the line that proves them, which rounds by itself
     assert value == pytest.approx(pe.epsilon(RUN, 1e-5), rel=1e-12, abs=0.0)
     assert pe.epsilon(one, 1e-5) == pe.epsilon(RUN, 1e-5)
     assert one.compute_epsilon(1e-5) == proven_bounds("epsilon", step, 1e-5)  # once, as there

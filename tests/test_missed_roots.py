@@ -33,3 +33,6 @@ def test_no_root_is_missed(noise: float, p: float, steps: int, adjacency: str) -
     assert np.all(gamma.value >= KAPPA)
     np.testing.assert_allclose(gamma.value + beta.value, 1.0, rtol=1e-12)
     assert np.all(gamma.upper - gamma.lower < 1e-9)
+    proven, _, certain = answers("gamma_bound", run, KAPPA, adjacency=adjacency)
+    assert np.all((proven.lower <= gamma.upper) & (gamma.lower <= proven.upper))
+    assert np.mean(certain) >= 0.5

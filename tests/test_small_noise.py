@@ -32,6 +32,8 @@ def test_gamma_is_that_of_steps_without_the_record(noise: float, p: float, steps
     assert found.value == pytest.approx(1.0 - rest, abs=1e-14)
     assert found.lower <= found.value <= found.upper
     assert found.upper - found.lower <= 1e-11
+    proven = pe.gamma_bound(pe.dp_sgd(noise, p, steps), LEVEL, bounds=True)
+    assert proven.lower <= 1.0 - rest <= proven.upper <= proven.lower + 1e-7
     assert pe.trade_off(pe.dp_sgd(noise, p, steps), LEVEL, adjacency="add") == pytest.approx(
         rest, rel=1e-11
     )
