@@ -395,8 +395,8 @@ class GaussianDP(Target):
         δ below which nothing is asked, in [0, 1].  0, the default, asks for T(α) >= G_μ(α) at
         every α; otherwise δ(ε) <= max(δ_μ(ε), slack) at every ε.
     adjacency, method, threat_model, tolerance, bounds
-        As in `Target`, and in `pyengine.delta`; keyword-only.  T_add and T_remove are mirror images, G_μ is its own,
-        so "add", "remove" and "add_remove" are one question.
+        As in `Target`, and in `pyengine.delta`; keyword-only.  T_add and T_remove are mirror
+        images, G_μ is its own, so "add", "remove" and "add_remove" are one question.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class Samples:
         pe.gamma_bound(self.samples, KAPPA)
 
     def track_relative_width(self) -> float:
-        lower, _, upper = pe.gamma_bound(self.samples, KAPPA, bounds=True)
+        lower, _, upper = pe.gamma_bound(self.samples, KAPPA, bounds="estimated")
         return float(np.max(upper / lower - 1))
 
 

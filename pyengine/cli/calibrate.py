@@ -80,7 +80,7 @@ def register(commands: Commands) -> None:
     targets.add_argument(
         "--proven",
         action="store_true",
-        help="let proven bounds decide, floating point included, where estimated ones do by default",
+        help="let proven bounds decide, where estimated ones do by default",
     )
     grammar.add_mechanism(parser)
     parser.add_argument("--digits", default="10", metavar="N", help="significant digits (10)")
