@@ -135,3 +135,12 @@ def test_two_heavy_atoms_lie_on_the_lattice() -> None:
     square = steps * float(np.sum((np.sqrt(b) - np.sqrt(a)) ** 2)) * 4.0 + 1.0 / 2500.0
     quantile = -float(ndtri(0.87)) - math.sqrt(square)
     assert math.log(found.value) == pytest.approx(float(log_ndtr(quantile)), rel=0.02)
+
+
+def test_tests_that_move_far_are_refused_for_their_memory() -> None:
+    """They took 5.5 GB: 10^8 rare steps that mostly do not sample, each of which moves a test."""
+    run = pe.dp_sgd(1.0, 1e-7, 10**8)
+    with pytest.raises(pe.AccuracyError, match="lattice points, at most 25165824 are held in mem"):
+        pe.trade_off(run, 1.0 - 1e-9, method="lattice")
+    found = pe.trade_off(run, 0.5, bounds=True)  # lines need none
+    assert found.upper - found.lower < 1e-11

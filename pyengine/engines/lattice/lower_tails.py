@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pyengine.engines.lattice.compose import Bound, PlaceComposition
 from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
+from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import lower_times_exp, upper_times_exp
 
@@ -21,6 +22,7 @@ __all__ = ["LowerTails"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
+MOST_TESTS = 3 * 2**23  # indices of tests, of which some eight arrays are held
 LOG_LEAST = -700.0
 SUBNORMAL = 1e-320
 
@@ -42,6 +44,12 @@ class LowerTails(OnSumRange):
         # of the tests, before their shift
         self._first = part.first - max(self._shift, 0)
         last = part.last - min(self._shift, 0)
+        if last - self._first >= MOST_TESTS:
+            # what the loss of steps that do not sample moves them by, times the number of steps
+            raise AccuracyError(
+                f"tests of all losses would take sums at {last - self._first + 1} lattice points, "
+                f"at most {MOST_TESTS} are held in memory; fewer steps take fewer"
+            )
         index = np.arange(self._first, last + 1, dtype=np.float64)
         self.profile = np.zeros(part.index.size)
         self.a, self._log_b = np.zeros(index.size), np.full(index.size, -math.inf)
