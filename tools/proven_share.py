@@ -2,9 +2,10 @@
 
 ``python tools/proven_share.py --questions 1000`` draws noise multipliers of 0.2 to 100, rates of
 1e-7 to 1, 1 to 10^8 steps and values of 1e-30 to 0.5, all evenly in their logarithms, an order and
-a question; ε of δ(ε) is one where δ is such a value.  `tools/second_contour.py` asks a million
-answers where a second contour knows the truth, which leaves out few and rarely sampled steps;
-nothing is left out here, and nothing is held against truth.
+a question; ε of δ(ε) is one where δ is such a value.  Widths are given of answers above 1e-30.
+`tools/second_contour.py` asks a million answers where a second contour knows the truth, which
+leaves out few and rarely sampled steps; nothing is left out here, and nothing is held against
+truth.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ def _evenly(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def asked(rng: np.random.Generator, seconds: list[float]) -> tuple[int, str, float] | None:
-    """Steps, the engine behind one answer, and its relative width; None where δ is out of reach."""
+    """Steps, the engine behind one answer, and its relative width; None where δ is out of reach.
+
+    The width of what is not above `LEAST` is NaN.
+    """
     noise, rate = _evenly(rng, 0.2, 100.0), _evenly(rng, 1e-7, 1.0)
     steps = int(_evenly(rng, 1.0, 1e8))
     order, name = str(rng.choice(ORDERS)), str(rng.choice(list(QUESTIONS)))
@@ -49,7 +53,7 @@ def asked(rng: np.random.Generator, seconds: list[float]) -> tuple[int, str, flo
         return steps, "refused", math.inf
     seconds.append(time.process_time() - started)
     lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
-    width = 0.0 if upper == lower else (upper - lower) / upper
+    width = (upper - lower) / upper if upper > LEAST else math.nan
     return steps, str(engines[0]) if proven[0] else "unproven", width
 
 
@@ -72,11 +76,12 @@ def main() -> None:
             continue
         shares = Counter(engine for engine, _ in some)
         listed = ", ".join(f"{engine} {n / len(some):.1%}" for engine, n in shares.most_common())
-        widths = np.array([w for engine, w in some if engine not in ("unproven", "refused")])
+        proven = [w for engine, w in some if engine not in ("unproven", "refused")]
+        widths = np.array([w for w in proven if not math.isnan(w)])
         wide = float((widths > NARROW).mean())
         median = float(np.median(widths))
         print(f"{words}: {len(some)} questions: {listed}")
-        print(f"  widths: median {median:.1e}, {wide:.1%} above {NARROW:g}")
+        print(f"  {widths.size} widths: median {median:.1e}, {wide:.1%} above {NARROW:g}")
     times = np.array(seconds)
     print(
         f"seconds: median {np.median(times):.4f}, 99 % {np.quantile(times, 0.99):.2f}, "
