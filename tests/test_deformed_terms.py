@@ -1,4 +1,4 @@
-"""Error terms of deformed lines, each made to carry the error alone: enough, and then missed."""
+"""Error terms of Laplace lines, each made to carry the error alone: enough, and then missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each error term of the deformed lines dropped, and divided by a hundred: who sees it.
+"""Each error term of deformed and of plain lines dropped, and divided by a hundred: who sees it.
 
     python tools/audit_deformed.py
 
@@ -8,8 +8,9 @@ discretisation is made coarse, or one operation errs by as much as its term allo
 direction, in units of 2^-26 in the place of those of rounding, and the term counts in that unit.
 P and Q are held against ball arithmetic, integrals of lines of two steps against nested Gauss rules
 (``nested_steps.py``), scales against ``mpmath``, and what rules may leave out against the largest
-values on their ellipses, in balls.  Printed is how many lie outside of their bounds: with the term,
-without it, and with a hundredth of it.
+values on their ellipses, in balls; plain lines against those of the package, with all their nodes.
+Printed is how many lie outside of their bounds: with the term, without it, and with a hundredth of
+it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from deformed_judges import Judge, judges
 from line_switches import LOUD, SwitchedLines, build
 from term_switches import Term
 
+from pyengine.engines.laplace_lines.build import Remainders
 from pyengine.engines.panels.legendre import EXTENDED, LegendreNodes, gauss_nodes
 from pyengine.numerics.rounding import UNIT
 
-E, D, T, N = "ends.py", "deformed.py", "tilted.py", "nodes.py"
+E, D, T, N, L = "ends.py", "deformed.py", "tilted.py", "nodes.py", "line.py"
 PART, PART_WIDE = LOUD / UNIT, LOUD / EXTENDED
 COARSE = {"deformation.LEFT": 0.05, "nodes.SIZES": np.arange(1, 24)}
 MASSES = {"masses": LOUD, "factor of step: masses": PART_WIDE}
@@ -141,11 +143,36 @@ TERMS = (
          {"exponent": LOUD}, PART_WIDE),
     Term("scale: rounding", D, "4.0 * EXTENDED * size + ", "UNIT * np.abs(log)", "scales",
          {"scale": LOUD}, PART),
+    Term("plain: aliases", L, "self._residue_errors(c, kernels) + ", "self._aliases(c)", "plain",
+         {"build.GOALS": 2 * (Remainders(-6.0, -33.0),)}),
+    Term("plain: beyond the last node", L, "(rounding + ends + ", "beyond_all", "plain",
+         {"build.GOALS": 2 * (Remainders(-38.0, -3.0),)}),
+    Term("plain: terms and sums", L, "rounding = (", "moduli * chain_error(t.size)", "plain",
+         {"plain: terms": LOUD}, PART),
+    Term("plain: values", L, "chain_error(t.size) + ", "sums * error", "plain",
+         {"sums of a transform": LOUD, "factor of step: sums": PART}),
+    Term("plain: angles", L, "            ", "ANGLE_ERROR * np.abs(self._distance(c))", "plain",
+         {"plain: angles": LOUD}, PART),
+    Term("plain: the centre", L, "np.abs(self._distance(c)) + ", "self._off_centre", "plain",
+         {"plain: centre": LOUD}, PART_WIDE),
+    Term("plain: thresholds", L, "self._off_centre + ", "4.0 * EXTENDED * np.abs(c)", "plain",
+         {"plain: threshold": LOUD}, PART_WIDE),
+    Term("plain: poles", L, "off = known + ", "16.0 * UNIT * np.abs(moved)", "plain",
+         {"build.GOALS": 2 * (Remainders(-30.0, -33.0),), "plain: poles": LOUD}, PART),
+    Term("plain scale: their sum", L, "self._log_error += ",
+         "EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)",
+         "plain scales", {"plain: means": LOUD}, PART_WIDE),
+    Term("plain scale: the exponent", L, "self._log_error + ", "4.0 * EXTENDED * size",
+         "plain scales", {"plain: exponent": LOUD}, PART_WIDE),
+    Term("plain scale: rounding", L, "4.0 * EXTENDED * size + ", "UNIT * np.abs(log)",
+         "plain scales", {"plain: scale": LOUD}, PART),
 )  # fmt: skip
 
 # Rules err by less than a hundredth of these, as functions are analytic in more than an ellipse;
-# so what the bounds are made of is held on the ellipses themselves.
-WORST = ("step: what its nodes leave out", "below: rules", "beyond: rules")
+# so what the bounds are made of is held on the ellipses themselves.  What lies beyond the last node
+# of a plain line turns with the threshold, and mostly cancels.
+WORST = ("step: what its nodes leave out", "below: rules", "beyond: rules",
+         "plain: beyond the last node")  # fmt: skip
 
 
 def asked(lines: SwitchedLines, judge: Judge, term: Term, factor: float) -> tuple[int, int]:

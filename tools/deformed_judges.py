@@ -18,6 +18,7 @@ from flint import acb, arb, ctx
 from line_switches import SwitchedLines
 from nested_steps import NestedLaw, log_mean, nested
 
+from pyengine.engines.laplace_lines import build as package
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.numerics.rounding import UNIT
 
@@ -388,9 +389,49 @@ def worst_of_step(law: NestedLaw, tilt: float, frequency: float, edges: Any) -> 
     return total
 
 
+STEPS = (("1", "1", 300), ("0.5", "0.5", 200), ("2", "0.1", 2000), ("5", "1", 400))
+COUNT = 3  # of lines on either side of the middle, and of thresholds on each
+
+
+class PlainLines:
+    """Judges lines that are not deformed by those of the package, whose nodes are all there."""
+
+    def __init__(self) -> None:
+        self._cases = []
+        for noise, p, number in STEPS:
+            kinds = ((LaplaceShape(1 / Fraction(noise), Fraction(p)), number),)
+            choice = package.choice_of(kinds)
+            middle = int(np.searchsorted(choice.line, 0.5))
+            for index in range(max(middle - COUNT, 0), min(middle + COUNT, choice.line.size)):
+                line = package.line_at(kinds, index)
+                if line is not None:
+                    c = np.linspace(*package._window(choice, index), COUNT)
+                    self._cases.append((kinds, index, line, c))
+
+    def sums(self, lines: SwitchedLines) -> tuple[int, int]:
+        """Integrals, relative to e^(K(λ) - λ c)."""
+        every, number, outside = slice(0, 3), 0, 0
+        for kinds, index, whole, c in self._cases:
+            line = lines.build.line_at(kinds, index)
+            off = np.abs(line.sums(c, every) - whole.sums(c, every))
+            outside += int((off > line.errors(c, every) + whole.errors(c, every)).sum())
+            number += off.size
+        return number, outside
+
+    def scales(self, lines: SwitchedLines) -> tuple[int, int]:
+        """K(λ) - λ c."""
+        number = outside = 0
+        for kinds, index, whole, c in self._cases:
+            found, errors = lines.build.line_at(kinds, index).log_scale(c)
+            truth, slack = whole.log_scale(c)
+            outside += int((np.abs(found - truth) > errors + slack).sum())
+            number += c.size
+        return number, outside
+
+
 def judges() -> dict[str, Judge]:
     """What is asked, by name; truths are computed once."""
-    lines = Lines()
+    lines, plain = Lines(), PlainLines()
     return {
         "ends": on_ends(64.0),
         "ways": on_ways(),
@@ -400,4 +441,6 @@ def judges() -> dict[str, Judge]:
         "below": lines.below,
         "beyond": lines.beyond,
         "nodes": on_nodes(),
+        "plain": plain.sums,
+        "plain scales": plain.scales,
     }

@@ -1,4 +1,4 @@
-"""The deformed lines with switches: choices, errors put in, and factors of terms.
+"""The lines of Laplace losses with switches: choices, errors put in, and factors of terms.
 
 For ``tools/audit_deformed.py``.  A copy of the package ``pyengine.engines.laplace_lines`` has a
 number of a dictionary in the place of each operation that may be made to err and of each error
@@ -35,7 +35,7 @@ def _operation(name: str, *changes: Change) -> Switch:
     return Switch(name, 0.0, changes)
 
 
-E, D, T, N = "ends.py", "deformed.py", "tilted.py", "nodes.py"
+E, D, T, N, L = "ends.py", "deformed.py", "tilted.py", "nodes.py", "line.py"
 SWITCHES = (
     # one step
     _operation("masses", (N, "[shape.atoms]\n", "[shape.atoms * (1.0 + 47.0 * {x})]\n")),
@@ -110,6 +110,27 @@ SWITCHES = (
                             "(1.0 + 3.5 * {x})")),
     _operation("scale", (D, "return log, self._log_error",
                          "return log * (1.0 + 0.9 * {x}), self._log_error")),
+    # lines that are not deformed
+    _operation("plain: terms", (L, "weight = value * kernels\n",
+                                "weight = value * kernels * (1.0 + 0.9 * {x} * "
+                                "chain_error(t.size) / UNIT)\n")),
+    _operation("plain: angles", (L, "return self._sums.at(self._distance(c), kernels)",
+                                 "return self._sums.at(self._distance(c) * (1.0 + 0.9 * {x} * "
+                                 "ANGLE_ERROR / UNIT), kernels)")),
+    _operation("plain: centre", (L, "(c.astype(Extended) - self._centre).astype",
+                                 "(c.astype(Extended) - self._centre * (1.0 + 3.5 * {x})).astype")),
+    _operation("plain: threshold", (L, "return np.asarray((c.astype(Extended)",
+                                    "return np.asarray((c.astype(Extended) * (1.0 + 3.5 * {x})")),
+    _operation("plain: poles", (L, "row += sign * np.exp(np.minimum(constant + apart * c, 300.0))",
+                                "row += sign * np.exp(np.minimum(constant + apart * c, 300.0)) * "
+                                "(1.0 + 15.0 * {x} * np.abs(apart * c))")),
+    _operation("plain: means", (L, "log = (self._log_mean - moved)",
+                                "log = (self._log_mean * (1.0 + 3.5 * {x}) - moved)")),
+    _operation("plain: exponent", (L, "moved = Extended(self.tilt) * c.astype(Extended)",
+                                   "moved = Extended(self.tilt) * c.astype(Extended) * "
+                                   "(1.0 + 3.5 * {x})")),
+    _operation("plain: scale", (L, "return log, self._log_error",
+                                "return log * (1.0 + 0.9 * {x}), self._log_error")),
 )  # fmt: skip
 
 
