@@ -124,6 +124,14 @@ SWITCHES = (
     _operation("plain: poles", (L, "row += sign * np.exp(np.minimum(constant + apart * c, 300.0))",
                                 "row += sign * np.exp(np.minimum(constant + apart * c, 300.0)) * "
                                 "(1.0 + 15.0 * {x} * np.abs(apart * c))")),
+    _operation("plain: constants", (L, "constant = -float(self._log_mean) - fall",
+                                    "constant = 7.0 * {x} * (1.0 + abs(float(self._log_mean)) "
+                                    "+ fall) - float(self._log_mean) - fall")),
+    _operation("composed: angles", (L, "return modulus * np.exp(1j * angle), error",
+                                    "return modulus * np.exp(1j * angle + 11.0 * {x} * "
+                                    "(1.0 + np.abs(angle))), error")),
+    _operation("composed: logarithms", (L, "modulus = np.exp(log)\n",
+                                        "modulus = np.exp(log * (1.0 + 3.5 * {x}))\n")),
     _operation("plain: means", (L, "log = (self._log_mean - moved)",
                                 "log = (self._log_mean * (1.0 + 3.5 * {x}) - moved)")),
     _operation("plain: exponent", (L, "moved = Extended(self.tilt) * c.astype(Extended)",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants_at
-from pyengine.engines.laplace_lines.deformed import DeformedLine
+from pyengine.engines.laplace_lines.deformed import DeformedLine, places_error
 from pyengine.engines.laplace_lines.ends import LEAST_HEIGHT, end_bounds
 from pyengine.engines.laplace_lines.low_rule import Window, low_rule
 from pyengine.engines.laplace_lines.order import LineOrder
@@ -162,8 +162,14 @@ class DeformedOrder(LineOrder):
         return True
 
     def shift(self, c: FloatArray) -> FloatArray:
-        """Places of atoms are rounded."""
-        return np.asarray(PLACE_ERROR * (np.abs(c) + 0.125 * max(map(abs, self._ends))))
+        """Places of atoms are rounded, and so are the ends of the support."""
+        rounded = PLACE_ERROR * (np.abs(c) + 0.125 * max(map(abs, self._ends)))
+        return np.asarray(np.maximum(rounded, self._off_places))
+
+    @cached_property
+    def _off_places(self) -> float:
+        """What the lines' places of atoms may be off by: more where long double is a double."""
+        return places_error(self.kinds)
 
     @cached_property
     def jumps(self) -> FloatArray:

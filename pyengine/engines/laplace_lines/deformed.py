@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,12 +23,14 @@ from pyengine.engines.functionals import array
 from pyengine.engines.laplace_lines.ends import NODES, RayWeights, end_bounds, end_transforms
 from pyengine.engines.laplace_lines.line import KERNELS, Steps, composed
 from pyengine.engines.laplace_lines.low_rule import POLE, LowRule
+from pyengine.engines.laplace_lines.nodes import largest_loss, loss_error
 from pyengine.engines.laplace_lines.tilted import TiltedStep
 from pyengine.engines.laplace_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
+from pyengine.engines.panels.shape import StepShape
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["AtomPlaces", "DeformedLine", "places_of"]
+__all__ = ["AtomPlaces", "DeformedLine", "places_error", "places_of"]
 
 FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
@@ -75,6 +78,13 @@ def places_of(steps: Steps) -> AtomPlaces:
     return AtomPlaces(at_top, place, log_ways)
 
 
+def places_error(kinds: Iterable[tuple[StepShape, int]]) -> float:
+    """Bound on the errors of the places of all atoms of a composition."""
+    return sum(
+        n * (loss_error(shape) + 16.0 * EXTENDED * largest_loss(shape)) for shape, n in kinds
+    )
+
+
 class _Ray(NamedTuple):
     """Panels of a ray: weights of s - λ for each place and kernel, and errors of the kernels."""
 
@@ -108,11 +118,7 @@ class DeformedLine:
         self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
         self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
         # of the distance of a place from a threshold of the support, beside its own rounding
-        largest = (float(np.abs(step.nodes.loss).max()) for step, _ in steps)
-        self._off_place = sum(
-            n * (float(step.nodes.loss_error) + 16.0 * EXTENDED * loss)
-            for (step, n), loss in zip(steps, largest, strict=True)
-        )
+        self._off_place = places_error((step.shape, n) for step, n in steps)
         self._shares = [
             (max(float(step.share[0]), LEAST), max(float(step.share[1]), LEAST))
             for step, _ in steps

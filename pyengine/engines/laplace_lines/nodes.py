@@ -25,6 +25,8 @@ __all__ = [
     "chosen_nodes",
     "edges_of",
     "expected_nodes",
+    "largest_loss",
+    "loss_error",
     "remainder",
     "step_nodes",
 ]
@@ -99,12 +101,22 @@ def step_nodes(shape: StepShape, rule: PanelRule) -> StepNodes:
     for origin, sign, falling, rising in shape.branches:
         loss.append(origin + sign * away)
         mass.append(weight * (falling * np.exp(-v / 2) + rising * np.exp(v / 2)))
+    mass_error = nodes.error + EXTENDED * (48.0 + 8.0 * float(shape.distance))
+    return StepNodes(
+        np.concatenate(loss), np.concatenate(mass), loss_error(shape), mass_error, rule
+    )
+
+
+def loss_error(shape: StepShape) -> float:
+    """Bound on the absolute errors of the losses of all nodes, ends among them."""
     mu, d, slope = float(shape.distance), float(shape.length), float(shape.slope)
     steepest = min(1.0, d + 1.0 / slope)  # of losses as functions of v
-    largest = max(abs(float(end)) for end in shape.ends)
-    loss_error = EXTENDED * (64.0 * (largest + d) + 16.0 * mu * steepest)
-    mass_error = nodes.error + EXTENDED * (48.0 + 8.0 * mu)
-    return StepNodes(np.concatenate(loss), np.concatenate(mass), loss_error, mass_error, rule)
+    return EXTENDED * (64.0 * (largest_loss(shape) + d) + 16.0 * mu * steepest)
+
+
+def largest_loss(shape: StepShape) -> float:
+    """The largest modulus of a loss."""
+    return max(abs(float(end)) for end in shape.ends)
 
 
 def remainder(
