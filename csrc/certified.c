@@ -1,4 +1,4 @@
-#include "certified.h"
+#include "certified_parts.h"
 
 #include <float.h>
 #include <math.h>
@@ -30,30 +30,22 @@ static const double WINDOW = 6.0;   /* and what the nodes of the shortest law ne
 static const double WORK = 130.0;    /* nodes times values of one line, in units of the cost limit, */
 static const double MOST_WORK = 4e8; /* and for each kind at most */
 
-static double short_number(double x) {
+double pe_short_number(double x) {
     int exponent;
     const double mantissa = frexp(x, &exponent);
     return ldexp(floor(mantissa * 0x1p20), exponent - 20);
 }
 
-typedef struct {
-    const pe_contours *contours;
-    pe_shifted *kinds;
-    size_t n_kinds;
-    double gaussian; /* variance of the plain Gaussian steps */
-    double farthest; /* from the shifts, that z is taken to; PE_FARTHEST is as far as it goes */
-} composition;
-
 /* ---- what is left out ---------------------------------------------------------------------------- */
 
 /* log of a bound of the transform's modulus from t on, by what its kinds were asked last */
-static double known_beyond(const composition *q, double t) {
+static double known_beyond(const pe_composition *q, double t) {
     double sum = -0.5 * q->gaussian * t * t;
     for (size_t i = 0; i < q->n_kinds; i++) sum += q->kinds[i].steps * q->kinds[i].log_beyond;
     return sum + 1e-9 * (1.0 + fabs(sum)) + 1e-6;
 }
 
-static double modulus_beyond(const composition *q, double t) {
+static double modulus_beyond(const pe_composition *q, double t) {
     for (size_t i = 0; i < q->n_kinds; i++) {
         /* few steps need their factor to the last digits, many need its power */
         const double n = q->kinds[i].steps, digits = fmax(log(1e6 * n), 8.0 - OMITTED / n);
@@ -63,7 +55,7 @@ static double modulus_beyond(const composition *q, double t) {
 }
 
 /* Bound of the integral of that modulus, given its bound at t: of any one factor, as the others fall */
-static double integral_at(const composition *q, double t, double modulus) {
+static double integral_at(const pe_composition *q, double t, double modulus) {
     double least = q->gaussian > 0.0 ? -log(q->gaussian * t) : INFINITY;
     for (size_t i = 0; i < q->n_kinds; i++)
         least = fmin(least, log(pe_shifted_beyond(&q->kinds[i], t)) - q->kinds[i].log_beyond);
@@ -72,7 +64,7 @@ static double integral_at(const composition *q, double t, double modulus) {
 
 /* Bound of the integral of the modulus over t from t on: up to STRETCH t by the bound at t, which falls, and so on
  * from there. */
-static double integral_beyond(const composition *q, double t, double modulus) {
+static double integral_beyond(const pe_composition *q, double t, double modulus) {
     double near = 0.0, least = integral_at(q, t, modulus) / t;
     for (int i = 0; i < STRETCHES; i++) {
         near += log(STRETCH) * exp(modulus);
@@ -86,7 +78,7 @@ static double integral_beyond(const composition *q, double t, double modulus) {
 
 /* The first t = k ht, about, from which on the modulus is small enough; 0 where none was found.  Its logarithm falls
  * with the square of t at first, and more slowly where rare losses are large. */
-static size_t last_value(const composition *q, double ht, double sd, double *found) {
+static size_t last_value(const pe_composition *q, double ht, double sd, double *found) {
     const double farthest = 0.99 * MAX_VALUES * ht;
     double t = sqrt(-2.0 * OMITTED) / sd;
     for (int it = 0, refined = 0; it < 40; it++) {
@@ -104,12 +96,6 @@ static size_t last_value(const composition *q, double ht, double sd, double *fou
 
 /* ---- values --------------------------------------------------------------------------------------- */
 
-typedef struct {
-    double *re, *im; /* log of the transform over its value at t = 0, without the mean's phase */
-    double *error;   /* bound of the relative error of its exponential */
-    double *top;     /* log of a bound of the modulus, where the relative error is of no use */
-} values;
-
 /* A value R = 1 + a + ib at t, its logarithm, and bounds of what it and log|R| miss: of_log in units of U */
 typedef struct {
     double t, b, error, modulus, log_r, arg, of_log, top;
@@ -126,7 +112,7 @@ PE_INLINE void put_value(const pe_shifted *s, const one_value *r, double *re, do
     *error += n * (r->error / (r->modulus - r->error) + U * rounding) + 2.0 * U * (fabs(*re) + fabs(*im));
 }
 
-static void add_value(const pe_shifted *s, double t, double a, double b, double error, const values *v,
+static void add_value(const pe_shifted *s, double t, double a, double b, double error, const pe_values *v,
                       size_t k) {
     const double x = 1.0 + a, square = x * x + b * b;
     const double modulus = sqrt(square), defect = 2.0 * a + (a * a + b * b);
@@ -142,7 +128,7 @@ static void add_value(const pe_shifted *s, double t, double a, double b, double 
 
 /* The same of a run next to 1 with errors below 0.1, by the logarithm of lane_log.h. */
 PE_CLONES static void add_near(const pe_shifted *s, size_t first, double ht, const double *a, const double *b,
-                               const double *error, const values *v) {
+                               const double *error, const pe_values *v) {
     for (int k = 0; k < PE_SHIFTED_RUN; k++) {
         double log_r, arg;
         pe_vlog1p(a[k], b[k], &log_r, &arg);
@@ -164,7 +150,7 @@ PE_CLONES static void add_near(const pe_shifted *s, size_t first, double ht, con
 }
 
 static void add_run(const pe_shifted *s, size_t first, double ht, const double *a, const double *b,
-                    const double *error, const values *v) {
+                    const double *error, const pe_values *v) {
     double top = 0.0, worst = 0.0;
     for (int k = 0; k < PE_SHIFTED_RUN; k++) {
         top = fmax(top, a[k] * a[k] + b[k] * b[k]);
@@ -178,13 +164,16 @@ static void add_run(const pe_shifted *s, size_t first, double ht, const double *
         add_value(s, (double)(first + k) * ht, a[k], b[k], error[k], v, first + k);
 }
 
-static int run_values(const composition *q, size_t nt, double ht, values *v) {
+int pe_run_values(const pe_composition *q, size_t nt, double ht, pe_values *v) {
     const size_t padded = (nt + PE_SHIFTED_RUN - 1) / PE_SHIFTED_RUN * PE_SHIFTED_RUN;
-    v->re = calloc(4 * padded, sizeof(double));
+    v->re = calloc((q->above ? 7 : 4) * padded, sizeof(double));
     if (!v->re) return PE_NO_MEMORY;
     v->im = v->re + padded;
     v->error = v->re + 2 * padded;
     v->top = v->re + 3 * padded;
+    v->below_re = q->above ? v->re + 4 * padded : NULL;
+    v->below_im = q->above ? v->re + 5 * padded : NULL;
+    v->below_error = q->above ? v->re + 6 * padded : NULL;
     for (size_t k = 0; k < padded; k++) {
         const double t = (double)k * ht;
         v->re[k] = v->top[k] = -0.5 * q->gaussian * t * t;
@@ -197,13 +186,15 @@ static int run_values(const composition *q, size_t nt, double ht, values *v) {
             double re[PE_SHIFTED_RUN], im[PE_SHIFTED_RUN], error[PE_SHIFTED_RUN];
             pe_shifted_values(&q->kinds[i], first, re, im, error);
             add_run(&q->kinds[i], first, ht, re, im, error, v);
+            if (q->above)
+                pe_add_below(&q->kinds[i], &q->above[i], q->share[i], q->share_error[i], first, re, im, error,
+                             v);
         }
     }
     return PE_OK;
 }
 
-/* Sums the errors of the weights at the distances of their poles. */
-PE_CLONES static void sum_errors(const values *v, pe_certified *c) {
+PE_CLONES void pe_sum_errors(const pe_values *v, pe_certified *c) {
     const double l = c->line.lambda, ht = c->line.ht;
     double sum[4][PE_LANES] = {{0}};
     for (size_t k = 0; k < c->line.nt; k += PE_LANES) /* arrays are whole runs */
@@ -262,7 +253,7 @@ static void add_removed(const pe_shifted *s, double removed[2]) {
 
 /* How far from the shifts z is worth knowing: beyond it lies next to nothing of the values that a line serves, whose
  * signed roots are at most ASIDE from its own; a window ends WINDOW earlier. */
-static double farthest_of(const composition *q, const pe_cumulants *k, double spread, double lambda) {
+static double farthest_of(const pe_composition *q, const pe_cumulants *k, double spread, double lambda) {
     double steps = 1.0;
     for (size_t i = 0; i < q->contours->n_groups; i++) steps += q->contours->groups[i].n;
     const double root = sqrt(2.0 * fmax(lambda * k->k1 - k->k0, 0.0)) + ASIDE;
@@ -271,8 +262,7 @@ static double farthest_of(const composition *q, const pe_cumulants *k, double sp
     return mass > -1e3 ? fmin(sqrt(-2.0 * mass) + WINDOW, PE_FARTHEST) : PE_FARTHEST;
 }
 
-/* Begins all kinds with estimates of their log M and mean, which place the line and its last t. */
-static int begin_kinds(composition *q, double spread, pe_line *ln) {
+int pe_begin_kinds(pe_composition *q, double spread, pe_line *ln) {
     const double lambda = ln->lambda, v = q->gaussian;
     const pe_contours *contours = q->contours;
     const pe_cumulants about = pe_contours_cumulants(contours, lambda);
@@ -290,8 +280,7 @@ static int begin_kinds(composition *q, double spread, pe_line *ln) {
     return PE_OK;
 }
 
-/* Nodes of all kinds up to t_top, and what is known of the whole by them. */
-static int finish_kinds(composition *q, double t_top, pe_certified *c) {
+int pe_finish_kinds(pe_composition *q, double t_top, pe_certified *c) {
     const double lambda = c->line.lambda;
     pe_wide log_m = 0.5L * q->contours->exact_variance * lambda * ((pe_wide)lambda - 1.0L);
     double error = 8.0 * LDBL_EPSILON * fabs((double)log_m), mean = q->gaussian * (lambda - 0.5);
@@ -315,12 +304,12 @@ static int finish_kinds(composition *q, double t_top, pe_certified *c) {
 }
 
 /* Where the sum over t ends, with log of a bound of the modulus from there on, and the nodes up to it. */
-static int end_of_sum(composition *q, pe_certified *c, double *rest) {
+static int end_of_sum(pe_composition *q, pe_certified *c, double *rest) {
     pe_line *ln = &c->line;
     ln->nt = last_value(q, ln->ht, ln->sd, rest);
     if (!ln->nt) return PE_TOO_COSTLY;
     /* runs of values end in whole ones */
-    const int status = finish_kinds(q, 1.01 * (double)(ln->nt + 2 * PE_SHIFTED_RUN) * ln->ht, c);
+    const int status = pe_finish_kinds(q, 1.01 * (double)(ln->nt + 2 * PE_SHIFTED_RUN) * ln->ht, c);
     if (status) return status;
     *rest = known_beyond(q, (double)ln->nt * ln->ht);
     double nodes = 0.0;
@@ -331,7 +320,7 @@ static int end_of_sum(composition *q, pe_certified *c, double *rest) {
 
 /* Takes an upper bound of K at theta in the place of an estimate.  Where it is far above, as the law is cut before what
  * theta makes large, theta is moved towards the line.  Whether there is one. */
-static int prove_theta(const composition *q, pe_line *ln, int side) {
+static int prove_theta(const pe_composition *q, pe_line *ln, int side) {
     const double away = side ? ln->theta[1] - ln->lambda : ln->lambda - ln->theta[0];
     if (!(away > 0.0)) return 0; /* none was found, and a pole that serves is not on this side */
     for (int it = 0; it < MOST_MOVES; it++) {
@@ -345,24 +334,24 @@ static int prove_theta(const composition *q, pe_line *ln, int side) {
     return isfinite(ln->theta_k[side]);
 }
 
-static int build(composition *q, double spread, pe_certified *c) {
+static int build(pe_composition *q, double spread, pe_certified *c) {
     pe_line *ln = &c->line;
-    int status = begin_kinds(q, spread, ln);
+    int status = pe_begin_kinds(q, spread, ln);
     if (status) return status;
     /* the period serves three standard deviations */
     const double farther = fmax(spread - 3.0 * ln->sd, 0.0);
     pe_line_choose_thetas(q->contours, ln);
     for (int side = 0; side < 2; side++)
         if (!prove_theta(q, ln, side)) return PE_TOO_COSTLY;
-    ln->ht = short_number(2.0 * PI / (pe_line_period(ln) + farther));
+    ln->ht = pe_short_number(2.0 * PI / (pe_line_period(ln) + farther));
     if (!(ln->ht > 0.0)) return PE_TOO_COSTLY;
     double rest;
-    values v = {0};
+    pe_values v = {0};
     status = end_of_sum(q, c, &rest);
-    if (!status) status = run_values(q, ln->nt, ln->ht, &v);
+    if (!status) status = pe_run_values(q, ln->nt, ln->ht, &v);
     if (!status) status = pe_line_set_weights(ln, v.re, v.im);
     if (!status) {
-        sum_errors(&v, c);
+        pe_sum_errors(&v, c);
         const double last = (double)(ln->nt - 1) * ln->ht, next = (double)ln->nt * ln->ht,
                      ratio = OUT / ln->ht;
         /* the terms fall: their sum from t on is at most the first one and the integral from t on */
@@ -382,7 +371,7 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
     const pe_certified fresh = *c;
     double farthest = 0.0; /* chosen by the values that the line serves */
     for (;;) {
-        composition q = {
+        pe_composition q = {
             .contours = contours, .gaussian = (double)contours->exact_variance, .farthest = farthest};
         q.kinds = calloc(contours->n_groups + 1, sizeof *q.kinds);
         const int status = q.kinds ? build(&q, spread, c) : PE_NO_MEMORY;
@@ -433,6 +422,14 @@ static void put_parity(pe_row *row, double c, double log_value, double error) {
     row->error[PE_PROFILE] = moved / (rest - moved) * OUT + (8.0 + 8.0 * fabs(log(rest))) * U;
 }
 
+/* Bound of the probability of what is not summed beyond c, under A or under B */
+static double removed_at(const pe_certified *q, int of_b, double c) {
+    if (!q->is_divided) return q->removed[of_b];
+    const double exponent = q->zero_k - (q->zero_theta - of_b) * c;
+    return q->removed[of_b] + q->zero_lost[of_b] +
+           exp(exponent + 1e-12 * (1.0 + fabs(q->zero_k) + fabs(q->zero_theta * c))) * OUT;
+}
+
 /* The row of the sums at c, whose rounding is a part of the moduli's sums. */
 static void row_of(const pe_certified *q, double c, const double *s, double rounding, pe_row *row) {
     const pe_line *ln = &q->line;
@@ -457,13 +454,14 @@ static void row_of(const pe_certified *q, double c, const double *s, double roun
         const double miss =
             f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
         const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ is a part of e^{-c} B */
-        const double removed = q->removed[of_b] * exp((double)-base - (of_b ? c : 0.0));
+        const double lost = removed_at(q, of_b, c);
+        const double removed = lost * exp((double)-base - (of_b ? c : 0.0));
         const double size = fabs(s[k]), shift = k == 2 ? c : 0.0;
         log_value[k] = (double)(base + (pe_wide)shift + logl((pe_wide)size));
         error[k] = INFINITY;
         if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size)) continue;
         if (!(removed < size)) { /* from 0 to what the cut may hold and twice the sum */
-            const double cut = log(q->removed[of_b]) - (of_b && k == 3 ? c : 0.0) + 1e-9 + 2.0 * U * fabs(c);
+            const double cut = log(lost) - (of_b && k == 3 ? c : 0.0) + 1e-9 + 2.0 * U * fabs(c);
             log_value[k] = fmax(cut, log_value[k] + 0.7) + log1p(exp(-fabs(cut - log_value[k] - 0.7))) - 0.69;
             error[k] = 1.0;
             continue;

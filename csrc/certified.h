@@ -14,6 +14,9 @@ typedef struct pe_certified {
     double uncertain[4];     /* bound of the errors of the weights, summed */
     double omitted[4];       /* bound of what lies beyond the last t */
     double removed[2];       /* bounds of the probabilities under A and B of what the ends of z remove */
+    int is_divided;          /* whether only paths with a large loss are summed; the others have at most */
+    double zero_lost[2];     /* these under A and under B, and */
+    double zero_theta, zero_k; /* e^(zero_k - zero_theta c) under A beyond c, and e^c times that under B */
 } pe_certified;
 
 /* Builds the line at line.lambda, everything else zero, for thresholds up to `spread` from the mean.  Returns

@@ -13,6 +13,7 @@ static const double MAX_NODES = 40000;
 static const double OUT = 1.0 + 1e-8;
 static const double WIDEST = 0.5; /* spacing in z */
 static const double FALLS = 0.8;  /* of what the last bound lets expect */
+enum { HEIGHTS = 30 };          /* of a tapered law that are tried, at most */
 static const double FEWER = 0.6;  /* of the digits of a bound, where all cannot be had */
 
 static const pe_envelope NONE = {INFINITY, 0.0, 0.0, INFINITY, INFINITY};
@@ -141,11 +142,25 @@ static pe_envelope envelope_at(const pe_part *s, double t, double y, double digi
     return (pe_envelope){modulus, y, edge, falls, rest};
 }
 
+/* The same of a tapered law, by cells up to its end, where the path goes down to the real line: there
+ * e^(bulge eta^2 - t arg) is at most 1 at every height eta <= y, and at most e^(-t arg/2), if that is so at y. */
+static pe_envelope envelope_of_tapered(const pe_part *s, double t, double y) {
+    const pe_tilted *law = &s->law;
+    const double theta = law->farthest * y, edge = pe_tilted_end(law);
+    if (!pe_tilted_lift(law, y)) return NONE;
+    const double turn = pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? sin(theta) / theta : 1.0);
+    if (!(law->bulge * y <= 0.5 * t * turn)) return NONE;
+    const double sum = exp(law->bulge * y * y) * pe_tilted_turned(law, y, edge, t, s->log_m);
+    const double at_edge = exp(pe_tilted_log(law, edge) - s->log_m + pe_tilted_growth(law, edge));
+    const double falls = 2.0 * at_edge / turn * OUT, rest = y * at_edge * OUT;
+    return (pe_envelope){(sum + fmin(falls / t, rest)) * OUT, y, edge, falls, rest};
+}
+
 /* Bound of the integral over larger t of what was summed. */
 static double integral_of(const pe_part *s, double t, const pe_envelope *e) {
     if (!isfinite(e->modulus)) return INFINITY;
     pe_tilted_lift(&s->law, e->y);
-    const double lifted = exp(0.5 * e->y * e->y);
+    const double lifted = exp(s->law.bulge * e->y * e->y);
     const double over = pe_tilted_over_angle(&s->law, e->y, e->edge, t, s->log_m);
     /* t times the integral of min(rest, falls/t)/t, the kernel's 1/t included: `rest` up to falls/rest */
     const double near = t * e->rest;
@@ -158,6 +173,15 @@ static double integral_of(const pe_part *s, double t, const pe_envelope *e) {
 static void find_best(pe_part *s, double t, double digits) {
     const double most = fmin(12.0, 0.85 * PI / s->law.farthest);
     pe_height *at = &s->height;
+    if (s->law.log_taper) { /* no Gaussian tells how its bounds fall */
+        at->best = NONE;
+        for (int i = 0; i < HEIGHTS; i++) {
+            const pe_envelope next = envelope_of_tapered(s, t, most * pow(0.75, i));
+            if (next.modulus < at->best.modulus) at->best = next;
+            else if (isfinite(at->best.modulus)) break;
+        }
+        return;
+    }
     if (!(at->per_t > 0.0)) at->per_t = fmax(pe_tilted_mean_slope(&s->law, &s->window), 1e-12);
     const double first = fmin(t * at->per_t, most), known = at->fall;
     at->best = envelope_at(s, t, first, digits);
@@ -204,7 +228,7 @@ double pe_shifted_beyond(const pe_shifted *s, double t) {
 
 /* log of what the edge of the window adds to a sum over the strip of half height a, in units of e^unit */
 static double edge_log(const pe_tilted *t, double a, double edge, double unit) {
-    return log(2.0 * a) + 0.5 * a * a + pe_tilted_log(t, edge) + pe_tilted_growth(t, edge) - unit;
+    return log(2.0 * a) + t->bulge * a * a + pe_tilted_log(t, edge) + pe_tilted_growth(t, edge) - unit;
 }
 
 /* Upper bound of log M of one part at another power */
@@ -217,8 +241,8 @@ static double part_above(const pe_part *s, double q, double digits) {
     if (!failed && pe_tilted_whole(&t, digits, &w)) {
         for (double a = fmin(0.98 * PI / t.farthest, 6.0); a > 0.01; a *= 0.7) {
             if (!pe_tilted_lift(&t, a)) continue;
-            if (w.is_whole && edge_log(&t, a, w.high, w.log_total) > -digits) continue;
-            const double grown = exp(0.5 * a * a);
+            if ((w.is_whole || t.log_taper) && edge_log(&t, a, w.high, w.log_total) > -digits) continue;
+            const double grown = exp(t.bulge * a * a);
             const double size = 2.0 * grown * pe_tilted_lifted(&t, w.high + 1.5 * WIDEST, w.log_total, 1.1);
             const double next = fmin(2.0 * PI * a / (log(1.0 + size) + digits), WIDEST);
             if (next > h) {
@@ -238,8 +262,9 @@ static double part_above(const pe_part *s, double q, double digits) {
         pe_tilted_lift(&t, 0.0); /* what is left out of the sum lies on the real line */
         beyond += pe_tilted_sum(&t, -INFINITY, w.low, w.log_total, h / PE_CELL);
         beyond += pe_tilted_rest(&t, edge, w.end, w.log_total);
-        const double reach =
-            (fabs(q) + fabs(1.0 - q)) * t.farthest * fmax(fabs(w.low), edge) + fabs(w.log_total);
+        const double reach = (fabs(q) + fabs(1.0 - q)) * t.farthest * fmax(fabs(w.low), edge) +
+                             fabs(w.log_total) +
+                             (t.log_taper ? fabs(t.log_taper[0]) + fabs(t.log_taper[t.n]) : 0.0);
         if (sum < 1.1) found = w.log_total + log(sum + miss + beyond) + 1e-14 * (10.0 + reach);
     }
     if (!failed) pe_tilted_free(&t);

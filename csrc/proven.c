@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "certified.h"
+#include "divided.h"
 #include "pair.h"
 
 /* Which line with proven errors serves a threshold; docs/theory/certified.md. */
@@ -237,6 +238,13 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         pe_certified *line = NULL;
         status = near_certified(contours, i, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
+    }
+    if (!is_settled(status, row, functional)) {
+        double found[PE_ROW];
+        status = pe_divided_row(contours, c, found);
+        if (!status &&
+            (isnan(row[0]) || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional)))
+            memcpy(row, found, sizeof found);
     }
     if (status != PE_NO_MEMORY && !(row[2 + PE_FUNCTIONALS + functional] < 1.0))
         status = chernoff_row(contours, at->nearest, e->lambda, c, row);

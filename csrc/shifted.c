@@ -8,7 +8,8 @@
 /* One kind of step; docs/theory/certified.md proves what stands here. */
 
 static const double MISS = 0x1p-56; /* what nodes may miss of n log M */
-static const double MARGIN = 4.0;   /* of the window, in nats, for the growth on the lines */
+static const double MARGIN = 4.0;   /* of the window, in nats, for the growth on the lines, */
+static const double WIDER = 16.0;   /* and where a taper makes the law fall faster */
 static const double ROOM = 13.0;    /* in z, of a window beyond a term of the tilted law */
 static const double FAR = 3.0; /* shift from which on sums over cells are no estimates */
 
@@ -155,6 +156,29 @@ int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double 
     if (s->n_parts > 1 || s->part[0].law.farthest > FAR) return pe_shifted_finish(s, INFINITY);
     s->log_m = s->part[0].window.log_total;
     s->mean_re = pe_tilted_mean_loss(&s->part[0].law, &s->part[0].window);
+    return PE_OK;
+}
+
+int pe_shifted_tapered(pe_shifted *s, const pe_shifted *whole, const pe_taper *taper) {
+    *s = (pe_shifted){.steps = 1.0, .is_conjugate = whole->is_conjugate};
+    if (whole->n_parts != 1) return PE_TOO_COSTLY;
+    const pe_part *known = &whole->part[0];
+    pe_part *part = &s->part[0];
+    part->terms = known->terms; /* which the whole law owns */
+    part->cut = known->cut;
+    const int status = pe_tilted_tapered(&part->law, &known->law, taper, known->cut);
+    if (status) return status;
+    s->n_parts = 1;
+    if (!pe_tilted_window(&part->law, -log(MISS) + WIDER, &part->window) || !part->window.is_whole)
+        return PE_TOO_COSTLY;
+    /* a taper is narrower than a cell: its size is a sum of its own */
+    const double h = fmin(0.25 * taper->width, PE_CELL), unit = part->window.log_total;
+    part->window.log_total += log(
+        h * pe_tilted_nodes(&part->law, ceil(part->window.low / h), floor(part->window.high / h), h, unit));
+    part->x_low = part->window.low;
+    part->x_high = part->window.high;
+    part->log_m = s->log_m = part->window.log_total;
+    s->mean_re = pe_tilted_mean_loss(&part->law, &part->window);
     return PE_OK;
 }
 

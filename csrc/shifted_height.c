@@ -29,21 +29,23 @@ typedef struct {
  * that centre it included. */
 static double outside(const pe_part *s, const strip *at, double h) {
     const pe_tilted *t = &s->law;
-    const double top = at->y + at->half, x = s->x_high, of_a = fabs(t->q - 1.0), unit = s->window.log_total;
-    const double of_b = 1.0 + of_a; /* of the Gaussians that centre */
+    const double top = at->y + at->half, x = s->x_high, unit = s->window.log_total;
+    /* of the Gaussians that centre; the sums of a tapered law are not centred */
+    const double of_a = t->log_taper ? 0.0 : fabs(t->q - 1.0), of_b = t->log_taper ? 0.0 : 1.0 + of_a;
+    const double of_one = t->log_taper ? 0.0 : exp(-unit);
     /* the vertical edge: the Gaussians that centre are phi a and phi b */
     const double bell = -0.5 * x * x - 0.91893853320467274178;
     const double plain =
         exp(bell + pe_tilted_log_side(t, 0, x)) * of_a + exp(bell + pe_tilted_log_side(t, 1, x)) * of_b;
     if (!pe_tilted_lift(t, top)) return INFINITY;
     const double turned = at->time > 0.0 ? at->time * pe_tilted_angle(t, at->half, x) : 0.0;
-    double sum = 2.0 * at->half * exp(0.5 * top * top) *
-                 (exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) + turned - unit) + plain * exp(-unit));
+    double sum = 2.0 * at->half * exp(t->bulge * top * top) *
+                 (exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) + turned - unit) + plain * of_one);
     /* beyond it on the real line */
     sum += pe_tilted_rest(t, x, s->cut, unit);
-    sum += (of_a * pe_normals_above(&t->a, x) + of_b * pe_normals_above(&t->b, x)) * exp(-unit);
+    sum += (of_a * pe_normals_above(&t->a, x) + of_b * pe_normals_above(&t->b, x)) * of_one;
     /* below the window the sums themselves go on, on the line */
-    const double low = s->x_low, grown = exp(0.5 * at->y * at->y);
+    const double low = s->x_low, grown = exp(t->bulge * at->y * at->y);
     sum += grown * pe_tilted_sum(t, -INFINITY, low, unit, h / PE_CELL);
     const double first = of_a * pe_normals_below(&t->a, low) + of_b * pe_normals_below(&t->b, low);
     /* a sum of Gaussians is at most their integral and the largest term of each */
@@ -52,16 +54,17 @@ static double outside(const pe_part *s, const strip *at, double h) {
         grown *
         (first * (1.0 + h) +
          h * next * (of_a * exp(pe_tilted_log_side(t, 0, low)) + of_b * exp(pe_tilted_log_side(t, 1, low)))) *
-        exp(-unit);
+        of_one;
     return sum * (1.0 + 1e-8);
 }
 
 /* Bound of the moduli's integrals on both edges of the strip up to `high`, in units of e^log_total. */
 static double on_lines(const pe_part *s, const strip *at, double high) {
     const pe_tilted *t = &s->law;
-    const double top = at->y + at->half, grown = exp(0.5 * top * top), unit = s->window.log_total;
+    const double top = at->y + at->half, grown = exp(t->bulge * top * top), unit = s->window.log_total;
     if (!pe_tilted_lift(t, top)) return INFINITY;
-    const double centring = (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q - 1.0)) * exp(-unit);
+    const double centring =
+        t->log_taper ? 0.0 : (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q - 1.0)) * exp(-unit);
     if (at->time > 0.0)
         return 2.0 * grown * (pe_tilted_raised(t, at->half, high, at->time, unit) + centring) * (1.0 + 1e-8);
     const double line = pe_tilted_lifted(t, high, unit, 1.1);
@@ -90,13 +93,15 @@ static int try_strip(pe_part *s, const strip *at, double size, double high, doub
 
 /* The first place from the window's end on where the edge of such a strip holds little. */
 static double edge_of_strip(const pe_part *s, const strip *at, double target) {
-    const double level = log(0.5 * target / at->half) - 0.5 * at->half * at->half + s->window.log_total;
+    const double level =
+        log(0.5 * target / at->half) - s->law.bulge * at->half * at->half + s->window.log_total;
     return pe_tilted_edge(&s->law, s->window.high, at->half, at->time, level);
 }
 
 int pe_shifted_height(pe_part *s, double target, double t_top) {
     const pe_window *w = &s->window;
-    const double farthest = s->law.farthest, top = fmin(HIGHEST, 0.495 * PI / farthest);
+    const double farthest = s->law.farthest,
+                 top = fmin(HIGHEST * sqrt(0.5 / s->law.bulge), 0.495 * PI / farthest);
     s->x_low = w->low;
     s->h = 0.0;
     const double slope = pe_tilted_loss_slope(&s->law, w->high);

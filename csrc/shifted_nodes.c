@@ -200,6 +200,27 @@ static void set_node(const pe_part *s, pe_wide x, const pe_wide *co, const pe_wi
     node->rounding = 20.0 + 2.0 * (double)(x * x + fabsl(x * y)) + (double)(b.rounding / b.moduli);
 }
 
+/* Multiplies a node by the taper of its law. */
+static void taper_node(const pe_part *s, pe_wide x, wide_node *node) {
+    const pe_tapered factor = pe_taper_at(&s->law.taper, x, s->y);
+    node->bell = product(node->bell, (wide_complex){factor.re, factor.im});
+    node->size *= factor.size;
+    node->rounding += factor.units + 4.0;
+}
+
+/* phi b h W^s e^-unit, with its error in a sum of `count` such terms, and the log of |W^s| */
+static wide_complex plain_term(const wide_node *node, pe_wide s, pe_wide unit, double count, double *error,
+                               double *power) {
+    const wide_complex exponent = {s * node->log_of.re, s * node->log_of.im};
+    const pe_wide modulus_of = expl(exponent.re - unit);
+    const wide_complex turn = turn_of(exponent.im);
+    const double reach = (double)(fabsl(exponent.re) + fabsl(exponent.im) + fabsl(unit));
+    const double units = node->rounding + fabs((double)s) * node->log_error + 3.0 * reach + 20.0 + count;
+    *power = (double)exponent.re;
+    *error = (double)(node->size * modulus_of) * units;
+    return product(node->bell, (wide_complex){modulus_of * turn.re, modulus_of * turn.im});
+}
+
 /* phi b h (W^s + s r - 1), with its error in a sum of `count` such terms, and the log of |W^s| */
 static wide_complex centred_term(const wide_node *node, pe_wide s, double count, double *error,
                                  double *power) {
@@ -223,7 +244,7 @@ static wide_complex centred_term(const wide_node *node, pe_wide s, double count,
     return product(node->bell, term);
 }
 
-/* Nodes of one part into `nodes`, and its M - 1. */
+/* Nodes of one part into `nodes`, and its M - 1, or M e^-log_total of a tapered law. */
 static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *error) {
     const size_t n = s->terms.n;
     pe_wide *turn = malloc(2 * n * sizeof *turn), power_of_b = (pe_wide)s->law.q - 1.0L;
@@ -238,8 +259,13 @@ static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *
     int status = PE_OK;
     for (size_t j = 0; j < s->count && !status; j++) {
         double own, power;
-        set_node(s, (pe_wide)(first + (double)j) * (pe_wide)s->h, turn, turn + n, &nodes[j]);
-        *above_one += centred_term(&nodes[j], power_of_b, (double)s->count, &own, &power).re;
+        const pe_wide x = (pe_wide)(first + (double)j) * (pe_wide)s->h;
+        set_node(s, x, turn, turn + n, &nodes[j]);
+        if (s->law.log_taper) {
+            taper_node(s, x, &nodes[j]);
+            *above_one +=
+                plain_term(&nodes[j], power_of_b, s->window.log_total, (double)s->count, &own, &power).re;
+        } else *above_one += centred_term(&nodes[j], power_of_b, (double)s->count, &own, &power).re;
         *error += own;
         if (!(fabs(power) < 11000.0)) status = PE_TOO_COSTLY;
     }
@@ -314,16 +340,21 @@ int pe_shifted_fill(pe_shifted *s) {
         pe_wide above_one;
         double own;
         status = fill_nodes(part, nodes + at, &above_one, &own);
-        if (!status && !(1.0L + above_one > 0.0L)) status = PE_TOO_COSTLY;
+        const pe_wide size = (part->law.log_taper ? 0.0L : 1.0L) + above_one;
+        if (!status && !(size > 0.0L)) status = PE_TOO_COSTLY;
         if (status) break;
         total += part->terms.share * above_one;
         error += (double)part->terms.share * own;
-        part->log_m = (double)log1pl(above_one);
+        part->log_m =
+            part->law.log_taper ? part->window.log_total + (double)logl(size) : (double)log1pl(above_one);
     }
-    if (!status && !(1.0L + total > 0.0L)) status = PE_TOO_COSTLY;
+    /* the sums of a tapered law, which has one part, are not centred */
+    const int is_tapered = s->part[0].law.log_taper != NULL;
+    const pe_wide whole = (is_tapered ? 0.0L : 1.0L) + total;
+    if (!status && !(whole > 0.0L)) status = PE_TOO_COSTLY;
     if (!status) {
-        s->log_m = log1pl(total);
-        const double scale = (double)(1.0L / (1.0L + total)), eps = (double)LDBL_EPSILON;
+        s->log_m = is_tapered ? s->part[0].window.log_total + logl(whole) : log1pl(total);
+        const double scale = (double)(1.0L / whole), eps = (double)LDBL_EPSILON;
         s->log_m_error = 2.0 * eps * error * scale + 4.0 * eps * fabs((double)s->log_m);
         double mean_error = 0.0;
         for (size_t i = 0, at = 0; i < s->n_parts; at += s->part[i++].count)

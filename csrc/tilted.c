@@ -136,6 +136,11 @@ PE_CLONES static void set_values(pe_tilted *t) {
         concave[i] = bell + down[0] * log_a[i] + down[1] * log_b[i];
         fall[i] = -x + down[0] * slope_a[i] + down[1] * slope_b[i];
     }
+    for (size_t i = 0; t->log_taper && i <= n; i++) {
+        value[i] += t->log_taper[i];
+        concave[i] += t->log_taper[i]; /* erfc is log-concave */
+        fall[i] += t->taper_slope[i];
+    }
     for (size_t i = 0; i < n; i++) {
         const double left = value[i], right = value[i + 1], curve = concave[i + 1] - concave[i];
         const double first = right - curve + fall[i] * PE_CELL, last = left + curve - fall[i + 1] * PE_CELL;
@@ -146,7 +151,7 @@ PE_CLONES static void set_values(pe_tilted *t) {
 }
 
 int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end) {
-    *t = (pe_tilted){.a = a, .b = b, .q = q};
+    *t = (pe_tilted){.a = a, .b = b, .q = q, .bulge = 0.5};
     t->farthest = fmax(-a.shift[0], b.shift[b.n - 1]);
     t->start = start_of(&a, &b, q);
     const double cells = ceil((end - t->start) / PE_CELL);
@@ -179,13 +184,30 @@ int pe_tilted_new(pe_tilted *t, pe_normals a, pe_normals b, double q, double end
 int pe_tilted_power(pe_tilted *t, const pe_tilted *known, double q, double end) {
     const double cells = ceil((end - known->start) / PE_CELL);
     if (start_of(&known->a, &known->b, q) != known->start || !(cells > 0.0 && cells <= (double)known->n))
-        return pe_tilted_new(t, known->a, known->b, q, end);
+        return known->log_taper ? PE_TOO_COSTLY : pe_tilted_new(t, known->a, known->b, q, end);
     *t = *known;
     t->q = q;
     t->n = (size_t)cells;
     t->block = malloc((4 * pe_padded_ends(t->n) + 3 * (t->a.n + t->b.n)) * sizeof(double));
     if (!t->block) return PE_NO_MEMORY;
     set_power(t, t->block);
+    set_values(t);
+    return PE_OK;
+}
+
+int pe_tilted_tapered(pe_tilted *t, const pe_tilted *known, const pe_taper *taper, double end) {
+    *t = *known;
+    t->n = pe_cell_of(known, end, 1);
+    t->taper = *taper;
+    t->bulge = 0.5 + 1.0 / (taper->width * taper->width);
+    const size_t m = pe_padded_ends(t->n);
+    t->block = malloc((6 * m + 3 * (t->a.n + t->b.n)) * sizeof(double));
+    if (!t->block) return PE_NO_MEMORY;
+    t->log_taper = t->block;
+    t->taper_slope = t->block + m;
+    for (size_t i = 0; i <= t->n; i++)
+        t->log_taper[i] = pe_taper_log(taper, pe_edge_of(t, i), &t->taper_slope[i]);
+    set_power(t, t->block + 2 * m);
     set_values(t);
     return PE_OK;
 }
@@ -199,7 +221,7 @@ double pe_tilted_log(const pe_tilted *t, double x) {
     double sum = -0.5 * x * x - HALF_LOG_2PI, slope;
     for (int side = 0; side < 2; side++)
         sum += pe_power_of(t, side) * pe_side_at(pe_side_of(t, side), x, &slope, t->room);
-    return sum;
+    return sum + (t->log_taper ? pe_taper_log(&t->taper, x, &slope) : 0.0);
 }
 
 /* log of a side over phi at places, as side_at has it, times its power, added */
@@ -224,6 +246,12 @@ PE_INLINE void add_sides(const pe_normals *s, double power, const double *x, dou
     }
 }
 
+/* log of a taper at places, added */
+static void add_taper(const pe_taper *taper, const double *x, double *log_of) {
+    double slope;
+    for (int u = 0; u < PE_LANES; u++) log_of[u] += pe_taper_log(taper, x[u], &slope);
+}
+
 PE_CLONES double pe_tilted_nodes(const pe_tilted *t, double first, double last, double h, double unit) {
     double total[PE_LANES] = {0};
     for (double j = first; j <= last; j += PE_LANES) {
@@ -236,6 +264,7 @@ PE_CLONES double pe_tilted_nodes(const pe_tilted *t, double first, double last, 
             const pe_normals *s = pe_side_of(t, side);
             if (s->n > 1 || s->shift[0] != 0.0) add_sides(s, pe_power_of(t, side), x, e);
         }
+        if (t->log_taper) add_taper(&t->taper, x, e);
         for (int u = 0; u < PE_LANES; u++) {
             const double term = e[u] < 700.0 ? pe_vexp(e[u]) : INFINITY;
             total[u] += j + u <= last ? term : 0.0;

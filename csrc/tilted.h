@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "normals.h"
+#include "taper.h"
 
 typedef struct {
     pe_normals a, b;
@@ -24,6 +25,9 @@ typedef struct {
     double *value; /* log F at the ends of the cells */
     double *most; /* log of its largest value over each cell */
     double *concave, *fall; /* the parts of log F that are concave, and their slope, at those ends */
+    pe_taper taper; /* a factor of F; of its log and the slope at those ends, NULL where there is none */
+    double *log_taper, *taper_slope;
+    double bulge; /* |F(x + iv)| is at most F(x) e^(bulge v^2) where no side grows: 1/2 without a taper */
 } pe_tilted;
 
 #define PE_CELL 0.25
@@ -34,6 +38,9 @@ void pe_tilted_free(pe_tilted *t);
 
 /* The same of another power, with what does not depend on it: `known` is to be freed later. */
 int pe_tilted_power(pe_tilted *t, const pe_tilted *known, double q, double end);
+
+/* The same of the same power times a taper; `known` is to be freed later. */
+int pe_tilted_tapered(pe_tilted *t, const pe_tilted *known, const pe_taper *taper, double end);
 
 /* The last end of a cell */
 double pe_tilted_end(const pe_tilted *t);
@@ -54,33 +61,36 @@ double pe_tilted_loss_slope(const pe_tilted *t, double x);
 /* Makes t ready for lines |Im z| <= y; 0 where their terms are not within a half plane. */
 int pe_tilted_lift(const pe_tilted *t, double y);
 
-/* log of an upper bound of |F(x + iv)| e^(-v^2/2)/F(x) on the lines that t was made ready for */
+/* log of an upper bound of |F(x + iv)| e^(-bulge v^2)/F(x) on the lines that t was made ready for */
 double pe_tilted_growth(const pe_tilted *t, double x);
 
-/* Upper bound of the integral of |F| e^(-v^2/2) over x in [low, high] on those lines, in units of e^unit, rounded
+/* Upper bound of the integral of |F| e^(-bulge v^2) over x in [low, high] on those lines, in units of e^unit, rounded
  * outwards to whole cells; low may be -infinity.  Each cell counts `wider` times its width more. */
 double pe_tilted_sum(const pe_tilted *t, double low, double high, double unit, double wider);
 
 /* The same of F itself, low being finite */
 double pe_tilted_rest(const pe_tilted *t, double low, double high, double unit);
 
-/* Upper bound of the integral of |F| e^(-v^2/2) up to `high` on those lines, in units of e^unit, where that of F is
+/* Upper bound of the integral of |F| e^(-bulge v^2) up to `high` on those lines, in units of e^unit, where that of F is
  * at most `whole` */
 double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double whole);
 
 /* Upper bound of |arg b/a| on the lines |Im z| <= y that t was made ready for, below pi over the farthest shift */
 double pe_tilted_angle(const pe_tilted *t, double y, double x);
 
-/* The first end of a cell from `from` on where log of |F| e^(-v^2/2) e^(time |arg|) is below a level on that line, or the
+/* The first end of a cell from `from` on where log of |F| e^(-bulge v^2) e^(time |arg|) is below a level on that line, or the
  * last */
 double pe_tilted_edge(const pe_tilted *t, double from, double y, double time, double level);
 
-/* Upper bound of the integral of |F| e^(-v^2/2) e^(time |arg|) up to `high` on such a line, in units of e^unit */
+/* Upper bound of the integral of |F| e^(-bulge v^2) e^(time |arg|) up to `high` on such a line, in units of e^unit */
 double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, double unit);
 
-/* Upper bound of the integral of |F| e^(-v^2/2) e^(-time arg)/arg up to `high` on the line of the last height, where arg is
+/* Upper bound of the integral of |F| e^(-bulge v^2) e^(-time arg)/arg up to `high` on the line of the last height, where arg is
  * that of b/a, in units of e^unit */
 double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double time, double unit);
+
+/* The same without the division by arg */
+double pe_tilted_turned(const pe_tilted *t, double y, double high, double time, double unit);
 
 /* Upper bound of |s| times the modulus of the integral of F e^{i s loss} over [low, high] for any s, in units
  * of e^unit: the variation of F over the slope of the loss and its ends */

@@ -48,6 +48,7 @@ static inline double pe_rate_before(const pe_tilted *t) {
         const double power = pe_power_of(t, side);
         rate += power * (power >= 0.0 ? pe_side_of(t, side)->shift[0] : t->slope[side][0]);
     }
+    if (t->log_taper) rate += t->taper_slope[0];
     return rate;
 }
 

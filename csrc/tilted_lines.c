@@ -256,9 +256,9 @@ PE_CLONES static void set_angles(const pe_tilted *t, int side, size_t m, const d
     for (size_t i = 0; i < m; i++) out[i] = pe_vargument(room[i], fabs(out[i]));
 }
 
-/* Sum of e^(most - unit - time arg)/arg over the first cells, given arguments at their ends */
-PE_CLONES static double sum_over_angle(const pe_tilted *t, size_t last, const double *of_a,
-                                       const double *of_b, double time, double unit) {
+/* Sum of e^(most - unit - time arg), over arg where `over` is 1, over the first cells, given arguments at their ends */
+PE_CLONES static double sum_turned(const pe_tilted *t, size_t last, const double *of_a, const double *of_b,
+                                   double time, double unit, int over) {
     const int is_growing = grows(t);
     double sum = 0.0;
     for (size_t i = 0; i < last; i += PE_LANES) {
@@ -271,13 +271,13 @@ PE_CLONES static double sum_over_angle(const pe_tilted *t, size_t last, const do
             most = e[u] > most ? e[u] : most;
         }
         if (!(most < 700.0)) return INFINITY;
-        for (int u = 0; u < PE_LANES; u++) e[u] = (pe_vexp(e[u]) + 1e-300) / least[u];
+        for (int u = 0; u < PE_LANES; u++) e[u] = (pe_vexp(e[u]) + 1e-300) / (over ? least[u] : 1.0);
         sum += pe_lane_sum(e);
     }
     return sum;
 }
 
-double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double time, double unit) {
+static double turned(const pe_tilted *t, double y, double high, double time, double unit, int over) {
     const int is_growing = grows(t);
     const size_t last = pe_cell_of(t, high, 1), m = pe_padded_ends(last);
     const size_t terms = t->a.n > t->b.n ? t->a.n : t->b.n;
@@ -303,10 +303,19 @@ double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double ti
             if (t->b.shift[j] == least) angle = t->share[1][j * t->stride] * sin(least * y);
     }
     if (!(angle > 0.0) || !(rate > 1.0)) sum = INFINITY;
-    else sum = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0)) / (rate * angle);
-    if (isfinite(sum)) sum += PE_CELL * sum_over_angle(t, last, of_a, of_b, time, unit);
+    else
+        sum = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0)) / (rate * (over ? angle : 1.0));
+    if (isfinite(sum)) sum += PE_CELL * sum_turned(t, last, of_a, of_b, time, unit, over);
     free(of_a);
     return sum * (1.0 + 1e-8);
+}
+
+double pe_tilted_over_angle(const pe_tilted *t, double y, double high, double time, double unit) {
+    return turned(t, y, high, time, unit, 1);
+}
+
+double pe_tilted_turned(const pe_tilted *t, double y, double high, double time, double unit) {
+    return turned(t, y, high, time, unit, 0);
 }
 
 double pe_tilted_variation(const pe_tilted *t, double low, double high, double unit) {
@@ -316,7 +325,8 @@ double pe_tilted_variation(const pe_tilted *t, double low, double high, double u
         const double least = (t->slope[1][i] - t->slope[0][i + 1]) * (1.0 - 1e-9);
         const double value = exp(t->most[i] - unit) / least;
         const double x = fmax(fabs(pe_edge_of(t, i)), fabs(pe_edge_of(t, i + 1)));
-        const double change = x + fabs(1.0 - t->q) * fabs(t->slope[0][i]) + fabs(t->q) * t->slope[1][i + 1];
+        double change = x + fabs(1.0 - t->q) * fabs(t->slope[0][i]) + fabs(t->q) * t->slope[1][i + 1];
+        if (t->log_taper) change += fmax(fabs(t->taper_slope[i]), fabs(t->taper_slope[i + 1]));
         /* the variance of a shift is at most its mean times the farthest */
         sum += PE_CELL * value * (change + t->farthest);
         if (i == first || i + 1 == last) ends += value;

@@ -20,6 +20,7 @@ PE_CLONES static double log_total(const pe_tilted *t, size_t last) {
 
 /* Whether the Gaussians that centre the sums of phi b (b/a)^(q-1) are below `plain` beyond x on one side */
 static int centre_is_small(const pe_tilted *t, double x, int above, double plain) {
+    if (t->log_taper) return 1; /* its sums are not centred */
     const double of_a = above ? pe_normals_above(&t->a, x) : pe_normals_below(&t->a, x);
     const double of_b = above ? pe_normals_above(&t->b, x) : pe_normals_below(&t->b, x);
     const double power = fabs(t->q - 1.0);

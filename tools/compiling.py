@@ -15,7 +15,8 @@ FLAGS = ("-O2", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trappi
 CERTIFIED = (
     *("pair", "spectral", "strips", "contour", "contour_rows", "node_sums"),
     *("loss_nodes", "noise_nodes"),
-    *("chebyshev", "proven", "certified", "envelope", "tilted", "tilted_lines", "tilted_windows"),
+    *("chebyshev", "proven", "certified", "divided", "envelope", "taper"),
+    *("tilted", "tilted_lines", "tilted_windows"),
     *("shifted", "shifted_height", "shifted_nodes", "shifted_values"),
     *("normals", "normal", "cpu", "functionals"),
 )

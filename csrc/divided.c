@@ -1,0 +1,481 @@
+#include "divided.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "certified_parts.h"
+#include "tilted_cells.h"
+
+/* docs/theory/divided_lines.md proves what stands here, but for what is called a choice. */
+
+#define U 0x1p-53
+#define OUT (1.0 + 1e-9)
+
+static const double PI = 3.14159265358979323846;
+static const double OMITTED = -36.0; /* log of the share from which on nothing is summed */
+static const double ROOM = 2.5;   /* in z, of a gap before a mode far out, */
+static const double RISE = 3.0;   /* in nats, by which one shows, */
+static const double HIGHER = 12.0; /* and by how much the law may rise behind what decides; */
+static const double DEEP = 43.0;  /* and how far below the law it is, in nats */
+static const double SPARED = 46.0; /* of what a taper leaves where the laws below it end, in nats */
+static const double LEFT = 7.0;   /* of what tapers leave below what decides */
+enum {
+    TRIES = 8,       /* of tapers */
+    MOST_KINDS = 32, /* of steps: each has its own */
+};
+static const double MAX_VALUES = 260000;
+static const double MOST_WORK = 4e8; /* nodes times values of a kind */
+
+/* ---- values ------------------------------------------------------------------------------------------ */
+
+void pe_add_below(const pe_shifted *kind, const pe_shifted *above, double share, double share_error,
+                  size_t first, const double *re, const double *im, const double *error, const pe_values *v) {
+    double of_re[PE_SHIFTED_RUN], of_im[PE_SHIFTED_RUN], of_error[PE_SHIFTED_RUN];
+    const double n = kind->steps, sign = kind->is_conjugate ? -1.0 : 1.0;
+    pe_shifted_values(above, first, of_re, of_im, of_error);
+    for (size_t k = 0; k < PE_SHIFTED_RUN; k++) {
+        const double x = 1.0 + re[k], y = im[k], square = x * x + y * y, modulus = sqrt(square);
+        const double a = 1.0 + of_re[k], b = of_im[k];
+        const double qr = share * (a * x + b * y) / square, qi = share * (b * x - a * y) / square;
+        const double size = hypot(qr, qi), least = modulus - error[k] - 2.0 * U;
+        /* both transforms, the share, and a dozen operations */
+        const double off = (share * (of_error[k] + 2.0 * U) + size * (error[k] + 2.0 * U)) / least +
+                           (share_error + 24.0 * U) * size;
+        const size_t i = first + k;
+        v->below_re[i] += n * 0.5 * log1p(size * size - 2.0 * qr);
+        v->below_im[i] += sign * n * atan2(-qi, 1.0 - qr);
+        const double kept = 1.0 - size - off, own = n * (off / kept + 16.0 * U * size / (kept * kept));
+        v->below_error[i] += own + 2.0 * U * (fabs(v->below_re[i]) + fabs(v->below_im[i]));
+        if (!(least > 0.0) || !(size + off < 0.9995)) v->below_error[i] = INFINITY;
+    }
+}
+
+/* Takes from the whole transform, of all paths, that of those without a large loss: times 1 - e^below, over its value at
+ * t = 0. */
+static void divide(const pe_values *v, size_t n, double log_first) {
+    for (size_t i = 0; i < n; i++) {
+        const double x = v->below_re[i], y = v->below_im[i], half = sin(0.5 * y), e = exp(x);
+        const double re = 2.0 * half * half - expm1(x) * cos(y), im = -e * sin(y), size = hypot(re, im);
+        const double off = (1.0 + size) * expm1(fmin(v->below_error[i], 700.0)) +
+                           16.0 * U * (fabs(expm1(x)) + 2.0 * half * half + fabs(im));
+        const double log_of = size > 0.0 ? log(size) : -800.0, log_most = log(size + off);
+        v->re[i] += log_of - log_first;
+        v->im[i] += size > 0.0 ? atan2(im, re) : 0.0;
+        v->error[i] += off / size + U * (16.0 + 4.0 * (fabs(log_of) + fabs(log_first) + fabs(v->re[i])));
+        v->top[i] +=
+            log_most - log_first + 8.0 * U * (1.0 + fabs(log_most) + fabs(log_first) + fabs(v->top[i]));
+        if (!(v->below_error[i] < 1.0)) { /* of both parts the modulus is at most that at t = 0 */
+            v->error[i] = INFINITY;
+            v->top[i] = 1e-6;
+        }
+        v->re[i] = fmax(v->re[i], -740.0);
+    }
+}
+
+/* ---- where the law is divided: choices --------------------------------------------------------------- */
+
+typedef struct {
+    double lambda;
+    double loss;  /* of one step that decides */
+    double end;   /* of z, where a mode far out begins; infinite where there is none */
+    double nearer; /* from the z of that loss to where the laws below the tapers end, */
+    double width; /* of the tapers, in z, */
+    double away;  /* and from there to the tapers */
+} division;
+
+/* z of a part where its loss has a value */
+static double place_of(const pe_tilted *law, double loss, double end) {
+    double low = law->start, high = end;
+    for (int it = 0; it < 60; it++) {
+        const double x = 0.5 * (low + high);
+        const double here = pe_tilted_log_side(law, 1, x) - pe_tilted_log_side(law, 0, x);
+        if (here < loss) low = x;
+        else high = x;
+    }
+    return 0.5 * (low + high);
+}
+
+/* ---- the line ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    pe_composition q;
+    pe_shifted *above, *below; /* the kinds times their tapers, and times 1 less those */
+    double *share, *share_error;
+    pe_certified c;
+} divided;
+
+static void free_divided(divided *d) {
+    for (size_t i = 0; i < d->q.n_kinds; i++) {
+        if (d->above) pe_shifted_free(&d->above[i]);
+        if (d->below) pe_shifted_free(&d->below[i]);
+        pe_shifted_free(&d->q.kinds[i]);
+    }
+    free(d->q.kinds);
+    free(d->above);
+    free(d->below);
+    free(d->share);
+    free(d->share_error);
+    free(d->c.line.weights);
+}
+
+/* Adds what the law below a taper holds beyond the end that it is given, under A and under B. */
+static int add_lost(const pe_shifted *below, pe_certified *c) {
+    const pe_part *part = &below->part[0];
+    for (int side = 0; side < 2; side++) {
+        pe_tilted plain;
+        if (pe_tilted_power(&plain, &part->law, side, pe_tilted_end(&part->law))) return PE_TOO_COSTLY;
+        const double lost = pe_tilted_rest(&plain, part->cut, pe_tilted_end(&part->law), 0.0);
+        pe_tilted_free(&plain);
+        c->zero_lost[side != below->is_conjugate] += below->steps * lost * OUT;
+    }
+    return PE_OK;
+}
+
+/* Laws above and below the tapers of all kinds */
+static int set_tapers(divided *d, const division *how) {
+    for (size_t i = 0; i < d->q.n_kinds; i++) {
+        const pe_shifted *kind = &d->q.kinds[i];
+        const pe_part *known = &kind->part[0];
+        if (kind->n_parts != 1) return PE_TOO_COSTLY;
+        const double z = place_of(&known->law, how->loss, known->cut) - how->nearer;
+        pe_taper taper = {z - how->away, how->width, 1};
+        int status = pe_shifted_tapered(&d->above[i], kind, &taper);
+        if (status) return status;
+        taper.rise = -1;
+        pe_shifted *below = &d->below[i];
+        *below = (pe_shifted){.steps = kind->steps, .is_conjugate = kind->is_conjugate, .n_parts = 1};
+        below->part[0].terms = known->terms;
+        /* beyond its end next to nothing is left, and thetas would make it large */
+        const double end = taper.at + taper.width * sqrt(3.5 * SPARED) + ROOM;
+        below->part[0].cut = pe_edge_of(&known->law, pe_cell_of(&known->law, fmin(end, known->cut), 0));
+        status = pe_tilted_tapered(&below->part[0].law, &known->law, &taper, known->cut);
+        if (!status) status = add_lost(below, &d->c);
+        if (status) return status;
+    }
+    return PE_OK;
+}
+
+/* Upper bound of the log of the real transform of the paths with a large loss, at theta outside of (0, 1): one step of
+ * them is above its taper, and of the others' transforms those below 1 are taken for 1. */
+static double above_at(const divided *d, double theta) {
+    double sum = 0.0, top = -INFINITY, others = 0.5 * d->q.gaussian * theta * (theta - 1.0),
+           log_of[MOST_KINDS];
+    for (size_t i = 0; i < d->q.n_kinds; i++) {
+        const double n = d->q.kinds[i].steps;
+        log_of[i] = log(n) + pe_shifted_log_above(&d->above[i], theta);
+        top = fmax(top, log_of[i]);
+        if (theta != 0.0 && theta != 1.0)
+            others += fmax(n * pe_shifted_log_above(&d->q.kinds[i], theta), 0.0);
+    }
+    if (!(top < INFINITY) || !(others < INFINITY)) return INFINITY;
+    for (size_t i = 0; i < d->q.n_kinds; i++) sum += exp(log_of[i] - top);
+    return top + log(sum) + others + 1e-9 * (1.0 + fabs(top) + others);
+}
+
+/* The least bound of the log of what paths without a large loss have beyond c, over e^(-theta c). */
+static void set_zero(divided *d, double c, double scale) {
+    const double side = d->c.line.lambda > 0.5 ? 1.0 : -1.0;
+    double best = INFINITY;
+    d->c.zero_k = INFINITY;
+    for (int i = 0; i < 18; i++) {
+        const double theta = d->c.line.lambda + side * 12.0 * pow(1.2, i) / scale;
+        double k = 0.5 * d->q.gaussian * theta * (theta - 1.0);
+        for (size_t j = 0; j < d->q.n_kinds; j++)
+            k += d->q.kinds[j].steps * pe_shifted_log_above(&d->below[j], theta);
+        k += 1e-12 * (1.0 + fabs(k));
+        if (k - theta * c < best) {
+            best = k - theta * c;
+            d->c.zero_theta = theta;
+            d->c.zero_k = k;
+        }
+    }
+}
+
+/* Thetas and the spacing of t: the shortest period among some that leaves little of the aliases. */
+static int set_period(divided *d, double c, double log_first) {
+    pe_line *ln = &d->c.line;
+    const double l = ln->lambda, pole = l > 1.0 ? 1.0 : 0.0, base = ln->k0 + log_first - l * c;
+    static const double INWARD[] = {1.0, 0.75, 0.5, 0.3}, OUTWARD[] = {0.25, 0.5, 1.0, 2.0, 4.0, 8.0};
+    double longest = 0.0;
+    for (int outward = 0; outward < 2; outward++) {
+        double best = INFINITY;
+        const int side = outward == (l > 1.0), tries = outward ? 6 : 4; /* theta[1] lies right of lambda */
+        for (int i = 0; i < tries; i++) {
+            const double away = outward ? OUTWARD[i] : INWARD[i];
+            const double theta =
+                outward ? l + (l - pole) * away : (away == 1.0 ? pole : l + (pole - l) * away);
+            const double k = above_at(d, theta);
+            const double period = (k - theta * c - base + 38.0) / fabs(theta - l);
+            if (!(period < best)) continue;
+            best = period;
+            ln->theta[side] = theta;
+            ln->theta_k[side] = k;
+        }
+        if (!(best < INFINITY)) return PE_TOO_COSTLY;
+        longest = fmax(longest, best);
+    }
+    ln->ht = pe_short_number(2.0 * PI / fmax(longest, 1e-300));
+    return ln->ht > 0.0 ? PE_OK : PE_TOO_COSTLY;
+}
+
+/* log of a bound of the transform of the paths with a large loss from t on, over its value at t = 0 */
+static double beyond(divided *d, double t, double log_first, int is_asked) {
+    double sum = 0.0;
+    for (size_t i = 0; i < d->q.n_kinds; i++) {
+        pe_shifted *above = &d->above[i];
+        if (is_asked) above->log_beyond = log(pe_shifted_envelope(above, t, 12.0 - OMITTED));
+        sum += d->q.kinds[i].steps * d->share[i] * exp(above->log_beyond);
+    }
+    return log(sum) - log_first - 0.5 * d->q.gaussian * t * t + 1e-8;
+}
+
+static void set_shares(divided *d) {
+    for (size_t i = 0; i < d->q.n_kinds; i++)
+        d->share[i] = (double)expl(d->above[i].log_m - d->q.kinds[i].log_m);
+}
+
+/* log of 1 - prod (1 - share)^n */
+static double first_of(const divided *d) {
+    pe_wide below = 0.0L;
+    for (size_t i = 0; i < d->q.n_kinds; i++)
+        below += (pe_wide)d->q.kinds[i].steps * log1pl(-expl(d->above[i].log_m - d->q.kinds[i].log_m));
+    return (double)logl(-expm1l(below));
+}
+
+static int shares_serve(const divided *d) {
+    for (size_t i = 0; i < d->q.n_kinds; i++)
+        if (!(d->share[i] < 0.999)) return 0;
+    return 1;
+}
+
+/* The first of some t from which on next to nothing is left; 0 where there is none. */
+static size_t last_value(divided *d, double log_first) {
+    const double ht = d->c.line.ht;
+    double t = 4.0 * ht;
+    for (int i = 0; i < 60; i++) {
+        const size_t k = (size_t)ceil(t / ht) + 1;
+        if (!((double)k < MAX_VALUES)) return 0;
+        const double left = beyond(d, (double)k * ht, log_first, 1);
+        if (left <= OMITTED) return k;
+        t = (double)k * ht * (left > 0.3 * OMITTED ? 1.7 : 1.15);
+    }
+    return 0;
+}
+
+static void free_tapers(divided *d) {
+    for (size_t i = 0; i < d->q.n_kinds; i++) {
+        pe_shifted_free(&d->above[i]);
+        pe_shifted_free(&d->below[i]);
+        d->above[i] = d->below[i] = (pe_shifted){0};
+    }
+    d->c.zero_lost[0] = d->c.zero_lost[1] = 0.0;
+}
+
+/* Tapers that leave little below c to the paths without a large loss, and few values of t. */
+static int place_tapers(divided *d, division *how, double c, double log_value) {
+    pe_line *ln = &d->c.line;
+    for (int i = 0; i < TRIES; i++) {
+        if (i) free_tapers(d);
+        int status = set_tapers(d, how);
+        if (status) return status;
+        set_shares(d);
+        if (!shares_serve(d)) return PE_TOO_COSTLY;
+        const double log_first = first_of(d);
+        set_zero(d, c, how->loss);
+        const int leaves = d->c.zero_k - d->c.zero_theta * c > log_value - 32.0;
+        if (leaves) {
+            how->away *= 1.3;
+            continue;
+        }
+        status = set_period(d, c, log_first);
+        if (status) return status;
+        ln->nt = last_value(d, log_first);
+        if (ln->nt) return PE_OK;
+        how->away *= 0.7;
+        how->width *= 0.7;
+    }
+    return PE_TOO_COSTLY;
+}
+
+static int build(divided *d, division *how, double c, double log_value) {
+    pe_line *ln = &d->c.line;
+    d->c.is_divided = 1;
+    int status = pe_begin_kinds(&d->q, 0.0, ln);
+    if (!status) status = place_tapers(d, how, c, log_value);
+    if (status) return status;
+    status = pe_finish_kinds(&d->q, INFINITY, &d->c);
+    for (size_t i = 0; i < d->q.n_kinds && !status; i++) {
+        status = pe_shifted_finish(&d->above[i], INFINITY);
+        if (status) break;
+        const pe_shifted *whole = &d->q.kinds[i], *above = &d->above[i];
+        const double nodes = (double)(whole->m + above->m);
+        if (nodes * (double)ln->nt > MOST_WORK) return PE_TOO_COSTLY;
+        const double logs = fabs((double)whole->log_m) + fabs((double)above->log_m);
+        d->share_error[i] =
+            (whole->log_m_error + above->log_m_error + 8.0 * LDBL_EPSILON * (1.0 + logs)) * OUT;
+    }
+    if (status) return status;
+    set_shares(d);
+    if (!shares_serve(d)) return PE_TOO_COSTLY;
+    const double log_first = first_of(d);
+    const double next = (double)ln->nt * ln->ht, last = next - ln->ht;
+    const double rest = beyond(d, next, log_first, 0);
+    double integral = 0.0;
+    for (size_t i = 0; i < d->q.n_kinds; i++)
+        integral += d->q.kinds[i].steps * d->share[i] * pe_shifted_beyond(&d->above[i], next);
+    integral *= exp(-log_first) / next * OUT;
+    pe_values v = {0};
+    for (size_t i = 0; i < d->q.n_kinds; i++) pe_shifted_step(&d->above[i], ln->ht);
+    d->q.above = d->above;
+    d->q.share = d->share;
+    d->q.share_error = d->share_error;
+    status = pe_run_values(&d->q, ln->nt, ln->ht, &v);
+    if (!status) {
+        const size_t padded = (ln->nt + PE_SHIFTED_RUN - 1) / PE_SHIFTED_RUN * PE_SHIFTED_RUN;
+        divide(&v, padded, log_first);
+        status = pe_line_set_weights(ln, v.re, v.im);
+    }
+    if (!status) {
+        /* the sums are of what is taken from here, which therefore adds no error */
+        d->c.log_m += (pe_wide)log_first;
+        ln->k0 = (double)d->c.log_m;
+        pe_sum_errors(&v, &d->c);
+        const double ratio = OUT / ln->ht;
+        d->c.omitted[0] = INFINITY;
+        d->c.omitted[1] = d->c.omitted[2] = (ln->ht * exp(rest) / next + integral) * ratio;
+        d->c.omitted[3] = exp(rest) / last * ratio;
+    }
+    free(v.re);
+    return status;
+}
+
+static double loss_at(const pe_tilted *law, size_t i) {
+    return law->log_side[1][i] - law->log_side[0][i];
+}
+
+/* Where the law of power q is least beyond z, if a mode far out follows; infinite if none does, NaN if that gap is not
+ * wide and deep enough. */
+static double gap_beyond(const pe_tilted *law, double q, double z) {
+    size_t least = law->n;
+    const size_t first = pe_cell_of(law, z, 1);
+    const double top = q * loss_at(law, first) - 0.5 * z * z;
+    double lowest = INFINITY, most = -INFINITY;
+    for (size_t i = first; i <= law->n; i++) {
+        const double x = pe_edge_of(law, i), here = q * loss_at(law, i) - 0.5 * x * x;
+        if (here < lowest) {
+            lowest = here;
+            least = i;
+        }
+        most = fmax(most, here);
+        if (here > lowest + RISE && lowest < most - RISE) break; /* a mode far out begins */
+    }
+    if (most > top + HIGHER) return NAN;
+    const double x = pe_edge_of(law, least) - ROOM;
+    if (!(x > z)) return NAN;
+    const size_t before = pe_cell_of(law, x, 0);
+    const double there = q * loss_at(law, before) - 0.5 * x * x;
+    if (!(there < top - DEEP)) return NAN;
+    return least < law->n ? pe_edge_of(law, least) : INFINITY;
+}
+
+/* What a taper leaves of the law of power q below the z that decides, over what is there, as a logarithm */
+static double left_below(const pe_tilted *law, double q, double z, const pe_taper *taper) {
+    double most = -INFINITY, slope;
+    const size_t first = pe_cell_of(law, z, 1);
+    for (size_t i = 0; i <= first; i++) {
+        const double x = pe_edge_of(law, i);
+        most = fmax(most, q * loss_at(law, i) - 0.5 * x * x + pe_taper_log(taper, x, &slope));
+    }
+    return most - (q * loss_at(law, first) - 0.5 * z * z);
+}
+
+/* The division that a large step of one kind asks for. */
+static int divide_at(const pe_tilted *law, double z, double loss, int is_reversed, division *how) {
+    const double slope = pe_tilted_loss_slope(law, z), least = 1.0 + fmin(1.0 / slope, 1.0);
+    if (!(slope > 0.0)) return PE_TOO_COSTLY;
+    double q = fmax(z / slope, least);
+    while (isnan(how->end = gap_beyond(law, q, z))) {
+        if (q <= least) return PE_TOO_COSTLY;
+        q = fmax(0.8 * q, least);
+    }
+    how->lambda = is_reversed ? 1.0 - q : q;
+    how->loss = loss;
+    how->nearer = fmin(0.35, 0.35 / law->farthest);
+    for (int i = 0; i < 9; i++) {
+        how->width = pow(0.75, i) * fmin(1.0, 1.0 / law->farthest);
+        how->away = how->width * sqrt(SPARED + how->nearer * z);
+        const pe_taper taper = {z - how->nearer - how->away, how->width, 1};
+        if (left_below(law, q, z, &taper) < LEFT) break;
+    }
+    return PE_OK;
+}
+
+/* The same for the kind that is likeliest to make it. */
+static int choose(const pe_contours *contours, double c, division *how, double *log_value) {
+    const double side = contours->reversed ? -1.0 : 1.0;
+    const double middle = pe_contours_cumulants(contours, contours->reversed ? 1.0 : 0.0).k1;
+    const double loss = side * (c - middle);
+    if (!(loss > 0.0)) return PE_TOO_COSTLY;
+    double best = -INFINITY;
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
+        const pe_group *g = &contours->groups[i];
+        pe_shifted s;
+        int status = pe_shifted_parts(&s, g, contours->reversed ? -1.0 : 2.0, PE_FARTHEST);
+        if (!status && s.n_parts == 1) {
+            const pe_tilted *law = &s.part[0].law;
+            const double z = place_of(law, loss, s.part[0].cut), log_of = log(g->n) - 0.5 * z * z;
+            division one;
+            if (log_of > best && !divide_at(law, z, loss, contours->reversed, &one)) {
+                best = log_of;
+                *how = one;
+            }
+        }
+        pe_shifted_free(&s);
+    }
+    *log_value = best;
+    return best > -INFINITY ? PE_OK : PE_TOO_COSTLY;
+}
+
+/* The same contours, whose laws end where a mode far out begins. */
+static int ending(const pe_contours *contours, double end, pe_contours *out) {
+    *out = *contours;
+    if (!contours->n_groups) return PE_TOO_COSTLY;
+    out->groups = malloc(contours->n_groups * sizeof *out->groups);
+    if (!out->groups) return PE_NO_MEMORY;
+    memcpy(out->groups, contours->groups, contours->n_groups * sizeof *out->groups);
+    for (size_t i = 0; i < contours->n_groups; i++) {
+        out->groups[i].taper_z = end;
+        out->groups[i].taper_low = -end;
+    }
+    return PE_OK;
+}
+
+int pe_divided_row(const pe_contours *contours, double c, double *row) {
+    division how = {0};
+    double log_value;
+    pe_contours own;
+    pe_fail_row(row);
+    int status = contours->n_groups > MOST_KINDS ? PE_TOO_COSTLY : choose(contours, c, &how, &log_value);
+    if (!status) status = ending(contours, how.end, &own);
+    if (status) return status;
+    divided d = {
+        .q = {.contours = &own, .gaussian = (double)contours->exact_variance, .farthest = PE_FARTHEST}};
+    d.c.line.lambda = 1.0 - (1.0 - how.lambda);
+    d.q.kinds = calloc(contours->n_groups, sizeof *d.q.kinds);
+    d.above = calloc(contours->n_groups, sizeof *d.above);
+    d.below = calloc(contours->n_groups, sizeof *d.below);
+    d.share = calloc(contours->n_groups, sizeof *d.share);
+    d.share_error = calloc(contours->n_groups, sizeof *d.share_error);
+    status = d.q.kinds && d.above && d.below && d.share && d.share_error ? build(&d, &how, c, log_value)
+                                                                         : PE_NO_MEMORY;
+    if (!status) {
+        pe_row out;
+        pe_certified_evaluate_closely(&d.c, c, &out);
+        pe_put_row(&out, c, row);
+    }
+    free_divided(&d);
+    free(own.groups);
+    return status;
+}

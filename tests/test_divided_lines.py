@@ -1,0 +1,87 @@
+"""Rows of divided laws: few or rarely sampled steps, where one large loss decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import audit_divided as tool
+import mpmath
+import pytest
+
+import pyengine as pe
+from pyengine import reference
+from pyengine.api import answers
+
+# Noise, rate, steps, order, question, what it is asked, and how wide its bounds may be; the lattice
+# proves 1e-7 to 1e-4 of these.
+CLOSE = [
+    (1.0, 1e-6, 100_000, "remove", "delta", 2.0, 3e-10),
+    (1.0, 1e-3, 10, "remove", "delta", 1.0, 3e-10),
+    (1.0, 1e-3, 10, "add", "gamma_bound", 1e-8, 3e-9),
+    (0.5, 1e-4, 20, "remove", "epsilon", 1e-9, 3e-10),
+    (0.3, 1e-5, 1000, "add", "trade_off", 1e-7, 1e-13),
+    (0.667, 8.58e-6, 87_353, "add", "gamma_bound", 2.52e-9, 2e-8),
+    (1.075, 1.03e-3, 11, "add", "gamma_bound", 6.98e-6, 2e-8),
+]
+
+
+@pytest.mark.parametrize("case", CLOSE, ids=lambda case: "-".join(map(str, case[:5])))
+def test_few_large_losses_have_close_proofs(
+    case: tuple[float, float, int, str, str, float, float],
+) -> None:
+    noise, rate, steps, order, name, x, wide = case
+    run = pe.dp_sgd(noise, rate, steps)
+    bounds, engines, proven = answers(name, run, [x], adjacency=order)
+    assert proven[0]
+    assert engines[0] == "certified"
+    lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
+    assert 0.0 < upper - lower <= wide * upper
+    # the convolution engine's sums of positive terms share no code with lines
+    estimate = getattr(pe, name)(run, x, adjacency=order, bounds="estimated")
+    assert estimate.lower <= upper
+    assert lower <= estimate.upper
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "epsilon"),
+    [(1.0, 1e-3, 10, 1.0), (0.5, 1e-4, 20, 2.0), (0.8, 2e-3, 6, 0.5)],
+)
+def test_bounds_hold_the_truth(noise: float, rate: float, steps: int, epsilon: float) -> None:
+    run = pe.dp_sgd(noise, rate, steps)
+    bounds = pe.delta(run, epsilon, adjacency="remove", bounds=True)
+    truth = reference.delta(run, epsilon, adjacency="remove", digits=20)
+    assert bounds.lower <= float(truth) * (1.0 + 1e-15)
+    assert float(truth) * (1.0 - 1e-15) <= bounds.upper
+
+
+MISSED = [term for term in tool.TERMS if term.name.startswith(("values", "paths", "nodes"))]
+
+
+@pytest.mark.parametrize("term", MISSED, ids=lambda term: term.name)
+def test_a_dropped_term_is_missed(term: tool.Term, tmp_path: Path) -> None:
+    some = tool.points(14, 3)
+    kept = tool.judged(term.coarse, some, tmp_path / "kept")
+    without = tool.judged(term.coarse + term.dropped, some, tmp_path / "dropped")
+    assert kept.asked > 5
+    assert kept.outside == 0
+    assert without.outside > 0
+
+
+def test_random_rows_hold_the_sums_of_positive_terms(tmp_path: Path) -> None:
+    found = tool.judged((), tool.points(60, 20261124), tmp_path / "kernel")
+    assert found.asked > 60
+    assert found.outside == 0
+
+
+TAPERS = [(x, y) for x in (-5.0, -0.4, -0.01, 0.0, 0.3, 1.5, 7.7, 20.0) for y in (0.0, 0.3, 1.0)]
+
+
+def test_tapers_are_error_functions(tmp_path: Path) -> None:
+    """The taper in the plane against mpmath, through a program of its own."""
+    found = tool.tapers(TAPERS, tmp_path)
+    with mpmath.workdps(40):
+        for (x, y), (re, im, size, units) in zip(TAPERS, found, strict=True):
+            truth = mpmath.erfc(mpmath.mpc(x, y)) / 2
+            off = abs(mpmath.mpc(mpmath.mpf(re), mpmath.mpf(im)) - truth)
+            assert off <= mpmath.mpf(units) * mpmath.mpf(2) ** -63 * mpmath.mpf(size)
+            assert abs(truth) <= mpmath.mpf(size) * (1 + mpmath.mpf(2) ** -50)
