@@ -25,7 +25,8 @@ enum {
     TRIES = 8,       /* of tapers */
     MOST_KINDS = 32, /* of steps: each has its own */
 };
-static const double MAX_VALUES = 260000;
+static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
+static const double MAX_VALUES = 260000;  /* below 2^18: angles of sums in long double */
 static const double MOST_WORK = 4e8; /* nodes times values of a kind */
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -246,7 +247,7 @@ static double first_of(const divided *d) {
 
 static int shares_serve(const divided *d) {
     for (size_t i = 0; i < d->q.n_kinds; i++)
-        if (!(d->share[i] < 0.999)) return 0;
+        if (!(d->share[i] > LEAST_SHARE && d->share[i] < 0.999)) return 0;
     return 1;
 }
 
@@ -463,6 +464,10 @@ int pe_divided_row(const pe_contours *contours, double c, double *row) {
     divided d = {
         .q = {.contours = &own, .gaussian = (double)contours->exact_variance, .farthest = PE_FARTHEST}};
     d.c.line.lambda = 1.0 - (1.0 - how.lambda);
+    if (!(d.c.line.lambda < 0.0 || d.c.line.lambda > 1.0)) {
+        free(own.groups);
+        return PE_TOO_COSTLY;
+    }
     d.q.kinds = calloc(contours->n_groups, sizeof *d.q.kinds);
     d.above = calloc(contours->n_groups, sizeof *d.above);
     d.below = calloc(contours->n_groups, sizeof *d.below);
