@@ -78,7 +78,7 @@ SWITCHES = (
     _operation("bell", (N, "- HALF_LOG_2PI) * s->h;", "- HALF_LOG_2PI) * s->h * (1.0L + {x});"),
                (N, "node->rounding = 20.0 +", "node->rounding = {x} / LDBL_EPSILON + 20.0 +")),
     Switch("log M of a kind", 0.0,
-           ((N, "s->log_m = log1pl(total);", "s->log_m = log1pl(total) + {x};"),
+           ((N, "logl(whole) : log1pl(total);", "logl(whole) : log1pl(total) + {x};"),
             (N, "s->log_m_error = 2.0 *", "s->log_m_error = {x} + 2.0 *"))),
     _operation("log W", (N, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
                          "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n")),
@@ -131,8 +131,7 @@ SWITCHES = (
     _operation("wide turn", (C, "const pe_wide turn = (pe_wide)ln->ht *",
                              "const pe_wide turn = (1.0L + {x}) * (pe_wide)ln->ht *")),
     # rows
-    Switch("lost", 0.0, ((C, "removed = q->removed[of_b] * exp(",
-                          "removed = (q->removed[of_b] + {x}) * exp("),
+    Switch("lost", 0.0, ((C, "removed = lost * exp(", "removed = (lost + {x}) * exp("),
                          (C, "        if (!(s[k] * sign[k] > 0.0)",
                           "        if ({x} > 0.0) log_value[k] += log1p(-0.9 * {x} * exp("
                           "(of_b && k == 3 ? -c : 0.0) - log_value[k]));\n"
