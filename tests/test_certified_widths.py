@@ -102,3 +102,29 @@ def test_bounds_are_proven_and_narrow(
     assert engines == ["certified"]
     assert proven == [True]
     assert answer.upper[0] - answer.lower[0] < 1e-10 * answer.value[0]
+
+
+# Lines know delta next to delta(0) to some 1e-12, which is all of a small epsilon; lattices know it
+# far less closely, and must not be what is left of a bracket that was too wide for 1e-4.
+NEAR_ZERO = [
+    pe.GaussianMechanism("1.098")
+    .sampled_without_replacement(batch_size=7, dataset_size=163)
+    .composed(73),
+    pe.compose(
+        pe.GaussianMechanism("3.727")
+        .truncated_poisson_sampled("0.399", batch_size=48, dataset_size=124)
+        .composed(204),
+        pe.RandomizedResponse("0.86"),
+    ),
+]
+
+
+@pytest.mark.parametrize("run", NEAR_ZERO, ids=["fixed", "beside few losses"])
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_epsilon_next_to_zero_keeps_the_closest_proof(run: pe.Mechanism, adjacency: str) -> None:
+    for epsilon in (1e-9, 1e-8, 7e-8):
+        delta = pe.delta(run, epsilon, adjacency=adjacency)
+        lower, value, upper = pe.epsilon(run, delta, adjacency=adjacency, bounds=True)
+        assert lower <= value <= upper
+        assert abs(value - epsilon) < 3e-10  # of a delta with an error, too
+        assert upper - lower < 3e-10  # the lattice's are 1e-5 to 5e-5 wide

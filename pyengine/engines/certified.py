@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, Judged, PairQuestions
 from pyengine.answers import names as named
+from pyengine.curves import taken
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -391,10 +392,17 @@ class CertifiedPair:
     def _completed(
         self, answer: Answer, ask: Callable[[PairQuestions, BoolArray], Answer]
     ) -> Answer:
-        """Leave to the other engine what is too wide."""
+        """Leave to the other engine what is too wide, unless that is wider still.
+
+        Next to δ(0) the error of a profile is all of a small ε, and that of a lattice is larger.
+        """
         weak = ~(relative_width(answer) <= self._widest)
         if weak.any():
-            answer.put(weak, ask(self._otherwise(), weak))
+            other = ask(self._otherwise(), weak)
+            own, width = _widths(taken(answer, weak)), _widths(other)
+            closer = ~((own >= 0.0) & (own < width))
+            weak[weak] = closer
+            answer.put(weak, taken(other, closer))
         return answer
 
 
@@ -409,6 +417,12 @@ def within(value: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArra
     """Values between their bounds; where only an upper one is known, as `middle` has it."""
     known = (lower > 0.0) & ~np.isnan(value)
     return np.where(known, np.clip(value, lower, upper), middle(lower, upper))
+
+
+def _widths(answer: Answer) -> FloatArray:
+    """Distances of the bounds; inf where there is no upper one."""
+    known = np.isfinite(answer.upper)
+    return np.where(known, answer.upper - np.where(known, answer.lower, 0.0), np.inf)
 
 
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
