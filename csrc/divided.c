@@ -138,21 +138,21 @@ static int add_lost(const pe_shifted *below, pe_certified *c) {
 static int set_tapers(divided *d, const division *how) {
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         const pe_shifted *kind = &d->q.kinds[i];
+        if (kind->n_parts != 1) return PE_TOO_COSTLY; /* before its law is looked at */
         const pe_part *known = &kind->part[0];
-        if (kind->n_parts != 1) return PE_TOO_COSTLY;
         const double z = place_of(&known->law, how->loss, known->cut) - how->nearer;
         pe_taper taper = {z - how->away, how->width, 1};
         int status = pe_shifted_tapered(&d->above[i], kind, &taper);
+        if (!status) status = pe_shifted_place(&d->above[i]);
         if (status) return status;
         taper.rise = -1;
         pe_shifted *below = &d->below[i];
-        *below = (pe_shifted){.steps = kind->steps, .is_conjugate = kind->is_conjugate, .n_parts = 1};
-        below->part[0].terms = known->terms;
+        status = pe_shifted_tapered(below, kind, &taper);
+        if (status) return status;
         /* beyond its end next to nothing is left, and thetas would make it large */
         const double end = taper.at + taper.width * sqrt(3.5 * SPARED) + ROOM;
         below->part[0].cut = pe_edge_of(&known->law, pe_cell_of(&known->law, fmin(end, known->cut), 0));
-        status = pe_tilted_tapered(&below->part[0].law, &known->law, &taper, known->cut);
-        if (!status) status = add_lost(below, &d->c);
+        status = add_lost(below, &d->c);
         if (status) return status;
     }
     return PE_OK;

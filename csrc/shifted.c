@@ -160,25 +160,27 @@ int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double 
 }
 
 int pe_shifted_tapered(pe_shifted *s, const pe_shifted *whole, const pe_taper *taper) {
-    *s = (pe_shifted){.steps = 1.0, .is_conjugate = whole->is_conjugate};
+    *s = (pe_shifted){.steps = whole->steps, .is_conjugate = whole->is_conjugate};
     if (whole->n_parts != 1) return PE_TOO_COSTLY;
     const pe_part *known = &whole->part[0];
-    pe_part *part = &s->part[0];
-    part->terms = known->terms; /* which the whole law owns */
-    part->cut = known->cut;
-    const int status = pe_tilted_tapered(&part->law, &known->law, taper, known->cut);
-    if (status) return status;
+    s->part[0].terms = known->terms; /* which the whole law owns */
+    s->part[0].cut = known->cut;
     s->n_parts = 1;
+    return pe_tilted_tapered(&s->part[0].law, &known->law, taper, known->cut);
+}
+
+int pe_shifted_place(pe_shifted *s) {
+    pe_part *part = &s->part[0];
+    s->steps = 1.0;
     if (!pe_tilted_window(&part->law, -log(MISS) + WIDER, &part->window) || !part->window.is_whole)
         return PE_TOO_COSTLY;
     /* a taper is narrower than a cell: its size is a sum of its own */
-    const double h = fmin(0.25 * taper->width, PE_CELL), unit = part->window.log_total;
+    const double h = fmin(0.25 * part->law.taper.width, PE_CELL), unit = part->window.log_total;
     part->window.log_total += log(
         h * pe_tilted_nodes(&part->law, ceil(part->window.low / h), floor(part->window.high / h), h, unit));
     part->x_low = part->window.low;
     part->x_high = part->window.high;
     part->log_m = s->log_m = part->window.log_total;
-    s->mean_re = pe_tilted_mean_loss(&part->law, &part->window);
     return PE_OK;
 }
 

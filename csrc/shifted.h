@@ -87,9 +87,12 @@ int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double 
 int pe_shifted_finish(pe_shifted *s, double t_top);
 void pe_shifted_free(pe_shifted *s);
 
-/* The law of one part times a taper, up to the same cut: its transform, of which R(0) is 1 and log M is log of its own
- * size.  Begun as above; `whole` is to be freed later. */
+/* The law of one part times a taper, up to the same cut; `whole` is to be freed later.  A status. */
 int pe_shifted_tapered(pe_shifted *s, const pe_shifted *whole, const pe_taper *taper);
+
+/* Begins a tapered law as one step, as pe_shifted_begin does: its transform, whose R(0) is 1, over its own size, whose
+ * log is log M.  A status. */
+int pe_shifted_place(pe_shifted *s);
 
 /* The parts of a leading group at some power of the likelihood ratio, without their nodes; as above. */
 int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda, double farthest);

@@ -50,8 +50,34 @@ def test_bounds_hold_the_truth(noise: float, rate: float, steps: int, epsilon: f
     run = pe.dp_sgd(noise, rate, steps)
     bounds = pe.delta(run, epsilon, adjacency="remove", bounds=True)
     truth = reference.delta(run, epsilon, adjacency="remove", digits=20)
+    assert (
+        0.0 < bounds.upper - bounds.lower < 1e-9 * bounds.upper
+    )  # what the lattice does not reach
     assert bounds.lower <= float(truth) * (1.0 + 1e-15)
     assert float(truth) * (1.0 - 1e-15) <= bounds.upper
+
+
+OTHERS = [
+    pe.GaussianMixtureMechanism(1, [0, 1, 2], ["0.9998", "0.00015", "0.00005"]).composed(20),
+    pe.dp_sgd(1.0, 1e-4, 50, group_size=2),
+    pe.compose(pe.dp_sgd(0.6, 1e-5, 300), pe.dp_sgd(1.0, 1e-4, 20)),
+]
+
+
+@pytest.mark.parametrize("run", OTHERS, ids=["mixture", "group", "two kinds"])
+def test_rows_of_other_steps_meet_the_lattice(run: pe.Mechanism) -> None:
+    for epsilon in (0.1, 0.3, 2.0):
+        lower, value, upper = pe.delta(run, epsilon, adjacency="remove", bounds=True)
+        lattice = pe.delta(run, epsilon, adjacency="remove", bounds=True, method="lattice")
+        assert lower <= value <= upper
+        assert max(lower, lattice.lower) <= min(upper, lattice.upper)
+
+
+def test_several_kinds_have_close_proofs() -> None:
+    bounds, engines, proven = answers("delta", OTHERS[2], [0.3, 2.0], adjacency="remove")
+    assert list(proven) == [True, True]
+    assert list(engines) == ["certified", "certified"]
+    assert ((bounds.upper - bounds.lower) < 1e-8 * bounds.upper).all()
 
 
 MISSED = [term for term in tool.TERMS if term.name.startswith(("values", "paths", "nodes"))]

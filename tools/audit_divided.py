@@ -1,11 +1,14 @@
 """Audit of rows of divided laws: their error terms made large, and dropped.
 
-``python tools/audit_divided.py --points 40`` draws compositions of few or rarely sampled steps and
-thresholds that one large loss decides, and asks rows of docs/theory/divided_lines.md for all
-tails and the profile.  Truth are the sums of positive terms of the convolution engine, which
-share no code with lines and are good to some 1e-12; what that may be off by is allowed for.  The
-kernel is compiled again with one choice made coarse at a time, so that its term must carry the
-error alone, and once more with the term dropped.
+``python tools/audit_divided.py --points 40`` draws compositions of one to three kinds of
+few or rarely sampled steps and thresholds that one large loss decides, and asks rows of
+docs/theory/divided_lines.md for all tails and the profile.  Truth are the sums of positive terms of
+the convolution engine, which share no code with lines and are good to some 1e-12; what that may be
+off by is allowed for.  The kernel is compiled again with one choice made coarse at a time, so that
+its term must carry the error alone, and once more with the term dropped.
+
+``--widths`` prints how wide bounds of single answers are, with what the lattice proves of them and
+what both take, and ``--taper`` how far the core's error function in the plane is off.
 """
 
 from __future__ import annotations
@@ -16,14 +19,18 @@ import math
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import mpmath
 import numpy as np
-from audit_certificate import Change, build, doubles
+from audit_certificate import Change, Term, build, doubles
 from compiling import FLAGS, ROOT
+from scipy.special import wofz
 
+import pyengine as pe
 from pyengine.engines.convolution import Convolution, bounded_steps
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
 from pyengine.errors import AccuracyError
@@ -31,14 +38,7 @@ from pyengine.pairs import GaussianPair
 
 WIDTH = 12
 LEAST = math.log(1e-300)
-
-
-class Term(NamedTuple):
-    """An error term, how to make it matter, and how to drop it."""
-
-    name: str
-    coarse: tuple[Change, ...]
-    dropped: tuple[Change, ...]
+MOST_KINDS = 3
 
 
 TERMS = (
@@ -87,10 +87,14 @@ def drawn(rng: np.random.Generator) -> Point | None:
     def evenly(low: float, high: float) -> float:
         return math.exp(rng.uniform(math.log(low), math.log(high)))
 
-    noise, rate, steps = evenly(0.25, 4.0), evenly(1e-6, 0.05), int(evenly(2.0, 1e5))
+    kinds = [
+        (evenly(0.2, 4.0), evenly(1e-7, 0.05), int(evenly(2.0, 1e5)))
+        for _ in range(rng.integers(1, MOST_KINDS + 1))
+    ]
     reverse = bool(rng.random() < 0.5)
-    pair = GaussianPair((noise,), (rate,), (steps,), reverse)
-    if rate * steps > 1.0:
+    noise, rate, steps = zip(*kinds, strict=True)
+    pair = GaussianPair(noise, rate, steps, reverse)
+    if sum(p * n for _, p, n in kinds) > 1.0:
         return None
     c = evenly(0.01, 20.0) * (-1.0 if reverse else 1.0)
     try:
@@ -200,12 +204,74 @@ def tapers(places: Sequence[tuple[float, float]], folder: Path) -> list[list[str
     return [line.split() for line in printed.splitlines()]
 
 
+WIDTHS: tuple[tuple[float, float, int, str, str, float], ...] = (
+    (1.0, 1e-6, 100_000, "remove", "delta", 2.0),
+    (1.0, 1e-3, 10, "remove", "delta", 1.0),
+    (1.0, 1e-3, 10, "add", "gamma_bound", 1e-8),
+    (0.5, 1e-4, 20, "remove", "epsilon", 1e-9),
+    (0.3, 1e-5, 1000, "add", "trade_off", 1e-7),
+    (0.667, 8.58e-6, 87_353, "add", "gamma_bound", 2.52e-9),
+    (1.075, 1.03e-3, 11, "add", "gamma_bound", 6.98e-6),
+    (1.0, 1e-7, 10**8, "add_remove", "epsilon", 1e-90),
+)
+
+
+def print_widths() -> None:
+    """Relative widths and processor time by lines and by the lattice."""
+    for noise, rate, steps, order, name, x in WIDTHS:
+        found = []
+        for method in ("auto", "lattice"):
+            run = pe.dp_sgd(noise, rate, steps)
+            started = time.process_time()
+            try:
+                bounds = getattr(pe, name)(run, x, adjacency=order, bounds=True, method=method)
+                width = f"{(bounds.upper - bounds.lower) / bounds.upper:.1e}"
+            except AccuracyError:
+                width = "refused"
+            found.append(f"{width} in {time.process_time() - started:.2f} s")
+        what = f"noise {noise:g}, rate {rate:g}, {steps} steps, {order}: {name}({x:g})"
+        print(f"{what}: {found[0]}; lattice {found[1]}")
+
+
+def print_tapers() -> None:
+    """How much of its claim the error function in the plane needs, and what its terms add up to."""
+    places = [(0.5 * i, 0.25 * j) for i in range(-10, 61) for j in range(5)]
+    worst = 0.0
+    with mpmath.workdps(40), tempfile.TemporaryDirectory() as folder:
+        for (x, y), (re, im, size, units) in zip(places, tapers(places, Path(folder)), strict=True):
+            off = abs(mpmath.mpc(re, im) - mpmath.erfc(mpmath.mpc(x, y)) / 2)
+            claim = mpmath.mpf(units) * mpmath.mpf(2) ** -63 * mpmath.mpf(size)
+            worst = max(worst, float(off / claim))
+    print(f"{len(places)} values: {worst:.3f} of what is claimed at most")
+    h, moduli = 0.40625, 0.0
+    for x in np.linspace(0.0, 30.0, 601):
+        for y in np.linspace(0.0, 1.0, 41):
+            z = -y + 1j * x
+            part = z.real / h - math.floor(z.real / h)
+            half = abs(part - 0.5) > 0.25
+            t = (np.arange(-20, 21) + 0.5 * half) * h
+            terms = (h / math.pi * np.exp(-t * t) / np.abs(z - t)).sum()
+            if x < math.pi / h:
+                turned = (1.0 if half else -1.0) * np.exp(-2j * math.pi * z / h)
+                terms += abs(2.0 * np.exp(-z * z) / (1.0 + turned))
+            moduli = max(moduli, float(terms / abs(wofz(z))))
+    print(f"moduli of terms add up to {moduli:.2f} of the function at most")
+
+
 def main() -> int:
     """Print counts; 1 where a row is outside with its terms, or a dropped term is not missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--widths", action="store_true")
+    parser.add_argument("--taper", action="store_true")
     arguments = parser.parse_args()
+    if arguments.widths or arguments.taper:
+        if arguments.widths:
+            print_widths()
+        if arguments.taper:
+            print_tapers()
+        return 0
     some = points(arguments.points, arguments.seed)
     failed = False
     for i, term in enumerate(TERMS):
