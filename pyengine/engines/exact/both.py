@@ -155,8 +155,24 @@ class ExactBothOrders(BothOrders):
     _add: ExactPair
     _remove: ExactPair
 
+    def __init__(self, add: ExactPair, remove: ExactPair) -> None:
+        super().__init__(add, remove)
+        # a law that is its own mirror image is kept once, and answers for both orders
+        self._is_one_law = add.inner is remove.inner and add.outer is remove.outer
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """The larger of both profiles at ε >= 0."""
+        return self._add.profile(epsilon) if self._is_one_law else super().profile(epsilon)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 at which both profiles are <= δ."""
+        return self._add.epsilon(delta) if self._is_one_law else super().epsilon(delta)
+
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull: proven bounds."""
+        if self._is_one_law:
+            found = self._add.trade_off(alpha)
+            return found.beta, found.gamma
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
         nothing, inside = alpha == 0.0, (alpha > 0.0) & (alpha < 1.0)
         if nothing.any():  # what only one law of a pair shows

@@ -71,30 +71,37 @@ def _powers(rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
 
 
 class _Place(NamedTuple):
-    """Places x in [0, N]: interval, the parts of it below and above, and the atoms above."""
+    """Places x in [0, N]: interval, the parts of it below and above, and how it was measured.
+
+    ``y`` is the place seen from the end that it is nearer to, the upper one if ``flip``, and
+    ``near`` the distance of the loss from that, below 0 beyond it.
+    """
 
     x: FloatArray
     j: npt.NDArray[np.intp]
     t: FloatArray
     rest: FloatArray
-    over: npt.NDArray[np.bool_]
+    y: FloatArray
+    near: FloatArray
+    flip: npt.NDArray[np.bool_]
 
     def mirrored(self, steps: int) -> _Place:
         """The places N - x, exactly."""
-        return _Place(steps - self.x, steps - 1 - self.j, self.rest, self.t, self.over)
+        j = steps - 1 - self.j
+        return _Place(steps - self.x, j, self.rest, self.t, self.y, self.near, ~self.flip)
 
 
 def _split(
     coefficients: FloatArray, t: FloatArray, rest: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Coefficients on (0, t) and (t, 1) with rest = 1 - t, by de Casteljau's algorithm."""
-    work = coefficients.copy()
+    work = coefficients
     left, right = np.empty_like(work), np.empty_like(work)
     t, rest = t[:, None], rest[:, None]
     last = work.shape[1] - 1
     for r in range(last + 1):
         left[:, r], right[:, last - r] = work[:, 0], work[:, last - r]
-        work[:, : last - r] = rest * work[:, : last - r] + t * work[:, 1 : last - r + 1]
+        work = rest * work[:, :-1] + t * work[:, 1:]
     return left, right
 
 
@@ -130,6 +137,7 @@ class LaplaceSum:
         self._atom_masses = atoms * np.exp(-ratio * np.arange(steps + 1.0))
         self._below = np.concatenate([[0.0], np.cumsum(masses)])
         self._above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
+        self._tallest = np.append(curve.max(axis=1), 0.0)  # of the polynomial of an interval
 
     @staticmethod
     def available(ratio: float, steps: int) -> bool:
@@ -172,23 +180,23 @@ class LaplaceSum:
         j = np.minimum(np.floor(y), steps - 1.0)
         t = y - j
         flip = c > 0.0
-        n = np.arange(steps + 1.0)
-        over = np.where(flip[:, None], steps - n < y[:, None], n > y[:, None])
-        over &= (near >= 0.0)[:, None]  # beyond the ends: all atoms or none
-        over |= ((near < 0.0) & ~flip)[:, None]
-        place = _Place(y, j.astype(np.intp), t, 1.0 - t, over)
+        place = _Place(y, j.astype(np.intp), t, 1.0 - t, y, near, flip)
+        if not flip.any():
+            return place
         mirrored = place.mirrored(self.steps)
-        return _Place(
-            np.where(flip, mirrored.x, place.x),
-            np.where(flip, mirrored.j, place.j),
-            np.where(flip, mirrored.t, place.t),
-            np.where(flip, mirrored.rest, place.rest),
-            over,
-        )
+        x, j, t, rest = (np.where(flip, x, y) for x, y in zip(mirrored[:4], place[:4], strict=True))
+        return _Place(x, j, t, rest, y, near, flip)
+
+    def _atoms_above(self, place: _Place) -> npt.NDArray[np.bool_]:
+        """Which atoms lie above places, each measured from the end that the place is nearer to."""
+        n = np.arange(self.steps + 1.0)
+        y, near, flip = (x[:, None] for x in (place.y, place.near, place.flip))
+        beyond = near < 0.0
+        return np.asarray(np.where(flip, (self.steps - n < y) & ~beyond, (n > y) | beyond))
 
     def _curve_masses(self, place: _Place) -> tuple[FloatArray, FloatArray]:
         """A-masses above and below a place, without atoms."""
-        x, j, t, rest, _ = place
+        x, j, t, rest = place[:4]
         left, right = _split(self.curve[j], t, rest)
         rate = self.ratio
         parts = []
@@ -203,7 +211,7 @@ class LaplaceSum:
         place = self._place(c)
         a_above, a_below = self._curve_masses(place)
         b_below, b_above = self._curve_masses(place.mirrored(self.steps))
-        atoms, over = self._atom_masses, place.over
+        atoms, over = self._atom_masses, self._atoms_above(place)
         for masses, where, these in (
             (a_above, over, atoms),
             (a_below, ~over, atoms),
@@ -224,14 +232,16 @@ class LaplaceSum:
         ``low`` is what ε is above the double, of size at most its last place.
         """
         low = np.zeros(epsilon.size) if low is None else low
-        x, j, t, rest, _ = self._place(-epsilon, -low)
+        place = self._place(-epsilon, -low)
+        x, j, t, rest = place[:4]
         rate = self.ratio
         left, _ = _split(self.curve[j], t, rest)
-        _, odd = _powers(rate * t, self.steps)
-        total = 2.0 * np.exp(-rate * x) * t * (left * odd).sum(axis=1)
+        even, odd = _powers(rate * t, self.steps)
+        fall = np.exp(-rate * x)
+        inner = self._below[j] + fall * t * (left * (even + odd)).sum(axis=1)
+        total = 2.0 * fall * t * (left * odd).sum(axis=1)
         i = np.arange(float(self.steps))
-        gap = np.maximum(x[:, None] - (i + 1.0), 0.0)
-        decay = np.exp(-2.0 * rate * gap)
+        decay = np.exp(-2.0 * rate * np.maximum(x[:, None] - (i + 1.0), 0.0))
         whole = (1.0 - decay) * self._cosh + (1.0 + decay) * self._sinh
         whole = np.where(i < j[:, None], np.exp(-rate * (i + 1.0)) * whole, 0.0)
         total += whole.sum(axis=1)
@@ -239,17 +249,20 @@ class LaplaceSum:
         drop = -np.expm1(-2.0 * rate * np.maximum(x[:, None] - n, 0.0))
         total += (self._atom_masses * drop).sum(axis=1)
         value = self.scale * total
-        gap = self._gap(-epsilon, -low)
-        value[(epsilon > 0.0) & (gap <= 0.0)] = 0.0
-        whole = (epsilon < 0.0) & (gap <= 0.0)
+        beyond = place.near <= 0.0
+        value[(epsilon > 0.0) & beyond] = 0.0
+        whole = (epsilon < 0.0) & beyond
         value[whole] = -np.expm1(epsilon[whole] + low[whole])
-        gap = np.where(whole, 1.0, gap)
+        gap = np.where(whole, 1.0, place.near)
         # places are measured from the nearer end, and mirrored from there
         end = self._end[0]
         shift = UNIT * (4.0 * np.maximum(gap, 0.0) + UNIT * (8.0 * (end + np.abs(epsilon))))
         shift += UNIT * 8.0 * end * (epsilon < 0.0)
-        beyond = np.nextafter(-epsilon + 2.0 * shift, np.inf)
-        below = self.tails(beyond).a_below
+        # A's mass up to the place is at hand; next to it lies what atoms and the density have there
+        moved = np.minimum(shift / rate, 1.0) + 8.0 * UNIT * x
+        atoms = np.where(n <= (x + moved)[:, None], self._atom_masses, 0.0).sum(axis=1)
+        density = fall * np.maximum(self._tallest[j], self._tallest[j + 1])
+        below = self.scale * (inner + atoms + moved * density) * (gap > -shift)
         # that of the ratio moves what belongs to a place by its part of it
         error = self.error + 8.0 * UNIT * self.steps * (1.0 + rate)
         return value, value * error + shift * below + SUBNORMAL * (gap > -shift)
