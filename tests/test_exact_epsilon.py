@@ -20,20 +20,56 @@ RUNS = {
 DELTAS = [1e-250, 1e-60, 1e-12, 1e-7, 1e-3, 0.1]
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_few_profiles_are_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, profile = [], ThresholdQuestions._profile
+BOUNDED = ("laplace", "response", "generic")  # losses, of which profiles are exact sums
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Sizes of the arrays of ε at which profiles are asked for."""
+    sizes: list[int] = []
+    profile = ThresholdQuestions._profile
 
     def counted(self: ThresholdQuestions, epsilon: Any) -> Any:
-        asked.append(epsilon.size)
+        sizes.append(epsilon.size)
         return profile(self, epsilon)
 
     monkeypatch.setattr(ThresholdQuestions, "_profile", counted)
-    method = "exact" if name in ("laplace", "response", "generic") else "lattice"
-    for delta in DELTAS[3:]:
+    return sizes
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_few_profiles_are_asked(name: str, asked: list[int]) -> None:
+    method = "exact" if name in BOUNDED else "lattice"
+    for delta in DELTAS[2:]:
         asked.clear()
         pe.epsilon(RUNS[name], delta, adjacency="add", method=method, bounds=True)
-        assert 3 <= len(asked) <= 35  # halving takes 58 and more
+        assert 1 <= len(asked) <= 24  # halving takes 58 and more
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_next_to_the_largest_loss_no_more_are_asked(
+    name: str, delta: float, asked: list[int]
+) -> None:
+    pe.epsilon(RUNS[name], delta, adjacency="add", method="exact", bounds=True)
+    assert len(asked) <= 24  # as many as δ has zeros, and more, where brackets are halved
+
+
+@pytest.mark.parametrize("steps", [1, 3, 10, 400])
+def test_orders_that_are_one_law_are_asked_once(steps: int, asked: list[int]) -> None:
+    mechanism = pe.LaplaceMechanism(3.0).composed(steps)
+    of_both, counts = {}, {}
+    for adjacency in ("add", "add_remove"):
+        asked.clear()
+        words = {"adjacency": adjacency, "method": "exact", "bounds": True}
+        of_both[adjacency] = [
+            pe.epsilon(mechanism, 1e-6, **words),
+            pe.delta(mechanism, 0.5, **words),
+            pe.gamma_bound(mechanism, 0.1, **words),
+        ]
+        counts[adjacency] = len(asked)
+    assert of_both["add"] == of_both["add_remove"]
+    assert counts["add"] == counts["add_remove"]
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -6,10 +6,13 @@ of the straight line between the thresholds on both sides of a level.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, complement_above, names
+from pyengine.engines.exact.by_ratios import narrowed
 from pyengine.engines.exact.levels import (
     BELOW_DOUBLES,
     SUBNORMAL,
@@ -25,9 +28,7 @@ __all__ = ["ThresholdQuestions"]
 
 FloatArray = npt.NDArray[np.float64]
 
-FAR_APART = 64.0  # ends of a bracket of ε that is halved on a logarithmic axis
 LARGEST = 1.7976931348623157e308
-SMALLEST = 1e-290  # an ε below this is as good as 0
 
 
 class ThresholdQuestions:
@@ -111,7 +112,7 @@ class ThresholdQuestions:
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ.
 
-        Brackets are narrowed by ratios to a factor of `FAR_APART`, and closed by interpolation.
+        Brackets are narrowed by ratios, and closed by interpolation.
         """
         size = delta.size
         if not size:
@@ -123,15 +124,17 @@ class ThresholdQuestions:
         slack, last = (np.repeat(x, size) for x in ((-1.0, 0.0, 1.0), (min(least, end), end, most)))
         levels = np.tile(delta, 3)
 
-        def excess(
-            epsilon: FloatArray, some: npt.NDArray[np.bool_] | slice = slice(None)
-        ) -> FloatArray:
-            """Log of profile over δ, which is > 0 just where the profile is above δ < 1."""
+        def excess(epsilon: FloatArray, some: npt.NDArray[Any]) -> FloatArray:
+            """Log of profile over δ, which is > 0 just where the profile is above δ < 1.
+
+            Below δ it is the tangent of the logarithm, as profiles fall to 0 in straight lines.
+            """
             value, left, error = self._profile(epsilon)
             # near δ the first difference is exact, and the others have its digits
             over = (value - levels[some]) + (left + slack[some] * error)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                log = np.log1p(np.maximum(over / levels[some], -1.0))
+                part = over / levels[some]
+                log = np.where(part > 0.0, np.log1p(part), np.maximum(part, -1.0))
             log = np.where((over > 0.0) & ~(log > 0.0), BELOW_DOUBLES, log)  # δ = 0, or underflow
             below = (over <= 0.0) | (levels[some] >= 1.0)
             log = np.where(below, np.minimum(log, -(UNIT**4)), log)
@@ -139,21 +142,21 @@ class ThresholdQuestions:
             return np.where(np.isnan(over) & ~below, np.where(slack[some] < 0.0, -1.0, 1.0), log)
 
         low, high = np.zeros(3 * size), np.full(3 * size, end)
-        never, beyond = excess(np.full(3 * size, np.inf)) > 0.0, excess(high) > 0.0
-        high[excess(low) < 0.0] = 0.0
+        ends = np.repeat([0.0, end, np.inf], 3 * size)
+        at_low, at_high, at_none = excess(ends, np.tile(np.arange(3 * size), 3)).reshape(3, -1)
+        never, beyond = at_none > 0.0, at_high > 0.0
+        high[at_low < 0.0] = 0.0
         # what the profile at no ε tells is known already
         known = never | beyond | ((levels == 0.0) & (self._law.infinite()[0] == 0.0))
         high[known] = low[known]
-        while (far := high > np.maximum(FAR_APART * low, SMALLEST)).any():
-            ratio = np.sqrt(low) * np.sqrt(high)  # from 0 by large ones
-            middle = np.where(low > 0.0, ratio, high / FAR_APART**4)[far]
-            above = excess(middle, far) > 0.0
-            low[far] = np.where(above, middle, low[far])
-            high[far] = np.where(above, high[far], middle)
+        low, high, at_low, at_high = narrowed(excess, (low, high, at_low, at_high), end)
         near = high > low
         if near.any():
             low[near], high[near] = falling_bracket(
-                lambda epsilon: excess(epsilon, near), low[near], high[near]
+                lambda epsilon: excess(epsilon, near),
+                low[near],
+                high[near],
+                (at_low[near], at_high[near]),
             )
         high = np.where(never, np.inf, np.where(beyond, last, high))
         parts = high.reshape(3, size)
