@@ -78,20 +78,23 @@ static void ends_of_recurrence(size_t n, long double t, long double *last, long 
 
 void pe_gauss_nodes(size_t n, long double *place, long double *weight) {
     const double pi = 3.14159265358979323846;
-    for (size_t i = 0; i < n; i++) {
-        const double angle = pi * ((double)(n - 1 - i) + 0.75) / ((double)n + 0.5);
-        const double order = (double)n;
+    const double order = (double)n;
+    for (size_t i = n / 2; i < n; i++) { /* the others are their mirror images */
+        const double angle = pi * ((double)(n - 1 - i) + 0.75) / (order + 0.5);
         long double s = 0.5 + 0.5 * (1.0 - (1.0 - 1.0 / order) / (8.0 * order * order)) * cos(angle);
-        long double last, before, squares;
-        for (int step = 0; step < 6; step++) { /* Newton's method, which the third step ends */
+        long double last, before, squares, change = 1.0L;
+        /* Newton's method: the error after a step is some n^2 times the square of its change */
+        for (int step = 0; step < 6 && fabsl(change) > 1e-13L; step++) {
             const long double t = 2.0L * s - 1.0L;
             ends_of_recurrence(n, t, &last, &before, &squares);
             const long double slope = (long double)n * (before - t * last) / (1.0L - t * t);
-            s -= last / (2.0L * slope);
+            change = last / (2.0L * slope);
+            s -= change;
         }
         ends_of_recurrence(n, 2.0L * s - 1.0L, &last, &before, &squares);
         place[i] = s;
-        weight[i] = 1.0L / squares;
+        place[n - 1 - i] = i == n - 1 - i ? s : 1.0L - s;
+        weight[i] = weight[n - 1 - i] = 1.0L / squares;
     }
 }
 
