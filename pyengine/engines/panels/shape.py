@@ -65,6 +65,14 @@ class LaplaceShape:
     probability: Fraction
     pieces: ClassVar[int] = 1  # of equal lengths, on each of which the density is analytic
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.distance, self.probability))
+
+    def __hash__(self) -> int:
+        """Of both numbers, found once: laws are kept by their shapes, and fractions take long."""
+        return self._hash
+
     @property
     def is_symmetric(self) -> bool:
         """Whether the exchanged pair is the same."""
@@ -161,6 +169,14 @@ class SubstitutedShape:
     probability: Fraction
     pieces: ClassVar[int] = 2
     is_symmetric: ClassVar[bool] = True
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.distance, self.probability))
+
+    def __hash__(self) -> int:
+        """Of both numbers, found once: laws are kept by their shapes, and fractions take long."""
+        return self._hash
 
     @cached_property
     def _half(self) -> LaplaceShape:
