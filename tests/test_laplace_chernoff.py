@@ -13,9 +13,13 @@ from laplace_checks import laplace
 from nested_steps import NestedLaw, log_mean
 
 import pyengine as pe
+from pyengine.caches import clear_cache
+from pyengine.engines.laplace_lines import deformation
 from pyengine.engines.laplace_lines.deformation import DeformedOrder
 from pyengine.engines.laplace_lines.order import LineOrder
+from pyengine.engines.panels import sums
 from pyengine.engines.panels.chernoff import log_mean_bound, profile_bound
+from pyengine.engines.panels.chords import chord_bound
 from pyengine.engines.panels.range import order_of
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.laws.composition import composition_law
@@ -46,6 +50,9 @@ def test_tilts_on_the_wrong_side_say_nothing() -> None:
     assert profile_bound(kinds, 1.0, 0.1, exchanged=True) == math.inf
     far = ((LaplaceShape(Fraction(1000), Fraction(1, 10)), 10),)
     assert profile_bound(far, -1.0, 0.1, exchanged=False) == math.inf
+    assert chord_bound(kinds, 0.0, 0.1, exchanged=False) == math.inf
+    assert chord_bound(kinds, 1.0, 0.1, exchanged=True) == math.inf
+    assert chord_bound(far, -1.0, 0.1, exchanged=False) == math.inf
 
 
 @pytest.mark.parametrize(("noise", "p"), STEPS)
@@ -65,6 +72,73 @@ def test_rough_profiles_lie_above(noise: str, p: str, steps: int, exchanged: boo
         bounds = [order.profile_most(float(epsilon)) for order in orders]
         assert min(bounds) >= found.lower
         assert bounds[0] <= 100.0 * found.upper or not 1e-200 < found.upper < 1e-3
+
+
+@pytest.mark.parametrize(("noise", "p"), STEPS)
+@pytest.mark.parametrize("steps", [3, 30, 300, 3000])
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_profiles_of_chords_lie_above_and_close(
+    noise: str, p: str, steps: int, exchanged: bool
+) -> None:
+    shape = LaplaceShape(1 / Fraction(noise), Fraction(p))
+    adjacency = "remove" if exchanged else "add"
+    mechanism: Any = laplace(float(noise), None if p == "1" else float(p), steps)
+    law = LineOrder(((shape, steps),), exchanged)
+    for delta in (1e-3, 1e-6, 1e-9):
+        epsilon = pe.epsilon(mechanism, delta, adjacency=adjacency)
+        found = pe.delta(mechanism, epsilon, adjacency=adjacency, bounds=True)
+        bound = law.profile_most(epsilon)
+        assert bound >= found.lower
+        # next to the largest loss tilts are rough, and mostly all steps have it
+        near = epsilon > 0.9 * steps * float(shape.ends[1] if exchanged else -shape.ends[0])
+        assert near or epsilon == 0.0 or bound <= (1.2 if steps <= 30 else 3.0) * found.upper
+
+
+def test_chords_of_several_kinds_lie_above_and_close() -> None:
+    """The lattice of one is none of the other, whose last cell it cuts."""
+    parts = (("1", "0.1", 7), ("2", "0.2", 5), ("0.7", "1", 1))
+    kinds = tuple((LaplaceShape(1 / Fraction(x), Fraction(p)), n) for x, p, n in parts)
+    mechanism: Any = None
+    for noise, p, steps in parts:
+        part = laplace(float(noise), None if p == "1" else float(p), steps)
+        mechanism = part if mechanism is None else mechanism + part
+    for exchanged, adjacency in ((False, "add"), (True, "remove")):
+        for tilt in (-4.0, -1.0) if not exchanged else (2.0, 5.0):
+            for epsilon in (0.01, 1.0, 2.0):
+                found = pe.delta(mechanism, epsilon, adjacency=adjacency, bounds=True)
+                bound = chord_bound(kinds, tilt, epsilon, exchanged=exchanged)
+                assert found.lower <= bound <= 1.3 * found.upper  # tilts are not the best ones
+
+
+def test_more_points_than_are_worth_it_say_nothing() -> None:
+    kinds = ((LaplaceShape(Fraction(1), Fraction(1, 10)), 10**6),)
+    assert chord_bound(kinds, -1.0, 0.1, exchanged=False) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("noise", "p", "steps"),
+    [(3.0, 0.01, 100), (10.0, 0.01, 10), (10.0, 0.01, 100), (100.0, None, 1000), (0.5, 1e-6, 10)],
+)
+def test_one_law_answers_for_epsilon_of_both_orders(
+    monkeypatch: pytest.MonkeyPatch, noise: float, p: float | None, steps: int
+) -> None:
+    """What is asked of the other order, at no ε or beside another tilt, takes no second law."""
+    made: list[str] = []
+    power, line = sums.power, deformation.DeformedLine
+
+    def counted_power(*given: Any) -> Any:
+        made.append("law")
+        return power(*given)
+
+    def counted_line(*given: Any) -> Any:
+        made.append("line")
+        return line(*given)
+
+    monkeypatch.setattr(sums, "power", counted_power)
+    monkeypatch.setattr(deformation, "DeformedLine", counted_line)
+    clear_cache()
+    pe.epsilon(laplace(noise, p, steps), 1e-6, bounds=True)
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize(("noise", "p"), STEPS)

@@ -443,9 +443,9 @@ def test_epsilon_of_the_other_order_is_looked_for_next_to_the_first(
     asked = []
     profile = LaplaceSteps.profile
 
-    def counted(self: LaplaceSteps, *given: Any, of_b: bool) -> Any:
+    def counted(self: LaplaceSteps, *given: Any, of_b: bool, **words: Any) -> Any:
         asked.append(of_b)
-        return profile(self, *given, of_b=of_b)
+        return profile(self, *given, of_b=of_b, **words)
 
     monkeypatch.setattr(LaplaceSteps, "profile", counted)
     mechanism = pe.LaplaceMechanism(10.0).poisson_sampled(0.01).composed(10)

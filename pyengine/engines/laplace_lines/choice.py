@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.panels.shape import StepShape
-from pyengine.engines.panels.tilts import corrected, deviation
+from pyengine.engines.panels.tilts import SPARED, corrected, deviation
 from pyengine.special import log_ndtr
 
 __all__ = ["Choice", "Kinds", "choice_of", "cumulants", "cumulants_at"]
@@ -66,10 +66,15 @@ class Choice:
         """Index of the line for the masses at a loss."""
         return np.searchsorted(self.limit, c)
 
-    def for_profile(self, c: FloatArray) -> npt.NDArray[np.intp]:
-        """Index of the line for the profiles, whose error is the smallest."""
+    def for_profile(self, c: FloatArray, at_hand: int | None = None) -> npt.NDArray[np.intp]:
+        """Index of the line for the profiles, whose error is the smallest.
+
+        One that is ``at_hand`` serves where its error is not much larger.
+        """
         kernel = np.abs(self.line * (self.line - 1.0))
         cost = (self.line_log - np.log(kernel)) - c[:, None] * self.line
+        if at_hand is not None:
+            cost[:, at_hand] -= SPARED
         return np.asarray(np.argmin(cost, axis=1))
 
 

@@ -19,7 +19,7 @@ from pyengine.engines.laplace_lines.build import line_at
 from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of
 from pyengine.engines.laplace_lines.deformed import DeformedLine
 from pyengine.engines.laplace_lines.line import LossLine
-from pyengine.engines.panels.chernoff import profile_bound
+from pyengine.engines.panels.chords import bound_for
 from pyengine.engines.panels.ordered import FiniteLosses, RoughTails, tails_of
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -106,7 +106,7 @@ class LineOrder(FiniteLosses):
         ends = [sign * np.interp(log + x, known, loss) for x in 10.0 * np.array(self._around)]
         return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
 
-    def profile_most(self, epsilon: float) -> float:
+    def profile_most(self, epsilon: float, enough: float = 0.0) -> float:
         """A number not below the profile, by a tilt of the table."""
         choice, of_b = self.choice, self.exchanged
         c = epsilon if of_b else -epsilon
@@ -114,7 +114,7 @@ class LineOrder(FiniteLosses):
         weight = choice.tilt if of_b else 1.0 - choice.tilt
         cost = choice.log_mean - c * choice.tilt - np.log(np.where(usable, weight, 1.0))
         tilt = float(choice.tilt[np.argmin(np.where(usable, cost, np.inf))])
-        return profile_bound(self.kinds, tilt, epsilon, exchanged=of_b)
+        return bound_for(self.kinds, tilt, epsilon, enough, exchanged=of_b)
 
     def _groups(
         self, c: FloatArray, at: Indices, ask: Callable[[Line, FloatArray, Indices], None]
@@ -187,20 +187,24 @@ class LineOrder(FiniteLosses):
             masses = (found[0], found[1], found[2], found[3])
         return masses[::-1] if self.exchanged else masses
 
-    def rough_profile(self, epsilon: float) -> float:
-        """About the profile of the first law against the second one."""
-        of_b = self.exchanged
-        c = epsilon if of_b else -epsilon
+    def profile_about(self, near: float) -> Callable[[float], float]:
+        """About the profile at ε, by the line of ``near`` wherever that serves as well."""
+        of_b, choice = self.exchanged, self.choice
         low, high = self._ends
-        if not low <= c <= high:
-            return -math.expm1(epsilon) if (c < low) == of_b else 0.0
-        index = int(self.choice.for_profile(np.array([c]))[0])
-        line = self._line(index)
-        if line is None:
-            return 1.0
-        (value,) = line.rough_sums(c, slice(2, 3))
-        exponent = line.log_scale_at(c) + (c if of_b else 0.0)
-        return math.exp(min(exponent, 600.0)) * value + _pole(line.tilt, epsilon, of_b=of_b)
+        (at_hand,) = choice.for_profile(np.array([near if of_b else -near]))
+
+        def about(epsilon: float) -> float:
+            c = epsilon if of_b else -epsilon
+            if not low <= c <= high:
+                return -math.expm1(epsilon) if (c < low) == of_b else 0.0
+            line = self._line(int(choice.for_profile(np.array([c]), int(at_hand))[0]))
+            if line is None:
+                return 1.0
+            (value,) = line.rough_sums(c, slice(2, 3))
+            exponent = line.log_scale_at(c) + (c if of_b else 0.0)
+            return math.exp(min(exponent, 600.0)) * value + _pole(line.tilt, epsilon, of_b=of_b)
+
+        return about
 
     def _line_for(self, c: float) -> Line | None:
         """The line for the masses at a loss."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import numpy as np
@@ -29,8 +29,8 @@ class OrderedLaw(ComposedLaw, Protocol):
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""
 
-    def rough_profile(self, epsilon: float) -> float:
-        """About the profile."""
+    def profile_about(self, near: float) -> Callable[[float], float]:
+        """About the profile at ε, by what serves at ``near`` wherever that serves as well."""
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses the first law's mass above is expected to come to α."""
@@ -39,8 +39,8 @@ class OrderedLaw(ComposedLaw, Protocol):
     def jumps(self) -> FloatArray:
         """Losses with atoms that count, rising; none where `has_atoms` is not."""
 
-    def profile_most(self, epsilon: float) -> float:
-        """A number not below the profile, found quickly, and rough."""
+    def profile_most(self, epsilon: float, enough: float = 0.0) -> float:
+        """A number not below the profile, found quickly; no closer than ``enough`` asks for."""
 
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ."""

@@ -27,9 +27,12 @@ __all__ = ["PanelBothOrders", "PanelOneOrder", "PanelQuestions"]
 FloatArray = npt.NDArray[np.float64]
 
 WIDEST = 1e-4  # the lattice's own width
-CLOSE = 1e-12  # bounds of ε of this relative distance are close without looking at δ
+CLOSEST = 1e-12  # bounds of ε of this relative distance are close without looking at δ
 FEW = 8  # questions of which each is asked a rough bound first
 SURE = 4.0  # how often δ is below δ(0) where that is sure without looking
+ASIDE = 2.0**-20  # part of the distance to either end over which a profile's slope is taken
+CLOSELY = 1.1  # by how much a bound on δ(0) may be too large
+CLOSE = 2e-3  # logarithm of what a close bound on a profile may be off by where ε is looked for
 NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for first
 ENGINE = "certified"
 
@@ -106,8 +109,14 @@ class PanelQuestions:
         known = np.where(asked, delta, 0.5)
         ends = self.law.expected_epsilon(known)
         # from δ(0) on, which is asked for only where it may not be much larger, ε is 0
-        near = self.law.expected_epsilon(SURE / self._spread() * known)[0] == 0.0
-        asked &= ~self._is_zero(delta, asked & near)
+        near = asked if beyond is None else asked & ~(beyond > 0.0)
+        if near.any():
+            near = near & (self.law.expected_epsilon(SURE / self._spread() * known)[0] == 0.0)
+        if near.any():
+            # a close bound on δ(0) mostly tells on which side of it δ is
+            most = self.law.profile_most(0.0)
+            asked &= ~(near & (delta >= most))
+            asked &= ~self._is_zero(delta, asked & near & (delta >= most / CLOSELY))
         if beyond is not None:
             is_near = beyond > 0.0
             ends = (
@@ -119,7 +128,7 @@ class PanelQuestions:
             label = names(ENGINE, value.size)
             found.put(asked, Answer(np.clip(value, lower, upper), lower, upper, label, True))
             # bounds of ε are too far apart where they leave more open of δ than is allowed
-            wide = (upper - lower > CLOSE * upper) & (left > self.widest * delta[asked])
+            wide = (upper - lower > CLOSEST * upper) & (left > self.widest * delta[asked])
             if wide.any():
                 weak = np.zeros(delta.size, dtype=np.bool_)
                 weak[asked] = wide
@@ -151,10 +160,12 @@ class PanelQuestions:
         law, end = self.law, max(-self.law.lowest()[0], 0.0)
         roots, slopes = [], []
         for goal, *expected in zip(delta.tolist(), low.tolist(), high.tolist(), strict=True):
-            root = root_of(_over(law, goal), (expected[0], expected[1]), (0.0, end))[1]
+            noise = UNIT * (1.0 + abs(math.log(goal)))
+            profile = law.profile_about(0.5 * sum(expected))
+            over = _over(profile, goal)
+            root = root_of(over, (expected[0], expected[1]), (0.0, end), noise=noise)[1]
             roots.append(root)
-            # that of the profile is less the other law's mass times e^ε
-            slopes.append(max(law.roughly(-root)[1] - goal, 1e-9 * goal))
+            slopes.append(max(_slope(profile, root, end), 1e-9 * goal))
         value, slope = np.array(roots), np.array(slopes)
         first, off = law.profile(value)
         apart = 1.01 * (np.abs(first - delta) + off) / slope + 4.0 * UNIT * value
@@ -172,15 +183,26 @@ class PanelQuestions:
         return lower * (1.0 - 4.0 * UNIT), value, upper * (1.0 + 4.0 * UNIT), left
 
 
-def _over(law: OrderedLaw, delta: float) -> Callable[[float], float]:
-    """The logarithm of the profile, over that of δ."""
+def _over(profile: Callable[[float], float], delta: float) -> Callable[[float], float]:
+    """The logarithm of a profile, over that of δ."""
     goal = math.log(delta)
 
     def over(epsilon: float) -> float:
-        value = law.rough_profile(epsilon)
+        value = profile(epsilon)
         return math.log(value) - goal if value > 0.0 else -1e300
 
     return over
+
+
+def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
+    """By how much the profile falls at ε, by what the search for it has at hand.
+
+    Masses would tell as well, but may need another tilt or line.  Next to the largest ε the slope
+    is that of what is left up to there.
+    """
+    reach = min(root, end - root) if 0.0 < root < end else end
+    before = root - max(ASIDE * reach, 16.0 * UNIT * root)
+    return (profile(before) - profile(root)) / (root - before)
 
 
 class PanelOneOrder(OneOrder):
@@ -220,31 +242,55 @@ class PanelBothOrders(BothOrders):
         open_ = np.ones(epsilon.size, dtype=np.bool_)
         if epsilon.size <= FEW:
             finite = np.flatnonzero(np.isfinite(epsilon))
-            most = [self._add.law.profile_most(x) for x in epsilon[finite].tolist()]
-            open_[finite] = np.array(most) > found.lower[finite]
+            law = self._add.law
+            for i in finite.tolist():
+                known = float(found.lower[i])
+                open_[i] = law.profile_most(float(epsilon[i]), known) > known
         if open_.any():
             found.put(open_, larger(taken(found, open_), self._add.profile(epsilon[open_])))
         return found
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 at which both profiles are <= δ."""
-        found = self._remove.epsilon(delta)
+        first, second, near = self._by_size(delta)
+        found = first.epsilon(delta, near)
         if self._is_symmetric:
             return found
         # the other profile mostly is the smaller one, which a rough bound tells, or one look
-        law, positive = self._add.law, found.lower > 0.0
+        law, positive = second.law, found.lower > 0.0
         is_smaller = np.zeros(delta.size, dtype=np.bool_)
         if delta.size <= FEW:
             for i in np.flatnonzero(positive):
-                is_smaller[i] = law.profile_most(float(found.lower[i])) <= delta[i]
+                known = float(delta[i])
+                is_smaller[i] = law.profile_most(float(found.lower[i]), known) <= known
         look = positive & ~is_smaller
         if look.any():
             value, error = law.profile(found.lower[look])
             is_smaller[look] = value + error <= delta[look]
         if is_smaller.all():
             return found
-        near = found.lower if self._add.law.has_atoms else None
-        return larger(found, self._add.epsilon(delta, near))
+        return larger(found, second.epsilon(delta, found.lower if law.has_atoms else None))
+
+    def _by_size(
+        self, delta: FloatArray
+    ) -> tuple[PanelQuestions, PanelQuestions, FloatArray | None]:
+        """The order whose ε is expected to be the larger one, the other one, and where it is.
+
+        That is ``remove`` but next to the largest loss, where close bounds tell.
+        """
+        first, second = self._remove, self._add
+        if self._is_symmetric or delta.size != 1 or not 0.0 < delta[0] < 1.0:
+            return first, second, None
+        usual, other = first.law, second.law
+        low, high = (float(x[0]) for x in usual.expected_epsilon(delta))
+        if low == 0.0 or low + high >= float(np.sum(other.expected_epsilon(delta))):
+            return first, second, None
+        goal, end = float(delta[0]), max(-usual.lowest()[0], 0.0)
+        over = _over(usual.profile_most, goal)
+        near = root_of(over, (low, high), (0.0, end), noise=CLOSE)[0]
+        if other.profile_most(near) <= goal:
+            return first, second, None
+        return second, first, np.array([near])
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull of both orders."""

@@ -36,6 +36,7 @@ def root_of(
     ends: Bracket,
     room: float = 0.0,
     jumps: list[float] | None = None,
+    noise: float = 0.0,
 ) -> Bracket:
     """Return a narrow bracket of the place where a falling function becomes negative.
 
@@ -51,6 +52,8 @@ def root_of(
         Width that is narrow enough beside a rounding.
     jumps : list of float, optional
         Where the function may jump, rising.
+    noise : float
+        Values that are as good as 0: a place with one is returned as both ends.
     """
     least, most = ends
     low, high = (min(max(x, least), most) for x in expected)
@@ -76,7 +79,7 @@ def root_of(
         low, at_low, high, at_high = _between(function, jumps, low, at_low, high, at_high, room)
         if high - low <= 2.0 * room:
             return low, high
-    return _closed(function, high, at_high, low, at_low, room)
+    return _closed(function, high, at_high, low, at_low, room, noise)
 
 
 def _between(
@@ -107,7 +110,9 @@ def _between(
         low, at_low = jump + near, after
 
 
-def _closed(function: Function, a: float, fa: float, b: float, fb: float, room: float) -> Bracket:
+def _closed(
+    function: Function, a: float, fa: float, b: float, fb: float, room: float, noise: float
+) -> Bracket:
     """A narrow bracket from a wider one of different signs.
 
     Inverse quadratic interpolation or halving by the rule of Chandrupatla (1997), as
@@ -122,6 +127,8 @@ def _closed(function: Function, a: float, fa: float, b: float, fb: float, room: 
             break
         x = a + min(max(t, limit), 1.0 - limit) * (b - a)
         fx = function(x)
+        if abs(fx) <= noise:
+            return x, x
         if (fx > 0.0) == (fa > 0.0):
             c, fc = a, fa
         else:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
-from pyengine.engines.panels.chernoff import profile_bound
+from pyengine.engines.panels.chords import bound_for
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.one_step import one_step
 from pyengine.engines.panels.ordered import FiniteLosses, RoughTails, tails_of
@@ -265,10 +265,20 @@ class LaplaceSteps:
             self._last = index, tilted_sum(self.shape, self.number, tilt, log_scale)
         return self._last[1]
 
+    def tilts_for(
+        self, epsilon: FloatArray, *, of_b: bool, at_hand: int | None = None
+    ) -> npt.NDArray[np.intp]:
+        """Indices of the tilts for profiles of either order."""
+        place, length = self.place_of(epsilon if of_b else -epsilon), float(self._length)
+        return self.tilts.for_profile(place, self.number, length, of_b=of_b, at_hand=at_hand)
+
     def profile(
-        self, epsilon: FloatArray, low: FloatArray, *, of_b: bool
+        self, epsilon: FloatArray, low: FloatArray, *, of_b: bool, at_hand: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """H_{e^ε}(A‖B) at ε + low, or H_{e^ε}(B‖A) if ``of_b``, and a bound on absolute errors."""
+        """H_{e^ε}(A‖B) at ε + low, or H_{e^ε}(B‖A) if ``of_b``, and a bound on absolute errors.
+
+        By the tilt that is ``at_hand`` where that serves nearly as well as the best one.
+        """
         value, error = np.zeros(epsilon.size), np.full(epsilon.size, 1.0)
         side = 1.0 if of_b else -1.0
 
@@ -280,8 +290,7 @@ class LaplaceSteps:
             )
 
         c = side * epsilon
-        place, length = self.place_of(c), float(self._length)
-        tilts = self.tilts.for_profile(place, self.number, length, of_b=of_b)
+        tilts = self.tilts_for(epsilon, of_b=of_b, at_hand=at_hand)
         up, down = self._groups(c, side * low, tilts, ask)
         beyond, whole = (down <= 0.0, up < 0.0) if of_b else (up <= 0.0, down < 0.0)
         value[beyond], error[beyond] = 0.0, 0.0
@@ -337,16 +346,16 @@ class LaplaceOrder(FiniteLosses):
         ends = [sign * self.steps.loss_at(np.interp(log + x, known, place)) for x in (1.0, -1.0)]
         return np.maximum(ends[0], 0.0), np.maximum(ends[1], 0.0)
 
-    def profile_most(self, epsilon: float) -> float:
+    def profile_most(self, epsilon: float, enough: float = 0.0) -> float:
         """A number not below the profile, by a tilt that serves there."""
         steps, of_b = self.steps, self.exchanged
-        place, length = steps.place_of(np.array([epsilon if of_b else -epsilon])), steps.length
-        tilts = steps.tilts
-        (index,) = tilts.for_profile(place, steps.number, length, of_b=of_b)
+        length, tilts = steps.length, steps.tilts
+        (index,) = steps.tilts_for(np.array([epsilon]), of_b=of_b)
         # beyond the pole, if there is one
         at = max(int(index), tilts.of_b + 1) if of_b else min(int(index), tilts.of_a - 1)
         tilt = float(tilts.tilt[min(max(at, 0), tilts.tilt.size - 1)]) / length
-        return profile_bound(((steps.shape, steps.number),), tilt, epsilon, exchanged=of_b)
+        kinds = ((steps.shape, steps.number),)
+        return bound_for(kinds, tilt, epsilon, enough, exchanged=of_b)
 
     def tails(self, c: FloatArray) -> Tails:
         """Masses of both laws above c and at most c."""
@@ -363,10 +372,16 @@ class LaplaceOrder(FiniteLosses):
             return self.steps.roughly(c)
         return self.steps.roughly(-c)[::-1]
 
-    def rough_profile(self, epsilon: float) -> float:
-        """About the profile of the first law against the second one."""
-        value, _ = self.profile(np.array([epsilon]))
-        return float(value[0])
+    def profile_about(self, near: float) -> Callable[[float], float]:
+        """About the profile at ε, by the tilt of ``near`` wherever that serves as well."""
+        steps, of_b, none = self.steps, self.exchanged, np.zeros(1)
+        (index,) = steps.tilts_for(np.array([near]), of_b=of_b)
+
+        def about(epsilon: float) -> float:
+            value, _ = steps.profile(np.array([epsilon]), none, of_b=of_b, at_hand=int(index))
+            return float(value[0])
+
+        return about
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None

@@ -18,11 +18,12 @@ from pyengine.engines.panels.one_step import remainder
 from pyengine.engines.panels.shape import StepShape
 from pyengine.special import log_ndtr
 
-__all__ = ["Tilts", "budget_for", "corrected", "deviation", "panels_for", "tilts_of"]
+__all__ = ["SPARED", "Tilts", "budget_for", "corrected", "deviation", "panels_for", "tilts_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
 APART = 3.0
+SPARED = 3.0  # logarithm of how much larger an error may be where rough values are asked
 FARTHEST = 39.0  # standard deviations: a normal tail beyond is below all doubles
 NEXT_TO_ENDS = np.array([0.01, 0.3])  # places at which the last tilts have their means
 NODES = 64
@@ -71,17 +72,26 @@ class Tilts:
         return np.searchsorted(self.limit, place)
 
     def for_profile(
-        self, place: FloatArray, number: int, length: float, *, of_b: bool
+        self,
+        place: FloatArray,
+        number: int,
+        length: float,
+        *,
+        of_b: bool,
+        at_hand: int | None = None,
     ) -> npt.NDArray[np.intp]:
         """Index of the tilt for the profile of either order, whose error is the smallest.
 
-        That is the Chernoff bound times the largest weight of the tilted integral.
+        That is the Chernoff bound times the largest weight of the tilted integral.  A tilt that is
+        ``at_hand`` serves where it is not much larger.
         """
         served = np.arange(self.of_b, self.tilt.size) if of_b else np.arange(self.of_a + 1)
         tilt = self.tilt[served]
         rate = np.abs(tilt - (length if of_b else 0.0))
         weight = np.minimum(length / (rate + length), -np.expm1(-length * number))
         cost = number * self.log_scale[served] - place[:, None] * tilt + np.log(weight)
+        if at_hand is not None:
+            cost[:, at_hand - served[0]] -= SPARED
         return np.asarray(served[np.argmin(cost, axis=1)])
 
 
