@@ -62,6 +62,7 @@ def bound_for(
     return min(most, closer)
 
 
+# Map: profiles of sums of Laplace steps, from chords | test_laplace_chernoff | theory/panels
 def chord_bound(
     kinds: tuple[tuple[StepShape, int], ...], tilt: float, epsilon: float, *, exchanged: bool
 ) -> float:
@@ -85,7 +86,8 @@ def chord_bound(
             return math.inf
         k = np.arange(float(step.mass.size))
         exponent = tilt * spacing * k
-        top = float(max(exponent[0], exponent[-1]))
+        across = float(exponent[-1])
+        top = max(across, 0.0)
         mass = step.mass * np.exp(exponent - top)
         total = float(mass.sum())
         mass /= total
@@ -94,18 +96,19 @@ def chord_bound(
         least = float(shape.ends[0])
         each = tilt * least + top + math.log(total)
         log, low, last = log + n * each, low + n * least, last + n * (step.mass.size - 1)
-        size += n * (abs(each) + abs(tilt * least) + abs(top) + 1.0)
-        off += n * (step.error + UNIT * (8.0 + 4.0 * abs(top)))
+        size += n * (abs(each) + abs(tilt * least) + abs(across) + 1.0)
+        off += n * (step.error + UNIT * (8.0 + 4.0 * abs(across)))
         tilted.append((mass, n))
     points = min(REACH * math.sqrt(spread), float(last)) + max(len(mass) for mass, _ in tilted)
     levels = math.ceil(math.log2(points + 1.0))
+    rate = tilt - 1.0 if exchanged else -tilt
+    wide = spacing * max(last, 1 << levels)  # the largest distance on the lattice
     c = epsilon if exchanged else -epsilon
-    off += 32.0 * UNIT * (size * len(kinds) + abs(tilt * c) + abs(c) + 1.0)
+    off += 32.0 * UNIT * (size * len(kinds) + abs(tilt * c) + abs(c) + rate * wide + 1.0)
     if 1 << levels > MOST_POINTS or not off < MOST_OFF:
         return math.inf
-    rate = tilt - 1.0 if exchanged else -tilt
-    # places of the lattice and the threshold are rounded
-    moved = 16.0 * UNIT * (abs(low) + abs(c) + spacing * last) * len(kinds) + 1e-12 * spacing
+    # places of the lattice and the threshold are rounded, and so is the largest loss of a step
+    moved = 16.0 * UNIT * (abs(low) + abs(c) + wide) * len(kinds)
     beyond = ((low - c) if exchanged else (c - low)) / spacing
     weight = _weights(beyond, rate, spacing, 1 << levels, exchanged=exchanged) + 2.0 * moved
     total, error = _mean(tilted, weight, levels)
@@ -165,7 +168,7 @@ def _on_lattice(shape: LaplaceShape, spacing: float) -> LatticeStep | None:
     if shape.distance > FARTHEST:
         return None
     length, far = float(shape.length), 2.0 * float(shape.distance)
-    count = max(math.ceil(length / spacing * (1.0 - 1e-12)), 1)
+    count = max(math.ceil(length / spacing * (1.0 - 8.0 * UNIT)), 1)
     rise = float(shape.slope) * np.expm1(spacing * np.arange(count + 1.0))  # y - 1
     v = np.minimum(np.log1p(rise), far)
     v[-1] = far
