@@ -436,6 +436,18 @@ def test_epsilon_is_0_from_its_profile_on(
         assert pe.epsilon(mechanism, delta, bounds=True) == pe.Bounds(0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("noise", "steps", "delta", "width"),
+    [(8.08, 41, 1e-147, 4e-15), (82.0, 57, 1e-169, 4e-15), (22.4, 955, 0.0106, 1.3e-11)],
+)
+def test_epsilon_is_as_narrow_as_what_serves_there_best(
+    noise: float, steps: int, delta: float, width: float
+) -> None:
+    """At the largest loss others are asked; elsewhere what the search has at hand may be coarse."""
+    found = pe.epsilon(pe.LaplaceMechanism(noise).composed(steps), delta, bounds=True)
+    assert found.upper - found.lower <= width * found.upper
+
+
 def test_epsilon_of_the_other_order_is_looked_for_next_to_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

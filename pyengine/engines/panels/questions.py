@@ -31,6 +31,7 @@ CLOSEST = 1e-12  # bounds of ε of this relative distance are close without look
 FEW = 8  # questions of which each is asked a rough bound first
 SURE = 4.0  # how often δ is below δ(0) where that is sure without looking
 ASIDE = 2.0**-20  # part of the distance to either end over which a profile's slope is taken
+FLAT = 1e-9  # slope of a profile, relative to it, that says nothing
 CLOSELY = 1.1  # by how much a bound on δ(0) may be too large
 CLOSE = 2e-3  # logarithm of what a close bound on a profile may be off by where ε is looked for
 NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for first
@@ -165,9 +166,16 @@ class PanelQuestions:
             over = _over(profile, goal)
             root = root_of(over, (expected[0], expected[1]), (0.0, end), noise=noise)[1]
             roots.append(root)
-            slopes.append(max(_slope(profile, root, end), 1e-9 * goal))
+            slopes.append(max(_slope(profile, root, end), FLAT * goal))
         value, slope = np.array(roots), np.array(slopes)
         first, off = law.profile(value)
+        # what the search kept at hand may be off by more than what serves there best
+        step = (first - delta) / slope
+        coarse = (np.abs(first - delta) > 0.1 * off + 4.0 * UNIT * delta) & (slope > FLAT * delta)
+        coarse &= np.abs(step) <= ASIDE * value
+        if coarse.any():
+            value = np.where(coarse, np.minimum(value + step, end), value)
+            first, off = law.profile(value)
         apart = 1.01 * (np.abs(first - delta) + off) / slope + 4.0 * UNIT * value
         for _ in range(TRIES):
             lower, upper = np.maximum(value - apart, 0.0), np.minimum(value + apart, end)
@@ -197,10 +205,11 @@ def _over(profile: Callable[[float], float], delta: float) -> Callable[[float], 
 def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
     """By how much the profile falls at ε, by what the search for it has at hand.
 
-    Masses would tell as well, but may need another tilt or line.  Next to the largest ε the slope
-    is that of what is left up to there.
+    Masses would tell as well, but may need another tilt or line.  At the largest ε there is none.
     """
-    reach = min(root, end - root) if 0.0 < root < end else end
+    if root >= end:
+        return 0.0
+    reach = min(root, end - root) if root > 0.0 else end
     before = root - max(ASIDE * reach, 16.0 * UNIT * root)
     return (profile(before) - profile(root)) / (root - before)
 
