@@ -45,6 +45,7 @@ SOURCES = [
     "csrc/loss_rows.c",
     "csrc/loss_step.c",
     "csrc/sampling.c",
+    "csrc/mean_cells.c",
     "csrc/lattice.c",
     "csrc/legendre.c",
     "csrc/tabulated.c",

@@ -534,6 +534,24 @@ void pe_threefry(uint64_t k0, uint64_t k1, uint64_t c0, uint64_t c1, uint64_t *o
  */
 void pe_sample_losses(uint64_t seed, uint64_t first, size_t n, size_t tables, const pe_loss_table *table,
                       double *out);
+/* ---- proven bounds of one epoch: mean_cells.c ----------------------------------------------------
+ *
+ * The law of the mean p X + q Y of independent numbers, where X takes the value x[i] with mass a[i] and Y
+ * the value y[j] with mass b[j], in the cells between edge[k] and edge[k + 1].
+ *
+ * Definition      added to mass[k] (caller zeroes it): the mass of the cell; to share[k]: the integral of
+ *                 (mean - edge[k])/(edge[k + 1] - edge[k]) over it
+ * Domain          x, y positive and increasing, edge (cells + 1 values) as well, with all means between
+ *                 the outermost ones but for rounding; masses finite, >= 0.  is_square: X and Y have the
+ *                 same law and p = q, and x is y, a is b
+ * Method          sums of positive terms, row by row; a mean on an edge is counted below it
+ * Error           at most n + m + 4 roundings of each term of a mass, 8 more of a share beside it; products
+ *                 below 2^-1000 are left out
+ */
+void pe_mean_cells(size_t n, const double *x, const double *a, size_t m, const double *y, const double *b,
+                   double p, double q, int is_square, size_t cells, const double *edge, double *mass,
+                   double *share);
+
 /* ---- lattice engine: lattice.c -----------------------------------------------------------------
  *
  * Logs of the N(shift, 1)-masses below z[0], between successive z[i], and above z[n-1] (n + 1 values).

@@ -212,6 +212,23 @@ class _Lib:
     def pe_sample_losses(
         self, seed: int, first: int, n: int, tables: int, table: Any, out: Any, /
     ) -> None: ...
+    def pe_mean_cells(
+        self,
+        n: int,
+        x: Any,
+        a: Any,
+        m: int,
+        y: Any,
+        b: Any,
+        p: float,
+        q: float,
+        is_square: bool,
+        cells: int,
+        edge: Any,
+        mass: Any,
+        share: Any,
+        /,
+    ) -> None: ...
     def pe_normal_cells(self, n: int, z: Any, shift: float, log_mass: Any, /) -> None: ...
     PE_SUM_BLOCK: int
     PE_BLOCK_MOMENTS: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.caches import kept
 from pyengine.errors import AccuracyError
-from pyengine.laws.base import Cells, Law, TabulatedLaw
+from pyengine.laws.base import Cells, Enclosing, Law, TabulatedLaw
+from pyengine.laws.epoch_bounds import epoch_bounds
 from pyengine.laws.normals import LossNodes
 from pyengine.status import finished
 
@@ -26,6 +27,10 @@ __all__ = ["AllocatedLaw"]
 FloatArray = npt.NDArray[np.float64]
 
 LEAST_NOISE, MOST_STEPS = 0.1, 2**24  # what the estimates of the errors were measured on
+LEAST_ENCLOSED = 0.15  # below, masses of the enclosing laws would not be doubles
+# Nodes of the enclosing laws, and the tolerances for which they are taken; each row takes four
+# times as long as the one before.
+NODES = ((2**13, 1e-3), (2**14, 2e-4), (2**15, 0.0))
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,33 @@ class AllocatedLaw(Law):
 
     noise: float
     steps: int
-    is_proven: ClassVar[bool] = False  # the errors of tables are estimates
 
     @property
     def is_feasible(self) -> bool:
         """Whether a table can be made of it."""
         return self.noise >= LEAST_NOISE and 2 <= self.steps <= MOST_STEPS
+
+    @property
+    def has_cells(self) -> bool:
+        """The density is an estimate, and cells are proven."""
+        return False
+
+    def enclosed(self, tolerance: float | None) -> Enclosing:
+        """Two laws with proven errors.
+
+        Raises
+        ------
+        AccuracyError
+            Outside of the domain.
+        """
+        if self.noise < LEAST_ENCLOSED or self.steps > MOST_STEPS:
+            raise AccuracyError(
+                f"random allocation is enclosed for noise_multiplier >= {LEAST_ENCLOSED} and up to "
+                f"{MOST_STEPS} steps an epoch, got {self.noise:g} and {self.steps}; "
+                "method='reference' may answer"
+            )
+        nodes = next(n for n, width in NODES if tolerance is None or width <= tolerance)
+        return _enclosed(self, nodes)
 
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
         """Itself, if a table can be made of it."""
@@ -85,12 +111,11 @@ class AllocatedLaw(Law):
         return -math.inf, math.inf
 
     def cells(self, edges: FloatArray) -> Cells:
-        """Refuse: the density is an estimate, and cells are proven."""
+        """Refuse: cells are proven, and only laws that enclose this one have them."""
         del edges
         raise AccuracyError(
-            "random allocation has no proven bounds in double precision, only estimates, by itself "
-            "and beside Gaussian steps: there method='reference', or pyengine.reference, gives "
-            "proven digits; beside other steps no engine answers"
+            "the law of an epoch of random allocation is known between two others; "
+            "method='lattice' answers from these"
         )
 
     def log_density(self, loss: npt.ArrayLike) -> FloatArray:
@@ -256,6 +281,11 @@ def _transform(weight: FloatArray, loss: FloatArray, t: float) -> complex:
         return complex(weight.sum())
     angle = t * loss
     return complex((weight * np.cos(angle)).sum(), (weight * np.sin(angle)).sum())
+
+
+@kept(32)
+def _enclosed(law: AllocatedLaw, nodes: int) -> Enclosing:
+    return epoch_bounds(law.noise, law.steps, nodes)
 
 
 @kept(64, lib.pe_epoch_bytes)

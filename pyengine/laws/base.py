@@ -32,6 +32,7 @@ from pyengine.numerics.sampled_loss import sampled_loss, share_of
 __all__ = [
     "Cells",
     "CellsAlone",
+    "Enclosing",
     "Law",
     "PoissonSampledLaw",
     "ReversedLaw",
@@ -108,6 +109,20 @@ def overflow_of(parts: Sequence[tuple[StepLaw, int]]) -> str | None:
     )
 
 
+class Enclosing(NamedTuple):
+    """Two laws between which another one lies in the order of hockey-stick divergences.
+
+    Parameters
+    ----------
+    below, above : StepLaw
+        For all t >= 0, H_t of the law between is at least that of ``below`` and at most that of
+        ``above``, in both orders, and so are those of compositions.
+    """
+
+    below: StepLaw
+    above: StepLaw
+
+
 @runtime_checkable
 class StepLaw(Protocol):
     """Ordered pair (A, B) of one step with the loss L = log dB/dA.
@@ -164,6 +179,17 @@ class StepLaw(Protocol):
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
         """The law whose loss has a table, and whether this is its reversed pair; or None."""
 
+    @property
+    def has_cells(self) -> bool:
+        """Whether masses between losses are known; else two laws that have cells enclose it."""
+
+    def enclosed(self, tolerance: float | None) -> Enclosing:
+        """Two laws with cells between which this one lies: itself twice where it has cells.
+
+        The tolerance is the relative width that is wanted of bounds, if any; how near both laws are
+        to each other may depend on it.
+        """
+
 
 class TabulatedLaw(StepLaw, Protocol):
     """A law whose loss has a table in the C core."""
@@ -208,6 +234,16 @@ class CellsAlone:
     def tabulated(self) -> tuple[TabulatedLaw, bool] | None:
         """None: the loss has no table."""
         return None
+
+    @property
+    def has_cells(self) -> bool:
+        """It has."""
+        return True
+
+    def enclosed(self: StepLaw, tolerance: float | None) -> Enclosing:
+        """Itself."""
+        del tolerance
+        return Enclosing(self, self)
 
 
 @dataclass(frozen=True)
@@ -324,6 +360,16 @@ class ReversedLaw:
         """That of the pair, exchanged."""
         found = self.law.tabulated()
         return None if found is None else (found[0], not found[1])
+
+    @property
+    def has_cells(self) -> bool:
+        """As the pair."""
+        return self.law.has_cells
+
+    def enclosed(self, tolerance: float | None) -> Enclosing:
+        """Those of the pair, exchanged: the order of all H_t is the same for both orders."""
+        below, above = self.law.enclosed(tolerance)
+        return Enclosing(ReversedLaw(below), ReversedLaw(above))
 
 
 # Map: the dominating pair of Poisson sampling, add and remove | test_laws | theory/adjacency

@@ -92,5 +92,33 @@ int run_lattice(void) {
             free(bound);
             free(slack);
         }
+    for (size_t n = 0; n <= 40;
+         n += n < 3 ? 1 : 13) /* masses of means add up; products below doubles vanish */
+        for (int square = 0; square < 2; ++square) {
+            const size_t m = square ? n : 2 * n, cells = n ? 7 : 0;
+            double *x = allocate(n), *a = allocate(n), *y = allocate(m), *b = allocate(m);
+            double *edge = allocate(cells + 1), *mass = allocate(cells), *share = allocate(cells),
+                   total = 0.0;
+            for (size_t i = 0; i < n; ++i) x[i] = exp((double)i), a[i] = i ? 0x1p-600 : 1.0;
+            for (size_t i = 0; i < m; ++i)
+                y[i] = exp((double)i / (square ? 1.0 : 2.0)), b[i] = i ? 0x1p-600 : 1.0;
+            for (size_t k = 0; k < cells; ++k) mass[k] = share[k] = 0.0;
+            for (size_t k = 0; n && k <= cells; ++k)
+                edge[k] = 0.9 * exp(((double)n + 0.5) * (double)k / (double)cells);
+            pe_mean_cells(n, x, a, m, square ? x : y, square ? a : b, 0.5, 0.5, square, cells, edge, mass,
+                          share);
+            for (size_t k = 0; k < cells; ++k) {
+                total += mass[k];
+                failures += !(share[k] >= 0.0) || !(share[k] <= mass[k]);
+            }
+            failures += n && total != 1.0;
+            free(x);
+            free(a);
+            free(y);
+            free(b);
+            free(edge);
+            free(mass);
+            free(share);
+        }
     return failures;
 }

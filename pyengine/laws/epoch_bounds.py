@@ -1,0 +1,267 @@
+"""Two laws that enclose that of one epoch of random allocation, with proven errors.
+
+Without the record the likelihood ratio of an epoch is the mean of t independent ratios of Gaussian
+steps.  Means are formed by doubling, and each time what lies between two nodes is moved: apart,
+onto both, with its mean kept, which raises all hockey-stick divergences, or together, to its mean,
+which lowers them (docs/theory/epochs).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pyengine import special
+from pyengine._core import ffi, lib
+from pyengine.laws.base import Enclosing, FloatArray
+from pyengine.laws.gaussian import GaussianLaw
+from pyengine.laws.ratios import RatioLaw
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["epoch_bounds"]
+
+FEW_NODES = 256  # of the law that says where nodes are to lie
+DEPTH = 27.0  # standard deviations at which a step is cut: log of what is beyond is -369
+EVEN = 7.0  # up to so many standard deviations the nodes are equally dense
+WIDEST = 0.5  # log of the largest ratio of neighbouring nodes
+KNOTS = 0.7  # spacing of the normal scores between which places are interpolated
+LEAST_MASS = 2.0**-1000  # below which products are left out in the C core
+
+
+class _Moved(NamedTuple):
+    """What lies in cells: masses, and the parts of them that belong to the upper ends."""
+
+    edge: FloatArray
+    mass: FloatArray
+    share: FloatArray
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """Law of the mean of so many ratios, moved.
+
+    ``error`` and ``off`` bound the logs by which masses and ratios are off, ``lost`` what is left
+    out under either law, in the units of one of the steps.
+    """
+
+    ratio: FloatArray
+    mass: FloatArray
+    error: float
+    off: float
+    lost: float
+
+
+def _apart(moved: _Moved) -> tuple[FloatArray, FloatArray]:
+    """Masses on the nodes, with the means of all cells kept."""
+    mass = np.zeros(moved.edge.size)
+    above = np.clip(moved.share, 0.0, moved.mass)  # rounding alone may leave that range
+    mass[:-1] += moved.mass - above
+    mass[1:] += above
+    some = mass > 0.0
+    return np.ascontiguousarray(moved.edge[some]), np.ascontiguousarray(mass[some])
+
+
+def _together(moved: _Moved) -> tuple[FloatArray, FloatArray]:
+    """Masses at the means of their cells."""
+    some = moved.mass > 0.0
+    low, high, mass = moved.edge[:-1][some], moved.edge[1:][some], moved.mass[some]
+    mean = low + np.clip(moved.share[some] / mass, 0.0, 1.0) * (high - low)
+    # neighbouring means that rounding has made equal stay in order
+    return np.maximum.accumulate(mean), mass
+
+
+WAYS = (_together, _apart)
+
+
+class _Step:
+    """One Gaussian step on nodes.
+
+    Parameters
+    ----------
+    noise : float
+        Noise multiplier.
+    """
+
+    def __init__(self, noise: float) -> None:
+        self.law, self.mu = GaussianLaw(noise), 1.0 / noise
+        self.ends = self.log_ratio(np.array([-DEPTH, DEPTH + self.mu]))
+        # what lies beyond either end, under either law
+        self.beyond = 2.0 * special.ndtr(-DEPTH) * (1.0 + 1e-6)
+
+    def log_ratio(self, z: FloatArray) -> FloatArray:
+        """Loss of a step at z standard deviations without the record."""
+        return self.mu * z - 0.5 * self.mu * self.mu
+
+    def scores(self, number: int) -> FloatArray:
+        """Normal scores of nodes: even in the middle, farther apart as the square of the score."""
+        half = EVEN + 0.5 * self.mu
+        end = DEPTH + 0.5 * self.mu
+        u = np.linspace(-1.0, 1.0, number) * half * (2.0 - half / end)
+        size = np.abs(u)
+        far = half / np.maximum(2.0 - size / half, half / end)
+        return np.where(size <= half, u, np.sign(u) * far) + 0.5 * self.mu
+
+    def nodes(self, log_ratio: FloatArray) -> FloatArray:
+        """Increasing nodes from end to end, none farther from the next one than `WIDEST`."""
+        low, high = self.ends
+        between = np.arange(low, high, WIDEST)
+        inner = np.clip(np.append(log_ratio, between), low, high)
+        return np.unique(np.append(inner, self.ends))
+
+    def on_nodes(self, number: int, way: int) -> _Mean:
+        """The step itself, moved."""
+        loss = self.nodes(self.log_ratio(self.scores(number)))
+        edge, first = np.unique(np.exp(loss), return_index=True)
+        loss = loss[first]
+        cells = self.law.cells(loss)
+        some = cells.log_a[1:-1] > -math.inf  # an empty cell has no error to speak of
+        log_a, log_ratio, error, off = (
+            x[1:-1][some] for x in (cells.log_a, cells.log_ratio, cells.error, cells.ratio_error)
+        )
+        mass, share = np.zeros(some.size), np.zeros(some.size)
+        mass[some] = np.exp(log_a)
+        place = (np.exp(log_ratio) - edge[:-1][some]) / np.diff(edge)[some]
+        share[some] = mass[some] * np.clip(place, 0.0, 1.0)
+        ratio, moved = WAYS[way](_Moved(edge, mass, share))
+        largest = float(np.abs(log_ratio).max() + np.abs(loss).max())
+        return _Mean(
+            ratio,
+            moved,
+            float(error.max()) + 2.0 * LIBM * UNIT,
+            float(off.max() + 2.0 * cells.shift.max()) + UNIT * (4.0 * LIBM + 16.0 + 2.0 * largest),
+            self.beyond,
+        )
+
+
+def _mean(first: _Mean, second: _Mean, steps: tuple[int, int], edge: FloatArray, way: int) -> _Mean:
+    """The mean of so many steps and so many others, moved."""
+    is_square = first is second
+    p, q = (number / sum(steps) for number in steps)
+    mass, share = np.zeros(edge.size - 1), np.zeros(edge.size - 1)
+    lib.pe_mean_cells(
+        first.ratio.size,
+        ffi.from_buffer("double[]", first.ratio),
+        ffi.from_buffer("double[]", first.mass),
+        second.ratio.size,
+        ffi.from_buffer("double[]", second.ratio),
+        ffi.from_buffer("double[]", second.mass),
+        p,
+        q,
+        is_square,
+        edge.size - 1,
+        ffi.from_buffer("double[]", edge),
+        ffi.from_buffer("double[]", mass, require_writable=True),
+        ffi.from_buffer("double[]", share, require_writable=True),
+    )
+    ratio, moved = WAYS[way](_Moved(edge, mass, share))
+    roundings = float(first.ratio.size + second.ratio.size + 8)
+    width = float((1.0 - edge[:-1] / edge[1:]).max())
+    # what is below the least mass is lost, under B as many times as the largest ratio says
+    small = first.ratio.size * second.ratio.size * LEAST_MASS * max(1.0, float(edge[-1]))
+    return _Mean(
+        ratio,
+        moved,
+        first.error + second.error + roundings * UNIT,
+        max(first.off, second.off) + UNIT * (16.0 + 2.0 * roundings * width),
+        max(first.lost, second.lost) + small,
+    )
+
+
+def _places(step: _Step, first: _Mean, second: _Mean, steps: tuple[int, int]) -> FloatArray:
+    """Logs of the mean at the knots of the normal scores, from all pairs of coarse nodes."""
+    p, q = (number / sum(steps) for number in steps)
+    mean = np.add.outer(p * first.ratio, q * second.ratio).ravel()
+    mass = np.multiply.outer(first.mass, second.mass).ravel()
+    order = np.argsort(mean)
+    mean, mass = mean[order], mass[order]
+    below, above = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
+    tail = np.log(np.maximum(np.minimum(below, above), 1e-300))
+    score = special.ndtri_exp(np.minimum(tail, math.log(0.5)))
+    score = np.maximum.accumulate(np.where(below < above, score, -score))
+    return np.interp(_knots(step), score, np.log(mean))
+
+
+def _knots(step: _Step) -> FloatArray:
+    return np.arange(-DEPTH, DEPTH + step.mu + KNOTS, KNOTS)
+
+
+class _Chain:
+    """The law of the mean of a growing number of steps: below, above and on few nodes.
+
+    Parameters
+    ----------
+    step : _Step
+        One of the steps.
+    nodes : int
+        Of each law.
+    """
+
+    def __init__(self, step: _Step, nodes: int) -> None:
+        self.step, self.nodes, self.number = step, nodes, 1
+        self.laws = _all_ways(step, nodes)
+        self.coarse = self._single = step.on_nodes(FEW_NODES, way=1)
+
+    def double(self) -> None:
+        """Twice as many steps."""
+        self._add(self.coarse, self.laws, self.number)
+
+    def add_one(self) -> None:
+        """One step more, on fewer nodes, as the mean has but a small share of it."""
+        number = max(FEW_NODES, int(self.nodes / math.sqrt(self.number + 1)))
+        self._add(self._single, _all_ways(self.step, number), 1)
+
+    def _add(self, coarse: _Mean, laws: list[_Mean], number: int) -> None:
+        step, steps = self.step, (self.number, number)
+        places = _places(step, self.coarse, coarse, steps)
+        nodes, few = (
+            np.unique(np.exp(step.nodes(np.interp(step.scores(n), _knots(step), places))))
+            for n in (self.nodes, FEW_NODES)
+        )
+        self.coarse = _mean(self.coarse, coarse, steps, few, way=1)
+        self.laws = [
+            _mean(mine, theirs, steps, nodes, way)
+            for way, (mine, theirs) in enumerate(zip(self.laws, laws, strict=True))
+        ]
+        self.number += number
+
+
+def _all_ways(step: _Step, number: int) -> list[_Mean]:
+    return [step.on_nodes(number, way) for way in range(len(WAYS))]
+
+
+# Map: an epoch between two laws of means | test_epoch_bounds | theory/epochs
+def epoch_bounds(noise: float, steps: int, nodes: int) -> Enclosing:
+    """Return laws below and above that of one epoch of random allocation.
+
+    Parameters
+    ----------
+    noise : float
+        Noise multiplier.
+    steps : int
+        Number t of steps, >= 2.
+    nodes : int
+        Number of nodes of each law, roughly; the distance of both falls with its square.
+
+    Returns
+    -------
+    Enclosing
+        Proven, floating point included.
+    """
+    chain = _Chain(_Step(noise), nodes)
+    for bit in bin(steps)[3:]:
+        chain.double()
+        if bit == "1":
+            chain.add_one()
+    below, above = (_law(mean, steps) for mean in chain.laws)
+    # what no cell of the law below has is merged with its heaviest atom, far within its error
+    return Enclosing(replace(below, alone=0.0), above)
+
+
+def _law(mean: _Mean, steps: int) -> RatioLaw:
+    """The law of a mean without atoms that B hardly has."""
+    kept = mean.mass * mean.ratio > LEAST_MASS
+    lost = steps * mean.lost + float(mean.mass[~kept].sum()) + mean.mass.size * LEAST_MASS
+    return RatioLaw(mean.ratio[kept], mean.mass[kept], mean.error, mean.off, 1.001 * lost)
