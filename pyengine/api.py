@@ -336,6 +336,9 @@ def trade_off(
       where estimates refuse, the middle of what certified lines prove or, at last, the lattice;
       bounds are proven, mostly 1e-12 to 1e-10 apart, those of the lattice at most 1e-4
       (theory/certified).
+    - Epochs of random allocation, by themselves and with Gaussian steps: error below 1e-11,
+      estimated; bounds are proven, mostly 1e-5 to 1e-3 apart (theory/epochs).  With other steps
+      the value lies between these bounds and is no more accurate.
     - One step of anything else, and losses with finitely many values (randomized response, the
       generic mechanism, probability vectors) whose sums are short: error below 1e-9, bounds
       proven (theory/exact).  Next to the level from which on β is 0, and to the largest of finite

@@ -103,8 +103,10 @@ def test_what_answers_and_what_does_not() -> None:
         reference.delta(epoch, "0.5")
     with pytest.raises(pe.NotDefinedError, match="substitute"):
         pe.delta(epoch, 0.5, adjacency="substitute")
-    with pytest.raises(pe.AccuracyError, match="beside other steps no engine answers"):
-        pe.delta(epoch + pe.LaplaceMechanism(1.0), 0.5)
+    for run in (epoch, epoch + pe.LaplaceMechanism(1.0)):
+        sure, quick = (pe.delta(run, 0.5, bounds=kind) for kind in (True, "estimated"))
+        assert 0.0 < sure.lower <= quick.lower < quick.value <= sure.upper
+        assert sure.upper <= quick.value * (1.0 + 1e-3)
     with pytest.raises(pe.NotDefinedError, match="beside plain Gaussian steps"):
         pe.delta(epoch + pe.dp_sgd(1.0, 0.1, 2), 0.5, method="monte_carlo")
     with pytest.raises(pe.AccuracyError, match="selected > 1"):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
+import pyengine as pe
 from pyengine.laws.allocation import AllocatedLaw
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
@@ -59,3 +61,19 @@ def test_laws_say_whether_they_are_laplace_steps(
 )
 def test_laws_say_whether_they_have_a_table(law: StepLaw, expected: Any) -> None:
     assert law.tabulated() == expected
+
+
+@pytest.mark.parametrize("law", [EPOCH, ReversedLaw(EPOCH), PLAIN, ReversedLaw(PLAIN)])
+def test_laws_say_whether_they_have_cells(law: StepLaw) -> None:
+    below, above = law.enclosed(None)
+    assert below.has_cells
+    assert above.has_cells
+    if law.has_cells:
+        assert below == above == law
+    else:
+        # both orders have the same laws, exchanged
+        edges = np.array([0.0])
+        back, mirrored = ReversedLaw(below).cells(edges), below.cells(edges)
+        assert float(back.log_a[0]) == float(mirrored.log_b[1])
+        with pytest.raises(pe.AccuracyError, match="between two others"):
+            law.cells(edges)

@@ -191,6 +191,11 @@ class CertifiedEngine(Engine):
         known = not problem.is_relaxed and problem.given is None
         return known and self._smooth(problem) is not None
 
+    def bounds_all(self, problem: Problem) -> bool:
+        if self.supports(problem):
+            return False
+        return (self._otherwise or LatticeEngine()).bounds_all(problem)
+
     @staticmethod
     def _smooth(problem: Problem) -> SmoothSide | None:
         from pyengine.engines.smooth import SmoothSide, smooth_pair

@@ -112,13 +112,27 @@ class BlocksEngine(Engine):
             f"{' and '.join(in_words(problem.mechanism))}"
         )
 
+    def prover(self) -> Engine:
+        return _ProvenBlocks()
+
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         from pyengine.engines.blocks import BlocksQuestions, dominated, dominating
 
-        method = "auto" if problem.method == self.name else problem.method
+        method = self._method(problem)
 
         def asked(mechanism: Mechanism) -> Questions:
             return ask(replace(problem, mechanism=mechanism, method=method))
 
         below = [partial(asked, mechanism) for mechanism in dominated(problem.mechanism)]
         return BlocksQuestions(asked(dominating(problem.mechanism)), below)
+
+    def _method(self, problem: Problem) -> str:
+        """By which the other mechanisms are asked."""
+        return "auto" if problem.method == self.name else problem.method
+
+
+class _ProvenBlocks(BlocksEngine):
+    """The same from what is proven of the other mechanisms."""
+
+    def _method(self, problem: Problem) -> str:
+        return "certified"

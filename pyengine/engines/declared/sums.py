@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pyengine.answers import PairQuestions
-from pyengine.engines.problem import Engine, Problem
+from pyengine.answers import PairQuestions, Questions
+from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
 
 __all__ = ["ExactEngine", "LatticeEngine"]
@@ -38,24 +38,40 @@ class ExactEngine(Engine):
 class LatticeEngine(Engine):
     """Any steps, on a lattice of losses between two roundings.
 
+    Steps that are known between two laws only are composed twice, once with each.
+
     Parameters
     ----------
     most_points : int, optional
         Points that a lattice may have; all that fit if not given.
+    side : {0, 1} or None
+        Which of two laws stands for a step that they enclose: the one below or the one above; None
+        for both.
     """
 
     name = "lattice"
     methods = ("auto",)
     certified = True
 
-    def __init__(self, most_points: int | None = None) -> None:
-        self._most_points = most_points
+    def __init__(self, most_points: int | None = None, side: int | None = None) -> None:
+        self._most_points, self._side = most_points, side
 
     def supports(self, problem: Problem) -> bool:
         return True
 
     def bounds_all(self, problem: Problem) -> bool:
-        return sum(number for _, number in problem.laws) == 1  # no lattice at all: see `pair`
+        # no lattice at all, see `pair`; or laws that are apart whatever the lattice is
+        return sum(number for _, number in problem.laws) == 1 or _has_enclosed(problem)
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
+        if problem.adjacency != "add_remove" or self._side is not None:
+            return None
+        if not _has_enclosed(problem):
+            return None
+        from pyengine.engines.between import BetweenQuestions
+        from pyengine.engines.orders import both_orders
+
+        return BetweenQuestions(*(both_orders(side, problem, ask) for side in self._sides()))
 
     def pair(self, problem: Problem) -> PairQuestions:
         from pyengine.engines.exact import disjoint_questions
@@ -63,11 +79,28 @@ class LatticeEngine(Engine):
         from pyengine.engines.exact.threshold import ThresholdQuestions
         from pyengine.engines.lattice import TOLERANCE, LatticePair
 
-        told_apart = disjoint_questions(problem.laws, "lattice")
+        laws = problem.laws
+        tolerance = TOLERANCE if problem.tolerance is None else problem.tolerance
+        if _has_enclosed(problem):
+            if self._side is None:
+                from pyengine.engines.between import BetweenPairs
+
+                return BetweenPairs(*(side.pair(problem) for side in self._sides()))
+            # two brackets, and what lies between them, have to fit
+            tolerance *= 0.25
+            laws = [(law.enclosed(problem.tolerance)[self._side], number) for law, number in laws]
+        told_apart = disjoint_questions(laws, "lattice")
         if told_apart is not None:
             return told_apart
-        tolerance = TOLERANCE if problem.tolerance is None else problem.tolerance
-        pair = LatticePair(problem.laws, tolerance, problem.wanted, self._most_points)
+        pair = LatticePair(laws, tolerance, problem.wanted, self._most_points)
         if sum(number for _, number in pair.parts) == 1:  # one edge is all that it takes
             return ThresholdQuestions(SingleStep(pair.parts[0][0]), "lattice")
         return pair
+
+    def _sides(self) -> tuple[LatticeEngine, LatticeEngine]:
+        return LatticeEngine(self._most_points, 0), LatticeEngine(self._most_points, 1)
+
+
+def _has_enclosed(problem: Problem) -> bool:
+    """Whether a step is known between two laws only."""
+    return not all(law.has_cells for law, _ in problem.laws)

@@ -52,6 +52,8 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
     """
     if disjoint_questions(laws, "exact") is not None:
         return None
+    if not all(law.has_cells for law, _ in laws):
+        return "exact sums need the law of each step, and two others enclose that of an epoch"
     overflow = overflow_of(laws)
     if overflow is not None:
         return overflow
