@@ -510,6 +510,31 @@ void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double 
 void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n, const double *log_target,
                   double *rows);
 
+/* ---- composed privacy loss with proven errors: sector_*.c ----------------------------------------------- */
+
+typedef struct pe_sector pe_sector;
+
+/* The law under N(0, 1) of the loss of one Poisson-sampled Gaussian step, and of the sum of two independent losses.
+ *
+ * Definition      shift = 1/noise, ratio = p/(1 - p) and floor = log(1 - p), the smallest loss, each as a sum of two
+ *                 doubles; `deepest` is the log density where the ends of the law are, for log values above half of it;
+ *                 `steps` is how many steps sums will have, which makes the high end lie far enough
+ * Domain          0 < p < 1; *out must be freed in any case
+ * Method          the density over the logarithm of the loss beyond the smallest one, polynomials on panels; sums by the
+ *                 trapezoidal rule; what both are off by is proven (docs/theory/sector_laws)
+ * Returns         a status: PE_TOO_COSTLY where no proof is found, or at too high a price
+ */
+int pe_sector_step(const double *shift, const double *ratio, const double *floor, double probability,
+                   double deepest, double steps, pe_sector **out);
+int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out);
+void pe_sector_free(pe_sector *a);
+size_t pe_sector_bytes(const pe_sector *a);
+size_t pe_sector_panels(const pe_sector *a);
+double pe_sector_error(const pe_sector *a); /* proven bound of the relative error of densities */
+
+/* Rows as pe_pair_at gives them, whose errors are proven. */
+void pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, double *rows);
+
 /* A loss as a function of a standard normal variate x: cubics on cells of equal width from `low` on,
  * in q = (x - low) per_width, held beyond the ends.  `last` is the largest q taken, below the number
  * of cells; cell k is c[4k] + c[4k+1] d + c[4k+2] d^2 + c[4k+3] d^3, d = q - k.  The loss is drawn

@@ -41,6 +41,7 @@ from pyengine.engines.row_bounds import (
     level_bounds,
     profile_bounds,
 )
+from pyengine.engines.sector import SectorLaws
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
@@ -60,6 +61,8 @@ BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
 NOTHING = 1e-305  # an answer below this is as narrow as doubles show
 ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
+CLOSE = Limits(3e-11, 3e-11)  # of rows of lines, for which no law is built
+OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
 MISSED = 0.5  # relative error of a row from which on its threshold is looked for anew
 
 
@@ -129,11 +132,16 @@ class LineSide(CertifiedSide):
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
         """Bounds at thresholds that are looked for on the lines, else by the fast engines."""
+        table = self.solved_table(functional, log_target)
+        return LogBounds.of_rows(table[:, 0], table)
+
+    def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Rows at such thresholds."""
         table = self.prover().certify_beyond(functional, log_target, SLACK)
         missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
         if missing.any():
             table[missing] = self.table(functional, self.threshold(functional, log_target[missing]))
-        return LogBounds.of_rows(table[:, 0], table)
+        return table
 
     def one(self, functional: int, x: float, *, by_value: bool) -> Any:
         """One row of the lines; None where there is none."""
@@ -144,6 +152,8 @@ class LineSide(CertifiedSide):
 class GaussianSide(LineSide):
     """Certified rows of sampled Gaussian steps; their lines are kept with the pair's contours.
 
+    What lines do not prove closely about few steps is asked of laws of the loss with proven errors.
+
     Parameters
     ----------
     pair : GaussianPair
@@ -152,12 +162,54 @@ class GaussianSide(LineSide):
 
     def __init__(self, pair: GaussianPair) -> None:
         self._pair = pair
+        self._laws = SectorLaws(pair)
+
+    def table(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the lines, and of the law of few steps."""
+        table = super().table(functional, c)
+        self._laws.improve(functional, c, table, CLOSE)
+        return table
+
+    def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Rows of the lines at their thresholds, and of the law of few steps."""
+        table = super().solved_table(functional, log_target)
+        if self._laws.serves:
+            self._laws.improve(functional, table[:, 0].copy(), table, CLOSE)
+            # where lines knew little, they have found no threshold either
+            off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
+            if off.any():
+                table[off] = self.table(functional, self.threshold(functional, log_target[off]))
+            self._approach(functional, log_target, table)
+        return table
+
+    def _approach(self, functional: int, log_target: FloatArray, table: FloatArray) -> None:
+        """Move thresholds of rows that came to be closer than those that placed them.
+
+        What a threshold misses counts like an error of its row.  They end where the functional is
+        below its target by no more than twice the error.
+        """
+        value, error = table[:, 2 + functional], table[:, ERRORS + functional]
+        miss = value - log_target + 2.0 * error
+        far = (error <= CLOSE.ordinary) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
+        if not far.any():
+            return
+        step = miss[far] / _log_slope(functional, table[far])
+        moved = self.table(functional, table[far, 0] - step)
+        nearer = abs(moved[:, 2 + functional] - log_target[far]) < abs(value - log_target)[far]
+        closed = moved[:, ERRORS + functional] <= 2.0 * error[far]
+        far[far] = nearer & closed
+        table[far] = moved[nearer & closed]
+
+    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
+        """One row of the lines, if it is close or nothing knows more."""
+        row = super().one(functional, x, by_value=by_value)
+        return None if row is not None and self._laws.may_improve(functional, row, CLOSE) else row
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of the fast engines."""
         engines = solver(self._pair)
         table = engines.spectral().solve(functional, log_target)
-        missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
+        missing = np.isfinite(log_target) & ~(table[:, ERRORS + functional] <= MISSED)
         if missing.any():
             with contextlib.suppress(AccuracyError):
                 rows = engines.solve(functional, log_target[missing], "convolution", ANY)
@@ -411,6 +463,14 @@ def _logs(x: FloatArray) -> FloatArray:
     out = np.empty(x.size)
     lib.pe_natural_logs(x.size, array(np.ascontiguousarray(x)), array(out, writable=True))
     return out
+
+
+def _log_slope(functional: int, table: FloatArray) -> FloatArray:
+    """Slope in the threshold of the log of A's tails or the profile."""
+    if functional == PROFILE:
+        return np.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE])
+    sign = -1.0 if functional == A_ABOVE else 1.0
+    return sign * np.exp(table[:, 1] - table[:, 2 + functional])
 
 
 def within(value: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:

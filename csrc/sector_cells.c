@@ -1,0 +1,99 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "sector.h"
+
+/* How the density of a sum of losses grows in the sector, and falls to the left; docs/theory/sector_laws.md. */
+
+static const double OUTWARDS = 1.0 + 1e-9; /* of bounds that are formed in doubles */
+static const double SMALL = 0.01;          /* losses up to there have bounds that are linear in them */
+static const double COSINE = 0.70710678118654752; /* of the sector's edge, rounded downwards */
+
+/* For p(s) = s/(1 - e^-s), |arg s| <= pi/4, |s| = r: a bound of |p|, */
+static double most_p(double r) {
+    return fmin(1.0 + r / 2.0 + r * r / 12.0, -r / expm1(-COSINE * r));
+}
+
+/* and one of |s p'(s)| = |p| |1 - s/(e^s - 1)|. */
+static double most_slope(double r) {
+    const double p = -r / expm1(-COSINE * r);
+    return fmin(r / 2.0 + r * r / 6.0, p * (1.0 + p * exp(-COSINE * r)));
+}
+
+/* log(e^s - 1) + offset, not below 0 */
+static double largest_root(double r, double offset) {
+    const double log_em1 = r > 30.0 ? r : log(expm1(r));
+    return fmax(log_em1 + offset, 0.0);
+}
+
+/* Of one loss of up to `to` and at least `from`, (log growth)/arg^2 less rate/2, over the loss. */
+static double growth_ratio(const pe_sector_kinds *k, double from, double to) {
+    double most = 0.0;
+    for (size_t i = 0; i < k->n; i++) {
+        const double root = largest_root(to, k->offset[i]), rate = k->rate[i];
+        double q;
+        if (to <= SMALL) {
+            q = 0.5 * rate * (1.01 + 0.502 * root) + 0.251;
+        } else {
+            const double p = most_p(to), slope = most_slope(to);
+            q = 0.5 * (rate * ((p * p - 1.0) + slope * root) + slope) / from;
+        }
+        most = fmax(most, q);
+    }
+    return most;
+}
+
+static double all_rates(const pe_sector_kinds *k) {
+    double sum = 0.0;
+    for (size_t i = 0; i < k->n; i++) sum += k->number[i] * k->rate[i];
+    return sum;
+}
+
+double pe_sector_growth(const pe_sector_kinds *k, double w) {
+    const double y = exp(w), step = 0x1p-4;
+    double ratio = growth_ratio(k, 0.0, SMALL);
+    for (double r = SMALL; r < y; r *= exp(step)) ratio = fmax(ratio, growth_ratio(k, r, r * exp(step)));
+    return (0.5 * all_rates(k) + y * ratio) * OUTWARDS;
+}
+
+double pe_sector_slope(const pe_sector_kinds *k, double w) {
+    const double y = exp(w), all = all_rates(k);
+    double logs = 0.0, offsets = 0.0, rate = 0.0, offset = -INFINITY;
+    for (size_t i = 0; i < k->n; i++) {
+        logs += k->number[i] * k->rate[i] * log(k->rate[i] / all);
+        offsets += k->number[i] * k->rate[i] * k->offset[i];
+        rate = fmax(rate, k->rate[i]);
+        offset = fmax(offset, k->offset[i]);
+    }
+    const double correction = rate * (y + largest_root(y, offset) * (y / 2.0 + y * y / 12.0));
+    const double size = all * fabs(w) + fabs(logs) + fabs(offsets) + correction;
+    return -(all * w + logs + offsets + correction) - 1e-9 * size;
+}
+
+int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double width, double from, double to) {
+    const double n = ceil((to - from) / width) + 1.0;
+    if (!(n < 4e6)) return PE_TOO_COSTLY;
+    c->from = from;
+    c->width = width;
+    c->n = (size_t)n;
+    c->top = malloc(2 * c->n * sizeof(double));
+    if (!c->top) return PE_NO_MEMORY;
+    c->kappa = c->top + c->n;
+    const double base = all_rates(k), step = exp(width);
+    double ratio = growth_ratio(k, 0.0, SMALL);
+    const double first = exp(from);
+    for (double r = SMALL; r < first; r *= 1.05) ratio = fmax(ratio, growth_ratio(k, r, r * 1.05));
+    for (size_t i = 0; i < c->n; i++) {
+        const double left = exp(from + (double)i * width), right = left * step * OUTWARDS;
+        if (right > SMALL) ratio = fmax(ratio, growth_ratio(k, left, right));
+        c->top[i] = -INFINITY;
+        c->kappa[i] = (0.5 * base + right * ratio) * OUTWARDS;
+    }
+    return PE_OK;
+}
+
+void pe_sector_free_cells(pe_sector_cells *c) {
+    free(c->top);
+    c->top = c->kappa = NULL;
+    c->n = 0;
+}

@@ -1,0 +1,357 @@
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sector.h"
+
+/* One step, and the sum of two independent losses; docs/theory/sector_laws.md. */
+
+static const double MOST_WORK = 4e7; /* nodes of all sums of one law */
+static const double LOG_2 = 0.69314718055994530942;
+static const double HIGHEST = 6.5, LOWEST = -200.0; /* of the axis */
+static const double LOST = 4e-15; /* relative, of a sum at its ends */
+static const long double HALF_LOG_2PI = 0.918938533204672741780329736405617639L;
+
+void pe_sector_free(pe_sector *a) {
+    if (!a) return;
+    free(a->edge);
+    free(a->coef);
+    free(a->rounding);
+    free(a->off);
+    free(a->checked);
+    pe_sector_free_cells(&a->cells);
+    free(a);
+}
+
+size_t pe_sector_bytes(const pe_sector *a) {
+    return sizeof *a + a->room * (PE_SECTOR_TERMS + 4) * sizeof(double) + 2 * a->cells.n * sizeof(double);
+}
+
+double pe_sector_error(const pe_sector *a) {
+    return a->error;
+}
+
+size_t pe_sector_panels(const pe_sector *a) {
+    return a->n;
+}
+
+static double on_edge(double w) {
+    return nearbyint(w / PE_SECTOR_EDGE) * PE_SECTOR_EDGE;
+}
+
+/* Cells about a tenth of the narrowest of what the law has at both ends. */
+static int cells_of(pe_sector *c) {
+    const double to =
+        fmax(c->farthest, pe_sector_high(c) + 4.0 / sqrt(pe_sector_growth(&c->kinds, pe_sector_high(c))));
+    const double wide = 0.1 / sqrt(pe_sector_growth(&c->kinds, c->edge[0]));
+    const double narrow = 0.3 / sqrt(pe_sector_growth(&c->kinds, pe_sector_high(c)));
+    return pe_sector_make_cells(&c->cells, &c->kinds, exp2(floor(log2(fmin(wide, narrow)))), c->edge[0], to);
+}
+
+/* ---- one step ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    long double shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)) */
+} one_step;
+
+static double step_density(void *context, double w, double *error) {
+    const one_step *s = context;
+    const long double y = expl((long double)w);
+    const int is_small = y < 1e-10L; /* the next term of the logarithm is y^2/24 */
+    const long double log_em1 = y > 40.0L ? y : is_small ? w + 0.5L * y : logl(expm1l(y));
+    const long double z = (log_em1 + s->offset) / s->shift;
+    const long double value = (y - log_em1) + w - 0.5L * z * z - HALF_LOG_2PI - logl(s->shift);
+    const double slope = fabs((double)(z / s->shift)) + 1.0;
+    const double size = fabs(w) + fabs((double)log_em1) + fabs((double)s->offset) + (double)y + 1.0;
+    *error = 16.0 * (double)LDBL_EPSILON * (slope * size + (double)(z * z)) +
+             (is_small ? slope * 1e-20 : 0.0) + 0.5 * DBL_EPSILON * fabs((double)value);
+    return (double)value;
+}
+
+/* w where the loss is that of z */
+static double place_of(const one_step *s, double z) {
+    const double log_em1 = (double)(s->shift * z - s->offset);
+    if (log_em1 < -30.0) return log_em1;
+    return log_em1 > 700.0 ? log(log_em1) : log(log1p(exp(log_em1)));
+}
+
+static double log_tail(double z) {
+    return pe_log_ndtr(-z);
+}
+
+/* The high end of one step, of which the convolutions of a power leave w. */
+static double with_what_is_lost(double steps, const pe_sector_kinds *k, double w) {
+    for (double rest = 1.0; rest < steps; rest *= 2.0) {
+        pe_sector_kinds part = *k;
+        part.number[0] = floor(steps / rest);
+        w += 2.0 * PE_SECTOR_LOST / sqrt(pe_sector_growth(&part, w));
+    }
+    return w;
+}
+
+/* Where the sum of all steps has ended: several losses that are large, and all small ones. */
+static double farthest_of(const one_step *s, double probability, double steps, double deepest, double high) {
+    const double mu = (double)s->shift, mean = steps * probability;
+    const double spread = sqrt(expm1(mu * mu) / steps), reach = sqrt(-2.0 * deepest);
+    const double small = mean / (1.0 - probability) * (1.0 + fmin(reach * spread, 4.0));
+    double large = exp(high);
+    for (double k = 1.0; k <= fmin(steps, 300.0); k++) {
+        const double rarity = lgamma(k + 1.0) - k * log(mean), rest = 0.6 * -deepest - fmax(rarity, 0.0);
+        if (rest <= 0.0) continue;
+        large = fmax(large, k * (0.5 * mu * mu + log(probability)) + mu * sqrt(2.0 * k * rest));
+    }
+    return log(large + small);
+}
+
+int pe_sector_step(const double *shift, const double *ratio, const double *floor_parts, double probability,
+                   double deepest, double steps, pe_sector **out) {
+    pe_sector *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c) return PE_NO_MEMORY;
+    one_step s;
+    s.shift = (long double)shift[0] + shift[1];
+    s.offset = 0.5L * s.shift * s.shift - logl(ratio[0]) - log1pl((long double)ratio[1] / ratio[0]);
+    c->kinds.n = 1;
+    c->kinds.number[0] = 1.0;
+    c->kinds.rate[0] = (double)(1.0L / (s.shift * s.shift)) * (1.0 + 4.0 * DBL_EPSILON);
+    c->kinds.offset[0] = (double)s.offset + 4.0 * DBL_EPSILON * fabs((double)s.offset);
+    c->floor = floor_parts[0];
+    c->floor_low = floor_parts[1];
+    c->deepest = deepest;
+    const double reach = sqrt(-2.0 * deepest);
+    const double low = on_edge(place_of(&s, -reach));
+    double high = place_of(&s, reach + (double)s.shift);
+    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, probability, steps, deepest, high));
+    if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
+    high = on_edge(with_what_is_lost(steps, &c->kinds, high));
+    c->edge = malloc(sizeof(double) * 2);
+    if (!c->edge) return PE_NO_MEMORY;
+    c->edge[0] = low;
+    int status =
+        pe_sector_fill(c, step_density, &s, high + PE_SECTOR_LOST / sqrt(pe_sector_growth(&c->kinds, high)));
+    if (status) return status;
+    high = pe_sector_high(c);
+    if ((status = cells_of(c))) return status;
+    pe_sector_fill_cells(c);
+    /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
+    const double y = exp(high), z = (double)((logl(expm1l((long double)y)) + s.offset) / s.shift);
+    if (!(z * fmax(1.0, y) / (double)s.shift > 1.0 + 1e-9)) return PE_TOO_COSTLY;
+    for (size_t i = pe_sector_cell(&c->cells, high) + 1; i < c->cells.n; i++)
+        c->cells.top[i] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
+    c->cells.beyond = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
+    if ((status = pe_sector_prove(c))) return status;
+    c->low_slope = pe_sector_slope(&c->kinds, low);
+    if (!(c->low_slope > 0.0)) return PE_TOO_COSTLY;
+    const double z_less = z - 1e-9 * (1.0 + fabs(z)), mu = (double)s.shift;
+    const double of_a = log_tail(z_less), of_shifted = log_tail(z_less - mu);
+    c->tail[0] = of_a + 1e-9 * fabs(of_a);
+    c->tail[1] = pe_log_add(log1p(-probability) + of_a, log(probability) + of_shifted);
+    c->tail[1] += 1e-9 * fabs(c->tail[1]);
+    return PE_OK;
+}
+
+/* ---- the sum of two ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    pe_sector_sums sums;
+    const pe_sector *a, *b;
+} two_laws;
+
+static double sum_density(void *context, double w, double *error) {
+    two_laws *t = context;
+    return pe_sector_sum(&t->sums, t->a, t->b, w, error);
+}
+
+static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
+    *c = *a;
+    for (size_t i = 0; i < b->n; i++) {
+        size_t j = 0;
+        while (j < c->n && (c->rate[j] != b->rate[i] || c->offset[j] != b->offset[i])) j++;
+        if (j == PE_SECTOR_KINDS) return PE_TOO_COSTLY;
+        if (j == c->n) {
+            c->rate[j] = b->rate[i];
+            c->offset[j] = b->offset[i];
+            c->number[j] = 0.0;
+            c->n++;
+        }
+        c->number[j] += b->number[i];
+    }
+    return PE_OK;
+}
+
+static double mode_of(const pe_sector *a) {
+    size_t best = 0;
+    for (size_t i = 1; i < a->cells.n; i++)
+        if (a->cells.top[i] > a->cells.top[best]) best = i;
+    return a->cells.from + ((double)best + 0.5) * a->cells.width;
+}
+
+/* Whether a place is worth keeping: its density, and that what the ends of both laws lack does not count there. */
+static int is_within(two_laws *t, const pe_sector *c, double w) {
+    double error;
+    const double value = pe_sector_sum(&t->sums, t->a, t->b, on_edge(w), &error);
+    return value > c->deepest && t->sums.lost < LOST;
+}
+
+static double centre_of(const two_laws *t) {
+    return log(exp(mode_of(t->a)) + exp(mode_of(t->b)));
+}
+
+/* The high end: as far as what is above those of both parts does not count. */
+static int find_high(two_laws *t, double *end) {
+    double in = fmin(centre_of(t), *end), error;
+    double out = fmin(*end, log(exp(pe_sector_high(t->a)) + exp(pe_sector_high(t->b))));
+    for (int i = 0; i < 16 && out > in; i++) {
+        const double middle = i ? 0.5 * (in + out) : out;
+        pe_sector_sum(&t->sums, t->a, t->b, on_edge(middle), &error);
+        if (t->sums.status) return t->sums.status;
+        if (t->sums.lost < LOST) in = middle;
+        else out = middle;
+    }
+    *end = in;
+    return PE_OK;
+}
+
+/* The low end, left of the bulk. */
+static int find_low(two_laws *t, pe_sector *c, double high) {
+    double out = fmax(pe_sector_low(t->a), pe_sector_low(t->b));
+    double in = fmin(centre_of(t), high);
+    for (int i = 0; !is_within(t, c, in); i++) {
+        if (t->sums.status) return t->sums.status;
+        if (i == 20) return PE_TOO_COSTLY;
+        in -= 0.05 * (in - out);
+    }
+    for (int i = 0; i < 40 && in - out > 0.02 / sqrt(pe_sector_growth(&c->kinds, in)); i++) {
+        const double middle = 0.5 * (in + out);
+        if (is_within(t, c, middle)) in = middle;
+        else out = middle;
+        if (t->sums.status) return t->sums.status;
+    }
+    c->edge = malloc(2 * sizeof(double));
+    if (!c->edge) return PE_NO_MEMORY;
+    c->edge[0] = on_edge(in);
+    c->low_slope = pe_sector_slope(&c->kinds, c->edge[0]);
+    return c->low_slope > 0.0 ? PE_OK : PE_TOO_COSTLY;
+}
+
+/* Logs of bounds of the probabilities, under A or B, from the left end of each cell on, and in the first entry also of
+ * what is left of it. */
+static void tails_of(const pe_sector *a, int of_b, double *mass, double *tail) {
+    const pe_sector_cells *t = &a->cells;
+    const double high = pe_sector_high(a);
+    double all = a->tail[of_b];
+    for (size_t i = t->n; i-- > 0;) {
+        const double left = t->from + (double)i * t->width, right = left + t->width;
+        mass[i] = -INFINITY;
+        if (left < high) {
+            const double end = fmin(right, high);
+            mass[i] = t->top[i] + log(t->width) + (of_b ? exp(end) * (1.0 + 1e-12) + a->floor + 1e-9 : 1e-9);
+        }
+        all = pe_log_add(all, mass[i]);
+        tail[i] = all;
+    }
+    const double low = pe_sector_low(a);
+    const double less = t->top[0] - log(a->low_slope) + (of_b ? exp(low) + a->floor + 1e-9 : 1e-9);
+    mass[0] = pe_log_add(mass[0], less);
+}
+
+/* Log of a bound of the probability that the sum is above e^w: either part is, or both together. */
+static double sum_tail(const pe_sector *a, const pe_sector *b, int of_b, double w, double *room) {
+    double *mass_a = room, *tail_a = mass_a + a->cells.n, *mass_b = tail_a + a->cells.n,
+           *tail_b = mass_b + b->cells.n;
+    tails_of(a, of_b, mass_a, tail_a);
+    tails_of(b, of_b, mass_b, tail_b);
+    double all = pe_log_add(tail_a[pe_sector_cell(&a->cells, w)], tail_b[pe_sector_cell(&b->cells, w)]);
+    for (size_t i = 0; i < a->cells.n; i++) {
+        if (!(mass_a[i] > -INFINITY)) continue;
+        const double right = a->cells.from + (double)(i + 1) * a->cells.width;
+        const double rest = right < w ? w + log(-expm1(right - w)) - 1e-9 * (1.0 + fabs(w)) : -INFINITY;
+        const double beyond = rest > b->cells.from ? tail_b[pe_sector_cell(&b->cells, rest)] : 0.0;
+        all = pe_log_add(all, mass_a[i] + fmin(beyond, 0.0));
+    }
+    return fmin(all + 1e-6, 0.0);
+}
+
+static int find_tails(two_laws *t, pe_sector *c, double end) {
+    const pe_sector *a = t->a, *b = t->b;
+    double *room = malloc(2 * (a->cells.n + b->cells.n) * sizeof(double));
+    if (!room) return PE_NO_MEMORY;
+    for (int of_b = 0; of_b < 2; of_b++) {
+        double all = sum_tail(a, b, of_b, end, room);
+        const pe_sector_cells *cells = &c->cells;
+        const size_t last = pe_sector_cell(cells, end);
+        for (size_t i = pe_sector_cell(cells, pe_sector_high(c)); i <= last; i++) {
+            const double right = cells->from + (double)(i + 1) * cells->width;
+            all = pe_log_add(all, cells->top[i] + log(cells->width) +
+                                      (of_b ? exp(right) * (1.0 + 1e-12) + c->floor : 0.0));
+        }
+        c->tail[of_b] = fmin(all + 1e-6, 0.0);
+    }
+    free(room);
+    return PE_OK;
+}
+
+/* Log of a bound of F at all places from w on: one of both parts is at least half of the sum, and the other one has a
+ * law. */
+static double half_bound(const two_laws *t, double w) {
+    const double half = w - LOG_2 - 1e-9;
+    const double of_a = pe_sector_top(&t->a->cells, half, INFINITY);
+    return pe_log_add(of_a, pe_sector_top(&t->b->cells, half, INFINITY)) + LOG_2 + 1e-9;
+}
+
+/* Bounds in cells from the high end on, some at a time, and beyond them. */
+static void fill_beyond(two_laws *t, pe_sector *c) {
+    enum { TOGETHER = 8 };
+    const pe_sector *a = t->a, *b = t->b;
+    pe_sector_cells *cells = &c->cells;
+    for (size_t i = pe_sector_cell(cells, pe_sector_high(c)); i < cells->n; i += TOGETHER) {
+        const size_t last = i + TOGETHER < cells->n ? i + TOGETHER : cells->n;
+        const double left = cells->from + (double)i * cells->width;
+        const double right = cells->from + (double)last * cells->width;
+        double bound = half_bound(t, left);
+        bound = fmin(bound, pe_sector_sum_bound(&t->sums, a, b, left, right));
+        for (size_t j = i; j < last; j++) {
+            const int is_beyond = cells->from + (double)j * cells->width > pe_sector_high(c);
+            cells->top[j] = is_beyond ? bound : fmax(cells->top[j], bound);
+        }
+    }
+    cells->beyond = half_bound(t, cells->from + cells->width * (double)cells->n);
+}
+
+static int make_sum(two_laws *t, pe_sector *c) {
+    const pe_sector *a = t->a, *b = t->b;
+    c->farthest = fmin(a->farthest, b->farthest);
+    double end = c->farthest;
+    int status = joined(&a->kinds, &b->kinds, &c->kinds);
+    if (!status) status = find_high(t, &end);
+    if (!status) status = find_low(t, c, end);
+    if (!status) status = pe_sector_fill(c, sum_density, t, end);
+    if (t->sums.status) return t->sums.status;
+    if (status || (status = cells_of(c))) return status;
+    pe_sector_fill_cells(c);
+    fill_beyond(t, c);
+    if (t->sums.status) return t->sums.status;
+    for (size_t i = 0; i < c->cells.n; i++)
+        if (c->cells.top[i] > 1e300) return PE_TOO_COSTLY;
+    status = pe_sector_prove(c);
+    return status ? status : find_tails(t, c, end);
+}
+
+int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out) {
+    pe_sector *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c) return PE_NO_MEMORY;
+    const double sum = a->floor + b->floor, back = sum - a->floor;
+    const double lost = (a->floor - (sum - back)) + (b->floor - back); /* exact, Knuth */
+    const double low_part = lost + (a->floor_low + b->floor_low);
+    c->floor = sum + low_part;
+    c->floor_low = low_part - (c->floor - sum);
+    c->deepest = fmax(a->deepest, b->deepest);
+    two_laws t = {.a = a, .b = b};
+    t.sums.strip = -1;
+    t.sums.reach = fmin(a->farthest, b->farthest) - fmin(pe_sector_low(a), pe_sector_low(b)) + 2.0;
+    t.sums.budget = MOST_WORK;
+    const int status = make_sum(&t, c);
+    pe_sector_sums_free(&t.sums);
+    return status;
+}

@@ -1,0 +1,216 @@
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "loss_law.h"
+#include "sector.h"
+#include "spectral.h"
+
+/* Tails and profiles of a law with proven errors, at thresholds; docs/theory/sector_laws.md. */
+
+static const double UNIT = 0x1p-53;
+static const double RULE_ERROR = 1e-14; /* of nodes and weights of Gauss's rule, relative */
+
+enum { PIECES = 4 }; /* of a panel */
+
+/* A threshold: w = high + low, e^w and the loss, all beyond the smallest one. */
+typedef struct {
+    double high, low, y, c, off; /* off bounds the error of w */
+} place;
+
+typedef struct {
+    const pe_sector *a;
+    const pe_rules *r;
+    place at;
+    pe_law_weight weight;
+    pe_log_sum sum;
+    double pieces; /* in it */
+    double log_error;
+} integral;
+
+static int is_gain(pe_law_weight weight) {
+    return weight == PE_GAIN_BELOW || weight == PE_GAIN_ABOVE;
+}
+
+/* Log of the weight at a distance from the threshold, w = high + low, and what rounding does to it; the loss of the
+ * smallest step is left out. */
+static double log_weight(const integral *q, double w_high, double w_low, double distance, double *error) {
+    const double y = (double)expl((long double)w_high + w_low);
+    double x, y_log;
+    switch (q->weight) {
+    case PE_UNDER_A:
+        *error = 0.0;
+        return 0.0;
+    case PE_UNDER_B:
+        *error = 4.0 * UNIT * y;
+        return y;
+    case PE_GAIN_BELOW:
+        x = q->at.y * -expm1(distance); /* c - s */
+        y_log = log(-expm1(-x));
+        *error = (20.0 + 8.0 * fabs(y_log)) * UNIT;
+        return y_log;
+    default:
+        x = q->at.y * expm1(distance); /* s - c */
+        *error = (16.0 + (x + 1.0) * (10.0 + 2.0 * fabs(distance)) + 4.0 * q->at.y) * UNIT;
+        return q->at.y + (x > 40.0 ? x + log1p(-exp(-x)) : log(expm1(x)));
+    }
+}
+
+/* Log of a bound of the weight's modulus, Re w up to `to`. */
+static double weight_bound(const integral *q, double to) {
+    const double y = exp(to) * (1.0 + 1e-12);
+    switch (q->weight) {
+    case PE_UNDER_A:
+        return 0.0;
+    case PE_UNDER_B:
+        return y;
+    case PE_GAIN_BELOW:
+        return log1p(exp(fmin(y - q->at.y, 700.0)));
+    default:
+        return pe_log_add(y, q->at.y);
+    }
+}
+
+/* What the rule leaves out on [mid - half, mid + half], 64/15 rho^-32/(1 - rho^-2) of the largest value on an ellipse. */
+static double log_remainder(const integral *q, double mid, double half) {
+    static const double RHO[] = {2.0, 3.0, 4.5, 7.0, 11.0};
+    const pe_sector_cells *cells = &q->a->cells;
+    const double end = cells->from + cells->width * (double)cells->n;
+    double best = INFINITY;
+    for (size_t i = 0; i < sizeof RHO / sizeof *RHO; i++) {
+        const double rho = RHO[i], real = 0.5 * half * (rho + 1.0 / rho),
+                     imag = 0.5 * half * (rho - 1.0 / rho);
+        if (imag > 0.78 || mid + real > end - cells->width) break;
+        const double top = pe_sector_top(cells, mid - real, mid + real) +
+                           imag * imag * pe_sector_kappa(cells, mid + real) + weight_bound(q, mid + real);
+        best = fmin(best, top + log(64.0 / 15.0 * half / (1.0 - 1.0 / (rho * rho))) - 32.0 * log(rho));
+    }
+    return best + 1e-9;
+}
+
+/* One piece of a panel; one of its ends may be the threshold, in two parts. */
+static void add_piece(integral *q, size_t panel, double from, double from_low, double to, double to_low) {
+    const pe_sector *a = q->a;
+    const double half = 0.5 * ((to - from) + (to_low - from_low));
+    double e[PE_RULE], off[PE_RULE], top = -INFINITY, sum = 0.0, error = 0.0;
+    if (!(half > 0.0)) return;
+    for (int i = 0; i < PE_RULE; i++) {
+        const double step = half * (1.0 + q->r->x[i]);
+        const double distance = ((from - q->at.high) + (from_low - q->at.low)) + step;
+        const double value = pe_sector_value(a, panel, from, from_low + step);
+        const double weight = log_weight(q, from, from_low + step, distance, &off[i]);
+        e[i] = value + weight;
+        off[i] += 3.0 * UNIT * (fabs(value) + fabs(weight));
+        top = fmax(top, e[i]);
+    }
+    for (int i = 0; i < PE_RULE; i++) {
+        const double share = q->r->w[i] * exp(e[i] - top);
+        sum += share;
+        error += share * off[i];
+    }
+    const double log_value = top + log(sum * half);
+    const double rounding = error / sum + 3.0 * a->off[panel] + RULE_ERROR;
+    pe_accumulate(&q->sum, top, sum * half);
+    q->pieces += 1.0;
+    q->log_error = pe_log_add(q->log_error, log_value + log(rounding));
+    q->log_error = pe_log_add(q->log_error, log_remainder(q, from + from_low + half, half));
+}
+
+/* Pieces of a panel on one side of the threshold. */
+static void add_panel(integral *q, size_t panel, int above) {
+    const double lo = q->a->edge[panel], width = (q->a->edge[panel + 1] - lo) / PIECES, w = q->at.high;
+    for (int k = 0; k < PIECES; k++) {
+        const double left = lo + k * width, right = left + width;
+        if (left == w || right == w) q->at.off += fabs(q->at.low);
+        if (above && right > w) {
+            if (left < w) add_piece(q, panel, w, q->at.low, right, 0.0);
+            else add_piece(q, panel, left, 0.0, right, 0.0);
+        } else if (!above && left < w) {
+            if (right > w) add_piece(q, panel, left, 0.0, w, q->at.low);
+            else add_piece(q, panel, left, 0.0, right, 0.0);
+        }
+    }
+}
+
+/* Log of the integral of a weight beyond a threshold on one side, and a bound of its relative error. */
+static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe_law_weight weight, int above,
+                      double *relative) {
+    integral q = {a, r, *at, weight, {-INFINITY, 0.0}, 0.0, -INFINITY};
+    const size_t here = pe_sector_panel(a, at->high);
+    const int of_b = weight == PE_UNDER_B || weight == PE_GAIN_ABOVE;
+    for (size_t n = 0;; n++) {
+        if (above ? here + n >= a->n : n > here) break;
+        add_panel(&q, above ? here + n : here - n, above);
+    }
+    const double floor = of_b ? a->floor : 0.0;
+    const double log_sum = q.sum.total > 0.0 ? q.sum.top + log(q.sum.total) : -INFINITY;
+    /* beyond the ends of the panels */
+    const double low = pe_sector_low(a);
+    const double beyond = above
+                              ? a->tail[of_b] - floor
+                              : a->cells.top[0] - log(a->low_slope) + (of_b ? exp(low) * (1.0 + 1e-12) : 0.0);
+    /* the threshold is not known better than `off` */
+    const double to = at->high + 2.0 * q.at.off + 1e-12;
+    double moved = pe_sector_top(&a->cells, at->high - 2.0 * q.at.off - 1e-12, to) + log(q.at.off);
+    if (weight == PE_UNDER_B) moved += exp(to);
+    if (is_gain(weight)) { /* the slope in c is at most the tail under the law of the threshold */
+        const double most =
+            fmin(0.0, pe_log_add(weighed(a, r, at, PE_UNDER_A, above, relative), -INFINITY) + 0.1);
+        moved = log(q.at.off * at->y) + most + (above ? at->y : 0.0);
+    }
+    double error = pe_log_add(pe_log_add(q.log_error, beyond), moved) - log_sum;
+    error = exp(fmin(error, 1.0)) + UNIT * (16.0 + 8.0 * q.pieces + 8.0 * fabs(log_sum) + 4.0 * fabs(floor));
+    *relative = expm1(error) * (1.0 + 1e-6);
+    return log_sum + floor + (of_b ? a->floor_low : 0.0);
+}
+
+/* The smaller part of both sides knows the larger one better. */
+static void complete(double *value, double *error, int one, int other) {
+    for (int side = 0; side < 2; side++) {
+        const int small = side ? other : one, large = side ? one : other;
+        const double share = exp(value[small]);
+        if (!(share < 0.5) || !isfinite(error[small])) continue;
+        const double own = share * error[small] / (1.0 - share) * (1.0 + 1e-9) + 12.0 * UNIT;
+        if (!(error[large] <= own)) {
+            value[large] = log1p(-share);
+            error[large] = own;
+        }
+    }
+}
+
+static void sector_row(const pe_sector *a, const pe_rules *r, int reversed, double c, double *row) {
+    pe_fail_row(row);
+    const double own = reversed ? -c : c;
+    const long double y = ((long double)own - a->floor) - a->floor_low;
+    if (!(y > 0.0L)) return;
+    const long double w = logl(y);
+    place at = {.high = (double)w, .c = own};
+    at.low = (double)(w - at.high);
+    at.y = (double)y;
+    at.off = (double)LDBL_EPSILON * ((fabs(own) + fabs(a->floor)) / at.y + 4.0 + fabs(at.high));
+    if (!(at.high > pe_sector_low(a) && at.high < pe_sector_high(a)) || at.off > 1e-6) return;
+    double value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
+    const int below_a = reversed ? PE_B_ABOVE : PE_A_BELOW, above_a = reversed ? PE_B_BELOW : PE_A_ABOVE;
+    const int below_b = reversed ? PE_A_ABOVE : PE_B_BELOW, above_b = reversed ? PE_A_BELOW : PE_B_ABOVE;
+    value[below_a] = weighed(a, r, &at, PE_UNDER_A, 0, &error[below_a]);
+    value[above_a] = weighed(a, r, &at, PE_UNDER_A, 1, &error[above_a]);
+    value[below_b] = weighed(a, r, &at, PE_UNDER_B, 0, &error[below_b]);
+    value[above_b] = weighed(a, r, &at, PE_UNDER_B, 1, &error[above_b]);
+    value[PE_PROFILE] =
+        weighed(a, r, &at, reversed ? PE_GAIN_ABOVE : PE_GAIN_BELOW, reversed, &error[PE_PROFILE]);
+    complete(value, error, below_a, above_a);
+    complete(value, error, below_b, above_b);
+    row[0] = c;
+    row[1] =
+        pe_sector_value(a, pe_sector_panel(a, at.high), at.high, at.low) - at.high + (reversed ? own : 0.0);
+    for (int f = 0; f < PE_FUNCTIONALS; f++) {
+        row[2 + f] = fmin(value[f], 0.0);
+        row[2 + PE_FUNCTIONALS + f] = error[f] < 1.0 ? error[f] : INFINITY;
+    }
+}
+
+void pe_sector_at(const pe_sector *a, int reversed, size_t n, const double *c, double *rows) {
+    pe_rules r;
+    pe_law_rules(&r);
+    for (size_t i = 0; i < n; i++) sector_row(a, &r, reversed, c[i], rows + PE_ROW * i);
+}
