@@ -159,8 +159,10 @@ static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe
         moved = log(q.at.off * at->y) + most + (above ? at->y : 0.0);
     }
     double error = pe_log_add(pe_log_add(q.log_error, beyond), moved) - log_sum;
-    error = exp(fmin(error, 1.0)) + UNIT * (16.0 + 8.0 * q.pieces + 8.0 * fabs(log_sum) + 4.0 * fabs(floor));
-    *relative = expm1(error) * (1.0 + 1e-6);
+    /* large ones count, too: the other side of the threshold is known by them */
+    error =
+        exp(fmin(error, 700.0)) + UNIT * (16.0 + 8.0 * q.pieces + 8.0 * fabs(log_sum) + 4.0 * fabs(floor));
+    *relative = (error < 0.5 ? expm1(error) : 2.0 * error) * (1.0 + 1e-6);
     return log_sum + floor + (of_b ? a->floor_low : 0.0);
 }
 
@@ -169,7 +171,7 @@ static void complete(double *value, double *error, int one, int other) {
     for (int side = 0; side < 2; side++) {
         const int small = side ? other : one, large = side ? one : other;
         const double share = exp(value[small]);
-        if (!(share < 0.5) || !isfinite(error[small])) continue;
+        if (!(share < 0.5) || !(error[small] < 1e300)) continue;
         const double own = share * error[small] / (1.0 - share) * (1.0 + 1e-9) + 12.0 * UNIT;
         if (!(error[large] <= own)) {
             value[large] = log1p(-share);
