@@ -162,7 +162,10 @@ class GaussianSide(LineSide):
 
     def __init__(self, pair: GaussianPair) -> None:
         self._pair = pair
-        self._laws = SectorLaws(pair)
+
+    @cached_property
+    def _laws(self) -> SectorLaws:
+        return SectorLaws(self._pair)
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the lines, and of the law of few steps."""
@@ -173,16 +176,19 @@ class GaussianSide(LineSide):
     def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows of the lines at their thresholds, and of the law of few steps."""
         table = super().solved_table(functional, log_target)
-        if self._laws.serves:
-            self._laws.improve(functional, table[:, 0].copy(), table, CLOSE)
-            # where lines knew little, they have found no threshold either
-            off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
-            if off.any():
-                table[off] = self.table(functional, self.threshold(functional, log_target[off]))
-            self._approach(functional, log_target, table)
+        if not self._laws.serves:
+            return table
+        put = self._laws.improve(functional, table[:, 0].copy(), table, CLOSE)
+        # where lines knew little, they have found no threshold either
+        off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
+        if off.any():
+            table[off] = self.table(functional, self.threshold(functional, log_target[off]))
+        self._approach(functional, log_target, table, put | off)
         return table
 
-    def _approach(self, functional: int, log_target: FloatArray, table: FloatArray) -> None:
+    def _approach(
+        self, functional: int, log_target: FloatArray, table: FloatArray, chosen: BoolArray
+    ) -> None:
         """Move thresholds of rows that came to be closer than those that placed them.
 
         What a threshold misses counts like an error of its row.  They end where the functional is
@@ -190,7 +196,7 @@ class GaussianSide(LineSide):
         """
         value, error = table[:, 2 + functional], table[:, ERRORS + functional]
         miss = value - log_target + 2.0 * error
-        far = (error <= CLOSE.ordinary) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
+        far = chosen & (error <= CLOSE.ordinary) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
         if not far.any():
             return
         step = miss[far] / _log_slope(functional, table[far])
@@ -203,7 +209,9 @@ class GaussianSide(LineSide):
     def one(self, functional: int, x: float, *, by_value: bool) -> Any:
         """One row of the lines, if it is close or nothing knows more."""
         row = super().one(functional, x, by_value=by_value)
-        return None if row is not None and self._laws.may_improve(functional, row, CLOSE) else row
+        if row is None or lib.pe_row_good(row, functional, *CLOSE):
+            return row
+        return None if self._laws.serves else row
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of the fast engines."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.caches import kept
@@ -100,7 +101,9 @@ class SectorLaws:
         few = 0 < sum(pair.steps) <= MOST_STEPS
         self.serves = few and 1.0 not in pair.probability
 
-    def improve(self, functional: int, c: FloatArray, table: FloatArray, enough: Limits) -> None:
+    def improve(
+        self, functional: int, c: FloatArray, table: FloatArray, enough: Limits
+    ) -> npt.NDArray[np.bool_]:
         """Put rows into a table of proven ones where their errors are smaller.
 
         Parameters
@@ -113,14 +116,20 @@ class SectorLaws:
             Rows at the thresholds, to be written to.
         enough : Limits
             Rows of at most these relative errors stay.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+            Which rows were put.
         """
+        put = np.zeros(c.size, dtype=np.bool_)
         if not self.serves:
-            return
+            return put
         for depth, limits in zip(DEPTHS, (enough, TOO_SHALLOW), strict=True):
             errors, good = row_errors(table, functional, limits)
             weak = np.isfinite(c) & ~good
             if not weak.any():
-                return
+                break
             law = _law_or_refusal(self._kinds, depth)
             if isinstance(law, str):
                 continue
@@ -129,10 +138,8 @@ class SectorLaws:
             own = table[weak]
             own[better] = found[better]
             table[weak] = own
-
-    def may_improve(self, functional: int, row: Any, enough: Limits) -> bool:
-        """Whether a row of the C core is not close, and a law could be."""
-        return self.serves and not lib.pe_row_good(row, functional, *enough)
+            put[weak] |= better
+        return put
 
     def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> None:
         lib.pe_sector_at(law, self._reversed, n, x, rows)
