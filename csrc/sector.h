@@ -54,6 +54,7 @@ struct pe_sector {
     double tail[2];   /* logs of bounds of the probabilities under A and B above the last edge */
     double floor, floor_low;
     double deepest;   /* log density where the low end is */
+    double work;      /* nodes that were summed on the way here */
     double farthest;  /* up to there tables go, and sums are asked */
     pe_sector_kinds kinds;
     pe_sector_cells cells;

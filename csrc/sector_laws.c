@@ -6,7 +6,7 @@
 
 /* One step, and the sum of two independent losses; docs/theory/sector_laws.md. */
 
-static const double MOST_WORK = 4e7; /* nodes of all sums of one law */
+static const double MOST_WORK = 6e7; /* nodes of all sums on the way to a law, some seconds */
 static const double LOG_2 = 0.69314718055994530942;
 static const double HIGHEST = 6.5, LOWEST = -200.0; /* of the axis */
 static const double LOST = 4e-15; /* relative, of a sum at its ends */
@@ -350,8 +350,9 @@ int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out) 
     two_laws t = {.a = a, .b = b};
     t.sums.strip = -1;
     t.sums.reach = fmin(a->farthest, b->farthest) - fmin(pe_sector_low(a), pe_sector_low(b)) + 2.0;
-    t.sums.budget = MOST_WORK;
+    t.sums.budget = MOST_WORK - a->work - (a == b ? 0.0 : b->work);
     const int status = make_sum(&t, c);
+    c->work = MOST_WORK - t.sums.budget + t.sums.work;
     pe_sector_sums_free(&t.sums);
     return status;
 }

@@ -1,0 +1,108 @@
+"""Laws of few steps with proven errors against engines that share no code with them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import audit_sector as tool
+import numpy as np
+import pytest
+
+import pyengine as pe
+from pyengine.api import answers
+from pyengine.engines.functionals import PROFILE, Limits
+from pyengine.engines.sector import MOST_STEPS, SectorLaws, _law_or_refusal
+from pyengine.pairs import GaussianPair
+
+TWO = ((0.2829, 5.27e-4, 1), (3.3, 0.0034, 1))
+SHORT = [TWO, ((0.3, 1e-4, 2), (3.0, 0.01, 2))]  # laws whose last panel ends well before e^-16
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return tool.build(tmp_path_factory.mktemp("plain") / "kernel")
+
+
+def test_random_rows_hold_the_sums_of_positive_terms() -> None:
+    found = [part for _, parts in tool.campaign(600, 20261125, seconds=6.0) for part in parts or ()]
+    total = tool.tally(found)
+    assert total.asked > 100
+    assert total.outside == 0
+
+
+@pytest.mark.parametrize("kinds", SHORT, ids=["two", "four"])
+def test_rows_just_below_the_high_end(kernel: Any, kinds: tool.Kinds) -> None:
+    """The side above has a large error there, which the other side must not be known by."""
+    high = tool.composed(kernel, kinds, -200.0).ends[1]
+    floor = math.fsum(n * math.log1p(-p) for _, p, n in kinds)
+    c = floor + np.exp(high - 10.0 ** -np.arange(6.0, 15.0))
+    for backward in (False, True):
+        found = tool.compared(kinds, -200.0, -c if backward else c, backward)
+        assert tool.tally([found]).asked > 10
+        assert tool.tally([found]).outside == 0
+
+
+def test_a_sum_beside_the_low_end_of_its_larger_part(kernel: Any) -> None:
+    """Its loss is mostly that of one law, which falls slowly as the other's share does."""
+    kinds = ((5.0, 0.01, 16),)
+    short, long = (tool.composed(kernel, kinds, depth) for depth in (-150.0, -500.0))
+    one = tool.step(kernel, 1.0, 1e-5, -500.0, 17)
+    asked = 0
+    for w in short.ends[0] + np.geomspace(1e-3, 0.02, 20):
+        at = round(w / tool.GRID) * tool.GRID
+        value, error, _ = tool.summed(short, one, at)
+        truth, unsure, _ = tool.summed(long, one, at)
+        if error < 0.5 and unsure < 1e-9:
+            asked += 1
+            assert abs(math.expm1(value - truth)) <= error + unsure
+    assert asked > 3
+
+
+@pytest.mark.parametrize(
+    "term",
+    [kept for kept in tool.TERMS if kept.term.name.startswith(("remainder of", "nodes below"))],
+    ids=lambda kept: kept.term.name,
+)
+def test_a_dropped_term_is_missed(term: tool.Sector, tmp_path: Path) -> None:
+    kept = tool.judged(term, tmp_path / "kept", dropped=False)
+    without = tool.judged(term, tmp_path / "dropped", dropped=True)
+    assert kept.asked > 20
+    assert kept.outside == 0
+    assert without.outside > 0
+
+
+def test_many_steps_and_full_batches_are_not_served() -> None:
+    assert SectorLaws(GaussianPair((1.0,), (0.1,), (MOST_STEPS,), False)).serves
+    assert not SectorLaws(GaussianPair((1.0,), (0.1,), (MOST_STEPS + 1,), False)).serves
+    assert not SectorLaws(GaussianPair((1.0, 1.0), (0.1, 1.0), (2, 1), False)).serves
+
+
+def test_a_refused_law_changes_no_row() -> None:
+    loud = GaussianPair((0.05,), (0.01,), (100,), False)
+    assert "no law of these steps is proven" in _law_or_refusal(((0.05, 0.01, 100),), -200.0)
+    table = np.full((1, 12), np.nan)
+    laws = SectorLaws(loud)
+    assert laws.serves
+    assert not laws.improve(PROFILE, np.array([-1.0]), table, Limits(3e-11, 3e-11)).any()
+    assert np.isnan(table).all()
+
+
+def test_few_rare_steps_have_close_proofs() -> None:
+    """The lattice proved 1e-5 to 1e-4 of these."""
+    for noise, rate, steps, order, name, x in (
+        (1.03, 1e-5, 6, "add_remove", "delta", 0.0014),
+        (0.553, 1.5e-7, 3, "add", "epsilon", 1.5e-11),
+        (2.29, 0.0011, 4, "add", "gamma_bound", 3.1e-14),
+        (0.331, 0.0011, 4, "add", "trade_off", 0.068),
+    ):
+        run = pe.dp_sgd(noise, rate, steps)
+        bounds, engines, proven = answers(name, run, [x], adjacency=order)
+        lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
+        assert engines[0] == "certified"
+        assert proven[0]
+        assert 0.0 < upper - lower <= 1e-10 * upper
+        estimate = getattr(pe, name)(run, x, adjacency=order, bounds="estimated")
+        assert estimate.lower <= upper
+        assert estimate.upper >= lower
