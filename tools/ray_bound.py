@@ -5,7 +5,7 @@ in the complex plane, for random noise, rates and places.  That such an integral
 value on the axis times a product of ratios of single steps is the triangle inequality; that it
 continues the density is what has to be seen: the mean over a circle about log Y is the value at its
 centre.  Printed are the largest difference of both, which fails above 1e-9, and how close the bound
-is.  docs/developer/open_ends.md says what it could prove.
+is.  docs/theory/sector_laws.md proves bounds by it.
 """
 
 from __future__ import annotations

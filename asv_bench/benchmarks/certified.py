@@ -10,6 +10,7 @@ RUNS = {
     "dp_sgd_72000": pe.dp_sgd(2.5, 0.0128, 72_000),
     "few_steps": pe.dp_sgd(5.3, 0.11, 17),
     "rare_large_losses": pe.dp_sgd(0.3, 1e-5, 1000),  # lines of divided laws
+    "few_rare_steps": pe.dp_sgd(1.0, 1e-4, 6),  # sector laws
     "beside_response": pe.compose(pe.dp_sgd(1.0, 0.01, 1000), pe.RandomizedResponse(0.75)),
 }
 

@@ -26,7 +26,7 @@ static const struct {
     {"random losses", run_sampling},           {"transforms of losses", run_transforms},
     {"bounds at levels", run_levels},          {"sums on lines", run_line_sums},
     {"laws beyond places", run_beyond},        {"integrals along rays", run_rays},
-    {"Legendre polynomials", run_legendre},
+    {"Legendre polynomials", run_legendre},    {"laws with proven errors", run_sector},
 };
 
 int main(void) {

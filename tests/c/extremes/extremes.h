@@ -14,6 +14,9 @@ int run_pair(void);
 int run_mixtures(void);
 int run_law(void);
 
+/* sector.c */
+int run_sector(void);
+
 /* answers.c */
 int run_answers(void);
 
