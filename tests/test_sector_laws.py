@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import audit_sector as tool
+import mpmath
 import numpy as np
 import pytest
 
 import pyengine as pe
 from pyengine.api import answers
-from pyengine.engines.functionals import PROFILE, Limits
+from pyengine.engines.functionals import A_BELOW, ERRORS, PROFILE, Limits, call_kernel
 from pyengine.engines.sector import MOST_STEPS, SectorLaws, _law_or_refusal
 from pyengine.pairs import GaussianPair
 
@@ -71,6 +72,27 @@ def test_a_dropped_term_is_missed(term: tool.Sector, tmp_path: Path) -> None:
     assert kept.asked > 20
     assert kept.outside == 0
     assert without.outside > 0
+
+
+@pytest.mark.parametrize(
+    ("noise", "p", "c"),
+    [
+        (200.0, 3.2e-4, -3.4919197380728887e-06),
+        (200.0, 3.2e-4, -8.5165640506133753e-06),
+        (50.0, 1e-7, -4.1038548227561216e-09),
+    ],
+)
+def test_thresholds_whose_logarithm_is_no_double(noise: float, p: float, c: float) -> None:
+    """What a double lacks of log(c - floor) is all of the error where the loss is narrow."""
+    laws = SectorLaws(GaussianPair((noise,), (p,), (1,), False))
+    law = _law_or_refusal(((noise, p, 1),), -200.0)
+    row = call_kernel(laws._rows, law, A_BELOW, np.array([c]))[0]
+    with mpmath.workdps(60):
+        shift = 1 / mpmath.mpf(noise)
+        ratio = (mpmath.exp(c) - 1 + mpmath.mpf(p)) / mpmath.mpf(p)
+        z = mpmath.log(ratio) / shift + shift / 2
+        off = abs(mpmath.expm1(mpmath.log(mpmath.ncdf(z)) - row[2 + A_BELOW]))
+    assert off <= row[ERRORS + A_BELOW] < 1e-12
 
 
 def test_many_steps_and_full_batches_are_not_served() -> None:
