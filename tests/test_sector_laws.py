@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,32 @@ SHORT = [TWO, ((0.3, 1e-4, 2), (3.0, 0.01, 2))]  # laws whose last panel ends we
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return tool.build(tmp_path_factory.mktemp("plain") / "kernel")
+
+
+def test_the_density_of_a_step_grows_by_no_more_in_the_sector(kernel: Any) -> None:
+    """Lemma 1 of docs/theory/sector_laws, by closed forms in 30 digits."""
+    rng = np.random.default_rng(20261125)
+    closest = 0.0
+    for _ in range(40):
+        noise, p = np.exp(rng.uniform(np.log((0.2, 1e-7)), np.log((30.0, 0.5)))).tolist()
+        law = tool.step(kernel, noise, p, -200.0, 1)
+        for _ in range(20):
+            w, turn = rng.uniform(*law.ends[:2]), rng.uniform(0.0, math.pi / 4)
+            kappa = kernel.audit_sector_growth(law.pointer, ctypes.c_double(w))
+            with mpmath.workdps(30 + int(abs(w))):
+                grown = [log_density(noise, p, mpmath.mpf(w), angle) for angle in (turn, 0.0)]
+                growth = float(grown[0] - grown[1])
+            assert growth <= kappa * turn**2 * (1 + 1e-12)
+            closest = max(closest, growth / (kappa * turn**2))
+    assert closest > 0.9
+
+
+def log_density(noise: float, p: float, w: Any, angle: float) -> Any:
+    """Log of the modulus of one step's density at w + i angle, but for a constant."""
+    s = mpmath.exp(w) * mpmath.expjpi(mpmath.mpf(angle) / mpmath.pi)
+    rest = -mpmath.expm1(-s)
+    root = s + mpmath.log(rest) + mpmath.mpf(noise) ** -2 / 2 - mpmath.log(p / (1 - mpmath.mpf(p)))
+    return mpmath.log(abs(s / rest)) - mpmath.re(root**2) * mpmath.mpf(noise) ** 2 / 2
 
 
 def test_random_rows_hold_the_sums_of_positive_terms() -> None:
