@@ -145,6 +145,13 @@ PE_INLINE double pe_sector_kappa(const pe_sector_cells *c, double w) {
     return c->kappa[pe_sector_cell(c, w)];
 }
 
+/* The largest power of 2 up to x > 0. */
+PE_INLINE double pe_power_of_two(double x) {
+    int e;
+    frexp(x, &e);
+    return ldexp(1.0, e - 1);
+}
+
 /* exp(a) + exp(b) of logs */
 PE_INLINE double pe_log_add(double a, double b) {
     const double top = fmax(a, b);

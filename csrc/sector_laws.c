@@ -45,7 +45,7 @@ static int cells_of(pe_sector *c) {
         fmax(c->farthest, pe_sector_high(c) + 4.0 / sqrt(pe_sector_growth(&c->kinds, pe_sector_high(c))));
     const double wide = 0.1 / sqrt(pe_sector_growth(&c->kinds, c->edge[0]));
     const double narrow = 0.3 / sqrt(pe_sector_growth(&c->kinds, pe_sector_high(c)));
-    return pe_sector_make_cells(&c->cells, &c->kinds, exp2(floor(log2(fmin(wide, narrow)))), c->edge[0], to);
+    return pe_sector_make_cells(&c->cells, &c->kinds, pe_power_of_two(fmin(wide, narrow)), c->edge[0], to);
 }
 
 /* ---- one step ------------------------------------------------------------------------------------------ */

@@ -17,12 +17,6 @@ static const double SHORTEST =
 static const double MOST_CHANGE = 30.0; /* of log F on one */
 static const double BESIDE = 1.0;      /* how much of a panel's width the axis goes on after the last one */
 
-static double power_of_two_below(double x) {
-    int e;
-    frexp(x, &e);
-    return ldexp(1.0, e - 1);
-}
-
 static int grow(pe_sector *c) {
     if (c->n < c->room) return PE_OK;
     const size_t room = c->room ? 2 * c->room : 64;
@@ -134,7 +128,7 @@ static double wanted_width(const pe_sector *c, double w) {
 int pe_sector_fill(pe_sector *c, pe_sector_density f, void *context, double limit) {
     turns t;
     make_turns(&t);
-    double lo = c->edge[0], width = power_of_two_below(wanted_width(c, lo));
+    double lo = c->edge[0], width = pe_power_of_two(wanted_width(c, lo));
     int shortened = 0; /* the last panels, so that less of the axis is lost */
     for (;;) {
         while (width > SHORTEST && width > wanted_width(c, lo + width)) width *= 0.5;

@@ -41,7 +41,7 @@ from pyengine.engines.row_bounds import (
     level_bounds,
     profile_bounds,
 )
-from pyengine.engines.sector import SectorLaws
+from pyengine.engines.sector import SMALLEST, SectorLaws
 from pyengine.engines.spectral import Spectral
 from pyengine.errors import AccuracyError
 from pyengine.pairs import GaussianPair
@@ -61,7 +61,8 @@ BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
 NOTHING = 1e-305  # an answer below this is as narrow as doubles show
 ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
-CLOSE = Limits(3e-11, 3e-11)  # of rows of lines, for which no law is built
+CLOSE_ROW = 3e-11  # error of rows of lines, for which no law is built
+CLOSE = Limits(CLOSE_ROW, CLOSE_ROW)
 OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
 MISSED = 0.5  # relative error of a row from which on its threshold is looked for anew
 
@@ -209,7 +210,7 @@ class GaussianSide(LineSide):
     def one(self, functional: int, x: float, *, by_value: bool) -> Any:
         """One row of the lines, if it is close or nothing knows more."""
         row = super().one(functional, x, by_value=by_value)
-        if row is None or lib.pe_row_good(row, functional, *CLOSE):
+        if row is None or row[ERRORS + functional] <= CLOSE_ROW or row[2 + functional] < SMALLEST:
             return row
         return None if self._laws.serves else row
 

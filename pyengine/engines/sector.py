@@ -28,6 +28,10 @@ MOST_STEPS = 1000
 DEPTHS = (-200.0, -760.0)
 TOO_SHALLOW = Limits(1e-8, 1e-8)  # of what rows then miss by more than this
 
+# Logs of values below are left to lines: where one order's profile is next to nothing beside the
+# other one's, Chernoff's bound says all that is asked, and a law would be made for nothing.
+SMALLEST = -160.0
+
 Kinds = tuple[tuple[float, float, int], ...]  # noise, sampling probability and number of the steps
 
 
@@ -127,7 +131,7 @@ class SectorLaws:
             return put
         for depth, limits in zip(DEPTHS, (enough, TOO_SHALLOW), strict=True):
             errors, good = row_errors(table, functional, limits)
-            weak = np.isfinite(c) & ~good
+            weak = np.isfinite(c) & ~good & ~(table[:, 2 + functional] < SMALLEST)
             if not weak.any():
                 break
             law = _law_or_refusal(self._kinds, depth)

@@ -259,7 +259,7 @@ class LaplaceSum:
         shift = UNIT * (4.0 * np.maximum(gap, 0.0) + UNIT * (8.0 * (end + np.abs(epsilon))))
         shift += UNIT * 8.0 * end * (epsilon < 0.0)
         # A's mass up to the place is at hand; next to it lies what atoms and the density have there
-        moved = np.minimum(shift / rate, 1.0) + 8.0 * UNIT * x
+        moved = np.minimum(shift, rate) / rate + 8.0 * UNIT * x  # no overflow of a quotient
         atoms = np.where(n <= (x + moved)[:, None], self._atom_masses, 0.0).sum(axis=1)
         density = fall * np.maximum(self._tallest[j], self._tallest[j + 1])
         below = self.scale * (inner + atoms + moved * density) * (gap > -shift)
