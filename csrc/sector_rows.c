@@ -154,8 +154,8 @@ static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe
     double moved = pe_sector_top(&a->cells, at->high - 2.0 * q.at.off - 1e-12, to) + log(q.at.off);
     if (weight == PE_UNDER_B) moved += exp(to);
     if (is_gain(weight)) { /* the slope in c is at most the tail under the law of the threshold */
-        const double most =
-            fmin(0.0, pe_log_add(weighed(a, r, at, PE_UNDER_A, above, relative), -INFINITY) + 0.1);
+        double own;
+        const double tail = weighed(a, r, at, PE_UNDER_A, above, &own), most = fmin(0.0, tail + log1p(own));
         moved = log(q.at.off * at->y) + most + (above ? at->y : 0.0);
     }
     double error = pe_log_add(pe_log_add(q.log_error, beyond), moved) - log_sum;

@@ -20,11 +20,14 @@ static const double TOO_WELL =
 static const double AT_FIRST = 3.0; /* strip, in kappa^-1/2 */
 static const double HOPELESS = 1e-3; /* what the ends lack, where no strip helps */
 
+static const double MOST_NODES = 5e5; /* of a strip on either side, 40 MB */
+
 enum { NARROWER = 6 }; /* strips that are tried at one place */
 
 static int make_nodes(pe_sector_nodes *m, int number, double reach) {
     m->strip = WIDEST * pow(2.0, -0.5 * number);
     m->h = 2.0 * 3.14159265358979323846 * m->strip / EXPONENT;
+    if (!(reach / m->h < MOST_NODES)) return PE_TOO_COSTLY;
     m->most = (long)ceil(reach / m->h) + 4;
     const size_t n = 2 * (size_t)m->most + 2;
     m->part_high = malloc(5 * n * sizeof(double));
@@ -62,6 +65,17 @@ static const pe_sector_nodes *nodes_of(pe_sector_sums *s, int number) {
 void pe_sector_sums_free(pe_sector_sums *s) {
     for (int i = 0; i < PE_SECTOR_STRIPS; i++) free(s->nodes[i].part_high);
     free(s->room);
+}
+
+/* Room for 8 numbers of each of n nodes. */
+static int has_room(pe_sector_sums *s, size_t n) {
+    if (s->n_room < n) {
+        free(s->room);
+        s->room = malloc(8 * n * sizeof(double));
+        s->n_room = s->room ? n : 0;
+        if (!s->room) s->status = PE_NO_MEMORY;
+    }
+    return s->room != NULL;
 }
 
 /* ---- bounds on a line -------------------------------------------------------------------------------- */
@@ -107,15 +121,7 @@ static double line_bound(pe_sector_sums *s, const line *l, double from, double t
     while (last > -most && to + x[1 - last] <= low_b) last--;
     if (first > last || first <= -most || last >= most) return INFINITY;
     const size_t n = (size_t)(last - first + 1);
-    if (s->n_room < n) {
-        free(s->room);
-        s->room = malloc(8 * n * sizeof(double));
-        s->n_room = s->room ? n : 0;
-        if (!s->room) {
-            s->status = PE_NO_MEMORY;
-            return INFINITY;
-        }
-    }
+    if (!has_room(s, n)) return INFINITY;
     double top = -INFINITY, *bound = s->room;
     for (size_t i = 0; i < n; i++) {
         const long j = first + (long)i;
@@ -239,15 +245,7 @@ static size_t choose_nodes(pe_sector_sums *s, const line *l, double w, double **
     while (last > -most && w - high[last] < low_b) last--;
     if (first > last || first <= -most || last >= most) return 0;
     const size_t n = (size_t)(last - first + 1);
-    if (s->n_room < n) {
-        free(s->room);
-        s->room = malloc(8 * n * sizeof(double));
-        s->n_room = s->room ? n : 0;
-        if (!s->room) {
-            s->status = PE_NO_MEMORY;
-            return 0;
-        }
-    }
+    if (!has_room(s, n)) return 0;
     for (int i = 0; i < 8; i++) parts[i] = s->room + (size_t)i * n;
     /* nodes beyond the high ends are left out as well, by their bounds */
     const double high_a = pe_sector_high(a), high_b = pe_sector_high(b);
