@@ -147,7 +147,14 @@ class LineSide(CertifiedSide):
     def one(self, functional: int, x: float, *, by_value: bool) -> Any:
         """One row of the lines; None where there is none."""
         row = self.prover().certified_one(functional, x, SLACK if by_value else None)
-        return None if math.isnan(row[0]) else row
+        if row[ERRORS + functional] <= CLOSE_ROW:
+            return row
+        return None if math.isnan(row[0]) or self.knows_more(functional, row) else row
+
+    def knows_more(self, functional: int, row: Any) -> bool:
+        """Whether `table` may have a closer row than one of the lines."""
+        del functional, row
+        return False
 
 
 class GaussianSide(LineSide):
@@ -207,12 +214,9 @@ class GaussianSide(LineSide):
         far[far] = nearer & closed
         table[far] = moved[nearer & closed]
 
-    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
-        """One row of the lines, if it is close or nothing knows more."""
-        row = super().one(functional, x, by_value=by_value)
-        if row is None or row[ERRORS + functional] <= CLOSE_ROW or row[2 + functional] < SMALLEST:
-            return row
-        return None if self._laws.serves else row
+    def knows_more(self, functional: int, row: Any) -> bool:
+        """Whether the steps are few and the value is not next to nothing."""
+        return row[2 + functional] >= SMALLEST and self._laws.serves
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of the fast engines."""
