@@ -208,13 +208,16 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
                            const threshold *at, double *row) {
     pe_edge *e = pe_contours_edge(contours, 2 * at->nearest);
     if (!e) return pe_edge_status(contours);
-    const double value = pe_edge_log(e, functional);
+    /* beyond the nearest place there may be nothing but a mode far out, and the threshold lies deviations away */
+    const double away = (c - e->k.k1) / e->sd, of_edge = pe_edge_log(e, functional) - 0.5 * away * away;
+    const double value = row[2 + PE_FUNCTIONALS + functional] < 0.5 ? row[2 + functional] : of_edge;
     int status = at->status;
-    /* the first level that serves so small a value, and one more, as an approximation may mislead */
+    /* the first level that serves so small a value, and others, as an approximation may mislead */
     int first = 1;
     while (first < PE_N_LEVELS - 1 && PE_LEVELS[first] > value - NEAR_LEVEL) first++;
-    const int levels[] = {first, first < PE_N_LEVELS - 1 ? first + 1 : first - 1};
-    for (int i = 0; i < 2 && !is_settled(status, row, functional); i++) {
+    const int levels[] = {first, first < PE_N_LEVELS - 1 ? first + 1 : first - 1,
+                          first < PE_N_LEVELS - 2 ? first + 2 : first - 2};
+    for (int i = 0; i < 3 && !is_settled(status, row, functional); i++) {
         pe_contours *cut;
         pe_certified *line = NULL;
         status = pe_pair_contours(pair, levels[i], &cut);

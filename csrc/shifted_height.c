@@ -9,6 +9,7 @@ static const double HIGHEST = 1.2; /* of a line: the sums of moduli grow as e^(y
 static const double MAX_NODES = 40000;
 static const double WIDEST = 0.75;    /* spacing of nodes on the real line, */
 static const double HALF_STRIP = 8.0; /* and half the height of their strip */
+static const double GROWN = 1e5; /* moduli from which on a lower line may have fewer nodes */
 static const double TOO_FAST =
     30.0; /* growth at half a unit's height from which the real line is not tried */
 
@@ -114,10 +115,12 @@ int pe_shifted_height(pe_part *s, double target, double t_top) {
         const int is_known = s->h > 0.0;
         if (!try_strip(s, &at, on_lines(s, &at, high + 1.5 * WIDEST), high, target) && is_known) break;
     }
-    for (int i = 0; i < 18 && !(s->h > 0.0); i++) {
+    for (int i = 0, is_done = s->h > 0.0; i < 18 && !is_done; i++) {
         const double y = short_number(top * pow(0.75, i));
         const strip at = {y, y, 0.0};
-        try_strip(s, &at, on_lines(s, &at, w->high + 1.0), w->high, target);
+        const double size = on_lines(s, &at, w->high + 1.0);
+        const int is_known = s->h > 0.0, is_better = try_strip(s, &at, size, w->high, target);
+        is_done = is_better ? size < GROWN : is_known;
     }
     return s->h > 0.0 && (s->x_high - s->x_low) / s->h < MAX_NODES;
 }

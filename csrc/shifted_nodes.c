@@ -10,6 +10,7 @@
 
 #define U 0x1p-53
 
+static const double NOTHING = -140.0; /* log of a weight that counts for M at most */
 static const pe_wide HALF_LOG_2PI = 0.918938533204672741780329736405617640L;
 
 /* ---- complex functions in long double --------------------------------------------------------------- */
@@ -267,7 +268,8 @@ static int fill_nodes(pe_part *s, wide_node *nodes, pe_wide *above_one, double *
                 plain_term(&nodes[j], power_of_b, s->window.log_total, (double)s->count, &own, &power).re;
         } else *above_one += centred_term(&nodes[j], power_of_b, (double)s->count, &own, &power).re;
         *error += own;
-        if (!(fabs(power) < 11000.0)) status = PE_TOO_COSTLY;
+        /* where W^s is below all numbers what it misses is a part of the error of the 1 beside it */
+        if (!(power < 11000.0) || (s->law.log_taper && !(power > -11000.0))) status = PE_TOO_COSTLY;
     }
     free(turn);
     return status;
@@ -322,6 +324,25 @@ static void put_nodes(pe_shifted *s, const pe_part *part, const wide_node *nodes
     }
 }
 
+/* Moves nodes together that count at other t than 0, and returns how many they are: those that stand for the Gaussians
+ * alone, which centre the sum for M, may have losses that are large, and would be rotated at each t. */
+static size_t drop_nothing(pe_shifted *s, wide_node *nodes) {
+    size_t kept = 0, at = 0;
+    for (size_t i = 0; i < s->n_parts; i++) {
+        pe_part *part = &s->part[i];
+        const pe_wide power = (pe_wide)part->law.q - 1.0L;
+        const size_t before = kept, end = at + part->count;
+        for (; at < end; at++) {
+            const pe_wide log_size = power * nodes[at].log_of.re - s->log_m + logl(nodes[at].size);
+            if (log_size > (pe_wide)NOTHING) nodes[kept++] = nodes[at];
+        }
+        part->count = kept - before;
+    }
+    /* of the sum at t and of that at 0; weights are known far better than to a factor e */
+    s->slack += 2.0 * exp(NOTHING + 1.0) * (double)(at - kept);
+    return kept;
+}
+
 int pe_shifted_fill(pe_shifted *s) {
     size_t count = 0;
     for (size_t i = 0; i < s->n_parts; i++) {
@@ -330,9 +351,8 @@ int pe_shifted_fill(pe_shifted *s) {
         count += part->count;
     }
     wide_node *nodes = malloc(count * sizeof *nodes);
-    int status = nodes ? new_arrays(s, count) : PE_NO_MEMORY;
-    pe_wide *mean = status ? NULL : calloc(2 * s->m, sizeof *mean);
-    if (!mean) status = PE_NO_MEMORY;
+    int status = nodes ? PE_OK : PE_NO_MEMORY;
+    pe_wide *mean = NULL;
     pe_wide total = 0.0L;
     double error = 0.0;
     for (size_t i = 0, at = 0; i < s->n_parts && !status; at += s->part[i++].count) {
@@ -356,6 +376,12 @@ int pe_shifted_fill(pe_shifted *s) {
         s->log_m = is_tapered ? s->part[0].window.log_total + logl(whole) : log1pl(total);
         const double scale = (double)(1.0L / whole), eps = (double)LDBL_EPSILON;
         s->log_m_error = 2.0 * eps * error * scale + 4.0 * eps * fabs((double)s->log_m);
+        count = drop_nothing(s, nodes);
+        status = new_arrays(s, count);
+        mean = status ? NULL : calloc(2 * s->m, sizeof *mean);
+        if (!mean) status = PE_NO_MEMORY;
+    }
+    if (!status) {
         double mean_error = 0.0;
         for (size_t i = 0, at = 0; i < s->n_parts; at += s->part[i++].count)
             put_nodes(s, &s->part[i], nodes + at, at, mean, &mean_error);

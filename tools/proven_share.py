@@ -45,6 +45,12 @@ class Found(NamedTuple):
     engine: str
     width: float
     estimated: float
+    question: str
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it is wide, or left to the lattice, or not proven."""
+        return self.width > NARROW or self.engine in ("lattice", "unproven", "refused")
 
 
 def _width(lower: float, upper: float) -> float:
@@ -59,16 +65,18 @@ def asked(rng: np.random.Generator, seconds: list[float]) -> Found | None:
     x = _evenly(rng, LEAST, MOST)
     run = pe.dp_sgd(noise, rate, steps)
     started = time.process_time()
+    question = f"{name}(dp_sgd({noise!r}, {rate!r}, {steps}), "
     try:
         if name == "delta":
             x = pe.epsilon(run, x, adjacency=order)
             if x == 0.0:  # δ(0) is smaller
                 return None
+        question += f"{x!r}, adjacency={order!r})"
         started = time.process_time()
         bounds, engines, proven = answers(name, run, [x], adjacency=order)
     except pe.AccuracyError:
         seconds.append(time.process_time() - started)
-        return Found(steps, steps * rate, "refused", math.inf, math.inf)
+        return Found(steps, steps * rate, "refused", math.inf, math.inf, question)
     seconds.append(time.process_time() - started)
     width = _width(float(bounds.lower[0]), float(bounds.upper[0]))
     engine, estimated = str(engines[0]) if proven[0] else "unproven", math.nan
@@ -78,7 +86,7 @@ def asked(rng: np.random.Generator, seconds: list[float]) -> Found | None:
             estimated = _width(estimate.lower, estimate.upper)
         except pe.AccuracyError:
             estimated = math.inf
-    return Found(steps, steps * rate, engine, width, estimated)
+    return Found(steps, steps * rate, engine, width, estimated, question)
 
 
 def main() -> None:
@@ -86,6 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--list", action="store_true", help="print what is wide or not proven")
     arguments = parser.parse_args()
     rng = np.random.default_rng(arguments.seed)
     seconds: list[float] = []
@@ -94,6 +103,9 @@ def main() -> None:
         answer = asked(rng, seconds)
         if answer is not None:
             found.append(answer)
+            if arguments.list and answer.is_left:
+                print(f"{answer.width:.1e} by {answer.engine}, {seconds[-1]:.2f} s", end=": ")
+                print(answer.question, flush=True)
     for low, high, words in KINDS:
         some = [answer for answer in found if low <= answer.steps <= high]
         if not some:
