@@ -32,6 +32,7 @@ from pyengine.engines.functionals import (
 )
 from pyengine.engines.gaussian import largest_epsilon
 from pyengine.engines.gaussian_engines import solver
+from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.row_bounds import (
     SLACK,
     TRIES,
@@ -77,11 +78,14 @@ class CertifiedSide:
     most_at_zero, largest : float
         Upper bounds of the profile at 0 and of the loss that need no row; 1 and inf where there
         are none.
+    next_to_largest : NextToLargest or None
+        What is known of levels whose tests take outcomes of the largest likelihood ratio alone.
     """
 
     tells_apart = False
     most_at_zero = 1.0
     largest = math.inf
+    next_to_largest: NextToLargest | None = None
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds where the log of a functional is about a target; NaN where none is found."""
@@ -138,11 +142,15 @@ class LineSide(CertifiedSide):
 
     def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows at such thresholds."""
+        return self._placed(functional, log_target)[0]
+
+    def _placed(self, functional: int, log_target: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Rows at such thresholds, and which of these the fast engines found."""
         table = self.prover().certify_beyond(functional, log_target, SLACK)
         missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
         if missing.any():
             table[missing] = self.table(functional, self.threshold(functional, log_target[missing]))
-        return table
+        return table, missing
 
     def one(self, functional: int, x: float, *, by_value: bool) -> Any:
         """One row of the lines; None where there is none."""
@@ -183,7 +191,7 @@ class GaussianSide(LineSide):
 
     def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows of the lines at their thresholds, and of the law of few steps."""
-        table = super().solved_table(functional, log_target)
+        table, elsewhere = self._placed(functional, log_target)
         if not self._laws.serves:
             return table
         put = self._laws.improve(functional, table[:, 0].copy(), table, CLOSE)
@@ -191,7 +199,7 @@ class GaussianSide(LineSide):
         off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
         if off.any():
             table[off] = self.table(functional, self.threshold(functional, log_target[off]))
-        self._approach(functional, log_target, table, put | off)
+        self._approach(functional, log_target, table, put | off | elsewhere)
         return table
 
     def _approach(
@@ -204,7 +212,7 @@ class GaussianSide(LineSide):
         """
         value, error = table[:, 2 + functional], table[:, ERRORS + functional]
         miss = value - log_target + 2.0 * error
-        far = chosen & (error <= CLOSE.ordinary) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
+        far = chosen & (error < OFF) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
         if not far.any():
             return
         step = miss[far] / _log_slope(functional, table[far])
@@ -228,6 +236,11 @@ class GaussianSide(LineSide):
                 rows = engines.solve(functional, log_target[missing], "convolution", ANY)
                 table[missing] = rows.table
         return completed_thresholds(engines.spectral(), functional, log_target, table)
+
+    @cached_property
+    def next_to_largest(self) -> NextToLargest:  # type: ignore[override]
+        """Where no step samples the record, or nearly so."""
+        return NextToLargest(self._pair)
 
     @cached_property
     def most_at_zero(self) -> float:  # type: ignore[override]
@@ -326,6 +339,13 @@ class CertifiedPair:
         level = alpha[chosen]
         tail = level if functional == A_ABOVE else 1.0 - level  # exact above 1/2
         target = _logs(tail)
+        settled = self._next_to_largest(functional, target, chosen, beta, gamma, c)
+        if settled.any():
+            chosen = chosen.copy()
+            chosen[chosen] = ~settled
+            if not chosen.any():
+                return
+            tail, target = tail[~settled], target[~settled]
         private, public = self._both(lambda side: side.solved(functional, target))
         lower_beta, upper_gamma = public.line(functional, tail)
         upper_beta, lower_gamma = private.chord(
@@ -338,8 +358,41 @@ class CertifiedPair:
             (beta, best[0], lower_beta, upper_beta),
             (gamma, best[1], lower_gamma, upper_gamma),
         ):
-            label = named("certified", level.size)
+            label = named("certified", tail.size)
             answer.put(chosen, Answer(within(value, low, high), low, high, label, True))
+
+    def _next_to_largest(
+        self,
+        functional: int,
+        target: FloatArray,
+        chosen: BoolArray,
+        beta: Answer,
+        gamma: Answer,
+        c: FloatArray,
+    ) -> BoolArray:
+        """Put bounds at levels whose tests take the largest likelihood ratio alone; where."""
+        known = self._private.next_to_largest, self._public.next_to_largest
+        settled = np.zeros(target.size, dtype=np.bool_)
+        if known[0] is None or known[1] is None:
+            return settled
+        places = np.flatnonzero(chosen)
+        here = np.zeros(chosen.size, dtype=np.bool_)
+        for i in np.flatnonzero(target < min(known[0].likely, known[1].likely)):
+            log_tail = float(target[i])
+            inner, outer = (end.level(functional, log_tail) for end in known if end is not None)
+            if inner is None or outer is None:
+                continue
+            settled[i] = here[places[i]] = True
+            c[here] = outer[6]
+            label = named("certified", 1)
+            for answer, low, high, value in (
+                (beta, outer[0], inner[1], outer[4]),
+                (gamma, inner[2], outer[3], outer[5]),
+            ):
+                own, least, most = (np.array([x]) for x in (value, low, high))
+                answer.put(here, Answer(own, least, most, label, True))
+            here[places[i]] = False
+        return settled
 
     def line(self, alpha: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower bounds of β and upper ones of γ at α, on a line of slope -e^c below T(A, B)."""
@@ -438,8 +491,12 @@ class CertifiedPair:
             return None if both is None else self._between(*both)
         functional = A_ABOVE if x <= 0.5 else A_BELOW
         tail = x if functional == A_ABOVE else 1.0 - x
-        row = side.one(functional, lib.pe_natural_log(tail), by_value=True)
-        found = None if row is None else level_bounds(functional, tail, row)
+        log_tail = lib.pe_natural_log(tail)
+        end = side.next_to_largest
+        found = end.level(functional, log_tail) if end and log_tail < end.likely else None
+        if found is None:
+            row = side.one(functional, log_tail, by_value=True)
+            found = None if row is None else level_bounds(functional, tail, row)
         if found is None:
             return None
         beta = self._between(found[0], found[1], found[4])

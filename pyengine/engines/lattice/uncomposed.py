@@ -41,6 +41,7 @@ SATURATED = 0.01  # of the tolerance
 NOISE = 1e-9  # relative: what the uncertainty of a noise can do to an overlap above all doubles
 AT_END = 0.1  # of the tolerance: width of what counts as the smallest loss
 VANISHING = 5e-324  # the least double above 0
+ROUNDED = 128.0 * VANISHING  # what roundings add up to where doubles have no more digits
 EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
 
 
@@ -237,7 +238,12 @@ def clip_curve(alpha: FloatArray, curve: ErrorCurve) -> None:
 
 
 def answer_of(lower: FloatArray, upper: FloatArray, share: float | FloatArray) -> Answer:
-    """Brackets as an answer, whose values lie at a share of each."""
+    """Brackets as an answer, whose values lie at a share of each.
+
+    Roundings are allowed for relative to the numbers, which says nothing below the normal doubles.
+    """
+    lower = np.where(lower < SMALL, np.maximum(lower - ROUNDED, 0.0), lower)
+    upper = np.where((upper > 0.0) & (upper < SMALL), upper + ROUNDED, upper)
     with np.errstate(invalid="ignore"):
         value = np.where(upper > lower, lower + share * (upper - lower), upper)
     return Answer(np.clip(value, lower, upper), lower, upper, names("lattice", lower.size), True)
