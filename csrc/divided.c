@@ -21,6 +21,7 @@ static const double HIGHER = 12.0; /* and by how much the law may rise behind wh
 static const double DEEP = 43.0;  /* and how far below the law it is, in nats */
 static const double SPARED = 46.0; /* of what a taper leaves where the laws below it end, in nats */
 static const double LEFT = 7.0;   /* of what tapers leave below what decides */
+static const double FEW = 0.5; /* log of the number of large losses at the tilt of a line */
 enum {
     TRIES = 8,       /* of tapers */
     MOST_KINDS = 32, /* of steps: each has its own */
@@ -198,11 +199,12 @@ static void set_zero(divided *d, double c, double scale) {
 static int set_period(divided *d, double c, double log_first) {
     pe_line *ln = &d->c.line;
     const double l = ln->lambda, pole = l > 1.0 ? 1.0 : 0.0, base = ln->k0 + log_first - l * c;
-    static const double INWARD[] = {1.0, 0.75, 0.5, 0.3}, OUTWARD[] = {0.25, 0.5, 1.0, 2.0, 4.0, 8.0};
+    static const double INWARD[] = {1.0, 0.75, 0.5, 0.3},
+                        OUTWARD[] = {0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0};
     double longest = 0.0;
     for (int outward = 0; outward < 2; outward++) {
         double best = INFINITY;
-        const int side = outward == (l > 1.0), tries = outward ? 6 : 4; /* theta[1] lies right of lambda */
+        const int side = outward == (l > 1.0), tries = outward ? 9 : 4; /* theta[1] lies right of lambda */
         for (int i = 0; i < tries; i++) {
             const double away = outward ? OUTWARD[i] : INWARD[i];
             const double theta =
@@ -392,11 +394,24 @@ static double left_below(const pe_tilted *law, double q, double z, const pe_tape
     return most - (q * loss_at(law, first) - 0.5 * z * z);
 }
 
+/* Log of how many of n steps have a loss beyond half of the z that decides, about, where the power is q. */
+static double log_number(const pe_tilted *law, double steps, double q, double z) {
+    double most = -INFINITY;
+    for (size_t i = pe_cell_of(law, 0.5 * z, 0); i <= law->n && pe_edge_of(law, i) <= 1.5 * z; i++) {
+        const double x = pe_edge_of(law, i);
+        most = fmax(most, q * loss_at(law, i) - 0.5 * x * x);
+    }
+    return log(steps) + most;
+}
+
 /* The division that a large step of one kind asks for. */
-static int divide_at(const pe_tilted *law, double z, double loss, int is_reversed, division *how) {
+static int divide_at(const pe_tilted *law, double steps, double z, double loss, int is_reversed,
+                     division *how) {
     const double slope = pe_tilted_loss_slope(law, z), least = 1.0 + fmin(1.0 / slope, 1.0);
     if (!(slope > 0.0)) return PE_TOO_COSTLY;
     double q = fmax(z / slope, least);
+    /* of many steps the same tilt makes more than one of them large, whose sum lies far beyond the threshold */
+    while (q > least && log_number(law, steps, q, z) > FEW) q = fmax(0.95 * q, least);
     while (isnan(how->end = gap_beyond(law, q, z))) {
         if (q <= least) return PE_TOO_COSTLY;
         q = fmax(0.8 * q, least);
@@ -428,7 +443,7 @@ static int choose(const pe_contours *contours, double c, division *how, double *
             const pe_tilted *law = &s.part[0].law;
             const double z = place_of(law, loss, s.part[0].cut), log_of = log(g->n) - 0.5 * z * z;
             division one;
-            if (log_of > best && !divide_at(law, z, loss, contours->reversed, &one)) {
+            if (log_of > best && !divide_at(law, g->n, z, loss, contours->reversed, &one)) {
                 best = log_of;
                 *how = one;
             }

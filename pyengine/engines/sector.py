@@ -26,7 +26,7 @@ MOST_STEPS = 1000
 # Log densities where laws end.  Each sum loses some of it on the left, so that values down to about
 # e^-75 are served by the first; the second takes ten times as long.
 DEPTHS = (-200.0, -760.0)
-TOO_SHALLOW = Limits(1e-8, 1e-8)  # of what rows then miss by more than this
+TOO_SHALLOW = Limits(1e-9, 1e-9)  # of what rows then miss by more than this
 
 # Logs of values below are left to lines: where one order's profile is next to nothing beside the
 # other one's, Chernoff's bound says all that is asked, and a law would be made for nothing.
