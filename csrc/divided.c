@@ -21,13 +21,14 @@ static const double HIGHER = 12.0; /* and by how much the law may rise behind wh
 static const double DEEP = 43.0;  /* and how far below the law it is, in nats */
 static const double SPARED = 46.0; /* of what a taper leaves where the laws below it end, in nats */
 static const double LEFT = 7.0;   /* of what tapers leave below what decides */
-static const double FEW = 0.5; /* log of the number of large losses at the tilt of a line */
+static const double NUMBER[] = {INFINITY,
+                                0.5}; /* log of how many large losses the tilt of a line may make, in turn */
 enum {
-    TRIES = 8,       /* of tapers */
+    TRIES = 8, /* of tapers */
     MOST_KINDS = 32, /* of steps: each has its own */
 };
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
-static const double MAX_VALUES = 260000;  /* below 2^18: angles of sums in long double */
+static const double MAX_VALUES = 260000; /* below 2^18: angles of sums in long double */
 static const double MOST_WORK = 4e8; /* nodes times values of a kind */
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -80,11 +81,11 @@ static void divide(const pe_values *v, size_t n, double log_first) {
 
 typedef struct {
     double lambda;
-    double loss;  /* of one step that decides */
-    double end;   /* of z, where a mode far out begins; infinite where there is none */
+    double loss; /* of one step that decides */
+    double end; /* of z, where a mode far out begins; infinite where there is none */
     double nearer; /* from the z of that loss to where the laws below the tapers end, */
     double width; /* of the tapers, in z, */
-    double away;  /* and from there to the tapers */
+    double away; /* and from there to the tapers */
 } division;
 
 /* z of a part where its loss has a value */
@@ -405,13 +406,13 @@ static double log_number(const pe_tilted *law, double steps, double q, double z)
 }
 
 /* The division that a large step of one kind asks for. */
-static int divide_at(const pe_tilted *law, double steps, double z, double loss, int is_reversed,
-                     division *how) {
+static int divide_at(const pe_tilted *law, double steps, double z, double loss, double number,
+                     int is_reversed, division *how) {
     const double slope = pe_tilted_loss_slope(law, z), least = 1.0 + fmin(1.0 / slope, 1.0);
     if (!(slope > 0.0)) return PE_TOO_COSTLY;
     double q = fmax(z / slope, least);
     /* of many steps the same tilt makes more than one of them large, whose sum lies far beyond the threshold */
-    while (q > least && log_number(law, steps, q, z) > FEW) q = fmax(0.95 * q, least);
+    while (isfinite(number) && q > least && log_number(law, steps, q, z) > number) q = fmax(0.95 * q, least);
     while (isnan(how->end = gap_beyond(law, q, z))) {
         if (q <= least) return PE_TOO_COSTLY;
         q = fmax(0.8 * q, least);
@@ -429,7 +430,7 @@ static int divide_at(const pe_tilted *law, double steps, double z, double loss, 
 }
 
 /* The same for the kind that is likeliest to make it. */
-static int choose(const pe_contours *contours, double c, division *how, double *log_value) {
+static int choose(const pe_contours *contours, double c, double number, division *how, double *log_value) {
     const double side = contours->reversed ? -1.0 : 1.0;
     const double middle = pe_contours_cumulants(contours, contours->reversed ? 1.0 : 0.0).k1;
     const double loss = side * (c - middle);
@@ -443,7 +444,7 @@ static int choose(const pe_contours *contours, double c, division *how, double *
             const pe_tilted *law = &s.part[0].law;
             const double z = place_of(law, loss, s.part[0].cut), log_of = log(g->n) - 0.5 * z * z;
             division one;
-            if (log_of > best && !divide_at(law, g->n, z, loss, contours->reversed, &one)) {
+            if (log_of > best && !divide_at(law, g->n, z, loss, number, contours->reversed, &one)) {
                 best = log_of;
                 *how = one;
             }
@@ -468,17 +469,14 @@ static int ending(const pe_contours *contours, double end, pe_contours *out) {
     return PE_OK;
 }
 
-int pe_divided_row(const pe_contours *contours, double c, double *row) {
-    division how = {0};
-    double log_value;
+static int divided_row(const pe_contours *contours, division *how, double c, double log_value, double *row) {
     pe_contours own;
     pe_fail_row(row);
-    int status = contours->n_groups > MOST_KINDS ? PE_TOO_COSTLY : choose(contours, c, &how, &log_value);
-    if (!status) status = ending(contours, how.end, &own);
+    int status = ending(contours, how->end, &own);
     if (status) return status;
     divided d = {
         .q = {.contours = &own, .gaussian = (double)contours->exact_variance, .farthest = PE_FARTHEST}};
-    d.c.line.lambda = 1.0 - (1.0 - how.lambda);
+    d.c.line.lambda = 1.0 - (1.0 - how->lambda);
     if (!(d.c.line.lambda < 0.0 || d.c.line.lambda > 1.0)) {
         free(own.groups);
         return PE_TOO_COSTLY;
@@ -488,7 +486,7 @@ int pe_divided_row(const pe_contours *contours, double c, double *row) {
     d.below = calloc(contours->n_groups, sizeof *d.below);
     d.share = calloc(contours->n_groups, sizeof *d.share);
     d.share_error = calloc(contours->n_groups, sizeof *d.share_error);
-    status = d.q.kinds && d.above && d.below && d.share && d.share_error ? build(&d, &how, c, log_value)
+    status = d.q.kinds && d.above && d.below && d.share && d.share_error ? build(&d, how, c, log_value)
                                                                          : PE_NO_MEMORY;
     if (!status) {
         pe_row out;
@@ -498,4 +496,26 @@ int pe_divided_row(const pe_contours *contours, double c, double *row) {
     free_divided(&d);
     free(own.groups);
     return status;
+}
+
+int pe_divided_row(const pe_contours *contours, int functional, double c, double *row) {
+    int best = PE_TOO_COSTLY;
+    double taken = NAN;
+    pe_fail_row(row);
+    if (contours->n_groups > MOST_KINDS) return best;
+    for (int i = 0; i < 2; i++) {
+        division how = {0};
+        double log_value, found[PE_ROW];
+        int status = choose(contours, c, NUMBER[i], &how, &log_value);
+        if (!status && how.lambda == taken) break;
+        taken = how.lambda;
+        if (!status) status = divided_row(contours, &how, c, log_value, found);
+        if (status == PE_NO_MEMORY) return status;
+        if (!status && (best || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional))) {
+            memcpy(row, found, sizeof found);
+            best = status;
+        }
+        if (!best && pe_row_shortfall(row, functional) <= 1.0) break;
+    }
+    return best;
 }

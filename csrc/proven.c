@@ -244,7 +244,7 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
     }
     if (!is_settled(status, row, functional)) {
         double found[PE_ROW];
-        status = pe_divided_row(contours, c, found);
+        status = pe_divided_row(contours, functional, c, found);
         if (!status &&
             (isnan(row[0]) || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional)))
             memcpy(row, found, sizeof found);
