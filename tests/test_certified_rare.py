@@ -32,6 +32,12 @@ CASES = [
      "add", "3.4726980799656164953e-9"),
     ("delta", (1.830959669782128, 1.0537939643819514e-06, 16339), 0.0004, "remove",
      "4.9769299975827449147e-12"),
+    # one large loss decides, and its tilt makes several of them likely
+    ("gamma_bound", (0.25931301085733693, 5.71632342690034e-07, 14132), 3.020643041763904e-22,
+     "add", "9.15624663313834323298166e-14"),
+    # a threshold that the fast engines found, and a row of a sector law there
+    ("gamma_bound", (1.629885826949912, 0.00011562619945564178, 240), 5.28766184092756e-17, "add",
+     "5.41957073028546493712295990574e-17"),
 ]  # fmt: skip
 
 
