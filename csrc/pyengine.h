@@ -526,6 +526,8 @@ typedef struct pe_sector pe_sector;
  */
 int pe_sector_step(const double *shift, const double *ratio, const double *floor, double probability,
                    double deepest, double steps, pe_sector **out);
+/* The law of one likelihood ratio of a plain Gaussian step, of as many as `steps` whose mean is asked. */
+int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out);
 int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out);
 void pe_sector_free(pe_sector *a);
 size_t pe_sector_bytes(const pe_sector *a);

@@ -1,6 +1,6 @@
-/* Laws of sums of losses with proven errors: docs/theory/sector_laws.md.
+/* Laws of sums of losses, and of means of likelihood ratios, with proven errors: docs/theory/sector_laws.md.
  *
- * Y = S - (smallest S) has the density F(w) of w = log Y.  F is analytic in the sector |arg Y| <= pi/4 and grows there by
+ * Y = S - (smallest S), or the sum of ratios, has the density F(w) of w = log Y.  F is analytic in the sector |arg Y| <= pi/4 and grows there by
  * e^(kappa arg^2) at most, so that rules and polynomials have remainders that are known. */
 #ifndef PE_SECTOR_H
 #define PE_SECTOR_H
@@ -27,8 +27,10 @@ enum {
 
 enum { PE_SECTOR_KINDS = 32 };
 
-/* All kinds of steps whose sum a law is: mu z = log(e^s - 1) + offset for a loss of s beyond the smallest one. */
+/* All kinds of steps whose sum a law is: mu z = log(e^s - 1) + offset for a loss of s beyond the smallest one, or
+ * log s + offset for a likelihood ratio s. */
 typedef struct {
+    int are_ratios;
     size_t n;
     double number[PE_SECTOR_KINDS], rate[PE_SECTOR_KINDS], offset[PE_SECTOR_KINDS]; /* rate = mu^-2 */
 } pe_sector_kinds;
@@ -52,7 +54,7 @@ struct pe_sector {
     double error;     /* the largest of what panels are off by */
     double low_slope; /* below edge[0], log F falls at least so steeply */
     double tail[2];   /* logs of bounds of the probabilities under A and B above the last edge */
-    double floor, floor_low;
+    double floor, floor_low; /* the loss is this and Y, or w where ratios are summed, whose mean counts */
     double deepest;   /* log density where the low end is */
     double work;      /* nodes that were summed on the way here */
     double farthest;  /* up to there tables go, and sums are asked */
@@ -126,6 +128,11 @@ void pe_sector_free_cells(pe_sector_cells *c);
 
 /* kappa up to w without cells. */
 double pe_sector_growth(const pe_sector_kinds *k, double w);
+
+/* Upper bound of log dB/dA up to w, beyond the floor. */
+PE_INLINE double pe_sector_loss(const pe_sector *a, double w) {
+    return a->kinds.are_ratios ? w + 1e-12 * fabs(w) : exp(w) * (1.0 + 1e-12);
+}
 
 PE_INLINE size_t pe_sector_cell(const pe_sector_cells *c, double w) {
     const double at = floor((w - c->from) / c->width);

@@ -50,6 +50,7 @@ static double all_rates(const pe_sector_kinds *k) {
 }
 
 double pe_sector_growth(const pe_sector_kinds *k, double w) {
+    if (k->are_ratios) return 0.5 * all_rates(k) * OUTWARDS;
     const double y = exp(w), step = 0x1p-4;
     double ratio = growth_ratio(k, 0.0, SMALL);
     for (double r = SMALL; r < y; r *= exp(step)) ratio = fmax(ratio, growth_ratio(k, r, r * exp(step)));
@@ -65,7 +66,8 @@ double pe_sector_slope(const pe_sector_kinds *k, double w) {
         rate = fmax(rate, k->rate[i]);
         offset = fmax(offset, k->offset[i]);
     }
-    const double correction = rate * (y + largest_root(y, offset) * (y / 2.0 + y * y / 12.0));
+    const double correction =
+        k->are_ratios ? 0.0 : rate * (y + largest_root(y, offset) * (y / 2.0 + y * y / 12.0));
     const double size = all * fabs(w) + fabs(logs) + fabs(offsets) + correction;
     return -(all * w + logs + offsets + correction) - 1e-9 * size;
 }
@@ -82,8 +84,14 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
     const double base = all_rates(k), step = exp(width);
     double ratio = growth_ratio(k, 0.0, SMALL);
     const double first = exp(from);
-    for (double r = SMALL; r < first; r *= 1.05) ratio = fmax(ratio, growth_ratio(k, r, r * 1.05));
+    for (double r = SMALL; !k->are_ratios && r < first; r *= 1.05)
+        ratio = fmax(ratio, growth_ratio(k, r, r * 1.05));
     for (size_t i = 0; i < c->n; i++) {
+        if (k->are_ratios) {
+            c->top[i] = -INFINITY;
+            c->kappa[i] = pe_sector_growth(k, from);
+            continue;
+        }
         const double left = exp(from + (double)i * width), right = left * step * OUTWARDS;
         if (right > SMALL) ratio = fmax(ratio, growth_ratio(k, left, right));
         c->top[i] = -INFINITY;

@@ -9,6 +9,7 @@
 static const double MOST_WORK = 6e7; /* nodes of all sums on the way to a law, some seconds */
 static const double LOG_2 = 0.69314718055994530942;
 static const double HIGHEST = 6.5, LOWEST = -200.0; /* of the axis */
+static const double HIGHEST_RATIO = 200.0;
 static const double LOST = 4e-15; /* relative, of a sum at its ends */
 static const long double HALF_LOG_2PI = 0.918938533204672741780329736405617639L;
 
@@ -51,12 +52,13 @@ static int cells_of(pe_sector *c) {
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    long double shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)) */
+    int is_ratio;
+    long double shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
 } one_step;
 
 static double step_density(void *context, double w, double *error) {
     const one_step *s = context;
-    const long double y = expl((long double)w);
+    const long double y = s->is_ratio ? 0.0L : expl((long double)w);
     const int is_small = y < 1e-10L; /* the next term of the logarithm is y^2/24 */
     const long double log_em1 = y > 40.0L ? y : is_small ? w + 0.5L * y : logl(expm1l(y));
     const long double z = (log_em1 + s->offset) / s->shift;
@@ -64,14 +66,14 @@ static double step_density(void *context, double w, double *error) {
     const double slope = fabs((double)(z / s->shift)) + 1.0;
     const double size = fabs(w) + fabs((double)log_em1) + fabs((double)s->offset) + (double)y + 1.0;
     *error = 16.0 * (double)LDBL_EPSILON * (slope * size + (double)(z * z)) +
-             (is_small ? slope * 1e-20 : 0.0) + 0.5 * DBL_EPSILON * fabs((double)value);
+             (is_small && !s->is_ratio ? slope * 1e-20 : 0.0) + 0.5 * DBL_EPSILON * fabs((double)value);
     return (double)value;
 }
 
 /* w where the loss is that of z */
 static double place_of(const one_step *s, double z) {
     const double log_em1 = (double)(s->shift * z - s->offset);
-    if (log_em1 < -30.0) return log_em1;
+    if (s->is_ratio || log_em1 < -30.0) return log_em1;
     return log_em1 > 700.0 ? log(log_em1) : log(log1p(exp(log_em1)));
 }
 
@@ -103,51 +105,90 @@ static double farthest_of(const one_step *s, double probability, double steps, d
     return log(large + small);
 }
 
-int pe_sector_step(const double *shift, const double *ratio, const double *floor_parts, double probability,
-                   double deepest, double steps, pe_sector **out) {
-    pe_sector *c = calloc(1, sizeof *c);
-    *out = c;
-    if (!c) return PE_NO_MEMORY;
-    one_step s;
-    s.shift = (long double)shift[0] + shift[1];
-    s.offset = 0.5L * s.shift * s.shift - logl(ratio[0]) - log1pl((long double)ratio[1] / ratio[0]);
-    c->kinds.n = 1;
-    c->kinds.number[0] = 1.0;
-    c->kinds.rate[0] = (double)(1.0L / (s.shift * s.shift)) * (1.0 + 4.0 * DBL_EPSILON);
-    c->kinds.offset[0] = (double)s.offset + 4.0 * DBL_EPSILON * fabs((double)s.offset);
-    c->floor = floor_parts[0];
-    c->floor_low = floor_parts[1];
-    c->deepest = deepest;
-    const double reach = sqrt(-2.0 * deepest);
-    const double low = on_edge(place_of(&s, -reach));
-    double high = place_of(&s, reach + (double)s.shift);
-    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, probability, steps, deepest, high));
-    if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
-    high = on_edge(with_what_is_lost(steps, &c->kinds, high));
+/* The same of the sum of ratios; fewer of them are larger, and that is rarer. */
+static double farthest_ratio(const one_step *s, double steps, double deepest, double high) {
+    const double mu = (double)s->shift, spread = sqrt(expm1(mu * mu) / steps);
+    double large = exp(high);
+    for (double k = 2.0; k <= fmin(steps, 300.0); k++) {
+        const double rest = -deepest - fmax(lgamma(k + 1.0) - k * log(steps), 0.0);
+        if (rest > 0.0) large = fmax(large, k * exp(mu * (mu + sqrt(2.0 * rest / k)) - 0.5 * mu * mu));
+    }
+    return log(large + steps * (1.0 + fmin(sqrt(-2.0 * deepest) * spread, 4.0)));
+}
+
+/* What both kinds of steps share: panels from `low` on, ends, and probabilities beyond these. */
+static int make_step(pe_sector *c, one_step *s, double probability, double low, double high) {
+    c->kinds.are_ratios = s->is_ratio;
     c->edge = malloc(sizeof(double) * 2);
     if (!c->edge) return PE_NO_MEMORY;
     c->edge[0] = low;
     int status =
-        pe_sector_fill(c, step_density, &s, high + PE_SECTOR_LOST / sqrt(pe_sector_growth(&c->kinds, high)));
+        pe_sector_fill(c, step_density, s, high + PE_SECTOR_LOST / sqrt(pe_sector_growth(&c->kinds, high)));
     if (status) return status;
     high = pe_sector_high(c);
     if ((status = cells_of(c))) return status;
     pe_sector_fill_cells(c);
     /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
-    const double y = exp(high), z = (double)((logl(expm1l((long double)y)) + s.offset) / s.shift);
-    if (!(z * fmax(1.0, y) / (double)s.shift > 1.0 + 1e-9)) return PE_TOO_COSTLY;
+    const double y = exp(high), mu = (double)s->shift;
+    const long double log_em1 = s->is_ratio ? (long double)high : logl(expm1l((long double)y));
+    const double z = (double)((log_em1 + s->offset) / s->shift);
+    if (!(s->is_ratio ? z > 1e-9 : z * fmax(1.0, y) / mu > 1.0 + 1e-9)) return PE_TOO_COSTLY;
     for (size_t i = pe_sector_cell(&c->cells, high) + 1; i < c->cells.n; i++)
         c->cells.top[i] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
     c->cells.beyond = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
     if ((status = pe_sector_prove(c))) return status;
     c->low_slope = pe_sector_slope(&c->kinds, low);
     if (!(c->low_slope > 0.0)) return PE_TOO_COSTLY;
-    const double z_less = z - 1e-9 * (1.0 + fabs(z)), mu = (double)s.shift;
+    const double z_less = z - 1e-9 * (1.0 + fabs(z));
     const double of_a = log_tail(z_less), of_shifted = log_tail(z_less - mu);
     c->tail[0] = of_a + 1e-9 * fabs(of_a);
-    c->tail[1] = pe_log_add(log1p(-probability) + of_a, log(probability) + of_shifted);
+    c->tail[1] =
+        s->is_ratio ? of_shifted : pe_log_add(log1p(-probability) + of_a, log(probability) + of_shifted);
     c->tail[1] += 1e-9 * fabs(c->tail[1]);
     return PE_OK;
+}
+
+static void set_kind(pe_sector *c, const one_step *s) {
+    c->kinds.n = 1;
+    c->kinds.are_ratios = s->is_ratio;
+    c->kinds.number[0] = 1.0;
+    c->kinds.rate[0] = (double)(1.0L / (s->shift * s->shift)) * (1.0 + 4.0 * DBL_EPSILON);
+    c->kinds.offset[0] = (double)s->offset + 4.0 * DBL_EPSILON * fabs((double)s->offset);
+}
+
+int pe_sector_step(const double *shift, const double *ratio, const double *floor_parts, double probability,
+                   double deepest, double steps, pe_sector **out) {
+    pe_sector *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c) return PE_NO_MEMORY;
+    one_step s = {.shift = (long double)shift[0] + shift[1]};
+    s.offset = 0.5L * s.shift * s.shift - logl(ratio[0]) - log1pl((long double)ratio[1] / ratio[0]);
+    set_kind(c, &s);
+    c->floor = floor_parts[0];
+    c->floor_low = floor_parts[1];
+    c->deepest = deepest;
+    const double reach = sqrt(-2.0 * deepest);
+    const double low = on_edge(place_of(&s, -reach));
+    const double high = place_of(&s, reach + (double)s.shift);
+    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, probability, steps, deepest, high));
+    if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
+    return make_step(c, &s, probability, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
+}
+
+int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out) {
+    pe_sector *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c) return PE_NO_MEMORY;
+    one_step s = {.is_ratio = 1, .shift = (long double)shift[0] + shift[1]};
+    s.offset = 0.5L * s.shift * s.shift;
+    set_kind(c, &s);
+    c->deepest = deepest;
+    const double reach = sqrt(-2.0 * deepest);
+    const double low = on_edge(place_of(&s, -reach));
+    const double high = place_of(&s, reach + (double)s.shift);
+    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_ratio(&s, steps, deepest, high));
+    if (c->farthest > HIGHEST_RATIO || low < LOWEST) return PE_TOO_COSTLY;
+    return make_step(c, &s, 1.0, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
 }
 
 /* ---- the sum of two ------------------------------------------------------------------------------------ */
@@ -164,6 +205,7 @@ static double sum_density(void *context, double w, double *error) {
 
 static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
     *c = *a;
+    if (a->are_ratios != b->are_ratios) return PE_TOO_COSTLY;
     for (size_t i = 0; i < b->n; i++) {
         size_t j = 0;
         while (j < c->n && (c->rate[j] != b->rate[i] || c->offset[j] != b->offset[i])) j++;
@@ -245,22 +287,25 @@ static void tails_of(const pe_sector *a, int of_b, double *mass, double *tail) {
         mass[i] = -INFINITY;
         if (left < high) {
             const double end = fmin(right, high);
-            mass[i] = t->top[i] + log(t->width) + (of_b ? exp(end) * (1.0 + 1e-12) + a->floor + 1e-9 : 1e-9);
+            mass[i] = t->top[i] + log(t->width) + (of_b ? pe_sector_loss(a, end) + a->floor + 1e-9 : 1e-9);
         }
         all = pe_log_add(all, mass[i]);
         tail[i] = all;
     }
     const double low = pe_sector_low(a);
-    const double less = t->top[0] - log(a->low_slope) + (of_b ? exp(low) + a->floor + 1e-9 : 1e-9);
+    const double less =
+        t->top[0] - log(a->low_slope) + (of_b ? pe_sector_loss(a, low) + a->floor + 1e-9 : 1e-9);
     mass[0] = pe_log_add(mass[0], less);
 }
 
-/* Log of a bound of the probability that the sum is above e^w: either part is, or both together. */
-static double sum_tail(const pe_sector *a, const pe_sector *b, int of_b, double w, double *room) {
+/* Log of a bound of the probability that the sum is above e^w, under A or B of either part: one of both is, or both
+ * together. */
+static double sum_tail(const pe_sector *a, int of_b_a, const pe_sector *b, int of_b_b, double w,
+                       double *room) {
     double *mass_a = room, *tail_a = mass_a + a->cells.n, *mass_b = tail_a + a->cells.n,
            *tail_b = mass_b + b->cells.n;
-    tails_of(a, of_b, mass_a, tail_a);
-    tails_of(b, of_b, mass_b, tail_b);
+    tails_of(a, of_b_a, mass_a, tail_a);
+    tails_of(b, of_b_b, mass_b, tail_b);
     double all = pe_log_add(tail_a[pe_sector_cell(&a->cells, w)], tail_b[pe_sector_cell(&b->cells, w)]);
     for (size_t i = 0; i < a->cells.n; i++) {
         if (!(mass_a[i] > -INFINITY)) continue;
@@ -272,18 +317,32 @@ static double sum_tail(const pe_sector *a, const pe_sector *b, int of_b, double 
     return fmin(all + 1e-6, 0.0);
 }
 
+static double number_of(const pe_sector *a) {
+    double sum = 0.0;
+    for (size_t i = 0; i < a->kinds.n; i++) sum += a->kinds.number[i];
+    return sum;
+}
+
+/* The same of the whole: under B all losses have that law, but only one of all ratios, which is in either part. */
+static double whole_tail(const pe_sector *a, const pe_sector *b, int of_b, double w, double *room) {
+    if (!of_b || !a->kinds.are_ratios) return sum_tail(a, of_b, b, of_b, w, room);
+    const double of_a = number_of(a), of_other = number_of(b), both = log(of_a + of_other);
+    const double in_a = sum_tail(a, 1, b, 0, w, room), in_b = sum_tail(a, 0, b, 1, w, room);
+    return fmin(pe_log_add(log(of_a) - both + in_a, log(of_other) - both + in_b) + 1e-9, 0.0);
+}
+
 static int find_tails(two_laws *t, pe_sector *c, double end) {
     const pe_sector *a = t->a, *b = t->b;
     double *room = malloc(2 * (a->cells.n + b->cells.n) * sizeof(double));
     if (!room) return PE_NO_MEMORY;
     for (int of_b = 0; of_b < 2; of_b++) {
-        double all = sum_tail(a, b, of_b, end, room);
+        double all = whole_tail(a, b, of_b, end, room);
         const pe_sector_cells *cells = &c->cells;
         const size_t last = pe_sector_cell(cells, end);
         for (size_t i = pe_sector_cell(cells, pe_sector_high(c)); i <= last; i++) {
             const double right = cells->from + (double)(i + 1) * cells->width;
             all = pe_log_add(all, cells->top[i] + log(cells->width) +
-                                      (of_b ? exp(right) * (1.0 + 1e-12) + c->floor : 0.0));
+                                      (of_b ? pe_sector_loss(c, right) + c->floor : 0.0));
         }
         c->tail[of_b] = fmin(all + 1e-6, 0.0);
     }
@@ -323,6 +382,11 @@ static int make_sum(two_laws *t, pe_sector *c) {
     c->farthest = fmin(a->farthest, b->farthest);
     double end = c->farthest;
     int status = joined(&a->kinds, &b->kinds, &c->kinds);
+    if (!status && c->kinds.are_ratios) {
+        const long double log_number = logl((long double)number_of(c)); /* the mean is what counts */
+        c->floor = (double)-log_number;
+        c->floor_low = (double)(-log_number - c->floor);
+    }
     if (!status) status = find_high(t, &end);
     if (!status) status = find_low(t, c, end);
     if (!status) status = pe_sector_fill(c, sum_density, t, end);

@@ -13,7 +13,7 @@ static const double RULE_ERROR = 1e-14; /* of nodes and weights of Gauss's rule,
 
 enum { PIECES = 4 }; /* of a panel */
 
-/* A threshold: w = high + low, e^w and the loss, all beyond the smallest one. */
+/* A threshold: w = high + low, what the loss has beyond the floor, which is e^w or w, and the loss. */
 typedef struct {
     double high, low, y, c, off; /* off bounds the error of w */
 } place;
@@ -35,30 +35,31 @@ static int is_gain(pe_law_weight weight) {
 /* Log of the weight at a distance from the threshold, w = high + low, and what rounding does to it; the loss of the
  * smallest step is left out. */
 static double log_weight(const integral *q, double w_high, double w_low, double distance, double *error) {
-    const double y = (double)expl((long double)w_high + w_low);
+    const int is_ratio = q->a->kinds.are_ratios;
+    const double y = is_ratio ? w_high + w_low : (double)expl((long double)w_high + w_low);
     double x, y_log;
     switch (q->weight) {
     case PE_UNDER_A:
         *error = 0.0;
         return 0.0;
     case PE_UNDER_B:
-        *error = 4.0 * UNIT * y;
+        *error = 4.0 * UNIT * fabs(y);
         return y;
     case PE_GAIN_BELOW:
-        x = q->at.y * -expm1(distance); /* c - s */
+        x = is_ratio ? -distance : q->at.y * -expm1(distance); /* c - s */
         y_log = log(-expm1(-x));
         *error = (20.0 + 8.0 * fabs(y_log)) * UNIT;
         return y_log;
     default:
-        x = q->at.y * expm1(distance); /* s - c */
-        *error = (16.0 + (x + 1.0) * (10.0 + 2.0 * fabs(distance)) + 4.0 * q->at.y) * UNIT;
+        x = is_ratio ? distance : q->at.y * expm1(distance); /* s - c */
+        *error = (16.0 + (x + 1.0) * (10.0 + 2.0 * fabs(distance)) + 4.0 * fabs(q->at.y)) * UNIT;
         return q->at.y + (x > 40.0 ? x + log1p(-exp(-x)) : log(expm1(x)));
     }
 }
 
 /* Log of a bound of the weight's modulus, Re w up to `to`. */
 static double weight_bound(const integral *q, double to) {
-    const double y = exp(to) * (1.0 + 1e-12);
+    const double y = pe_sector_loss(q->a, to);
     switch (q->weight) {
     case PE_UNDER_A:
         return 0.0;
@@ -146,17 +147,17 @@ static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe
     const double log_sum = q.sum.total > 0.0 ? q.sum.top + log(q.sum.total) : -INFINITY;
     /* beyond the ends of the panels */
     const double low = pe_sector_low(a);
-    const double beyond = above
-                              ? a->tail[of_b] - floor
-                              : a->cells.top[0] - log(a->low_slope) + (of_b ? exp(low) * (1.0 + 1e-12) : 0.0);
+    const double beyond = above ? a->tail[of_b] - floor
+                                : a->cells.top[0] - log(a->low_slope) + (of_b ? pe_sector_loss(a, low) : 0.0);
     /* the threshold is not known better than `off` */
     const double to = at->high + 2.0 * q.at.off + 1e-12;
     double moved = pe_sector_top(&a->cells, at->high - 2.0 * q.at.off - 1e-12, to) + log(q.at.off);
-    if (weight == PE_UNDER_B) moved += exp(to);
+    if (weight == PE_UNDER_B) moved += pe_sector_loss(a, to);
     if (is_gain(weight)) { /* the slope in c is at most the tail under the law of the threshold */
         double own;
         const double tail = weighed(a, r, at, PE_UNDER_A, above, &own), most = fmin(0.0, tail + log1p(own));
-        moved = log(q.at.off * at->y) + most + (above ? at->y : 0.0);
+        const double turn = a->kinds.are_ratios ? 1.0 : at->y; /* of the loss with w */
+        moved = log(q.at.off * turn) + most + (above ? at->y : 0.0);
     }
     double error = pe_log_add(pe_log_add(q.log_error, beyond), moved) - log_sum;
     /* large ones count, too: the other side of the threshold is known by them */
@@ -184,12 +185,14 @@ static void sector_row(const pe_sector *a, const pe_rules *r, int reversed, doub
     pe_fail_row(row);
     const double own = reversed ? -c : c;
     const long double y = ((long double)own - a->floor) - a->floor_low;
-    if (!(y > 0.0L)) return;
-    const long double w = logl(y);
+    const int is_ratio = a->kinds.are_ratios;
+    if (!(is_ratio ? fabsl(y) < 700.0L : y > 0.0L)) return;
+    const long double w = is_ratio ? y : logl(y);
     place at = {.high = (double)w, .c = own};
     at.low = (double)(w - at.high);
     at.y = (double)y;
-    at.off = (double)LDBL_EPSILON * ((fabs(own) + fabs(a->floor)) / at.y + 4.0 + fabs(at.high));
+    at.off =
+        (double)LDBL_EPSILON * ((fabs(own) + fabs(a->floor)) / (is_ratio ? 1.0 : at.y) + 4.0 + fabs(at.high));
     if (!(at.high > pe_sector_low(a) && at.high < pe_sector_high(a)) || at.off > 1e-6) return;
     double value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
     const int below_a = reversed ? PE_B_ABOVE : PE_A_BELOW, above_a = reversed ? PE_B_BELOW : PE_A_ABOVE;
@@ -203,8 +206,8 @@ static void sector_row(const pe_sector *a, const pe_rules *r, int reversed, doub
     complete(value, error, below_a, above_a);
     complete(value, error, below_b, above_b);
     row[0] = c;
-    row[1] =
-        pe_sector_value(a, pe_sector_panel(a, at.high), at.high, at.low) - at.high + (reversed ? own : 0.0);
+    row[1] = pe_sector_value(a, pe_sector_panel(a, at.high), at.high, at.low) - (is_ratio ? 0.0 : at.high) +
+             (reversed ? own : 0.0);
     for (int f = 0; f < PE_FUNCTIONALS; f++) {
         row[2 + f] = fmin(value[f], 0.0);
         row[2 + PE_FUNCTIONALS + f] = error[f] < 1.0 ? error[f] : INFINITY;
