@@ -529,6 +529,8 @@ int pe_sector_step(const double *shift, const double *ratio, const double *floor
 /* The law of one likelihood ratio of a plain Gaussian step, of as many as `steps` whose mean is asked. */
 int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out);
 int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out);
+/* The law of both losses together, of means of ratios. */
+int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector **out);
 void pe_sector_free(pe_sector *a);
 size_t pe_sector_bytes(const pe_sector *a);
 size_t pe_sector_panels(const pe_sector *a);

@@ -28,9 +28,10 @@ enum {
 enum { PE_SECTOR_KINDS = 32 };
 
 /* All kinds of steps whose sum a law is: mu z = log(e^s - 1) + offset for a loss of s beyond the smallest one, or
- * log s + offset for a likelihood ratio s. */
+ * log s + offset for a likelihood ratio s.  A law of losses of means of ratios is of one kind, whose rate and offset
+ * say how it grows and falls. */
 typedef struct {
-    int are_ratios;
+    int are_ratios, are_means;
     size_t n;
     double number[PE_SECTOR_KINDS], rate[PE_SECTOR_KINDS], offset[PE_SECTOR_KINDS]; /* rate = mu^-2 */
 } pe_sector_kinds;
@@ -52,8 +53,10 @@ struct pe_sector {
     double *off;      /* and with what each is off by from log F */
     double *checked;  /* largest distance from the law at places of the check, with all errors */
     double error;     /* the largest of what panels are off by */
-    double low_slope; /* below edge[0], log F falls at least so steeply */
-    double tail[2];   /* logs of bounds of the probabilities under A and B above the last edge */
+    double start;     /* where cells begin, at edge[0] or to the left of it: */
+    double low_slope; /* there and below, log F falls at least so steeply */
+    double tail[2];   /* logs of bounds of the probabilities under A and B above the last edge, */
+    double below[2];  /* and below the first one */
     double floor, floor_low; /* the loss is this and Y, or w where ratios are summed, whose mean counts */
     double deepest;   /* log density where the low end is */
     double work;      /* nodes that were summed on the way here */
@@ -65,15 +68,19 @@ struct pe_sector {
 PE_INLINE double pe_sector_low(const pe_sector *a) {
     return a->edge[0];
 }
+PE_INLINE double pe_sector_start(const pe_sector *a) {
+    return a->start;
+}
 PE_INLINE double pe_sector_high(const pe_sector *a) {
     return a->edge[a->n];
 }
 
-/* Lines Im r = strip, nodes and cells of r = log(x/(Y - x)) at multiples of h. */
+/* Lines Im r = strip, nodes and cells of r = log(x/(Y - x)) at multiples of h; or, where losses w are added, of what one
+ * of both has beyond some place. */
 typedef struct {
     double strip, h;
     long most;                      /* nodes -most ... most */
-    double *part_high, *part_low;   /* log(1 + e^(jh)), a multiple of PE_SECTOR_GRID and the rest */
+    double *part_high, *part_low;   /* log(1 + e^(jh)), a multiple of PE_SECTOR_GRID and the rest; or jh */
     double *modulus, *angle;        /* of x/Y on the line at r = (j - 1/2) h, j = -most ... most + 1 */
     double *real_modulus;           /* the same on the real line */
 } pe_sector_nodes;
@@ -84,6 +91,7 @@ enum { PE_SECTOR_STRIPS = 26 };
 
 /* What one convolution needs again and again. */
 typedef struct {
+    int of_losses; /* whether w are added, and not e^w */
     pe_sector_nodes nodes[PE_SECTOR_STRIPS];
     int strip;    /* the one that served last; below 0 at first */
     double reach; /* of r: the largest distance between a sum and the low ends of its parts, and 2 */
@@ -110,7 +118,7 @@ typedef double (*pe_sector_density)(void *context, double w, double *error);
  * PE_SECTOR_LOST/sqrt(kappa). */
 int pe_sector_fill(pe_sector *c, pe_sector_density f, void *context, double limit);
 
-/* Bounds of log F on cells between the first and the last edge, and to the left of them. */
+/* Bounds of log F on cells between the first and the last edge. */
 void pe_sector_fill_cells(pe_sector *c);
 
 /* Finds what panels are off by between places of the check, with bounds in cells beyond the end of the last one. */

@@ -10,6 +10,7 @@ static const double MOST_WORK = 6e7; /* nodes of all sums on the way to a law, s
 static const double LOG_2 = 0.69314718055994530942;
 static const double HIGHEST = 6.5, LOWEST = -200.0; /* of the axis */
 static const double HIGHEST_RATIO = 200.0;
+static const double FALLEN = 40.0; /* nats, from the first edge of ratios to where their cells begin */
 static const double LOST = 4e-15; /* relative, of a sum at its ends */
 static const long double HALF_LOG_2PI = 0.918938533204672741780329736405617639L;
 
@@ -46,7 +47,36 @@ static int cells_of(pe_sector *c) {
         fmax(c->farthest, pe_sector_high(c) + 4.0 / sqrt(pe_sector_growth(&c->kinds, pe_sector_high(c))));
     const double wide = 0.1 / sqrt(pe_sector_growth(&c->kinds, c->edge[0]));
     const double narrow = 0.3 / sqrt(pe_sector_growth(&c->kinds, pe_sector_high(c)));
-    return pe_sector_make_cells(&c->cells, &c->kinds, pe_power_of_two(fmin(wide, narrow)), c->edge[0], to);
+    return pe_sector_make_cells(&c->cells, &c->kinds, pe_power_of_two(fmin(wide, narrow)), c->start, to);
+}
+
+/* Where cells begin, given the first edge: F has to fall to the left of it, and next to nothing may be there.  What that
+ * asks of a law of losses is asked of its first edge. */
+static int set_start(pe_sector *c) {
+    c->start = c->edge[0];
+    c->low_slope = pe_sector_slope(&c->kinds, c->start);
+    if (c->kinds.are_ratios) {
+        /* the slope is linear there */
+        const double rate = 2.0 * pe_sector_growth(&c->kinds, 0.0), least = sqrt(rate);
+        if (c->low_slope < least) c->start -= (least - c->low_slope) / rate;
+        c->start = on_edge(c->start - FALLEN / fmax(c->low_slope, least)) - PE_SECTOR_EDGE;
+        c->low_slope = pe_sector_slope(&c->kinds, c->start);
+    }
+    return c->low_slope > 0.0 ? PE_OK : PE_TOO_COSTLY;
+}
+
+/* Bounds of the probabilities below the first edge. */
+static void set_below(pe_sector *c) {
+    const pe_sector_cells *t = &c->cells;
+    const double low = c->edge[0];
+    for (int of_b = 0; of_b < 2; of_b++) {
+        double all = t->top[0] - log(c->low_slope) + (of_b ? pe_sector_loss(c, c->start) : 0.0);
+        for (size_t i = 0; i < t->n && t->from + (double)i * t->width < low; i++) {
+            const double right = fmin(t->from + (double)(i + 1) * t->width, low);
+            all = pe_log_add(all, t->top[i] + log(t->width) + (of_b ? pe_sector_loss(c, right) : 0.0));
+        }
+        c->below[of_b] = all + 1e-9;
+    }
 }
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
@@ -126,7 +156,12 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
         pe_sector_fill(c, step_density, s, high + PE_SECTOR_LOST / sqrt(pe_sector_growth(&c->kinds, high)));
     if (status) return status;
     high = pe_sector_high(c);
-    if ((status = cells_of(c))) return status;
+    if ((status = set_start(c)) || (status = cells_of(c))) return status;
+    for (size_t i = 0, first = pe_sector_cell(&c->cells, low); i < first; i++) { /* it falls to the left */
+        const double right = c->cells.from + (double)(i + 1) * c->cells.width;
+        double error;
+        c->cells.top[i] = step_density(s, right, &error) + error + 1e-8;
+    }
     pe_sector_fill_cells(c);
     /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
     const double y = exp(high), mu = (double)s->shift;
@@ -137,8 +172,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
         c->cells.top[i] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
     c->cells.beyond = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
     if ((status = pe_sector_prove(c))) return status;
-    c->low_slope = pe_sector_slope(&c->kinds, low);
-    if (!(c->low_slope > 0.0)) return PE_TOO_COSTLY;
+    set_below(c);
     const double z_less = z - 1e-9 * (1.0 + fabs(z));
     const double of_a = log_tail(z_less), of_shifted = log_tail(z_less - mu);
     c->tail[0] = of_a + 1e-9 * fabs(of_a);
@@ -205,7 +239,7 @@ static double sum_density(void *context, double w, double *error) {
 
 static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
     *c = *a;
-    if (a->are_ratios != b->are_ratios) return PE_TOO_COSTLY;
+    if (a->are_ratios != b->are_ratios || a->are_means || b->are_means) return PE_TOO_COSTLY;
     for (size_t i = 0; i < b->n; i++) {
         size_t j = 0;
         while (j < c->n && (c->rate[j] != b->rate[i] || c->offset[j] != b->offset[i])) j++;
@@ -219,6 +253,23 @@ static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_
         c->number[j] += b->number[i];
     }
     return PE_OK;
+}
+
+/* The same for losses of means of ratios.  On the line that gives each part of a turn, or of a way to the left, the share
+ * that is as the inverse of its rate, half the inverse sums of rates grow, and fall the means of both slopes. */
+static void added(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
+    const pe_sector_kinds *part[] = {a, b};
+    double rate[2], fall[2]; /* log F falls at least by -(rate w + fall) */
+    for (int i = 0; i < 2; i++) {
+        rate[i] = 2.0 * pe_sector_growth(part[i], 0.0);
+        fall[i] = -pe_sector_slope(part[i], 0.0);
+    }
+    const double both = rate[0] + rate[1], of_a = rate[1] / both, of_b = rate[0] / both;
+    *c = (pe_sector_kinds){.are_ratios = 1, .are_means = 1, .n = 1};
+    c->number[0] = 1.0;
+    c->rate[0] = rate[0] * of_a * (1.0 + 1e-9);
+    c->offset[0] = (of_a * fall[0] + of_b * fall[1]) / c->rate[0];
+    c->offset[0] += 1e-8 * fabs(c->offset[0]);
 }
 
 static double mode_of(const pe_sector *a) {
@@ -235,14 +286,18 @@ static int is_within(two_laws *t, const pe_sector *c, double w) {
     return value > c->deepest && t->sums.lost < LOST;
 }
 
+static double joined_place(const two_laws *t, double of_a, double of_b) {
+    return t->sums.of_losses ? of_a + of_b : log(exp(of_a) + exp(of_b));
+}
+
 static double centre_of(const two_laws *t) {
-    return log(exp(mode_of(t->a)) + exp(mode_of(t->b)));
+    return joined_place(t, mode_of(t->a), mode_of(t->b));
 }
 
 /* The high end: as far as what is above those of both parts does not count. */
 static int find_high(two_laws *t, double *end) {
     double in = fmin(centre_of(t), *end), error;
-    double out = fmin(*end, log(exp(pe_sector_high(t->a)) + exp(pe_sector_high(t->b))));
+    double out = fmin(*end, joined_place(t, pe_sector_high(t->a), pe_sector_high(t->b)));
     for (int i = 0; i < 16 && out > in; i++) {
         const double middle = i ? 0.5 * (in + out) : out;
         pe_sector_sum(&t->sums, t->a, t->b, on_edge(middle), &error);
@@ -256,7 +311,8 @@ static int find_high(two_laws *t, double *end) {
 
 /* The low end, left of the bulk. */
 static int find_low(two_laws *t, pe_sector *c, double high) {
-    double out = fmax(pe_sector_low(t->a), pe_sector_low(t->b));
+    double out = t->sums.of_losses ? pe_sector_low(t->a) + pe_sector_low(t->b)
+                                   : fmax(pe_sector_low(t->a), pe_sector_low(t->b));
     double in = fmin(centre_of(t), high);
     for (int i = 0; !is_within(t, c, in); i++) {
         if (t->sums.status) return t->sums.status;
@@ -272,8 +328,7 @@ static int find_low(two_laws *t, pe_sector *c, double high) {
     c->edge = malloc(2 * sizeof(double));
     if (!c->edge) return PE_NO_MEMORY;
     c->edge[0] = on_edge(in);
-    c->low_slope = pe_sector_slope(&c->kinds, c->edge[0]);
-    return c->low_slope > 0.0 ? PE_OK : PE_TOO_COSTLY;
+    return set_start(c);
 }
 
 /* Logs of bounds of the probabilities, under A or B, from the left end of each cell on, and in the first entry also of
@@ -292,7 +347,7 @@ static void tails_of(const pe_sector *a, int of_b, double *mass, double *tail) {
         all = pe_log_add(all, mass[i]);
         tail[i] = all;
     }
-    const double low = pe_sector_low(a);
+    const double low = pe_sector_start(a);
     const double less =
         t->top[0] - log(a->low_slope) + (of_b ? pe_sector_loss(a, low) + a->floor + 1e-9 : 1e-9);
     mass[0] = pe_log_add(mass[0], less);
@@ -301,16 +356,19 @@ static void tails_of(const pe_sector *a, int of_b, double *mass, double *tail) {
 /* Log of a bound of the probability that the sum is above e^w, under A or B of either part: one of both is, or both
  * together. */
 static double sum_tail(const pe_sector *a, int of_b_a, const pe_sector *b, int of_b_b, double w,
-                       double *room) {
+                       int of_losses, double *room) {
     double *mass_a = room, *tail_a = mass_a + a->cells.n, *mass_b = tail_a + a->cells.n,
            *tail_b = mass_b + b->cells.n;
     tails_of(a, of_b_a, mass_a, tail_a);
     tails_of(b, of_b_b, mass_b, tail_b);
-    double all = pe_log_add(tail_a[pe_sector_cell(&a->cells, w)], tail_b[pe_sector_cell(&b->cells, w)]);
+    double all = of_losses
+                     ? pe_log_add(a->tail[of_b_a], b->tail[of_b_b])
+                     : pe_log_add(tail_a[pe_sector_cell(&a->cells, w)], tail_b[pe_sector_cell(&b->cells, w)]);
     for (size_t i = 0; i < a->cells.n; i++) {
         if (!(mass_a[i] > -INFINITY)) continue;
         const double right = a->cells.from + (double)(i + 1) * a->cells.width;
-        const double rest = right < w ? w + log(-expm1(right - w)) - 1e-9 * (1.0 + fabs(w)) : -INFINITY;
+        double rest = right < w ? w + log(-expm1(right - w)) - 1e-9 * (1.0 + fabs(w)) : -INFINITY;
+        if (of_losses) rest = w - right - 1e-9 * (1.0 + fabs(w));
         const double beyond = rest > b->cells.from ? tail_b[pe_sector_cell(&b->cells, rest)] : 0.0;
         all = pe_log_add(all, mass_a[i] + fmin(beyond, 0.0));
     }
@@ -324,10 +382,12 @@ static double number_of(const pe_sector *a) {
 }
 
 /* The same of the whole: under B all losses have that law, but only one of all ratios, which is in either part. */
-static double whole_tail(const pe_sector *a, const pe_sector *b, int of_b, double w, double *room) {
-    if (!of_b || !a->kinds.are_ratios) return sum_tail(a, of_b, b, of_b, w, room);
+static double whole_tail(const two_laws *t, int of_b, double w, double *room) {
+    const pe_sector *a = t->a, *b = t->b;
+    const int of_losses = t->sums.of_losses;
+    if (of_losses || !of_b || !a->kinds.are_ratios) return sum_tail(a, of_b, b, of_b, w, of_losses, room);
     const double of_a = number_of(a), of_other = number_of(b), both = log(of_a + of_other);
-    const double in_a = sum_tail(a, 1, b, 0, w, room), in_b = sum_tail(a, 0, b, 1, w, room);
+    const double in_a = sum_tail(a, 1, b, 0, w, 0, room), in_b = sum_tail(a, 0, b, 1, w, 0, room);
     return fmin(pe_log_add(log(of_a) - both + in_a, log(of_other) - both + in_b) + 1e-9, 0.0);
 }
 
@@ -336,7 +396,7 @@ static int find_tails(two_laws *t, pe_sector *c, double end) {
     double *room = malloc(2 * (a->cells.n + b->cells.n) * sizeof(double));
     if (!room) return PE_NO_MEMORY;
     for (int of_b = 0; of_b < 2; of_b++) {
-        double all = whole_tail(a, b, of_b, end, room);
+        double all = whole_tail(t, of_b, end, room);
         const pe_sector_cells *cells = &c->cells;
         const size_t last = pe_sector_cell(cells, end);
         for (size_t i = pe_sector_cell(cells, pe_sector_high(c)); i <= last; i++) {
@@ -353,9 +413,26 @@ static int find_tails(two_laws *t, pe_sector *c, double end) {
 /* Log of a bound of F at all places from w on: one of both parts is at least half of the sum, and the other one has a
  * law. */
 static double half_bound(const two_laws *t, double w) {
+    if (t->sums.of_losses) { /* one of both is beyond its share */
+        const double own = 0.5 * (w + mode_of(t->a) - mode_of(t->b)), other = w - own;
+        const double more = pe_sector_top(&t->a->cells, own - 1e-9 * (1.0 + fabs(own)), INFINITY);
+        return pe_log_add(more, pe_sector_top(&t->b->cells, other - 1e-9 * (1.0 + fabs(other)), INFINITY)) +
+               1e-9;
+    }
     const double half = w - LOG_2 - 1e-9;
     const double of_a = pe_sector_top(&t->a->cells, half, INFINITY);
     return pe_log_add(of_a, pe_sector_top(&t->b->cells, half, INFINITY)) + LOG_2 + 1e-9;
+}
+
+/* Bounds in cells below the first edge. */
+static void fill_below(two_laws *t, pe_sector *c) {
+    pe_sector_cells *cells = &c->cells;
+    for (size_t i = 0; i < cells->n; i++) {
+        const double left = cells->from + (double)i * cells->width;
+        if (left >= c->edge[0]) break;
+        const double bound = pe_sector_sum_bound(&t->sums, t->a, t->b, left, left + cells->width);
+        cells->top[i] = fmax(cells->top[i], bound);
+    }
 }
 
 /* Bounds in cells from the high end on, some at a time, and beyond them. */
@@ -379,10 +456,13 @@ static void fill_beyond(two_laws *t, pe_sector *c) {
 
 static int make_sum(two_laws *t, pe_sector *c) {
     const pe_sector *a = t->a, *b = t->b;
-    c->farthest = fmin(a->farthest, b->farthest);
+    const int of_losses = t->sums.of_losses;
+    c->farthest = of_losses ? a->farthest + b->farthest : fmin(a->farthest, b->farthest);
     double end = c->farthest;
-    int status = joined(&a->kinds, &b->kinds, &c->kinds);
-    if (!status && c->kinds.are_ratios) {
+    int status = PE_OK;
+    if (of_losses) added(&a->kinds, &b->kinds, &c->kinds);
+    else status = joined(&a->kinds, &b->kinds, &c->kinds);
+    if (!status && c->kinds.are_ratios && !of_losses) {
         const long double log_number = logl((long double)number_of(c)); /* the mean is what counts */
         c->floor = (double)-log_number;
         c->floor_low = (double)(-log_number - c->floor);
@@ -393,15 +473,18 @@ static int make_sum(two_laws *t, pe_sector *c) {
     if (t->sums.status) return t->sums.status;
     if (status || (status = cells_of(c))) return status;
     pe_sector_fill_cells(c);
+    if (c->start < c->edge[0]) fill_below(t, c);
     fill_beyond(t, c);
     if (t->sums.status) return t->sums.status;
     for (size_t i = 0; i < c->cells.n; i++)
         if (c->cells.top[i] > 1e300) return PE_TOO_COSTLY;
     status = pe_sector_prove(c);
-    return status ? status : find_tails(t, c, end);
+    if (status) return status;
+    set_below(c);
+    return find_tails(t, c, end);
 }
 
-int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out) {
+static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_sector **out) {
     pe_sector *c = calloc(1, sizeof *c);
     *out = c;
     if (!c) return PE_NO_MEMORY;
@@ -412,11 +495,23 @@ int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out) 
     c->floor_low = low_part - (c->floor - sum);
     c->deepest = fmax(a->deepest, b->deepest);
     two_laws t = {.a = a, .b = b};
+    t.sums.of_losses = of_losses;
     t.sums.strip = -1;
-    t.sums.reach = fmin(a->farthest, b->farthest) - fmin(pe_sector_low(a), pe_sector_low(b)) + 2.0;
+    t.sums.reach = of_losses
+                       ? 0.5 * ((a->farthest + b->farthest) - (pe_sector_start(a) + pe_sector_start(b))) + 4.0
+                       : fmin(a->farthest, b->farthest) - fmin(pe_sector_start(a), pe_sector_start(b)) + 2.0;
     t.sums.budget = MOST_WORK - a->work - (a == b ? 0.0 : b->work);
     const int status = make_sum(&t, c);
     c->work = MOST_WORK - t.sums.budget + t.sums.work;
     pe_sector_sums_free(&t.sums);
     return status;
+}
+
+int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out) {
+    return convolved(a, b, 0, out);
+}
+
+int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector **out) {
+    *out = NULL;
+    return a->kinds.are_ratios && b->kinds.are_ratios ? convolved(a, b, 1, out) : PE_TOO_COSTLY;
 }

@@ -154,10 +154,10 @@ int pe_sector_fill(pe_sector *c, pe_sector_density f, void *context, double limi
 
 void pe_sector_fill_cells(pe_sector *c) {
     pe_sector_cells *t = &c->cells;
-    const size_t last = pe_sector_cell(t, pe_sector_high(c));
+    const size_t first = pe_sector_cell(t, c->edge[0]), last = pe_sector_cell(t, pe_sector_high(c));
     size_t p = 0;
     double bend = -1.0, half = 1.0;
-    for (size_t i = 0; i <= last; i++) {
+    for (size_t i = first; i <= last; i++) {
         double from = fmax(t->from + (double)i * t->width, c->edge[0]);
         const double to = fmin(t->from + (double)(i + 1) * t->width, pe_sector_high(c));
         double top = -INFINITY;
@@ -177,8 +177,8 @@ void pe_sector_fill_cells(pe_sector *c) {
         }
         t->top[i] = top;
     }
-    /* what lies to the left of the low end is below its value there */
-    t->top[0] = fmax(t->top[0], pe_sector_value(c, 0, c->edge[0], 0.0) + 1e-8);
+    /* if cells begin there, what lies to the left of the low end is below its value there */
+    t->top[first] = fmax(t->top[first], pe_sector_value(c, 0, c->edge[0], 0.0) + 1e-8);
 }
 
 /* Log of a bound of |F e^-polynomial| on an ellipse about a panel, whose axes add up to rho times its half. */

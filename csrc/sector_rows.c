@@ -146,9 +146,7 @@ static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe
     const double floor = of_b ? a->floor : 0.0;
     const double log_sum = q.sum.total > 0.0 ? q.sum.top + log(q.sum.total) : -INFINITY;
     /* beyond the ends of the panels */
-    const double low = pe_sector_low(a);
-    const double beyond = above ? a->tail[of_b] - floor
-                                : a->cells.top[0] - log(a->low_slope) + (of_b ? pe_sector_loss(a, low) : 0.0);
+    const double beyond = above ? a->tail[of_b] - floor : a->below[of_b];
     /* the threshold is not known better than `off` */
     const double to = at->high + 2.0 * q.at.off + 1e-12;
     double moved = pe_sector_top(&a->cells, at->high - 2.0 * q.at.off - 1e-12, to) + log(q.at.off);

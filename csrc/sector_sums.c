@@ -8,7 +8,9 @@
 
 /* The density of a sum by the trapezoidal rule, with its remainder; docs/theory/sector_laws.md.
  *
- *     F(w) = integral of F_a(w - log(1 + e^-r)) F_b(w - log(1 + e^r)) dr over the real line. */
+ *     F(w) = integral of F_a(w - log(1 + e^-r)) F_b(w - log(1 + e^r)) dr over the real line,
+ *
+ * and where losses are added that of F_a(w - m + r) F_b(m - r), with some m. */
 
 static const double UNIT = 0x1p-53;
 static const double EXPONENT = 44.0; /* 2 pi strip/h: the rule leaves e^-EXPONENT of what is on its lines */
@@ -24,9 +26,22 @@ static const double MOST_NODES = 5e5; /* of a strip on either side, 40 MB */
 
 enum { NARROWER = 6 }; /* strips that are tried at one place */
 
-static int make_nodes(pe_sector_nodes *m, int number, double reach) {
+/* Both places on the line, whose imaginary parts are the strip, and the nodes. */
+static void add_losses(pe_sector_nodes *m) {
+    for (long j = -m->most; j <= m->most + 1; j++) {
+        const size_t at = (size_t)(j + m->most);
+        m->modulus[at] = m->real_modulus[at] = m->h * ((double)j - 0.5);
+        m->angle[at] = m->strip;
+        m->part_high[at] = m->h * (double)j;
+        m->part_low[at] = 0.0;
+    }
+}
+
+static int make_nodes(pe_sector_nodes *m, int number, double reach, int of_losses) {
     m->strip = WIDEST * pow(2.0, -0.5 * number);
     m->h = 2.0 * 3.14159265358979323846 * m->strip / EXPONENT;
+    if (of_losses)
+        m->h = floor(m->h / PE_SECTOR_EDGE) * PE_SECTOR_EDGE; /* multiples are exact, and it leaves no more */
     if (!(reach / m->h < MOST_NODES)) return PE_TOO_COSTLY;
     m->most = (long)ceil(reach / m->h) + 4;
     const size_t n = 2 * (size_t)m->most + 2;
@@ -36,6 +51,10 @@ static int make_nodes(pe_sector_nodes *m, int number, double reach) {
     m->modulus = m->part_low + n;
     m->angle = m->modulus + n;
     m->real_modulus = m->angle + n;
+    if (of_losses) {
+        add_losses(m);
+        return PE_OK;
+    }
     for (long j = -m->most; j <= m->most; j++) {
         const long double r = (long double)m->h * j;
         const long double part = r > 0.0L ? r + log1pl(expl(-r)) : log1pl(expl(r));
@@ -58,7 +77,7 @@ static int make_nodes(pe_sector_nodes *m, int number, double reach) {
 
 static const pe_sector_nodes *nodes_of(pe_sector_sums *s, int number) {
     pe_sector_nodes *m = &s->nodes[number];
-    if (!m->part_high && (s->status = make_nodes(m, number, s->reach))) return NULL;
+    if (!m->part_high && (s->status = make_nodes(m, number, s->reach, s->of_losses))) return NULL;
     return m;
 }
 
@@ -84,24 +103,32 @@ typedef struct {
     const pe_sector *a, *b;
     const pe_sector_nodes *m;
     const double *modulus;
-    int is_real;
+    int is_real, of_losses;
 } line;
+
+/* From a place of the sum to what it is compared with in either law: m, or the place itself */
+static double middle_of(const line *l, double w) {
+    const double of_a = pe_sector_start(l->a), of_b = pe_sector_start(l->b);
+    const double m = 0.5 * ((w - of_a) + of_b);
+    return nearbyint(m / PE_SECTOR_EDGE) * PE_SECTOR_EDGE;
+}
 
 /* Log of a bound of the integral over r up to `end` of e^(slope (w_a(r) - w_a(end))): on the line Im r = s the log of
  * |x/Y| has the slope Re 1/(1 + e^(r + is)), which falls as r grows; `cosine` is that of s. */
-static double log_falling(double slope, double end, double cosine) {
+static double log_falling(const line *l, double slope, double end, double cosine) {
+    if (l->of_losses) return -log(slope) + 1e-9;
     const double t = exp(end);
     return log((1.0 + 2.0 * t * cosine + t * t) / ((1.0 + t * cosine) * slope)) + 1e-9;
 }
 
 /* What is left of the end where the cells of one law stop, which is at r = end: its density falls there by its
  * slope. */
-static double beside(const pe_sector *a, const pe_sector *b, double from, double to, double end,
-                     double strip) {
-    const double low = pe_sector_low(a);
+static double beside(const line *l, const pe_sector *a, const pe_sector *b, double from, double to,
+                     double end, double strip) {
+    const double low = pe_sector_start(a);
     const double growth = strip * strip * (pe_sector_kappa(&a->cells, low) + pe_sector_kappa(&b->cells, to));
     return a->cells.top[0] + pe_sector_top(&b->cells, from, to) + growth +
-           log_falling(a->low_slope, end, cos(strip));
+           log_falling(l, a->low_slope, end, cos(strip));
 }
 
 /* Log of a bound of the integral of the modulus, for sums at places of [from, to]. */
@@ -110,24 +137,27 @@ static double line_bound(pe_sector_sums *s, const line *l, double from, double t
     const pe_sector_nodes *m = l->m;
     const long most = m->most;
     const double *x = l->modulus + most, *angle = m->angle + most;
-    const double low_a = pe_sector_low(a), low_b = pe_sector_low(b);
+    const double low_a = pe_sector_start(a), low_b = pe_sector_start(b);
     /* cells j of r, from j - 1/2 to j + 1/2, whose right end has a above its low end, and whose left end has b so */
     long first = -most, last = most;
-    const double reach_a = to - low_a, reach_b = to - low_b;
+    const double middle = l->of_losses ? middle_of(l, from) : 0.0;
+    const double from_a = l->of_losses ? from - middle : from, to_a = l->of_losses ? to - middle : to;
+    const double from_b = l->of_losses ? middle : from, to_b = l->of_losses ? middle : to;
+    const double reach_a = to_a - low_a, reach_b = to_b - low_b;
     if (!(reach_a > 0.0 && reach_b > 0.0)) return INFINITY;
     first = (long)fmax(-(double)most, floor(-(reach_a + 1.0) / m->h));
-    while (first < most && to + x[first + 1] <= low_a) first++;
+    while (first < most && to_a + x[first + 1] <= low_a) first++;
     last = (long)fmin((double)most, ceil((reach_b + 1.0) / m->h));
-    while (last > -most && to + x[1 - last] <= low_b) last--;
+    while (last > -most && to_b + x[1 - last] <= low_b) last--;
     if (first > last || first <= -most || last >= most) return INFINITY;
     const size_t n = (size_t)(last - first + 1);
     if (!has_room(s, n)) return INFINITY;
     double top = -INFINITY, *bound = s->room;
     for (size_t i = 0; i < n; i++) {
         const long j = first + (long)i;
-        const double end_a = to + x[j + 1], end_b = to + x[1 - j];
+        const double end_a = to_a + x[j + 1], end_b = to_b + x[1 - j];
         double found =
-            pe_sector_top(&a->cells, from + x[j], end_a) + pe_sector_top(&b->cells, from + x[-j], end_b);
+            pe_sector_top(&a->cells, from_a + x[j], end_a) + pe_sector_top(&b->cells, from_b + x[-j], end_b);
         if (!l->is_real) {
             const double turn_a = angle[j], turn_b = angle[-j];
             found += turn_a * turn_a * pe_sector_kappa(&a->cells, end_a) +
@@ -140,8 +170,10 @@ static double line_bound(pe_sector_sums *s, const line *l, double from, double t
     for (size_t i = 0; i < n; i++) sum += bound[i] > top - 60.0 ? exp(bound[i] - top) : 1e-26;
     double all = top + log(m->h * sum);
     const double strip = l->is_real ? 0.0 : m->strip;
-    all = pe_log_add(all, beside(a, b, from + x[-first], to, m->h * ((double)first - 0.5), strip));
-    all = pe_log_add(all, beside(b, a, from + x[last + 1], to, -m->h * ((double)last + 0.5), strip));
+    /* where losses are added the other one may be anywhere beyond */
+    const double most_b = l->of_losses ? INFINITY : to, most_a = l->of_losses ? INFINITY : to;
+    all = pe_log_add(all, beside(l, a, b, from_b + x[-first], most_b, m->h * ((double)first - 0.5), strip));
+    all = pe_log_add(all, beside(l, b, a, from_a + x[last + 1], most_a, -m->h * ((double)last + 0.5), strip));
     return all + 1e-9 * (1.0 + fabs(all));
 }
 
@@ -149,7 +181,7 @@ double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_secto
                            double to) {
     const pe_sector_nodes *m = nodes_of(s, s->strip);
     if (!m) return INFINITY;
-    const line l = {a, b, m, m->real_modulus, 1};
+    const line l = {a, b, m, m->real_modulus, 1, s->of_losses};
     return line_bound(s, &l, from, to);
 }
 
@@ -231,31 +263,48 @@ PE_CLONES static void weighed(size_t n, const double *exponent, const double *er
     }
 }
 
+/* Sum of exp(x - top), of which those that are nothing count for more */
+static double sum_of(size_t n, const double *x, double top) {
+    double sum = 1e-9;
+    for (size_t i = 0; i < n; i++) sum += x[i] > top - 60.0 ? exp(x[i] - top) : 1e-26;
+    return sum;
+}
+
+static double top_at(const pe_sector_cells *c, double w) {
+    return w > c->from + c->width * (double)c->n ? c->beyond : c->top[pe_sector_cell(c, w)];
+}
+
 /* The nodes whose terms count; both places, the lower part of each, and a bound of the log of all others in `left`. */
 static size_t choose_nodes(pe_sector_sums *s, const line *l, double w, double **parts, double *left) {
     const pe_sector *a = l->a, *b = l->b;
     const pe_sector_nodes *m = l->m;
     const long most = m->most;
     const double *high = m->part_high + most, *low = m->part_low + most;
-    const double low_a = pe_sector_low(a), low_b = pe_sector_low(b);
-    if (!(w > low_a && w > low_b)) return 0;
-    long first = (long)fmax(-(double)most, floor(-log(expm1(fmin(w - low_a, 700.0))) / m->h) - 2.0);
-    while (first < most && w - high[-first] < low_a) first++;
-    long last = (long)fmin((double)most, ceil(log(expm1(fmin(w - low_b, 700.0))) / m->h) + 2.0);
-    while (last > -most && w - high[last] < low_b) last--;
+    const double low_a = pe_sector_start(a), low_b = pe_sector_start(b);
+    const double w_b = l->of_losses ? middle_of(l, w) : w, w_a = l->of_losses ? w - w_b : w;
+    if (!(w_a > low_a && w_b > low_b)) return 0;
+    const double far_a = l->of_losses ? w_a - low_a : log(expm1(fmin(w - low_a, 700.0)));
+    const double far_b = l->of_losses ? w_b - low_b : log(expm1(fmin(w - low_b, 700.0)));
+    long first = (long)fmax(-(double)most, floor(-far_a / m->h) - 2.0);
+    while (first < most && w_a - high[-first] < low_a) first++;
+    long last = (long)fmin((double)most, ceil(far_b / m->h) + 2.0);
+    while (last > -most && w_b - high[last] < low_b) last--;
     if (first > last || first <= -most || last >= most) return 0;
     const size_t n = (size_t)(last - first + 1);
     if (!has_room(s, n)) return 0;
     for (int i = 0; i < 8; i++) parts[i] = s->room + (size_t)i * n;
-    /* nodes beyond the high ends are left out as well, by their bounds */
+    /* nodes beyond the panels are left out as well, by their bounds */
+    const double end_a = pe_sector_low(a), end_b = pe_sector_low(b);
     const double high_a = pe_sector_high(a), high_b = pe_sector_high(b);
-    double *bound = parts[7], top = -INFINITY, above = -INFINITY;
+    double *bound = parts[7], *out = parts[6], top = -INFINITY, above = -INFINITY;
+    size_t n_out = 0;
     for (size_t i = 0; i < n; i++) {
         const long j = first + (long)i;
-        bound[i] = a->cells.top[pe_sector_cell(&a->cells, w - high[-j])] +
-                   b->cells.top[pe_sector_cell(&b->cells, w - high[j])];
-        if (w - high[-j] > high_a || w - high[j] > high_b) {
+        bound[i] = top_at(&a->cells, w_a - high[-j]) + top_at(&b->cells, w_b - high[j]);
+        const double place_a = w_a - high[-j], place_b = w_b - high[j];
+        if (place_a > high_a || place_b > high_b || place_a < end_a || place_b < end_b) {
             above = fmax(above, bound[i]);
+            out[n_out++] = bound[i];
             bound[i] = -INFINITY;
         }
         top = fmax(top, bound[i]);
@@ -265,18 +314,20 @@ static size_t choose_nodes(pe_sector_sums *s, const line *l, double w, double **
     for (size_t i = 0; i < n; i++) {
         if (bound[i] < top - NOTHING) continue;
         const long j = first + (long)i;
-        parts[0][kept] = w - high[-j];
+        parts[0][kept] = w_a - high[-j];
         parts[1][kept] = -low[-j];
-        parts[2][kept] = w - high[j];
+        parts[2][kept] = w_b - high[j];
         parts[3][kept] = -low[j];
         kept++;
     }
     /* nodes beyond the low ends: F falls there, so that they are at most its integral and one more */
-    const double h_a = pe_log_add(log(m->h), log_falling(a->low_slope, m->h * (double)first, 1.0));
-    const double h_b = pe_log_add(log(m->h), log_falling(b->low_slope, -m->h * (double)last, 1.0));
-    double beyond = a->cells.top[0] + h_a + pe_sector_top(&b->cells, w - high[first] - 1e-9, w);
-    beyond = pe_log_add(beyond, b->cells.top[0] + h_b + pe_sector_top(&a->cells, w - high[-last] - 1e-9, w));
-    beyond = pe_log_add(beyond, above + log(m->h * (double)n));
+    const double h_a = pe_log_add(log(m->h), log_falling(l, a->low_slope, m->h * (double)first, 1.0));
+    const double h_b = pe_log_add(log(m->h), log_falling(l, b->low_slope, -m->h * (double)last, 1.0));
+    const double most_b = l->of_losses ? INFINITY : w, most_a = l->of_losses ? INFINITY : w;
+    double beyond = a->cells.top[0] + h_a + pe_sector_top(&b->cells, w_b - high[first] - 1e-9, most_b);
+    beyond = pe_log_add(beyond,
+                        b->cells.top[0] + h_b + pe_sector_top(&a->cells, w_a - high[-last] - 1e-9, most_a));
+    if (n_out) beyond = pe_log_add(beyond, above + log(m->h * sum_of(n_out, out, above)));
     *left = pe_log_add(beyond, top - NOTHING + log(m->h * (double)n));
     return kept;
 }
@@ -320,7 +371,7 @@ double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, 
         const pe_sector_nodes *m = nodes_of(s, number);
         if (m && s->work > s->budget) s->status = PE_TOO_COSTLY;
         if (s->status) return NAN;
-        line l = {a, b, m, m->modulus, 0};
+        line l = {a, b, m, m->modulus, 0, s->of_losses};
         double off, lost;
         const double value = sum_with(s, &l, w, &off, &lost);
         if (s->status) return NAN;
