@@ -50,16 +50,17 @@ static int cells_of(pe_sector *c) {
     return pe_sector_make_cells(&c->cells, &c->kinds, pe_power_of_two(fmin(wide, narrow)), c->start, to);
 }
 
-/* Where cells begin, given the first edge: F has to fall to the left of it, and next to nothing may be there.  What that
- * asks of a law of losses is asked of its first edge. */
-static int set_start(pe_sector *c) {
+/* Where cells begin, given the first edge: F has to fall to the left of it, and next to nothing may be there; sums are
+ * bounded from `least_start` on.  What that asks of a law of losses is asked of its first edge. */
+static int set_start(pe_sector *c, double least_start) {
     c->start = c->edge[0];
     c->low_slope = pe_sector_slope(&c->kinds, c->start);
     if (c->kinds.are_ratios) {
         /* the slope is linear there */
         const double rate = 2.0 * pe_sector_growth(&c->kinds, 0.0), least = sqrt(rate);
         if (c->low_slope < least) c->start -= (least - c->low_slope) / rate;
-        c->start = on_edge(c->start - FALLEN / fmax(c->low_slope, least)) - PE_SECTOR_EDGE;
+        c->start = fmax(c->start - FALLEN / fmax(c->low_slope, least), least_start);
+        c->start = fmin(on_edge(c->start) + PE_SECTOR_EDGE, c->edge[0]);
         c->low_slope = pe_sector_slope(&c->kinds, c->start);
     }
     return c->low_slope > 0.0 ? PE_OK : PE_TOO_COSTLY;
@@ -156,7 +157,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
         pe_sector_fill(c, step_density, s, high + PE_SECTOR_LOST / sqrt(pe_sector_growth(&c->kinds, high)));
     if (status) return status;
     high = pe_sector_high(c);
-    if ((status = set_start(c)) || (status = cells_of(c))) return status;
+    if ((status = set_start(c, LOWEST)) || (status = cells_of(c))) return status;
     for (size_t i = 0, first = pe_sector_cell(&c->cells, low); i < first; i++) { /* it falls to the left */
         const double right = c->cells.from + (double)(i + 1) * c->cells.width;
         double error;
@@ -328,7 +329,7 @@ static int find_low(two_laws *t, pe_sector *c, double high) {
     c->edge = malloc(2 * sizeof(double));
     if (!c->edge) return PE_NO_MEMORY;
     c->edge[0] = on_edge(in);
-    return set_start(c);
+    return set_start(c, joined_place(t, pe_sector_start(t->a), pe_sector_start(t->b)));
 }
 
 /* Logs of bounds of the probabilities, under A or B, from the left end of each cell on, and in the first entry also of
@@ -437,11 +438,15 @@ static void fill_below(two_laws *t, pe_sector *c) {
 
 /* Bounds in cells from the high end on, some at a time, and beyond them. */
 static void fill_beyond(two_laws *t, pe_sector *c) {
-    enum { TOGETHER = 8 };
+    enum { TOGETHER = 8, FINE = 32 };
     const pe_sector *a = t->a, *b = t->b;
     pe_sector_cells *cells = &c->cells;
-    for (size_t i = pe_sector_cell(cells, pe_sector_high(c)); i < cells->n; i += TOGETHER) {
-        const size_t last = i + TOGETHER < cells->n ? i + TOGETHER : cells->n;
+    const size_t first = pe_sector_cell(cells, pe_sector_high(c));
+    size_t last;
+    for (size_t i = first; i < cells->n; i = last) {
+        /* sums of ratios may have an end where the next ones need closer bounds than losses do */
+        last = i + (c->kinds.are_ratios ? 1 + (i - first) / FINE : TOGETHER);
+        last = last < cells->n ? last : cells->n;
         const double left = cells->from + (double)i * cells->width;
         const double right = cells->from + (double)last * cells->width;
         double bound = half_bound(t, left);
@@ -500,7 +505,9 @@ static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_s
     t.sums.reach = of_losses
                        ? 0.5 * ((a->farthest + b->farthest) - (pe_sector_start(a) + pe_sector_start(b))) + 4.0
                        : fmin(a->farthest, b->farthest) - fmin(pe_sector_start(a), pe_sector_start(b)) + 2.0;
-    t.sums.budget = MOST_WORK - a->work - (a == b ? 0.0 : b->work);
+    /* a power and one of its factors share most of their work */
+    t.sums.budget =
+        MOST_WORK - (a->kinds.are_ratios ? fmax(a->work, b->work) : a->work + (a == b ? 0.0 : b->work));
     const int status = make_sum(&t, c);
     c->work = MOST_WORK - t.sums.budget + t.sums.work;
     pe_sector_sums_free(&t.sums);

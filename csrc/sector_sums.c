@@ -140,7 +140,7 @@ static double line_bound(pe_sector_sums *s, const line *l, double from, double t
     const double low_a = pe_sector_start(a), low_b = pe_sector_start(b);
     /* cells j of r, from j - 1/2 to j + 1/2, whose right end has a above its low end, and whose left end has b so */
     long first = -most, last = most;
-    const double middle = l->of_losses ? middle_of(l, from) : 0.0;
+    const double middle = l->of_losses ? middle_of(l, 0.5 * (from + to)) : 0.0;
     const double from_a = l->of_losses ? from - middle : from, to_a = l->of_losses ? to - middle : to;
     const double from_b = l->of_losses ? middle : from, to_b = l->of_losses ? middle : to;
     const double reach_a = to_a - low_a, reach_b = to_b - low_b;
