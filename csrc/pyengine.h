@@ -534,6 +534,9 @@ int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector **out);
 void pe_sector_free(pe_sector *a);
 size_t pe_sector_bytes(const pe_sector *a);
 size_t pe_sector_panels(const pe_sector *a);
+/* Nodes that were summed on the way to a law; what its loss has at both ends. */
+double pe_sector_work(const pe_sector *a);
+void pe_sector_ends(const pe_sector *a, double *ends);
 double pe_sector_error(const pe_sector *a); /* proven bound of the relative error of densities */
 
 /* Rows as pe_pair_at gives them, whose errors are proven. */

@@ -37,6 +37,17 @@ size_t pe_sector_panels(const pe_sector *a) {
     return a->n;
 }
 
+double pe_sector_work(const pe_sector *a) {
+    return a->work;
+}
+
+void pe_sector_ends(const pe_sector *a, double *ends) {
+    for (int i = 0; i < 2; i++) {
+        const double w = i ? pe_sector_high(a) : pe_sector_low(a);
+        ends[i] = a->floor + (a->kinds.are_ratios ? w : exp(w));
+    }
+}
+
 static double on_edge(double w) {
     return nearbyint(w / PE_SECTOR_EDGE) * PE_SECTOR_EDGE;
 }

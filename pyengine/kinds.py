@@ -190,7 +190,8 @@ def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
             f"the law of an epoch with each record in {step.selected} of {step.steps_per_epoch} "
             "steps is not known, only bounds: ask method='auto', or 'monte_carlo'"
         )
-    return AllocatedLaw(float(step.mechanism.noise_multiplier), step.steps_per_epoch)
+    high, low = in_two_doubles(step.mechanism.noise_multiplier)
+    return AllocatedLaw(high, step.steps_per_epoch, low)
 
 
 def _truncated_law(step: TruncatedPoissonSampled, _: bool) -> StepLaw:

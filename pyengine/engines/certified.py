@@ -54,6 +54,7 @@ __all__ = [
     "GaussianSide",
     "LineSide",
     "completed_thresholds",
+    "log_slope",
     "middle",
     "relative_width",
 ]
@@ -215,7 +216,7 @@ class GaussianSide(LineSide):
         far = chosen & (error < OFF) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
         if not far.any():
             return
-        step = miss[far] / _log_slope(functional, table[far])
+        step = miss[far] / log_slope(functional, table[far])
         moved = self.table(functional, table[far, 0] - step)
         nearer = abs(moved[:, 2 + functional] - log_target[far]) < abs(value - log_target)[far]
         closed = moved[:, ERRORS + functional] <= 2.0 * error[far]
@@ -535,7 +536,7 @@ def _logs(x: FloatArray) -> FloatArray:
     return out
 
 
-def _log_slope(functional: int, table: FloatArray) -> FloatArray:
+def log_slope(functional: int, table: FloatArray) -> FloatArray:
     """Slope in the threshold of the log of A's tails or the profile."""
     if functional == PROFILE:
         return np.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE])

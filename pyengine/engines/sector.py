@@ -2,11 +2,14 @@
 
 For few steps, or rare large losses: where a transform decays slowly or cancels, and certified lines
 prove little (docs/theory/sector_laws).  A law is built at some 10 to 50 ms for each convolution.
+Epochs of random allocation have such laws as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,7 @@ from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
 
-__all__ = ["SectorLaws"]
+__all__ = ["EpochKinds", "EpochLaws", "SectorLaws"]
 
 MOST_STEPS = 1000
 # Log densities where laws end.  Each sum loses some of it on the left, so that values down to about
@@ -32,13 +35,24 @@ TOO_SHALLOW = Limits(1e-9, 1e-9)  # of what rows then miss by more than this
 # other one's, Chernoff's bound says all that is asked, and a law would be made for nothing.
 SMALLEST = -160.0
 
+# Of epochs: total numbers of steps, and what powers of their ratios may take.  Where noise is large
+# both tails fall like a normal law's, and lose as much as they gain at each sum if they end at
+# about e^-220: laws are deeper there, and cost little.
+MOST_ALLOCATED = 12_000
+MOST_EPOCH_WORK = 5e7
+EPOCH_DEPTHS = ((-230.0, -760.0), (-330.0, -760.0))
+QUIET = 2.5  # noise
+EPOCHS_TOO_SHALLOW = Limits(1e-7, 1e-7)
+NOT_PROVEN = "no law of these steps is proven; method='lattice' may bracket it"
+
 Kinds = tuple[tuple[float, float, int], ...]  # noise, sampling probability and number of the steps
+EpochKinds = tuple[tuple[tuple[float, float], int, int], ...]  # noise, steps and number of epochs
 
 
 def _law(status: int, out: Any) -> Any:
     law = ffi.gc(out[0], lib.pe_sector_free)
     if not finished(status, "a law with proven errors"):
-        raise AccuracyError("no law of these steps is proven; method='lattice' may bracket it")
+        raise AccuracyError(NOT_PROVEN)
     return law
 
 
@@ -67,11 +81,7 @@ def _composed(kinds: Kinds, deepest: float) -> Any:
     result = None
     steps = sum(number for _, _, number in kinds)
     for noise, probability, number in kinds:
-        one = power = _step(noise, probability, steps, deepest)
-        for bit in bin(number)[3:]:
-            power = _convolve(power, power)
-            if bit == "1":
-                power = _convolve(power, one)
+        power = _power(_step(noise, probability, steps, deepest), number, _convolve)
         result = power if result is None else _convolve(result, power)
     return result
 
@@ -89,6 +99,51 @@ def _law_or_refusal(kinds: Kinds, deepest: float) -> Any:
         return str(error)
 
 
+def _power(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
+    """Law of equal parts, by squaring."""
+    power = one
+    for bit in bin(number)[3:]:
+        power = joined(power, power)
+        if bit == "1":
+            power = joined(power, one)
+    return power
+
+
+def _compose(a: Any, b: Any) -> Any:
+    out = ffi.new("pe_sector **")
+    return _law(lib.pe_sector_compose(a, b, out), out)
+
+
+def _epoch(noise: tuple[float, float], steps: int, deepest: float, sums: int) -> Any:
+    """Law of the loss of one epoch, the log of a mean of ratios."""
+    out = ffi.new("pe_sector **")
+    shift = in_two_doubles(1 / (Fraction(noise[0]) + Fraction(noise[1])))
+    one = _law(lib.pe_sector_ratio(shift, deepest, float(steps), out), out)
+    if steps > 1 and sums * float(lib.pe_sector_work(_convolve(one, one))) > MOST_EPOCH_WORK:
+        raise AccuracyError(NOT_PROVEN)  # which the last of its sums would say after some seconds
+    return _power(one, steps, _convolve)
+
+
+def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
+    """Law of all epochs."""
+    result = None
+    for noise, steps, number in kinds:
+        # sums of powers take half as long as the first one where losses are large
+        sums = steps.bit_length() + steps.bit_count() + number.bit_length() + number.bit_count()
+        power = _power(_epoch(noise, steps, deepest, sums // 2), number, _compose)
+        result = power if result is None else _compose(result, power)
+    return result
+
+
+@kept(64, _bytes)
+def _epochs_or_refusal(kinds: EpochKinds, deepest: float) -> Any:
+    """Law of the composed loss of epochs, or why there is none."""
+    try:
+        return _composed_epochs(kinds, deepest)
+    except AccuracyError as error:
+        return str(error)
+
+
 class SectorLaws:
     """Proven rows of one ordered pair of few steps.
 
@@ -99,11 +154,12 @@ class SectorLaws:
     """
 
     def __init__(self, pair: GaussianPair) -> None:
-        kinds = tuple(zip(pair.noise, pair.probability, pair.steps, strict=True))
-        self._kinds: Kinds = kinds
+        kinds: Kinds = tuple(zip(pair.noise, pair.probability, pair.steps, strict=True))
         self._reversed = pair.reversed
         few = 0 < sum(pair.steps) <= MOST_STEPS
         self.serves = few and 1.0 not in pair.probability
+        self._too_shallow = TOO_SHALLOW
+        self._levels = tuple(partial(_law_or_refusal, kinds, depth) for depth in DEPTHS)
 
     def improve(
         self, functional: int, c: FloatArray, table: FloatArray, enough: Limits
@@ -129,12 +185,12 @@ class SectorLaws:
         put = np.zeros(c.size, dtype=np.bool_)
         if not self.serves:
             return put
-        for depth, limits in zip(DEPTHS, (enough, TOO_SHALLOW), strict=True):
+        for level, limits in zip(self._levels, (enough, self._too_shallow), strict=True):
             errors, good = row_errors(table, functional, limits)
             weak = np.isfinite(c) & ~good & ~(table[:, 2 + functional] < SMALLEST)
             if not weak.any():
                 break
-            law = _law_or_refusal(self._kinds, depth)
+            law = level()
             if isinstance(law, str):
                 continue
             found = call_kernel(self._rows, law, functional, c[weak])
@@ -147,3 +203,41 @@ class SectorLaws:
 
     def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> None:
         lib.pe_sector_at(law, self._reversed, n, x, rows)
+
+
+class EpochLaws(SectorLaws):
+    """Proven rows of one ordered pair of epochs of random allocation.
+
+    Parameters
+    ----------
+    kinds : tuple of (noise, steps, epochs)
+        Equal epochs; the noise multiplier as a sum of two doubles.  Epochs of one step are plain
+        Gaussian steps.
+    is_reversed : bool
+        Whether A is the law with the record.
+    """
+
+    def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:
+        self._epochs, self._reversed = kinds, is_reversed
+        self._too_shallow = EPOCHS_TOO_SHALLOW
+        self.serves = sum(steps * number for _, steps, number in kinds) <= MOST_ALLOCATED
+        noise = max(noise[0] for noise, _, _ in kinds)
+        depths = EPOCH_DEPTHS[noise >= QUIET]
+        self._levels = tuple(partial(_epochs_or_refusal, kinds, depth) for depth in depths)
+
+    def values(self, functional: int, c: FloatArray) -> FloatArray:
+        """Logs of a functional by the first law, which places thresholds; NaN where it has none."""
+        law = self._levels[0]()
+        if isinstance(law, str):
+            return np.full(c.size, np.nan)
+        return call_kernel(self._rows, law, functional, c)[:, 2 + functional]
+
+    def ends(self) -> tuple[float, float] | None:
+        """Thresholds between which there are rows; None where there is no law."""
+        law = self._levels[0]()
+        if not self.serves or isinstance(law, str):
+            return None
+        ends = ffi.new("double[2]")
+        lib.pe_sector_ends(law, ends)
+        low, high = ends[0], ends[1]
+        return (-high, -low) if self._reversed else (low, high)

@@ -43,10 +43,13 @@ class AllocatedLaw(Law):
         Noise multiplier σ >= 0.1.
     steps : int
         Number t of steps, 2 <= t <= 2²⁴.
+    low : float
+        What the noise multiplier has beyond its double.
     """
 
     noise: float
     steps: int
+    low: float = 0.0
 
     @property
     def is_feasible(self) -> bool:

@@ -171,7 +171,7 @@ class SmoothEngine(Engine):
 
 
 class CertifiedEngine(Engine):
-    """Gaussian steps on samples and their mixtures, with lines whose errors are theorems.
+    """Gaussian steps on samples, their mixtures and epochs, by sums whose errors are theorems.
 
     Parameters
     ----------
@@ -189,7 +189,13 @@ class CertifiedEngine(Engine):
         if problem.rows is not None:
             return True
         known = not problem.is_relaxed and problem.given is None
-        return known and self._smooth(problem) is not None
+        return known and self._side(problem) is not None
+
+    def has_lines(self, problem: Problem) -> bool:
+        """Whether its rows are those of lines, many of which take little time."""
+        return self.supports(problem) and (
+            problem.rows is not None or self._smooth(problem) is not None
+        )
 
     def bounds_all(self, problem: Problem) -> bool:
         if self.supports(problem):
@@ -202,6 +208,11 @@ class CertifiedEngine(Engine):
 
         pair = smooth_pair(problem.laws)
         return None if pair is None else SmoothSide.of(pair)
+
+    def _side(self, problem: Problem) -> CertifiedSide | None:
+        from pyengine.engines.certified_epochs import EpochSide
+
+        return self._smooth(problem) or EpochSide.of(problem.laws)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions | None:
         if problem.adjacency != "add_remove":
@@ -230,7 +241,7 @@ class CertifiedEngine(Engine):
     def sides(self, problem: Problem) -> Sides:
         """Sides of Gaussian steps, else of others; None where nothing is proven of a step."""
         if problem.rows is None:
-            side = self._smooth(problem)
+            side = self._side(problem)
             return side, side
         import pyengine.engines.certified as certified
 

@@ -51,7 +51,7 @@ class ProductEngine(Engine):
         if not few or smooth_steps < 2 or any(not law.loss.size for law, _ in few):
             return None
         smooth = replace(problem, mechanism=compose(*others))
-        if not CertifiedEngine().supports(smooth):
+        if not CertifiedEngine().has_lines(smooth):
             return None
         made = finite_composition(few)
         return None if isinstance(made, str) or made.size > MOST_LOSSES else (made, smooth)
