@@ -153,7 +153,7 @@ PE_INLINE double pe_sector_top(const pe_sector_cells *c, double from, double to)
     const size_t first = pe_sector_cell(c, from), last = pe_sector_cell(c, to);
     double top = c->top[first];
     for (size_t i = first + 1; i <= last; i++) top = c->top[i] > top ? c->top[i] : top;
-    return to > c->from + c->width * (double)c->n ? fmax(top, c->beyond) : top;
+    return to > c->from + c->width * (double)c->n && c->beyond > top ? c->beyond : top;
 }
 
 PE_INLINE double pe_sector_kappa(const pe_sector_cells *c, double w) {

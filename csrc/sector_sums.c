@@ -26,6 +26,11 @@ static const double MOST_NODES = 5e5; /* of a strip on either side, 40 MB */
 
 enum { NARROWER = 6 }; /* strips that are tried at one place */
 
+/* Of numbers: fmax is a call. */
+PE_INLINE double larger(double x, double y) {
+    return x > y ? x : y;
+}
+
 /* Both places on the line, whose imaginary parts are the strip, and the nodes. */
 static void add_losses(pe_sector_nodes *m) {
     for (long j = -m->most; j <= m->most + 1; j++) {
@@ -164,7 +169,7 @@ static double line_bound(pe_sector_sums *s, const line *l, double from, double t
                      turn_b * turn_b * pe_sector_kappa(&b->cells, end_b);
         }
         bound[i] = found;
-        top = fmax(top, found);
+        top = larger(top, found);
     }
     double sum = 0.0;
     for (size_t i = 0; i < n; i++) sum += bound[i] > top - 60.0 ? exp(bound[i] - top) : 1e-26;
@@ -190,15 +195,23 @@ double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_secto
 /* Values of one panel's polynomial at places given as distances from its middle in two parts. */
 PE_CLONES static void panel_values(const double *c, double scale, size_t n, const double *high,
                                    const double *low, double *out) {
-    for (size_t i = 0; i < n; i++) {
-        const double t = (high[i] + low[i]) * scale;
-        double b1 = c[PE_SECTOR_TERMS - 1], b2 = 0.0;
-        for (int k = PE_SECTOR_TERMS - 2; k > 0; k--) {
-            const double b0 = c[k] + (2.0 * t * b1 - b2);
-            b2 = b1;
-            b1 = b0;
+    /* lanes together, as each step of one recurrence waits for the one before */
+    for (size_t i = 0; i < n; i += PE_LANES) {
+        const size_t m = n - i < PE_LANES ? n - i : PE_LANES;
+        double t[PE_LANES] = {0.0}, b1[PE_LANES], b2[PE_LANES];
+        for (size_t l = 0; l < m; l++) t[l] = (high[i + l] + low[i + l]) * scale;
+        for (int l = 0; l < PE_LANES; l++) {
+            b1[l] = c[PE_SECTOR_TERMS - 1];
+            b2[l] = 0.0;
         }
-        out[i] = c[0] + (t * b1 - b2);
+        for (int k = PE_SECTOR_TERMS - 2; k > 0; k--)
+            for (int l = 0; l < PE_LANES; l++) {
+                const double b0 = c[k] + (2.0 * t[l] * b1[l] - b2[l]);
+                b2[l] = b1[l];
+                b1[l] = b0;
+            }
+        for (int l = 0; l < PE_LANES; l++) b1[l] = c[0] + (t[l] * b1[l] - b2[l]);
+        for (size_t l = 0; l < m; l++) out[i + l] = b1[l];
     }
 }
 
@@ -303,11 +316,11 @@ static size_t choose_nodes(pe_sector_sums *s, const line *l, double w, double **
         bound[i] = top_at(&a->cells, w_a - high[-j]) + top_at(&b->cells, w_b - high[j]);
         const double place_a = w_a - high[-j], place_b = w_b - high[j];
         if (place_a > high_a || place_b > high_b || place_a < end_a || place_b < end_b) {
-            above = fmax(above, bound[i]);
+            above = larger(above, bound[i]);
             out[n_out++] = bound[i];
             bound[i] = -INFINITY;
         }
-        top = fmax(top, bound[i]);
+        top = larger(top, bound[i]);
     }
     if (!isfinite(top)) return 0;
     size_t kept = 0;
@@ -344,8 +357,8 @@ static double sum_with(pe_sector_sums *s, const line *l, double w, double *error
     add_values(l->a, n, parts[0], parts[1], value, exponent, rounding);
     add_values(l->b, n, parts[2], parts[3], value, exponent, rounding);
     double top = -INFINITY;
-    for (size_t i = 0; i < n; i++) top = fmax(top, exponent[i]);
-    for (size_t i = 0; i < n; i++) exponent[i] = fmax(exponent[i], top - 2.0 * NOTHING);
+    for (size_t i = 0; i < n; i++) top = larger(top, exponent[i]);
+    for (size_t i = 0; i < n; i++) exponent[i] = larger(exponent[i], top - 2.0 * NOTHING);
     weighed(n, exponent, rounding, top, &sum, &off);
     s->work += (double)n;
     const double log_value = top + log(sum * l->m->h);

@@ -26,7 +26,7 @@ QUESTIONS = {
 }
 NAMES = {"delta": "delta", "gamma": "gamma_bound", "epsilon": "epsilon", "beta": "trade_off"}
 ROWS = load("random_allocation.json")
-SLACK = 1e-9  # relative to a value: more than estimates err by, far less than bounds are wide
+SLACK = 1e-12  # relative to a value, beside what estimates say that they err by
 
 
 @pytest.mark.parametrize("row", some(ROWS, 2))
@@ -46,10 +46,11 @@ def test_published_digits_lie_between_the_bounds(row: dict[str, Any]) -> None:
 def profiles_of_few_steps(noise: float, steps: int, epsilon: float) -> tuple[float, float]:
     """δ(ε) under remove and under add of two or three steps.
 
-    Trapezoidal sums over all steps but the last, whose integral has a closed form.
+    Trapezoidal sums over all steps but the last, whose integral has a closed form; of three steps
+    they err by some 2e-11, of which four times as many nodes leave nothing.
     """
     mu = 1.0 / noise
-    z = np.linspace(-11.0, 11.0 + mu, 2**18 if steps == 2 else 881)
+    z = np.linspace(-11.0, 11.0 + mu, 2**18 if steps == 2 else 1761)
     weight = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
     ratio = np.exp(mu * z - 0.5 * mu * mu)
     others = ratio if steps == 2 else np.add.outer(ratio, ratio)
@@ -76,9 +77,9 @@ def test_few_steps_against_integrals(noise: float, steps: int) -> None:
         truths = profiles_of_few_steps(noise, steps, epsilon)
         for adjacency, truth in zip(("remove", "add"), truths, strict=True):
             found = pe.delta(run, epsilon, adjacency=adjacency, bounds=True)
-            assert found.lower <= truth * (1.0 + 1e-9)
-            assert truth * (1.0 - 1e-9) <= found.upper
-            assert found.upper - found.lower <= 1e-4 * found.upper
+            assert found.lower <= truth * (1.0 + 1e-10)
+            assert truth * (1.0 - 1e-10) <= found.upper
+            assert found.upper - found.lower <= 1e-11 * found.upper
 
 
 def random_case(rng: np.random.Generator) -> tuple[float, int, int, str, str, float]:
