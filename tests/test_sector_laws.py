@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-from pathlib import Path
 from typing import Any
 
 import audit_sector as tool
@@ -86,19 +85,6 @@ def test_a_sum_beside_the_low_end_of_its_larger_part(kernel: Any) -> None:
             asked += 1
             assert abs(math.expm1(value - truth)) <= error + unsure
     assert asked > 3
-
-
-@pytest.mark.parametrize(
-    "term",
-    [kept for kept in tool.TERMS if kept.term.name.startswith(("remainder of", "nodes below"))],
-    ids=lambda kept: kept.term.name,
-)
-def test_a_dropped_term_is_missed(term: tool.Sector, tmp_path: Path) -> None:
-    kept = tool.judged(term, tmp_path / "kept", dropped=False)
-    without = tool.judged(term, tmp_path / "dropped", dropped=True)
-    assert kept.asked > 20
-    assert kept.outside == 0
-    assert without.outside > 0
 
 
 @pytest.mark.parametrize(

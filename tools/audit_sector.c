@@ -1,5 +1,11 @@
 /* Doors to parts of laws with proven errors, for tools/audit_sector.py. */
 #include "sector.h"
+#include "spectral.h"
+
+/* A row without an answer, as in spectral.c, which needs all other engines. */
+void pe_fail_row(double *row) {
+    for (int i = 0; i < PE_ROW; i++) row[i] = NAN;
+}
 
 /* log F of the sum of both at w, a multiple of PE_SECTOR_GRID, with what it is off by and what it lacks. */
 int audit_sector_sum(const pe_sector *a, const pe_sector *b, double w, double *found) {
@@ -19,6 +25,11 @@ void audit_sector_density(const pe_sector *a, double w, double *found) {
     found[1] = a->off[panel];
     found[2] = pe_sector_top(&a->cells, w, w);
     found[3] = pe_sector_kappa(&a->cells, w);
+}
+
+/* Ends of panels. */
+double audit_sector_edge(const pe_sector *a, size_t panel) {
+    return a->edge[panel];
 }
 
 /* Both ends, the slope below the low one, and logs of the probabilities above the high one. */

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from compiling import CERTIFIED, ROOT, compiled
 
-__all__ = ["SWITCHES", "Kernel", "Switch", "Term", "build"]
+__all__ = ["SWITCHES", "Kernel", "Switch", "Term", "build", "switched"]
 
 Change = tuple[str, str, str]  # file, old text, new text with {x} for the switch
 LOUD = 2.0**-36  # what stands for a unit of rounding where an operation is made to err
@@ -180,25 +180,42 @@ class Kernel:
             self._values[:] = before
 
 
+def switched(
+    folder: Path,
+    changes: Sequence[tuple[str, str, str, str]],
+    plain: dict[str, float],
+    sources: Sequence[str],
+    doors: Sequence[Path],
+) -> Kernel:
+    """Compile sources with texts changed; ``{x}`` in a new one is the switch that is named last.
+
+    KeyError if a text is gone.
+    """
+    copies = folder / "switched"
+    copies.mkdir(parents=True)
+    names = list(plain)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "csrc").glob("*.[ch]")}
+    for file, old, new, name in changes:
+        if old not in texts[file]:
+            raise KeyError(f"{name}: {file} has no text {old!r}")
+        switch = f"audit_switch[{names.index(name)}]" if name else ""
+        texts[file] = texts[file].replace(old, new.replace("{x}", switch))
+    for file in {change[0] for change in changes}:
+        texts[file] = "extern double audit_switch[];\n" + texts[file]
+    texts["switches.c"] = f"double audit_switch[{len(names)}];\n"
+    for file, text in texts.items():
+        (copies / file).write_text(text, encoding="utf-8")
+    files = [*(copies / f"{name}.c" for name in (*sources, "switches")), *doors]
+    library = compiled(folder / "switched.so", files, copies)
+    return Kernel(library, names, list(plain.values()))
+
+
 def build(folder: Path, terms: Sequence[Term], doors: Sequence[Path]) -> Kernel:
     """Compile the kernel with all switches and one for each term; KeyError if a text is gone."""
     changes = [(*change, switch.name) for switch in SWITCHES for change in switch.changes]
     for term in terms:
         new = term.before + "({x} * (" + term.text + "))"
         changes.append((term.file, term.before + term.text, new, term.factor))
-    names = [switch.name for switch in SWITCHES] + [term.factor for term in terms]
-    plain = [switch.plain for switch in SWITCHES] + [1.0] * len(terms)
-    sources = folder / "switched"
-    sources.mkdir()
-    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "csrc").glob("*.[ch]")}
-    for file, old, new, name in changes:
-        if old not in texts[file]:
-            raise KeyError(f"{name}: {file} has no text {old!r}")
-        texts[file] = texts[file].replace(old, new.format(x=f"audit_switch[{names.index(name)}]"))
-    for file in {change[0] for change in changes}:
-        texts[file] = "extern double audit_switch[];\n" + texts[file]
-    texts["switches.c"] = f"double audit_switch[{len(names)}];\n"
-    for file, text in texts.items():
-        (sources / file).write_text(text, encoding="utf-8")
-    files = [*(sources / f"{name}.c" for name in (*CERTIFIED, "switches")), *doors]
-    return Kernel(compiled(folder / "switched.so", files, sources), names, plain)
+    plain = {switch.name: switch.plain for switch in SWITCHES}
+    plain |= {term.factor: 1.0 for term in terms}
+    return switched(folder, changes, plain, CERTIFIED, doors)

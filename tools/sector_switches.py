@@ -1,0 +1,298 @@
+"""Laws of few steps with switches: choices, errors put in, and factors of error terms.
+
+For ``tools/audit_sector.py --terms``, in the way of ``term_switches.py``: one compilation serves
+nearly all terms.  What errs by rounding errs by as much as its term allows in units of LOUD, all in
+one direction, and the term counts in that unit.  Such errors are put in when values are asked, not
+while a law is made: polynomials would be fitted to what errs in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from term_switches import LOUD, UNIT, WIDE, Change, Kernel, Switch, switched
+
+__all__ = ["SIZES", "TERMS", "Sector", "build", "signed"]
+
+Plain = tuple[str, str, str]  # file, old text, new text
+S, P, R, L = "sector_sums.c", "sector_panels.c", "sector_rows.c", "sector_laws.c"
+PART, PART_WIDE = LOUD / UNIT, LOUD / WIDE
+
+
+def _checks(number: int) -> tuple[Plain, ...]:
+    """Panels that are held at few places, with polynomials of all degrees below their number."""
+    return (
+        ("sector.h", "PE_SECTOR_CHECKS = 96", f"PE_SECTOR_CHECKS = {number}"),
+        (P, "degree = 12; degree < CHECKS - 8", "degree = 2; degree < CHECKS"),
+    )
+
+
+# Where a polynomial has a coefficient more, which is nothing at 16 places, and the same distance
+# from nothing at all of 46.
+FEW, SOME = _checks(16), _checks(46)
+SIZES = ((), FEW, SOME)
+
+
+class Sector(NamedTuple):
+    """An error term: what is asked about it, how it is made to matter, and its factor's places.
+
+    ``coarse`` is set while laws are made and asked, ``late`` only while they are asked; ``scale``
+    multiplies the term where operations err by LOUD, and ``sizes`` change the sources beforehand.
+    """
+
+    name: str
+    asks: str
+    factor: tuple[Change, ...]
+    coarse: dict[str, float] = {}  # noqa: RUF012 - nobody changes them
+    late: dict[str, float] = {}  # noqa: RUF012
+    scale: float = 1.0
+    sizes: tuple[Plain, ...] = ()
+
+    @property
+    def switch(self) -> str:
+        """What multiplies it."""
+        return f"factor of {self.name}"
+
+    @property
+    def errs(self) -> bool:
+        """Whether an operation is made to err, to either side."""
+        return any(name in ERRING for name in (*self.coarse, *self.late))
+
+
+def _choice(name: str, plain: float, file: str, old: str, new: str) -> Switch:
+    return Switch(name, plain, ((file, old, new),))
+
+
+def _error(name: str, *changes: Change) -> Switch:
+    """An operation that errs by the switch times what its term allows."""
+    return Switch(name, 0.0, changes)
+
+
+SWITCHES = (
+    # choices
+    _choice("exponent", 44.0, S, "static const double EXPONENT = 44.0;", "#define EXPONENT {x}"),
+    _choice("nothing", 46.0, S, "static const double NOTHING = 46.0;", "#define NOTHING {x}"),
+    _choice("resolved", 2e-15, P, "far < 2e-15 * size", "far < {x} * size"),
+    _choice("off", 1e-6, P, "alpha < 1e-6", "alpha < {x}"),
+    _choice("coefficients", 24.0, P, "for (int k = 0; k < TERMS; k++) {\n        double sum",
+            "for (int k = 0; k < (int){x}; k++) {\n        double sum"),
+    _choice("wave", 0.0, P, "memset(coef, 0, TERMS * sizeof(double));",
+            "memset(coef, 0, TERMS * sizeof(double));\n    coef[CHECKS < TERMS ? CHECKS : "
+            "CHECKS / 2 < TERMS ? CHECKS / 2 : 0] = {x};"),
+    Switch("rule", 16.0, (("loss_law.c", "PE_RULE", "((int){x})"),
+                          (R, "i < PE_RULE", "i < (int){x}"),
+                          (R, "32.0 * log(rho)", "2.0 * {x} * log(rho)"))),
+    _choice("small loss", 1e-10, L, "y < 1e-10L", "y < (long double){x}"),
+    _choice("digits of a threshold", 2.0**80, R, "place at = {.high = (double)w",
+            "place at = {.high = (double)(nearbyintl(w * {x}) / {x})"),
+    # values of panels
+    _error("recurrence",
+           (S, "c[k] + (2.0 * t * b1 - b2);",
+            "(c[k] + (2.0 * t * b1 * (1.0 + {x}) - b2) * (1.0 + {x})) * (1.0 + {x});"),
+           (S, "c[0] + (t * b1 - b2);",
+            "(c[0] + (t * b1 * (1.0 + {x}) - b2) * (1.0 + {x})) * (1.0 + {x});")),
+    _error("place", (S, "(high[i] + low[i]) * scale;",
+                     "(high[i] + low[i]) * scale * (1.0 + 2.0 * {x});")),
+    _error("sum of both", (S, "out[i + l] += value[l];", "out[i + l] += value[l] * (1.0 + {x});")),
+    _error("parts", (S, "= (double)(part - high);",
+                     "= (double)(part - high) + {x} * 0x1p-9 * (1.0 + high);")),
+    # densities of one step
+    _error("density", (L, "return (double)value;", "return (double)value * (1.0 + {x});")),
+    _error("root", (L, "(log_em1 + s->offset) / s->shift;",
+                    "(log_em1 + s->offset + 15.0L * {x} * (fabsl(s->offset) - log_em1)) / "
+                    "s->shift;")),
+    # sums
+    _error("exponential", (S, "const double e = pe_vexp(",
+                           "const double e = (1.0 + 19.0 * {x}) * pe_vexp(")),
+    _error("difference",
+           (S, "pe_vexp(exponent[i + l] - top)", "pe_vexp((exponent[i + l] - top) * (1.0 + {x}))"),
+           (S, "pe_vexp(exponent[i] - top)", "pe_vexp((exponent[i] - top) * (1.0 + {x}))")),
+    _error("addition", (S, "total[l] += e;", "total[l] = total[l] * (1.0 + {x}) + e;")),
+    _error("log of a sum", (S, "top + log(sum * l->m->h);",
+                            "(top + log(sum * l->m->h) * (1.0 + 7.0 * {x})) * (1.0 + {x});")),
+    # rows
+    _error("rule's weight", (R, "= q->r->w[i] * exp(", "= (1.0 + {x}) * q->r->w[i] * exp(")),
+    _error("weight under B", (R, "*error = 4.0 * UNIT * y;\n        return y;",
+                              "*error = 4.0 * UNIT * y;\n        return y * (1.0 + 3.9 * {x});")),
+    _error("gain below", (R, "x = q->at.y * -expm1(distance);",
+                          "x = q->at.y * -expm1(distance) * (1.0 + 19.0 * {x});"),
+           (R, "y_log = log(-expm1(-x));", "y_log = log(-expm1(-x)) * (1.0 + 7.9 * {x});")),
+    _error("gain above", (R, "x = q->at.y * expm1(distance);",
+                          "x = q->at.y * expm1(distance) * (1.0 + 9.9 * {x});")),
+    _error("term of the rule", (R, "e[i] = value + weight;",
+                                "e[i] = value + weight + 2.9 * {x} * (fabs(value) + "
+                                "fabs(weight));")),
+    _error("piece", (R, "pe_accumulate(&q->sum, top, sum * half);",
+                     "pe_accumulate(&q->sum, top, sum * half * (1.0 + 15.9 * {x}));")),
+    _error("pieces before", (R, "q->pieces += 1.0;",
+                             "q->pieces += 1.0;\n    q->sum.total *= 1.0 + 7.9 * {x};")),
+    _error("log of all", (R, "q.sum.top + log(q.sum.total)",
+                          "(q.sum.top + log(q.sum.total)) * (1.0 + 7.9 * {x})")),
+    _error("floor", (R, "return log_sum + floor +",
+                     "return log_sum + floor * (1.0 + 3.9 * {x}) +")),
+    _error("complement", (R, "value[large] = log1p(-share);",
+                          "value[large] = log1p(-share) + 11.9 * {x};")),
+    _error("loss", (R, "((long double)own - a->floor)",
+                    "((long double)own * (1.0L + {x}) - a->floor)")),
+    _error("log of a loss", (R, "w = logl(y);", "w = logl(y) * (1.0L + {x});")),
+)  # fmt: skip
+
+ERRING = {switch.name for switch in SWITCHES if switch.plain == 0.0}
+
+
+def signed(switches: dict[str, float], sign: float) -> dict[str, float]:
+    """Switches whose errors have a sign."""
+    return {name: x * (sign if name in ERRING else 1.0) for name, x in switches.items()}
+
+
+# polynomials that do not resolve the law
+BAD = {"resolved": 1e-6, "off": 0.1, "coefficients": 12.0}
+WAVE = {"wave": 1e-6, "resolved": 1e-3, "off": 0.1, "coefficients": 14.0}  # with FEW and SOME
+DENSITY = {"density": LOUD, "off": 1e-2}  # to which polynomials are fitted
+THRESHOLD = "factor of thresholds: the loss"
+TERMS = (
+    Sector("remainder of the trapezoidal rule", "sums",
+           ((S, "s->lost = rest + lost;", "s->lost = {x} * rest + lost;"),), {"exponent": 12.0}),
+    Sector("growth on lines of that rule", "sums",
+           ((S, "found += turn_a * turn_a *", "found += {x} * turn_a * turn_a *"),
+            (S, "turn_b * turn_b * pe", "{x} * turn_b * turn_b * pe"),
+            (S, "= strip * strip * (pe_sector_kappa", "= {x} * strip * strip * (pe_sector_kappa")),
+           {"exponent": 12.0}),
+    Sector("nodes below low ends", "shallow sums",
+           ((S, "double beyond = a->", "double beyond = log({x}) + a->"),
+            (S, "(beyond, b->cells.top[0]", "(beyond, log({x}) + b->cells.top[0]"))),
+    Sector("nodes above high ends", "shallow sums",
+           ((S, "above + log(m->h * (double)n)", "log({x}) + above + log(m->h * (double)n)"),)),
+    Sector("nodes passed over", "sums",
+           ((S, "(beyond, top - NOTHING", "(beyond, log({x}) + top - NOTHING"),),
+           {"nothing": 14.0}),
+    Sector("errors of both laws", "sums",
+           ((S, "error[i + l] += a->off[p];", "error[i + l] += {x} * a->off[p];"),), BAD),
+    Sector("probability below the low end", "shallow rows",
+           ((R, ": a->cells.top[0] - log(a->low_slope)",
+             ": log({x}) + a->cells.top[0] - log(a->low_slope)"),)),
+    Sector("probability above the high end", "shallow rows",
+           ((R, "a->tail[of_b] - floor", "log({x}) + a->tail[of_b] - floor"),)),
+    Sector("probability above the high end of a sum", "rows of sums",
+           ((L, "c->tail[of_b] = fmin(all", "c->tail[of_b] = log({x}) + fmin(all"),)),
+    Sector("probability between the last panel of a sum and its end", "rows of sums",
+           ((L, "cells->top[i] + log(cells->width)", "log({x}) + cells->top[i] + "
+             "log(cells->width)"),)),
+    # panels
+    Sector("panels: between places of the check", "densities",
+           ((P, "2.0 * pow(rho, -degree)", "{x} * 2.0 * pow(rho, -degree)"),),
+           WAVE, sizes=FEW),
+    Sector("panels: distance at places of the check", "densities",
+           ((P, "fabs(miss[i]) + error[i]", "{x} * fabs(miss[i]) + error[i]"),), BAD),
+    Sector("panels: largest value beside that at places", "densities",
+           ((P, "1.0 / cos(PI * degree", "(1.0 - {x}) + {x} / cos(PI * degree"),),
+           WAVE, sizes=SOME),
+    Sector("panels: error of the law that is checked", "densities",
+           ((P, "+ error[i]);", "+ {x} * error[i]);"),),
+           {**DENSITY, "factor of density of a step: its rounding": PART}),
+    # rounding of densities of one step, and of panels
+    Sector("density of a step: its rounding", "densities",
+           ((L, "0.5 * DBL_EPSILON * fabs((double)value)",
+             "{x} * 0.5 * DBL_EPSILON * fabs((double)value)"),),
+           DENSITY, scale=PART),
+    Sector("density of a step: root of its exponent", "densities",
+           ((L, "16.0 * (double)LDBL_EPSILON * (slope",
+             "{x} * 16.0 * (double)LDBL_EPSILON * (slope"),),
+           {"root": LOUD, "off": 1e-2}, scale=PART_WIDE),
+    Sector("density of a step: small losses", "densities",
+           ((L, "slope * 1e-20", "{x} * slope * 1e-20"),),
+           {"small loss": 1e-4, "resolved": 1e-9, "off": 1e-2}, scale=1e12),
+    Sector("rounding of panels: Clenshaw's recurrence", "densities",
+           ((P, "UNIT * (all + ", "UNIT * ({x} * all + "),), {"off": 1e-2}, {"recurrence": LOUD},
+           PART),
+    Sector("rounding of panels: places", "densities",
+           ((P, "(2.0 + of_parts) * slope", "({x} * 2.0 + of_parts) * slope"),), {"off": 1e-2},
+           {"place": LOUD}, PART),
+    Sector("rounding of panels: values of both added", "sums",
+           ((P, "* slope + sum)", "* slope + {x} * sum)"),), {"off": 1e-2},
+           {"sum of both": LOUD}, PART),
+    Sector("rounding of panels: parts of places", "sums",
+           ((P, " + of_parts) * slope", " + {x} * of_parts) * slope"),), {"off": 1e-2},
+           {"parts": LOUD}, PART),
+    # rounding of sums
+    Sector("rounding of sums: additions", "sums",
+           ((S, "((double)n / PE_LANES + ", "({x} * (double)n / PE_LANES + "),), {},
+           {"addition": LOUD}, PART),
+    Sector("rounding of sums: exponentials", "sums",
+           ((S, "PE_LANES + 20.0 +", "PE_LANES + {x} * 20.0 +"),), {},
+           {"exponential": LOUD}, PART),
+    Sector("rounding of sums: differences of exponents", "sums",
+           ((S, "20.0 + spread +", "20.0 + {x} * spread +"),), {}, {"difference": LOUD}, PART),
+    Sector("rounding of sums: logarithm", "sums",
+           ((S, "+ of_logs) * UNIT", "+ {x} * of_logs) * UNIT"),), {},
+           {"log of a sum": LOUD}, PART),
+    # rows
+    Sector("remainder of Gauss's rule", "rows",
+           ((R, "return best + 1e-9;", "return best + 1e-9 + log({x});"),), {"rule": 4.0}),
+    Sector("rows: what panels are off by", "rows",
+           ((R, "3.0 * a->off[panel]", "{x} * 3.0 * a->off[panel]"),),
+           {**DENSITY, "factor of density of a step: its rounding": PART}),
+    Sector("rows: a side by the other one", "shallow rows",
+           ((R, "own = share * error[small]", "own = {x} * share * error[small]"),)),
+    # rounding of rows
+    Sector("rounding of rows: nodes and weights of the rule", "rows",
+           ((R, "+ RULE_ERROR;", "+ {x} * RULE_ERROR;"),), {}, {"rule's weight": LOUD},
+           LOUD / 1e-14),
+    Sector("rounding of rows: weights under B", "rows",
+           ((R, "*error = 4.0 * UNIT * y;", "*error = {x} * 4.0 * UNIT * y;"),), {},
+           {"weight under B": LOUD}, PART),
+    Sector("rounding of rows: gains below", "rows",
+           ((R, "*error = (20.0 + 8.0", "*error = {x} * (20.0 + 8.0"),), {},
+           {"gain below": LOUD}, PART),
+    Sector("rounding of rows: gains above", "rows",
+           ((R, "*error = (16.0 + (x", "*error = {x} * (16.0 + (x"),), {},
+           {"gain above": LOUD}, PART),
+    Sector("rounding of rows: terms", "rows",
+           ((R, "off[i] += 3.0 * UNIT", "off[i] += {x} * 3.0 * UNIT"),), {},
+           {"term of the rule": LOUD}, PART),
+    Sector("rounding of rows: pieces", "rows",
+           ((R, "UNIT * (16.0 + 8.0 * q.pieces", "UNIT * ({x} * 16.0 + 8.0 * q.pieces"),), {},
+           {"piece": LOUD}, PART),
+    Sector("rounding of rows: additions", "rows",
+           ((R, "+ 8.0 * q.pieces", "+ {x} * 8.0 * q.pieces"),), {}, {"pieces before": LOUD}, PART),
+    Sector("rounding of rows: logarithm", "rows",
+           ((R, "+ 8.0 * fabs(log_sum)", "+ {x} * 8.0 * fabs(log_sum)"),), {},
+           {"log of all": LOUD}, PART),
+    Sector("rounding of rows: smallest loss", "rows",
+           ((R, "+ 4.0 * fabs(floor))", "+ {x} * 4.0 * fabs(floor))"),), {},
+           {"floor": LOUD}, PART),
+    Sector("rounding of rows: complement", "rows",
+           ((R, "+ 12.0 * UNIT;", "+ {x} * 12.0 * UNIT;"),),
+           {"factor of rounding of rows: nodes and weights of the rule": 1e4},
+           {"complement": LOUD}, PART),
+    # thresholds
+    Sector("thresholds: the loss", "rows",
+           ((R, "((fabs(own) + fabs(a->floor)) / at.y",
+             "({x} * (fabs(own) + fabs(a->floor)) / at.y"),), {}, {"loss": LOUD}, PART_WIDE),
+    Sector("thresholds: its logarithm", "tails",
+           ((R, "+ 4.0 + fabs(at.high))", "+ {x} * (4.0 + fabs(at.high)))"),), {},
+           {"log of a loss": LOUD}, PART_WIDE),
+    Sector("thresholds: in tails", "tails",
+           ((R, "+ log(q.at.off);", "+ log(q.at.off) + log({x});"),), {THRESHOLD: PART_WIDE},
+           {"loss": LOUD}),
+    Sector("thresholds: in profiles", "rows",
+           ((R, "log(q.at.off * at->y) + most", "log({x}) + log(q.at.off * at->y) + most"),),
+           {THRESHOLD: PART_WIDE}, {"loss": LOUD}),
+    Sector("thresholds: on ends of pieces", "edges",
+           ((R, "q->at.off += fabs(q->at.low);", "q->at.off += {x} * fabs(q->at.low);"),), {},
+           {"digits of a threshold": 2.0**30}),
+)  # fmt: skip
+
+
+def build(
+    folder: Path, sources: Sequence[str], doors: Sequence[Path], sizes: Sequence[Plain] = ()
+) -> Kernel:
+    """Compile laws with all switches and one for each term; KeyError if a text is gone."""
+    changes = [(*change, "") for change in sizes]
+    changes += [(*change, switch.name) for switch in SWITCHES for change in switch.changes]
+    changes += [(*change, term.switch) for term in TERMS for change in term.factor]
+    plain = {switch.name: switch.plain for switch in SWITCHES}
+    plain |= {term.switch: 1.0 for term in TERMS}
+    return switched(folder, changes, plain, sources, doors)

@@ -1,0 +1,321 @@
+"""What is asked of laws of few steps where one error term must carry the error alone.
+
+For ``tools/audit_sector.py --terms``; the terms are in ``sector_switches.py``.  Sums of two steps
+are held against an integral of closed forms, densities and rows of one step against closed forms,
+rows of sums of two against laws of the engine whose ends do not count.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+import sector_switches
+from audit_certificate import Change
+from audit_sector import (
+    DOORS,
+    GRID,
+    SOURCES,
+    VALUES,
+    Array,
+    Law,
+    Tally,
+    added,
+    evenly,
+    rows_of,
+    step,
+    summed,
+    tally,
+    typed,
+)
+from sector_switches import SIZES, TERMS, Sector, signed
+from term_switches import Kernel
+
+from pyengine.engines.functionals import ERRORS
+from pyengine.engines.sector import _law_or_refusal
+
+from pyengine._core import lib  # isort: skip
+
+ALL, TAILS = slice(0, 5), slice(0, 4)  # of the functionals
+
+
+# ---- truths ------------------------------------------------------------------------------------
+
+Step = tuple[float, float]  # noise and rate
+
+
+def log_step_density(w: Array, one: Step) -> Array:
+    """Log F of one step in 80-bit numbers, by its closed form."""
+    long = np.longdouble
+    mu, rate = 1 / long(one[0]), long(one[1])
+    y = np.exp(w)
+    beyond = np.where(y < long(1e-10), w + y / 2, np.log(np.expm1(y)))
+    z = (beyond - np.log(rate) + np.log1p(-rate)) / mu + mu / 2
+    constant = np.log(2 * long("3.14159265358979323846264338327950288")) / 2
+    return y - beyond + w - z * z / 2 - constant - np.log(mu)
+
+
+def log_sum_density(w: float, one: Step, other: Step) -> float:
+    """Log F of the sum of two steps, by an integral with fine nodes."""
+    spacing = min(1 / one[0], 1 / other[0], 1.0) / 24
+    r = np.arange(-int(70.0 / spacing), int(70.0 / spacing) + 1) * np.longdouble(spacing)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        logs = log_step_density(w - np.logaddexp(0, -r), one)
+        logs = logs + log_step_density(w - np.logaddexp(0, r), other)
+    logs = logs[np.isfinite(logs)]
+    top = logs.max()
+    return float(top + np.log(np.exp(logs - top).sum() * np.longdouble(spacing)))
+
+
+def step_row(one: Step, y: float, backward: bool) -> list[float]:
+    """Logs of the functionals of one step in closed form, at the loss `y` beyond the smallest one.
+
+    `y` is the double that the threshold is, less the smallest loss.
+    """
+    with mpmath.workdps(60):
+        mu, p = 1 / mpmath.mpf(one[0]), mpmath.mpf(one[1])
+        c = mpmath.mpf(y)
+        ratio = (mpmath.exp(c) - 1 + p) / p
+        if ratio <= 0:  # below the smallest loss, by rounding
+            return [math.nan] * 5
+        z = mpmath.log(ratio) / mu + mu / 2
+        below = mpmath.ncdf(z), (1 - p) * mpmath.ncdf(z) + p * mpmath.ncdf(z - mu)
+        above = mpmath.ncdf(-z), (1 - p) * mpmath.ncdf(-z) + p * mpmath.ncdf(mu - z)
+        if backward:
+            values = (below[1], above[1], below[0], above[0], above[1] - mpmath.exp(c) * above[0])
+        else:
+            values = (above[0], below[0], above[1], below[1], below[0] - mpmath.exp(-c) * below[1])
+        return [float(mpmath.log(x)) if x > 0 else math.nan for x in values]
+
+
+# ---- error terms -------------------------------------------------------------------------------
+
+Pairs = tuple[tuple[Step, Step], ...]
+STEPS: Pairs = (
+    ((1.0, 1e-3), (1.0, 1e-3)),
+    ((0.5, 0.2), (2.0, 1e-4)),
+    ((4.0, 0.05), (1.0, 1e-5)),
+    ((6.0, 0.4), (3.0, 1e-3)),
+)
+DEPTH, SHALLOW = -200.0, -20.0
+Found = list[tuple[Array, Array, Array]]
+
+integral = cache(log_sum_density)
+closed = cache(step_row)
+
+
+class Made(NamedTuple):
+    """Laws of one step each, or of their sum, and the steps."""
+
+    steps: tuple[Step, ...]
+    laws: tuple[Law, ...]
+
+
+def made(kernel: Any, steps: Sequence[Step], depths: Sequence[float]) -> Iterator[Made]:
+    """Laws that end at given depths, where none is refused."""
+    try:
+        laws = tuple(step(kernel, *one, depth) for one, depth in zip(steps, depths, strict=True))
+    except ValueError:
+        return
+    yield Made(tuple(steps), laws)
+
+
+def deep_pairs(kernel: Any, steps: Pairs) -> list[Made]:
+    """Laws whose ends do not count in sums."""
+    return [laws for pair in steps for laws in made(kernel, pair, (DEPTH, DEPTH))]
+
+
+def shallow_pairs(kernel: Any, steps: Pairs) -> list[Made]:
+    """Laws whose ends count in sums."""
+    depths = ((SHALLOW, SHALLOW), (SHALLOW, 2 * DEPTH), (2 * DEPTH, SHALLOW))
+    return [laws for pair in steps for depth in depths for laws in made(kernel, pair, depth)]
+
+
+def singles(kernel: Any, steps: Pairs, depth: float = DEPTH) -> list[Made]:
+    """Laws of the first step of each pair."""
+    return [laws for one, _ in steps for laws in made(kernel, (one,), (depth,))]
+
+
+def shallow_singles(kernel: Any, steps: Pairs) -> list[Made]:
+    """Laws of one step whose ends count."""
+    return singles(kernel, steps, SHALLOW)
+
+
+def sums(laws: Sequence[Made], number: int = 24) -> Found:
+    """Sums of two steps over all of what their laws have."""
+    found = []
+    for steps, (a, b) in laws:
+        low = max(a.ends[0], b.ends[0])
+        high = min(math.log(math.exp(a.ends[1]) + math.exp(b.ends[1])), a.ends[5], b.ends[5])
+        if high - low < 0.01:
+            continue
+        near = low + np.geomspace(1e-3, high - low, number // 2)
+        far = high - np.geomspace(1e-3, high - low, number // 2)
+        value, error, truth = [], [], []
+        for w in np.round(np.concatenate([near, far]) / GRID) * GRID:
+            out = summed(a, b, float(w))
+            value.append(out[0])
+            error.append(out[1])
+            truth.append(integral(float(w), *steps))
+        found.append((np.array(value), np.array(error), np.array(truth)))
+    return found
+
+
+def densities(laws: Sequence[Made], number: int = 400) -> Found:
+    """Values of panels of one step at random places."""
+    rng, found = np.random.default_rng(20261125), []
+    for (one,), (law,) in laws:
+        low, high = law.ends[:2]
+        w = rng.uniform(low, high, number)
+        value, error = np.array([law.density(float(x))[:2] for x in w]).T
+        found.append((value, error, log_step_density(w.astype(np.longdouble), one).astype(float)))
+    return found
+
+
+def rows_at(law: Law, one: Step, w: Array, every: slice = ALL) -> Found:
+    """Rows of one step at given places, in both directions."""
+    found = []
+    for backward in (False, True):
+        c = math.log1p(-one[1]) + np.exp(w)
+        rows = law.rows(backward, -c if backward else c)
+        truth = np.array([closed(one, float(x), backward) for x in c])
+        found.append((rows[:, VALUES][:, every], rows[:, ERRORS:][:, every], truth[:, every]))
+    return found
+
+
+def step_rows(laws: Sequence[Made], number: int = 30, every: slice = ALL) -> Found:
+    """Rows of one step over all of what its law has."""
+    found = []
+    for (one,), (law,) in laws:
+        w = np.linspace(law.ends[0] + 1e-3, law.ends[1] - 1e-3, number)
+        found += rows_at(law, one, w, every)
+    return found
+
+
+def tails(laws: Sequence[Made]) -> Found:
+    """Rows of one step without profiles."""
+    return step_rows(laws, every=TAILS)
+
+
+def rows_on_edges(laws: Sequence[Made], number: int = 30) -> Found:
+    """Rows of one step next to places where pieces of panels end."""
+    found = []
+    for (one,), (law,) in laws:
+        edges = law.edges
+        parts = edges[:-1, None] + np.diff(edges)[:, None] * np.arange(4) / 4
+        found += rows_at(law, one, parts.ravel()[1 :: max(1, parts.size // number)])
+    return found
+
+
+def added_pairs(kernel: Any, steps: Pairs) -> list[Made]:
+    """Laws of sums of two steps that end where the probability above them counts."""
+    found = []
+    depths = ((2 * SHALLOW, 2 * SHALLOW), (3 * SHALLOW, 3 * SHALLOW))
+    parts = (laws for pair in steps for depth in depths for laws in made(kernel, pair, depth))
+    for pair, laws in parts:
+        with suppress(ValueError):
+            found.append(Made(pair, (added(*laws),)))
+    return found
+
+
+@cache
+def deep_rows(steps: tuple[Step, ...], backward: bool, c: tuple[float, ...]) -> Array:
+    """Rows of sums by laws of the engine that end where nothing counts."""
+    law = _law_or_refusal(tuple((noise, p, 1) for noise, p in steps), DEPTH)
+    return rows_of(law, lib.pe_sector_at, backward, np.array(c))
+
+
+def added_rows(laws: Sequence[Made], number: int = 30) -> Found:
+    """Rows of sums of two steps over all of what their laws have."""
+    found = []
+    for steps, (law,) in laws:
+        floor = math.fsum(math.log1p(-p) for _, p in steps)
+        c = floor + np.exp(np.linspace(law.ends[0] + 1e-3, law.ends[1] - 1e-3, number))
+        for backward in (False, True):
+            asked = -c if backward else c
+            own, truth = law.rows(backward, asked), deep_rows(steps, backward, tuple(asked))
+            unsure = np.where(truth[:, ERRORS:] < 1e-9, truth[:, ERRORS:], np.inf)
+            found.append((own[:, VALUES], own[:, ERRORS:] + unsure, truth[:, VALUES]))
+    return found
+
+
+class Question(NamedTuple):
+    """Laws that are made, and what is asked of them."""
+
+    laws: Callable[[Any, Pairs], list[Made]]
+    ask: Callable[[Sequence[Made]], Found]
+
+
+QUESTIONS = {
+    "densities": Question(singles, densities),
+    "sums": Question(deep_pairs, sums),
+    "shallow sums": Question(shallow_pairs, sums),
+    "rows": Question(singles, step_rows),
+    "shallow rows": Question(shallow_singles, step_rows),
+    "tails": Question(singles, tails),
+    "edges": Question(singles, rows_on_edges),
+    "rows of sums": Question(added_pairs, added_rows),
+}
+
+
+def switched(folder: Path, sizes: Sequence[Change] = ()) -> Kernel:
+    """The kernel whose choices, operations and terms are set from Python."""
+    kernel = sector_switches.build(folder, SOURCES, [DOORS], sizes)
+    typed(kernel.library)
+    return kernel
+
+
+def judged(kernel: Kernel, term: Sector, factor: float, steps: Pairs = STEPS) -> Tally:
+    """What comes of a part of a term where it alone must hold, what errs to both sides."""
+    question, found = QUESTIONS[term.asks], []
+    for sign in (1.0, -1.0) if term.errs else (1.0,):
+        early = {**signed(term.coarse, sign), term.switch: factor * term.scale}
+        with kernel.set_to(early) as library:
+            laws = question.laws(library, steps)
+            with kernel.set_to(signed(term.late, sign)):
+                found += question.ask(laws)
+    return tally(found)
+
+
+def judged_as_it_is(kernel: Kernel, asks: str, steps: Pairs = STEPS) -> Tally:
+    """The same where nothing is switched: the kernel is the engine's."""
+    question = QUESTIONS[asks]
+    return tally(question.ask(question.laws(kernel.library, steps)))
+
+
+def drawn_pairs(number: int, seed: int) -> Pairs:
+    """Random steps, two at a time."""
+    rng = np.random.default_rng(seed)
+    sizes = ((evenly(rng, 0.25, 20.0), evenly(rng, 1e-6, 0.5)) for _ in range(2 * number))
+    return tuple(zip(sizes, sizes, strict=True))
+
+
+def main_of_terms(only: str, number: int | None, seed: int) -> int:
+    """Print the table of terms; 1 where one is not enough, or nobody misses it."""
+    steps = drawn_pairs(number, seed) if number else STEPS
+    failed = 0
+    print("| error term | asked | outside with it | closest | dropped | a hundredth |")
+    print("|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        kernels = {sizes: switched(Path(folder) / str(i), sizes) for i, sizes in enumerate(SIZES)}
+        for name in QUESTIONS:
+            found = judged_as_it_is(kernels[()], name, steps)
+            failed += found.outside > 0
+            figures = f"{found.asked} | {found.outside} | {found.closest:.2g}"
+            print(f"| none, {name} | {figures} | {found.median:.1e} claimed | |", flush=True)
+        for term in (term for term in TERMS if only in term.name):
+            kept, dropped, part = (
+                judged(kernels[term.sizes], term, x, steps) for x in (1.0, 0.0, 0.01)
+            )
+            failed += kept.outside > 0 or kept.asked == 0 or dropped.outside == 0
+            figures = f"{kept.asked} | {kept.outside} | {kept.closest:.2g}"
+            parts = (f"{found.outside} of {found.asked}" for found in (dropped, part))
+            print(f"| {term.name} | {figures} | {' | '.join(parts)} |", flush=True)
+    return int(failed > 0)
