@@ -337,9 +337,9 @@ static size_t choose_nodes(pe_sector_sums *s, const line *l, double w, double **
     const double h_a = pe_log_add(log(m->h), log_falling(l, a->low_slope, m->h * (double)first, 1.0));
     const double h_b = pe_log_add(log(m->h), log_falling(l, b->low_slope, -m->h * (double)last, 1.0));
     const double most_b = l->of_losses ? INFINITY : w, most_a = l->of_losses ? INFINITY : w;
-    double beyond = a->cells.top[0] + h_a + pe_sector_top(&b->cells, w_b - high[first] - 1e-9, most_b);
-    beyond = pe_log_add(beyond,
-                        b->cells.top[0] + h_b + pe_sector_top(&a->cells, w_a - high[-last] - 1e-9, most_a));
+    const double below_a = a->cells.top[0] + pe_sector_top(&b->cells, w_b - high[first] - 1e-9, most_b) + h_a;
+    const double below_b = b->cells.top[0] + pe_sector_top(&a->cells, w_a - high[-last] - 1e-9, most_a) + h_b;
+    double beyond = pe_log_add(below_a, below_b);
     if (n_out) beyond = pe_log_add(beyond, above + log(m->h * sum_of(n_out, out, above)));
     *left = pe_log_add(beyond, top - NOTHING + log(m->h * (double)n));
     return kept;

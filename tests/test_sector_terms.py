@@ -16,6 +16,7 @@ SLACK = {
     "panels: between places of the check",
     "density of a step: small losses",
     "rounding of sums: differences of exponents",
+    "losses: remainder of the trapezoidal rule",
 }
 
 

@@ -234,10 +234,11 @@ def added(one: Law, other: Law) -> Law:
     return Law(one.kernel, one.kernel.pe_sector_convolve, one.pointer, other.pointer)
 
 
-def summed(one: Law, other: Law, w: float) -> list[float]:
+def summed(one: Law, other: Law, w: float, of_losses: bool = False) -> list[float]:
     """Log F of a sum at a multiple of GRID, its error, and what ends and lines lack of it."""
     out = (ctypes.c_double * 3)()
-    if one.kernel.audit_sector_sum(one.pointer, other.pointer, ctypes.c_double(w), out):
+    at = one.kernel.audit_sector_sum
+    if at(one.pointer, other.pointer, int(of_losses), ctypes.c_double(w), out):
         return [math.nan] * 3
     return list(out)
 

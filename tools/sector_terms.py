@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+import sector_epochs as epochs
 import sector_switches
 from audit_certificate import Change
 from audit_sector import (
@@ -249,8 +250,8 @@ def added_rows(laws: Sequence[Made], number: int = 30) -> Found:
 class Question(NamedTuple):
     """Laws that are made, and what is asked of them."""
 
-    laws: Callable[[Any, Pairs], list[Made]]
-    ask: Callable[[Sequence[Made]], Found]
+    laws: Callable[[Any, Pairs], list[Any]]
+    ask: Callable[[Sequence[Any]], Found]
 
 
 QUESTIONS = {
@@ -262,6 +263,10 @@ QUESTIONS = {
     "tails": Question(singles, tails),
     "edges": Question(singles, rows_on_edges),
     "rows of sums": Question(added_pairs, added_rows),
+    "sums of losses": Question(epochs.deep_losses, epochs.sums_of_losses),
+    "shallow sums of losses": Question(epochs.shallow_losses, epochs.sums_of_losses),
+    "rows of losses": Question(epochs.shallow_runs, epochs.rows_of_losses),
+    "rows of means": Question(epochs.shallow_means, epochs.rows_of_means),
 }
 
 

@@ -11,7 +11,7 @@ from pyengine.engines.functionals import A_ABOVE, B_ABOVE, ERRORS, WIDTH, FloatA
 from pyengine.engines.row_bounds import LogBounds
 from pyengine.engines.sector import EpochKinds, EpochLaws
 from pyengine.laws.allocation import AllocatedLaw
-from pyengine.laws.base import StepLaw
+from pyengine.laws.base import ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.numerics.bracketing import falling_root
 
@@ -41,11 +41,12 @@ class EpochSide(CertifiedSide):
         kinds, orders = [], set()
         for law, number in laws:
             found = law.tabulated()
+            plain = law.law if isinstance(law, ReversedLaw) else law
             if found is not None and isinstance(found[0], AllocatedLaw):
                 kinds.append(((found[0].noise, found[0].low), found[0].steps, number))
                 orders.add(found[1])
-            elif isinstance(law, GaussianLaw) and law.low is not None:
-                kinds.append(((law.noise_multiplier, law.low), 1, number))
+            elif isinstance(plain, GaussianLaw) and plain.low is not None:
+                kinds.append(((plain.noise_multiplier, plain.low), 1, number))
             else:
                 return None
         if len(orders) != 1:

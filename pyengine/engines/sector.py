@@ -144,6 +144,12 @@ def _epochs_or_refusal(kinds: EpochKinds, deepest: float) -> Any:
         return str(error)
 
 
+def _deeper_epochs(kinds: EpochKinds, first: float, deepest: float) -> Any:
+    """A law that ends farther out, unless one that does not was refused: it costs more."""
+    law = _epochs_or_refusal(kinds, first)
+    return law if isinstance(law, str) else _epochs_or_refusal(kinds, deepest)
+
+
 class SectorLaws:
     """Proven rows of one ordered pair of few steps.
 
@@ -222,8 +228,11 @@ class EpochLaws(SectorLaws):
         self._too_shallow = EPOCHS_TOO_SHALLOW
         self.serves = sum(steps * number for _, steps, number in kinds) <= MOST_ALLOCATED
         noise = max(noise[0] for noise, _, _ in kinds)
-        depths = EPOCH_DEPTHS[noise >= QUIET]
-        self._levels = tuple(partial(_epochs_or_refusal, kinds, depth) for depth in depths)
+        first, deeper = EPOCH_DEPTHS[noise >= QUIET]
+        self._levels = (
+            partial(_epochs_or_refusal, kinds, first),
+            partial(_deeper_epochs, kinds, first, deeper),
+        )
 
     def values(self, functional: int, c: FloatArray) -> FloatArray:
         """Logs of a functional by the first law, which places thresholds; NaN where it has none."""
