@@ -58,6 +58,7 @@ struct pe_sector {
     double tail[2];   /* logs of bounds of the probabilities under A and B above the last edge, */
     double below[2];  /* and below the first one */
     double floor, floor_low; /* the loss is this and Y, or w where ratios are summed, whose mean counts */
+    double floor_size;       /* of all logs of numbers of ratios that are in it, or in w */
     double deepest;   /* log density where the low end is */
     double work;      /* nodes that were summed on the way here */
     double farthest;  /* up to there tables go, and sums are asked */
@@ -91,14 +92,15 @@ enum { PE_SECTOR_STRIPS = 26 };
 
 /* What one convolution needs again and again. */
 typedef struct {
-    int of_losses; /* whether w are added, and not e^w */
+    int of_losses; /* whether w are added, and not e^w, */
+    double shift; /* and from that sum to the w of the whole, near whose floor 0 is: places stay below 2^8 */
     pe_sector_nodes nodes[PE_SECTOR_STRIPS];
-    int strip;    /* the one that served last; below 0 at first */
+    int strip; /* the one that served last; below 0 at first */
     double reach; /* of r: the largest distance between a sum and the low ends of its parts, and 2 */
     double *room; /* of a sum */
     size_t n_room;
-    double lost;  /* what the last sum lacks at the ends of both laws and on its lines, relative to it */
-    double work;  /* nodes that were summed, */
+    double lost; /* what the last sum lacks at the ends of both laws and on its lines, relative to it */
+    double work; /* nodes that were summed, */
     double budget; /* and the most of them */
     int status;
 } pe_sector_sums;
@@ -134,7 +136,8 @@ double pe_sector_slope(const pe_sector_kinds *k, double w);
 int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double width, double from, double to);
 void pe_sector_free_cells(pe_sector_cells *c);
 
-/* kappa up to w without cells. */
+/* Sum of all rates; kappa up to w without cells. */
+double pe_sector_rates(const pe_sector_kinds *k);
 double pe_sector_growth(const pe_sector_kinds *k, double w);
 
 /* Upper bound of log dB/dA up to w, beyond the floor. */

@@ -43,22 +43,22 @@ static double growth_ratio(const pe_sector_kinds *k, double from, double to) {
     return most;
 }
 
-static double all_rates(const pe_sector_kinds *k) {
+double pe_sector_rates(const pe_sector_kinds *k) {
     double sum = 0.0;
     for (size_t i = 0; i < k->n; i++) sum += k->number[i] * k->rate[i];
     return sum;
 }
 
 double pe_sector_growth(const pe_sector_kinds *k, double w) {
-    if (k->are_ratios) return 0.5 * all_rates(k) * OUTWARDS;
+    if (k->are_ratios) return 0.5 * pe_sector_rates(k) * OUTWARDS;
     const double y = exp(w), step = 0x1p-4;
     double ratio = growth_ratio(k, 0.0, SMALL);
     for (double r = SMALL; r < y; r *= exp(step)) ratio = fmax(ratio, growth_ratio(k, r, r * exp(step)));
-    return (0.5 * all_rates(k) + y * ratio) * OUTWARDS;
+    return (0.5 * pe_sector_rates(k) + y * ratio) * OUTWARDS;
 }
 
 double pe_sector_slope(const pe_sector_kinds *k, double w) {
-    const double y = exp(w), all = all_rates(k);
+    const double y = exp(w), all = pe_sector_rates(k);
     double logs = 0.0, offsets = 0.0, rate = 0.0, offset = -INFINITY;
     for (size_t i = 0; i < k->n; i++) {
         logs += k->number[i] * k->rate[i] * log(k->rate[i] / all);
@@ -81,7 +81,7 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
     c->top = malloc(2 * c->n * sizeof(double));
     if (!c->top) return PE_NO_MEMORY;
     c->kappa = c->top + c->n;
-    const double base = all_rates(k), step = exp(width);
+    const double base = pe_sector_rates(k), step = exp(width);
     double ratio = growth_ratio(k, 0.0, SMALL);
     const double first = exp(from);
     for (double r = SMALL; !k->are_ratios && r < first; r *= 1.05)

@@ -9,7 +9,7 @@
 static const double MOST_WORK = 6e7; /* nodes of all sums on the way to a law, some seconds */
 static const double LOG_2 = 0.69314718055994530942;
 static const double HIGHEST = 6.5, LOWEST = -200.0; /* of the axis */
-static const double HIGHEST_RATIO = 200.0;
+static const double HIGHEST_RATIO = 200.0, HIGHEST_LOSS = 250.0; /* below 2^8 */
 static const double FALLEN = 40.0; /* nats, from the first edge of ratios to where their cells begin */
 static const double LOST = 4e-15; /* relative, of a sum at its ends */
 static const long double HALF_LOG_2PI = 0.918938533204672741780329736405617639L;
@@ -269,19 +269,19 @@ static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_
 
 /* The same for losses of means of ratios.  On the line that gives each part of a turn, or of a way to the left, the share
  * that is as the inverse of its rate, half the inverse sums of rates grow, and fall the means of both slopes. */
-static void added(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
+static void added(const pe_sector_kinds *a, const pe_sector_kinds *b, double shift, pe_sector_kinds *c) {
     const pe_sector_kinds *part[] = {a, b};
     double rate[2], fall[2]; /* log F falls at least by -(rate w + fall) */
     for (int i = 0; i < 2; i++) {
-        rate[i] = 2.0 * pe_sector_growth(part[i], 0.0);
+        rate[i] = pe_sector_rates(part[i]);
         fall[i] = -pe_sector_slope(part[i], 0.0);
     }
     const double both = rate[0] + rate[1], of_a = rate[1] / both, of_b = rate[0] / both;
     *c = (pe_sector_kinds){.are_ratios = 1, .are_means = 1, .n = 1};
     c->number[0] = 1.0;
-    c->rate[0] = rate[0] * of_a * (1.0 + 1e-9);
+    c->rate[0] = rate[0] * of_a; /* rounding counts where slopes and growth are formed */
     c->offset[0] = (of_a * fall[0] + of_b * fall[1]) / c->rate[0];
-    c->offset[0] += 1e-8 * fabs(c->offset[0]);
+    c->offset[0] += 1e-8 * fabs(c->offset[0]) - shift;
 }
 
 static double mode_of(const pe_sector *a) {
@@ -299,7 +299,7 @@ static int is_within(two_laws *t, const pe_sector *c, double w) {
 }
 
 static double joined_place(const two_laws *t, double of_a, double of_b) {
-    return t->sums.of_losses ? of_a + of_b : log(exp(of_a) + exp(of_b));
+    return t->sums.of_losses ? (of_a + of_b) + t->sums.shift : log(exp(of_a) + exp(of_b));
 }
 
 static double centre_of(const two_laws *t) {
@@ -323,7 +323,7 @@ static int find_high(two_laws *t, double *end) {
 
 /* The low end, left of the bulk. */
 static int find_low(two_laws *t, pe_sector *c, double high) {
-    double out = t->sums.of_losses ? pe_sector_low(t->a) + pe_sector_low(t->b)
+    double out = t->sums.of_losses ? joined_place(t, pe_sector_low(t->a), pe_sector_low(t->b))
                                    : fmax(pe_sector_low(t->a), pe_sector_low(t->b));
     double in = fmin(centre_of(t), high);
     for (int i = 0; !is_within(t, c, in); i++) {
@@ -340,6 +340,7 @@ static int find_low(two_laws *t, pe_sector *c, double high) {
     c->edge = malloc(2 * sizeof(double));
     if (!c->edge) return PE_NO_MEMORY;
     c->edge[0] = on_edge(in);
+    if (c->kinds.are_ratios && c->edge[0] < LOWEST) return PE_TOO_COSTLY;
     return set_start(c, joined_place(t, pe_sector_start(t->a), pe_sector_start(t->b)));
 }
 
@@ -397,7 +398,8 @@ static double number_of(const pe_sector *a) {
 static double whole_tail(const two_laws *t, int of_b, double w, double *room) {
     const pe_sector *a = t->a, *b = t->b;
     const int of_losses = t->sums.of_losses;
-    if (of_losses || !of_b || !a->kinds.are_ratios) return sum_tail(a, of_b, b, of_b, w, of_losses, room);
+    if (of_losses || !of_b || !a->kinds.are_ratios)
+        return sum_tail(a, of_b, b, of_b, w - t->sums.shift, of_losses, room);
     const double of_a = number_of(a), of_other = number_of(b), both = log(of_a + of_other);
     const double in_a = sum_tail(a, 1, b, 0, w, 0, room), in_b = sum_tail(a, 0, b, 1, w, 0, room);
     return fmin(pe_log_add(log(of_a) - both + in_a, log(of_other) - both + in_b) + 1e-9, 0.0);
@@ -426,6 +428,7 @@ static int find_tails(two_laws *t, pe_sector *c, double end) {
  * law. */
 static double half_bound(const two_laws *t, double w) {
     if (t->sums.of_losses) { /* one of both is beyond its share */
+        w -= t->sums.shift;
         const double own = 0.5 * (w + mode_of(t->a) - mode_of(t->b)), other = w - own;
         const double more = pe_sector_top(&t->a->cells, own - 1e-9 * (1.0 + fabs(own)), INFINITY);
         return pe_log_add(more, pe_sector_top(&t->b->cells, other - 1e-9 * (1.0 + fabs(other)), INFINITY)) +
@@ -473,15 +476,17 @@ static void fill_beyond(two_laws *t, pe_sector *c) {
 static int make_sum(two_laws *t, pe_sector *c) {
     const pe_sector *a = t->a, *b = t->b;
     const int of_losses = t->sums.of_losses;
-    c->farthest = of_losses ? a->farthest + b->farthest : fmin(a->farthest, b->farthest);
+    c->farthest = of_losses ? fmin(joined_place(t, a->farthest, b->farthest), HIGHEST_LOSS)
+                            : fmin(a->farthest, b->farthest);
     double end = c->farthest;
     int status = PE_OK;
-    if (of_losses) added(&a->kinds, &b->kinds, &c->kinds);
+    if (of_losses) added(&a->kinds, &b->kinds, t->sums.shift, &c->kinds);
     else status = joined(&a->kinds, &b->kinds, &c->kinds);
     if (!status && c->kinds.are_ratios && !of_losses) {
         const long double log_number = logl((long double)number_of(c)); /* the mean is what counts */
         c->floor = (double)-log_number;
         c->floor_low = (double)(-log_number - c->floor);
+        c->floor_size = (double)log_number;
     }
     if (!status) status = find_high(t, &end);
     if (!status) status = find_low(t, c, end);
@@ -510,8 +515,13 @@ static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_s
     c->floor = sum + low_part;
     c->floor_low = low_part - (c->floor - sum);
     c->deepest = fmax(a->deepest, b->deepest);
+    c->floor_size = a->floor_size + b->floor_size;
     two_laws t = {.a = a, .b = b};
     t.sums.of_losses = of_losses;
+    if (of_losses) { /* so that the floor is next to 0, exactly */
+        t.sums.shift = on_edge(c->floor);
+        c->floor -= t.sums.shift;
+    }
     t.sums.strip = -1;
     t.sums.reach = of_losses
                        ? 0.5 * ((a->farthest + b->farthest) - (pe_sector_start(a) + pe_sector_start(b))) + 4.0

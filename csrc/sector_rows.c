@@ -189,8 +189,9 @@ static void sector_row(const pe_sector *a, const pe_rules *r, int reversed, doub
     place at = {.high = (double)w, .c = own};
     at.low = (double)(w - at.high);
     at.y = (double)y;
-    at.off =
-        (double)LDBL_EPSILON * ((fabs(own) + fabs(a->floor)) / (is_ratio ? 1.0 : at.y) + 4.0 + fabs(at.high));
+    /* logs of numbers of ratios are within 4 units */
+    const double of_floor = is_ratio ? 6.0 * a->floor_size : fabs(a->floor);
+    at.off = (double)LDBL_EPSILON * ((fabs(own) + of_floor) / (is_ratio ? 1.0 : at.y) + 4.0 + fabs(at.high));
     if (!(at.high > pe_sector_low(a) && at.high < pe_sector_high(a)) || at.off > 1e-6) return;
     double value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
     const int below_a = reversed ? PE_B_ABOVE : PE_A_BELOW, above_a = reversed ? PE_B_BELOW : PE_A_ABOVE;

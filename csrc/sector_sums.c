@@ -184,6 +184,8 @@ static double line_bound(pe_sector_sums *s, const line *l, double from, double t
 
 double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double from,
                            double to) {
+    from -= s->shift;
+    to -= s->shift;
     const pe_sector_nodes *m = nodes_of(s, s->strip);
     if (!m) return INFINITY;
     const line l = {a, b, m, m->real_modulus, 1, s->of_losses};
@@ -371,6 +373,7 @@ static double sum_with(pe_sector_sums *s, const line *l, double w, double *error
 }
 
 double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double w, double *error) {
+    w -= s->shift;
     if (s->strip < 0) {
         const double kappa = fmin(pe_sector_kappa(&a->cells, w), pe_sector_kappa(&b->cells, w));
         s->strip =

@@ -270,8 +270,8 @@ TERMS = (
            {"complement": LOUD}, PART),
     # thresholds
     Sector("thresholds: the loss", "rows",
-           ((R, "((fabs(own) + fabs(a->floor)) / (is",
-             "({x} * (fabs(own) + fabs(a->floor)) / (is"),), {}, {"loss": LOUD}, PART_WIDE),
+           ((R, "((fabs(own) + of_floor) / (is",
+             "({x} * (fabs(own) + of_floor) / (is"),), {}, {"loss": LOUD}, PART_WIDE),
     Sector("thresholds: its logarithm", "tails",
            ((R, "+ 4.0 + fabs(at.high))", "+ {x} * (4.0 + fabs(at.high)))"),), {},
            {"log of a loss": LOUD}, PART_WIDE),
