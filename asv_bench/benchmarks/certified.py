@@ -11,6 +11,7 @@ RUNS = {
     "few_steps": pe.dp_sgd(5.3, 0.11, 17),
     "rare_large_losses": pe.dp_sgd(0.3, 1e-5, 1000),  # lines of divided laws
     "few_rare_steps": pe.dp_sgd(1.0, 1e-4, 6),  # sector laws
+    "epochs": pe.dp_sgd_allocated(1.0, 16, epochs=3),  # the same of epochs of random allocation
     "beside_response": pe.compose(pe.dp_sgd(1.0, 0.01, 1000), pe.RandomizedResponse(0.75)),
 }
 

@@ -7,6 +7,7 @@ loss by less than doubles do, and no row at one is known; but all ratios on the 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 from pyengine._core import lib
 from pyengine.engines.functionals import A_ABOVE, A_BELOW
@@ -18,7 +19,7 @@ __all__ = ["NextToLargest"]
 
 # What ratios may differ by on a test, as logs: relative widths of its bounds.
 APART = (2.0**-48, 2.0**-44, 2.0**-40)
-MOST_STEPS = 1000  # of more, levels so small are hardly doubles
+MOST_STEPS = 100  # of more, levels so small are hardly doubles
 INWARDS = 1e-9  # relative, of logarithms in doubles that have some 1e-14
 SMALLEST = -700.0  # log of levels below which doubles lose digits
 
@@ -42,14 +43,17 @@ class NextToLargest:
     """
 
     def __init__(self, pair: GaussianPair) -> None:
-        self._serves = A_ABOVE if pair.reversed else A_BELOW
-        self._likely = [-math.inf] * len(APART)
-        self._low, self._high = math.inf, math.inf
-        if 0 < sum(pair.steps) <= MOST_STEPS and 1.0 not in pair.probability:
-            without = pair._replace(reversed=False)
-            _, self._low, self._high = largest_epsilon(without, pair.probability)
-            self._likely = [_log_probability(pair, apart) for apart in APART]
-        self.likely = self._likely[-1]
+        self._serves, self._pair = A_ABOVE if pair.reversed else A_BELOW, pair
+        self.likely = -math.inf
+        if sum(pair.steps) <= MOST_STEPS and 1.0 not in pair.probability:
+            self.likely = _log_probability(pair, APART[-1])
+
+    @cached_property
+    def _known(self) -> tuple[list[float], float, float]:
+        """The same for all distances, and bounds of the largest ratio's log; asked when needed."""
+        without = self._pair._replace(reversed=False)
+        _, low, high = largest_epsilon(without, self._pair.probability)
+        return [_log_probability(self._pair, apart) for apart in APART], low, high
 
     def level(self, functional: int, log_tail: float) -> tuple[float, ...] | None:
         """Bounds of both errors at a level whose test's ratios, or those off it, are alike.
@@ -68,15 +72,16 @@ class NextToLargest:
         """
         if functional != self._serves or not SMALLEST < log_tail < self.likely:
             return None
-        apart = next(y for y, likely in zip(APART, self._likely, strict=True) if log_tail < likely)
-        moved = SLACK * (1.0 + abs(log_tail) + self._high)
+        every, least, most = self._known
+        apart = next(y for y, likely in zip(APART, every, strict=True) if log_tail < likely)
+        moved = SLACK * (1.0 + abs(log_tail) + most)
         sign = 1.0 if functional == A_ABOVE else -1.0
-        ratios = sorted((sign * (self._low - apart), sign * self._high))
+        ratios = sorted((sign * (least - apart), sign * most))
         low = math.exp(log_tail + ratios[0] - moved) * (1.0 - SLACK)
         high = min(math.exp(log_tail + ratios[1] + moved) * (1.0 + SLACK), 1.0)
         own = low, high, low + 0.5 * (high - low)
-        least, most = math.nextafter(1.0 - high, 0.0), math.nextafter(1.0 - low, 2.0)
-        rest = max(least, 0.0), min(most, 1.0), 1.0 - own[2]
+        ends = math.nextafter(1.0 - high, 0.0), math.nextafter(1.0 - low, 2.0)
+        rest = max(ends[0], 0.0), min(ends[1], 1.0), 1.0 - own[2]
         beta, gamma = (rest, own) if functional == A_ABOVE else (own, rest)
         return *beta[:2], *gamma[:2], beta[2], gamma[2], 0.5 * (ratios[0] + ratios[1])
 
