@@ -75,6 +75,26 @@ def test_bounds_are_close_and_hold_the_estimate(
     assert (alone.lower, alone.upper) == (bounds.lower[0], bounds.upper[0])
 
 
+# 14 digits of `pyengine.reference`, which inverts transforms in ball arithmetic
+TRUTHS = [
+    ("delta", (1.0, 2, 1), 0.5, "remove", "0.149177523135520172"),
+    ("delta", (1.0, 16, 1), 0.5, "add", "0.0070584184083366036"),
+    ("gamma_bound", (1.0, 16, 1), 1e-3, "remove", "0.00254991381512916538"),
+    ("epsilon", (2.0, 100, 10), 1e-6, "add", "0.69111824555890454"),
+    ("delta", (1.0, 16, 3), 1.0, "remove", "0.014162638424240349"),
+    ("gamma_bound", (1.5, 30, 2), 1e-4, "add", "0.000216861939692601"),
+]
+
+
+@pytest.mark.parametrize(("question", "run", "x", "adjacency", "truth"), TRUTHS)
+def test_bounds_hold_the_reference(
+    question: str, run: tuple[float, int, int], x: float, adjacency: str, truth: str
+) -> None:
+    found = getattr(pe, question)(pe.dp_sgd_allocated(*run), x, adjacency=adjacency, bounds=True)
+    assert found.lower < float(truth) < found.upper
+    assert found.upper - found.lower < 1e-10 * found.upper
+
+
 def test_epochs_of_several_kinds_beside_plain_steps() -> None:
     run = pe.compose(
         pe.dp_sgd_allocated(1.0, 16, 2), pe.dp_sgd_allocated(2.0, 30, 1), pe.dp_sgd(3.0, 1.0, 2)
