@@ -7,6 +7,7 @@ Epochs of random allocation have such laws as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -42,6 +43,7 @@ MOST_ALLOCATED = 12_000
 MOST_EPOCH_WORK = 5e7
 EPOCH_DEPTHS = ((-230.0, -760.0), (-330.0, -760.0))
 QUIET = 2.5  # noise
+WIDEST, LARGEST = 80.0, 700.0
 EPOCHS_TOO_SHALLOW = Limits(1e-7, 1e-7)
 NOT_PROVEN = "no law of these steps is proven; method='lattice' may bracket it"
 
@@ -109,6 +111,18 @@ def _power(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
     return power
 
 
+def _halved(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
+    """The same from halves that differ by one at most: unequal sums lose some at their ends."""
+    laws = {1: one}
+
+    def law(parts: int) -> Any:
+        if parts not in laws:
+            laws[parts] = joined(law(parts // 2), law(parts - parts // 2))
+        return laws[parts]
+
+    return law(number)
+
+
 def _compose(a: Any, b: Any) -> Any:
     out = ffi.new("pe_sector **")
     return _law(lib.pe_sector_compose(a, b, out), out)
@@ -121,16 +135,23 @@ def _epoch(noise: tuple[float, float], steps: int, deepest: float, sums: int) ->
     one = _law(lib.pe_sector_ratio(shift, deepest, float(steps), out), out)
     if steps > 1 and sums * float(lib.pe_sector_work(_convolve(one, one))) > MOST_EPOCH_WORK:
         raise AccuracyError(NOT_PROVEN)  # which the last of its sums would say after some seconds
-    return _power(one, steps, _convolve)
+    return _halved(one, steps, _convolve)
 
 
 def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
     """Law of all epochs."""
     result = None
+    # about the variance of the loss, of whose root the axis has to hold some twenty on either side
+    spread = sum(
+        number * math.log1p(math.expm1(min(noise[0] ** -2, LARGEST)) / steps)
+        for noise, steps, number in kinds
+    )
+    if spread > WIDEST:
+        raise AccuracyError(NOT_PROVEN)
     for noise, steps, number in kinds:
         # sums of powers take half as long as the first one where losses are large
-        sums = steps.bit_length() + steps.bit_count() + number.bit_length() + number.bit_count()
-        power = _power(_epoch(noise, steps, deepest, sums // 2), number, _compose)
+        sums = steps.bit_length() + number.bit_length()
+        power = _halved(_epoch(noise, steps, deepest, sums), number, _compose)
         result = power if result is None else _compose(result, power)
     return result
 
