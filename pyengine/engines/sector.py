@@ -40,7 +40,7 @@ SMALLEST = -160.0
 # both tails fall like a normal law's, and lose as much as they gain at each sum if they end at
 # about e^-220: laws are deeper there, and cost little.
 MOST_ALLOCATED = 12_000
-MOST_EPOCH_WORK = 5e7
+MOST_EPOCH_WORK = 8e7
 EPOCH_DEPTHS = ((-230.0, -760.0), (-330.0, -760.0))
 QUIET = 2.5  # noise
 WIDEST, LARGEST = 80.0, 700.0
