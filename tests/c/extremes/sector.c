@@ -37,6 +37,36 @@ static int check_law(const pe_sector *law, double noise, double p, double steps)
            (pe_sector_bytes(law) == 0);
 }
 
+/* Losses of means of ratios, from one ratio to two epochs of two. */
+static int run_epochs(void) {
+    int failures = 0;
+    for (size_t a = 0; a < LENGTH(NOISES); ++a)
+        for (size_t d = 0; d < LENGTH(DEPTHS); ++d) {
+            const double shift[2] = {1.0 / NOISES[a], 0.0};
+            pe_sector *one, *epoch = NULL, *both = NULL, *none = NULL;
+            const int status = pe_sector_ratio(shift, DEPTHS[d], 2.0, &one);
+            if (!status) {
+                double ends[2];
+                pe_sector_ends(one, ends);
+                failures += !(ends[0] < ends[1]) || pe_sector_work(one) != 0.0;
+                failures += check_law(one, NOISES[a], 0.0, 1.0);
+            }
+            if (!status && pe_sector_convolve(one, one, &epoch) == PE_OK) {
+                failures += check_law(epoch, NOISES[a], 0.0, 2.0);
+                if (pe_sector_compose(epoch, one, &both) == PE_OK) {
+                    failures += check_law(both, NOISES[a], 0.0, 3.0);
+                    /* losses are no ratios */
+                    failures += pe_sector_convolve(both, one, &none) != PE_TOO_COSTLY;
+                }
+            }
+            pe_sector_free(one);
+            pe_sector_free(epoch);
+            pe_sector_free(both);
+            pe_sector_free(none);
+        }
+    return failures;
+}
+
 int run_sector(void) {
     int failures = 0;
     for (size_t a = 0; a < LENGTH(NOISES); ++a)
@@ -52,5 +82,5 @@ int run_sector(void) {
                 pe_sector_free(one);
                 pe_sector_free(two);
             }
-    return failures;
+    return failures + run_epochs();
 }
