@@ -41,7 +41,7 @@ SATURATED = 0.01  # of the tolerance
 NOISE = 1e-9  # relative: what the uncertainty of a noise can do to an overlap above all doubles
 AT_END = 0.1  # of the tolerance: width of what counts as the smallest loss
 VANISHING = 5e-324  # the least double above 0
-ROUNDED = 128.0 * VANISHING  # what roundings add up to where doubles have no more digits
+ROUNDED = 2.0**24 * VANISHING  # what as many roundings add up to where doubles lose digits
 EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
 
 
