@@ -1,7 +1,8 @@
 /* Laws of sums of losses, and of means of likelihood ratios, with proven errors: docs/theory/sector_laws.md.
  *
- * Y = S - (smallest S), or the sum of ratios, has the density F(w) of w = log Y.  F is analytic in the sector |arg Y| <= pi/4 and grows there by
- * e^(kappa arg^2) at most, so that rules and polynomials have remainders that are known. */
+ * Y = S - (smallest S), or the sum of ratios, has the density F(w) of w = log Y.  F is analytic in the sector
+ * |arg Y| <= pi/4 and grows there by e^(kappa arg^2) at most, so that rules and polynomials have remainders that are
+ * known. */
 #ifndef PE_SECTOR_H
 #define PE_SECTOR_H
 

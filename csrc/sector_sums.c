@@ -111,7 +111,7 @@ typedef struct {
     int is_real, of_losses;
 } line;
 
-/* From a place of the sum to what it is compared with in either law: m, or the place itself */
+/* The place m of b at r = 0 where losses are added: halfway between what both laws have at their starts. */
 static double middle_of(const line *l, double w) {
     const double of_a = pe_sector_start(l->a), of_b = pe_sector_start(l->b);
     const double m = 0.5 * ((w - of_a) + of_b);

@@ -103,6 +103,7 @@ def test_probability_of_no_loss_beyond_is_a_lower_bound() -> None:
         GaussianPair((0.3,), (1.0,), (2,), True),
         GaussianPair((0.3, 0.3), (1.0, 0.1), (2, 1), False),
         GaussianPair((0.3,), (0.1,), (101,), True),
+        GaussianPair((), (), (), True),
     ],
 )
 def test_nothing_is_said_elsewhere(pair: GaussianPair) -> None:

@@ -109,6 +109,18 @@ def test_epochs_of_several_kinds_beside_plain_steps() -> None:
         assert (bounds.lower <= wide.upper).all()
 
 
+@pytest.mark.parametrize("noise", [1e-200, 1e8, 1e150, 1e300])
+def test_plain_steps_of_extreme_noise_are_refused_or_proven(noise: float) -> None:
+    side = EpochSide.of([(AllocatedLaw(1.0, 4), 1), (GaussianLaw(noise, low=0.0), 1)])
+    assert side is not None
+    table = side.table(4, np.array([-0.5]))  # the profile at 0.5
+    alone = EpochSide.of([(AllocatedLaw(1.0, 4), 1)])
+    assert alone is not None
+    least = alone.table(4, np.array([-0.5]))[0]
+    if table[0, ERRORS + 4] < 1.0:
+        assert table[0, 6] >= least[6] - table[0, ERRORS + 4] - least[ERRORS + 4]
+
+
 def test_noise_that_is_no_double() -> None:
     third = pe.epsilon(
         pe.GaussianMechanism("1/3").randomly_allocated(8), 1e-5, adjacency="remove", bounds=True

@@ -45,7 +45,7 @@ class NextToLargest:
     def __init__(self, pair: GaussianPair) -> None:
         self._serves, self._pair = A_ABOVE if pair.reversed else A_BELOW, pair
         self.likely = -math.inf
-        if sum(pair.steps) <= MOST_STEPS and 1.0 not in pair.probability:
+        if 0 < sum(pair.steps) <= MOST_STEPS and 1.0 not in pair.probability:
             self.likely = _log_probability(pair, APART[-1])
 
     @cached_property

@@ -43,7 +43,8 @@ MOST_ALLOCATED = 12_000
 MOST_EPOCH_WORK = 8e7
 EPOCH_DEPTHS = ((-230.0, -760.0), (-330.0, -760.0))
 QUIET = 2.5  # noise
-WIDEST, LARGEST = 80.0, 700.0
+WIDEST = 80.0  # of the spread of a loss
+LOUDEST = 26.0  # inverse of a noise; more of it is as wide
 EPOCHS_TOO_SHALLOW = Limits(1e-7, 1e-7)
 NOT_PROVEN = "no law of these steps is proven; method='lattice' may bracket it"
 
@@ -143,7 +144,7 @@ def _composed_epochs(kinds: EpochKinds, deepest: float) -> Any:
     result = None
     # about the variance of the loss, of whose root the axis has to hold some twenty on either side
     spread = sum(
-        number * math.log1p(math.expm1(min(noise[0] ** -2, LARGEST)) / steps)
+        number * math.log1p(math.expm1(min(1.0 / noise[0], LOUDEST) ** 2) / steps)
         for noise, steps, number in kinds
     )
     if spread > WIDEST:
@@ -245,7 +246,7 @@ class EpochLaws(SectorLaws):
     """
 
     def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:
-        self._epochs, self._reversed = kinds, is_reversed
+        self._reversed = is_reversed
         self._too_shallow = EPOCHS_TOO_SHALLOW
         self.serves = sum(steps * number for _, steps, number in kinds) <= MOST_ALLOCATED
         noise = max(noise[0] for noise, _, _ in kinds)
@@ -264,8 +265,8 @@ class EpochLaws(SectorLaws):
 
     def ends(self) -> tuple[float, float] | None:
         """Thresholds between which there are rows; None where there is no law."""
-        law = self._levels[0]()
-        if not self.serves or isinstance(law, str):
+        law = self._levels[0]() if self.serves else NOT_PROVEN
+        if isinstance(law, str):
             return None
         ends = ffi.new("double[2]")
         lib.pe_sector_ends(law, ends)
