@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve
 from pyengine.engines.lattice.coarse_cumulants import Part, scaled_tail
+from pyengine.engines.lattice.grid import MOST_POINTS
 from pyengine.engines.lattice.refine import Search
 from pyengine.engines.lattice.support_end import profile_at_end
 from pyengine.engines.lattice.tail_sums import Bracket
@@ -37,6 +38,7 @@ TOLERANCE = 1e-4
 VANISHES = 710.0  # nats
 BEYOND_LOST = 1e-6
 JOINING = 4.0  # units: half of those of a square, a quotient and a sum, a root and a quotient
+MANY = 2.0 * MOST_POINTS  # roundings: more than a sum over a lattice has
 NEAR_END = 0.05  # of the tolerance: nearer to the smallest loss its ratio serves
 
 
@@ -207,7 +209,7 @@ class LatticePair:
                 found.lower,
                 np.minimum(found.upper + self._simple.left_out, 1.0),
             )
-        return answer_of(lower, upper, EXCESS)
+        return answer_of(lower, upper, EXCESS, MANY)
 
     def _lowest(self, is_reversed: bool) -> float:
         """A number not above the smallest finite loss that a double can tell."""
@@ -263,7 +265,7 @@ class LatticePair:
             lower[some], upper[some] = found.lower, found.upper
             lower[near] = 0.0
         upper[unclear] = math.inf
-        return answer_of(np.maximum(lower, 0.0), np.maximum(upper, 0.0), share)
+        return answer_of(np.maximum(lower, 0.0), np.maximum(upper, 0.0), share, MANY)
 
     def _near_end(self, found: Bracket) -> Bracket:
         """No ε is larger than minus the smallest loss."""
@@ -331,7 +333,7 @@ class LatticePair:
                 rung,
                 self._scale("gamma", is_upper),
             )
-            put_both(gamma, beta, is_upper, found.lower, found.upper, EXCESS)
+            put_both(gamma, beta, is_upper, found.lower, found.upper, EXCESS, MANY)
             c[is_upper] = -found.c
         if is_lower.any():
             rungs = self.rungs(False)
@@ -343,7 +345,7 @@ class LatticePair:
                 rung,
                 self._scale("beta", is_lower),
             )
-            put_both(beta, gamma, is_lower, found.lower, found.upper, 1.0 - EXCESS)
+            put_both(beta, gamma, is_lower, found.lower, found.upper, 1.0 - EXCESS, MANY)
             c[is_lower] = found.c
         if is_middle.any():
             rungs = self.rungs(False)
@@ -355,5 +357,5 @@ class LatticePair:
                 rung,
                 self._scale("beta", is_middle),
             )
-            put_both(beta, gamma, is_middle, found.lower, found.upper, 1.0 - EXCESS)
+            put_both(beta, gamma, is_middle, found.lower, found.upper, 1.0 - EXCESS, MANY)
             c[is_middle] = found.c

@@ -41,7 +41,7 @@ SATURATED = 0.01  # of the tolerance
 NOISE = 1e-9  # relative: what the uncertainty of a noise can do to an overlap above all doubles
 AT_END = 0.1  # of the tolerance: width of what counts as the smallest loss
 VANISHING = 5e-324  # the least double above 0
-ROUNDED = 2.0**24 * VANISHING  # what as many roundings add up to where doubles lose digits
+FEW = 128.0  # more than the roundings of what sums no cells
 EXCESS = 1.0 / 3.0  # share of the bracket that is due to merging cells, the rest to splitting them
 
 
@@ -237,13 +237,17 @@ def clip_curve(alpha: FloatArray, curve: ErrorCurve) -> None:
             np.clip(part, low, high, out=part)
 
 
-def answer_of(lower: FloatArray, upper: FloatArray, share: float | FloatArray) -> Answer:
+def answer_of(
+    lower: FloatArray, upper: FloatArray, share: float | FloatArray, roundings: float = FEW
+) -> Answer:
     """Brackets as an answer, whose values lie at a share of each.
 
-    Roundings are allowed for relative to the numbers, which says nothing below the normal doubles.
+    Roundings are allowed for relative to the numbers, which says nothing below the normal doubles:
+    there each of at most so many takes the least double at most.
     """
-    lower = np.where(lower < SMALL, np.maximum(lower - ROUNDED, 0.0), lower)
-    upper = np.where((upper > 0.0) & (upper < SMALL), upper + ROUNDED, upper)
+    off = roundings * VANISHING
+    lower = np.where(lower < SMALL, np.maximum(lower - off, 0.0), lower)
+    upper = np.where((upper > 0.0) & (upper < SMALL), upper + off, upper)
     with np.errstate(invalid="ignore"):
         value = np.where(upper > lower, lower + share * (upper - lower), upper)
     return Answer(np.clip(value, lower, upper), lower, upper, names("lattice", lower.size), True)
@@ -256,11 +260,12 @@ def put_both(
     lower: FloatArray,
     upper: FloatArray,
     share: float,
+    roundings: float = FEW,
 ) -> None:
     """Enter a bracket of one error probability, and of the other one, which adds up to 1."""
     if not where.any():
         return
-    answer = answer_of(lower, upper, share)
+    answer = answer_of(lower, upper, share, roundings)
     small.put(where, answer)
     rounded = 2.0**-52
     other = Answer(
