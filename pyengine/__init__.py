@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyengine import special, targets
     from pyengine.calibration import Calibration, calibrate
     from pyengine.mechanisms import (
+        AnalyticPair,
         DiscreteGaussianMechanism,
         DiscreteLaplaceMechanism,
         DistributionPair,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         ShuffledRandomizer,
         TruncatedPoissonSampled,
         banded_matrix_factorization,
+        from_analytic_densities,
         from_distributions,
         from_log_likelihood_ratio,
         from_probabilities,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccuracyError",
+    "AnalyticPair",
     "ApproximationWarning",
     "Bounds",
     "Calibration",
@@ -81,6 +84,7 @@ __all__ = [
     "dp_sgd",
     "dp_sgd_allocated",
     "epsilon",
+    "from_analytic_densities",
     "from_distributions",
     "from_json",
     "from_log_likelihood_ratio",
@@ -102,6 +106,7 @@ __all__ = [
 _LATER = {
     "calibration": ("Calibration", "calibrate"),
     "mechanisms": (
+        "AnalyticPair",
         "DiscreteGaussianMechanism",
         "DiscreteLaplaceMechanism",
         "LaplaceMechanism",
@@ -117,6 +122,7 @@ _LATER = {
         "ShuffledRandomizer",
         "TruncatedPoissonSampled",
         "banded_matrix_factorization",
+        "from_analytic_densities",
         "from_distributions",
         "from_log_likelihood_ratio",
         "from_probabilities",
@@ -129,6 +135,7 @@ _LATER = {
     "shuffled": ("shuffled_lower_bound",),
 }
 _LAZY = (
+    "analytic",
     "approximations",
     "audit",
     "baselines",

@@ -25,6 +25,7 @@ from pyengine.laws.laplace import LaplaceLaw
 from pyengine.laws.mixture import GaussianMixtureLaw
 from pyengine.laws.substituted import SubstitutedGaussian, SubstitutedLaplace
 from pyengine.mechanisms import (
+    AnalyticPair,
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
     DistributionPair,
@@ -194,6 +195,12 @@ def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
     return AllocatedLaw(high, step.steps_per_epoch, low)
 
 
+def _analytic_law(step: AnalyticPair, _: bool) -> StepLaw:
+    from pyengine.laws.analytic import AnalyticLaw  # here, as few runs need it
+
+    return AnalyticLaw(step)
+
+
 def _truncated_law(step: TruncatedPoissonSampled, _: bool) -> StepLaw:
     """Samples of the others below the largest size, and full ones, where records are displaced."""
     from pyengine.laws.truncated import RevealedMixtureLaw, truncation  # here, as few runs need it
@@ -329,6 +336,7 @@ for _kind in (
         is_trivial=lambda step: step.local_epsilon == 0,
     ),
     Kind(DistributionPair, lambda step, _: _finite_if_it_is(density_law(step))),
+    Kind(AnalyticPair, _analytic_law),
     Kind(LikelihoodRatio, lambda step, _: _finite_if_it_is(ratio_law(step))),
 ):
     register(_kind)

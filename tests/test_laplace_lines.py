@@ -27,7 +27,7 @@ from pyengine.engines.laplace_lines.decay import Decay, decay_of
 from pyengine.engines.laplace_lines.line import KERNELS, LossLine, Side
 from pyengine.engines.laplace_lines.nodes import SIZES, PanelRule, edges_of, remainder, step_nodes
 from pyengine.engines.laplace_lines.order import LineOrder
-from pyengine.engines.laplace_lines.tilted import tilted_step
+from pyengine.engines.laplace_lines.tilted import laplace_step
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 
 SHAPES: dict[str, StepShape] = {
@@ -97,7 +97,7 @@ def test_transform_and_its_decay(name: str, tilt: float) -> None:
     tilt = tilt / d
     frequency = np.geomspace(1e-3, 300.0, 40) / d
     log_mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
-    step = tilted_step(shape, tilt, log_mean, float(frequency[-1]), 1e-18)
+    step = laplace_step(shape, tilt, log_mean, float(frequency[-1]), 1e-18)
     assert step is not None
     found = step.transform(frequency)
     decay = decay_of(shape, tilt, log_mean)
@@ -162,7 +162,7 @@ def rough_line(kinds: Kinds, index: int, sparse: float, low: float) -> LossLine:
     steps = []
     for shape, number in kinds:
         mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
-        step = tilted_step(shape, tilt, mean, 1.01 * count * spacing, 1e-20)
+        step = laplace_step(shape, tilt, mean, 1.01 * count * spacing, 1e-20)
         assert step is not None
         steps.append((step, number))
     sides = [Side(x, sum(n * step.bound_at(x) for step, n in steps)) for x in (below, above)]
@@ -301,7 +301,7 @@ def test_losses_at_the_ends_of_all_steps_are_in_the_bounds() -> None:
     tilt, spacing = 1.5 / d, float(np.float32(2.0 * np.pi / (20.0 * d)))
     count = int(900.0 / d / spacing)
     log_mean = float(cumulants(((shape, 1),), np.array([tilt]))[0][0])
-    step = tilted_step(shape, tilt, log_mean, 1.01 * count * spacing, 1e-17)
+    step = laplace_step(shape, tilt, log_mean, 1.01 * count * spacing, 1e-17)
     assert step is not None
     sides = [Side(x, number * step.bound_at(x)) for x in (0.5 * tilt, 20.0 * tilt)]
     line = LossLine([(step, number)], tilt, spacing, count, (sides[0], sides[1]))

@@ -44,7 +44,8 @@ SWITCHES = (
                           "+ 60.0 * {x} * float(shape.length)]")),
     _operation("tilted losses", (T, "exponent = Extended(tilt) * nodes.loss\n",
                                  "exponent = Extended(tilt) * nodes.loss + 180.0 * {x} * abs(tilt) "
-                                 "* float(shape.length) * (np.arange(nodes.loss.size) == 1)\n")),
+                                 "* float(nodes.loss[1] - nodes.loss[0]) "
+                                 "* (np.arange(nodes.loss.size) == 1)\n")),
     _operation("sums of a transform", (T, "        # terms are at most |t",
                                        "        x *= 1.0 + 18.0 * {x}\n"
                                        "        y *= 1.0 + 18.0 * {x}\n"

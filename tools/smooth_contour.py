@@ -3,11 +3,13 @@
     python tools/smooth_contour.py --seed 1 --minutes 5
     python tools/smooth_contour.py --family epochs --minutes 10 --seconds 20
 
-Steps are pairs of analytic densities (logistic, hyperbolic secant, normal of another scale) 12 to
-2,000 times, one batch of fixed size with a record substituted, and one to five epochs of random
-allocation.  Truths share no code with the engines: lines of ``tools/second_contour.py`` on nodes
-of the densities in long double, normal tails in 40 digits by the threshold of the one step, and
-`pyengine.reference`.  Answers that are estimates are counted as such.
+Steps are pairs of analytic densities (logistic, hyperbolic secant, normal of another scale) from
+SciPy 12 to 2,000 times, such pairs as expressions, of Student's law, too, on Poisson samples or on
+all data, 2 to 100,000 times, one batch of fixed size with a record substituted, and one to five
+epochs of random allocation.  Truths share no code with the engines: lines of
+``tools/second_contour.py`` on nodes of the densities in long double, normal tails in 40 digits by
+the threshold of the one step, and `pyengine.reference`.  Answers that are estimates are counted as
+such.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import math
 import time
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import mpmath
@@ -30,6 +33,7 @@ from scipy import stats
 from second_contour import asked_on, referred, second_contour
 
 import pyengine as pe
+from pyengine.analytic import Expression, cosh, exp, log, number, pi, sqrt, z
 
 HALF_LOG_2PI = np.log(2 * LD(np.pi)) / 2
 DEEPEST = 11_000.0  # logs of weights that long double holds
@@ -53,18 +57,29 @@ def _normal(x: Any) -> Any:
     return -x * x / 2 - HALF_LOG_2PI
 
 
+def _student(x: Any) -> Any:
+    return np.log(2 / (LD(np.pi) * np.sqrt(LD(3)))) - 2 * np.log1p(x * x / 3)
+
+
 class Shape(NamedTuple):
-    """A density: its name in SciPy, its log, and half the width of the strip without a pole."""
+    """A density: its name in SciPy, its log, half the width of the strip without a pole.
+
+    And the log as an expression.
+    """
 
     name: str
     log: Callable[[Any], Any]
     strip: float
+    expression: Expression
 
 
 SHAPES = (
-    Shape("logistic", _logistic, math.pi),
-    Shape("hypsecant", _secant, math.pi / 2),
-    Shape("norm", _normal, 6.0),
+    Shape("logistic", _logistic, math.pi, -z - 2 * log(1 + exp(-z))),
+    Shape("hypsecant", _secant, math.pi / 2, -log(pi * cosh(z))),
+    Shape("norm", _normal, 6.0, -z * z / 2 - log(2 * pi) / 2),
+)
+STUDENT = Shape(
+    "t", _student, math.sqrt(3), log(2 / (pi * sqrt(number(3)))) - 2 * log(1 + z * z / 3)
 )
 
 
@@ -75,19 +90,39 @@ class DensityKind(NamedTuple):
     shift: float
     scale: float
     steps: int
+    rate: float = 1.0
     pairs: tuple[None, ...] = (None, None)  # transforms of bounded losses come back
 
     def mechanism(self) -> pe.Mechanism:
-        """What is asked."""
+        """What is asked, by SciPy's densities."""
         law = getattr(stats, self.shape.name)
         return pe.from_distributions(law(0.0, 1.0), law(self.shift, self.scale)).composed(
             self.steps
         )
 
+    def expressed(self) -> pe.Mechanism:
+        """The same by expressions."""
+        log_p, scale = self.shape.expression, Fraction(self.scale)
+        log_q = log_p.at((z - Fraction(self.shift)) / scale) - log(number(scale))
+        step: pe.Mechanism = pe.from_analytic_densities(log_p, log_q)
+        return (step if self.rate == 1.0 else step.poisson_sampled(self.rate)).composed(self.steps)
+
+    def _turned(self, fine: float) -> tuple[Any, Any]:
+        """Student's law by Gauss's rules in the arc tangent."""
+        panels = round(24 / fine)
+        edges = np.linspace(-np.pi / 2, np.pi / 2, panels + 1).astype(LD)
+        place, weight = np.polynomial.legendre.leggauss(24)
+        half = np.diff(edges)[:, None] / 2
+        theta = (edges[:-1, None] + half + half * place.astype(LD)).ravel()
+        x, share = np.sqrt(LD(3)) * np.tan(theta), (half * weight.astype(LD)).ravel()
+        return x, np.log(share * np.sqrt(LD(3))) - 2 * np.log(np.cos(theta))
+
     def nodes(self, lam: float, fine: float, reach: float) -> tuple[Any, Any]:
         """Logs of weights under A, and losses, at equidistant places."""
-        shift, scale = LD(self.shift), LD(self.scale)
         # the middle of the tilted density and its scale where it is a normal one, else its tails
+        if self.shape.name == "t":
+            x, log_weight = self._turned(fine)
+            return self._at(lam, x, log_weight)
         precision = (1.0 - lam) + lam / self.scale**2
         if self.shape.name == "norm":
             if not precision > 0.1:
@@ -97,16 +132,28 @@ class DensityKind(NamedTuple):
         else:
             middle, half = 0.5 * self.shift, reach * reach / 2.0 + 2.0 * abs(self.shift)
         ends = (min(middle, 0.0) - half, max(middle, self.shift) + half)
-        spacing = fine * 0.06 * self.shape.strip * min(1.0, self.scale)
+        strip = min(self.shape.strip, 0.9 * math.pi / self.shift if self.rate < 1.0 else 99.0)
+        spacing = fine * 0.06 * strip * min(1.0, self.scale)
         count = math.ceil((ends[1] - ends[0]) / spacing)
         if count > 40_000:
             raise OverflowError
         x = LD(ends[0]) + (np.arange(count).astype(LD) + LD(0.5)) * LD(spacing)
+        return self._at(lam, x, np.log(LD(spacing)))
+
+    def _at(self, lam: float, x: Any, log_weight: Any) -> tuple[Any, Any]:
+        """Logs of weights and losses at places with weights."""
+        shift, scale, rate = LD(self.shift), LD(self.scale), LD(self.rate)
         log_a = self.shape.log(x)
-        log_b = self.shape.log((x - shift) / scale) - np.log(scale)
-        if abs(lam) * float(np.abs(log_b - log_a).max()) > DEEPEST:
+        loss = self.shape.log((x - shift) / scale) - np.log(scale) - log_a
+        if self.rate < 1.0:
+            loss = np.where(
+                np.abs(loss) < 1,
+                np.log1p(rate * np.expm1(loss)),
+                np.log(1 - rate + rate * np.exp(loss)),
+            )
+        if abs(lam) * float(np.abs(loss).max()) > DEEPEST:
             raise OverflowError
-        return np.log(LD(spacing)) + log_a, log_b - log_a
+        return log_weight + log_a, loss
 
 
 class DensityLine(MixtureLine):
@@ -133,6 +180,18 @@ def densities(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mechan
     kind = DensityKind(shape, _log_uniform(rng, 0.05, 2.0), scale, steps)
     found = asked_on(lambda lam: DensityLine(library, [kind], lam), rng)  # type: ignore[list-item]
     return kind.mechanism(), found[:: max(1, len(found) // 60)]
+
+
+def expressions(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mechanism, list[Truth]]:
+    """Equal steps of a pair of densities that are expressions, on samples or on all data."""
+    shapes = (*SHAPES, STUDENT)
+    shape = shapes[rng.integers(len(shapes))]
+    scale = float(f"{rng.uniform(0.8, 1.25):.3g}") if shape.name == "norm" else 1.0
+    rate = _log_uniform(rng, 1e-3, 1.0) if rng.random() < 0.5 else 1.0
+    steps = int(_log_uniform(rng, 2.0, 1e5))
+    kind = DensityKind(shape, _log_uniform(rng, 0.02, 2.0), scale, steps, rate)
+    found = asked_on(lambda lam: DensityLine(library, [kind], lam), rng)  # type: ignore[list-item]
+    return kind.expressed(), found[:: max(1, len(found) // 60)]
 
 
 def batches(rng: np.random.Generator, library: ctypes.CDLL) -> tuple[pe.Mechanism, list[Truth]]:
@@ -190,11 +249,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seconds", type=float, default=20.0, help="of a truth by the reference")
-    parser.add_argument("--family", choices=("densities", "batches", "epochs"))
+    parser.add_argument("--family", choices=("densities", "expressions", "batches", "epochs"))
     arguments = parser.parse_args()
     library = second_contour()
     families: dict[str, Callable[[np.random.Generator], tuple[pe.Mechanism, list[Truth]]]] = {
         "densities": lambda rng: densities(rng, library),
+        "expressions": lambda rng: expressions(rng, library),
         "batches": lambda rng: batches(rng, library),
         "epochs": lambda rng: epochs(rng, library, arguments.seconds),
     }

@@ -148,11 +148,14 @@ class Engine:
     certified : bool
         Whether every bound that it gives is proven, floating point included.  Such an engine is
         considered for ``method="certified"``.
+    needs_masses : bool
+        Whether its proofs hold only where the errors of all steps' masses are proven.
     """
 
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ()
     certified: ClassVar[bool] = False
+    needs_masses: ClassVar[bool] = True
     words: ClassVar[frozenset[str]] = frozenset()  # of ``method=`` that consider it
 
     def __init_subclass__(cls) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import OneOrder, Substitution
+from pyengine.engines.declared.analytic import AnalyticEngine
 from pyengine.engines.declared.closed_forms import (
     ClosedFormEngine,
     NothingReleasedEngine,
@@ -49,6 +50,7 @@ ENGINES: tuple[Engine, ...] = (
     RelaxedClosedFormEngine(),
     GaussianEngine(),
     EpochEngine(),
+    AnalyticEngine(),
     SmoothEngine(),
     CertifiedEngine(),
     PanelEngine(),
@@ -162,7 +164,7 @@ def answered(problem: Problem) -> Questions:
 def _asked_of(engine: Engine, problem: Problem) -> Questions:
     """Questions that one engine answers, held to the tolerance that was asked for."""
     found = _unjudged(engine, problem)
-    if engine.certified and not problem.has_proven_masses:
+    if engine.certified and engine.needs_masses and not problem.has_proven_masses:
         from pyengine.engines.unproven import UnprovenMasses
 
         found = UnprovenMasses(found)

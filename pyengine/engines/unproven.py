@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.answers import Answer, Judged, Questions
+from pyengine.answers import Answer, ErrorCurve, Judged, PairQuestions, Questions
 
-__all__ = ["UnprovenMasses"]
+__all__ = ["UnprovenMasses", "UnprovenPair"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,6 +44,32 @@ class UnprovenMasses(Questions):
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number."""
         return *self._asked.one(name, x)[:3], False
+
+
+class UnprovenPair:
+    """The same on one ordered pair.
+
+    Parameters
+    ----------
+    asked : PairQuestions
+        The engine's own.
+    """
+
+    def __init__(self, asked: PairQuestions) -> None:
+        self._asked = asked
+
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+        """T(A, B) at α in [0, 1]."""
+        curve = self._asked.trade_off(alpha)
+        return ErrorCurve(_estimated(curve.beta), _estimated(curve.gamma), curve.c)
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0."""
+        return _estimated(self._asked.profile(epsilon))
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
+        return _estimated(self._asked.epsilon(delta))
 
 
 def _estimated(answer: Answer) -> Answer:

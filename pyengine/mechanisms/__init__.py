@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         DiscreteLaplaceMechanism,
         LaplaceMechanism,
     )
+    from pyengine.mechanisms.analytic import AnalyticPair, from_analytic_densities
     from pyengine.mechanisms.batches import RandomlyAllocated, TruncatedPoissonSampled
     from pyengine.mechanisms.finite import (
         ExponentialMechanism,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from pyengine.mechanisms.shuffled import ShuffledRandomizer
 
 __all__ = [
+    "AnalyticPair",
     "Composition",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
@@ -84,6 +86,7 @@ __all__ = [
     "describe",
     "dp_sgd",
     "dp_sgd_allocated",
+    "from_analytic_densities",
     "from_distributions",
     "from_log_likelihood_ratio",
     "from_probabilities",
@@ -98,6 +101,7 @@ __all__ = [
 
 _LATER = {
     "additive": ("DiscreteGaussianMechanism", "DiscreteLaplaceMechanism", "LaplaceMechanism"),
+    "analytic": ("AnalyticPair", "from_analytic_densities"),
     "batches": ("RandomlyAllocated", "TruncatedPoissonSampled"),
     "finite": (
         "ExponentialMechanism",

@@ -114,11 +114,13 @@ class Step(Mechanism):
     """Base of the mechanisms that release one thing, once.
 
     What is asked of a step, whichever it is, has its default here: `scheme`, how its records are
-    drawn; `inner`, what runs on a sample; `share`; `noise`; `multiplier`; `stage`; `places` and
-    `enclosing` of epochs; and the words of reports.
+    drawn; `is_analytic`, whether it is given by analytic densities; `inner`, what runs on a sample;
+    `share`; `noise`; `multiplier`; `stage`; `places` and `enclosing` of epochs; and the words of
+    reports.
     """
 
     is_step: ClassVar[bool] = True
+    is_analytic: ClassVar[bool] = False
     scheme: ClassVar[Scheme] = "none"
     unit: ClassVar[str] = "step"
 

@@ -16,9 +16,11 @@ __all__ = ["DP_SGD", "PARAMETERS", "kind_of", "renamed", "words"]
 
 DP_SGD = "dp_sgd"  # a Gaussian whose sampling probability must be said
 FUNCTIONS = (
+    "from_analytic_densities",
     "from_distributions",
     "from_log_likelihood_ratio",
     "from_profile",
+    "AnalyticPair",
     "DistributionPair",
     "LikelihoodRatio",
 )

@@ -5,7 +5,6 @@ All is chosen by estimates; the line itself bounds what that leaves open.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants_at
-from pyengine.engines.laplace_lines.decay import decay_of
+from pyengine.engines.laplace_lines.fall import fall_of, log_at_ends
 from pyengine.engines.laplace_lines.line import LossLine, Side
 from pyengine.engines.laplace_lines.nodes import expected_nodes
 from pyengine.engines.laplace_lines.tilted import tilted_step
@@ -66,16 +65,11 @@ def is_served(kinds: Kinds) -> bool:
 
 def _log_at_ends(kinds: Kinds, tilt: float) -> float:
     """Logarithm of the tilted mass at the ends of all steps."""
-    total = 0.0
-    for shape, number in kinds:
-        mean = cumulants_at(shape, tilt)[0]
-        logs = np.log(shape.atoms).astype(np.float64).tolist()
-        mass = sum(
-            math.exp(min(tilt * float(end) - mean + log, 0.0))
-            for end, log in zip(shape.ends, logs, strict=True)
-        )
-        total += number * math.log(min(mass, 1.0))
-    return total
+    steps = sum(number for _, number in kinds)
+    return sum(
+        number * log_at_ends(shape, tilt, cumulants_at(shape, tilt)[0], steps)
+        for shape, number in kinds
+    )
 
 
 @kept(256)
@@ -85,10 +79,11 @@ def line_at(kinds: Kinds, index: int) -> LossLine | None:
     if grid is None:
         return None
     tilt, steps = float(choice_of(kinds).line[index]), []
-    enough = LEFT / sum(number for _, number in kinds)
+    all_steps = sum(number for _, number in kinds)
     for shape, number in kinds:
         mean = cumulants_at(shape, tilt)[0]
-        step = tilted_step(shape, tilt, mean, 1.001 * grid.number * grid.spacing, enough)
+        highest = 1.001 * grid.number * grid.spacing
+        step = tilted_step(shape, tilt, mean, highest, LEFT / all_steps, all_steps)
         if step is None:
             return None
         steps.append((step, number))
@@ -159,15 +154,11 @@ def _highest(kinds: Kinds, tilt: float, beyond: float) -> float | None:
     known = [cumulants_at(shape, tilt) for shape, _ in kinds]
     variance = sum(number * each[2] for (_, number), each in zip(kinds, known, strict=True))
     frequency = np.sqrt(-2.0 * beyond / variance) * GROWTH ** np.arange(HEIGHTS)
-    log, slope = np.zeros((2, HEIGHTS))
+    log, tails = np.zeros((2, HEIGHTS))
+    steps = sum(number for _, number in kinds)
     for (shape, number), (mean, _, spread) in zip(kinds, known, strict=True):
-        decay, length = decay_of(shape, tilt, mean), float(shape.length)
-        most = decay.largest(np.maximum(frequency, np.pi / length))
-        turn = np.minimum(frequency * length, np.pi)
-        square = 1.0 - 2.0 * spread * (1.0 - np.cos(turn)) / (length * length)
-        near = np.where(frequency * length < np.pi, np.sqrt(np.maximum(square, 0.0)), 0.0)
-        modulus = np.maximum(most, near)
-        log += number * np.log(modulus)
-        slope += number * decay.variation / modulus
-    small = np.flatnonzero(log + np.log(slope / frequency) <= beyond)
+        fall = fall_of(shape, tilt, mean, spread, frequency, steps)
+        log += number * np.log(fall.modulus)
+        tails += number * fall.tail / fall.modulus
+    small = np.flatnonzero(log + np.log(tails) <= beyond)
     return float(frequency[small[0]]) if small.size else None

@@ -8,19 +8,22 @@ multiple of `APART`, so that next to a loss there is one (docs/theory/laplace_li
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.panels.shape import StepShape
+from pyengine.engines.laplace_lines.shapes import no_lines
+from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.panels.tilts import SPARED, corrected, deviation
 from pyengine.special import log_ndtr
 
-__all__ = ["Choice", "Kinds", "choice_of", "cumulants", "cumulants_at"]
+__all__ = ["Choice", "Kinds", "choice_of", "cumulants", "cumulants_at", "cumulants_of"]
 
 FloatArray = npt.NDArray[np.float64]
-Kinds = tuple[tuple[StepShape, int], ...]
+Kinds = tuple[tuple[Any, int], ...]  # shapes for which the functions of lines are registered
 
 APART = 3.0
 NEAREST = 1.5  # standard deviations between a line and a pole
@@ -129,7 +132,7 @@ def _between(goals: FloatArray, root: FloatArray, tilt: FloatArray) -> list[floa
 
 
 @kept(256)
-def cumulants_at(shape: StepShape, tilt: float) -> tuple[float, float, float]:
+def cumulants_at(shape: Any, tilt: float) -> tuple[float, float, float]:
     """Return those of one step at one tilt."""
     log, mean, variance = cumulants(((shape, 1),), np.array([tilt]))
     return float(log[0]), float(mean[0]), float(variance[0])
@@ -139,17 +142,28 @@ def cumulants(kinds: Kinds, tilt: FloatArray) -> tuple[FloatArray, FloatArray, F
     """Return the logarithm of the mean of e^(tilt S), and mean and variance of the tilted sum."""
     found = np.zeros((3, tilt.size))
     for shape, number in kinds:
-        part, mass = shape.nodes(NODES)
-        low, length = float(shape.ends[0]), float(shape.length)
-        part = np.concatenate([[0.0], part, [1.0]])
-        mass = np.concatenate([shape.atoms[:1], mass, shape.atoms[1:]]).astype(float)
-        rate = length * tilt
-        top = np.maximum(rate, 0.0)
-        terms = mass * np.exp(rate[:, None] * part - top[:, None])
-        total = terms.sum(axis=1)
-        mean = (terms @ part) / total
-        spread = (terms @ (part * part)) / total - mean * mean
-        found[0] += number * (tilt * low + top + np.log(total))
-        found[1] += number * (low + length * mean)
-        found[2] += number * length * length * np.maximum(spread, 1e-300)
+        found += number * np.array(cumulants_of(shape, tilt))
     return found[0], found[1], found[2]
+
+
+@singledispatch
+def cumulants_of(shape: Any, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return about those of one step; for choices only."""
+    raise no_lines(shape, tilt)
+
+
+@cumulants_of.register(LaplaceShape)
+@cumulants_of.register(SubstitutedShape)
+def _(shape: StepShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    part, mass = shape.nodes(NODES)
+    low, length = float(shape.ends[0]), float(shape.length)
+    part = np.concatenate([[0.0], part, [1.0]])
+    mass = np.concatenate([shape.atoms[:1], mass, shape.atoms[1:]]).astype(float)
+    rate = length * tilt
+    top = np.maximum(rate, 0.0)
+    terms = mass * np.exp(rate[:, None] * part - top[:, None])
+    total = terms.sum(axis=1)
+    mean = (terms @ part) / total
+    spread = (terms @ (part * part)) / total - mean * mean
+    log = tilt * low + top + np.log(total)
+    return log, low + length * mean, length * length * np.maximum(spread, 1e-300)

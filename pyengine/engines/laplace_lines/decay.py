@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pyengine.engines.panels.shape import StepShape
 
-__all__ = ["Decay", "decay_of"]
+__all__ = ["Decay", "Strip", "decay_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,20 +25,54 @@ LOBE = 0.21724  # |sin(x)/x| from its first zero on is at most this
 LOBE_FROM = 5.2  # twice a place from which on |sin(x)/x| is at most that
 
 
+class Strip(NamedTuple):
+    """A bound constant + sum of weight e^(-fall t) on the modulus at the frequency t.
+
+    Parameters
+    ----------
+    weight, fall : ndarray
+        See above, neither below 0.
+    constant : float
+        See above.
+    """
+
+    weight: FloatArray
+    fall: FloatArray
+    constant: float
+
+    def largest(self, frequency: FloatArray) -> FloatArray:
+        """The bound at frequencies, which falls."""
+        with np.errstate(under="ignore"):
+            return np.asarray(np.exp(-frequency[:, None] * self.fall) @ self.weight + self.constant)
+
+
 class Decay(NamedTuple):
     """What is known of the transform of a tilted step, divided by its value at 0.
+
+    At the frequency t it is that of the flat part of the law and at most ``variation``/t and
+    ``root``/sqrt(t) beside that.
 
     Parameters
     ----------
     mass, length : ndarray
         Uniform laws that are parts of the density.
-    variation : float
-        The transform of the density at the frequency t is at most this divided by t.
+    variation, root : float
+        See above.
+    flat : float
+        Mass of the flat part; 1 where what is beside it has no part in bounds of the modulus.
+    flat_masses : pair of float
+        What A and B have of it.
+    strips : tuple of Strip
+        Further bounds of the modulus.
     """
 
     mass: FloatArray
     length: FloatArray
     variation: float
+    root: float = 0.0
+    flat: float = 1.0
+    flat_masses: tuple[float, float] = (1.0, 1.0)
+    strips: tuple[Strip, ...] = ()
 
     def largest(self, frequency: FloatArray) -> FloatArray:
         """Bounds on the modulus of the transform at all frequencies from given ones on."""
@@ -48,7 +82,17 @@ class Decay(NamedTuple):
         with np.errstate(divide="ignore"):
             envelope = np.where(turn <= LOBE_FROM, inner, np.minimum(LOBE, 2.0 / turn))
         lacking = ((1.0 - envelope) * self.mass).sum(axis=1)
-        return np.asarray(np.minimum(1.0 - SAFE * lacking + 1e-15, 1.0))
+        found = np.minimum(1.0 - SAFE * lacking + 1e-15, 1.0)
+        with np.errstate(divide="ignore"):
+            beside = self.variation / frequency + self.root / np.sqrt(frequency)
+        found = np.minimum(found, self.flat + beside)
+        for strip in self.strips:
+            found = np.minimum(found, strip.largest(frequency) / SAFE)
+        return np.asarray(found)
+
+    def tail(self, frequency: FloatArray) -> FloatArray:
+        """Bounds on the integral of what is beside the flat part over t, from t on."""
+        return self.variation / frequency + 2.0 * self.root / np.sqrt(frequency)
 
 
 def decay_of(shape: StepShape, tilt: float, log_mean: float) -> Decay:

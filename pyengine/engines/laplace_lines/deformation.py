@@ -19,7 +19,7 @@ from pyengine.engines.laplace_lines.deformed import DeformedLine, places_error
 from pyengine.engines.laplace_lines.ends import LEAST_HEIGHT, end_bounds
 from pyengine.engines.laplace_lines.low_rule import Window, low_rule
 from pyengine.engines.laplace_lines.order import LineOrder
-from pyengine.engines.laplace_lines.tilted import tilted_step
+from pyengine.engines.laplace_lines.tilted import laplace_step
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.numerics.rounding import UNIT
 
@@ -126,7 +126,7 @@ def deformed_at(kinds: Kinds, index: int) -> DeformedLine | None:
     enough = LEFT / sum(number for _, number in kinds)
     for shape, number in kinds:
         mean = cumulants_at(shape, tilt)[0]
-        step = tilted_step(shape, tilt, mean, 1.001 * height, enough)
+        step = laplace_step(shape, tilt, mean, 1.001 * height, enough)
         if step is None:
             return None
         steps.append((step, number))

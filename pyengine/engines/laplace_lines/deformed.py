@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,10 +21,10 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.engines.functionals import array
 from pyengine.engines.laplace_lines.ends import NODES, RayWeights, end_bounds, end_transforms
-from pyengine.engines.laplace_lines.line import KERNELS, Steps, composed
+from pyengine.engines.laplace_lines.line import KERNELS, composed
 from pyengine.engines.laplace_lines.low_rule import POLE, LowRule
 from pyengine.engines.laplace_lines.nodes import largest_loss, loss_error
-from pyengine.engines.laplace_lines.tilted import TiltedStep
+from pyengine.engines.laplace_lines.tilted import LaplaceStep
 from pyengine.engines.laplace_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
 from pyengine.engines.panels.shape import StepShape
@@ -33,6 +33,7 @@ from pyengine.numerics.rounding import UNIT
 __all__ = ["AtomPlaces", "DeformedLine", "places_error", "places_of"]
 
 FloatArray = npt.NDArray[np.float64]
+Steps = Sequence[tuple[LaplaceStep, int]]
 ComplexArray = npt.NDArray[np.complex128]
 
 RATIO = 4.2  # parameter of the ellipses about them, which stay within 45 degrees of the ray
@@ -97,7 +98,7 @@ class DeformedLine:
 
     Parameters
     ----------
-    steps, tilt : list of (TiltedStep, int), float
+    steps, tilt : list of (LaplaceStep, int), float
         As of `LossLine`.
     height : float
         Where the line is turned, for which the nodes of the steps were chosen.
@@ -440,7 +441,7 @@ class DeformedLine:
         )
 
 
-def _scales(step: TiltedStep, tilt: float) -> tuple[float, float]:
+def _scales(step: LaplaceStep, tilt: float) -> tuple[float, float]:
     """What P and Q are multiplied by: e^(λ end) over the mean."""
     first, last = (np.exp(Extended(tilt) * end - step.log_mean) for end in step.nodes.loss[:2])
     return float(first), float(last)

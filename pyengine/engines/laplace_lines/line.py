@@ -12,6 +12,7 @@ steps, and by rounding, which are bounded each (docs/theory/laplace_lines).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,8 +27,9 @@ from pyengine.numerics.rounding import LIBM, UNIT
 __all__ = ["KERNELS", "POLES", "LossLine", "Side", "Steps", "composed"]
 
 FloatArray = npt.NDArray[np.float64]
-Steps = list[tuple[TiltedStep, int]]
+Steps = Sequence[tuple[TiltedStep, int]]
 
+TINY = 1e-300  # stands for a mass of 0
 KERNELS = 3  # A's masses, B's, and profiles
 # poles of 1/k, and what they leave
 POLES = (((0.0, 1.0),), ((1.0, 1.0),), ((0.0, -1.0), (1.0, 1.0)))
@@ -134,7 +136,7 @@ class LossLine:
         rounding = (moduli * chain_error(t.size) + sums * error).sum(axis=1)
         self._per_distance = (moduli * t).sum(axis=1)
         # the mass at the ends of all steps has no part in the sum, but in its nodes
-        at_ends = math.exp(sum(n * math.log(step.at_ends) for step, n in steps))
+        at_ends = math.exp(sum(n * math.log(max(step.at_ends, TINY)) for step, n in steps))
         apart = abs(tilt), abs(tilt - 1.0)
         both = max(*apart, float(t[-1]))
         heaviest = np.array(
@@ -143,17 +145,12 @@ class LossLine:
         ends = at_ends * (heaviest + sums.sum(axis=1))
         # beyond the last node
         frequency = t[-1:]
-        log, slope = 0.0, 0.0
+        log, tails = 0.0, 0.0
         for (step, number), modulus in zip(steps, last, strict=True):
-            length = float(step.shape.length)
-            half_turn = math.pi / length  # the modulus falls until there
-            beyond = float(step.decay.largest(np.maximum(frequency, 0.999999 * half_turn))[0])
-            beyond = max(beyond, step.at_ends)
-            if frequency[0] < half_turn:
-                beyond = max(beyond, float(modulus))
+            beyond = step.largest_from(frequency, float(modulus))
             log += number * math.log(min(beyond, 1.0))
-            slope += number * step.decay.variation / beyond
-        rest = math.exp(log) * slope / (math.pi * float(t[-1]))
+            tails += number * float(step.decay.tail(frequency)[0]) / beyond
+        rest = math.exp(log) * tails / math.pi
         beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])
         self._error = (rounding + ends + beyond_all) * (1.0 + 1e-9)
 
@@ -248,10 +245,9 @@ class LossLine:
 
 
 def _mass_at_ends(steps: Steps, pole: float) -> float:
-    """Bound on the mass that A (0) or B (1) has at the ends of all steps."""
-    log = 0.0
+    """Bound on the mass that A (0) or B (1) lacks of 1, or has at the ends of all steps."""
+    log, lacking = 0.0, 0.0
     for step, number in steps:
-        ends = np.array([float(end) for end in step.shape.ends])
-        mass = float(step.shape.atoms.astype(np.float64) @ np.exp(pole * ends))
-        log += number * math.log(min(mass * (1.0 + 1e-12), 1.0))
-    return math.exp(log) * (1.0 + 1e-9)
+        log += number * math.log(min(max(step.mass_at_ends(pole), TINY) * (1.0 + 1e-12), 1.0))
+        lacking += number * step.removed[int(pole)]
+    return (math.exp(log) + lacking) * (1.0 + 1e-9)

@@ -9,14 +9,16 @@ has next to no error, and the sum is that of a law with finitely many losses
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
+from pyengine.engines.laplace_lines.shapes import no_lines
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
-from pyengine.engines.panels.shape import StepShape, extended
+from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape, extended
 from pyengine.numerics.exact_numbers import as_decimal
 
 __all__ = [
@@ -162,8 +164,15 @@ def remainder(
     return np.asarray(8.0 * total * SLACK)
 
 
-def expected_nodes(shape: StepShape, frequency: float) -> float:
+@singledispatch
+def expected_nodes(shape: Any, frequency: float) -> float:
     """Return about how many nodes stand for a step up to a frequency; not proven."""
+    raise no_lines(shape, frequency)
+
+
+@expected_nodes.register(LaplaceShape)
+@expected_nodes.register(SubstitutedShape)
+def _(shape: StepShape, frequency: float) -> float:
     return len(shape.branches) * (50.0 + 0.9 * frequency * float(shape.length) / shape.pieces)
 
 

@@ -49,14 +49,26 @@ class LineOrder(FiniteLosses):
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
         self.kinds = kinds
+        super().__init__(self._ends_of(kinds), exchanged)
+        self.removed = self._removed_of(kinds)
+        self._last: tuple[int, Line | None] = (-1, None)
+
+    @staticmethod
+    def _ends_of(kinds: Kinds) -> tuple[float, float]:
+        """The doubles next to the least and to the largest loss."""
         ends = [Decimal(0), Decimal(0)]
         for shape, number in kinds:
             ends = [
                 CONTEXT.add(end, CONTEXT.multiply(Decimal(number), x))
                 for end, x in zip(ends, shape.ends, strict=True)
             ]
-        super().__init__((float(ends[0]), float(ends[1])), exchanged)
-        self._last: tuple[int, Line | None] = (-1, None)
+        return float(ends[0]), float(ends[1])
+
+    @staticmethod
+    def _removed_of(kinds: Kinds) -> tuple[float, float]:
+        """Bounds on the masses of A and of B that lines leave out: none."""
+        del kinds
+        return 0.0, 0.0
 
     @cached_property
     def choice(self) -> Choice:
@@ -66,6 +78,10 @@ class LineOrder(FiniteLosses):
     def line_at(self, index: int) -> Line | None:
         """Return a line of the choice; None where it would take too many nodes."""
         return line_at(self.kinds, index)
+
+    def infinite(self) -> tuple[float, float]:
+        """Bounds on the masses of either law where the other one may have none: what is removed."""
+        return self.removed[::-1] if self.exchanged else self.removed
 
     def shift(self, c: FloatArray) -> FloatArray:
         """By how much thresholds may be moved beside atoms."""
@@ -150,7 +166,7 @@ class LineOrder(FiniteLosses):
                 one, other = (0, 1) if is_above else (1, 0)
                 part = parts[law]
                 part[one, at], part[other, at] = mass, 1.0 - mass
-                part[one + 2, at] = error * (1.0 + 1e-9) + SUBNORMAL
+                part[one + 2, at] = error * (1.0 + 1e-9) + SUBNORMAL + self.removed[law]
                 part[other + 2, at] = part[one + 2, at] + UNIT
 
         inside = self._groups(c, self.choice.at(c), ask)
@@ -158,6 +174,8 @@ class LineOrder(FiniteLosses):
             for outside, above in ((c < self._ends[0], 1.0), (c > self._ends[1], 0.0)):
                 beyond = outside & ~inside
                 part[0, beyond], part[1, beyond], part[2:, beyond] = above, 1.0 - above, 0.0
+        for law, part in parts.items():
+            part[2:, ~inside] += self.removed[law]
         return [(part[0], part[1], part[2], part[3]) for part in parts.values()]
 
     def tails(self, c: FloatArray) -> Tails:
@@ -220,6 +238,7 @@ class LineOrder(FiniteLosses):
         """The profile of the first law against the second one, and a bound on absolute errors."""
         value, error = np.zeros(epsilon.size), np.full(epsilon.size, 1.0)
         of_b = self.exchanged
+        first, second = self.infinite()
         c = epsilon if of_b else -epsilon
 
         def ask(line: Line, c: FloatArray, at: Indices) -> None:
@@ -233,6 +252,8 @@ class LineOrder(FiniteLosses):
             pole = np.array([_pole(line.tilt, each, of_b=of_b) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
             error[at] = off * (1.0 + 1e-9) + (LIBM + 2.0) * UNIT * np.abs(pole)
+            # e^ε, where it is a part of the pole, stands for all mass of the second law
+            error[at] += np.where(pole < 0.0, (1.0 - pole) * second, 0.0)
 
         low, high = self._ends
         inside = self._groups(c, self.choice.for_profile(c), ask)
@@ -240,7 +261,7 @@ class LineOrder(FiniteLosses):
         value[nothing & ~inside], error[nothing & ~inside] = 0.0, 0.0
         at = whole & ~inside
         value[at], error[at] = -np.expm1(epsilon[at]), 4.0 * UNIT
-        return value, error + SUBNORMAL * (inside | whole)
+        return value, error + SUBNORMAL * (inside | whole) + first
 
 
 def _pole(tilt: float, epsilon: float, *, of_b: bool) -> float:

@@ -7,7 +7,9 @@ small as that distance.
 
 from __future__ import annotations
 
-from functools import cached_property
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property, singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +19,13 @@ from pyengine._core import lib
 from pyengine.engines.functionals import array
 from pyengine.engines.laplace_lines.decay import Decay, decay_of
 from pyengine.engines.laplace_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
+from pyengine.engines.laplace_lines.shapes import no_lines
 from pyengine.engines.panels.legendre import EXTENDED, Extended
-from pyengine.engines.panels.shape import StepShape
+from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.status import finished
 
-__all__ = ["TiltedStep", "tilted_step"]
+__all__ = ["LaplaceStep", "TiltedStep", "laplace_step", "reached", "tilted_step"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,13 +49,11 @@ class TiltedTransform(NamedTuple):
     log_error: FloatArray
 
 
-class TiltedStep:
-    """One kind of step at a tilt.
+class TiltedStep(ABC):
+    """One kind of step at a tilt, by nodes that stand for it.
 
     Parameters
     ----------
-    shape : StepShape
-        The step.
     tilt : float
         λ.
     nodes : StepNodes
@@ -61,8 +62,8 @@ class TiltedStep:
         Bound on what the nodes leave out, relative to the mean of e^(λ loss).
     """
 
-    def __init__(self, shape: StepShape, tilt: float, nodes: StepNodes, left: float) -> None:
-        self.shape, self.tilt, self.nodes, self.left = shape, tilt, nodes, left
+    def __init__(self, tilt: float, nodes: StepNodes, left: float) -> None:
+        self.tilt, self.nodes, self.left = tilt, nodes, left
         exponent = Extended(tilt) * nodes.loss
         top = exponent.max()
         terms = nodes.mass * np.exp(exponent - top)
@@ -71,7 +72,6 @@ class TiltedStep:
         self.share = (terms / total).astype(np.float64)
         self.centre = float((terms * nodes.loss).sum() / total)
         self.apart = (nodes.loss - Extended(self.centre)).astype(np.float64)
-        self.at_ends = float(self.share[:2].sum()) * (1.0 + 4.0 * UNIT)
         exponents = 8.0 * EXTENDED * float(np.abs(exponent).max() + 8.0)
         # of a share, relative
         self.share_error = (
@@ -91,10 +91,32 @@ class TiltedStep:
         """Bound on the error of the logarithm of the mean."""
         return 1.01 * (self.share_error + self.left)
 
-    @cached_property
+    @property
+    @abstractmethod
     def decay(self) -> Decay:
         """Bounds of the transform far out."""
-        return decay_of(self.shape, self.tilt, float(self.log_mean))
+
+    @property
+    @abstractmethod
+    def at_ends(self) -> float:
+        """Bound on the tilted mass of the part of the law whose transform need not fall."""
+
+    @abstractmethod
+    def mass_at_ends(self, pole: float) -> float:
+        """Bound on A's (0) or B's (1) mass of that part."""
+
+    @property
+    @abstractmethod
+    def removed(self) -> tuple[float, float]:
+        """Bounds on what the masses of A and B are below 1."""
+
+    @abstractmethod
+    def left_at(self, tilt: float, log: float) -> float:
+        """Bound on what the nodes leave out of the mean of e^(``tilt`` loss), relative to e^log."""
+
+    @abstractmethod
+    def largest_from(self, frequency: FloatArray, modulus: float) -> float:
+        """Bound on the modulus of the transform from a frequency on, where it is ``modulus``."""
 
     def bound_at(self, tilt: float) -> float:
         """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
@@ -102,9 +124,7 @@ class TiltedStep:
         top = float(exponent.max())
         mean = float((self.nodes.mass.astype(np.float64) * np.exp(exponent - top)).sum())
         log = top + float(np.log(mean))
-        rule = self.nodes.rule
-        edges = edges_of(self.shape, rule)
-        left = remainder(self.shape, tilt, log, 0.0, edges, np.array([rule.size]))[0]
+        left = self.left_at(tilt, log)
         rounding = (4.0 * abs(top) + self.nodes.mass.size + 16.0) * UNIT
         return log + float(np.log1p(left)) + rounding + 2.0 * abs(tilt) * self.nodes.loss_error
 
@@ -150,14 +170,64 @@ class TiltedStep:
         )
 
 
+class LaplaceStep(TiltedStep):
+    """A Laplace step at a tilt.
+
+    Parameters
+    ----------
+    shape : StepShape
+        The step.
+    tilt, nodes, left
+        As of a `TiltedStep`; the atoms are the first nodes.
+    """
+
+    def __init__(self, shape: StepShape, tilt: float, nodes: StepNodes, left: float) -> None:
+        super().__init__(tilt, nodes, left)
+        self.shape = shape
+
+    @cached_property
+    def decay(self) -> Decay:
+        """Bounds of the transform far out."""
+        return decay_of(self.shape, self.tilt, float(self.log_mean))
+
+    @property
+    def at_ends(self) -> float:
+        """The tilted mass of both atoms."""
+        return float(self.share[:2].sum()) * (1.0 + 4.0 * UNIT)
+
+    def mass_at_ends(self, pole: float) -> float:
+        """The mass of both atoms."""
+        ends = np.array([float(end) for end in self.shape.ends])
+        return float(self.shape.atoms.astype(np.float64) @ np.exp(pole * ends))
+
+    @property
+    def removed(self) -> tuple[float, float]:
+        """Nothing."""
+        return 0.0, 0.0
+
+    def left_at(self, tilt: float, log: float) -> float:
+        """The remainders of the rules."""
+        rule = self.nodes.rule
+        edges = edges_of(self.shape, rule)
+        return float(remainder(self.shape, tilt, log, 0.0, edges, np.array([rule.size]))[0])
+
+    def largest_from(self, frequency: FloatArray, modulus: float) -> float:
+        """The modulus falls until half a turn of the longest distance of two losses."""
+        half_turn = math.pi / float(self.shape.length)
+        found = float(self.decay.largest(np.maximum(frequency, 0.999999 * half_turn))[0])
+        found = max(found, self.at_ends)
+        return max(found, modulus) if frequency[0] < half_turn else found
+
+
+@singledispatch
 def tilted_step(
-    shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float
+    shape: Any, tilt: float, log_mean: float, frequency: float, enough: float, steps: int
 ) -> TiltedStep | None:
     """Return a step at a tilt, for frequencies up to one; None where that takes too many nodes.
 
     Parameters
     ----------
-    shape : StepShape
+    shape : StepShape or another one that this is registered for
         The step.
     tilt, frequency : float
         The line, and how far up it goes.
@@ -165,13 +235,37 @@ def tilted_step(
         About the logarithm of the mean of e^(``tilt`` loss).
     enough : float
         What nodes may leave out, relative to that mean.
+    steps : int
+        How many there are of all kinds.
     """
+    raise no_lines(shape, tilt, log_mean, frequency, enough, steps)
+
+
+def laplace_step(
+    shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float
+) -> LaplaceStep | None:
+    """Return a Laplace step at a tilt, as of `tilted_step`."""
     found = chosen_nodes(shape, tilt, log_mean, frequency, enough)
     if found is None:
         return None
-    # relative to what the nodes sum to, as the guess of the mean is not proven
-    step = TiltedStep(shape, tilt, *found)
-    if frequency * step.reach >= FARTHEST:
-        return None
+    step = LaplaceStep(shape, tilt, *found)
+    return step if reached(step, log_mean, frequency) else None
+
+
+@tilted_step.register(LaplaceShape)
+@tilted_step.register(SubstitutedShape)
+def _(
+    shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float, steps: int
+) -> LaplaceStep | None:
+    del steps
+    return laplace_step(shape, tilt, log_mean, frequency, enough)
+
+
+def reached(step: TiltedStep, log_mean: float, frequency: float) -> bool:
+    """Whether a step serves up to a frequency.
+
+    What its nodes leave out is made relative to what they sum to, as the guess of the mean that it
+    was relative to is not proven.
+    """
     step.left *= 1.01 * max(1.0, float(np.exp(log_mean - float(step.log_mean))))
-    return step
+    return frequency * step.reach < FARTHEST

@@ -45,6 +45,10 @@ class OrderedLaw(ComposedLaw, Protocol):
     def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which ε the profile is expected to come to δ."""
 
+    @property
+    def least_known(self) -> float:
+        """What is smaller is known to be small alone: bounds of it may be far apart."""
+
 
 class FiniteLosses:
     """One order of a pair whose losses are bounded, between ``ends`` under the order (A, B).
@@ -77,6 +81,11 @@ class FiniteLosses:
     def alone(self) -> tuple[float, float, float]:
         """None of A's mass is alone."""
         return 0.0, 0.0, 0.0
+
+    @property
+    def least_known(self) -> float:
+        """Bounds are close whatever they are of."""
+        return 0.0
 
 
 def tails_of(masses: Iterable[tuple[FloatArray, FloatArray]], shift: FloatArray) -> Tails:

@@ -64,6 +64,7 @@ class PanelQuestions:
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]."""
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        _leave_open(beta, gamma, alpha, self.law.infinite()[1])
         c = np.where(alpha == 0.0, np.inf, np.where(alpha == 1.0, -np.inf, 0.0))
         inside = (alpha > 0.0) & (alpha < 1.0)
         if inside.any():
@@ -77,12 +78,12 @@ class PanelQuestions:
             beta.put(inside, _answer(value_beta, found.beta_lower, found.beta_upper, 1.0 - level))
             gamma.put(inside, _answer(value_gamma, found.gamma_lower, found.gamma_upper, 1.0))
             c[inside] = np.take_along_axis(at, np.minimum(row, 3)[None], axis=0)[0]
-            width = np.maximum(relative_width(beta), relative_width(gamma))
-            weak = width > self.widest
+            wide = self._is_wide(beta), self._is_wide(gamma)
+            weak = wide[0] | wide[1]
             if weak.any():
                 other = self._otherwise().trade_off(alpha[weak])
-                _narrow(beta, weak, other.beta)
-                _narrow(gamma, weak, other.gamma)
+                _narrow(beta, wide[0], taken(other.beta, wide[0][weak]))
+                _narrow(gamma, wide[1], taken(other.gamma, wide[1][weak]))
                 c[weak] = other.c
         return ErrorCurve(beta, gamma, c)
 
@@ -92,11 +93,17 @@ class PanelQuestions:
         finite = np.isfinite(epsilon)
         if finite.any():
             value[finite], error[finite] = self.law.profile(epsilon[finite])
+        # beyond all losses is what may have none
+        error[~finite] = self.law.infinite()[0]
         answer = _answer(value, value - error, value + error, 1.0)
-        weak = relative_width(answer) > self.widest
+        weak = self._is_wide(answer)
         if weak.any():
             _narrow(answer, weak, self._otherwise().profile(epsilon[weak]))
         return answer
+
+    def _is_wide(self, answer: Answer) -> npt.NDArray[np.bool_]:
+        """Whether bounds are further apart than is allowed."""
+        return _is_wide(answer, self.widest, self.law.least_known)
 
     def epsilon(self, delta: FloatArray, beyond: FloatArray | None = None) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ; mostly a little ``beyond`` another ε."""
@@ -129,7 +136,10 @@ class PanelQuestions:
             label = names(ENGINE, value.size)
             found.put(asked, Answer(np.clip(value, lower, upper), lower, upper, label, True))
             # bounds of ε are too far apart where they leave more open of δ than is allowed
+            is_open = ~np.isfinite(upper)
+            upper = np.where(is_open, 0.0, upper)  # whose difference is a number
             wide = (upper - lower > CLOSEST * upper) & (left > self.widest * delta[asked])
+            wide |= is_open
             if wide.any():
                 weak = np.zeros(delta.size, dtype=np.bool_)
                 weak[asked] = wide
@@ -158,7 +168,8 @@ class PanelQuestions:
 
         It is looked for between ``low`` and ``high`` first.
         """
-        law, end = self.law, max(-self.law.lowest()[0], 0.0)
+        law = self.law
+        end, most = _farthest(law)
         roots, slopes = [], []
         for goal, *expected in zip(delta.tolist(), low.tolist(), high.tolist(), strict=True):
             noise = UNIT * (1.0 + abs(math.log(goal)))
@@ -181,14 +192,22 @@ class PanelQuestions:
             lower, upper = np.maximum(value - apart, 0.0), np.minimum(value + apart, end)
             found, off = (x.reshape(2, -1) for x in law.profile(np.concatenate([lower, upper])))
             is_low = (lower == 0.0) | (found[0] - off[0] > delta)
-            is_high = (upper == end) | (found[1] + off[1] <= delta)
+            is_high = (upper == most) | (found[1] + off[1] <= delta)
             done = is_low & is_high
             if done.all():
                 break
             apart = np.where(done, apart, STEP * apart)
-        lower, upper = np.where(is_low, lower, 0.0), np.where(is_high, upper, end)
+        lower, upper = np.where(is_low, lower, 0.0), np.where(is_high, upper, most)
         left = np.where(done, (found[0] + off[0]) - (found[1] - off[1]), 1.0)
         return lower * (1.0 - 4.0 * UNIT), value, upper * (1.0 + 4.0 * UNIT), left
+
+
+def _farthest(law: OrderedLaw) -> tuple[float, float]:
+    """Where the search for ε ends, and the largest ε that there is: infinite if not known."""
+    least = law.lowest()[0]
+    if least > -math.inf:
+        return max(-least, 0.0), max(-least, 0.0)
+    return max(-2.0 * law.support()[0], 1.0), math.inf
 
 
 def _over(profile: Callable[[float], float], delta: float) -> Callable[[float], float]:
@@ -294,7 +313,7 @@ class PanelBothOrders(BothOrders):
         low, high = (float(x[0]) for x in usual.expected_epsilon(delta))
         if low == 0.0 or low + high >= float(np.sum(other.expected_epsilon(delta))):
             return first, second, None
-        goal, end = float(delta[0]), max(-usual.lowest()[0], 0.0)
+        goal, end = float(delta[0]), _farthest(usual)[0]
         over = _over(usual.profile_most, goal)
         near = root_of(over, (low, high), (0.0, end), noise=CLOSE)[0]
         if other.profile_most(near) <= goal:
@@ -304,6 +323,8 @@ class PanelBothOrders(BothOrders):
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β and γ of the hull of both orders."""
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        laws = self._add.law, self._remove.law
+        _leave_open(beta, gamma, alpha, max(law.infinite()[1] for law in laws))
         inside = (alpha > 0.0) & (alpha < 1.0)
         if not inside.any():
             return beta, gamma
@@ -325,13 +346,27 @@ class PanelBothOrders(BothOrders):
         found = hull(*orders, level, ENGINE, find)
         beta.put(inside, found[0])
         gamma.put(inside, found[1])
-        width = np.maximum(relative_width(beta), relative_width(gamma))
-        weak = width > self._add.widest
+        known = max(law.least_known for law in laws)
+        wide = [_is_wide(answer, self._add.widest, known) for answer in (beta, gamma)]
+        weak = wide[0] | wide[1]
         if weak.any():
             other = self._otherwise().trade_off(alpha[weak])
-            _narrow(beta, weak, other[0])
-            _narrow(gamma, weak, other[1])
+            _narrow(beta, wide[0], taken(other[0], wide[0][weak]))
+            _narrow(gamma, wide[1], taken(other[1], wide[1][weak]))
         return beta, gamma
+
+
+def _is_wide(answer: Answer, most: float, known: float) -> npt.NDArray[np.bool_]:
+    """Whether bounds are further apart than ``most`` of the value, or of what is ``known``."""
+    apart = (answer.upper - answer.lower) > most * np.maximum(np.abs(answer.upper), known)
+    return np.asarray((relative_width(answer) > most) & apart)
+
+
+def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> None:
+    """Enter what one law may have where the other one has nothing, at the level 0."""
+    if mass > 0.0:
+        gamma.upper[alpha == 0.0] = mass
+        beta.lower[alpha == 0.0] = np.nextafter(1.0 - mass, 0.0)
 
 
 def _gain(masses: RoughTails, c: float) -> float:

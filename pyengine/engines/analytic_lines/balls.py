@@ -1,0 +1,168 @@
+"""Expressions as Taylor series in ball arithmetic, about points of the plane and about parts of it.
+
+A series about a ball encloses those about all of its points, and has finite coefficients only where
+the expression is known to be analytic on all of it.  With the series about the middle it encloses
+the values on the ball far more closely than operations on the ball itself do, whose terms do not
+know of each other: the loss is a difference of two logarithms that are much larger.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+from flint import acb, acb_series, arb, arb_series, ctx, fmpq
+
+from pyengine.analytic import Expression, Program, evaluated
+
+__all__ = [
+    "BITS",
+    "ORDER",
+    "WIDE",
+    "at_ball",
+    "at_point",
+    "enclosed",
+    "lower",
+    "on_line",
+    "on_plane",
+    "precision",
+    "upper",
+    "values_of",
+]
+
+BITS = 160  # of nodes and of bounds
+# coefficients of series, the last one of which is that of the remainder: on wide balls more of them
+# say less
+WIDE, ORDER = 5, 9
+NOTHING = float("nan")
+_ONE_AT_A_TIME = threading.RLock()  # the precision is the library's, not a caller's
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Work at a precision in bits, alone."""
+    with _ONE_AT_A_TIME:
+        before, cap = ctx.prec, ctx.cap
+        ctx.prec, ctx.cap = bits, ORDER
+        try:
+            yield
+        finally:
+            ctx.prec, ctx.cap = before, cap
+
+
+def _of_fraction(value: Fraction) -> arb:
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def _operations(series: Any, is_analytic: Callable[[Any], bool]) -> dict[str, Callable[..., Any]]:
+    """Operations on one kind of series; ``is_analytic`` says where a logarithm has no cut."""
+
+    def constant(value: Any) -> Any:
+        return series([value], prec=ORDER)
+
+    def guarded(name: str, allowed: Callable[[Any], bool]) -> Callable[[Any], Any]:
+        def found(x: Any) -> Any:
+            return getattr(x, name)() if allowed(x[0]) else constant(NOTHING)
+
+        return found
+
+    def cosh(x: Any) -> Any:
+        return (x.exp() + (-x).exp()) / 2
+
+    def sinh(x: Any) -> Any:
+        return (x.exp() - (-x).exp()) / 2
+
+    def divide(x: Any, y: Any) -> Any:
+        return constant(NOTHING) if y[0].contains(0) or not y[0].is_finite() else x / y
+
+    return {
+        "number": lambda value: constant(_of_fraction(value)),
+        "pi": lambda: constant(arb.pi()),
+        "add": lambda x, y: x + y,
+        "subtract": lambda x, y: x - y,
+        "multiply": lambda x, y: x * y,
+        "divide": divide,
+        "negative": lambda x: -x,
+        "power": lambda x, n: x**n if n >= 0 else divide(constant(1), x ** (-n)),
+        "exp": lambda x: x.exp(),
+        "log": guarded("log", is_analytic),
+        "sqrt": guarded("sqrt", is_analytic),
+        "sinh": sinh,
+        "cosh": cosh,
+        "tanh": lambda x: divide(sinh(x), cosh(x)),
+        "erfc": lambda x: x.erfc(),
+        "lgamma": guarded("lgamma", lambda x: acb(x).real > 0),
+        "pair": lambda x, y: (x, y),
+    }
+
+
+_PLANE = _operations(acb_series, lambda x: x.log(analytic=True).is_finite())
+_LINE = _operations(arb_series, lambda x: bool(x > 0))
+
+
+def values_of(first: Expression, second: Expression) -> Program:
+    """Return what evaluates two expressions at once."""
+    return Expression("pair", first, second).program
+
+
+def at_point(program: Program, point: arb) -> tuple[arb, arb]:
+    """Return the values of a pair of expressions at a point of the line."""
+    first, second = evaluated(program, arb_series([point], prec=1), _LINE)
+    return first[0], second[0]
+
+
+def at_ball(program: Program, ball: acb) -> tuple[acb, acb]:
+    """Return balls for the values on a part of the plane, finite only where both are analytic."""
+    first, second = evaluated(program, acb_series([ball], prec=1), _PLANE)
+    return first[0], second[0]
+
+
+def _enclosed(
+    program: Program, ball: Any, order: int, series: Any, operations: dict[str, Callable[..., Any]]
+) -> tuple[list[Any], list[Any]]:
+    middle = evaluated(program, series([ball.mid(), 1], prec=order), operations)
+    all_ = evaluated(program, series([ball, 1], prec=order), operations)
+    found = []
+    for near, far in zip(middle, all_, strict=True):
+        is_known = all(far[k].is_finite() for k in range(order))
+        known = [near[k] for k in range(order - 1)] + [far[order - 1]]
+        found.append(known if is_known else [type(ball)(NOTHING)] * order)
+    return found[0], found[1]
+
+
+def on_line(program: Program, interval: arb) -> tuple[list[arb], list[arb]]:
+    """Return coefficients about the middle of an interval, the last one such that the sum encloses.
+
+    Of both of a pair of expressions: f(middle + x) lies in the sum of coefficient k times x^k.
+    """
+    return _enclosed(program, interval, ORDER, arb_series, _LINE)
+
+
+def on_plane(program: Program, ball: acb, order: int) -> tuple[list[acb], list[acb]]:
+    """Return the same about the middle of a rectangle of the plane."""
+    return _enclosed(program, ball, order, acb_series, _PLANE)
+
+
+def upper(x: arb) -> float:
+    """Return a double not below a ball; infinite where that is not known."""
+    top = x.mid() + x.rad()
+    if not top.is_finite():
+        return float("inf")
+    near = float(top)
+    return near + 1e-15 * abs(near) + 1e-320
+
+
+def lower(x: arb) -> float:
+    """Return a double not above a ball."""
+    return -upper(-x)
+
+
+def enclosed(coefficients: list[Any], apart: Any) -> Any:
+    """Return the sum of a series, by Horner's rule."""
+    value = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        value = value * apart + coefficient
+    return value

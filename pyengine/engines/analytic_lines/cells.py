@@ -1,0 +1,198 @@
+"""How the transform of a step of analytic densities falls far up a line.
+
+On short cells of the real line the loss either rises or falls for sure, or bends for sure, or
+hardly changes.  Cells of the first kind have a density of the loss, which is at least a step
+function: a mixture of uniform laws.  Integration by parts bounds the transform there by a number
+over t, van der Corput's lemma by one over the root of t where the loss turns, and what is left is
+flat: it has next to no mass (docs/theory/analytic_densities).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from flint import arb
+
+from pyengine.analytic import Program
+from pyengine.engines.analytic_lines.balls import (
+    BITS,
+    ORDER,
+    at_point,
+    enclosed,
+    lower,
+    on_line,
+    precision,
+    upper,
+)
+from pyengine.engines.analytic_lines.strips import Strips
+from pyengine.engines.laplace_lines.decay import Decay
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["LossCells"]
+
+FloatArray = npt.NDArray[np.float64]
+
+SLACK = 1.0 + 1e-9  # for the rounding of bounds
+LIGHT = 1e-30  # mass of a cell that may be flat whatever its loss does
+CORPUT = 8.0  # the constant of van der Corput's lemma for the second derivative
+
+
+@dataclass(frozen=True)
+class LossCells:
+    """Bounds on cells of the line, arrays of one length.
+
+    Parameters
+    ----------
+    width : ndarray
+        Lengths of the cells.
+    density_low, density_high : ndarray
+        Bounds on log p.
+    loss_low, loss_high : ndarray
+        Bounds on the loss.
+    slope_low, slope_high : ndarray
+        Bounds on its slope.
+    bend_low, bend_high : ndarray
+        Bounds on its second derivative.
+    fall : ndarray
+        Bound on the modulus of the slope of log p.
+    first, last : ndarray
+        The losses at both ends, rounded once.
+    """
+
+    width: FloatArray
+    density_low: FloatArray
+    density_high: FloatArray
+    loss_low: FloatArray
+    loss_high: FloatArray
+    slope_low: FloatArray
+    slope_high: FloatArray
+    bend_low: FloatArray
+    bend_high: FloatArray
+    fall: FloatArray
+    first: FloatArray
+    last: FloatArray
+
+    @classmethod
+    def of(cls, program: Program, places: FloatArray) -> LossCells:
+        """Cells between places, of log p and a loss, by series in ball arithmetic."""
+        edges, rows = places.tolist(), []
+        with precision(BITS):
+            losses = [float(at_point(program, arb(x))[1].mid()) for x in edges]
+            for (left, right), ends in zip(pairwise(edges), pairwise(losses), strict=True):
+                rows.append((*_bounds(program, left, right), *ends))
+        columns = np.array(rows).T
+        return cls(*(np.ascontiguousarray(column) for column in columns))
+
+    def decay(
+        self, tilt: float, log_mean: float, doubt: float, spare: float, strips: Strips | None
+    ) -> Decay:
+        """What is known of the law's e^(``tilt`` loss - its log mean)-fold.
+
+        Parameters
+        ----------
+        tilt : float
+            See above.
+        log_mean, doubt : float
+            The logarithm of the mean of e^(``tilt`` loss), and a bound on its error.
+        spare : float
+            Cells whose density of the loss varies most for their mass count as flat, up to this
+            mass.
+        strips : Strips or None
+            Further bounds of the transform.
+        """
+        ends = tilt * self.loss_low, tilt * self.loss_high
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            most = np.exp(self.density_high + np.maximum(*ends) - log_mean + doubt) * SLACK
+            least = np.exp(self.density_low + np.minimum(*ends) - log_mean - doubt) / SLACK
+            slope = np.maximum(np.maximum(self.slope_low, -self.slope_high), 0.0)
+            steepest = np.maximum(np.abs(self.slope_low), np.abs(self.slope_high))
+            bend = np.maximum(np.maximum(self.bend_low, -self.bend_high), 0.0)
+            bent = np.maximum(np.abs(self.bend_low), np.abs(self.bend_high))
+            mass = most * self.width
+            by_parts = mass * ((self.fall + bent / slope) / slope + abs(tilt))
+            ends_of = most / slope
+            turning = CORPUT / np.sqrt(bend) * (most + mass * (self.fall + abs(tilt) * steepest))
+        # a cell of next to no mass is flat, as its bounds may be beyond all numbers
+        rises = (mass > LIGHT) & (slope > 0.0) & np.isfinite(by_parts + ends_of)
+        turns = (mass > LIGHT) & ~rises & (bend > 0.0) & np.isfinite(turning)
+        side = np.where(rises, np.where(self.slope_low > 0.0, 1, -1), 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            height = np.where(rises, least / steepest, 0.0)
+        layers = _layers(side, height, self.first, self.last)
+        # of what may be flat, the cells that vary most where they are not
+        flat = float(mass[~rises & ~turns].sum())
+        known = np.flatnonzero(rises)
+        dearest = known[np.argsort(-by_parts[known] / mass[known])]
+        rises[dearest[flat + np.cumsum(mass[dearest]) <= spare]] = False
+        side = np.where(rises, side, 0)
+        variation = float(by_parts[rises].sum())
+        breaks = np.append(True, side[1:] != side[:-1])
+        starts, stops = breaks & rises, np.append(breaks[1:], True) & rises
+        variation += float(ends_of[starts].sum() + ends_of[stops].sum())
+        root = float(turning[turns].sum())
+        is_flat = ~rises & ~turns
+        flat = float(mass[is_flat].sum())
+        with np.errstate(over="ignore"):
+            of_a = np.exp(self.density_high) * self.width
+            of_b = np.exp(self.density_high + self.loss_high) * self.width
+        masses = float(of_a[is_flat].sum()) * SLACK, float(of_b[is_flat].sum()) * SLACK
+        found = () if strips is None else strips.at(tilt, log_mean - doubt)
+        return Decay(*layers, variation * SLACK, root * SLACK, flat * SLACK, masses, found)
+
+
+def _bounds(program: Program, left: float, right: float) -> tuple[float, ...]:
+    """One row of `LossCells`, but for the losses at both ends."""
+    middle, half = (arb(left) + arb(right)) / 2, (arb(right) - arb(left)) / 2
+    log_p, loss = on_line(program, middle + arb(0, upper(half)))
+    apart = arb(0, upper(half))
+    slope = [k * loss[k] for k in range(1, ORDER)]
+    bend = [k * (k - 1) * loss[k] for k in range(2, ORDER)]
+    density, value = enclosed(log_p, apart), enclosed(loss, apart)
+    rate, turn = enclosed(slope, apart), enclosed(bend, apart)
+    fall = enclosed([k * log_p[k] for k in range(1, ORDER)], apart)
+    return (
+        upper(2 * half),
+        *(bound(x) for x in (density, value, rate, turn) for bound in (lower, upper)),
+        max(upper(fall), -lower(fall)),
+    )
+
+
+def _layers(
+    side: npt.NDArray[np.int_], height: FloatArray, first: FloatArray, last: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Uniform laws that add up to step functions on runs of cells: masses, and lengths."""
+    masses: list[float] = []
+    lengths: list[float] = []
+    ahead: list[tuple[float, float]] = []  # where layers begin, and up to which height
+
+    def end(place: float, down_to: float) -> float:
+        """End all layers above a height, and return where the lowest of them began."""
+        begin = place
+        while ahead and ahead[-1][1] > down_to:
+            begin, top = ahead.pop()
+            base = max(down_to, ahead[-1][1] if ahead else 0.0)
+            # a shorter law is a part as well, whatever the losses are rounded by
+            length = max(abs(place - begin) - 4.0 * UNIT * (abs(place) + abs(begin)), 0.0)
+            masses.append((top - base) * length)
+            lengths.append(length)
+        return begin
+
+    run, stop = 0, 0.0
+    for sign, level, begin, place in zip(
+        side.tolist(), height.tolist(), first.tolist(), last.tolist(), strict=True
+    ):
+        if sign != run:
+            end(stop, 0.0)
+            ahead.clear()
+            run = sign
+        if sign:
+            start = end(begin, level)
+            if not ahead or ahead[-1][1] < level:
+                ahead.append((start, level))
+        stop = place
+    if run:
+        end(stop, 0.0)
+    return np.array(masses), np.array(lengths)

@@ -1,0 +1,404 @@
+"""One step of two analytic densities as nodes, with bounds on what Gauss's rules leave out.
+
+The line is cut into panels about each of which both densities are analytic on ellipses; bounds of
+the density and of the loss there, in ball arithmetic, say what a rule of any number of nodes misses
+of the mean of e^(s loss) at any s (docs/theory/analytic_densities).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from flint import acb, arb
+
+from pyengine.analytic import Expression, Program, exp, log
+from pyengine.engines.analytic_lines.balls import (
+    BITS,
+    WIDE,
+    at_ball,
+    at_point,
+    enclosed,
+    lower,
+    on_plane,
+    precision,
+    upper,
+    values_of,
+)
+from pyengine.engines.analytic_lines.cells import LossCells
+from pyengine.engines.analytic_lines.strips import Strips
+from pyengine.engines.laplace_lines.decay import Decay
+from pyengine.engines.laplace_lines.nodes import PanelRule, StepNodes
+from pyengine.engines.panels.legendre import EXTENDED, Extended
+from pyengine.errors import AccuracyError
+
+__all__ = ["PARTS", "PROBED", "SIZES", "AnalyticShape"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MANY_BITS = 224  # of masses
+CELLS = 4  # of each panel
+STRIP_CELLS = 2
+STRIP_HEIGHTS = np.array([0.125, 0.25, 0.5, 1.0])
+RISEN = 1.0  # height of the highest line, in the usual length of a panel
+FEW = 64  # steps
+LOG_FLAT = -42.0  # log of the mass that all steps have where they are flat
+HEIGHTS = np.array([0.5, 1.0, 2.0])  # of ellipses, in half-lengths of the panel
+STRIPS = 3  # boxes that cover the upper half of an ellipse
+LEAST = -50.0  # log of what a rule of `PROBED` nodes may miss on a panel
+PROBED = 20
+MOST_PANELS = 4096
+DEEPEST = 1100  # halvings of the interval
+SIZES = np.array([12, 16, 20, 24, 32, 40, 56, 80])
+PARTS = (1, 2, 4, 8)  # that panels are cut into
+LACKING = 1e-9  # of the mass of a density beyond the interval: more is not meant
+NEGLIGIBLE = 2.0**-190  # of an integral, absolute
+SLACK = 1.0 + 1e-6  # for the rounding of bounds
+
+
+class Box(NamedTuple):
+    """Bounds on a rectangle of the plane.
+
+    Parameters
+    ----------
+    log_density : float
+        Upper bound of the real part of log p.
+    low, high : float
+        Bounds of the real part of the loss.
+    turn : float
+        Upper bound of the modulus of its imaginary part.
+    """
+
+    log_density: float
+    low: float
+    high: float
+    turn: float
+
+
+NOWHERE = Box(math.inf, -math.inf, math.inf, math.inf)
+
+
+class Ellipses(NamedTuple):
+    """Bounds on the ellipses about panels, of shape (panels, heights, strips)."""
+
+    half: FloatArray
+    log_density: FloatArray
+    low: FloatArray
+    high: FloatArray
+    turn: FloatArray
+
+    def missed(
+        self, tilt: float, log_mean: float, frequency: float, sizes: npt.NDArray[np.intp]
+    ) -> FloatArray:
+        """Bounds on what rules of so many nodes miss of the mean of e^(s loss), relative.
+
+        Up to a modulus of Im s; of shape (panels, sizes).
+        """
+        with np.errstate(invalid="ignore", over="ignore"):
+            most = self.log_density + np.maximum(tilt * self.low, tilt * self.high)
+            most = np.where(np.isnan(most), np.inf, most) + frequency * self.turn
+            most = most.max(axis=2) - log_mean
+            log_rho = np.log(HEIGHTS + np.hypot(HEIGHTS, 1.0))
+            # 8 w M rho^-2n/(1 - 1/rho), as of the panels of Laplace steps
+            rule = 2.0 * sizes[:, None] * log_rho + np.log(-np.expm1(-log_rho))
+            least = (most[:, None, :] - rule).min(axis=2)
+            return np.asarray(8.0 * SLACK * self.half[:, None] * np.exp(np.minimum(least, 600.0)))
+
+
+def _joined(parts: Iterable[Ellipses]) -> Ellipses:
+    return Ellipses(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class AnalyticShape:
+    """One kind of step, A without the record.
+
+    Parameters
+    ----------
+    log_p, log_q : Expression
+        Logarithms of the densities.
+    ends : pair of float
+        The interval on which they are looked at; the law ends there.
+    probability : Fraction
+        Of sampling, in (0, 1].
+    """
+
+    log_p: Expression
+    log_q: Expression
+    ends: tuple[float, float]
+    probability: Fraction
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.log_p, self.log_q, self.ends, self.probability))
+
+    def __hash__(self) -> int:
+        """Found once, as laws are kept by their shapes."""
+        return self._hash
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the exchanged pair is known to be the same: it is not looked for."""
+        return False
+
+    @cached_property
+    def program(self) -> Program:
+        """What evaluates log p and the loss."""
+        loss = self.log_q - self.log_p
+        if self.probability != 1:
+            loss = log((1 - self.probability) + self.probability * exp(loss))
+        return values_of(self.log_p, loss)
+
+    @cached_property
+    def _panels(self) -> tuple[FloatArray, Ellipses]:
+        """Ends of panels, on each of which a rule misses next to nothing at the tilts 0 and 1."""
+        low, high = self.ends
+        ahead: list[tuple[float, float, int]] = [(low, high, 0)]
+        edges, found = [low], list[Ellipses]()
+        while ahead:
+            left, right, depth = ahead.pop()
+            ellipses = self._ellipses(np.array([left, right]))
+            sizes = np.array([PROBED])
+            missed = max(float(ellipses.missed(x, 0.0, 0.0, sizes)[0, 0]) for x in (0.0, 1.0))
+            if missed <= math.exp(LEAST):
+                edges.append(right)
+                found.append(ellipses)
+                continue
+            middle = 0.5 * (left + right)
+            if depth == DEEPEST or len(ahead) + len(found) > MOST_PANELS:
+                raise AccuracyError(
+                    f"the densities are not known to be analytic about {middle:g}, or panels are "
+                    "too many: bounds='estimated' and method='lattice' ask no such thing"
+                )
+            ahead += [(middle, right, depth + 1), (left, middle, depth + 1)]
+        return np.array(edges), _joined(found)
+
+    @cached_property
+    def panels(self) -> FloatArray:
+        """Ends of the panels."""
+        return self._panels[0]
+
+    def _box(self, origin: arb, low: float, high: float, height: float) -> Box:
+        """Bounds on a rectangle above the real line, from ``low`` to ``high`` beside a number."""
+        middle, half = 0.5 * (low + high), 0.5 * (high - low) * SLACK
+        ball = acb(origin + arb(middle, half), arb(0.5 * height, 0.5 * height * SLACK))
+        log_p, loss = on_plane(self.program, ball, WIDE)
+        if not log_p[0].is_finite() or not loss[0].is_finite():
+            return NOWHERE
+        apart = ball - acb(ball.real.mid(), ball.imag.mid())
+        density, value = enclosed(log_p, apart), enclosed(loss, apart)
+        turn = max(upper(value.imag), -lower(value.imag))
+        found = Box(upper(density.real), lower(value.real), upper(value.real), turn)
+        return found if all(map(math.isfinite, found)) else NOWHERE
+
+    def _ellipses(self, edges: FloatArray) -> Ellipses:
+        """Bounds on the ellipses about panels."""
+        half = 0.5 * np.diff(edges)
+        found = np.empty((half.size, HEIGHTS.size, STRIPS, 4))
+        with precision(BITS):
+            for i, (left, right) in enumerate(pairwise(edges.tolist())):
+                # far from 0 the middle of a short panel is no double
+                middle, w = (arb(left) + arb(right)) / 2, 0.5 * (right - left)
+                for j, height in enumerate(HEIGHTS):
+                    reach = w * math.hypot(height, 1.0) * SLACK
+                    places = reach * np.linspace(-1.0, 1.0, STRIPS + 1)
+                    for k in range(STRIPS):
+                        found[i, j, k] = NOWHERE
+                        if k == 0 or found[i, j, k - 1, 0] < math.inf:
+                            found[i, j, k] = self._box(
+                                middle, places[k], places[k + 1], height * w * SLACK
+                            )
+        return Ellipses(half, *np.moveaxis(found, 3, 0))
+
+    @cached_property
+    def _cut(self) -> dict[int, Ellipses]:
+        return {1: self._panels[1]}
+
+    def edges(self, parts: int) -> FloatArray:
+        """Ends of the panels, each cut into equal parts."""
+        edges = self.panels
+        within = np.arange(parts) / parts
+        cut = edges[:-1, None] + np.diff(edges)[:, None] * within
+        return np.append(cut.ravel(), edges[-1])
+
+    def missed(
+        self,
+        tilt: float,
+        log_mean: float,
+        frequency: float,
+        parts: int,
+        sizes: npt.NDArray[np.intp],
+    ) -> FloatArray:
+        """Bounds on what rules miss of the mean of e^(s loss), relative; for each of the sizes."""
+        if parts not in self._cut:
+            self._cut[parts] = self._ellipses(self.edges(parts))
+        return np.asarray(
+            self._cut[parts].missed(tilt, log_mean, frequency, sizes).sum(axis=0) * SLACK
+        )
+
+    @cached_property
+    def _nodes(self) -> dict[PanelRule, StepNodes]:
+        return {}
+
+    def nodes(self, rule: PanelRule) -> StepNodes:
+        """Nodes of Gauss's rules on ``rule.panels`` parts of each panel."""
+        found = self._nodes.get(rule)
+        if found is None:
+            found = self._nodes[rule] = self._made(rule)
+        return found
+
+    def _made(self, rule: PanelRule) -> StepNodes:
+        edges = self.edges(rule.panels)
+        count = rule.size * (edges.size - 1)
+        loss, mass = np.empty((2, count), dtype=Extended)
+        loss_error, mass_error, at = 0.0, 0.0, 0
+        with precision(BITS):
+            gauss = [arb.legendre_p_root(rule.size, k, weight=True) for k in range(rule.size)]
+            for left, right in pairwise(edges.tolist()):
+                half = (arb(right) - arb(left)) / 2
+                middle = (arb(right) + arb(left)) / 2
+                for place, weight in gauss:
+                    log_p, value = at_point(self.program, middle + half * place)
+                    share = half * weight * log_p.exp()
+                    if not (value.is_finite() and share.is_finite()):
+                        raise AccuracyError(f"log_p or log_q is no number at {float(middle):g}")
+                    loss[at], mass[at] = _extended(value), _extended(share)
+                    loss_error = max(loss_error, float(value.rad()))
+                    mass_error = max(mass_error, upper(share.rad() / share.lower()))
+                    at += 1
+        if not mass_error <= 1e-12:
+            raise AccuracyError("log_p or log_q loses its digits to cancellation")
+        largest = float(np.abs(loss).max())
+        return StepNodes(
+            loss,
+            mass,
+            2.0 * (EXTENDED * largest + loss_error),
+            4.0 * EXTENDED + 2.0 * mass_error,
+            rule,
+        )
+
+    @cached_property
+    def removed(self) -> tuple[float, float]:
+        """Bounds on the masses of A and of B beyond the ends.
+
+        Raises
+        ------
+        ValueError
+            Where a density is proven to have more mass than 1, or lacks much of it.
+        """
+        found = []
+        with precision(MANY_BITS):
+            for name, tilt in (("p", 0), ("q", 1)):
+                mass = self._mass(tilt)
+                if mass > 1:
+                    raise ValueError(
+                        f"{name} must integrate to 1, but is proven to exceed that, by "
+                        f"{lower(mass - 1):.3g} at least: constants given as text or fractions, "
+                        'such as "0.1", and pi are exact'
+                    )
+                lacking = max(upper(1 - mass), 0.0)
+                if not lacking <= LACKING:
+                    raise ValueError(
+                        f"{name} must integrate to 1, but has {lacking:.3g} less between "
+                        f"{self.ends[0]:g} and {self.ends[1]:g}, or its integral is not known"
+                    )
+                found.append(lacking)
+        p = float(self.probability)
+        of_b = found[1] if p == 1.0 else (p * found[1] + (1.0 - p) * found[0]) * (1.0 + 1e-12)
+        return found[0], of_b
+
+    def _mass(self, tilt: int) -> arb:
+        """The mass of one of both densities between the ends."""
+        plain = values_of(self.log_p, self.log_q)
+
+        def density(x: acb, _: bool) -> acb:
+            return at_ball(plain, x)[tilt].exp()
+
+        edges, total = self.panels, arb(0)
+        # long stretches that begin far out are cut, as an integral over all scales is not found
+        step = max(1, (edges.size - 1) // 64)
+        places = [*edges[:-1:step].tolist(), float(edges[-1])]
+        for left, right in pairwise(places):
+            part = acb.integral(
+                density, acb(left), acb(right), rel_tol=2.0**-180, abs_tol=NEGLIGIBLE
+            )
+            total += part.real
+        return total
+
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """About the logarithm of the mean of e^(tilt loss), mean and variance; for choices only."""
+        nodes = self.nodes(PanelRule(1, PROBED, 0.0))
+        loss, weight = nodes.loss.astype(float), np.log(nodes.mass).astype(float)
+        found = np.empty((3, tilt.size))
+        for i, each in enumerate(tilt.tolist()):
+            exponent = weight + each * loss
+            top = exponent.max()
+            share = np.exp(exponent - top)
+            total = share.sum()
+            share /= total
+            mean = float(share @ loss)
+            spread = float(share @ (loss - mean) ** 2)
+            found[:, i] = top + math.log(total), mean, max(spread, 1e-300)
+        return found[0], found[1], found[2]
+
+    def log_mean_bound(self, tilt: float) -> float:
+        """Bound on the logarithm of the mean of e^(``tilt`` loss) between the ends."""
+        rule = PanelRule(1, PROBED, 0.0)
+        nodes = self.nodes(rule)
+        exponent = tilt * nodes.loss.astype(float)
+        top = float(exponent.max())
+        mean = float((nodes.mass.astype(float) * np.exp(exponent - top)).sum())
+        found = top + math.log(mean)
+        left = float(self.missed(tilt, found, 0.0, 1, np.array([rule.size]))[0])
+        return found + math.log1p(left) + 1e-9 * (1.0 + abs(top))
+
+    @cached_property
+    def cells(self) -> LossCells:
+        """Bounds on short cells of the line."""
+        return LossCells.of(self.program, self.edges(CELLS))
+
+    @cached_property
+    def _strips(self) -> Strips:
+        """Bounds on lines beside the real one."""
+        lengths, nodes = np.diff(self.panels), self.nodes(PanelRule(1, PROBED, 0.0))
+        mass = nodes.mass.astype(float).reshape(lengths.size, PROBED).sum(axis=1)
+        order = np.argsort(lengths)
+        usual = lengths[order][int(np.searchsorted(np.cumsum(mass[order]), 0.5 * mass.sum()))]
+        reach = RISEN * float(usual)
+        return Strips.of(self.program, self.edges(STRIP_CELLS), reach * STRIP_HEIGHTS)
+
+    def decay(self, tilt: float, log_mean: float, doubt: float, steps: int) -> Decay:
+        """How the transform of the law's e^(``tilt`` loss - its log mean)-fold falls.
+
+        The log mean is known but for a ``doubt``.  Of one of so many steps: few need bounds that
+        fall far.
+        """
+        spare, strips = math.exp(LOG_FLAT / steps), self._strips if steps <= FEW else None
+        return self.cells.decay(tilt, log_mean, doubt, spare, strips)
+
+    @cached_property
+    def losses(self) -> tuple[float, float]:
+        """Bounds on the losses between the ends."""
+        ellipses = self._panels[1]
+        known = ellipses.log_density.max(axis=2) < math.inf
+        low = np.where(known, ellipses.low.min(axis=2), -np.inf).max(axis=1).min()
+        high = np.where(known, ellipses.high.max(axis=2), np.inf).min(axis=1).max()
+        return float(low), float(high)
+
+    def expected_nodes(self, frequency: float) -> float:
+        """About how many nodes stand for a step up to a frequency; not proven."""
+        low, high = self.losses
+        return 16.0 * (self.panels.size - 1) + 0.5 * frequency * (high - low)
+
+
+def _extended(x: arb) -> Any:
+    """The number in extended precision next to a ball's middle, but for a rounding."""
+    high = float(x.mid())
+    return Extended(high) + Extended(float((x.mid() - high).mid()))

@@ -1,0 +1,130 @@
+"""One step of analytic densities at a tilt, as lines take it."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.analytic_lines.shape import PARTS, SIZES, AnalyticShape
+from pyengine.engines.laplace_lines.choice import cumulants_of
+from pyengine.engines.laplace_lines.decay import Decay
+from pyengine.engines.laplace_lines.fall import Fall, fall_of, log_at_ends
+from pyengine.engines.laplace_lines.nodes import PanelRule, StepNodes, expected_nodes
+from pyengine.engines.laplace_lines.tilted import TiltedStep, reached, tilted_step
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["AnalyticStep"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_NODES = 100_000
+
+
+class AnalyticStep(TiltedStep):
+    """A step of analytic densities at a tilt.
+
+    Parameters
+    ----------
+    shape : AnalyticShape
+        The step.
+    tilt, nodes, left
+        As of a `TiltedStep`.
+    steps : int
+        How many there are of all kinds.
+    """
+
+    def __init__(
+        self, shape: AnalyticShape, tilt: float, nodes: StepNodes, left: float, steps: int
+    ) -> None:
+        super().__init__(tilt, nodes, left)
+        self.shape, self._steps = shape, steps
+
+    @cached_property
+    def decay(self) -> Decay:
+        """Bounds of the transform far out."""
+        log_mean = float(self.log_mean)
+        doubt = self.log_error + 2.0 * UNIT * abs(log_mean)
+        return self.shape.decay(self.tilt, log_mean, doubt, self._steps)
+
+    @property
+    def at_ends(self) -> float:
+        """The tilted mass of flat cells."""
+        return self.decay.flat
+
+    def mass_at_ends(self, pole: float) -> float:
+        """The mass of flat cells."""
+        return self.decay.flat_masses[int(pole)]
+
+    @property
+    def removed(self) -> tuple[float, float]:
+        """What lies beyond the ends of the law."""
+        return self.shape.removed
+
+    def left_at(self, tilt: float, log: float) -> float:
+        """The remainders of the rules."""
+        rule = self.nodes.rule
+        return float(self.shape.missed(tilt, log, 0.0, rule.panels, np.array([rule.size]))[0])
+
+    def largest_from(self, frequency: FloatArray, modulus: float) -> float:
+        """As its cells say; not below the flat part, which is a part of it."""
+        del modulus
+        return max(float(self.decay.largest(frequency)[0]), self.decay.flat)
+
+
+@tilted_step.register
+def _(
+    shape: AnalyticShape,
+    tilt: float,
+    log_mean: float,
+    frequency: float,
+    enough: float,
+    steps: int,
+) -> AnalyticStep | None:
+    best: tuple[int, PanelRule, float] | None = None
+    panels = shape.panels.size - 1
+    for parts in PARTS:
+        if best is not None and panels * parts * SIZES[0] >= best[0]:
+            break
+        found = shape.missed(tilt, log_mean, frequency, parts, SIZES)
+        good = np.flatnonzero(found <= enough)
+        if good.size:
+            size, left = int(SIZES[good[0]]), float(found[good[0]])
+            least = best[0] if best is not None else MOST_NODES
+            if panels * parts * size < least:
+                best = panels * parts * size, PanelRule(parts, size, 0.0), left
+    if best is None:
+        return None
+    step = AnalyticStep(shape, tilt, shape.nodes(best[1]), best[2], steps)
+    return step if reached(step, log_mean, frequency) else None
+
+
+@cumulants_of.register
+def _(shape: AnalyticShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return shape.cumulants(tilt)
+
+
+@expected_nodes.register
+def _(shape: AnalyticShape, frequency: float) -> float:
+    return shape.expected_nodes(frequency)
+
+
+@fall_of.register
+def _(
+    shape: AnalyticShape,
+    tilt: float,
+    log_mean: float,
+    variance: float,
+    frequency: FloatArray,
+    steps: int,
+) -> Fall:
+    del variance
+    decay = shape.decay(tilt, log_mean, 0.0, steps)
+    return Fall(decay.largest(frequency), decay.tail(frequency))
+
+
+@log_at_ends.register
+def _(shape: AnalyticShape, tilt: float, log_mean: float, steps: int) -> float:
+    return math.log(max(shape.decay(tilt, log_mean, 0.0, steps).flat, 1e-300))

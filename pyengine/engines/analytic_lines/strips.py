@@ -1,0 +1,171 @@
+"""How fast the transform of a step falls where its integral may be moved off the real line.
+
+On a line Im z = y the integrand of the mean of e^((tilt + it) loss) carries e^(-t Im loss), which
+falls with t as long as the imaginary part of the loss is positive: it is where the loss rises.
+Where it is not, out in the tails, the integral stays on the real line (docs/theory,
+analytic_densities).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from flint import acb, arb
+
+from pyengine.analytic import Program
+from pyengine.engines.analytic_lines.balls import (
+    BITS,
+    ORDER,
+    enclosed,
+    lower,
+    on_plane,
+    precision,
+    upper,
+)
+from pyengine.engines.laplace_lines.decay import Strip
+
+__all__ = ["Strips"]
+
+FloatArray = npt.NDArray[np.float64]
+
+SLACK = 1.0 + 1e-9  # for the rounding of bounds
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Bounds on cells of lines beside the real one, of shape (heights, cells).
+
+    Parameters
+    ----------
+    place : ndarray of shape (cells + 1,)
+        Where cells begin and end.
+    height : ndarray of shape (heights,)
+        Of the lines.
+    log_density : ndarray
+        Upper bounds of the real part of log p on the cells of a line; infinite where not known.
+    low, high : ndarray
+        Bounds of the real part of the loss there.
+    turn_low, turn_high : ndarray
+        Bounds of its imaginary part.
+    side : ndarray
+        1 where the loss is known to rise at each height up to the line's, -1 where it falls; 0
+        elsewhere.
+    way_density, way_low, way_high : ndarray
+        Bounds on the whole rectangles between the cells of the real line and of the others.
+    real_density, real_low, real_high : ndarray of shape (cells,)
+        The bounds on the real line.
+    """
+
+    place: FloatArray
+    height: FloatArray
+    log_density: FloatArray
+    low: FloatArray
+    high: FloatArray
+    turn_low: FloatArray
+    turn_high: FloatArray
+    side: npt.NDArray[np.int_]
+    way_density: FloatArray
+    way_low: FloatArray
+    way_high: FloatArray
+    real_density: FloatArray
+    real_low: FloatArray
+    real_high: FloatArray
+
+    @classmethod
+    def of(cls, program: Program, place: FloatArray, heights: FloatArray) -> Strips:
+        """Cells between places, by series in ball arithmetic."""
+        cells = place.size - 1
+        found = np.empty((heights.size + 1, cells, 5))
+        ways = np.empty((heights.size, cells, 3))
+        side = np.zeros((heights.size, cells), dtype=np.int_)
+        with precision(BITS):
+            for i, (left, right) in enumerate(pairwise(place.tolist())):
+                real = (arb(left) + arb(right)) / 2 + arb(0, upper((arb(right) - arb(left)) / 2))
+                for j, height in enumerate([0.0, *heights.tolist()]):
+                    found[j, i] = _bounds(program, acb(real, height))
+                    if height:
+                        half = 0.5 * height * SLACK
+                        between = acb(real, arb(half, half))
+                        ways[j - 1, i] = _bounds(program, between)[:3]
+                        side[j - 1, i] = _side(program, between)
+        density, low, high, turn_low, turn_high = np.moveaxis(found[1:], 2, 0)
+        of_ways, of_real = np.moveaxis(ways, 2, 0), found[0].T
+        return cls(
+            place,
+            heights,
+            density,
+            low,
+            high,
+            turn_low,
+            turn_high,
+            side,
+            *(of_ways[k] for k in range(3)),
+            *(of_real[k] for k in range(3)),
+        )
+
+    def at(self, tilt: float, log_mean: float) -> tuple[Strip, ...]:
+        """Bounds on the transform of the law's e^(``tilt`` loss - ``log_mean``)-fold."""
+        width = np.diff(self.place) * SLACK
+        real = _size(self.real_density, self.real_low, self.real_high, tilt, log_mean) * width
+        found = []
+        for i, height in enumerate(self.height.tolist()):
+            size = _size(self.log_density[i], self.low[i], self.high[i], tilt, log_mean)
+            ways = _size(self.way_density[i], self.way_low[i], self.way_high[i], tilt, log_mean)
+            for sign, turn in ((1, self.turn_low[i]), (-1, -self.turn_high[i])):
+                core = (self.side[i] == sign) & (turn > 0.0) & np.isfinite(size)
+                first, last = _heaviest(core, real)
+                if first == last:
+                    continue
+                # on the ways up and down, in the outermost cells, next to nothing falls
+                up_down = height * float(ways[[first, last - 1]].sum())
+                beside = float(real[:first].sum() + real[last:].sum())
+                weight = (size * width)[first:last]
+                found.append(Strip(weight, turn[first:last] / SLACK, beside + up_down))
+        return tuple(found)
+
+
+def _size(
+    log_density: FloatArray, low: FloatArray, high: FloatArray, tilt: float, log_mean: float
+) -> FloatArray:
+    """Bounds on the modulus of the tilted density."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.exp(log_density + np.maximum(tilt * low, tilt * high) - log_mean) * SLACK
+        return np.asarray(np.where(np.isnan(found), np.inf, found))
+
+
+def _heaviest(core: npt.NDArray[np.bool_], mass: FloatArray) -> tuple[int, int]:
+    """The run of cells with most mass, from the first one to the one behind the last."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], core.astype(np.int_), [0]])))
+    runs = edges.reshape(-1, 2)
+    if not runs.size:
+        return 0, 0
+    total = np.append(0.0, np.cumsum(mass))
+    best = int(np.argmax(total[runs[:, 1]] - total[runs[:, 0]]))
+    return int(runs[best, 0]), int(runs[best, 1])
+
+
+def _bounds(program: Program, ball: acb) -> tuple[float, ...]:
+    """Of the density and of the loss on a ball."""
+    log_p, loss = on_plane(program, ball, ORDER)
+    apart = ball - acb(ball.real.mid(), ball.imag.mid())
+    density, value = enclosed(log_p, apart), enclosed(loss, apart)
+    found = (
+        upper(density.real),
+        lower(value.real),
+        upper(value.real),
+        lower(value.imag),
+        upper(value.imag),
+    )
+    known = all(x.is_finite() for x in (density, value))
+    return found if known else (np.inf, -np.inf, np.inf, -np.inf, np.inf)
+
+
+def _side(program: Program, ball: acb) -> int:
+    """The sign of the real part of the loss's slope on a ball, if it has one for sure."""
+    _, loss = on_plane(program, ball, ORDER)
+    apart = ball - acb(ball.real.mid(), ball.imag.mid())
+    slope = enclosed([k * loss[k] for k in range(1, ORDER)], apart).real
+    return 1 if slope > 0 else -1 if slope < 0 else 0

@@ -1,0 +1,86 @@
+"""About how the transform of a step falls along a line: for choices, which bounds judge later."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.laplace_lines.decay import decay_of
+from pyengine.engines.laplace_lines.shapes import no_lines
+from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
+
+__all__ = ["Fall", "fall_of", "log_at_ends"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Fall(NamedTuple):
+    """Bounds, or nearly that, at some frequencies.
+
+    Parameters
+    ----------
+    modulus : ndarray
+        Of the transform from there on.
+    tail : ndarray
+        Of the integral over t, from there on, of what is beside the part that need not fall.
+    """
+
+    modulus: FloatArray
+    tail: FloatArray
+
+
+@singledispatch
+def fall_of(
+    shape: Any,
+    tilt: float,
+    log_mean: float,
+    variance: float,
+    frequency: FloatArray,
+    steps: int,
+) -> Fall:
+    """Return how the transform of a step at a tilt falls, one of so many steps of all kinds.
+
+    ``log_mean`` and ``variance`` are those of the tilted law.
+    """
+    raise no_lines(shape, tilt, log_mean, variance, frequency, steps)
+
+
+@fall_of.register(LaplaceShape)
+@fall_of.register(SubstitutedShape)
+def _(
+    shape: StepShape,
+    tilt: float,
+    log_mean: float,
+    variance: float,
+    frequency: FloatArray,
+    steps: int,
+) -> Fall:
+    del steps
+    decay, length = decay_of(shape, tilt, log_mean), float(shape.length)
+    most = decay.largest(np.maximum(frequency, np.pi / length))
+    turn = np.minimum(frequency * length, np.pi)
+    square = 1.0 - 2.0 * variance * (1.0 - np.cos(turn)) / (length * length)
+    near = np.where(frequency * length < np.pi, np.sqrt(np.maximum(square, 0.0)), 0.0)
+    return Fall(np.maximum(most, near), decay.tail(frequency))
+
+
+@singledispatch
+def log_at_ends(shape: Any, tilt: float, log_mean: float, steps: int) -> float:
+    """Return the logarithm of the tilted mass of the part whose transform need not fall."""
+    raise no_lines(shape, tilt, log_mean, steps)
+
+
+@log_at_ends.register(LaplaceShape)
+@log_at_ends.register(SubstitutedShape)
+def _(shape: StepShape, tilt: float, log_mean: float, steps: int) -> float:
+    del steps
+    logs = np.log(shape.atoms).astype(np.float64).tolist()
+    mass = sum(
+        math.exp(min(tilt * float(end) - log_mean + log, 0.0))
+        for end, log in zip(shape.ends, logs, strict=True)
+    )
+    return math.log(min(mass, 1.0))

@@ -1,0 +1,181 @@
+"""Laws of two analytic densities in doubles: where their mass lies, and cells for the lattice.
+
+Nothing here is proven: engines that prove bounds evaluate the same expressions in ball arithmetic,
+on the interval that is found here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.analytic import Expression, evaluated
+from pyengine.laws.density import DensityLaw
+from pyengine.mechanisms.analytic import AnalyticPair
+
+__all__ = ["AnalyticLaw"]
+
+FloatArray = npt.NDArray[np.float64]
+
+NOTHING = -104.0  # log of what the law may miss beyond an end
+WIDEST = 36.0  # log of the distance to an end, in scales
+PLACES = 4001
+ROUNDS = 6  # of looking closer at the mode
+STEP = 0.125  # of the logarithm of the distance to an end
+
+
+def _special() -> Any:
+    from scipy import special  # here, as few densities need it
+
+    return special
+
+
+_DOUBLES: dict[str, Callable[..., Any]] = {
+    "number": float,
+    "pi": lambda: math.pi,
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "negative": np.negative,
+    "power": np.float_power,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "erfc": lambda x: _special().erfc(x),
+    "lgamma": lambda x: _special().gammaln(x),
+}
+
+
+def _in_doubles(expression: Expression) -> Callable[[FloatArray], FloatArray]:
+    """A logarithm of a density in doubles, -inf where it is not known."""
+    program = expression.program
+
+    def values(x: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):
+            found = evaluated(program, np.asarray(x, dtype=float), _DOUBLES)
+        found = np.broadcast_to(np.asarray(found, dtype=float), np.shape(x))
+        return np.where(np.isnan(found), -np.inf, found)
+
+    return values
+
+
+class _Quantiles:
+    """A distribution as `DensityLaw` asks for one, with rough quantiles."""
+
+    def __init__(
+        self, logpdf: Callable[[FloatArray], FloatArray], x: FloatArray, ends: tuple[float, float]
+    ) -> None:
+        self.logpdf, self._x, self._ends = logpdf, x, ends
+        weight = np.exp(logpdf(x))
+        part = 0.5 * (weight[1:] + weight[:-1]) * np.diff(x)
+        whole = part.sum()
+        if not 0.0 < whole < math.inf:
+            raise ValueError("log_p and log_q must have a positive, finite integral")
+        self._below = np.append(0.0, np.cumsum(part)) / whole
+        self._above = np.append(np.cumsum(part[::-1])[::-1], 0.0) / whole
+
+    def ppf(self, level: FloatArray) -> FloatArray:
+        """About the quantiles."""
+        return np.asarray(np.interp(level, self._below, self._x))
+
+    def isf(self, level: FloatArray) -> FloatArray:
+        """About the quantiles, from above."""
+        return np.asarray(np.interp(level, self._above[::-1], self._x[::-1]))
+
+    def support(self) -> tuple[float, float]:
+        """The interval of all quantiles."""
+        return self._ends
+
+
+class AnalyticLaw(DensityLaw):
+    """The ordered pair (A, B) of two analytic densities; see `StepLaw`.
+
+    Parameters
+    ----------
+    step : AnalyticPair
+        The densities.
+
+    Attributes
+    ----------
+    step : AnalyticPair
+        The densities.
+    ends : pair of float
+        Inside of the support, so far apart that next to nothing lies beyond.
+    """
+
+    def __init__(self, step: AnalyticPair) -> None:
+        self.step = step
+        log_p, log_q = _in_doubles(step.log_p), _in_doubles(step.log_q)
+        mode, scale = _bulk(lambda x: np.maximum(log_p(x), log_q(x)), step.support)
+        self.ends = _ends(lambda x: np.maximum(log_p(x), log_q(x)), step.support, mode, scale)
+        low, high = (
+            math.asinh((end - mode) / scale) if math.isfinite(end) else end for end in self.ends
+        )
+        x = np.clip(mode + scale * np.sinh(np.linspace(low, high, PLACES)), *self.ends)
+        x = np.unique(x)
+        laws = tuple(_Quantiles(log, x, self.ends) for log in (log_p, log_q))
+        super().__init__(log_p, log_q, laws, ())
+
+
+def _bulk(
+    density: Callable[[FloatArray], FloatArray], support: tuple[float, float]
+) -> tuple[float, float]:
+    """About where a density is largest, and how far from there it falls by a factor."""
+    low, high = support
+    grown = np.linspace(-WIDEST, WIDEST, PLACES)
+    if math.isfinite(low) and math.isfinite(high):
+        x = low + (high - low) * (np.arange(PLACES) + 0.5) / PLACES
+    elif math.isfinite(low):
+        x = low + np.exp(grown)
+    elif math.isfinite(high):
+        x = high - np.exp(grown[::-1])
+    else:
+        x = np.sinh(grown)
+    for _ in range(ROUNDS):
+        values = density(x)
+        values = np.where(values == np.inf, -np.inf, values)
+        at = int(np.argmax(values))
+        if values[at] == -np.inf:
+            raise ValueError("log_p and log_q are no numbers anywhere on the support")
+        mode, top = float(x[at]), float(values[at])
+        x = np.linspace(x[max(at - 1, 0)], x[min(at + 1, x.size - 1)], PLACES)
+    away = np.exp(np.arange(-WIDEST, WIDEST, STEP))
+    falls = [density(mode + side * away) < top - 1.0 for side in (1.0, -1.0)]
+    firsts = [float(away[np.argmax(each)]) for each in falls if each.any()]
+    return mode, min(firsts) if firsts else 0.25 * (high - low)
+
+
+def _ends(
+    density: Callable[[FloatArray], FloatArray],
+    support: tuple[float, float],
+    mode: float,
+    scale: float,
+) -> tuple[float, float]:
+    """Where next to nothing lies beyond, or the ends of the support."""
+    found = []
+    for side, end in ((-1.0, support[0]), (1.0, support[1])):
+        if math.isfinite(end):
+            away = abs(end - mode) * np.exp(-np.arange(0.0, -2.0 * NOTHING, STEP))
+            x = end - side * away
+        else:
+            away = scale * np.exp(np.arange(0.0, WIDEST, STEP))
+            x = mode + side * away
+        inside = side * x < side * end
+        x, away = x[inside], away[inside]
+        with np.errstate(divide="ignore"):
+            far = np.flatnonzero(density(x) + np.log(away) > NOTHING)
+        last = int(far[-1]) + 1 if far.size else 0
+        place = float(x[min(last, x.size - 1)])
+        if math.isfinite(end) and (last == x.size or place == end):
+            is_regular = math.isfinite(float(density(np.array([end]))[0]))
+            place = end if is_regular else math.nextafter(end, mode)
+        found.append(place)
+    return found[0], found[1]
