@@ -336,7 +336,7 @@ for _kind in (
         is_trivial=lambda step: step.local_epsilon == 0,
     ),
     Kind(DistributionPair, lambda step, _: _finite_if_it_is(density_law(step))),
-    Kind(AnalyticPair, _analytic_law),
+    Kind(AnalyticPair, _analytic_law, is_trivial=lambda step: bool(step.log_p == step.log_q)),
     Kind(LikelihoodRatio, lambda step, _: _finite_if_it_is(ratio_law(step))),
 ):
     register(_kind)

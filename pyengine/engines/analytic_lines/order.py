@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.analytic_lines.shape import AnalyticShape
+from pyengine.engines.laplace_lines.build import line_at
+from pyengine.engines.laplace_lines.line import LossLine
 from pyengine.engines.laplace_lines.order import LineOrder
 
 __all__ = ["AnalyticKinds", "AnalyticOrder"]
@@ -50,6 +52,20 @@ class AnalyticOrder(LineOrder):
     def lowest(self) -> tuple[float, float]:
         """Nothing below the smallest loss, and a number not below it."""
         return -math.inf, math.nextafter(self.support()[0], math.inf)
+
+    def line_at(self, index: int) -> LossLine | None:
+        """Return a line of the choice, or the next one nearer to the poles that can be made.
+
+        Far out the law that ends is another one than that which goes on, and has no lines.
+        """
+        line = self.choice.line
+        inwards = -1 if line[index] > 0.5 else 1
+        while 0 <= index < line.size:
+            found = line_at(self.kinds, index)
+            if found is not None:
+                return found
+            index += inwards
+        return None
 
     @property
     def least_known(self) -> float:
