@@ -4,6 +4,9 @@
 #include "pyengine.h"
 #include "simd.h"
 
+/* Losses are summed in parts, and those parts, so that the error does not grow with their number. */
+enum { PART = 256 };
+
 /* Sums in lanes over blocks of losses; the last block is filled up with nothing. */
 PE_CLONES
 static void transform_at(double frequency, size_t blocks, const double *apart, const double *share,
@@ -24,21 +27,28 @@ static void transform_at(double frequency, size_t blocks, const double *apart, c
 void pe_loss_transform(size_t n, const double *frequency, size_t m, const double *apart, const double *share,
                        double *real, double *imag) {
     double last_apart[PE_LANES] = {0.0}, last_share[PE_LANES] = {0.0};
-    const size_t blocks = m / PE_LANES, rest = m % PE_LANES;
+    const size_t whole = m / PE_LANES, rest = m % PE_LANES;
     for (size_t l = 0; l < rest; l++) {
-        last_apart[l] = apart[blocks * PE_LANES + l];
-        last_share[l] = share[blocks * PE_LANES + l];
+        last_apart[l] = apart[whole * PE_LANES + l];
+        last_share[l] = share[whole * PE_LANES + l];
     }
     for (size_t i = 0; i < n; i++) {
         real[i] = imag[i] = 0.0;
-        transform_at(frequency[i], blocks, apart, share, real + i, imag + i);
+        for (size_t first = 0; first < whole; first += PART / PE_LANES) {
+            const size_t blocks = whole - first < PART / PE_LANES ? whole - first : PART / PE_LANES;
+            transform_at(frequency[i], blocks, apart + first * PE_LANES, share + first * PE_LANES, real + i,
+                         imag + i);
+        }
         if (rest) transform_at(frequency[i], 1, last_apart, last_share, real + i, imag + i);
     }
 }
 
 /* ---- at multiples of a spacing -------------------------------------------------------------------------- */
 
-enum { RUN = 32, GROUP = 16 }; /* frequencies of a run, and losses that are summed before the others */
+enum {
+    RUN = 32,
+    GROUP = 16
+}; /* frequencies of a run, and losses of a part that are summed before the others */
 
 /* What sums over a run take: cosines and sines of all losses at its frequencies, from its first one on. */
 PE_CLONES
@@ -53,10 +63,11 @@ static void run_table(double spacing, size_t m, const double *apart, double *cos
         }
 }
 
-/* Adds share (e^{ia} - 1) e^{ib} of all losses, a the angle at the begin of a run and b that from there on. */
+/* Adds share (e^{ia} - 1) e^{ib} of the losses of a part, a the angle at the begin of a run and b that from there on. */
 PE_CLONES
 static void add_run(double begin, size_t m, const double *apart, const double *share, const double *cosine,
                     const double *sine, double *real, double *imag) {
+    double part_x[RUN] = {0.0}, part_y[RUN] = {0.0};
     for (size_t first = 0; first < m; first += GROUP) {
         double x[RUN] = {0.0}, y[RUN] = {0.0}, u[GROUP], v[GROUP];
         const size_t size = m - first < GROUP ? m - first : GROUP;
@@ -75,9 +86,13 @@ static void add_run(double begin, size_t m, const double *apart, const double *s
             }
         }
         for (int r = 0; r < RUN; r++) {
-            real[r] += x[r];
-            imag[r] += y[r];
+            part_x[r] += x[r];
+            part_y[r] += y[r];
         }
+    }
+    for (int r = 0; r < RUN; r++) {
+        real[r] += part_x[r];
+        imag[r] += part_y[r];
     }
 }
 
@@ -91,7 +106,11 @@ int pe_loss_transform_grid(size_t n, double spacing, size_t m, const double *apa
     run_table(spacing, m, apart, table, table + m * RUN);
     for (size_t first = 0; first < n; first += RUN) {
         double x[RUN] = {0.0}, y[RUN] = {0.0};
-        if (first) add_run(spacing * (double)first, m, apart, share, table, table + m * RUN, x, y);
+        for (size_t at = 0; first && at < m; at += PART) {
+            const double *cosine = table + at * RUN, *sine = table + (m + at) * RUN;
+            add_run(spacing * (double)first, m - at < PART ? m - at : PART, apart + at, share + at, cosine,
+                    sine, x, y);
+        }
         for (size_t r = 0; r < RUN && first + r < n; r++) {
             real[first + r] = x[r] + within_real[r];
             imag[first + r] = y[r] + within_imag[r];

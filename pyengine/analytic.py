@@ -18,16 +18,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, NoReturn
 
 __all__ = [
     "FUNCTIONS",
+    "Evaluator",
     "Expression",
     "Program",
     "cosh",
     "erfc",
-    "evaluated",
     "exp",
     "lgamma",
     "log",
@@ -52,9 +52,12 @@ class Program(NamedTuple):
     steps : tuple
         Names of operations, and the numbers of the steps that they take; the number or the exponent
         itself where the operation is ``number`` or ``power``.
+    constant : tuple of bool
+        Whether each step does not depend on `z`.
     """
 
     steps: tuple[tuple[str, tuple[Any, ...]], ...]
+    constant: tuple[bool, ...]
 
 
 class Expression:
@@ -92,7 +95,12 @@ class Expression:
                 places[step] = len(steps)
                 steps.append(step)
             known[id(node)] = places[step]
-        return Program(tuple(steps))
+        constant: list[bool] = []
+        for operation, taken in steps:
+            inner = taken[:1] if operation == "power" else taken
+            is_leaf = operation in ("z", "number", "pi")
+            constant.append(operation != "z" if is_leaf else all(constant[i] for i in inner))
+        return Program(tuple(steps), tuple(constant))
 
     def at(self, argument: Expression | Number) -> Expression:
         """Return the function of another argument in the place of `z`."""
@@ -249,27 +257,50 @@ def lgamma(x: Expression | Number) -> Expression:
     return Expression("lgamma", _expression(x))
 
 
-def evaluated(program: Program, argument: Any, operations: Mapping[str, Callable[..., Any]]) -> Any:
-    """Return the value of an expression in some arithmetic, whatever that takes for one.
+class Evaluator:
+    """An expression in some arithmetic, whose parts without `z` are evaluated once.
 
     Parameters
     ----------
     program : Program
         Of the expression.
-    argument : object
-        Stands for `z`.
     operations : mapping
         From names to functions: ``number`` of a fraction, ``pi`` of nothing, ``add``, ``subtract``,
         ``multiply``, ``divide``, ``negative``, ``power`` of a base and an integer, and `FUNCTIONS`.
     """
-    made: list[Any] = []
-    for operation, taken in program.steps:
-        if operation == "z":
-            made.append(argument)
-        elif operation == "number":
-            made.append(operations["number"](taken[0]))
-        elif operation == "power":
-            made.append(operations["power"](made[taken[0]], taken[1]))
-        else:
-            made.append(operations[operation](*[made[i] for i in taken]))
-    return made[-1]
+
+    def __init__(self, program: Program, operations: Mapping[str, Callable[..., Any]]) -> None:
+        self._made: list[Any] = []
+        self._argument: list[int] = []
+        self._plan: list[tuple[int, Callable[..., Any], int, int]] = []
+        power = operations["power"]
+        for i, ((operation, taken), is_constant) in enumerate(
+            zip(program.steps, program.constant, strict=True)
+        ):
+            value = None
+            if operation == "z":
+                self._argument.append(i)
+            elif operation == "number":
+                value = operations["number"](taken[0])
+            else:
+                function, places = operations[operation], taken
+                if operation == "power":
+                    function, places = partial(_raised, power, taken[1]), taken[:1]
+                if is_constant:
+                    value = function(*[self._made[j] for j in places])
+                else:
+                    self._plan.append((i, function, places[0], (*places, -1)[1]))
+            self._made.append(value)
+
+    def __call__(self, argument: Any) -> Any:
+        """Return the value where ``argument`` stands for `z`."""
+        made = self._made.copy()
+        for i in self._argument:
+            made[i] = argument
+        for i, function, first, second in self._plan:
+            made[i] = function(made[first]) if second < 0 else function(made[first], made[second])
+        return made[-1]
+
+
+def _raised(power: Callable[[Any, int], Any], exponent: int, base: Any) -> Any:
+    return power(base, exponent)

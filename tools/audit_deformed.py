@@ -64,7 +64,7 @@ TERMS = (
          {"terms below the turn": LOUD}, PART),
     Term("below: values", D, "moduli * chain + ", "sums * error", "sums",
          {"sums of a transform": LOUD, "factor of step: sums": PART}),
-    Term("step: sums", T, "chain = ", "(self.share.size / LANES + summed) * UNIT", "sums",
+    Term("step: sums", T, "chain = ", "(min(size / LANES, LANES_OF_PART) + size / PART + summed) * UNIT", "sums",
          {"sums of a transform": LOUD}, PART),
     Term("step: what its nodes leave out", T, "step.left *= ",
          "1.01 * max(1.0, float(np.exp(log_mean - float(step.log_mean))))", "sums", COARSE),

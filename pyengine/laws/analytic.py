@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.analytic import Expression, evaluated
+from pyengine.analytic import Evaluator, Expression
 from pyengine.laws.density import DensityLaw
 from pyengine.mechanisms.analytic import AnalyticPair
 
@@ -21,8 +21,8 @@ __all__ = ["AnalyticLaw"]
 
 FloatArray = npt.NDArray[np.float64]
 
-NOTHING = -104.0  # log of what the law may miss beyond an end
-WIDEST = 36.0  # log of the distance to an end, in scales
+NOTHING = -150.0  # log of what the law may miss beyond an end
+WIDEST = 54.0  # log of the distance to an end, in scales
 PLACES = 4001
 ROUNDS = 6  # of looking closer at the mode
 STEP = 0.125  # of the logarithm of the distance to an end
@@ -56,11 +56,11 @@ _DOUBLES: dict[str, Callable[..., Any]] = {
 
 def _in_doubles(expression: Expression) -> Callable[[FloatArray], FloatArray]:
     """A logarithm of a density in doubles, -inf where it is not known."""
-    program = expression.program
+    on = Evaluator(expression.program, _DOUBLES)
 
     def values(x: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
-            found = evaluated(program, np.asarray(x, dtype=float), _DOUBLES)
+            found = on(np.asarray(x, dtype=float))
         found = np.broadcast_to(np.asarray(found, dtype=float), np.shape(x))
         return np.where(np.isnan(found), -np.inf, found)
 
@@ -116,13 +116,23 @@ class AnalyticLaw(DensityLaw):
         log_p, log_q = _in_doubles(step.log_p), _in_doubles(step.log_q)
         mode, scale = _bulk(lambda x: np.maximum(log_p(x), log_q(x)), step.support)
         self.ends = _ends(lambda x: np.maximum(log_p(x), log_q(x)), step.support, mode, scale)
-        low, high = (
-            math.asinh((end - mode) / scale) if math.isfinite(end) else end for end in self.ends
-        )
-        x = np.clip(mode + scale * np.sinh(np.linspace(low, high, PLACES)), *self.ends)
-        x = np.unique(x)
+        x = _places(self.ends, step.support, mode, scale)
         laws = tuple(_Quantiles(log, x, self.ends) for log in (log_p, log_q))
         super().__init__(log_p, log_q, laws, ())
+
+
+def _places(
+    ends: tuple[float, float], support: tuple[float, float], mode: float, scale: float
+) -> FloatArray:
+    """Places between the ends, closer about the mode and next to ends of the support."""
+    low, high = (math.asinh((end - mode) / scale) for end in ends)
+    parts = [mode + scale * np.sinh(np.linspace(low, high, PLACES))]
+    length = ends[1] - ends[0]
+    for place, end, side in zip(ends, support, (1.0, -1.0), strict=True):
+        if math.isfinite(end):
+            nearest = max(abs(place - end), math.exp(NOTHING) * length)
+            parts.append(end + side * np.geomspace(nearest, length, PLACES))
+    return np.unique(np.clip(np.concatenate(parts), *ends))
 
 
 def _bulk(
@@ -174,8 +184,11 @@ def _ends(
             far = np.flatnonzero(density(x) + np.log(away) > NOTHING)
         last = int(far[-1]) + 1 if far.size else 0
         place = float(x[min(last, x.size - 1)])
-        if math.isfinite(end) and (last == x.size or place == end):
+        if math.isfinite(end):
             is_regular = math.isfinite(float(density(np.array([end]))[0]))
-            place = end if is_regular else math.nextafter(end, mode)
+            if is_regular:
+                place = end
+            elif last == x.size or place == end:
+                place = math.nextafter(end, mode)
         found.append(place)
     return found[0], found[1]

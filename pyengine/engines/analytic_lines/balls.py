@@ -16,15 +16,16 @@ from typing import Any
 
 from flint import acb, acb_series, arb, arb_series, ctx, fmpq
 
-from pyengine.analytic import Expression, Program, evaluated
+from pyengine.analytic import Evaluator, Expression, Program
 
 __all__ = [
     "BITS",
     "ORDER",
     "WIDE",
-    "at_ball",
     "at_point",
     "enclosed",
+    "evaluator_on_line",
+    "evaluator_on_plane",
     "lower",
     "on_line",
     "on_plane",
@@ -108,42 +109,44 @@ def values_of(first: Expression, second: Expression) -> Program:
     return Expression("pair", first, second).program
 
 
-def at_point(program: Program, point: arb) -> tuple[arb, arb]:
+def evaluator_on_line(program: Program) -> Evaluator:
+    """Return what evaluates a pair of expressions on the line, at the working precision."""
+    return Evaluator(program, _LINE)
+
+
+def evaluator_on_plane(program: Program) -> Evaluator:
+    """Return what evaluates a pair of expressions on the plane, at the working precision."""
+    return Evaluator(program, _PLANE)
+
+
+def at_point(on: Evaluator, point: arb) -> tuple[arb, arb]:
     """Return the values of a pair of expressions at a point of the line."""
-    first, second = evaluated(program, arb_series([point], prec=1), _LINE)
+    first, second = on(arb_series([point], prec=1))
     return first[0], second[0]
 
 
-def at_ball(program: Program, ball: acb) -> tuple[acb, acb]:
-    """Return balls for the values on a part of the plane, finite only where both are analytic."""
-    first, second = evaluated(program, acb_series([ball], prec=1), _PLANE)
-    return first[0], second[0]
-
-
-def _enclosed(
-    program: Program, ball: Any, order: int, series: Any, operations: dict[str, Callable[..., Any]]
-) -> tuple[list[Any], list[Any]]:
-    middle = evaluated(program, series([ball.mid(), 1], prec=order), operations)
-    all_ = evaluated(program, series([ball, 1], prec=order), operations)
+def _enclosed(on: Evaluator, ball: Any, order: int, series: Any) -> tuple[list[Any], list[Any]]:
+    middle = on(series([ball.mid(), 1], prec=order))
+    all_ = on(series([ball, 1], prec=order))
     found = []
     for near, far in zip(middle, all_, strict=True):
         is_known = all(far[k].is_finite() for k in range(order))
-        known = [near[k] for k in range(order - 1)] + [far[order - 1]]
-        found.append(known if is_known else [type(ball)(NOTHING)] * order)
+        terms = [near[k] for k in range(order - 1)] + [far[order - 1]]
+        found.append(terms if is_known else [type(ball)(NOTHING)] * order)
     return found[0], found[1]
 
 
-def on_line(program: Program, interval: arb) -> tuple[list[arb], list[arb]]:
+def on_line(on: Evaluator, interval: arb) -> tuple[list[arb], list[arb]]:
     """Return coefficients about the middle of an interval, the last one such that the sum encloses.
 
     Of both of a pair of expressions: f(middle + x) lies in the sum of coefficient k times x^k.
     """
-    return _enclosed(program, interval, ORDER, arb_series, _LINE)
+    return _enclosed(on, interval, ORDER, arb_series)
 
 
-def on_plane(program: Program, ball: acb, order: int) -> tuple[list[acb], list[acb]]:
+def on_plane(on: Evaluator, ball: acb, order: int) -> tuple[list[acb], list[acb]]:
     """Return the same about the middle of a rectangle of the plane."""
-    return _enclosed(program, ball, order, acb_series, _PLANE)
+    return _enclosed(on, ball, order, acb_series)
 
 
 def upper(x: arb) -> float:

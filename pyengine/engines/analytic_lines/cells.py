@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
-from pyengine.analytic import Program
+from pyengine.analytic import Evaluator, Program
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     ORDER,
     at_point,
     enclosed,
+    evaluator_on_line,
     lower,
     on_line,
     precision,
@@ -80,9 +81,10 @@ class LossCells:
         """Cells between places, of log p and a loss, by series in ball arithmetic."""
         edges, rows = places.tolist(), []
         with precision(BITS):
-            losses = [float(at_point(program, arb(x))[1].mid()) for x in edges]
+            on = evaluator_on_line(program)
+            losses = [float(at_point(on, arb(x))[1].mid()) for x in edges]
             for (left, right), ends in zip(pairwise(edges), pairwise(losses), strict=True):
-                rows.append((*_bounds(program, left, right), *ends))
+                rows.append((*_bounds(on, left, right), *ends))
         columns = np.array(rows).T
         return cls(*(np.ascontiguousarray(column) for column in columns))
 
@@ -143,10 +145,10 @@ class LossCells:
         return Decay(*layers, variation * SLACK, root * SLACK, flat * SLACK, masses, found)
 
 
-def _bounds(program: Program, left: float, right: float) -> tuple[float, ...]:
+def _bounds(on: Evaluator, left: float, right: float) -> tuple[float, ...]:
     """One row of `LossCells`, but for the losses at both ends."""
     middle, half = (arb(left) + arb(right)) / 2, (arb(right) - arb(left)) / 2
-    log_p, loss = on_line(program, middle + arb(0, upper(half)))
+    log_p, loss = on_line(on, middle + arb(0, upper(half)))
     apart = arb(0, upper(half))
     slope = [k * loss[k] for k in range(1, ORDER)]
     bend = [k * (k - 1) * loss[k] for k in range(2, ORDER)]

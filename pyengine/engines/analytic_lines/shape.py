@@ -8,7 +8,7 @@ of the mean of e^(s loss) at any s (docs/theory/analytic_densities).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 from flint import acb, arb
 
-from pyengine.analytic import Expression, Program, exp, log
+from pyengine.analytic import Evaluator, Expression, Program, exp, log
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     WIDE,
-    at_ball,
     at_point,
     enclosed,
+    evaluator_on_line,
+    evaluator_on_plane,
     lower,
     on_plane,
     precision,
@@ -43,7 +44,7 @@ __all__ = ["PARTS", "PROBED", "SIZES", "AnalyticShape"]
 
 FloatArray = npt.NDArray[np.float64]
 
-MANY_BITS = 224  # of masses
+MANY_BITS = 288  # of masses
 CELLS = 4  # of each panel
 STRIP_CELLS = 2
 STRIP_HEIGHTS = np.array([0.125, 0.25, 0.5, 1.0])
@@ -59,7 +60,9 @@ DEEPEST = 1100  # halvings of the interval
 SIZES = np.array([12, 16, 20, 24, 32, 40, 56, 80])
 PARTS = (1, 2, 4, 8)  # that panels are cut into
 LACKING = 1e-9  # of the mass of a density beyond the interval: more is not meant
-NEGLIGIBLE = 2.0**-190  # of an integral, absolute
+FAINT = 45.0  # logs below the largest term of a sum, for choices only
+MISSED = 1e-75  # of a mass
+MANY_SIZES = np.array([40, 56, 80, 112])  # of rules for masses
 SLACK = 1.0 + 1e-6  # for the rounding of bounds
 
 
@@ -185,11 +188,11 @@ class AnalyticShape:
         """Ends of the panels."""
         return self._panels[0]
 
-    def _box(self, origin: arb, low: float, high: float, height: float) -> Box:
+    def _box(self, on: Evaluator, origin: arb, low: float, high: float, height: float) -> Box:
         """Bounds on a rectangle above the real line, from ``low`` to ``high`` beside a number."""
         middle, half = 0.5 * (low + high), 0.5 * (high - low) * SLACK
         ball = acb(origin + arb(middle, half), arb(0.5 * height, 0.5 * height * SLACK))
-        log_p, loss = on_plane(self.program, ball, WIDE)
+        log_p, loss = on_plane(on, ball, WIDE)
         if not log_p[0].is_finite() or not loss[0].is_finite():
             return NOWHERE
         apart = ball - acb(ball.real.mid(), ball.imag.mid())
@@ -203,6 +206,7 @@ class AnalyticShape:
         half = 0.5 * np.diff(edges)
         found = np.empty((half.size, HEIGHTS.size, STRIPS, 4))
         with precision(BITS):
+            on = evaluator_on_plane(self.program)
             for i, (left, right) in enumerate(pairwise(edges.tolist())):
                 # far from 0 the middle of a short panel is no double
                 middle, w = (arb(left) + arb(right)) / 2, 0.5 * (right - left)
@@ -213,7 +217,7 @@ class AnalyticShape:
                         found[i, j, k] = NOWHERE
                         if k == 0 or found[i, j, k - 1, 0] < math.inf:
                             found[i, j, k] = self._box(
-                                middle, places[k], places[k + 1], height * w * SLACK
+                                on, middle, places[k], places[k + 1], height * w * SLACK
                             )
         return Ellipses(half, *np.moveaxis(found, 3, 0))
 
@@ -254,32 +258,35 @@ class AnalyticShape:
             found = self._nodes[rule] = self._made(rule)
         return found
 
+    def _at_nodes(self, rule: PanelRule) -> Iterator[tuple[arb, arb]]:
+        """Losses and A's masses of the nodes, at the working precision."""
+        gauss = [arb.legendre_p_root(rule.size, k, weight=True) for k in range(rule.size)]
+        on = evaluator_on_line(self.program)
+        for left, right in pairwise(self.edges(rule.panels).tolist()):
+            half, middle = (arb(right) - arb(left)) / 2, (arb(right) + arb(left)) / 2
+            for place, weight in gauss:
+                log_p, loss = at_point(on, middle + half * place)
+                mass = half * weight * log_p.exp()
+                if not (loss.is_finite() and mass.is_finite()):
+                    raise AccuracyError(f"log_p or log_q is no number next to {float(middle):g}")
+                yield loss, mass
+
     def _made(self, rule: PanelRule) -> StepNodes:
-        edges = self.edges(rule.panels)
-        count = rule.size * (edges.size - 1)
-        loss, mass = np.empty((2, count), dtype=Extended)
-        loss_error, mass_error, at = 0.0, 0.0, 0
+        losses, masses = [], []
+        loss_error, mass_error = 0.0, 0.0
         with precision(BITS):
-            gauss = [arb.legendre_p_root(rule.size, k, weight=True) for k in range(rule.size)]
-            for left, right in pairwise(edges.tolist()):
-                half = (arb(right) - arb(left)) / 2
-                middle = (arb(right) + arb(left)) / 2
-                for place, weight in gauss:
-                    log_p, value = at_point(self.program, middle + half * place)
-                    share = half * weight * log_p.exp()
-                    if not (value.is_finite() and share.is_finite()):
-                        raise AccuracyError(f"log_p or log_q is no number at {float(middle):g}")
-                    loss[at], mass[at] = _extended(value), _extended(share)
-                    loss_error = max(loss_error, float(value.rad()))
-                    mass_error = max(mass_error, upper(share.rad() / share.lower()))
-                    at += 1
+            for loss, mass in self._at_nodes(rule):
+                losses.append(_extended(loss))
+                masses.append(_extended(mass))
+                loss_error = max(loss_error, float(loss.rad()))
+                mass_error = max(mass_error, upper(mass.rad() / mass.lower()))
         if not mass_error <= 1e-12:
             raise AccuracyError("log_p or log_q loses its digits to cancellation")
-        largest = float(np.abs(loss).max())
+        loss_error += EXTENDED * max(abs(float(x)) for x in losses)
         return StepNodes(
-            loss,
-            mass,
-            2.0 * (EXTENDED * largest + loss_error),
+            np.array(losses),
+            np.array(masses),
+            2.0 * loss_error,
             4.0 * EXTENDED + 2.0 * mass_error,
             rule,
         )
@@ -293,71 +300,70 @@ class AnalyticShape:
         ValueError
             Where a density is proven to have more mass than 1, or lacks much of it.
         """
-        found = []
+        missed = [self.missed(x, 0.0, 0.0, 1, MANY_SIZES) for x in (0.0, 1.0)]
+        enough = np.flatnonzero(np.maximum(*missed) <= MISSED)
+        size = int(enough[0]) if enough.size else MANY_SIZES.size - 1
         with precision(MANY_BITS):
-            for name, tilt in (("p", 0), ("q", 1)):
-                mass = self._mass(tilt)
-                if mass > 1:
-                    raise ValueError(
-                        f"{name} must integrate to 1, but is proven to exceed that, by "
-                        f"{lower(mass - 1):.3g} at least: constants given as text or fractions, "
-                        'such as "0.1", and pi are exact'
-                    )
-                lacking = max(upper(1 - mass), 0.0)
-                if not lacking <= LACKING:
-                    raise ValueError(
-                        f"{name} must integrate to 1, but has {lacking:.3g} less between "
-                        f"{self.ends[0]:g} and {self.ends[1]:g}, or its integral is not known"
-                    )
-                found.append(lacking)
-        p = float(self.probability)
-        of_b = found[1] if p == 1.0 else (p * found[1] + (1.0 - p) * found[0]) * (1.0 + 1e-12)
-        return found[0], of_b
-
-    def _mass(self, tilt: int) -> arb:
-        """The mass of one of both densities between the ends."""
-        plain = values_of(self.log_p, self.log_q)
-
-        def density(x: acb, _: bool) -> acb:
-            return at_ball(plain, x)[tilt].exp()
-
-        edges, total = self.panels, arb(0)
-        # long stretches that begin far out are cut, as an integral over all scales is not found
-        step = max(1, (edges.size - 1) // 64)
-        places = [*edges[:-1:step].tolist(), float(edges[-1])]
-        for left, right in pairwise(places):
-            part = acb.integral(
-                density, acb(left), acb(right), rel_tol=2.0**-180, abs_tol=NEGLIGIBLE
+            sums = [arb(0), arb(0)]
+            for loss, mass in self._at_nodes(PanelRule(1, int(MANY_SIZES[size]), 0.0)):
+                sums[0] += mass
+                sums[1] += mass * loss.exp()
+            of_a, of_b = (
+                total + arb(0, float(left[size])) for total, left in zip(sums, missed, strict=True)
             )
-            total += part.real
-        return total
+            p = arb(self.probability.numerator) / self.probability.denominator
+            for name, mass in (("p", of_a), ("q", (of_b - (1 - p) * of_a) / p)):
+                self._check_mass(name, mass)
+            return max(upper(1 - of_a), 0.0), max(upper(1 - of_b), 0.0)
+
+    def _check_mass(self, name: str, mass: arb) -> None:
+        """Raise an error for a density that is none."""
+        if mass > 1:
+            raise ValueError(
+                f"{name} must integrate to 1, but is proven to exceed that, by "
+                f"{lower(mass - 1):.3g} at least: constants given as text or fractions, such as "
+                '"0.1", and pi are exact'
+            )
+        lacking = upper(1 - mass)
+        if not lacking <= LACKING:
+            raise ValueError(
+                f"{name} must integrate to 1, but has {lacking:.3g} less between "
+                f"{self.ends[0]:g} and {self.ends[1]:g}, or its integral is not known"
+            )
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """About the logarithm of the mean of e^(tilt loss), mean and variance; for choices only."""
-        nodes = self.nodes(PanelRule(1, PROBED, 0.0))
-        loss, weight = nodes.loss.astype(float), np.log(nodes.mass).astype(float)
+        loss, weight = self._rough
         found = np.empty((3, tilt.size))
         for i, each in enumerate(tilt.tolist()):
             exponent = weight + each * loss
             top = exponent.max()
-            share = np.exp(exponent - top)
+            near = np.flatnonzero(exponent > top - FAINT)
+            share, part = np.exp(exponent[near] - top), loss[near]
             total = share.sum()
             share /= total
-            mean = float(share @ loss)
-            spread = float(share @ (loss - mean) ** 2)
+            mean = float(share @ part)
+            spread = float(share @ (part - mean) ** 2)
             found[:, i] = top + math.log(total), mean, max(spread, 1e-300)
         return found[0], found[1], found[2]
 
+    @cached_property
+    def _rough(self) -> tuple[FloatArray, FloatArray]:
+        """Losses and logs of masses of nodes, in doubles."""
+        nodes = self.nodes(PanelRule(1, PROBED, 0.0))
+        return nodes.loss.astype(float), np.log(nodes.mass).astype(float)
+
     def log_mean_bound(self, tilt: float) -> float:
         """Bound on the logarithm of the mean of e^(``tilt`` loss) between the ends."""
-        rule = PanelRule(1, PROBED, 0.0)
-        nodes = self.nodes(rule)
-        exponent = tilt * nodes.loss.astype(float)
+        loss, weight = self._rough
+        exponent = weight + tilt * loss
         top = float(exponent.max())
-        mean = float((nodes.mass.astype(float) * np.exp(exponent - top)).sum())
-        found = top + math.log(mean)
-        left = float(self.missed(tilt, found, 0.0, 1, np.array([rule.size]))[0])
-        return found + math.log1p(left) + 1e-9 * (1.0 + abs(top))
+        # underflow is far below what is added for rounding
+        with np.errstate(under="ignore"):
+            found = top + math.log(float(np.exp(exponent - top).sum()))
+        left = float(self.missed(tilt, found, 0.0, 1, np.array([PROBED]))[0])
+        rounded = 1e-9 * (1.0 + float(np.abs(weight).max() + np.abs(tilt * loss).max()))
+        return found + math.log1p(left) + rounded
 
     @cached_property
     def cells(self) -> LossCells:

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from flint import acb, arb
 
-from pyengine.analytic import Program
+from pyengine.analytic import Evaluator, Program
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     ORDER,
     enclosed,
+    evaluator_on_plane,
     lower,
     on_plane,
     precision,
@@ -82,15 +83,16 @@ class Strips:
         ways = np.empty((heights.size, cells, 3))
         side = np.zeros((heights.size, cells), dtype=np.int_)
         with precision(BITS):
+            on = evaluator_on_plane(program)
             for i, (left, right) in enumerate(pairwise(place.tolist())):
                 real = (arb(left) + arb(right)) / 2 + arb(0, upper((arb(right) - arb(left)) / 2))
                 for j, height in enumerate([0.0, *heights.tolist()]):
-                    found[j, i] = _bounds(program, acb(real, height))
+                    found[j, i] = _bounds(on, acb(real, height))
                     if height:
                         half = 0.5 * height * SLACK
                         between = acb(real, arb(half, half))
-                        ways[j - 1, i] = _bounds(program, between)[:3]
-                        side[j - 1, i] = _side(program, between)
+                        ways[j - 1, i] = _bounds(on, between)[:3]
+                        side[j - 1, i] = _side(on, between)
         density, low, high, turn_low, turn_high = np.moveaxis(found[1:], 2, 0)
         of_ways, of_real = np.moveaxis(ways, 2, 0), found[0].T
         return cls(
@@ -147,9 +149,9 @@ def _heaviest(core: npt.NDArray[np.bool_], mass: FloatArray) -> tuple[int, int]:
     return int(runs[best, 0]), int(runs[best, 1])
 
 
-def _bounds(program: Program, ball: acb) -> tuple[float, ...]:
+def _bounds(on: Evaluator, ball: acb) -> tuple[float, ...]:
     """Of the density and of the loss on a ball."""
-    log_p, loss = on_plane(program, ball, ORDER)
+    log_p, loss = on_plane(on, ball, ORDER)
     apart = ball - acb(ball.real.mid(), ball.imag.mid())
     density, value = enclosed(log_p, apart), enclosed(loss, apart)
     found = (
@@ -159,13 +161,13 @@ def _bounds(program: Program, ball: acb) -> tuple[float, ...]:
         lower(value.imag),
         upper(value.imag),
     )
-    known = all(x.is_finite() for x in (density, value))
-    return found if known else (np.inf, -np.inf, np.inf, -np.inf, np.inf)
+    is_known = density.is_finite() and value.is_finite()
+    return found if is_known else (np.inf, -np.inf, np.inf, -np.inf, np.inf)
 
 
-def _side(program: Program, ball: acb) -> int:
+def _side(on: Evaluator, ball: acb) -> int:
     """The sign of the real part of the loss's slope on a ball, if it has one for sure."""
-    _, loss = on_plane(program, ball, ORDER)
+    _, loss = on_plane(on, ball, ORDER)
     apart = ball - acb(ball.real.mid(), ball.imag.mid())
     slope = enclosed([k * loss[k] for k in range(1, ORDER)], apart).real
     return 1 if slope > 0 else -1 if slope < 0 else 0

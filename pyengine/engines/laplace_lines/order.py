@@ -160,7 +160,7 @@ class LineOrder(FiniteLosses):
                 exponent = log + c if law else log
                 scale = np.exp(np.minimum(exponent, 600.0))
                 relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
-                error = scale * (error + np.abs(value) * (1.01 * relative + 4.0 * UNIT))
+                error = _scaled(scale, error + np.abs(value) * (1.01 * relative + 4.0 * UNIT))
                 is_above = line.tilt > law
                 mass = _mass(line, law, scale * value)
                 one, other = (0, 1) if is_above else (1, 0)
@@ -248,7 +248,7 @@ class LineOrder(FiniteLosses):
             scale = np.exp(np.minimum(exponent, 600.0))
             relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
             found = scale * total
-            off = scale * off + np.abs(found) * (1.01 * relative + 4.0 * UNIT)
+            off = _scaled(scale, off) + np.abs(found) * (1.01 * relative + 4.0 * UNIT)
             pole = np.array([_pole(line.tilt, each, of_b=of_b) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
             error[at] = off * (1.0 + 1e-9) + (LIBM + 2.0) * UNIT * np.abs(pole)
@@ -262,6 +262,13 @@ class LineOrder(FiniteLosses):
         at = whole & ~inside
         value[at], error[at] = -np.expm1(epsilon[at]), 4.0 * UNIT
         return value, error + SUBNORMAL * (inside | whole) + first
+
+
+def _scaled(scale: FloatArray, error: FloatArray) -> FloatArray:
+    """Errors relative to a scale; infinite where nothing is known, however small that is."""
+    found = np.full(scale.size, np.inf)
+    np.multiply(scale, error, out=found, where=np.isfinite(error))
+    return found
 
 
 def _pole(tilt: float, epsilon: float, *, of_b: bool) -> float:

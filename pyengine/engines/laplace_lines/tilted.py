@@ -20,7 +20,7 @@ from pyengine.engines.functionals import array
 from pyengine.engines.laplace_lines.decay import Decay, decay_of
 from pyengine.engines.laplace_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
 from pyengine.engines.laplace_lines.shapes import no_lines
-from pyengine.engines.panels.legendre import EXTENDED, Extended
+from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.status import finished
@@ -29,10 +29,13 @@ __all__ = ["LaplaceStep", "TiltedStep", "laplace_step", "reached", "tilted_step"
 
 FloatArray = npt.NDArray[np.float64]
 
-LANES = 8  # partial sums of the kernel
+LANES = 8  # partial sums of the kernel,
+PART = 256  # losses that it sums before the others, and how many of them are in a lane
+LANES_OF_PART = PART / LANES
 # roundings of a term and of the sum of the lanes, of the kernel for any frequencies and of that for
 # multiples of a spacing
 SUMMED, SUMMED_ON_GRID = 20.0, 40.0
+IN_A_ROW = 64
 FARTHEST = 1e8  # angles that the kernel takes
 
 
@@ -47,6 +50,13 @@ class TiltedTransform(NamedTuple):
     angle: FloatArray
     error: FloatArray
     log_error: FloatArray
+
+
+def _sum(terms: ExtendedArray) -> Any:
+    """Return the sum of rows of `IN_A_ROW` terms each, and of those, whatever the order of each."""
+    filled = np.zeros(-(-terms.size // IN_A_ROW) * IN_A_ROW, dtype=Extended)
+    filled[: terms.size] = terms
+    return filled.reshape(-1, IN_A_ROW).sum(axis=1).sum()
 
 
 class TiltedStep(ABC):
@@ -67,7 +77,7 @@ class TiltedStep(ABC):
         exponent = Extended(tilt) * nodes.loss
         top = exponent.max()
         terms = nodes.mass * np.exp(exponent - top)
-        total = terms.sum()
+        total = _sum(terms)
         self.log_mean: Any = top + np.log(total)
         self.share = (terms / total).astype(np.float64)
         self.centre = float((terms * nodes.loss).sum() / total)
@@ -78,7 +88,7 @@ class TiltedStep(ABC):
             nodes.mass_error
             + 2.0 * abs(tilt) * nodes.loss_error
             + exponents
-            + EXTENDED * nodes.mass.size
+            + EXTENDED * (IN_A_ROW + nodes.mass.size / IN_A_ROW)
         )
 
     @property
@@ -133,19 +143,20 @@ class TiltedStep(ABC):
 
         With a ``spacing`` they are its exact multiples from 0 on.
         """
-        size = frequency.size
-        x, y = np.empty(size), np.empty(size)
+        count = frequency.size
+        x, y = np.empty(count), np.empty(count)
         losses = self.apart.size, array(self.apart), array(self.share)
         room = array(x, writable=True), array(y, writable=True)
         if spacing is None:
-            lib.pe_loss_transform(size, array(frequency), *losses, *room)
+            lib.pe_loss_transform(count, array(frequency), *losses, *room)
         else:
-            status = lib.pe_loss_transform_grid(size, spacing, *losses, *room)
+            status = lib.pe_loss_transform_grid(count, spacing, *losses, *room)
             finished(status, "transforms of losses")
         # terms are at most |t (loss - centre)|, and their errors relative to that
         moment = float((self.share * np.abs(self.apart)).sum()) * (1.0 + 1e-9)
         summed = SUMMED if spacing is None else SUMMED_ON_GRID
-        chain = (self.share.size / LANES + summed) * UNIT + self.share_error
+        size = self.share.size
+        chain = (min(size / LANES, LANES_OF_PART) + size / PART + summed) * UNIT + self.share_error
         error = frequency * (moment * chain + 2.0 * self.nodes.loss_error) + 2.0 * self.left
         error = error * (1.0 + 1e-9) + 1e-300
         square = 2.0 * x + (x * x + y * y)
