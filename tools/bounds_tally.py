@@ -43,7 +43,7 @@ class Tally:
         self.verdicts: collections.Counter[str] = collections.Counter()
         self.engines: collections.Counter[str] = collections.Counter()
         self.kinds: collections.Counter[str] = collections.Counter()
-        self._widths: list[float] = []
+        self.widths: list[float] = []
         self._estimated: list[float] = []
         self._doubts: list[float] = []
 
@@ -105,7 +105,7 @@ class Tally:
             return False
         self.verdicts["within" if proven else "within an estimate"] += 1
         if one.truth > TINY:
-            widths = self._widths if proven else self._estimated
+            widths = self.widths if proven else self._estimated
             widths.append(float((high - low) / one.truth))
         return True
 
@@ -121,7 +121,7 @@ class Tally:
             found = np.quantile(self._doubts, [0.5, 0.99, 1.0])
             quantiles = ", ".join(f"{x:.1e}" for x in found)
             lines.append(f"doubts of truths: median, 99 %, largest {quantiles}")
-        for what, widths in (("proven", self._widths), ("estimated", self._estimated)):
+        for what, widths in (("proven", self.widths), ("estimated", self._estimated)):
             if widths:
                 found = np.quantile(widths, [0.5, 0.9, 0.99])
                 wide = np.mean(np.array(widths) > PLAIN)

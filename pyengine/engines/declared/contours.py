@@ -166,8 +166,15 @@ class SmoothEngine(Engine):
         assert pair is not None
         epochs = tabulated_epochs(problem.laws) is not None
         other: Engine = EpochEngine() if epochs else CertifiedEngine()
-        otherwise = (lambda: other.pair(problem)) if problem.method == "auto" else None
-        return SmoothPairQuestions(pair, problem.method, problem.tolerance, otherwise)
+
+        def otherwise() -> PairQuestions:
+            from pyengine.engines.unproven import UnprovenPair
+
+            found = other.pair(problem)
+            return found if problem.has_proven_masses else UnprovenPair(found)
+
+        asked = otherwise if problem.method == "auto" else None
+        return SmoothPairQuestions(pair, problem.method, problem.tolerance, asked)
 
 
 class CertifiedEngine(Engine):

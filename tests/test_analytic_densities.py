@@ -1,0 +1,330 @@
+"""Proven bounds of analytic densities that users write down."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from thorough import some
+
+import pyengine as pe
+from pyengine.analytic import Expression, cosh, exp, lgamma, log, number, pi, sqrt, z
+from pyengine.api import answers
+
+flint = pytest.importorskip("flint")
+
+from bounds_tally import Tally  # noqa: E402 needs what may be missing
+from second_contour import second_contour  # noqa: E402
+from smooth_contour import expressions  # noqa: E402
+
+NORMAL = -z * z / 2 - log(2 * pi) / 2
+LOGISTIC = -z - 2 * log(1 + exp(-z))
+SECANT = -log(pi * cosh(z))
+STUDENT = log(2 / (pi * sqrt(number(3)))) - 2 * log(1 + z * z / 3)
+
+
+def moved(log_p: Expression, by: Any) -> pe.AnalyticPair:
+    """A density, and the same moved."""
+    return pe.from_analytic_densities(log_p, log_p.at(z - by))
+
+
+def holds(found: pe.Bounds, truth: Any, room: float = 0.0) -> bool:
+    """Whether bounds hold a truth that is known but for a relative error."""
+    doubt = abs(truth) * room
+    return bool(found.lower - doubt <= truth <= found.upper + doubt)
+
+
+def width(found: pe.Bounds) -> float:
+    """Relative."""
+    return float((found.upper - found.lower) / found.upper)
+
+
+def gaussian_profile(mu: Any, epsilon: Any) -> Any:
+    """By normal tails in the working precision of mpmath."""
+    mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+    at = mu / 2 - epsilon / mu
+    return mpmath.ncdf(at) - mpmath.exp(epsilon) * mpmath.ncdf(at - mu)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 7, 40, 2000])
+@pytest.mark.parametrize("shift", ["0.05", "0.5", "2"])
+def test_normal_densities_are_those_of_the_gaussian_mechanism(steps: int, shift: str) -> None:
+    run, close = moved(NORMAL, shift).composed(steps), 1e-8 if steps < 7 else 1e-10
+    with mpmath.workdps(40):
+        mu = mpmath.mpf(shift) * mpmath.sqrt(steps)
+        for epsilon in (0.1 * float(mu), 1.0 * float(mu), 3.0 * float(mu) + 0.5 * float(mu) ** 2):
+            truth = gaussian_profile(mu, epsilon)
+            for adjacency in ("add", "remove", "add_remove"):
+                found = pe.delta(run, epsilon, adjacency=adjacency, bounds=True)
+                assert holds(found, truth)
+                assert width(found) < close
+            delta = float(truth)
+            if 1e-200 < delta < 0.99:
+                found = pe.epsilon(run, delta, adjacency="remove", bounds=True)
+                assert (
+                    gaussian_profile(mu, found.lower) >= delta >= gaussian_profile(mu, found.upper)
+                )
+                assert width(found) < 10.0 * close
+        for kappa in (1e-12, 1e-3, 0.4):
+            quantile = mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(kappa) - 1)
+            found = pe.gamma_bound(run, kappa, bounds=True)
+            assert holds(found, mpmath.ncdf(quantile + mu))
+            assert width(found) < close
+
+
+@pytest.mark.parametrize("noise", ["0.8", "3"])
+def test_sampled_normal_densities_are_dp_sgd(noise: str) -> None:
+    """Bounds of both meet, and are equally close."""
+    shift = 1 / Fraction(noise)
+    run = moved(NORMAL, number(shift)).poisson_sampled("0.03").composed(300)
+    same = pe.dp_sgd(noise_multiplier=noise, sampling_probability="0.03", steps=300)
+    asked: list[tuple[Any, float]] = [
+        (pe.delta, 0.3),
+        (pe.epsilon, 1e-6),
+        (pe.gamma_bound, 1e-3),
+        (pe.trade_off, 0.9),
+    ]
+    for question, x in asked:
+        for adjacency in ("add", "remove", "add_remove"):
+            one, other = (
+                question(each, x, adjacency=adjacency, bounds=True) for each in (run, same)
+            )
+            assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+            assert width(one) < 2e-9
+
+
+def test_another_contour() -> None:
+    """Random questions on four families, on all data and on samples: none is outside."""
+    library, tally = second_contour(), Tally()
+    for index in some(range(120), 29):
+        run, truths = expressions(np.random.default_rng([17, index]), library)
+        tally.judge(run, truths[::5], str(index))
+    assert tally.verdicts["within"] >= 20
+    assert set(tally.verdicts) <= {"within", "within an estimate"}
+    assert np.median(tally.widths) < 1e-10
+    assert np.quantile(tally.widths, 0.9) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("log_p", "shift", "steps"),
+    [(LOGISTIC, "0.3", 60), (SECANT, "0.3", 90), (STUDENT, "0.5", 120)],
+)
+def test_bounds_lie_within_the_lattice_s(log_p: Expression, shift: str, steps: int) -> None:
+    """Which knows the same densities by other rules, in doubles."""
+    run = moved(log_p, shift).poisson_sampled("0.2").composed(steps)
+    asked: list[tuple[Any, float]] = [
+        (pe.delta, 0.3),
+        (pe.epsilon, 1e-5),
+        (pe.gamma_bound, 1e-3),
+        (pe.trade_off, 0.9),
+    ]
+    for question, x in asked:
+        for adjacency in ("add", "add_remove"):
+            found = question(run, x, adjacency=adjacency, bounds=True)
+            wide = question(run, x, adjacency=adjacency, method="lattice", bounds="estimated")
+            assert wide.lower <= found.lower <= found.value <= found.upper <= wide.upper
+            assert width(found) < 1e-9
+
+
+def test_kinds_of_steps_beside_each_other() -> None:
+    """Two users' densities and DP-SGD, whose order changes nothing; against the lattice."""
+    parts = [
+        moved(LOGISTIC, "0.1").poisson_sampled("0.1").composed(50),
+        moved(NORMAL, "0.2").composed(30),
+        pe.dp_sgd(noise_multiplier=2, sampling_probability="0.05", steps=300),
+        pe.GaussianMechanism("20/3").composed(4),
+    ]
+    run, other = pe.compose(*parts), pe.compose(*parts[::-1])
+    for adjacency in ("add", "add_remove"):
+        found = pe.delta(run, 1.0, adjacency=adjacency, bounds=True)
+        assert found == pe.delta(other, 1.0, adjacency=adjacency, bounds=True)
+        wide = pe.delta(run, 1.0, adjacency=adjacency, method="lattice", bounds="estimated")
+        assert wide.lower <= found.lower <= found.upper <= wide.upper
+        assert width(found) < 1e-9
+
+
+def test_both_orders_of_a_lopsided_pair() -> None:
+    """Losses that turn: the hull of both orders holds either."""
+    step = pe.from_analytic_densities(SECANT, SECANT.at((z - "0.2") / "1.1") - log(number("1.1")))
+    run = step.composed(60)
+    for kappa in (1e-6, 0.01, 0.3):
+        hull = pe.gamma_bound(run, kappa, adjacency="add_remove", bounds=True)
+        for adjacency in ("add", "remove"):
+            one = pe.gamma_bound(run, kappa, adjacency=adjacency, bounds=True)
+            assert one.upper <= hull.upper * (1.0 + 1e-12)
+    for epsilon in (0.0, 0.5, 2.0):
+        both = pe.delta(run, epsilon, bounds=True)
+        single = [pe.delta(run, epsilon, adjacency=x, bounds=True) for x in ("add", "remove")]
+        assert both.lower == max(x.lower for x in single)
+        assert both.upper == max(x.upper for x in single)
+
+
+def test_supports_that_end() -> None:
+    """Exponential laws of two rates, whose sum of losses is a gamma law."""
+    faster = pe.from_analytic_densities(-z, -2 * z + log(number(2)), support=(0, math.inf))
+    steps, epsilon = 30, 3.0
+    # the loss of n steps is n log 2 - x with x of a gamma law of the shape n, rate 1 or 2
+    with mpmath.workdps(40):
+        most = steps * mpmath.log(2)
+        for adjacency, sign in (("remove", 1), ("add", -1)):
+            found = pe.delta(faster.composed(steps), epsilon, adjacency=adjacency, bounds=True)
+            x = most - sign * epsilon
+            below = [mpmath.gammainc(steps, 0, rate * x, regularized=True) for rate in (1, 2)]
+            if sign > 0:  # B against A, where the loss is above epsilon: x is small
+                truth = below[1] - mpmath.exp(epsilon) * below[0]
+            else:
+                truth = (1 - below[0]) - mpmath.exp(epsilon) * (1 - below[1])
+            assert holds(found, truth)
+            assert width(found) < 1e-10
+    beta = pe.from_analytic_densities(
+        log(6 * z * (1 - z)), log(12 * z * z * (1 - z)), support=(0, 1)
+    ).composed(25)
+    found = pe.delta(beta, 1.0, bounds=True)
+    wide = pe.delta(beta, 1.0, method="lattice", bounds="estimated")
+    assert wide.lower <= found.lower <= found.upper <= wide.upper
+    assert width(found) < 1e-9
+
+
+def test_what_lies_beyond_all_losses_is_known_to_be_small() -> None:
+    """Bounded losses: 40 of at most 0.1 cannot exceed 4, but for what is removed."""
+    run = moved(LOGISTIC, "0.1").composed(40)
+    found = pe.delta(run, 4.5, bounds=True)
+    assert found.lower == 0.0
+    assert found.upper < 1e-50
+    assert pe.delta(run, math.inf, bounds=True).upper < 1e-50
+    at_zero = pe.gamma_bound(run, 0.0, adjacency="remove", bounds=True)
+    assert at_zero.lower == 0.0
+    assert at_zero.upper < 1e-50
+    with pytest.raises(pe.AccuracyError):
+        pe.epsilon(run, 1e-80, bounds=True)  # nothing says how far losses beyond the ends go
+
+
+def test_values_are_proven_ones() -> None:
+    """Without bounds the same value, at once."""
+    run = moved(LOGISTIC, "0.2").composed(500)
+    found = pe.delta(run, 1.0, bounds=True)
+    assert pe.delta(run, 1.0) == found.value
+    answer, engines, proven = answers("delta", run, [1.0], adjacency="add_remove")
+    assert engines == ["certified"]
+    assert proven == [True]
+    assert answer.value[0] == found.value
+
+
+def test_few_steps_are_estimates() -> None:
+    """A single step, and few of a loss whose density jumps at its ends, are the lattice's."""
+    for run in (moved(LOGISTIC, "0.2"), moved(LOGISTIC, "0.2").composed(2)):
+        with pytest.raises(pe.AccuracyError):
+            pe.delta(run, 0.05, bounds=True)
+        found = pe.delta(run, 0.05, bounds="estimated")
+        assert found.lower <= found.value <= found.upper
+        assert width(found) < 2e-4
+
+
+def test_equal_densities_release_nothing() -> None:
+    run = pe.from_analytic_densities(LOGISTIC, LOGISTIC).composed(30)
+    assert pe.delta(run, 0.1, bounds=True) == pe.Bounds(0.0, 0.0, 0.0)
+
+
+def test_calibration_of_a_scale() -> None:
+    """The least scale that meets a target, on the proven side."""
+
+    def mechanism(scale: float) -> pe.Mechanism:
+        wide = LOGISTIC.at(z / number(scale)) - log(number(scale))
+        return moved(wide, 1).composed(100)
+
+    found = pe.calibrate(mechanism, pe.targets.EpsilonDelta(2.0, 1e-6), start=5.0, rtol=1e-3)
+    scale = float(found)
+    assert pe.epsilon(mechanism(scale), 1e-6, bounds=True).upper <= 2.0
+    assert pe.epsilon(mechanism(0.99 * scale), 1e-6, bounds=True).lower > 2.0
+
+
+@pytest.mark.parametrize(
+    ("log_p", "log_q", "said"),
+    [
+        (LOGISTIC + number("1e-12"), LOGISTIC.at(z - 1), "p must integrate to 1, but is proven"),
+        (LOGISTIC, LOGISTIC.at(z - 1) + number("1e-12"), "q must integrate to 1, but is proven"),
+        (
+            LOGISTIC - number("1e-8"),
+            LOGISTIC.at(z - 1),
+            "p must integrate to 1, but has 1e-08 less",
+        ),
+        (
+            LOGISTIC,
+            LOGISTIC.at(z - 1) - number("1e-8"),
+            "q must integrate to 1, but has 1e-08 less",
+        ),
+        (LOGISTIC + 1, LOGISTIC.at(z - 1), "total mass 1"),
+    ],
+)
+@pytest.mark.parametrize("rate", [1, "0.1"])
+def test_densities_that_are_none(
+    log_p: Expression, log_q: Expression, said: str, rate: Any
+) -> None:
+    step: Any = pe.from_analytic_densities(log_p, log_q)
+    run = (step if rate == 1 else step.poisson_sampled(rate)).composed(50)
+    with pytest.raises(ValueError, match=said):
+        pe.delta(run, 0.3, bounds=True)
+
+
+def test_a_little_less_than_a_density_widens_bounds() -> None:
+    """What it lacks is taken to lie beyond the ends."""
+    exact = pe.delta(moved(LOGISTIC, 1).composed(50), 3.0, bounds=True)
+    lacking = moved(LOGISTIC - number("1e-12"), 1)
+    found = pe.delta(lacking.composed(50), 3.0, bounds=True)
+    assert found.lower <= exact.lower <= exact.upper <= found.upper
+    assert 1e-12 < found.upper - found.lower < 1e-9
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: pe.from_analytic_densities(lambda x: -x * x, NORMAL),  # type: ignore[arg-type,return-value]
+        lambda: pe.from_analytic_densities(NORMAL, 0.0),  # type: ignore[arg-type]
+        lambda: pe.from_analytic_densities(NORMAL, NORMAL, support=(1.0, 0.0)),
+        lambda: pe.from_analytic_densities(NORMAL, NORMAL, support=(0.0, 1.0, 2.0)),
+        lambda: pe.from_analytic_densities(NORMAL, NORMAL, support=(math.nan, 1.0)),
+        lambda: pe.delta(moved(log(-z * z), 1).composed(3), 0.1),
+    ],
+)
+def test_bad_input(bad: Any) -> None:
+    with pytest.raises(ValueError, match=r"must|are no numbers"):
+        bad()
+
+
+def test_where_a_density_is_not_analytic_bounds_are_estimates() -> None:
+    """A pole that touches the line: |z| in disguise, of which no panel about 0 is analytic."""
+    laplace = -sqrt(z * z) - log(number(2))
+    run = moved(laplace, "0.3").composed(60)
+    with pytest.raises(pe.AccuracyError):
+        pe.delta(run, 1.0, bounds=True)
+
+
+def test_a_density_with_a_constant_by_the_gamma_function() -> None:
+    """Student's law by its degrees of freedom, exactly normalised."""
+    nu = Fraction(5)
+    log_p = (
+        lgamma((nu + 1) / 2)
+        - lgamma(nu / 2)
+        - log(number(nu) * pi) / 2
+        - (nu + 1) / 2 * log(1 + z * z / nu)
+    )
+    found = pe.delta(moved(log_p, "0.4").composed(200), 2.0, bounds=True)
+    assert width(found) < 1e-10
+
+
+def test_processes_and_threads_agree() -> None:
+    """The precision of balls is shared by threads, and locked."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def ask(index: int) -> pe.Bounds:
+        run = moved(LOGISTIC, number(Fraction(index % 3 + 1, 7))).composed(80)
+        return pe.delta(run, 1.0, bounds=True)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(ask, range(9)))
+    assert found[:3] == found[3:6] == found[6:]
+    assert len({x.value for x in found}) == 3
