@@ -1,0 +1,493 @@
+"""Audit of lines of analytic densities: their sums against integrals in balls, and their terms.
+
+    python tools/audit_analytic.py --sums 3000
+    python tools/audit_analytic.py --terms
+
+``--sums`` draws tilted steps (logistic, hyperbolic secant, normal of another scale, Student's law
+of 3 degrees of freedom; on all data or on Poisson samples) and holds what the engine claims of them
+against integrals in ball arithmetic of functions that are written down here: transforms and their
+logarithms, log means and bounds of them, what Gauss's rules miss, masses beyond the ends, losses,
+and the bounds of a transform from some t on, each of the three by itself.  Printed is how many were
+asked, how many are outside, and the largest and the median part of a claim that an error is.
+
+``--terms`` makes one choice coarse at a time, so that an error term carries the error alone, and
+counts how many values are outside with the term, without it and with a hundredth of it.  Methods
+are compiled again from changed text, which has to be there.  ``--only`` chooses terms by a text of
+their names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import math
+import statistics
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import acb, arb, ctx, fmpq
+
+from pyengine.analytic import Expression, cosh, exp, log, number, pi, sqrt, z
+from pyengine.engines.analytic_lines.cells import LossCells
+from pyengine.engines.analytic_lines.shape import PARTS, SIZES, AnalyticShape
+from pyengine.engines.analytic_lines.step import AnalyticStep
+from pyengine.engines.laplace_lines.decay import Decay
+from pyengine.engines.laplace_lines.nodes import PanelRule
+from pyengine.engines.laplace_lines.tilted import tilted_step
+from pyengine.engines.panels.legendre import EXTENDED
+
+BITS = 128  # of truths
+CLOSE = 2.0**-80  # of integrals, relative
+Array = Any
+
+
+# ---- truths --------------------------------------------------------------------------------------
+
+
+def ball(value: Any) -> arb:
+    """An exact number as a ball."""
+    exact = Fraction(value)
+    return arb(fmpq(exact.numerator, exact.denominator))
+
+
+class Pair(NamedTuple):
+    """Two densities: the family, by how much the second one is moved and stretched, and the rate.
+
+    The numbers are text or doubles, and exact.
+    """
+
+    family: str
+    shift: Any
+    scale: Any = 1
+    rate: Any = 1
+    ends: tuple[float, float] | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of the law."""
+        far = {"logistic": 60.0, "secant": 40.0, "normal": 16.0, "student": 1e8, "uniform": 1.0}[
+            self.family
+        ]
+        if self.family == "uniform":
+            return self.ends or (0.0, 1.0)
+        room = float(Fraction(self.scale)) * far + float(Fraction(self.shift))
+        return self.ends or (-max(far, room), max(far, room))
+
+    def shape(self) -> AnalyticShape:
+        """What the engine makes of it."""
+        log_p = EXPRESSIONS[self.family]
+        if self.family == "uniform":
+            log_q = z - log(exp(number(1)) - 1)
+            return AnalyticShape(log_p, log_q, self.interval, Fraction(1))
+        scale = Fraction(self.scale)
+        log_q = log_p.at((z - Fraction(self.shift)) / scale) - log(number(scale))
+        return AnalyticShape(log_p, log_q, self.interval, Fraction(self.rate))
+
+    def density(self, x: acb) -> acb:
+        """The first density."""
+        if self.family == "logistic":
+            return (x / 2).sech() ** 2 / 4
+        if self.family == "secant":
+            return x.sech() / acb.pi()
+        if self.family == "normal":
+            return (-x * x / 2).exp() / (2 * acb.pi()).sqrt()
+        if self.family == "uniform":
+            return acb(1)
+        return 2 / (acb.pi() * acb(3).sqrt()) / (1 + x * x / 3) ** 2
+
+    def plain_ratio(self, x: acb) -> acb:
+        """The second density over the first one."""
+        scale = ball(self.scale)
+        y = (x - ball(self.shift)) / scale
+        if self.family == "logistic":
+            return ((x / 2).cosh() * (y / 2).sech()) ** 2 / scale
+        if self.family == "secant":
+            return x.cosh() * y.sech() / scale
+        if self.family == "normal":
+            return ((x * x - y * y) / 2).exp() / scale
+        return ((1 + x * x / 3) / (1 + y * y / 3)) ** 2 / scale
+
+    def loss(self, x: acb, is_analytic: bool = False) -> acb:
+        """The loss, no number where a cut of the logarithm is not known to be far."""
+        if self.family == "uniform":
+            return x - (acb(1).exp() - 1).log()
+        scale, rate = ball(self.scale), ball(self.rate)
+        if self.family == "normal" and Fraction(self.rate) == 1:
+            y = (x - ball(self.shift)) / scale
+            return (x * x - y * y) / 2 - acb(scale).log()
+        return (1 + rate * (self.plain_ratio(x) - 1)).log(analytic=is_analytic)
+
+    def mean(self, s: acb, log_mean: float = 0.0, places: Sequence[float] | None = None) -> acb:
+        """The mean of e^(s loss) over e^``log_mean`` between the ends, or on a part of that."""
+
+        def integrand(x: acb, is_analytic: bool) -> acb:
+            return self.density(x) * (s * self.loss(x, is_analytic) - log_mean).exp()
+
+        total, bounds = acb(0), (cut(self.interval) if places is None else places)
+        for left, right in pairwise(bounds):
+            total += acb.integral(
+                integrand, acb(left), acb(right), rel_tol=CLOSE, abs_tol=CLOSE * 1e-3
+            )
+        return total
+
+    def beyond(self) -> tuple[float, float]:
+        """The masses of both laws beyond the ends, by closed forms."""
+        with ctx.workprec(2000):
+            low, high = map(arb, self.interval)
+            middle, scale = ball(self.shift), ball(self.scale)
+            of_p = self._above(high) + self._above(-low)
+            of_q = self._above((high - middle) / scale) + self._above((middle - low) / scale)
+            rate = ball(self.rate)
+            return float(of_p), float(rate * of_q + (1 - rate) * of_p)
+
+    def _above(self, x: arb) -> arb:
+        """The first law's mass above a number."""
+        if self.family == "logistic":
+            return 1 / (1 + x.exp())
+        if self.family == "secant":
+            return 2 * (-x).exp().atan() / arb.pi()
+        if self.family == "normal":
+            return (x / arb(2).sqrt()).erfc() / 2
+        root = arb(3).sqrt()
+        rest = root * x / (3 + x * x) + (x / root).atan()
+        return arb(1) / 2 - rest / arb.pi()
+
+
+EXPRESSIONS: dict[str, Expression] = {
+    "logistic": -z - 2 * log(1 + exp(-z)),
+    "secant": -log(pi * cosh(z)),
+    "normal": -z * z / 2 - log(2 * pi) / 2,
+    "student": log(2 / (pi * sqrt(number(3)))) - 2 * log(1 + z * z / 3),
+    "uniform": 0 * z,
+}
+
+
+def cut(interval: tuple[float, float]) -> list[float]:
+    """Places between which integrals over all scales are found."""
+    low, high = interval
+    inner = [sign * 4.0**k for sign in (-1, 1) for k in range(14)] + [0.0, 0.37]
+    return sorted({low, high, *(x for x in inner if low < x < high)})
+
+
+class Truth:
+    """Means of e^(s loss) of a pair at a tilt, between its ends."""
+
+    def __init__(self, pair: Pair, tilt: float) -> None:
+        self.pair, self.tilt = pair, tilt
+        with ctx.workprec(BITS):
+            self._scale = self._about()
+            self._mean: acb = pair.mean(acb(tilt), self._scale).real
+            self.log_mean: arb = self._mean.log() + self._scale
+
+    def _about(self) -> float:
+        """About the logarithm of the mean: what integrals may leave out is relative to that."""
+        places, found = cut(self.pair.interval), -math.inf
+        for left, right in pairwise(places):
+            for x in np.linspace(left, right, 25).tolist():
+                log = self.pair.density(acb(x)).log() + self.tilt * self.pair.loss(acb(x))
+                found = max(found, float(log.real.mid()) + math.log(right - left))
+        return found
+
+    def transform(self, t: float, places: Sequence[tuple[float, float]] | None = None) -> acb:
+        """The tilted law's transform, or that of its part on some intervals."""
+        with ctx.workprec(BITS):
+            s, pair = acb(self.tilt, t), self.pair
+            if places is None:
+                return pair.mean(s, self._scale) / self._mean
+            total = sum((pair.mean(s, self._scale, part) for part in places), acb(0))
+            return total / self._mean
+
+
+@lru_cache(512)
+def truth_of(pair: Pair, tilt: float) -> Truth:
+    """One for all who ask."""
+    return Truth(pair, tilt)
+
+
+@lru_cache(4096)
+def transform_of(pair: Pair, tilt: float, t: float) -> acb:
+    """One for all who ask."""
+    return truth_of(pair, tilt).transform(t)
+
+
+def size(x: Any) -> float:
+    """A modulus, at least: what is outside is so for sure."""
+    return float(x.abs_lower())
+
+
+class Claim(NamedTuple):
+    """An error, and what is claimed of it."""
+
+    kind: str
+    error: float
+    bound: float
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the error is larger."""
+        return not self.error <= self.bound
+
+
+# ---- what is claimed of one step -----------------------------------------------------------------
+
+
+def exactly(values: Array) -> list[arb]:
+    """Numbers in extended precision as balls."""
+    high = values.astype(float)
+    low = (values - high.astype(values.dtype)).astype(float)
+    return [arb(one) + arb(rest) for one, rest in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def of_rule(made: AnalyticShape, truth: Truth, t: float, rule: PanelRule) -> Claim:
+    """What a rule misses of the mean, beside the roundings of its nodes."""
+    log_mean = float(truth.log_mean.mid())
+    nodes = made.nodes(rule)
+    with ctx.workprec(BITS):
+        s = acb(truth.tilt, t)
+        total, moduli = acb(0), arb(0)
+        for loss, mass in zip(exactly(nodes.loss), exactly(nodes.mass), strict=True):
+            term = (s * loss - log_mean).exp() * mass
+            total += term
+            moduli += abs(term)
+        exact = (truth.log_mean - log_mean).exp() * transform_of(truth.pair, truth.tilt, t)
+        error = size(total - exact)
+    missed = made.missed(truth.tilt, log_mean, t, rule.panels, np.array([rule.size]))
+    rounding = nodes.mass_error + abs(complex(truth.tilt, t)) * nodes.loss_error
+    return Claim("rule", error, float(missed[0]) + 2.0 * float(moduli.mid()) * rounding)
+
+
+def above(kind: str, bound: float, log: arb) -> Claim:
+    """A logarithm and a bound that is claimed not to be below it."""
+    with ctx.workprec(BITS):
+        least = (log - bound).exp()
+    return Claim(kind, float(least.mid() - least.rad()) if math.isfinite(bound) else 0.0, 1.0)
+
+
+def of_transform(found: AnalyticStep, truth: Truth, t: Array, spacing: float | None) -> list[Claim]:
+    """The transform and its logarithm, at numbers that may be multiples of a spacing."""
+    value = found.transform(t, spacing)
+    claims = []
+    with ctx.workprec(BITS):
+        for i, each in enumerate(t.tolist()):
+            turned = acb(0, -each * arb(found.centre)).exp()
+            exact = transform_of(truth.pair, truth.tilt, each) * turned
+            about = value.modulus[i] * acb(0, value.angle[i]).exp()
+            claims.append(Claim("transform", size(about - exact), float(value.error[i])))
+            off = float(value.log_error[i])
+            if math.isfinite(value.log[i]):
+                about = acb(value.log[i], value.angle[i]).exp()
+                claims.append(Claim("log of the transform", size((exact / about).log()), off))
+            else:
+                claims.append(above("modulus where hardly known", off, abs(exact).log()))
+    return claims
+
+
+def of_mean(found: AnalyticStep, truth: Truth) -> Claim:
+    """The log mean."""
+    with ctx.workprec(BITS):
+        (about,) = exactly(np.array([found.log_mean]))
+        error = size(about - truth.log_mean)
+    return Claim("log mean", error, found.log_error + 4.0 * EXTENDED * abs(float(found.log_mean)))
+
+
+@contextmanager
+def flat_cells() -> Iterator[list[Array]]:
+    """Note which cells are flat, whenever bounds of a transform are made of cells."""
+    noted: list[Array] = []
+    old = "flat = float(mass[is_flat].sum())"
+    with changed(LossCells, "decay", [(old, f"noted.append(is_flat); {old}")], noted=noted):
+        yield noted
+
+
+def flat_intervals(made: AnalyticShape, is_flat: Array, parts: int) -> list[tuple[float, float]]:
+    """What cells that are flat cover."""
+    edges = made.edges(parts)
+    change = np.flatnonzero(np.diff(np.concatenate([[0], is_flat.astype(int), [0]])))
+    return [(float(edges[i]), float(edges[j])) for i, j in change.reshape(-1, 2).tolist()]
+
+
+def parts_of(found: Decay) -> dict[str, Decay]:
+    """The bounds of a modulus, each by itself."""
+    nothing = np.zeros(0)
+    alone = {
+        "uniform laws": found._replace(variation=math.inf, strips=()),
+        "flat and variation": found._replace(mass=nothing, length=nothing, strips=()),
+    }
+    for i, strip in enumerate(found.strips):
+        alone[f"strip {i}"] = found._replace(
+            mass=nothing, length=nothing, variation=math.inf, strips=(strip,)
+        )
+    return alone
+
+
+def of_moduli(found: Decay, truth: Truth, t: float, later: Sequence[float]) -> list[Claim]:
+    """Bounds of the modulus from some t on, there and later."""
+    claims = []
+    for each in (t, *(t * x for x in later)):
+        exact = size(transform_of(truth.pair, truth.tilt, each))
+        for name, alone in parts_of(found).items():
+            bound = float(alone.largest(np.array([t]))[0])
+            if bound < 0.999:
+                claims.append(Claim(f"modulus by {name.split()[0]}", exact, bound))
+    return claims
+
+
+def of_flat_part(
+    found: Decay, truth: Truth, t: float, flat: list[tuple[float, float]]
+) -> list[Claim]:
+    """The transform beside its flat part, and masses of that."""
+    pair, claims = truth.pair, []
+    rest = transform_of(pair, truth.tilt, t) - truth.transform(t, flat)
+    bound = found.variation / t + found.root / math.sqrt(t)
+    claims.append(Claim("beside the flat part", size(rest), bound))
+    with ctx.workprec(BITS):
+        tilted = size(truth.transform(0.0, flat))
+        claims.append(Claim("flat part, tilted", tilted, found.flat))
+        for law, most in zip((0, 1), found.flat_masses, strict=True):
+            mass = sum((pair.mean(acb(law), 0.0, part) for part in flat), acb(0))
+            claims.append(Claim(f"flat part of {'AB'[law]}", size(mass), most))
+    return claims
+
+
+def of_shape(made: AnalyticShape, pair: Pair, places: Array) -> list[Claim]:
+    """Losses at places, and the masses beyond the ends."""
+    low, high = made.losses
+    claims = []
+    with ctx.workprec(BITS):
+        for x in places.tolist():
+            off = size(pair.loss(acb(x)).real - (arb(low) + arb(high)) / 2)
+            claims.append(Claim("losses", off, 0.5 * (high - low) * (1.0 + 1e-15)))
+    for name, mass, most in zip("AB", pair.beyond(), made.removed, strict=True):
+        claims.append(Claim(f"removed of {name}", mass * (1.0 - 1e-15), most))
+    return claims
+
+
+# ---- changed text --------------------------------------------------------------------------------
+
+
+@contextmanager
+def changed(
+    owner: Any, name: str, changes: Sequence[tuple[str, str]], **known: Any
+) -> Iterator[None]:
+    """A function or a method compiled again from changed text, which has to be there."""
+    before = vars(owner)[name]
+    plain = getattr(before, "func", getattr(before, "fget", before))
+    plain = getattr(plain, "__func__", plain)
+    text = textwrap.dedent(inspect.getsource(plain))
+    for old, new in changes:
+        if text.count(old) != 1:
+            raise LookupError(f"the text to change in {name} is gone: {old}")
+        text = text.replace(old, new)
+    room = {**plain.__globals__, **known}
+    exec(compile("from __future__ import annotations\n" + text, f"<changed {name}>", "exec"), room)
+    after = room[name]
+    if hasattr(after, "__set_name__"):
+        after.__set_name__(owner, name)
+    setattr(owner, name, after)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+# ---- random steps --------------------------------------------------------------------------------
+
+
+def evenly(rng: np.random.Generator, low: float, high: float) -> str:
+    """A random number of few digits whose logarithm is uniform."""
+    return f"{math.exp(rng.uniform(math.log(low), math.log(high))):.4g}"
+
+
+def drawn(rng: np.random.Generator) -> Pair:
+    """A random pair."""
+    family = ("logistic", "secant", "normal", "student")[int(rng.integers(4))]
+    scale = evenly(rng, 0.8, 1.25) if family == "normal" and rng.random() < 0.5 else "1"
+    rate = "1" if rng.random() < 0.4 else evenly(rng, 1e-3, 0.9)
+    return Pair(family, evenly(rng, 0.02, 2.0), scale, rate)
+
+
+def claims_of(pair: Pair, tilts: Sequence[float], rng: np.random.Generator) -> Iterator[Claim]:
+    """What is claimed of a random pair at tilts; `OverflowError` where that is not served."""
+    made = pair.shape()
+    low, high = pair.interval
+    inner = rng.standard_normal(12) * 3.0
+    yield from of_shape(made, pair, np.array([low, high, *inner]))
+    for tilt in tilts:
+        mean, _, variance = (float(x[0]) for x in made.cumulants(np.array([tilt])))
+        steps = int(float(evenly(rng, 2, 1e4)))
+        reach = math.sqrt(66.0 / (steps * variance)) * rng.uniform(0.3, 2.5)
+        truth = truth_of(pair, tilt)
+        yield above("bound of the log mean", made.log_mean_bound(tilt), truth.log_mean)
+        rule = PanelRule(int(rng.choice(PARTS[:2])), int(rng.choice([6, 8, *SIZES[:4]])), 0.0)
+        claim = of_rule(made, truth, float(rng.uniform(0.0, reach)), rule)
+        if claim.bound < 1.0:
+            yield claim
+        found = tilted_step(made, tilt, mean + rng.uniform(-1.0, 1.0), reach, 1e-15, steps)
+        if found is None:
+            continue
+        assert isinstance(found, AnalyticStep)
+        yield of_mean(found, truth)
+        yield from of_transform(found, truth, np.append(0.0, rng.uniform(0.0, reach, 3)), None)
+        spacing = float(np.float32(reach / 3.1))
+        yield from of_transform(found, truth, spacing * np.arange(4.0), spacing)
+        other = tilt + float(rng.uniform(-1.0, 1.0))
+        yield above("bound at another tilt", found.bound_at(other), truth_of(pair, other).log_mean)
+        with flat_cells() as noted:
+            of_cells = found.decay
+        t = reach * 10.0 ** float(rng.uniform(-0.5, 1.4))
+        yield from of_moduli(of_cells, truth, t, rng.uniform(1.0, 3.0, 2).tolist())
+        yield from of_flat_part(of_cells, truth, t, flat_intervals(made, noted[-1], 4))
+
+
+def sums(least: int, seed: int) -> int:
+    """Print how many claims were asked, and how many are outside."""
+    rng = np.random.default_rng(seed)
+    every: dict[str, list[Claim]] = {}
+    asked, failed = 0, 0
+    while asked < least:
+        pair = drawn(rng)
+        tilts = [round(float(x), 3) for x in rng.uniform(-30.0, 30.0, 2)]
+        tilts += [round(float(rng.uniform(-2.0, 3.0)), 3)]
+        for claim in claims_of(pair, tilts, rng):
+            every.setdefault(claim.kind, []).append(claim)
+            asked += 1
+            if claim.is_outside:
+                failed += 1
+                print("outside:", pair, tilts, claim, flush=True)
+    print("| claim | asked | outside | largest error/bound | median |")
+    print("|---|---|---|---|---|")
+    for kind, claims in sorted(every.items()):
+        parts = [claim.error / claim.bound if claim.bound else 0.0 for claim in claims]
+        outside = sum(claim.is_outside for claim in claims)
+        print(
+            f"| {kind} | {len(claims)} | {outside} | {max(parts):.2g} "
+            f"| {statistics.median(parts):.2g} |"
+        )
+    print(f"{asked} asked, {failed} outside")
+    return int(failed > 0)
+
+
+def main() -> int:
+    """Print counts, or the table of terms; 1 where a value is outside, or a term is not missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sums", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--terms", action="store_true")
+    parser.add_argument("--only", default="", help="terms whose name has this text")
+    arguments = parser.parse_args()
+    if arguments.terms:
+        from analytic_terms import main_of_terms  # which asks this file
+
+        return main_of_terms(arguments.only)
+    return sums(arguments.sums, arguments.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
