@@ -17,7 +17,6 @@ SLACK = {
     "transform: the remainder, of its log",
     "transform: guess of the log mean",
     "log mean of nodes: the remainder",
-    "decay: where the loss turns",
     "lines: beyond the last node",
 }
 
