@@ -21,6 +21,11 @@ from bounds_tally import Tally  # noqa: E402 needs what may be missing
 from second_contour import second_contour  # noqa: E402
 from smooth_contour import expressions  # noqa: E402
 
+from pyengine.engines.analytic_lines.order import AnalyticOrder  # noqa: E402
+from pyengine.engines.analytic_lines.shape import AnalyticShape  # noqa: E402
+from pyengine.engines.laplace_lines.nodes import PanelRule  # noqa: E402
+from pyengine.engines.laplace_lines.tilted import tilted_step  # noqa: E402
+
 NORMAL = -z * z / 2 - log(2 * pi) / 2
 LOGISTIC = -z - 2 * log(1 + exp(-z))
 SECANT = -log(pi * cosh(z))
@@ -328,3 +333,86 @@ def test_processes_and_threads_agree() -> None:
         found = list(pool.map(ask, range(9)))
     assert found[:3] == found[3:6] == found[6:]
     assert len({x.value for x in found}) == 3
+
+
+@pytest.mark.parametrize("shift", [34, 37, 38, 45])
+def test_losses_whose_weight_lies_where_densities_are_below_all_doubles(shift: int) -> None:
+    """Eight loud steps: masses of nodes are 1e-300 and less, and count."""
+    run = moved(NORMAL, shift).composed(8)
+    with mpmath.workdps(60):
+        mu = shift * mpmath.sqrt(8)
+        epsilon = float(mu**2 / 2 - 3 * mu)
+        truth = gaussian_profile(mu, epsilon)
+        try:
+            found = pe.delta(run, epsilon, bounds=True)
+        except pe.AccuracyError:
+            assert shift > 37
+        else:
+            assert holds(found, truth)
+            assert width(found) < 1e-9
+
+
+def shape_of(
+    log_p: Expression, log_q: Expression, ends: tuple[float, float], rate: Any = 1
+) -> AnalyticShape:
+    return AnalyticShape(log_p, log_q, ends, Fraction(rate))
+
+
+@pytest.mark.parametrize(("shift", "tilt"), [(25.5, 1.0), (26.0, 0.95), (26.0, 1.0), (30.0, 0.5)])
+def test_means_far_from_both_laws(shift: float, tilt: float) -> None:
+    """The mean of e^(tilt loss) of normal densities is e^(tilt (tilt - 1) shift^2/2)."""
+    shape = shape_of(NORMAL, NORMAL.at(z - shift), (-16.0, 16.0 + shift))
+    truth = 0.5 * tilt * (tilt - 1.0) * shift * shift
+    assert truth <= shape.log_mean_bound(tilt) <= truth + 1e-6 * (1.0 + abs(truth))
+    step = tilted_step(shape, 0.5, -shift * shift / 8, 0.1, 1e-15, 8)
+    assert step is not None
+    assert truth <= step.bound_at(tilt) <= truth + 1e-9 * (1.0 + abs(truth))
+
+
+def test_remainders_of_panels_next_to_a_singularity() -> None:
+    """A loss of -log z over 280 orders of magnitude, whose panels are as short as 1e-280."""
+    loss = log(number("0.3")) - number("0.7") * log(z)
+    shape = shape_of(0 * z, loss, (1e-280, 1.0))
+    tilt = 4.0
+    power = Fraction(7, 10) * 4
+    with mpmath.workdps(40):
+        # the integral of 0.3^4 z^-2.8
+        lowest = mpmath.mpf(1e-280)
+        whole = mpmath.mpf("0.3") ** 4 * (lowest ** (1 - mpmath.mpf(2.8)) - 1) / mpmath.mpf(1.8)
+        assert float(power) == 2.8
+        for size in (8, 12, 20):
+            nodes = shape.nodes(PanelRule(1, size, 0.0))
+            terms = [
+                mpmath.mpf(str(mass)) * mpmath.exp(tilt * mpmath.mpf(str(loss)))
+                for mass, loss in zip(nodes.mass, nodes.loss, strict=True)
+            ]
+            off = float(abs(mpmath.fsum(terms) / whole - 1))
+            missed = shape.missed(tilt, float(mpmath.log(whole)), 0.0, 1, np.array([size]))[0]
+            assert off <= missed + 1e-14
+
+
+def test_panels_that_no_number_holds_are_refused() -> None:
+    shape = shape_of(0 * z, 0 * z, (0.0, 1e-289))
+    with pytest.raises(pe.AccuracyError, match="shorter"):
+        _ = shape.panels
+
+
+def test_removed_mass_of_the_second_law_counts_at_zero() -> None:
+    """A normal law against a logistic one, cut off where the latter has 2e-10 left."""
+    shape = shape_of(NORMAL, LOGISTIC, (-22.0, 22.0))
+    removed = 60 * shape.removed[1]
+    assert removed > 1e-8
+    order = AnalyticOrder(((shape, 60),), exchanged=False)
+    found = {}
+    for index in range(order.choice.line.size):
+        if not -2.0 < order.choice.line[index] < 4.0 or order.line_at(index) is None:
+            continue
+        with pytest.MonkeyPatch.context() as patch:
+            at = np.array([index])
+            patch.setattr(type(order.choice), "for_profile", lambda *_, at=at: at)
+            value, error = order.profile(np.zeros(1))
+        found[float(order.choice.line[index])] = (float(value[0]), float(error[0]))
+    assert len(found) >= 2
+    lowest = max(value - error for value, error in found.values())
+    highest = min(value + error for value, error in found.values())
+    assert lowest <= highest

@@ -25,6 +25,7 @@ NOTHING = -150.0  # log of what the law may miss beyond an end
 WIDEST = 54.0  # log of the distance to an end, in scales
 PLACES = 4001
 ROUNDS = 6  # of looking closer at the mode
+NEAREST = 1e-280  # to an end where a density is not regular
 STEP = 0.125  # of the logarithm of the distance to an end
 
 
@@ -189,6 +190,6 @@ def _ends(
             if is_regular:
                 place = end
             elif last == x.size or place == end:
-                place = math.nextafter(end, mode)
+                place = end - side * max(abs(end - math.nextafter(end, mode)), NEAREST)
         found.append(place)
     return found[0], found[1]

@@ -39,6 +39,7 @@ BITS = 160  # of nodes and of bounds
 # say less
 WIDE, ORDER = 5, 9
 NOTHING = float("nan")
+LARGEST = 1.7e308
 _ONE_AT_A_TIME = threading.RLock()  # the precision is the library's, not a caller's
 
 
@@ -154,7 +155,7 @@ def upper(x: arb) -> float:
     top = x.mid() + x.rad()
     if not top.is_finite():
         return float("inf")
-    near = float(top)
+    near = max(float(top), -LARGEST)
     return near + 1e-15 * abs(near) + 1e-320
 
 

@@ -37,6 +37,7 @@ __all__ = ["LossCells"]
 FloatArray = npt.NDArray[np.float64]
 
 SLACK = 1.0 + 1e-9  # for the rounding of bounds
+TINY = 1e-300
 LIGHT = 1e-30  # mass of a cell that may be flat whatever its loss does
 CORPUT = 8.0  # the constant of van der Corput's lemma for the second derivative
 
@@ -61,6 +62,8 @@ class LossCells:
         Bound on the modulus of the slope of log p.
     first, last : ndarray
         The losses at both ends, rounded once.
+    off : ndarray
+        Bound on the errors of these beside the rounding.
     """
 
     width: FloatArray
@@ -75,6 +78,7 @@ class LossCells:
     fall: FloatArray
     first: FloatArray
     last: FloatArray
+    off: FloatArray
 
     @classmethod
     def of(cls, program: Program, places: FloatArray) -> LossCells:
@@ -82,9 +86,13 @@ class LossCells:
         edges, rows = places.tolist(), []
         with precision(BITS):
             on = evaluator_on_line(program)
-            losses = [float(at_point(on, arb(x))[1].mid()) for x in edges]
-            for (left, right), ends in zip(pairwise(edges), pairwise(losses), strict=True):
-                rows.append((*_bounds(on, left, right), *ends))
+            points = [at_point(on, arb(x))[1] for x in edges]
+            losses = [float(loss.mid()) for loss in points]
+            doubts = [upper(loss.rad()) for loss in points]
+            for (left, right), ends, doubt in zip(
+                pairwise(edges), pairwise(losses), pairwise(doubts), strict=True
+            ):
+                rows.append((*_bounds(on, left, right), *ends, max(doubt)))
         columns = np.array(rows).T
         return cls(*(np.ascontiguousarray(column) for column in columns))
 
@@ -106,9 +114,13 @@ class LossCells:
             Further bounds of the transform.
         """
         ends = tilt * self.loss_low, tilt * self.loss_high
+        largest = np.maximum(np.abs(self.density_low), np.abs(self.density_high))
+        off = doubt + 4.0 * UNIT * (
+            largest + np.maximum(np.abs(ends[0]), np.abs(ends[1])) + abs(log_mean)
+        )
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            most = np.exp(self.density_high + np.maximum(*ends) - log_mean + doubt) * SLACK
-            least = np.exp(self.density_low + np.minimum(*ends) - log_mean - doubt) / SLACK
+            most = np.exp(self.density_high + np.maximum(*ends) - log_mean + off) * SLACK
+            least = np.exp(self.density_low + np.minimum(*ends) - log_mean - off) / SLACK
             slope = np.maximum(np.maximum(self.slope_low, -self.slope_high), 0.0)
             steepest = np.maximum(np.abs(self.slope_low), np.abs(self.slope_high))
             bend = np.maximum(np.maximum(self.bend_low, -self.bend_high), 0.0)
@@ -123,7 +135,7 @@ class LossCells:
         side = np.where(rises, np.where(self.slope_low > 0.0, 1, -1), 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             height = np.where(rises, least / steepest, 0.0)
-        layers = _layers(side, height, self.first, self.last)
+        layers = _layers(side, height, self.first, self.last, float(self.off.max()))
         # of what may be flat, the cells that vary most where they are not
         flat = float(mass[~rises & ~turns].sum())
         known = np.flatnonzero(rises)
@@ -163,7 +175,11 @@ def _bounds(on: Evaluator, left: float, right: float) -> tuple[float, ...]:
 
 
 def _layers(
-    side: npt.NDArray[np.int_], height: FloatArray, first: FloatArray, last: FloatArray
+    side: npt.NDArray[np.int_],
+    height: FloatArray,
+    first: FloatArray,
+    last: FloatArray,
+    off: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Uniform laws that add up to step functions on runs of cells: masses, and lengths."""
     masses: list[float] = []
@@ -177,7 +193,8 @@ def _layers(
             begin, top = ahead.pop()
             base = max(down_to, ahead[-1][1] if ahead else 0.0)
             # a shorter law is a part as well, whatever the losses are rounded by
-            length = max(abs(place - begin) - 4.0 * UNIT * (abs(place) + abs(begin)), 0.0)
+            doubt = 4.0 * UNIT * (abs(place) + abs(begin)) + 2.0 * off + TINY
+            length = max(abs(place - begin) - doubt, 0.0)
             masses.append((top - base) * length)
             lengths.append(length)
         return begin

@@ -83,5 +83,6 @@ class AnalyticOrder(LineOrder):
         at = int(np.argmin(np.where(usable, cost, np.inf)))
         tilt = float(choice.tilt[at])
         log = sum(n * shape.log_mean_bound(tilt) for shape, n in self.kinds) - tilt * c
-        log += (c if of_b else 0.0) - math.log(float(weight[at])) + 1e-9
-        return math.exp(min(log, MOST)) + self.infinite()[0]
+        log += (c if of_b else 0.0) - math.log(float(weight[at]))
+        log += 1e-9 * (1.0 + abs(tilt * c) + abs(c))
+        return (math.exp(log) if log < MOST else math.inf) + self.infinite()[0]

@@ -52,7 +52,7 @@ def _shape_of(law: StepLaw) -> tuple[AnalyticShape, bool] | None:
     probability, is_reversed = Fraction(1), False
     while isinstance(law, ReversedLaw | PoissonSampledLaw):
         if isinstance(law, PoissonSampledLaw):
-            if is_reversed and isinstance(law.law, ReversedLaw):
+            if isinstance(law.law, ReversedLaw):  # a sample of the exchanged pair is another one
                 return None
             probability *= Fraction(law.probability)
         else:

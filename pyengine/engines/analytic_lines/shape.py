@@ -39,6 +39,7 @@ from pyengine.engines.laplace_lines.decay import Decay
 from pyengine.engines.laplace_lines.nodes import PanelRule, StepNodes
 from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.errors import AccuracyError
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["PARTS", "PROBED", "SIZES", "AnalyticShape"]
 
@@ -60,6 +61,9 @@ DEEPEST = 260  # halvings of the interval
 SIZES = np.array([12, 16, 20, 24, 32, 40, 56, 80])
 PARTS = (1, 2, 4, 8)  # that panels are cut into
 LACKING = 1e-9  # of the mass of a density beyond the interval: more is not meant
+DIGITS = 53  # bits of a double
+FAINTEST = np.finfo(Extended).tiny * 2.0**64
+SHORTEST = 1e-290  # of panels
 FAINT = 45.0  # logs below the largest term of a sum, for choices only
 MISSED = 1e-75  # of a mass
 MANY_SIZES = np.array([40, 56, 80, 112])  # of rules for masses
@@ -106,13 +110,19 @@ class Ellipses(NamedTuple):
         """
         with np.errstate(invalid="ignore", over="ignore"):
             most = self.log_density + np.maximum(tilt * self.low, tilt * self.high)
-            most = np.where(np.isnan(most), np.inf, most) + frequency * self.turn
-            most = most.max(axis=2) - log_mean
+            most = most + frequency * self.turn
+            # of the parts of the exponent, which are much larger than 1 where the loss is
+            largest = np.maximum(np.abs(self.low), np.abs(self.high))
+            off = np.abs(self.log_density) + np.abs(tilt) * largest + frequency * self.turn
+            most = most + 4.0 * UNIT * (off + abs(log_mean)) - log_mean
+            most = np.where(np.isnan(most), np.inf, most).max(axis=2)
             log_rho = np.log(HEIGHTS + np.hypot(HEIGHTS, 1.0))
             # 8 w M rho^-2n/(1 - 1/rho), as of the panels of Laplace steps
             rule = 2.0 * sizes[:, None] * log_rho + np.log(-np.expm1(-log_rho))
             least = (most[:, None, :] - rule).min(axis=2)
-            return np.asarray(8.0 * SLACK * self.half[:, None] * np.exp(np.minimum(least, 600.0)))
+            # the length may be below 1e-250, and the bound on the density as large
+            found = least + np.log(8.0 * SLACK * self.half)[:, None]
+            return np.asarray(np.where(found < 600.0, np.exp(np.minimum(found, 600.0)), np.inf))
 
 
 def _joined(parts: Iterable[Ellipses]) -> Ellipses:
@@ -174,7 +184,7 @@ class AnalyticShape:
                 edges.append(right)
                 found.append(ellipses)
                 continue
-            middle = 0.5 * (left + right)
+            middle = 0.5 * left + 0.5 * right
             if depth == DEEPEST or len(ahead) + len(found) > MOST_PANELS:
                 raise AccuracyError(
                     f"the densities are not known to be analytic about {middle:g}, or panels are "
@@ -204,6 +214,10 @@ class AnalyticShape:
     def _ellipses(self, edges: FloatArray) -> Ellipses:
         """Bounds on the ellipses about panels."""
         half = 0.5 * np.diff(edges)
+        if not half.min() > SHORTEST:
+            raise AccuracyError(
+                f"panels next to {float(edges[np.argmin(half)]):g} would be shorter than any number"
+            )
         found = np.empty((half.size, HEIGHTS.size, STRIPS, 4))
         with precision(BITS):
             on = evaluator_on_plane(self.program)
@@ -280,9 +294,10 @@ class AnalyticShape:
                 masses.append(_extended(mass))
                 loss_error = max(loss_error, float(loss.rad()))
                 mass_error = max(mass_error, upper(mass.rad() / mass.lower()))
-        if not mass_error <= 1e-12:
+        largest = max(abs(float(x)) for x in losses)
+        if not (mass_error <= 1e-12 and loss_error <= 1e-12 * (1.0 + largest)):
             raise AccuracyError("log_p or log_q loses its digits to cancellation")
-        loss_error += EXTENDED * max(abs(float(x)) for x in losses)
+        loss_error += EXTENDED * largest
         return StepNodes(
             np.array(losses),
             np.array(masses),
@@ -405,6 +420,16 @@ class AnalyticShape:
 
 
 def _extended(x: arb) -> Any:
-    """The number in extended precision next to a ball's middle, but for a rounding."""
-    high = float(x.mid())
-    return Extended(high) + Extended(float((x.mid() - high).mid()))
+    """The number in extended precision next to a ball's middle, but for a rounding.
+
+    By way of integers, as the density may be below all doubles where the tilt finds its weight.
+    """
+    mantissa, exponent = (int(part) for part in x.mid().man_exp())
+    size = abs(mantissa)
+    excess = max(size.bit_length() - 2 * DIGITS, 0)
+    size, exponent = size >> excess, exponent + excess
+    high, low = Extended(size >> DIGITS), Extended(size & (2**DIGITS - 1))
+    found = np.ldexp(high, exponent + DIGITS) + np.ldexp(low, exponent)
+    if mantissa and not found > FAINTEST:
+        raise AccuracyError("log_p or log_q is so small that no number holds it")
+    return -found if mantissa < 0 else found

@@ -27,6 +27,7 @@ from pyengine.engines.analytic_lines.balls import (
     upper,
 )
 from pyengine.engines.laplace_lines.decay import Strip
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Strips"]
 
@@ -134,7 +135,10 @@ def _size(
 ) -> FloatArray:
     """Bounds on the modulus of the tilted density."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = np.exp(log_density + np.maximum(tilt * low, tilt * high) - log_mean) * SLACK
+        largest = np.maximum(np.abs(tilt * low), np.abs(tilt * high))
+        off = 4.0 * UNIT * (np.abs(log_density) + largest + abs(log_mean))
+        exponent = log_density + np.maximum(tilt * low, tilt * high) - log_mean
+        found = np.exp(exponent + off) * SLACK
         return np.asarray(np.where(np.isnan(found), np.inf, found))
 
 

@@ -53,7 +53,7 @@ class LineGrid(NamedTuple):
 @kept(64)
 def is_served(kinds: Kinds) -> bool:
     """Return whether there are lines next to both poles; decided before any question."""
-    if max(_log_at_ends(kinds, pole) for pole in (0.0, 1.0)) > LOG_SURE:
+    if not all(_log_at_ends(kinds, pole) <= LOG_SURE for pole in (0.0, 1.0)):
         return False
     choice = choice_of(kinds)
     below = int(np.searchsorted(choice.line, 0.0)) - 1
@@ -98,7 +98,7 @@ def line_at(kinds: Kinds, index: int) -> LossLine | None:
 def _grid_at(kinds: Kinds, index: int) -> LineGrid | None:
     """The nodes of a line: for all digits where they are few."""
     choice = choice_of(kinds)
-    if _log_at_ends(kinds, float(choice.line[index])) > LOG_AT_ENDS:
+    if not _log_at_ends(kinds, float(choice.line[index])) <= LOG_AT_ENDS:
         return None
     for goal, most in zip(GOALS, (FEW_TERMS, MOST_TERMS), strict=True):
         grid = _grid(kinds, choice, index, goal)

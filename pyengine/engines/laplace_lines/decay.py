@@ -85,9 +85,10 @@ class Decay(NamedTuple):
         found = np.minimum(1.0 - SAFE * lacking + 1e-15, 1.0)
         with np.errstate(divide="ignore"):
             beside = self.variation / frequency + self.root / np.sqrt(frequency)
-        found = np.minimum(found, self.flat + beside)
+        # what is no number bounds nothing
+        found = np.fmin(found, self.flat + beside)
         for strip in self.strips:
-            found = np.minimum(found, strip.largest(frequency) / SAFE)
+            found = np.fmin(found, strip.largest(frequency) / SAFE)
         return np.asarray(found)
 
     def tail(self, frequency: FloatArray) -> FloatArray:

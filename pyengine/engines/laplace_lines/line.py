@@ -147,8 +147,8 @@ class LossLine:
         frequency = t[-1:]
         log, tails = 0.0, 0.0
         for (step, number), modulus in zip(steps, last, strict=True):
-            beyond = step.largest_from(frequency, float(modulus))
-            log += number * math.log(min(beyond, 1.0))
+            beyond = min(step.largest_from(frequency, float(modulus)), 1.0)
+            log += number * math.log(beyond)
             tails += number * float(step.decay.tail(frequency)[0]) / beyond
         rest = math.exp(log) * tails / math.pi
         beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])

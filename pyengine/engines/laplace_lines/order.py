@@ -252,15 +252,17 @@ class LineOrder(FiniteLosses):
             pole = np.array([_pole(line.tilt, each, of_b=of_b) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
             error[at] = off * (1.0 + 1e-9) + (LIBM + 2.0) * UNIT * np.abs(pole)
-            # e^ε, where it is a part of the pole, stands for all mass of the second law
-            error[at] += np.where(pole < 0.0, (1.0 - pole) * second, 0.0)
+            if (line.tilt <= 0.0) if of_b else (line.tilt >= 1.0):
+                # e^ε in the pole stands for all mass of the second law
+                error[at] += (1.0 - pole) * second
 
         low, high = self._ends
         inside = self._groups(c, self.choice.for_profile(c), ask)
         nothing, whole = (c > high, c < low) if of_b else (c < low, c > high)
         value[nothing & ~inside], error[nothing & ~inside] = 0.0, 0.0
         at = whole & ~inside
-        value[at], error[at] = -np.expm1(epsilon[at]), 4.0 * UNIT
+        value[at] = -np.expm1(epsilon[at])
+        error[at] = 4.0 * UNIT + (1.0 - value[at]) * second
         return value, error + SUBNORMAL * (inside | whole) + first
 
 

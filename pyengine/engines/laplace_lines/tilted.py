@@ -91,6 +91,11 @@ class TiltedStep(ABC):
             + EXTENDED * (IN_A_ROW + nodes.mass.size / IN_A_ROW)
         )
 
+    @cached_property
+    def _log_mass(self) -> ExtendedArray:
+        """Logarithms of A's masses, which may be below all doubles."""
+        return np.asarray(np.log(self.nodes.mass))
+
     @property
     def reach(self) -> float:
         """The largest distance of a loss from the centre."""
@@ -130,12 +135,12 @@ class TiltedStep(ABC):
 
     def bound_at(self, tilt: float) -> float:
         """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
-        exponent = tilt * self.nodes.loss.astype(np.float64)
-        top = float(exponent.max())
-        mean = float((self.nodes.mass.astype(np.float64) * np.exp(exponent - top)).sum())
-        log = top + float(np.log(mean))
+        exponent = self._log_mass + Extended(tilt) * self.nodes.loss
+        top = exponent.max()
+        mean = float(np.exp((exponent - top).astype(np.float64)).sum())
+        log = float(top) + math.log(mean)
         left = self.left_at(tilt, log)
-        rounding = (4.0 * abs(top) + self.nodes.mass.size + 16.0) * UNIT
+        rounding = (4.0 * (abs(float(top)) + abs(log)) + self.nodes.mass.size + 16.0) * UNIT
         return log + float(np.log1p(left)) + rounding + 2.0 * abs(tilt) * self.nodes.loss_error
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
