@@ -116,3 +116,10 @@ def test_one_epoch_beside_little_leaves_a_function_that_falls_late(
     value = pe.delta(mechanism, 0.3, adjacency=adjacency)
     truth = pe.delta(mechanism, 0.3, adjacency=adjacency, method="reference")
     assert abs(value / truth - 1.0) < 1e-13
+
+
+def test_the_reference_refuses_what_takes_gigabytes() -> None:
+    """Four epochs of large noise, far out: 72,000 nodes of 10,000 bits took 12 GB and no end."""
+    run = pe.dp_sgd_allocated(17.21624992968106, 15, 4)
+    with pytest.raises(pe.AccuracyError, match="gigabytes"):
+        reference.gamma_bound(run, 2.07156843223e-12, adjacency="remove", digits=14)

@@ -30,6 +30,7 @@ __all__ = ["LineOrder"]
 FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
+CHERNOFF = 1.0 + 1e-6  # for the rounding of the scale
 ROOM = 0.01  # around where a threshold is expected, in standard deviations
 Line = LossLine | DeformedLine
 
@@ -154,13 +155,13 @@ class LineOrder(FiniteLosses):
 
         def ask(line: Line, c: FloatArray, at: Indices) -> None:
             kernels = slice(laws[0], laws[-1] + 1)
-            total, off = line.sums(c, kernels), line.errors(c, kernels)
+            total, off = _known(line.sums(c, kernels), line.errors(c, kernels))
             log, log_error = line.log_scale(c)
             for law, value, error in zip(laws, total, off, strict=True):
                 exponent = log + c if law else log
                 scale = np.exp(np.minimum(exponent, 600.0))
                 relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
-                error = _scaled(scale, error + np.abs(value) * (1.01 * relative + 4.0 * UNIT))
+                error = scale * (error + (np.abs(value) + error) * (1.01 * relative + 4.0 * UNIT))
                 is_above = line.tilt > law
                 mass = _mass(line, law, scale * value)
                 one, other = (0, 1) if is_above else (1, 0)
@@ -242,13 +243,14 @@ class LineOrder(FiniteLosses):
         c = epsilon if of_b else -epsilon
 
         def ask(line: Line, c: FloatArray, at: Indices) -> None:
-            (total,), (off,) = line.sums(c, slice(2, 3)), line.errors(c, slice(2, 3))
+            kernel = slice(2, 3)
+            (total,), (off,) = _known(line.sums(c, kernel), line.errors(c, kernel))
             log, log_error = line.log_scale(c)
             exponent = log + c if of_b else log
             scale = np.exp(np.minimum(exponent, 600.0))
             relative = log_error + (2.0 * LIBM + np.abs(exponent) + np.abs(c)) * UNIT
             found = scale * total
-            off = _scaled(scale, off) + np.abs(found) * (1.01 * relative + 4.0 * UNIT)
+            off = scale * off + (np.abs(found) + scale * off) * (1.01 * relative + 4.0 * UNIT)
             pole = np.array([_pole(line.tilt, each, of_b=of_b) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
             error[at] = off * (1.0 + 1e-9) + (LIBM + 2.0) * UNIT * np.abs(pole)
@@ -266,11 +268,13 @@ class LineOrder(FiniteLosses):
         return value, error + SUBNORMAL * (inside | whole) + first
 
 
-def _scaled(scale: FloatArray, error: FloatArray) -> FloatArray:
-    """Errors relative to a scale; infinite where nothing is known, however small that is."""
-    found = np.full(scale.size, np.inf)
-    np.multiply(scale, error, out=found, where=np.isfinite(error))
-    return found
+def _known(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Integrals relative to their scale, which is Chernoff's bound on them, and their errors.
+
+    What a sum does not know to that is between 0 and the bound.
+    """
+    is_open = ~(error <= 1.0)
+    return np.where(is_open, 0.0, value), np.where(is_open, CHERNOFF, error)
 
 
 def _pole(tilt: float, epsilon: float, *, of_b: bool) -> float:

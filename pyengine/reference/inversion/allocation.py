@@ -31,6 +31,7 @@ __all__ = ["AllocatedEpoch"]
 
 SHORT = 0.1  # what the strips' half widths lack of pi/2, so that cosines stay away from 0
 MOST_LATTICE = 400_000
+MOST_BITS = 5e8  # of all nodes; more take gigabytes and half an hour
 LN2 = math.log(2)
 
 
@@ -188,6 +189,12 @@ class AllocatedEpoch:
                 f"the transform of one epoch would take {high - low + 2 * side} nodes, at most "
                 f"{MOST_LATTICE} are feasible; fewer digits, or a larger probability, take less"
             )
+        bits = int(inner / LN2) + 40
+        if (high - low + 2 * side) * bits > MOST_BITS:
+            raise AccuracyError(
+                f"the transform of one epoch would take {high - low + 2 * side} nodes of {bits} "
+                "bits, which take gigabytes; fewer digits, or a larger probability, take less"
+            )
         scale = width / (2 * arb.pi()).sqrt()
         gauss = [scale * (-((j * width) ** 2) / 2).exp() for j in range(side + 1)]
         values, slopes = [], []
@@ -204,7 +211,6 @@ class AllocatedEpoch:
             slopes.append(v * value)
         # the kernel is symmetric, so the product of polynomials is the sum wanted
         kernel = [gauss[abs(j)] for j in range(-side, side + 1)]
-        bits = int(inner / LN2) + 40
         count = high - low + 1
         one, two = (_correlation(kernel, row, bits, count) for row in (values, slopes))
         tail = 2 * upper_normal(side * width)
