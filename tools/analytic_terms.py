@@ -32,6 +32,7 @@ from flint import arb, ctx
 
 from pyengine.caches import clear_cache
 from pyengine.engines.analytic_lines import cells, shape, step
+from pyengine.engines.analytic_lines.balls import at_point, evaluator_on_line
 from pyengine.engines.analytic_lines.cells import LossCells
 from pyengine.engines.analytic_lines.order import AnalyticOrder
 from pyengine.engines.analytic_lines.shape import AnalyticShape, Ellipses
@@ -338,27 +339,30 @@ ABRUPT = ((UNIFORM, 0.001), (UNIFORM, -0.3), (SHORT, 0.5))
 LATE = (4.0, 9.0, 17.0, 33.0)
 DECAY = LossCells, "decay"
 CORPUT = "CORPUT / np.sqrt(bend) * (most + mass * (self.fall + abs(tilt) * steepest))"
-HEAVIER = "share = half * weight * log_p.exp()"
+HEAVIER = "mass = half * weight * log_p.exp()"
 TERMS = (
     Term("rules: the remainder", Ellipses, "missed",
-         *_times("np.asarray(", "8.0 * SLACK * self.half[:, None]"),
+         *_times("np.where(found < 600.0, ", "np.exp(np.minimum(found, 600.0))"),
          rules_of(LEVEL, (3, 4, 6), (8.0, 12.0, 16.0, 24.0))),
     Term("rules: the remainder of parts", Ellipses, "missed",
-         *_times("np.asarray(", "8.0 * SLACK * self.half[:, None]"),
+         *_times("np.where(found < 600.0, ", "np.exp(np.minimum(found, 600.0))"),
          rules_of(LEVEL, (3, 4), (12.0, 24.0, 32.0), 2)),
     Term("rules: turns on ellipses", Ellipses, "missed",
-         *_times("most) + ", "frequency * self.turn"),
+         *_times("most = most + ", "frequency * self.turn"),
          rules_of((STRETCHED,), (16, 20), (30.0, 60.0, 120.0))),
     Term("rules: radii of masses", AnalyticShape, "_made",
          *_times("4.0 * EXTENDED + ", "2.0 * mass_error"), rules_of((SHIFTED,), (40,), (0.3,)), (),
-         ((AnalyticShape, "_made", HEAVIER, f"{HEAVIER} * (1 + arb(0, 4e-13)); "
-           "share = share + share.rad()"),)),
+         ((AnalyticShape, "_at_nodes", HEAVIER, f"{HEAVIER} * (1 + arb(0, 4e-13)); "
+           "mass = mass + mass.rad()"),)),
     Term("rules: radii of losses", AnalyticShape, "_made",
-         *_times("EXTENDED * largest + ", "loss_error"), rules_of((SHIFTED,), (40,), (0.3,)), (),
-         ((AnalyticShape, "_made", HEAVIER, f"{HEAVIER}; value = value + arb(0, 1e-9); "
-           "value = value + value.rad()"),)),
+         "loss_error += EXTENDED * largest", "loss_error = {f} * loss_error + EXTENDED * largest",
+         rules_of((SHIFTED,), (40,), (0.3,)), (),
+         ((AnalyticShape, "_at_nodes", HEAVIER, f"{HEAVIER}; loss = loss + arb(0, 4e-13); "
+           "loss = loss + loss.rad()"),)),
     Term("masses beyond the ends", AnalyticShape, "removed",
-         *_times("found.append(", "lacking"), beyond_the_ends),
+         "return max(upper(1 - of_a), 0.0), max(upper(1 - of_b), 0.0)",
+         "return {f} * max(upper(1 - of_a), 0.0), {f} * max(upper(1 - of_b), 0.0)",
+         beyond_the_ends),
     Term("masses beyond the ends, of rows", AnalyticOrder, "_removed_of",
          *_times("sum(", "n * shape.removed[law]"), rows, ((shape, "LACKING", 1e-3),)),
     Term("masses beyond the ends, of poles", line, "_mass_at_ends",
@@ -370,9 +374,10 @@ TERMS = (
     Term("log mean: the remainder", AnalyticShape, "log_mean_bound",
          *_times("found + ", "math.log1p(left)"), log_means, (*WIDE[:1], (shape, "PROBED", 4))),
     Term("log mean: roundings", AnalyticShape, "log_mean_bound",
-         *_times("math.log1p(left) + ", "1e-9 * (1.0 + abs(top))"), log_means, (),
-         ((AnalyticShape, "log_mean_bound", "nodes.mass.astype(float)",
-           "nodes.mass.astype(float) * (1.0 - 9e-10)"),)),
+         *_times("math.log1p(left) + ", "rounded"), log_means, (),
+         ((AnalyticShape, "log_mean_bound", "exponent = weight + tilt * loss",
+           "exponent = weight + tilt * loss; "
+           "exponent = exponent - 9e-10 * (np.abs(weight).max() + np.abs(tilt * loss).max())"),)),
     Term("log mean at another tilt: the remainder", TiltedStep, "bound_at",
          *_times("log + ", "float(np.log1p(left))"), coarse_bounds, WIDE),
     Term("transform: the remainder", TiltedStep, "transform",
@@ -416,18 +421,18 @@ TERMS = (
          *_times("* SLACK, ", "float(of_b[is_flat].sum())"),
          decays_of("flat part of B", SMOOTH, (1.0,)), LARGE),
     Term("decay: doubt of the log mean, above", *DECAY,
-         *_times("np.maximum(*ends) - log_mean + ", "doubt"),
+         *_times("np.maximum(*ends) - log_mean + ", "off"),
          decays_of("flat part, tilted", SMOOTH, (1.0,), doubt=0.8),
          (*LARGE, (shape, "CELLS", 16))),
     Term("decay: doubt of the log mean, below", *DECAY,
-         *_times("np.minimum(*ends) - log_mean - ", "doubt"),
+         *_times("np.minimum(*ends) - log_mean - ", "off"),
          decays_of("modulus by uniform", SMOOTH, (1.0, 2.0, 3.0), doubt=0.2),
          ((shape, "CELLS", 16),)),
     Term("decay: least densities of cells", *DECAY,
          "np.where(rises, least / steepest, 0.0)",
          "np.where(rises, least / steepest + (1.0 - {f}) * (most / slope - least / steepest), 0.0)",
          decays_of("modulus by uniform", ((Pair("secant", "1.2"), 2.0),), (2.0,)),
-         ((shape, "CELLS", 1), *WIDE[:2])),
+         ((shape, "CELLS", 2), *WIDE[:2])),
     Term("decay: lobes of uniform laws", decay.Decay, "largest",
          *_times("inner, np.minimum(", "LOBE"),
          decays_of("modulus by uniform", ABRUPT[:2], (2.3, 2.6, 2.9))),
@@ -449,13 +454,9 @@ TERMS = (
 def sides(made: AnalyticShape) -> tuple[float, float]:
     """The least and the largest loss at edges of panels."""
     with ctx.workprec(100):
-        found = [float(balls_at(made, x)) for x in made.panels.tolist()]
+        on = evaluator_on_line(made.program)
+        found = [float(at_point(on, arb(x))[1].mid()) for x in made.panels.tolist()]
     return min(found), max(found)
-
-
-def balls_at(made: AnalyticShape, x: float) -> Any:
-    """The loss at a place."""
-    return shape.at_point(made.program, arb(x))[1].mid()
 
 
 @contextmanager
