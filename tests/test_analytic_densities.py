@@ -417,3 +417,13 @@ def test_removed_mass_of_the_second_law_counts_at_zero() -> None:
     lowest = max(value - error for value, error in found.values())
     highest = min(value + error for value, error in found.values())
     assert lowest <= highest
+
+
+def test_panels_of_the_last_doubles_are_not_divided() -> None:
+    """Next to 1 there is no number between the ends of the last panel."""
+    log_p, log_q = log(6 * z * (1 - z)), log(12 * z * z * (1 - z))
+    shape = shape_of(log_p, log_q, (0.25, math.nextafter(1.0, 0.0)))
+    assert shape.divides(1)
+    assert not shape.divides(8)
+    step = tilted_step(shape, 0.5, float(shape.cumulants(np.array([0.5]))[0][0]), 300.0, 1e-12, 30)
+    assert step is None or step.nodes.rule.panels == 1

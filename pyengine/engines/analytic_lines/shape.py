@@ -246,6 +246,10 @@ class AnalyticShape:
         cut = edges[:-1, None] + np.diff(edges)[:, None] * within
         return np.append(cut.ravel(), edges[-1])
 
+    def divides(self, parts: int) -> bool:
+        """Whether parts of the panels are numbers apart: next to an end they may be its last."""
+        return bool(np.diff(self.edges(parts)).min() > 2.0 * SHORTEST)
+
     def missed(
         self,
         tilt: float,

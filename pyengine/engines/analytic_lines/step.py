@@ -88,6 +88,8 @@ def _(
     for parts in PARTS:
         if best is not None and panels * parts * SIZES[0] >= best[0]:
             break
+        if not shape.divides(parts):
+            break
         found = shape.missed(tilt, log_mean, frequency, parts, SIZES)
         good = np.flatnonzero(found <= enough)
         if good.size:
