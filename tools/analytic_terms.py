@@ -31,7 +31,7 @@ from audit_analytic import (
 from flint import arb, ctx
 
 from pyengine.caches import clear_cache
-from pyengine.engines.analytic_lines import cells, shape, step
+from pyengine.engines.analytic_lines import cells, shape, step, strips
 from pyengine.engines.analytic_lines.balls import at_point, evaluator_on_line
 from pyengine.engines.analytic_lines.cells import LossCells
 from pyengine.engines.analytic_lines.order import AnalyticOrder
@@ -79,15 +79,31 @@ def rules_of(
     return judge
 
 
-def beyond_the_ends() -> Iterator[Claim]:
-    """Masses beyond ends that lie near."""
-    for pair in (
-        Pair("logistic", "0.5", ends=(-24.0, 25.0)),
-        Pair("normal", "0.3", "1.1", ends=(-7.0, 8.0)),
-        Pair("secant", "1", rate="0.2", ends=(-22.0, 23.0)),
-    ):
-        made = pair.shape()
-        yield from (x for x in of_shape(made, pair, np.zeros(0)) if x.kind.startswith("removed"))
+def beyond_ends_of(pairs: Sequence[Pair]) -> Judge:
+    """Masses beyond the ends of laws."""
+
+    def judge() -> Iterator[Claim]:
+        for pair in pairs:
+            claims = of_shape(pair.shape(), pair, np.zeros(0))
+            yield from (claim for claim in claims if claim.kind.startswith("removed"))
+
+    return judge
+
+
+NEAR = (
+    Pair("logistic", "0.5", ends=(-24.0, 25.0)),
+    Pair("normal", "0.3", "1.1", ends=(-7.0, 8.0)),
+    Pair("secant", "1", rate="0.2", ends=(-22.0, 23.0)),
+)
+NEARER = [
+    Pair(family, "0.4", rate=rate, ends=(-far, far + 0.5))
+    for family, rate, far in (
+        ("logistic", "1", 6.0),
+        ("normal", "1", 3.0),
+        ("normal", "0.2", 2.5),
+        ("secant", "0.2", 4.0),
+    )
+]
 
 
 def losses_inside() -> Iterator[Claim]:
@@ -350,6 +366,11 @@ TERMS = (
     Term("rules: turns on ellipses", Ellipses, "missed",
          *_times("most = most + ", "frequency * self.turn"),
          rules_of((STRETCHED,), (16, 20), (30.0, 60.0, 120.0))),
+    Term("rules: roundings of exponents", Ellipses, "missed",
+         *_times("most = most + ", "4.0 * UNIT * (off + abs(log_mean))"),
+         rules_of(LEVEL, (3, 4, 6), (8.0, 12.0, 16.0, 24.0)), ((shape, "UNIT", 0.25),),
+         ((Ellipses, "missed", "most = np.where(np.isnan", "most = most - 0.9 * (off + "
+           "abs(log_mean)); most = np.where(np.isnan"),)),
     Term("rules: radii of masses", AnalyticShape, "_made",
          *_times("4.0 * EXTENDED + ", "2.0 * mass_error"), rules_of((SHIFTED,), (40,), (0.3,)), (),
          ((AnalyticShape, "_at_nodes", HEAVIER, f"{HEAVIER} * (1 + arb(0, 4e-13)); "
@@ -362,7 +383,10 @@ TERMS = (
     Term("masses beyond the ends", AnalyticShape, "removed",
          "return max(upper(1 - of_a), 0.0), max(upper(1 - of_b), 0.0)",
          "return {f} * max(upper(1 - of_a), 0.0), {f} * max(upper(1 - of_b), 0.0)",
-         beyond_the_ends),
+         beyond_ends_of(NEAR)),
+    Term("masses beyond the ends: the remainder", AnalyticShape, "removed",
+         *_times("total + ", "arb(0, float(left[size]))"), beyond_ends_of(NEARER),
+         (*WIDE[:2], (shape, "MANY_SIZES", np.array([9])), (shape, "LACKING", 1.0))),
     Term("masses beyond the ends, of rows", AnalyticOrder, "_removed_of",
          *_times("sum(", "n * shape.removed[law]"), rows, ((shape, "LACKING", 1e-3),)),
     Term("masses beyond the ends, of poles", line, "_mass_at_ends",
@@ -428,6 +452,20 @@ TERMS = (
          *_times("np.minimum(*ends) - log_mean - ", "off"),
          decays_of("modulus by uniform", SMOOTH, (1.0, 2.0, 3.0), doubt=0.2),
          ((shape, "CELLS", 16),)),
+    Term("decay: roundings of exponents", *DECAY,
+         "off = doubt + 4.0 * UNIT * (", "off = doubt + {f} * 4.0 * UNIT * (",
+         decays_of("flat part, tilted", SMOOTH, (1.0,)),
+         (*LARGE, (cells, "UNIT", 0.05), (shape, "CELLS", 16)),
+         ((*DECAY, "np.maximum(*ends) - log_mean", "np.maximum(*ends) - 0.18 * (largest + "
+           "np.maximum(np.abs(ends[0]), np.abs(ends[1])) + abs(log_mean)) - log_mean"),)),
+    Term("decay: errors of losses at edges", cells, "_layers",
+         *_times("(abs(place) + abs(begin)) + ", "2.0 * off"),
+         decays_of("modulus by uniform", LINEAR, (0.5, 1.0, 2.0)), (),
+         ((LossCells, "of", "points = [at_point(on, arb(x))[1] for x in edges]",
+           "points = [at_point(on, arb(x))[1] for x in edges]; "
+           "middle = points[len(points) // 2].mid(); "
+           "points = [x + arb(0, 0.2) for x in points]; "
+           "points = [x + (x.rad() if x > middle else -x.rad()) for x in points]"),)),
     Term("decay: least densities of cells", *DECAY,
          "np.where(rises, least / steepest, 0.0)",
          "np.where(rises, least / steepest + (1.0 - {f}) * (most / slope - least / steepest), 0.0)",
@@ -439,6 +477,11 @@ TERMS = (
     Term("strips: beside the real line", Strips, "at",
          *_times("weight = ", "(size * width)[first:last]"),
          decays_of("modulus by strip", LINEAR, (0.5, 1.0, 2.0, 3.0))),
+    Term("strips: roundings of exponents", strips, "_size",
+         *_times("np.exp(exponent + ", "off"),
+         decays_of("modulus by strip", LINEAR, (0.5, 1.0, 2.0, 3.0)), ((strips, "UNIT", 0.25),),
+         ((strips, "_size", "exponent = log_density", "exponent = -0.9 * (np.abs(log_density) + "
+           "largest + abs(log_mean)) + log_density"),)),
     Term("strips: where the integral stays", Strips, "at",
          *_times("beside = ", "float(real[:first].sum() + real[last:].sum())"),
          decays_of("modulus by strip", TURNED[1:], (17.0,))),
@@ -461,24 +504,27 @@ def sides(made: AnalyticShape) -> tuple[float, float]:
 
 @contextmanager
 def arranged(term: Term, factor: str | None) -> Iterator[None]:
-    """The engine with a term's coarse choices, and with a part of the term."""
+    """The engine with a term's coarse choices, and with a part of the term.
+
+    Choices come first: functions that are compiled again take what is known then.
+    """
     kept = [(module, name, getattr(module, name)) for module, name, _ in term.coarse]
-    with ExitStack() as stack:
-        for owner, name, old, new in term.puts:
-            stack.enter_context(changed(owner, name, [(old, new)]))
-        if factor is not None:
-            new = term.part.replace("{f}", factor)
-            changes = [(term.text, new)]
-            stack.enter_context(changed(term.owner, term.method, changes, sides=sides))
-        clear_cache()
-        try:
-            for module, name, value in term.coarse:
-                setattr(module, name, value)
-            yield
-        finally:
-            for module, name, value in kept:
-                setattr(module, name, value)
+    try:
+        for module, name, value in term.coarse:
+            setattr(module, name, value)
+        with ExitStack() as stack:
+            for owner, name, old, new in term.puts:
+                stack.enter_context(changed(owner, name, [(old, new)]))
+            if factor is not None:
+                new = term.part.replace("{f}", factor)
+                changes = [(term.text, new)]
+                stack.enter_context(changed(term.owner, term.method, changes, sides=sides))
             clear_cache()
+            yield
+    finally:
+        for module, name, value in kept:
+            setattr(module, name, value)
+        clear_cache()
 
 
 def judged(term: Term, factor: str | None) -> Tally:

@@ -281,7 +281,10 @@ def of_transform(found: AnalyticStep, truth: Truth, t: Array, spacing: float | N
             turned = acb(0, -each * arb(found.centre)).exp()
             exact = transform_of(truth.pair, truth.tilt, each) * turned
             about = value.modulus[i] * acb(0, value.angle[i]).exp()
-            claims.append(Claim("transform", size(about - exact), float(value.error[i])))
+            # the modulus is rounded beside what was summed, the transform less 1
+            rounded = 2.0**-51 * (1.0 + float(value.modulus[i]))
+            bound = float(value.error[i]) + rounded
+            claims.append(Claim("transform", size(about - exact), bound))
             off = float(value.log_error[i])
             if math.isfinite(value.log[i]):
                 about = acb(value.log[i], value.angle[i]).exp()

@@ -129,7 +129,7 @@ def _joined(parts: Iterable[Ellipses]) -> Ellipses:
     return Ellipses(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
-# Map: nodes and remainders of analytic densities | test_analytic_densities | theory/analytic_densities
+# Map: nodes of analytic densities | test_analytic_densities | theory/analytic_densities
 @dataclass(frozen=True)
 class AnalyticShape:
     """One kind of step, A without the record.

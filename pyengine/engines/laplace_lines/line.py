@@ -69,7 +69,7 @@ def composed(
         off += number * np.where(known, found.log_error, 0.0)
         # of the modulus' logarithm
         most += number * (np.where(known, found.log, 0.0) + found.log_error)
-        last[i] = found.modulus[-1] + found.error[-1]
+        last[i] = found.modulus[-1] + found.error[-1] + 4.0 * UNIT * (1.0 + found.modulus[-1])
     modulus = np.exp(log)
     off += (2.0 * LIBM + 4.0 * len(steps)) * UNIT * (1.0 + np.abs(angle))
     off += 4.0 * len(steps) * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)

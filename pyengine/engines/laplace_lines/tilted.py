@@ -42,7 +42,8 @@ FARTHEST = 1e8  # angles that the kernel takes
 class TiltedTransform(NamedTuple):
     """Modulus and angle of a transform, its logarithm, and a bound on the latter's errors.
 
-    ``error`` bounds the errors of the transform itself.
+    ``error`` bounds the error of what was summed, the transform less 1, beside which the modulus is
+    rounded.
     """
 
     modulus: FloatArray
