@@ -185,7 +185,7 @@ def test_every_mechanism_has_a_name() -> None:
         and issubclass(value, mechanisms.Step)
     }
     sampling = {"Step", "PoissonSampled", "SampledWithoutReplacement", "TruncatedPoissonSampled"}
-    no_numbers = {"DistributionPair", "LikelihoodRatio"}
+    no_numbers = {"AnalyticPair", "DistributionPair", "LikelihoodRatio"}
     assert single - sampling - no_numbers == set(named_kinds())
 
 

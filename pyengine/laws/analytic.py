@@ -29,10 +29,8 @@ NEAREST = 1e-280  # to an end where a density is not regular
 STEP = 0.125  # of the logarithm of the distance to an end
 
 
-def _special() -> Any:
-    from scipy import special  # here, as few densities need it
-
-    return special
+def _log_gamma(x: float) -> float:
+    return math.lgamma(x) if x > 0.0 else math.nan
 
 
 _DOUBLES: dict[str, Callable[..., Any]] = {
@@ -50,8 +48,8 @@ _DOUBLES: dict[str, Callable[..., Any]] = {
     "sinh": np.sinh,
     "cosh": np.cosh,
     "tanh": np.tanh,
-    "erfc": lambda x: _special().erfc(x),
-    "lgamma": lambda x: _special().gammaln(x),
+    "erfc": np.vectorize(math.erfc, otypes=[float]),
+    "lgamma": np.vectorize(_log_gamma, otypes=[float]),
 }
 
 
