@@ -65,6 +65,13 @@ class Expression:
 
     Operators combine expressions with each other and with numbers: integers, fractions, decimal
     numbers, text such as ``"0.1"`` for that very number, and floats for the doubles that they are.
+
+    Parameters
+    ----------
+    operation : str
+        What is done; expressions are made by operators and functions, not by this constructor.
+    *arguments : Expression, Fraction or int
+        What it is done with.
     """
 
     __array_ufunc__ = None  # so that NumPy leaves its operators to this class
@@ -103,7 +110,18 @@ class Expression:
         return Program(tuple(steps), tuple(constant))
 
     def at(self, argument: Expression | Number) -> Expression:
-        """Return the function of another argument in the place of `z`."""
+        """Return the function of another argument in the place of `z`.
+
+        Parameters
+        ----------
+        argument : Expression or number
+            What stands for `z`.
+
+        Returns
+        -------
+        Expression
+            The composed function.
+        """
         inner, made = _expression(argument), list[Expression]()
         for operation, taken in self.program.steps:
             if operation == "z":
@@ -209,7 +227,23 @@ def _expression(value: Any) -> Expression:
 
 
 def number(value: Number) -> Expression:
-    """Return a constant: ``number("0.1")`` is a tenth, ``number(0.1)`` the double next to it."""
+    """Return a constant: ``number("0.1")`` is a tenth, ``number(0.1)`` the double next to it.
+
+    Parameters
+    ----------
+    value : int, float, Fraction, Decimal or str
+        A finite number.
+
+    Returns
+    -------
+    Expression
+        The constant, exactly.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no number, and for text that is none or numbers that are not finite.
+    """
     return _expression(value)
 
 
@@ -218,42 +252,130 @@ pi = Expression("pi")
 
 
 def exp(x: Expression | Number) -> Expression:
-    """Return the exponential."""
+    """Return the exponential.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("exp", _expression(x))
 
 
 def log(x: Expression | Number) -> Expression:
-    """Return the principal logarithm; it is analytic where the argument is not <= 0."""
+    """Return the principal logarithm.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Analytic where it is not <= 0.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("log", _expression(x))
 
 
 def sqrt(x: Expression | Number) -> Expression:
-    """Return the principal root; it is analytic where the argument is not <= 0."""
+    """Return the principal root.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Analytic where it is not <= 0.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("sqrt", _expression(x))
 
 
 def sinh(x: Expression | Number) -> Expression:
-    """Return the hyperbolic sine."""
+    """Return the hyperbolic sine.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("sinh", _expression(x))
 
 
 def cosh(x: Expression | Number) -> Expression:
-    """Return the hyperbolic cosine."""
+    """Return the hyperbolic cosine.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("cosh", _expression(x))
 
 
 def tanh(x: Expression | Number) -> Expression:
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("tanh", _expression(x))
 
 
 def erfc(x: Expression | Number) -> Expression:
-    """Return the complementary error function."""
+    """Return the complementary error function.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("erfc", _expression(x))
 
 
 def lgamma(x: Expression | Number) -> Expression:
-    """Return the logarithm of the gamma function, of arguments with a positive real part."""
+    """Return the logarithm of the gamma function.
+
+    Parameters
+    ----------
+    x : Expression or number
+        The argument.  Its real part must be positive.
+
+    Returns
+    -------
+    Expression
+        The function of it.
+    """
     return Expression("lgamma", _expression(x))
 
 
