@@ -38,6 +38,7 @@ SPARSE = {"miss": 2.0**-20}
 IN_DOUBLE = {"close": 1e300}
 IN_LONG_DOUBLE = {"close": 0.0, "doubles": 1e-8}
 V, S, N, C = "shifted_values.c", "shifted.c", "shifted_nodes.c", "certified.c"
+REAL = "real_nodes.c"
 PART, PART_WIDE = LOUD / UNIT, LOUD / WIDE
 TWICE = "the error of the mean counts these errors over all nodes, with a factor of 2"
 
@@ -69,6 +70,10 @@ TERMS = (
          "high * fmin(2.0 * s->drift, high * s->bend)", "sums", {"log W": LOUD}, 1.0, TWICE),
     Term("nodes: weights", N, "s->rounding = fmax(s->rounding, ",
          "of_weight * whole / s->size[i] / U", "sums", {"bell": 20.0 * LOUD}, 1.0, TWICE),
+    Term("nodes: sides in runs", REAL, "term->fixed = 6.0 + ", "OF_RUN", "sums",
+         {"rise of a run": 2.5 * LOUD}, PART_WIDE),
+    Term("nodes: density in runs", REAL, "20.0 + ", "OF_RUN", "sums",
+         {"fall of a run": 2.5 * LOUD}, PART_WIDE),
     Term("rounding of the values, all of it", V, "", "(rotated + moments + mean + drift)", "sums",
          FINE),
     Term("logarithms of values", C, "", "r->of_log", "rows", {"log R": 3.0 * LOUD}, PART),

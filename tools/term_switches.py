@@ -68,6 +68,7 @@ def _constant(name: str, file: str, constant: str) -> Switch:
 
 
 V, S, N, C = "shifted_values.c", "shifted.c", "shifted_nodes.c", "certified.c"
+REAL = "real_nodes.c"
 SWITCHES = (
     # choices
     _constant("miss", S, "MISS"),
@@ -75,13 +76,21 @@ SWITCHES = (
     _constant("alias", "contour.c", "ALIAS_TOL"),
     _constant("close", "proven.c", "CLOSE"),
     # nodes and values of one kind of step
-    _operation("bell", (N, "- HALF_LOG_2PI) * s->h;", "- HALF_LOG_2PI) * s->h * (1.0L + {x});"),
-               (N, "node->rounding = 20.0 +", "node->rounding = {x} / LDBL_EPSILON + 20.0 +")),
+    _operation("bell", (N, "- PE_HALF_LOG_2PI) * s->h;",
+                        "- PE_HALF_LOG_2PI) * s->h * (1.0L + {x});"),
+               (REAL, "- PE_HALF_LOG_2PI) * h;", "- PE_HALF_LOG_2PI) * h * (1.0L + {x});"),
+               *((file, "node->rounding = 20.0 +", "node->rounding = {x} / LDBL_EPSILON + 20.0 +")
+                 for file in (N, REAL))),
     Switch("log M of a kind", 0.0,
            ((N, "logl(whole) : log1pl(total);", "logl(whole) : log1pl(total) + {x};"),
             (N, "s->log_m_error = 2.0 *", "s->log_m_error = {x} + 2.0 *"))),
     _operation("log W", (N, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
-                         "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n")),
+                         "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n"),
+               (REAL, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
+                "l *= 1.0L + {x};\n")),
+    _operation("rise of a run", (REAL, "1.0L : expl(c * h);", "1.0L : expl(c * h) * (1.0L + {x});")),
+    _operation("fall of a run", (REAL, "fall = expl(-start * h);",
+                                 "fall = expl(-start * h) * (1.0L + {x});")),
     _operation("exponentials", (V, "e * (1.0 + cm1)", "(1.0 + {x}) * e * (1.0 + cm1)"),
                (V, "e * (smx + b)", "(1.0 + {x}) * e * (smx + b)")),
     _operation("angles", (V, "b = t * l,", "b = t * l * (1.0 + {x}),")),
@@ -201,7 +210,7 @@ def switched(
         switch = f"audit_switch[{names.index(name)}]" if name else ""
         texts[file] = texts[file].replace(old, new.replace("{x}", switch))
     for file in {change[0] for change in changes}:
-        texts[file] = "extern double audit_switch[];\n" + texts[file]
+        texts[file] = "#include <float.h>\nextern double audit_switch[];\n" + texts[file]
     texts["switches.c"] = f"double audit_switch[{len(names)}];\n"
     for file, text in texts.items():
         (copies / file).write_text(text, encoding="utf-8")
