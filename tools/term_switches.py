@@ -88,7 +88,8 @@ SWITCHES = (
                          "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n"),
                (REAL, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
                 "l *= 1.0L + {x};\n")),
-    _operation("rise of a run", (REAL, "1.0L : expl(c * h);", "1.0L : expl(c * h) * (1.0L + {x});")),
+    _operation("rise of a run", (REAL, "1.0L : expl(c * h);",
+                                 "1.0L : expl(c * h) * (1.0L + {x});")),
     _operation("fall of a run", (REAL, "fall = expl(-start * h);",
                                  "fall = expl(-start * h) * (1.0L + {x});")),
     _operation("exponentials", (V, "e * (1.0 + cm1)", "(1.0 + {x}) * e * (1.0 + cm1)"),
