@@ -392,6 +392,7 @@ class Evaluator:
     """
 
     def __init__(self, program: Program, operations: Mapping[str, Callable[..., Any]]) -> None:
+        self._names = [operation for operation, _ in program.steps]
         self._made: list[Any] = []
         self._argument: list[int] = []
         self._plan: list[tuple[int, Callable[..., Any], int, int]] = []
@@ -416,12 +417,37 @@ class Evaluator:
 
     def __call__(self, argument: Any) -> Any:
         """Return the value where ``argument`` stands for `z`."""
+        return self.parts(argument)[-1]
+
+    def parts(
+        self, argument: Any, closer: Callable[[int, Any], Any] | None = None, *names: str
+    ) -> list[Any]:
+        """Return the values of all steps.
+
+        Parameters
+        ----------
+        argument : object
+            What stands for `z`.
+        closer : callable, optional
+            Makes what operations of these names take of the number of a step and its value.
+        *names : str
+            Names of operations.
+
+        Returns
+        -------
+        list
+            One value for each step of the program, that of the expression last.
+        """
         made = self._made.copy()
         for i in self._argument:
             made[i] = argument
         for i, function, first, second in self._plan:
+            if closer is not None and self._names[i] in names:
+                for j in (first, second):
+                    if j >= 0:
+                        made[j] = closer(j, made[j])
             made[i] = function(made[first]) if second < 0 else function(made[first], made[second])
-        return made[-1]
+        return made
 
 
 def _raised(power: Callable[[Any, int], Any], exponent: int, base: Any) -> Any:

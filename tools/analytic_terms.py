@@ -137,6 +137,18 @@ def steps_of(size: int, guess: float = 0.0) -> Iterator[tuple[AnalyticStep, Pair
             yield found, pair, highest
 
 
+def light_panels() -> Iterator[Claim]:
+    """Means and transforms without panels of a little mass."""
+    for pair in EVERY:
+        made = pair.shape()
+        for tilt in (-3.0, 0.5, 4.0):
+            truth = truth_of(pair, tilt)
+            found = tilted.tilted_step(made, tilt, float(truth.log_mean.mid()), 3.0, 1e-2, 10)
+            assert isinstance(found, AnalyticStep)
+            yield of_mean(found, truth)
+            yield from of_transform(found, truth, np.array([0.3, 1.2, 2.97]), None)
+
+
 LOGS = ("log of the transform", "modulus where hardly known")
 
 
@@ -336,7 +348,7 @@ def _times(before: str, text: str) -> tuple[str, str]:
     return before + text, before + "{f} * (" + text + ")"
 
 
-WIDE = ((shape, "LEAST", -4.0), (shape, "PROBED", 8), (step, "SIZES", np.array([12, 40, 80])))
+WIDE = ((shape, "LEAST", -4.0), (shape, "PROBED", 8), (shape, "SIZES", np.array([12, 40, 80])))
 LARGE = ((cells, "LIGHT", 1e-3),)
 SHRUNK = (
     "middle, edges = 0.5 * (low + high), self.program; "
@@ -358,19 +370,22 @@ CORPUT = "CORPUT / np.sqrt(bend) * (most + mass * (self.fall + abs(tilt) * steep
 HEAVIER = "mass = half * weight * log_p.exp()"
 TERMS = (
     Term("rules: the remainder", Ellipses, "missed",
-         *_times("np.where(found < 600.0, ", "np.exp(np.minimum(found, 600.0))"),
+         *_times("bounded = ", "np.exp(np.clip(found, LEAST_LOG, MOST_LOG))"),
          rules_of(LEVEL, (3, 4, 6), (8.0, 12.0, 16.0, 24.0))),
     Term("rules: the remainder of parts", Ellipses, "missed",
-         *_times("np.where(found < 600.0, ", "np.exp(np.minimum(found, 600.0))"),
+         *_times("bounded = ", "np.exp(np.clip(found, LEAST_LOG, MOST_LOG))"),
          rules_of(LEVEL, (3, 4), (12.0, 24.0, 32.0), 2)),
-    Term("rules: turns on ellipses", Ellipses, "missed",
+    Term("rules: turns on ellipses", Ellipses, "log_missed",
          *_times("most = most + ", "frequency * self.turn"),
          rules_of((STRETCHED,), (16, 20), (30.0, 60.0, 120.0))),
-    Term("rules: roundings of exponents", Ellipses, "missed",
+    Term("rules: roundings of exponents", Ellipses, "log_missed",
          *_times("most = most + ", "4.0 * UNIT * (off + abs(log_mean))"),
          rules_of(LEVEL, (3, 4, 6), (8.0, 12.0, 16.0, 24.0)), ((shape, "UNIT", 0.25),),
-         ((Ellipses, "missed", "most = np.where(np.isnan", "most = most - 0.9 * (off + "
+         ((Ellipses, "log_missed", "most = np.where(np.isnan", "most = most - 0.9 * (off + "
            "abs(log_mean)); most = np.where(np.isnan"),)),
+    Term("rules: panels of next to no mass", AnalyticShape, "rule_at",
+         *_times("left = ellipses.missed(tilt, log_mean, frequency, SIZES)[counts].sum(axis=0) + ",
+                 "dropped"), light_panels),
     Term("rules: radii of masses", AnalyticShape, "_made",
          *_times("4.0 * EXTENDED + ", "2.0 * mass_error"), rules_of((SHIFTED,), (40,), (0.3,)), (),
          ((AnalyticShape, "_at_nodes", HEAVIER, f"{HEAVIER} * (1 + arb(0, 4e-13)); "
@@ -385,7 +400,7 @@ TERMS = (
          "return {f} * max(upper(1 - of_a), 0.0), {f} * max(upper(1 - of_b), 0.0)",
          beyond_ends_of(NEAR)),
     Term("masses beyond the ends: the remainder", AnalyticShape, "removed",
-         *_times("total + ", "arb(0, float(left[size]))"), beyond_ends_of(NEARER),
+         *_times("found[law] += ", "arb(0, 1) * arb(log_of).exp() * SLACK"), beyond_ends_of(NEARER),
          (*WIDE[:2], (shape, "MANY_SIZES", np.array([9])), (shape, "LACKING", 1.0))),
     Term("masses beyond the ends, of rows", AnalyticOrder, "_removed_of",
          *_times("sum(", "n * shape.removed[law]"), rows, ((shape, "LACKING", 1e-3),)),

@@ -37,12 +37,13 @@ from flint import acb, arb, ctx, fmpq
 
 from pyengine.analytic import Expression, cosh, exp, log, number, pi, sqrt, z
 from pyengine.engines.analytic_lines.cells import LossCells
-from pyengine.engines.analytic_lines.shape import PARTS, SIZES, AnalyticShape
+from pyengine.engines.analytic_lines.shape import CELLS, PARTS, SIZES, AnalyticShape
 from pyengine.engines.analytic_lines.step import AnalyticStep
 from pyengine.engines.laplace_lines.decay import Decay
 from pyengine.engines.laplace_lines.nodes import PanelRule
 from pyengine.engines.laplace_lines.tilted import tilted_step
 from pyengine.engines.panels.legendre import EXTENDED
+from pyengine.laws.analytic import NOTHING
 
 BITS = 128  # of truths
 CLOSE = 2.0**-80  # of integrals, relative
@@ -87,10 +88,10 @@ class Pair(NamedTuple):
         log_p = EXPRESSIONS[self.family]
         if self.family == "uniform":
             log_q = z - log(exp(number(1)) - 1)
-            return AnalyticShape(log_p, log_q, self.interval, Fraction(1))
+            return AnalyticShape(log_p, log_q, self.interval, Fraction(1), NOTHING)
         scale = Fraction(self.scale)
         log_q = log_p.at((z - Fraction(self.shift)) / scale) - log(number(scale))
-        return AnalyticShape(log_p, log_q, self.interval, Fraction(self.rate))
+        return AnalyticShape(log_p, log_q, self.interval, Fraction(self.rate), NOTHING)
 
     def density(self, x: acb) -> acb:
         """The first density."""
@@ -313,7 +314,7 @@ def flat_cells() -> Iterator[list[Array]]:
 
 def flat_intervals(made: AnalyticShape, is_flat: Array, parts: int) -> list[tuple[float, float]]:
     """What cells that are flat cover."""
-    edges = made.edges(parts)
+    edges = made.cut(parts)
     change = np.flatnonzero(np.diff(np.concatenate([[0], is_flat.astype(int), [0]])))
     return [(float(edges[i]), float(edges[j])) for i, j in change.reshape(-1, 2).tolist()]
 
@@ -451,7 +452,7 @@ def claims_of(pair: Pair, tilts: Sequence[float], rng: np.random.Generator) -> I
             of_cells = found.decay
         t = reach * 10.0 ** float(rng.uniform(-0.5, 1.4))
         yield from of_moduli(of_cells, truth, t, rng.uniform(1.0, 3.0, 2).tolist())
-        yield from of_flat_part(of_cells, truth, t, flat_intervals(made, noted[-1], 4))
+        yield from of_flat_part(of_cells, truth, t, flat_intervals(made, noted[-1], CELLS))
 
 
 def sums(least: int, seed: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,17 @@ import numpy.typing as npt
 
 from pyengine.analytic import Evaluator, Expression
 from pyengine.laws.density import DensityLaw
+from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
 from pyengine.mechanisms.analytic import AnalyticPair
 
-__all__ = ["AnalyticLaw"]
+__all__ = ["FAINTEST", "NOTHING", "AnalyticLaw"]
 
 FloatArray = npt.NDArray[np.float64]
 
-NOTHING = -150.0  # log of what the law may miss beyond an end
-WIDEST = 54.0  # log of the distance to an end, in scales
+# logs of what the law may miss beyond an end, and of the distance to it in scales: usually,
+# and for values next to the smallest doubles
+NOTHING, WIDEST = -150.0, 54.0
+FAINTEST, FARTHEST = -800.0, 300.0
 PLACES = 4001
 ROUNDS = 6  # of looking closer at the mode
 NEAREST = 1e-280  # to an end where a density is not regular
@@ -50,12 +54,13 @@ _DOUBLES: dict[str, Callable[..., Any]] = {
     "tanh": np.tanh,
     "erfc": np.vectorize(math.erfc, otypes=[float]),
     "lgamma": np.vectorize(_log_gamma, otypes=[float]),
+    SOFTPLUS: lambda x: np.logaddexp(0.0, x),
 }
 
 
 def _in_doubles(expression: Expression) -> Callable[[FloatArray], FloatArray]:
     """A logarithm of a density in doubles, -inf where it is not known."""
-    on = Evaluator(expression.program, _DOUBLES)
+    on = Evaluator(without_large_terms(expression).program, _DOUBLES)
 
     def values(x: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
@@ -113,11 +118,21 @@ class AnalyticLaw(DensityLaw):
     def __init__(self, step: AnalyticPair) -> None:
         self.step = step
         log_p, log_q = _in_doubles(step.log_p), _in_doubles(step.log_q)
-        mode, scale = _bulk(lambda x: np.maximum(log_p(x), log_q(x)), step.support)
-        self.ends = _ends(lambda x: np.maximum(log_p(x), log_q(x)), step.support, mode, scale)
+        self._larger = lambda x: np.maximum(log_p(x), log_q(x))
+        mode, scale = _bulk(self._larger, step.support)
+        self._around = mode, scale
+        self.ends = self._ends(NOTHING, WIDEST)
         x = _places(self.ends, step.support, mode, scale)
         laws = tuple(_Quantiles(log, x, self.ends) for log in (log_p, log_q))
         super().__init__(log_p, log_q, laws, ())
+
+    @cached_property
+    def far_ends(self) -> tuple[float, float]:
+        """Ends beyond which lies less than any double that is used, where that can be."""
+        return self._ends(FAINTEST, FARTHEST)
+
+    def _ends(self, nothing: float, widest: float) -> tuple[float, float]:
+        return _ends(self._larger, self.step.support, *self._around, nothing, widest)
 
 
 def _places(
@@ -167,20 +182,23 @@ def _ends(
     support: tuple[float, float],
     mode: float,
     scale: float,
+    nothing: float,
+    widest: float,
 ) -> tuple[float, float]:
     """Where next to nothing lies beyond, or the ends of the support."""
     found = []
     for side, end in ((-1.0, support[0]), (1.0, support[1])):
         if math.isfinite(end):
-            away = abs(end - mode) * np.exp(-np.arange(0.0, -2.0 * NOTHING, STEP))
+            away = abs(end - mode) * np.exp(-np.arange(0.0, -2.0 * nothing, STEP))
+            away = away[away > NEAREST]
             x = end - side * away
         else:
-            away = scale * np.exp(np.arange(0.0, WIDEST, STEP))
+            away = scale * np.exp(np.arange(0.0, widest, STEP))
             x = mode + side * away
         inside = side * x < side * end
         x, away = x[inside], away[inside]
         with np.errstate(divide="ignore"):
-            far = np.flatnonzero(density(x) + np.log(away) > NOTHING)
+            far = np.flatnonzero(density(x) + np.log(away) > nothing)
         last = int(far[-1]) + 1 if far.size else 0
         place = float(x[min(last, x.size - 1)])
         if math.isfinite(end):

@@ -17,6 +17,7 @@ from typing import Any
 from flint import acb, acb_series, arb, arb_series, ctx, fmpq
 
 from pyengine.analytic import Evaluator, Expression, Program
+from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
 
 __all__ = [
     "BITS",
@@ -39,6 +40,8 @@ BITS = 160  # of nodes and of bounds
 # say less
 WIDE, ORDER = 5, 9
 NOTHING = float("nan")
+# operations that are not known to be analytic everywhere: their arguments are enclosed closely
+NARROWED = ("divide", "log", "sqrt", "lgamma", SOFTPLUS)
 LARGEST = 1.7e308
 _ONE_AT_A_TIME = threading.RLock()  # the precision is the library's, not a caller's
 
@@ -77,9 +80,17 @@ def _operations(series: Any, is_analytic: Callable[[Any], bool]) -> dict[str, Ca
     def sinh(x: Any) -> Any:
         return (x.exp() - (-x).exp()) / 2
 
+    def softplus(x: Any) -> Any:
+        """log(1 + e^x): beside x where that is large, and its imaginary part below pi."""
+        if not x[0].real.mid() > 0:
+            return logarithm(1 + x.exp())
+        is_known = abs(x[0].imag) < arb.pi()
+        return x + logarithm(1 + (-x).exp()) if is_known else constant(NOTHING)
+
     def divide(x: Any, y: Any) -> Any:
         return constant(NOTHING) if y[0].contains(0) or not y[0].is_finite() else x / y
 
+    logarithm = guarded("log", is_analytic)
     return {
         "number": lambda value: constant(_of_fraction(value)),
         "pi": lambda: constant(arb.pi()),
@@ -90,13 +101,14 @@ def _operations(series: Any, is_analytic: Callable[[Any], bool]) -> dict[str, Ca
         "negative": lambda x: -x,
         "power": lambda x, n: x**n if n >= 0 else divide(constant(1), x ** (-n)),
         "exp": lambda x: x.exp(),
-        "log": guarded("log", is_analytic),
+        "log": logarithm,
         "sqrt": guarded("sqrt", is_analytic),
         "sinh": sinh,
         "cosh": cosh,
         "tanh": lambda x: divide(sinh(x), cosh(x)),
         "erfc": lambda x: x.erfc(),
         "lgamma": guarded("lgamma", lambda x: acb(x).real > 0),
+        SOFTPLUS: softplus,
         "pair": lambda x, y: (x, y),
     }
 
@@ -106,8 +118,8 @@ _LINE = _operations(arb_series, lambda x: bool(x > 0))
 
 
 def values_of(first: Expression, second: Expression) -> Program:
-    """Return what evaluates two expressions at once."""
-    return Expression("pair", first, second).program
+    """Return what evaluates two expressions at once, without terms that are large."""
+    return Expression("pair", *map(without_large_terms, (first, second))).program
 
 
 def evaluator_on_line(program: Program) -> Evaluator:
@@ -127,14 +139,31 @@ def at_point(on: Evaluator, point: arb) -> tuple[arb, arb]:
 
 
 def _enclosed(on: Evaluator, ball: Any, order: int, series: Any) -> tuple[list[Any], list[Any]]:
-    middle = on(series([ball.mid(), 1], prec=order))
-    all_ = on(series([ball, 1], prec=order))
+    middle = on.parts(series([ball.mid(), 1], prec=order))
+    apart = ball - ball.mid()
+
+    def closer(i: int, value: Any) -> Any:
+        """A step's series on the ball, with the values that the series about its middle tells."""
+        if not isinstance(value, series) or not value[order - 1].is_finite():
+            return value
+        terms = [middle[i][k] for k in range(order - 1)] + [value[order - 1]]
+        near = _meet(value[0], enclosed(terms, apart))
+        return series([near, *(value[k] for k in range(1, order))], prec=order)
+
+    all_ = on.parts(series([ball, 1], prec=order), closer, *NARROWED)
     found = []
-    for near, far in zip(middle, all_, strict=True):
+    for near, far in zip(middle[-1], all_[-1], strict=True):
         is_known = all(far[k].is_finite() for k in range(order))
         terms = [near[k] for k in range(order - 1)] + [far[order - 1]]
         found.append(terms if is_known else [type(ball)(NOTHING)] * order)
     return found[0], found[1]
+
+
+def _meet(x: Any, y: Any) -> Any:
+    """What two balls around one number have in common."""
+    if isinstance(x, acb):
+        return acb(_meet(x.real, y.real), _meet(x.imag, y.imag))
+    return x.intersection(y) if x.is_finite() and y.is_finite() else x
 
 
 def on_line(on: Evaluator, interval: arb) -> tuple[list[arb], list[arb]]:

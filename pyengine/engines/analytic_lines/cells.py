@@ -136,11 +136,17 @@ class LossCells:
         with np.errstate(divide="ignore", invalid="ignore"):
             height = np.where(rises, least / steepest, 0.0)
         layers = _layers(side, height, self.first, self.last, float(self.off.max()))
-        # of what may be flat, the cells that vary most where they are not
-        flat = float(mass[~rises & ~turns].sum())
+        with np.errstate(over="ignore"):
+            of_a = np.exp(self.density_high) * self.width
+            of_b = np.exp(self.density_high + self.loss_high) * self.width
+        # of what may be flat, under any of the laws, the cells that vary most where they are not
         known = np.flatnonzero(rises)
         dearest = known[np.argsort(-by_parts[known] / mass[known])]
-        rises[dearest[flat + np.cumsum(mass[dearest]) <= spare]] = False
+        is_spared = np.ones(dearest.size, dtype=np.bool_)
+        for masses in (mass, of_a, of_b):
+            flat = float(masses[~rises & ~turns].sum())
+            is_spared &= flat + np.cumsum(masses[dearest]) <= spare
+        rises[dearest[is_spared]] = False
         side = np.where(rises, side, 0)
         variation = float(by_parts[rises].sum())
         breaks = np.append(True, side[1:] != side[:-1])
@@ -149,12 +155,9 @@ class LossCells:
         root = float(turning[turns].sum())
         is_flat = ~rises & ~turns
         flat = float(mass[is_flat].sum())
-        with np.errstate(over="ignore"):
-            of_a = np.exp(self.density_high) * self.width
-            of_b = np.exp(self.density_high + self.loss_high) * self.width
-        masses = float(of_a[is_flat].sum()) * SLACK, float(of_b[is_flat].sum()) * SLACK
+        flat_masses = float(of_a[is_flat].sum()) * SLACK, float(of_b[is_flat].sum()) * SLACK
         found = () if strips is None else strips.at(tilt, log_mean - doubt)
-        return Decay(*layers, variation * SLACK, root * SLACK, flat * SLACK, masses, found)
+        return Decay(*layers, variation * SLACK, root * SLACK, flat * SLACK, flat_masses, found)
 
 
 def _bounds(on: Evaluator, left: float, right: float) -> tuple[float, ...]:

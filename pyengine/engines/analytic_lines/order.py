@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 AnalyticKinds = tuple[tuple[AnalyticShape, int], ...]
 
 SLACK = 1.0 + 1e-9
-UNKNOWN = 1e6  # times what is removed
+UNKNOWN = 1e9  # times what is removed
 MOST = 600.0  # exponent of a bound that says nothing
 
 

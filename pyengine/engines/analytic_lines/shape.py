@@ -41,23 +41,24 @@ from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["PARTS", "PROBED", "SIZES", "AnalyticShape"]
+__all__ = ["CELLS", "PARTS", "PROBED", "SIZES", "AnalyticShape", "TiltedRule"]
 
 FloatArray = npt.NDArray[np.float64]
+Interval = tuple[float, float]
 
-MANY_BITS = 288  # of masses
-CELLS = 4  # of each panel
-STRIP_CELLS = 2
+SPARE_BITS = 72  # of masses, beside those that the faintest one needs
+CELLS = 8  # of each panel
+STRIP_CELLS = 4
 STRIP_HEIGHTS = np.array([0.125, 0.25, 0.5, 1.0])
 RISEN = 1.0  # height of the highest line, in the usual length of a panel
 FEW = 64  # steps
-LOG_FLAT = -42.0  # log of the mass that all steps have where they are flat
+LOG_FLAT = -42.0  # log of the mass that all steps but one have where they are flat
 HEIGHTS = np.array([0.5, 1.0, 2.0])  # of ellipses, in half-lengths of the panel
 STRIPS = 3  # boxes that cover the upper half of an ellipse
 LEAST = -50.0  # log of what a rule of `PROBED` nodes may miss on a panel
 PROBED = 20
 MOST_PANELS = 4096
-DEEPEST = 260  # halvings of the interval
+DEEPEST = 1060  # halvings of the interval
 SIZES = np.array([12, 16, 20, 24, 32, 40, 56, 80])
 PARTS = (1, 2, 4, 8)  # that panels are cut into
 LACKING = 1e-9  # of the mass of a density beyond the interval: more is not meant
@@ -65,8 +66,14 @@ DIGITS = 53  # bits of a double
 FAINTEST = np.finfo(Extended).tiny * 2.0**64
 SHORTEST = 1e-290  # of panels
 FAINT = 45.0  # logs below the largest term of a sum, for choices only
-MISSED = 1e-75  # of a mass
-MANY_SIZES = np.array([40, 56, 80, 112])  # of rules for masses
+FAR_BELOW = 80.0  # logs of a mass that has no part in how transforms fall
+_SIDE = np.geomspace(0.25, 2.0**16, 37)
+TILTS = np.concatenate([-_SIDE[::-1], [0.0, 1.0], 1.0 + _SIDE])
+OF_REMAINDERS = 20.0  # logs below the faintest mass
+OF_FAINTEST = 100.0  # logs above the faintest mass that what panels miss of it may be
+MANY_SIZES = np.array([20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640])  # of rules for masses
+LEAST_LOG, MOST_LOG = -700.0, 600.0  # of bounds that doubles hold
+LIGHTEST = 0.25  # of what may be left out, on panels of next to no mass
 SLACK = 1.0 + 1e-6  # for the rounding of bounds
 
 
@@ -92,6 +99,29 @@ class Box(NamedTuple):
 NOWHERE = Box(math.inf, -math.inf, math.inf, math.inf)
 
 
+class TiltedRule(NamedTuple):
+    """What serves at a tilt.
+
+    Parameters
+    ----------
+    rule : PanelRule
+        On all panels.
+    counts : ndarray of bool
+        Those with more than next to no mass there.
+    left : float
+        Bound on what the rule misses on these, and on all mass of the others, relative to the mean.
+    """
+
+    rule: PanelRule
+    counts: npt.NDArray[np.bool_]
+    left: float
+
+    @property
+    def size(self) -> int:
+        """How many nodes count."""
+        return int(self.counts.sum()) * self.rule.size
+
+
 class Ellipses(NamedTuple):
     """Bounds on the ellipses about panels, of shape (panels, heights, strips)."""
 
@@ -101,10 +131,10 @@ class Ellipses(NamedTuple):
     high: FloatArray
     turn: FloatArray
 
-    def missed(
+    def log_missed(
         self, tilt: float, log_mean: float, frequency: float, sizes: npt.NDArray[np.intp]
     ) -> FloatArray:
-        """Bounds on what rules of so many nodes miss of the mean of e^(s loss), relative.
+        """Logs of bounds on what rules of so many nodes miss of the mean of e^(s loss), relative.
 
         Up to a modulus of Im s; of shape (panels, sizes).
         """
@@ -121,8 +151,33 @@ class Ellipses(NamedTuple):
             rule = 2.0 * sizes[:, None] * log_rho + np.log(-np.expm1(-log_rho))
             least = (most[:, None, :] - rule).min(axis=2)
             # the length may be below 1e-250, and the bound on the density as large
-            found = least + np.log(8.0 * SLACK * self.half)[:, None]
-            return np.asarray(np.where(found < 600.0, np.exp(np.minimum(found, 600.0)), np.inf))
+            return np.asarray(least + np.log(8.0 * SLACK * self.half)[:, None])
+
+    def missed(
+        self, tilt: float, log_mean: float, frequency: float, sizes: npt.NDArray[np.intp]
+    ) -> FloatArray:
+        """The bounds themselves."""
+        found = self.log_missed(tilt, log_mean, frequency, sizes)
+        # what is below all doubles is not 0
+        bounded = np.exp(np.clip(found, LEAST_LOG, MOST_LOG))
+        return np.asarray(np.where(found < MOST_LOG, bounded, np.inf))
+
+    def log_mass(self, tilt: float, log_mean: float) -> FloatArray:
+        """Logs of bounds on the masses of panels in the mean of e^(tilt loss), relative to it."""
+        low, high = self.low[:, 0], self.high[:, 0]
+        with np.errstate(invalid="ignore"):
+            most = self.log_density[:, 0] + np.maximum(tilt * low, tilt * high)
+            largest = np.abs(tilt) * np.maximum(np.abs(low), np.abs(high))
+            off = np.abs(self.log_density[:, 0]) + largest + abs(log_mean)
+            most = most + 4.0 * UNIT * off - log_mean
+            most = np.where(np.isnan(most), np.inf, most).max(axis=1)
+            return np.asarray(most + np.log(2.0 * SLACK * self.half))
+
+    @property
+    def largest(self) -> float:
+        """Log of about the largest mass that either law has on a panel; not proven."""
+        near, loss = self.log_density[:, 0], self.high[:, 0]
+        return float(np.max(near + np.maximum(loss, 0.0) + np.log(2.0 * self.half)[:, None]))
 
 
 def _joined(parts: Iterable[Ellipses]) -> Ellipses:
@@ -142,16 +197,19 @@ class AnalyticShape:
         The interval on which they are looked at; the law ends there.
     probability : Fraction
         Of sampling, in (0, 1].
+    faintest : float
+        Log of the masses that count: about what the law leaves beyond its ends.
     """
 
     log_p: Expression
     log_q: Expression
     ends: tuple[float, float]
     probability: Fraction
+    faintest: float
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.log_p, self.log_q, self.ends, self.probability))
+        return hash((self.log_p, self.log_q, self.ends, self.probability, self.faintest))
 
     def __hash__(self) -> int:
         """Found once, as laws are kept by their shapes."""
@@ -180,8 +238,8 @@ class AnalyticShape:
             left, right, depth = ahead.pop()
             ellipses = self._ellipses(np.array([left, right]))
             sizes = np.array([PROBED])
-            missed = max(float(ellipses.missed(x, 0.0, 0.0, sizes)[0, 0]) for x in (0.0, 1.0))
-            if missed <= math.exp(LEAST):
+            missed = max(float(ellipses.log_missed(x, 0.0, 0.0, sizes)[0, 0]) for x in (0.0, 1.0))
+            if missed <= max(LEAST + min(ellipses.largest, 0.0), self.faintest + OF_FAINTEST):
                 edges.append(right)
                 found.append(ellipses)
                 continue
@@ -247,9 +305,32 @@ class AnalyticShape:
         cut = edges[:-1, None] + np.diff(edges)[:, None] * within
         return np.append(cut.ravel(), edges[-1])
 
+    def cut(self, parts: int) -> FloatArray:
+        """Ends of the panels, those that may count at some tilt cut into equal parts."""
+        edges = self.edges(parts)
+        kept = np.repeat(self._may_count, parts)
+        kept[::parts] = True
+        return np.append(edges[:-1][kept], edges[-1])
+
+    @cached_property
+    def _may_count(self) -> npt.NDArray[np.bool_]:
+        """Which panels have more than next to no mass at one of the tilts that are looked at."""
+        log_mean = self.cumulants(TILTS)[0]
+        of_tilts = [
+            self._panels[1].log_mass(tilt, mean) > -FAR_BELOW
+            for tilt, mean in zip(TILTS.tolist(), log_mean.tolist(), strict=True)
+        ]
+        return np.asarray(np.any(of_tilts, axis=0))
+
     def divides(self, parts: int) -> bool:
         """Whether parts of the panels are numbers apart: next to an end they may be its last."""
         return bool(np.diff(self.edges(parts)).min() > 2.0 * SHORTEST)
+
+    def ellipses(self, parts: int) -> Ellipses:
+        """Bounds about the panels, each cut into equal parts."""
+        if parts not in self._cut:
+            self._cut[parts] = self._ellipses(self.edges(parts))
+        return self._cut[parts]
 
     def missed(
         self,
@@ -260,11 +341,30 @@ class AnalyticShape:
         sizes: npt.NDArray[np.intp],
     ) -> FloatArray:
         """Bounds on what rules miss of the mean of e^(s loss), relative; for each of the sizes."""
-        if parts not in self._cut:
-            self._cut[parts] = self._ellipses(self.edges(parts))
-        return np.asarray(
-            self._cut[parts].missed(tilt, log_mean, frequency, sizes).sum(axis=0) * SLACK
-        )
+        found = self.ellipses(parts).missed(tilt, log_mean, frequency, sizes)
+        return np.asarray(found.sum(axis=0) * SLACK)
+
+    def rule_at(
+        self, tilt: float, log_mean: float, frequency: float, parts: int, enough: float
+    ) -> TiltedRule | None:
+        """Return the least rule on so many parts of the panels that serves at a tilt.
+
+        None where no rule leaves little ``enough`` of the mean.
+        """
+        ellipses = self.ellipses(parts)
+        log_mass = ellipses.log_mass(tilt, log_mean)
+        order = np.argsort(log_mass)
+        mass = np.exp(np.clip(log_mass[order], LEAST_LOG, MOST_LOG))
+        light = order[:-1][np.cumsum(mass[:-1]) <= LIGHTEST * enough]
+        counts = np.ones(log_mass.size, dtype=np.bool_)
+        counts[light] = False
+        dropped = float(mass[: light.size].sum())
+        left = ellipses.missed(tilt, log_mean, frequency, SIZES)[counts].sum(axis=0) + dropped
+        good = np.flatnonzero(left * SLACK <= enough)
+        if not good.size:
+            return None
+        rule = PanelRule(parts, int(SIZES[good[0]]), 0.0)
+        return TiltedRule(rule, counts, float(left[good[0]]) * SLACK)
 
     @cached_property
     def _nodes(self) -> dict[PanelRule, StepNodes]:
@@ -277,11 +377,11 @@ class AnalyticShape:
             found = self._nodes[rule] = self._made(rule)
         return found
 
-    def _at_nodes(self, rule: PanelRule) -> Iterator[tuple[arb, arb]]:
-        """Losses and A's masses of the nodes, at the working precision."""
-        gauss = [arb.legendre_p_root(rule.size, k, weight=True) for k in range(rule.size)]
+    def _at_nodes(self, panels: Iterable[Interval], size: int) -> Iterator[tuple[arb, arb]]:
+        """Losses and A's masses of the nodes of a rule on panels, at the working precision."""
+        gauss = [arb.legendre_p_root(size, k, weight=True) for k in range(size)]
         on = evaluator_on_line(self.program)
-        for left, right in pairwise(self.edges(rule.panels).tolist()):
+        for left, right in panels:
             half, middle = (arb(right) - arb(left)) / 2, (arb(right) + arb(left)) / 2
             for place, weight in gauss:
                 log_p, loss = at_point(on, middle + half * place)
@@ -294,7 +394,7 @@ class AnalyticShape:
         losses, masses = [], []
         loss_error, mass_error = 0.0, 0.0
         with precision(BITS):
-            for loss, mass in self._at_nodes(rule):
+            for loss, mass in self._at_nodes(pairwise(self.edges(rule.panels).tolist()), rule.size):
                 losses.append(_extended(loss))
                 masses.append(_extended(mass))
                 loss_error = max(loss_error, float(loss.rad()))
@@ -320,21 +420,41 @@ class AnalyticShape:
         ValueError
             Where a density is proven to have more mass than 1, or lacks much of it.
         """
-        missed = [self.missed(x, 0.0, 0.0, 1, MANY_SIZES) for x in (0.0, 1.0)]
-        enough = np.flatnonzero(np.maximum(*missed) <= MISSED)
-        size = int(enough[0]) if enough.size else MANY_SIZES.size - 1
-        with precision(MANY_BITS):
-            sums = [arb(0), arb(0)]
-            for loss, mass in self._at_nodes(PanelRule(1, int(MANY_SIZES[size]), 0.0)):
-                sums[0] += mass
-                sums[1] += mass * loss.exp()
-            of_a, of_b = (
-                total + arb(0, float(left[size])) for total, left in zip(sums, missed, strict=True)
-            )
+        edges, ellipses = self._panels
+        enough = self.faintest - OF_REMAINDERS - math.log(edges.size)
+        log_left = np.array([ellipses.log_missed(x, 0.0, 0.0, MANY_SIZES) for x in (0.0, 1.0)])
+        # each panel has the smallest rule that is enough, or the largest one
+        is_enough = log_left.max(axis=0) <= enough
+        is_enough[:, -1] = True
+        chosen = np.argmax(is_enough, axis=1)
+        log_mass = np.maximum(*(ellipses.log_mass(x, 0.0) for x in (0.0, 1.0)))
+        sums = [arb(0), arb(0)]
+        for i, size in enumerate(MANY_SIZES.tolist()):
+            panels = np.flatnonzero(chosen == i)
+            if not panels.size:
+                continue
+            found = [arb(0), arb(0)]
+            with precision(self._bits(float(log_mass[panels].max()))):
+                ends = zip(edges[panels].tolist(), edges[panels + 1].tolist(), strict=True)
+                for loss, mass in self._at_nodes(ends, size):
+                    found[0] += mass
+                    found[1] += mass * loss.exp()
+                for law in (0, 1):
+                    for log_of in log_left[law, panels, i].tolist():
+                        found[law] += arb(0, 1) * arb(log_of).exp() * SLACK
+            with precision(self._bits(0.0)):
+                sums = [x + y for x, y in zip(sums, found, strict=True)]
+        with precision(self._bits(0.0)):
+            of_a, of_b = sums
             p = arb(self.probability.numerator) / self.probability.denominator
             for name, mass in (("p", of_a), ("q", (of_b - (1 - p) * of_a) / p)):
                 self._check_mass(name, mass)
             return max(upper(1 - of_a), 0.0), max(upper(1 - of_b), 0.0)
+
+    def _bits(self, log_mass: float) -> int:
+        """A precision at which roundings of a mass are far below the faintest one."""
+        above = min(log_mass, MOST_LOG) - self.faintest
+        return SPARE_BITS + max(int(above / math.log(2.0)), 0)
 
     def _check_mass(self, name: str, mass: arb) -> None:
         """Raise an error for a density that is none."""
@@ -388,7 +508,7 @@ class AnalyticShape:
     @cached_property
     def cells(self) -> LossCells:
         """Bounds on short cells of the line."""
-        return LossCells.of(self.program, self.edges(CELLS))
+        return LossCells.of(self.program, self.cut(CELLS))
 
     @cached_property
     def _strips(self) -> Strips:
@@ -398,7 +518,7 @@ class AnalyticShape:
         order = np.argsort(lengths)
         usual = lengths[order][int(np.searchsorted(np.cumsum(mass[order]), 0.5 * mass.sum()))]
         reach = RISEN * float(usual)
-        return Strips.of(self.program, self.edges(STRIP_CELLS), reach * STRIP_HEIGHTS)
+        return Strips.of(self.program, self.cut(STRIP_CELLS), reach * STRIP_HEIGHTS)
 
     def decay(self, tilt: float, log_mean: float, doubt: float, steps: int) -> Decay:
         """How the transform of the law's e^(``tilt`` loss - its log mean)-fold falls.
@@ -406,7 +526,8 @@ class AnalyticShape:
         The log mean is known but for a ``doubt``.  Of one of so many steps: few need bounds that
         fall far.
         """
-        spare, strips = math.exp(LOG_FLAT / steps), self._strips if steps <= FEW else None
+        spare = math.exp(LOG_FLAT / max(steps - 1, 1))
+        strips = self._strips if steps <= FEW else None
         return self.cells.decay(tilt, log_mean, doubt, spare, strips)
 
     @cached_property
@@ -421,7 +542,12 @@ class AnalyticShape:
     def expected_nodes(self, frequency: float) -> float:
         """About how many nodes stand for a step up to a frequency; not proven."""
         low, high = self.losses
-        return 16.0 * (self.panels.size - 1) + 0.5 * frequency * (high - low)
+        return 16.0 * self._heavy_panels + 0.5 * frequency * (high - low)
+
+    @cached_property
+    def _heavy_panels(self) -> int:
+        """The number of panels on which A has some mass."""
+        return int((self._panels[1].log_mass(0.0, 0.0) > -FAINT).sum())
 
 
 def _extended(x: arb) -> Any:

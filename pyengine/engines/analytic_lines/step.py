@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.analytic_lines.shape import PARTS, SIZES, AnalyticShape
+from pyengine.engines.analytic_lines.shape import PARTS, AnalyticShape, TiltedRule
 from pyengine.engines.laplace_lines.choice import cumulants_of
 from pyengine.engines.laplace_lines.decay import Decay
 from pyengine.engines.laplace_lines.fall import Fall, fall_of, log_at_ends
-from pyengine.engines.laplace_lines.nodes import PanelRule, StepNodes, expected_nodes
+from pyengine.engines.laplace_lines.nodes import StepNodes, expected_nodes
 from pyengine.engines.laplace_lines.tilted import TiltedStep, reached, tilted_step
 from pyengine.numerics.rounding import UNIT
 
@@ -34,12 +34,20 @@ class AnalyticStep(TiltedStep):
         As of a `TiltedStep`.
     steps : int
         How many there are of all kinds.
+    whole : StepNodes, optional
+        As of a `TiltedStep`.
     """
 
     def __init__(
-        self, shape: AnalyticShape, tilt: float, nodes: StepNodes, left: float, steps: int
+        self,
+        shape: AnalyticShape,
+        tilt: float,
+        nodes: StepNodes,
+        left: float,
+        steps: int,
+        whole: StepNodes | None = None,
     ) -> None:
-        super().__init__(tilt, nodes, left)
+        super().__init__(tilt, nodes, left, whole)
         self.shape, self._steps = shape, steps
 
     @cached_property
@@ -83,23 +91,22 @@ def _(
     enough: float,
     steps: int,
 ) -> AnalyticStep | None:
-    best: tuple[int, PanelRule, float] | None = None
-    panels = shape.panels.size - 1
+    best: TiltedRule | None = None
     for parts in PARTS:
-        if best is not None and panels * parts * SIZES[0] >= best[0]:
-            break
         if not shape.divides(parts):
             break
-        found = shape.missed(tilt, log_mean, frequency, parts, SIZES)
-        good = np.flatnonzero(found <= enough)
-        if good.size:
-            size, left = int(SIZES[good[0]]), float(found[good[0]])
-            least = best[0] if best is not None else MOST_NODES
-            if panels * parts * size < least:
-                best = panels * parts * size, PanelRule(parts, size, 0.0), left
-    if best is None:
+        found = shape.rule_at(tilt, log_mean, frequency, parts, enough)
+        if found is None:
+            continue
+        if best is not None and found.size >= best.size:
+            break
+        best = found
+    if best is None or best.size > MOST_NODES:
         return None
-    step = AnalyticStep(shape, tilt, shape.nodes(best[1]), best[2], steps)
+    whole = shape.nodes(best.rule)
+    counts = np.repeat(best.counts, best.rule.size)
+    nodes = whole._replace(loss=whole.loss[counts], mass=whole.mass[counts])
+    step = AnalyticStep(shape, tilt, nodes, best.left, steps, whole)
     return step if reached(step, log_mean, frequency) else None
 
 
@@ -124,7 +131,7 @@ def _(
 ) -> Fall:
     del variance
     decay = shape.decay(tilt, log_mean, 0.0, steps)
-    return Fall(decay.largest(frequency), decay.tail(frequency))
+    return Fall(np.maximum(decay.largest(frequency), decay.flat), decay.tail(frequency))
 
 
 @log_at_ends.register

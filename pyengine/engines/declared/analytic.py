@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyengine.answers import Questions
 from pyengine.engines.declared.sums import LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
+from pyengine.errors import AccuracyError
 from pyengine.mechanisms import steps_of
 
 if TYPE_CHECKING:
@@ -37,20 +38,38 @@ class AnalyticEngine(Engine):
         return analytic_order(problem.laws) is not None
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
+        from pyengine.engines.analytic_lines.far import FarQuestions
+
+        near, known = self._asked(problem, ask, far=False)
+        return FarQuestions(
+            near, known, problem.tolerance, lambda: self._asked(problem, ask, far=True)
+        )
+
+    def pair(self, problem: Problem) -> PanelQuestions:
+        return self._pair(problem, far=False)
+
+    def _asked(self, problem: Problem, ask: Ask, *, far: bool) -> tuple[Questions, float]:
+        """Questions on laws that end near or far out, and what they know to be small alone."""
         from pyengine.engines.panels.questions import PanelBothOrders, PanelOneOrder
 
         if problem.adjacency != "add_remove":
-            return PanelOneOrder(self.pair(problem))
-        add, remove = (self.pair(problem.ordered(order)) for order in ("add", "remove"))
-        return PanelBothOrders(add, remove, lambda: ask(replace(problem, method="lattice")))
+            pair = self._pair(problem, far)
+            return PanelOneOrder(pair), pair.law.least_known
+        add, remove = (self._pair(problem.ordered(order), far) for order in ("add", "remove"))
+        asked = PanelBothOrders(add, remove, lambda: ask(replace(problem, method="lattice")))
+        return asked, max(pair.law.least_known for pair in (add, remove))
 
-    def pair(self, problem: Problem) -> PanelQuestions:
+    def _pair(self, problem: Problem, far: bool) -> PanelQuestions:
         from pyengine.engines.analytic_lines.range import analytic_order
         from pyengine.engines.panels.questions import PanelQuestions
         from pyengine.engines.unproven import UnprovenPair
 
-        law = analytic_order(problem.laws)
-        assert law is not None
+        law = analytic_order(problem.laws, far=far)
+        if law is None:
+            raise AccuracyError(
+                "values so small are asked of laws that end far out, of which these densities have "
+                "no lines; method='lattice' estimates"
+            )
         return PanelQuestions(
             law, problem.tolerance, lambda: UnprovenPair(LatticeEngine().pair(problem))
         )

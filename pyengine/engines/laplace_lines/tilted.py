@@ -71,10 +71,15 @@ class TiltedStep(ABC):
         What stands for the step.
     left : float
         Bound on what the nodes leave out, relative to the mean of e^(λ loss).
+    whole : StepNodes, optional
+        What stands for the step at other tilts, where ``nodes`` are those that count at this one.
     """
 
-    def __init__(self, tilt: float, nodes: StepNodes, left: float) -> None:
+    def __init__(
+        self, tilt: float, nodes: StepNodes, left: float, whole: StepNodes | None = None
+    ) -> None:
         self.tilt, self.nodes, self.left = tilt, nodes, left
+        self._whole = nodes if whole is None else whole
         exponent = Extended(tilt) * nodes.loss
         top = exponent.max()
         terms = nodes.mass * np.exp(exponent - top)
@@ -95,7 +100,7 @@ class TiltedStep(ABC):
     @cached_property
     def _log_mass(self) -> ExtendedArray:
         """Logarithms of A's masses, which may be below all doubles."""
-        return np.asarray(np.log(self.nodes.mass))
+        return np.asarray(np.log(self._whole.mass))
 
     @property
     def reach(self) -> float:
@@ -128,7 +133,7 @@ class TiltedStep(ABC):
 
     @abstractmethod
     def left_at(self, tilt: float, log: float) -> float:
-        """Bound on what the nodes leave out of the mean of e^(``tilt`` loss), relative to e^log."""
+        """Bound on what all nodes leave out of the mean of e^(``tilt`` loss), relative to e^log."""
 
     @abstractmethod
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
@@ -136,13 +141,14 @@ class TiltedStep(ABC):
 
     def bound_at(self, tilt: float) -> float:
         """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
-        exponent = self._log_mass + Extended(tilt) * self.nodes.loss
+        whole = self._whole
+        exponent = self._log_mass + Extended(tilt) * whole.loss
         top = exponent.max()
         mean = float(np.exp((exponent - top).astype(np.float64)).sum())
         log = float(top) + math.log(mean)
         left = self.left_at(tilt, log)
-        rounding = (4.0 * (abs(float(top)) + abs(log)) + self.nodes.mass.size + 16.0) * UNIT
-        return log + float(np.log1p(left)) + rounding + 2.0 * abs(tilt) * self.nodes.loss_error
+        rounding = (4.0 * (abs(float(top)) + abs(log)) + whole.mass.size + 16.0) * UNIT
+        return log + float(np.log1p(left)) + rounding + 2.0 * abs(tilt) * whole.loss_error
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
         """The transform at frequencies up to the one that the nodes were chosen for.

@@ -22,7 +22,7 @@ from pyengine.engines.panels.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["PanelBothOrders", "PanelOneOrder", "PanelQuestions"]
+__all__ = ["PanelBothOrders", "PanelOneOrder", "PanelQuestions", "is_small"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class PanelQuestions:
             beta.put(inside, _answer(value_beta, found.beta_lower, found.beta_upper, 1.0 - level))
             gamma.put(inside, _answer(value_gamma, found.gamma_lower, found.gamma_upper, 1.0))
             c[inside] = np.take_along_axis(at, np.minimum(row, 3)[None], axis=0)[0]
-            wide = self._is_wide(beta), self._is_wide(gamma)
+            wide = self._is_wide(beta), self._is_wide(gamma, alpha)
             weak = wide[0] | wide[1]
             if weak.any():
                 other = self._otherwise().trade_off(alpha[weak])
@@ -101,9 +101,9 @@ class PanelQuestions:
             _narrow(answer, weak, self._otherwise().profile(epsilon[weak]))
         return answer
 
-    def _is_wide(self, answer: Answer) -> npt.NDArray[np.bool_]:
-        """Whether bounds are further apart than is allowed."""
-        return _is_wide(answer, self.widest, self.law.least_known)
+    def _is_wide(self, answer: Answer, level: FloatArray | None = None) -> npt.NDArray[np.bool_]:
+        """Whether bounds are further apart than is allowed, of γ at levels."""
+        return _is_wide(answer, self.widest, self.law.least_known, level)
 
     def epsilon(self, delta: FloatArray, beyond: FloatArray | None = None) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ; mostly a little ``beyond`` another ε."""
@@ -140,6 +140,7 @@ class PanelQuestions:
             upper = np.where(is_open, 0.0, upper)  # whose difference is a number
             wide = (upper - lower > CLOSEST * upper) & (left > self.widest * delta[asked])
             wide |= is_open
+            wide &= delta[asked] >= self.law.least_known
             if wide.any():
                 weak = np.zeros(delta.size, dtype=np.bool_)
                 weak[asked] = wide
@@ -347,7 +348,8 @@ class PanelBothOrders(BothOrders):
         beta.put(inside, found[0])
         gamma.put(inside, found[1])
         known = max(law.least_known for law in laws)
-        wide = [_is_wide(answer, self._add.widest, known) for answer in (beta, gamma)]
+        widest = self._add.widest
+        wide = [_is_wide(beta, widest, known), _is_wide(gamma, widest, known, alpha)]
         weak = wide[0] | wide[1]
         if weak.any():
             other = self._otherwise().trade_off(alpha[weak])
@@ -356,10 +358,22 @@ class PanelBothOrders(BothOrders):
         return beta, gamma
 
 
-def _is_wide(answer: Answer, most: float, known: float) -> npt.NDArray[np.bool_]:
-    """Whether bounds are further apart than ``most`` of the value, or of what is ``known``."""
-    apart = (answer.upper - answer.lower) > most * np.maximum(np.abs(answer.upper), known)
-    return np.asarray((relative_width(answer) > most) & apart)
+def is_small(
+    answer: Answer, known: float, level: FloatArray | None = None
+) -> npt.NDArray[np.bool_]:
+    """Return whether values are known to be small alone, of γ at levels.
+
+    What a level is off by moves γ by γ/κ times that at most, as γ is concave.
+    """
+    small = answer.upper < known
+    return np.asarray(small if level is None else small | (level < known))
+
+
+def _is_wide(
+    answer: Answer, most: float, known: float, level: FloatArray | None = None
+) -> npt.NDArray[np.bool_]:
+    """Whether bounds are further apart than ``most`` of the value, and not small alone."""
+    return np.asarray((relative_width(answer) > most) & ~is_small(answer, known, level))
 
 
 def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> None:

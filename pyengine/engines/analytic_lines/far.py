@@ -1,0 +1,133 @@
+"""Values next to what a law leaves beyond its ends, asked of a law that ends further out.
+
+A law of analytic densities ends where next to nothing lies beyond, and knows no digit of what is
+smaller than that.  One that ends far out takes many times as long to make, and is made where it is
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.answers import Answer, Questions
+from pyengine.curves import taken
+from pyengine.engines.certified import relative_width
+from pyengine.engines.panels.questions import is_small
+from pyengine.errors import AccuracyError
+
+__all__ = ["FarQuestions"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+SMALLEST = 1e-300  # of what is smaller no digit is asked for
+CLOSE = 1e-8  # relative width of bounds that are close enough
+
+
+class FarQuestions(Questions):
+    """Questions of which a law that ends far out answers what another one does not know.
+
+    Parameters
+    ----------
+    near : Questions
+        What the usual law says.
+    known : float
+        What is smaller is known to be small alone.
+    tolerance : float or None
+        Largest relative width of the bounds that was asked for.
+    far : callable
+        Makes questions on the law that ends far out, with what is known there to be small alone;
+        AccuracyError where there are no lines for it.
+    """
+
+    is_light = True
+
+    def __init__(
+        self,
+        near: Questions,
+        known: float,
+        tolerance: float | None,
+        far: Callable[[], tuple[Questions, float]],
+    ) -> None:
+        self._near, self._known, self._make = near, known, far
+        self._widest = CLOSE if tolerance is None else min(tolerance, CLOSE)
+        self._made: tuple[Questions, float] | None = None
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β = T(α) and γ = 1 - T(α) at α in [0, 1]."""
+        beta, gamma = self._near.trade_off(alpha)
+        inside = (alpha > 0.0) & (alpha < 1.0)
+        faint = inside & self._is_open(beta, self._known)
+        self._replace(beta, faint, lambda asked: asked.trade_off(alpha[faint])[0])
+        level = inside & self._is_open(gamma, self._known, alpha)
+        self._replace(gamma, level, lambda asked: asked.trade_off(alpha[level])[1], alpha[level])
+        return beta, gamma
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """δ(ε) at ε >= 0."""
+        found = self._near.profile(epsilon)
+        faint = np.isfinite(epsilon) & self._is_open(found, self._known)
+        self._replace(found, faint, lambda asked: asked.profile(epsilon[faint]))
+        return found
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with δ(ε) <= δ."""
+        found = self._near.epsilon(delta)
+        faint = (delta > 0.0) & (delta < self._known) & self._is_rough(found)
+        if faint.any():
+            asked, known = self._far_questions()
+            far, near = asked.epsilon(delta[faint]), taken(found, faint)
+            self._refuse((delta[faint] < known) & self._is_rough(far), far, known)
+            found.put(faint, _proven(far, near))
+        return found
+
+    def _is_rough(self, answer: Answer) -> BoolArray:
+        """Whether bounds are far apart, or estimates."""
+        return np.asarray((relative_width(answer) > self._widest) | ~answer.certified)
+
+    def _is_open(self, answer: Answer, known: float, level: FloatArray | None = None) -> BoolArray:
+        """Of which values no digit is proven because of what lies beyond the ends."""
+        small = is_small(answer, known, level) & (answer.upper > SMALLEST)
+        return np.asarray(small & self._is_rough(answer))
+
+    def _far_questions(self) -> tuple[Questions, float]:
+        """Questions on the law that ends far out, which is made once."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _replace(
+        self,
+        answer: Answer,
+        at: BoolArray,
+        ask: Callable[[Questions], Answer],
+        level: FloatArray | None = None,
+    ) -> None:
+        """Enter what the law that ends far out says."""
+        if not at.any():
+            return
+        asked, known = self._far_questions()
+        far = ask(asked)
+        # beyond all losses 0 is all there is to say
+        self._refuse(self._is_open(far, known, level) & (far.value > 0.0), far, known)
+        answer.put(at, _proven(far, taken(answer, at)))
+
+    def _refuse(self, open_: BoolArray, far: Answer, known: float) -> None:
+        """Raise an error where a law that ends far out proves no digit either."""
+        open_ = open_ & far.certified
+        if open_.any():
+            raise AccuracyError(
+                f"values below {known:.2g} are not known, as the densities have so much where they "
+                "are not looked at; method='lattice' estimates"
+            )
+
+
+def _proven(far: Answer, near: Answer) -> Answer:
+    """What is proven, about values of the law that ends far out."""
+    kept = near.certified & ~far.certified & np.isfinite(near.upper)
+    lower, upper = np.where(kept, near.lower, far.lower), np.where(kept, near.upper, far.upper)
+    engine = np.where(kept, near.engine, far.engine)
+    return Answer(np.clip(far.value, lower, upper), lower, upper, engine, far.certified | kept)
