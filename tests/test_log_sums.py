@@ -113,3 +113,19 @@ def test_a_ball_beyond_the_branch_is_not_known() -> None:
             for x in (-5.0, -500.0):
                 found, _ = balls.on_plane(on, acb(x, arb(height, 1e-9)), balls.WIDE)
                 assert found[0].is_finite() == is_known
+
+
+def test_what_one_part_does_not_know_no_part_does() -> None:
+    """On a ball with a pole of Student's law no coefficient of its loss is a number."""
+    pytest.importorskip("flint")
+    from flint import acb, arb
+
+    from pyengine.engines.analytic_lines import balls
+
+    student = -2 * log(1 + z * z / 3)
+    loss = log("0.96" + "0.04" * exp(student.at(z - "0.93") - student))
+    with balls.precision(balls.BITS):
+        on = balls.evaluator_on_plane(balls.values_of(student, loss))
+        for x, half in ((0.828, 7.0), (0.0, 2.0), (5.0, 30.0)):
+            both = balls.on_plane(on, acb(arb(x, half), arb(half, half)), balls.WIDE)
+            assert not any(each.is_finite() for found in both for each in found)

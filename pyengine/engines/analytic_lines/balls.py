@@ -68,9 +68,13 @@ def _operations(series: Any, is_analytic: Callable[[Any], bool]) -> dict[str, Ca
     def constant(value: Any) -> Any:
         return series([value], prec=ORDER)
 
+    def unknown() -> Any:
+        """No number, nor any coefficient."""
+        return series([NOTHING] * ORDER, prec=ORDER)
+
     def guarded(name: str, allowed: Callable[[Any], bool]) -> Callable[[Any], Any]:
         def found(x: Any) -> Any:
-            return getattr(x, name)() if allowed(x[0]) else constant(NOTHING)
+            return getattr(x, name)() if allowed(x[0]) else unknown()
 
         return found
 
@@ -85,10 +89,10 @@ def _operations(series: Any, is_analytic: Callable[[Any], bool]) -> dict[str, Ca
         if not x[0].real.mid() > 0:
             return logarithm(1 + x.exp())
         is_known = abs(x[0].imag) < arb.pi()
-        return x + logarithm(1 + (-x).exp()) if is_known else constant(NOTHING)
+        return x + logarithm(1 + (-x).exp()) if is_known else unknown()
 
     def divide(x: Any, y: Any) -> Any:
-        return constant(NOTHING) if y[0].contains(0) or not y[0].is_finite() else x / y
+        return unknown() if y[0].contains(0) or not y[0].is_finite() else x / y
 
     logarithm = guarded("log", is_analytic)
     return {
@@ -144,7 +148,7 @@ def _enclosed(on: Evaluator, ball: Any, order: int, series: Any) -> tuple[list[A
 
     def closer(i: int, value: Any) -> Any:
         """A step's series on the ball, with the values that the series about its middle tells."""
-        if not isinstance(value, series) or not value[order - 1].is_finite():
+        if not (isinstance(value, series) and all(value[k].is_finite() for k in range(order))):
             return value
         terms = [middle[i][k] for k in range(order - 1)] + [value[order - 1]]
         near = _meet(value[0], enclosed(terms, apart))
