@@ -417,8 +417,10 @@ TERMS = (
          ((AnalyticShape, "log_mean_bound", "exponent = weight + tilt * loss",
            "exponent = weight + tilt * loss; "
            "exponent = exponent - 9e-10 * (np.abs(weight).max() + np.abs(tilt * loss).max())"),)),
-    Term("log mean at another tilt: the remainder", TiltedStep, "bound_at",
-         *_times("log + ", "float(np.log1p(left))"), coarse_bounds, WIDE),
+    Term("log mean at another tilt: the remainder", AnalyticStep, "bound_at",
+         *_times("log.most + ",
+                 "float(np.log1p(rule.left * math.exp(min(guess - log.about, 600.0))))"),
+         coarse_bounds, (*WIDE[:2], (shape, "SIZES", np.array([4])), (step, "LEFT_AT_SIDES", 8.0))),
     Term("transform: the remainder", TiltedStep, "transform",
          *_times("self.nodes.loss_error) + ", "2.0 * self.left"), coarse_transforms_of(4)),
     Term("transform: the remainder, of its log", TiltedStep, "transform",

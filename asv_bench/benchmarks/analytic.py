@@ -38,3 +38,32 @@ class AnalyticDensities:
         return (self.bounds.upper - self.bounds.lower) / self.bounds.upper
 
     track_width.unit = "relative width"
+
+
+class TinyAnalyticValues:
+    """γ below what the usual law knows: time of the law that ends far out, and kept; width."""
+
+    params = (["normal", "logistic"],)
+    param_names = ("density",)
+    timeout = 120
+
+    def setup(self, density):
+        log_p = DENSITIES[density]
+        step = pe.from_analytic_densities(log_p, log_p.at(an.z - "0.3"))
+        self.mechanism = step.poisson_sampled("0.1").composed(300)
+        self.bounds = self.ask()
+
+    def ask(self):
+        return pe.gamma_bound(self.mechanism, 1e-90, bounds=True)
+
+    def time_from_nothing(self, density):
+        clear_cache()
+        self.ask()
+
+    def time_kept(self, density):
+        self.ask()
+
+    def track_width(self, density):
+        return (self.bounds.upper - self.bounds.lower) / self.bounds.upper
+
+    track_width.unit = "relative width"

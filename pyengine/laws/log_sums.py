@@ -17,6 +17,7 @@ SOFTPLUS = "softplus"  # the operation log(1 + e^x), which evaluators of what is
 LogOf = Expression | None
 
 
+# Map: logarithms of sums of exponentials | test_log_sums | theory/analytic_densities
 def without_large_terms(expression: Expression) -> Expression:
     """Return the same function with logarithms of sums of exponentials by `SOFTPLUS`.
 

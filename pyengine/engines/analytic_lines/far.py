@@ -27,6 +27,7 @@ SMALLEST = 1e-300  # of what is smaller no digit is asked for
 CLOSE = 1e-8  # relative width of bounds that are close enough
 
 
+# Map: values next to the ends of analytic densities | test_analytic_far | theory/analytic_densities
 class FarQuestions(Questions):
     """Questions of which a law that ends far out answers what another one does not know.
 

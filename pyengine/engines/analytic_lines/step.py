@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.analytic_lines.shape import PARTS, AnalyticShape, TiltedRule
-from pyengine.engines.laplace_lines.choice import cumulants_of
+from pyengine.engines.laplace_lines.choice import cumulants_at, cumulants_of
 from pyengine.engines.laplace_lines.decay import Decay
 from pyengine.engines.laplace_lines.fall import Fall, fall_of, log_at_ends
 from pyengine.engines.laplace_lines.nodes import StepNodes, expected_nodes
-from pyengine.engines.laplace_lines.tilted import TiltedStep, reached, tilted_step
+from pyengine.engines.laplace_lines.tilted import TiltedStep, log_mean_at, reached, tilted_step
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["AnalyticStep"]
@@ -21,6 +21,7 @@ __all__ = ["AnalyticStep"]
 FloatArray = npt.NDArray[np.float64]
 
 MOST_NODES = 100_000
+LEFT_AT_SIDES = 1e-9  # what nodes of all steps may leave out where they bound aliases
 
 
 class AnalyticStep(TiltedStep):
@@ -34,20 +35,12 @@ class AnalyticStep(TiltedStep):
         As of a `TiltedStep`.
     steps : int
         How many there are of all kinds.
-    whole : StepNodes, optional
-        As of a `TiltedStep`.
     """
 
     def __init__(
-        self,
-        shape: AnalyticShape,
-        tilt: float,
-        nodes: StepNodes,
-        left: float,
-        steps: int,
-        whole: StepNodes | None = None,
+        self, shape: AnalyticShape, tilt: float, nodes: StepNodes, left: float, steps: int
     ) -> None:
-        super().__init__(tilt, nodes, left, whole)
+        super().__init__(tilt, nodes, left)
         self.shape, self._steps = shape, steps
 
     @cached_property
@@ -71,10 +64,15 @@ class AnalyticStep(TiltedStep):
         """What lies beyond the ends of the law."""
         return self.shape.removed
 
-    def left_at(self, tilt: float, log: float) -> float:
-        """The remainders of the rules."""
-        rule = self.nodes.rule
-        return float(self.shape.missed(tilt, log, 0.0, rule.panels, np.array([rule.size]))[0])
+    def bound_at(self, tilt: float) -> float:
+        """By nodes that serve there."""
+        guess = cumulants_at(self.shape, tilt)[0]
+        rule = _least_rule(self.shape, tilt, guess, 0.0, LEFT_AT_SIDES / self._steps)
+        if rule is None:
+            return math.inf
+        nodes = _nodes_of(self.shape, rule)
+        log = log_mean_at(nodes, np.asarray(np.log(nodes.mass)), tilt)
+        return log.most + float(np.log1p(rule.left * math.exp(min(guess - log.about, 600.0))))
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
         """As its cells say; not below the flat part, which is a part of it."""
@@ -91,6 +89,17 @@ def _(
     enough: float,
     steps: int,
 ) -> AnalyticStep | None:
+    best = _least_rule(shape, tilt, log_mean, frequency, enough)
+    if best is None:
+        return None
+    step = AnalyticStep(shape, tilt, _nodes_of(shape, best), best.left, steps)
+    return step if reached(step, log_mean, frequency) else None
+
+
+def _least_rule(
+    shape: AnalyticShape, tilt: float, log_mean: float, frequency: float, enough: float
+) -> TiltedRule | None:
+    """The rule with the fewest nodes that serves at a tilt; None where all take too many."""
     best: TiltedRule | None = None
     for parts in PARTS:
         if not shape.divides(parts):
@@ -101,13 +110,13 @@ def _(
         if best is not None and found.size >= best.size:
             break
         best = found
-    if best is None or best.size > MOST_NODES:
-        return None
-    whole = shape.nodes(best.rule)
-    counts = np.repeat(best.counts, best.rule.size)
-    nodes = whole._replace(loss=whole.loss[counts], mass=whole.mass[counts])
-    step = AnalyticStep(shape, tilt, nodes, best.left, steps, whole)
-    return step if reached(step, log_mean, frequency) else None
+    return None if best is None or best.size > MOST_NODES else best
+
+
+def _nodes_of(shape: AnalyticShape, rule: TiltedRule) -> StepNodes:
+    """The nodes that count."""
+    whole, counts = shape.nodes(rule.rule), np.repeat(rule.counts, rule.rule.size)
+    return whole._replace(loss=whole.loss[counts], mass=whole.mass[counts])
 
 
 @cumulants_of.register

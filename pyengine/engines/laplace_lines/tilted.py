@@ -25,7 +25,14 @@ from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedSh
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.status import finished
 
-__all__ = ["LaplaceStep", "TiltedStep", "laplace_step", "reached", "tilted_step"]
+__all__ = [
+    "LaplaceStep",
+    "TiltedStep",
+    "laplace_step",
+    "log_mean_at",
+    "reached",
+    "tilted_step",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -60,6 +67,26 @@ def _sum(terms: ExtendedArray) -> Any:
     return filled.reshape(-1, IN_A_ROW).sum(axis=1).sum()
 
 
+class LogMean(NamedTuple):
+    """About the logarithm of a sum over nodes, and a bound on it."""
+
+    about: float
+    most: float
+
+
+def log_mean_at(nodes: StepNodes, log_mass: ExtendedArray, tilt: float) -> LogMean:
+    """Return the logarithm of the mean of e^(``tilt`` loss) that nodes give.
+
+    Logarithms of masses are given, as masses may be below all doubles.
+    """
+    exponent = log_mass + Extended(tilt) * nodes.loss
+    top = exponent.max()
+    mean = float(np.exp((exponent - top).astype(np.float64)).sum())
+    log = float(top) + math.log(mean)
+    rounding = (4.0 * (abs(float(top)) + abs(log)) + nodes.mass.size + 16.0) * UNIT
+    return LogMean(log, log + rounding + 2.0 * abs(tilt) * nodes.loss_error)
+
+
 class TiltedStep(ABC):
     """One kind of step at a tilt, by nodes that stand for it.
 
@@ -71,15 +98,10 @@ class TiltedStep(ABC):
         What stands for the step.
     left : float
         Bound on what the nodes leave out, relative to the mean of e^(λ loss).
-    whole : StepNodes, optional
-        What stands for the step at other tilts, where ``nodes`` are those that count at this one.
     """
 
-    def __init__(
-        self, tilt: float, nodes: StepNodes, left: float, whole: StepNodes | None = None
-    ) -> None:
+    def __init__(self, tilt: float, nodes: StepNodes, left: float) -> None:
         self.tilt, self.nodes, self.left = tilt, nodes, left
-        self._whole = nodes if whole is None else whole
         exponent = Extended(tilt) * nodes.loss
         top = exponent.max()
         terms = nodes.mass * np.exp(exponent - top)
@@ -96,11 +118,6 @@ class TiltedStep(ABC):
             + exponents
             + EXTENDED * (IN_A_ROW + nodes.mass.size / IN_A_ROW)
         )
-
-    @cached_property
-    def _log_mass(self) -> ExtendedArray:
-        """Logarithms of A's masses, which may be below all doubles."""
-        return np.asarray(np.log(self._whole.mass))
 
     @property
     def reach(self) -> float:
@@ -132,23 +149,12 @@ class TiltedStep(ABC):
         """Bounds on what the masses of A and B are below 1."""
 
     @abstractmethod
-    def left_at(self, tilt: float, log: float) -> float:
-        """Bound on what all nodes leave out of the mean of e^(``tilt`` loss), relative to e^log."""
+    def bound_at(self, tilt: float) -> float:
+        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
 
     @abstractmethod
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
         """Bound on the modulus of the transform from a frequency on, where it is ``modulus``."""
-
-    def bound_at(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
-        whole = self._whole
-        exponent = self._log_mass + Extended(tilt) * whole.loss
-        top = exponent.max()
-        mean = float(np.exp((exponent - top).astype(np.float64)).sum())
-        log = float(top) + math.log(mean)
-        left = self.left_at(tilt, log)
-        rounding = (4.0 * (abs(float(top)) + abs(log)) + whole.mass.size + 16.0) * UNIT
-        return log + float(np.log1p(left)) + rounding + 2.0 * abs(tilt) * whole.loss_error
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
         """The transform at frequencies up to the one that the nodes were chosen for.
@@ -228,11 +234,18 @@ class LaplaceStep(TiltedStep):
         """Nothing."""
         return 0.0, 0.0
 
-    def left_at(self, tilt: float, log: float) -> float:
-        """The remainders of the rules."""
+    @cached_property
+    def _log_mass(self) -> ExtendedArray:
+        """Logarithms of A's masses."""
+        return np.asarray(np.log(self.nodes.mass))
+
+    def bound_at(self, tilt: float) -> float:
+        """By the same nodes and the remainders of their rules there."""
+        log = log_mean_at(self.nodes, self._log_mass, tilt)
         rule = self.nodes.rule
         edges = edges_of(self.shape, rule)
-        return float(remainder(self.shape, tilt, log, 0.0, edges, np.array([rule.size]))[0])
+        left = remainder(self.shape, tilt, log.about, 0.0, edges, np.array([rule.size]))[0]
+        return log.most + float(np.log1p(left))
 
     def largest_from(self, frequency: FloatArray, modulus: float) -> float:
         """The modulus falls until half a turn of the longest distance of two losses."""
