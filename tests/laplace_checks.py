@@ -10,8 +10,8 @@ import numpy as np
 
 import pyengine as pe
 from pyengine import reference
-from pyengine.engines.laplace_lines.choice import Kinds
 from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
+from pyengine.engines.vertical_lines.choice import Kinds
 
 __all__ = ["against_the_reference", "laplace", "of_panels", "same_profile", "within_the_lattice"]
 

@@ -24,8 +24,8 @@ from smooth_contour import expressions  # noqa: E402
 import pyengine.engines.analytic_lines.step  # noqa: E402 lines find shapes there
 from pyengine.engines.analytic_lines.order import AnalyticOrder  # noqa: E402
 from pyengine.engines.analytic_lines.shape import AnalyticShape  # noqa: E402
-from pyengine.engines.laplace_lines.nodes import PanelRule  # noqa: E402
-from pyengine.engines.laplace_lines.tilted import tilted_step  # noqa: E402
+from pyengine.engines.vertical_lines.nodes import PanelRule  # noqa: E402
+from pyengine.engines.vertical_lines.tilted import tilted_step  # noqa: E402
 from pyengine.laws.analytic import NOTHING  # noqa: E402
 
 NORMAL = -z * z / 2 - log(2 * pi) / 2

@@ -20,14 +20,14 @@ from laplace_checks import (
 from nested_steps import NestedLaw, nested
 
 import pyengine as pe
-from pyengine.engines.laplace_lines import deformation, deformed, ends
-from pyengine.engines.laplace_lines.choice import Kinds
-from pyengine.engines.laplace_lines.deformation import DeformedOrder, deformed_at, deformed_choice
-from pyengine.engines.laplace_lines.deformed import RAYS, DeformedLine
-from pyengine.engines.laplace_lines.ends import RayWeights, end_bounds, end_transforms
-from pyengine.engines.laplace_lines.line import KERNELS
-from pyengine.engines.laplace_lines.low_rule import LowRule
 from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.vertical_lines import deformation, deformed, ends
+from pyengine.engines.vertical_lines.choice import Kinds
+from pyengine.engines.vertical_lines.deformation import DeformedOrder, deformed_at, deformed_choice
+from pyengine.engines.vertical_lines.deformed import RAYS, DeformedLine
+from pyengine.engines.vertical_lines.ends import RayWeights, end_bounds, end_transforms
+from pyengine.engines.vertical_lines.line import KERNELS
+from pyengine.engines.vertical_lines.low_rule import LowRule
 
 SHAPES = {
     "close": LaplaceShape(Fraction(10, 3), Fraction(1, 1000)),

@@ -14,14 +14,14 @@ from nested_steps import NestedLaw, log_mean
 
 import pyengine as pe
 from pyengine.caches import clear_cache
-from pyengine.engines.laplace_lines import deformation
-from pyengine.engines.laplace_lines.deformation import DeformedOrder
-from pyengine.engines.laplace_lines.order import LineOrder
 from pyengine.engines.panels import sums
 from pyengine.engines.panels.chernoff import log_mean_bound, profile_bound
 from pyengine.engines.panels.chords import chord_bound
 from pyengine.engines.panels.range import order_of
 from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.vertical_lines import deformation
+from pyengine.engines.vertical_lines.deformation import DeformedOrder
+from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.laws.composition import composition_law
 
 STEPS = [("0.3", "0.001"), ("0.5", "0.000001"), ("1", "0.1"), ("1", "1"), ("10", "0.01")]

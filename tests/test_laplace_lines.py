@@ -21,14 +21,14 @@ from thorough import some
 import pyengine as pe
 from pyengine._core import lib
 from pyengine.engines.functionals import array
-from pyengine.engines.laplace_lines import build
-from pyengine.engines.laplace_lines.choice import Kinds, choice_of, cumulants
-from pyengine.engines.laplace_lines.decay import Decay, decay_of
-from pyengine.engines.laplace_lines.line import KERNELS, LossLine, Side
-from pyengine.engines.laplace_lines.nodes import SIZES, PanelRule, edges_of, remainder, step_nodes
-from pyengine.engines.laplace_lines.order import LineOrder
-from pyengine.engines.laplace_lines.tilted import laplace_step
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
+from pyengine.engines.vertical_lines import build
+from pyengine.engines.vertical_lines.choice import Kinds, choice_of, cumulants
+from pyengine.engines.vertical_lines.decay import Decay, decay_of
+from pyengine.engines.vertical_lines.line import KERNELS, LossLine, Side
+from pyengine.engines.vertical_lines.nodes import SIZES, PanelRule, edges_of, remainder, step_nodes
+from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.tilted import laplace_step
 
 SHAPES: dict[str, StepShape] = {
     "sampled": LaplaceShape(Fraction(1), Fraction(1, 10)),

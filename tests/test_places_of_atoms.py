@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from pyengine.caches import clear_cache
-from pyengine.engines.laplace_lines import deformed, nodes
-from pyengine.engines.laplace_lines.deformation import DeformedOrder
 from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.vertical_lines import deformed, nodes
+from pyengine.engines.vertical_lines.deformation import DeformedOrder
 from pyengine.numerics.rounding import UNIT
 
 CONTEXT = Context(prec=60)

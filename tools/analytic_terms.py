@@ -38,10 +38,10 @@ from pyengine.engines.analytic_lines.order import AnalyticOrder
 from pyengine.engines.analytic_lines.shape import AnalyticShape, Ellipses
 from pyengine.engines.analytic_lines.step import AnalyticStep
 from pyengine.engines.analytic_lines.strips import Strips
-from pyengine.engines.laplace_lines import decay, line, tilted
-from pyengine.engines.laplace_lines.line import LossLine, Side
-from pyengine.engines.laplace_lines.nodes import PanelRule, StepNodes
-from pyengine.engines.laplace_lines.tilted import TiltedStep
+from pyengine.engines.vertical_lines import decay, line, tilted
+from pyengine.engines.vertical_lines.line import LossLine, Side
+from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
+from pyengine.engines.vertical_lines.tilted import TiltedStep
 
 __all__ = ["TERMS", "Tally", "Term", "judged", "main_of_terms"]
 

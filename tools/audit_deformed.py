@@ -26,8 +26,8 @@ from deformed_judges import Judge, judges
 from line_switches import LOUD, SwitchedLines, build
 from term_switches import Term
 
-from pyengine.engines.laplace_lines.build import Remainders
 from pyengine.engines.panels.legendre import EXTENDED, LegendreNodes, gauss_nodes
+from pyengine.engines.vertical_lines.build import Remainders
 from pyengine.numerics.rounding import UNIT
 
 E, D, T, N, L = "ends.py", "deformed.py", "tilted.py", "nodes.py", "line.py"

@@ -1,6 +1,6 @@
 """The lines of Laplace losses with switches: choices, errors put in, and factors of terms.
 
-For ``tools/audit_deformed.py``.  A copy of the package ``pyengine.engines.laplace_lines`` has a
+For ``tools/audit_deformed.py``.  A copy of the package ``pyengine.engines.vertical_lines`` has a
 number of a dictionary in the place of each operation that may be made to err and of each error
 term; choices are constants of its modules.  `Term` is that of ``term_switches.py``.
 """
@@ -24,7 +24,7 @@ from pyengine.caches import clear_cache
 __all__ = ["LOUD", "SWITCHES", "SwitchedLines", "build"]
 
 LOUD = 2.0**-26  # what stands for a unit of rounding where an operation is made to err
-PACKAGE = "pyengine.engines.laplace_lines"
+PACKAGE = "pyengine.engines.vertical_lines"
 COPY = "switched_lines"
 ADDED = f"from {COPY}.switches import SWITCH\n"
 FUTURE = "from __future__ import annotations\n"
@@ -186,7 +186,7 @@ def build(folder: Path, terms: Sequence[Term]) -> SwitchedLines:
     values = {switch.name: switch.plain for switch in SWITCHES} | {
         term.factor: 1.0 for term in terms
     }
-    sources = ROOT / "pyengine" / "engines" / "laplace_lines"
+    sources = ROOT / "pyengine" / "engines" / "vertical_lines"
     texts = {path.name: path.read_text(encoding="utf-8") for path in sources.glob("*.py")}
     for file in texts:
         texts[file] = _changed(texts[file], [change[1:] for change in changes if change[0] == file])

@@ -29,7 +29,7 @@ from pyengine.engines.analytic_lines.balls import (
     upper,
 )
 from pyengine.engines.analytic_lines.strips import Strips
-from pyengine.engines.laplace_lines.decay import Decay
+from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LossCells"]

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.analytic_lines.shape import AnalyticShape
-from pyengine.engines.laplace_lines.build import line_at
-from pyengine.engines.laplace_lines.line import LossLine
-from pyengine.engines.laplace_lines.order import LineOrder
+from pyengine.engines.vertical_lines.build import line_at
+from pyengine.engines.vertical_lines.line import LossLine
+from pyengine.engines.vertical_lines.order import LineOrder
 
 __all__ = ["AnalyticKinds", "AnalyticOrder"]
 

@@ -9,7 +9,7 @@ from pyengine.analytic import log, number, pi, z
 from pyengine.caches import kept
 from pyengine.engines.analytic_lines.order import AnalyticOrder
 from pyengine.engines.analytic_lines.shape import AnalyticShape
-from pyengine.engines.laplace_lines.build import is_served
+from pyengine.engines.vertical_lines.build import is_served
 from pyengine.errors import AccuracyError
 from pyengine.laws.analytic import FAINTEST, NOTHING, AnalyticLaw
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw

@@ -35,9 +35,9 @@ from pyengine.engines.analytic_lines.balls import (
 )
 from pyengine.engines.analytic_lines.cells import LossCells
 from pyengine.engines.analytic_lines.strips import Strips
-from pyengine.engines.laplace_lines.decay import Decay
-from pyengine.engines.laplace_lines.nodes import PanelRule, StepNodes
 from pyengine.engines.panels.legendre import EXTENDED, Extended
+from pyengine.engines.vertical_lines.decay import Decay
+from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 

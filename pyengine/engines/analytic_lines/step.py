@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.analytic_lines.shape import PARTS, AnalyticShape, TiltedRule
-from pyengine.engines.laplace_lines.choice import cumulants_at, cumulants_of
-from pyengine.engines.laplace_lines.decay import Decay
-from pyengine.engines.laplace_lines.fall import Fall, fall_of, log_at_ends
-from pyengine.engines.laplace_lines.nodes import StepNodes, expected_nodes
-from pyengine.engines.laplace_lines.tilted import TiltedStep, log_mean_at, reached, tilted_step
+from pyengine.engines.vertical_lines.choice import cumulants_at, cumulants_of
+from pyengine.engines.vertical_lines.decay import Decay
+from pyengine.engines.vertical_lines.fall import Fall, fall_of, log_at_ends
+from pyengine.engines.vertical_lines.nodes import StepNodes, expected_nodes
+from pyengine.engines.vertical_lines.tilted import TiltedStep, log_mean_at, reached, tilted_step
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["AnalyticStep"]

@@ -26,7 +26,7 @@ from pyengine.engines.analytic_lines.balls import (
     precision,
     upper,
 )
-from pyengine.engines.laplace_lines.decay import Strip
+from pyengine.engines.vertical_lines.decay import Strip
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Strips"]

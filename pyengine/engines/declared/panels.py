@@ -60,7 +60,7 @@ class PanelEngine(Engine):
 
 
 def _has_lines(problem: Problem) -> bool:
-    from pyengine.engines.laplace_lines.range import line_order
+    from pyengine.engines.vertical_lines.range import line_order
 
     return line_order(problem.laws) is not None
 
@@ -73,10 +73,10 @@ def _has_panels(problem: Problem) -> bool:
 
 def _levels(problem: Problem) -> list[PanelQuestions]:
     """Questions on the engines that serve, the first one last; each asks the one before it."""
-    from pyengine.engines.laplace_lines.deformation import DeformedOrder, is_deformed
-    from pyengine.engines.laplace_lines.range import deformed_order, line_order
     from pyengine.engines.panels.questions import PanelQuestions
     from pyengine.engines.panels.range import order_of
+    from pyengine.engines.vertical_lines.deformation import DeformedOrder, is_deformed
+    from pyengine.engines.vertical_lines.range import deformed_order, line_order
 
     # what each answer may be wide at most where another engine follows
     steps: list[tuple[OrderedLaw, float]] = []

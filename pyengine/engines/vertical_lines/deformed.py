@@ -20,14 +20,14 @@ import numpy.typing as npt
 
 from pyengine._core import lib
 from pyengine.engines.functionals import array
-from pyengine.engines.laplace_lines.ends import NODES, RayWeights, end_bounds, end_transforms
-from pyengine.engines.laplace_lines.line import KERNELS, composed
-from pyengine.engines.laplace_lines.low_rule import POLE, LowRule
-from pyengine.engines.laplace_lines.nodes import largest_loss, loss_error
-from pyengine.engines.laplace_lines.tilted import LaplaceStep
-from pyengine.engines.laplace_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
 from pyengine.engines.panels.shape import StepShape
+from pyengine.engines.vertical_lines.ends import NODES, RayWeights, end_bounds, end_transforms
+from pyengine.engines.vertical_lines.line import KERNELS, composed
+from pyengine.engines.vertical_lines.low_rule import POLE, LowRule
+from pyengine.engines.vertical_lines.nodes import largest_loss, loss_error
+from pyengine.engines.vertical_lines.tilted import LaplaceStep
+from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["AtomPlaces", "DeformedLine", "places_error", "places_of"]

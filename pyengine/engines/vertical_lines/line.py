@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.laplace_lines.tilted import TiltedStep
-from pyengine.engines.laplace_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.engines.panels.legendre import EXTENDED, Extended
+from pyengine.engines.vertical_lines.tilted import TiltedStep
+from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["KERNELS", "POLES", "LossLine", "Side", "Steps", "composed"]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pyengine.caches import kept
-from pyengine.engines.laplace_lines.build import is_served
-from pyengine.engines.laplace_lines.choice import Kinds
-from pyengine.engines.laplace_lines.deformation import (
+from pyengine.engines.panels.shape import shape_of
+from pyengine.engines.vertical_lines.build import is_served
+from pyengine.engines.vertical_lines.choice import Kinds
+from pyengine.engines.vertical_lines.deformation import (
     DeformedOrder,
     is_deformable,
     is_deformed,
 )
-from pyengine.engines.laplace_lines.order import LineOrder
-from pyengine.engines.panels.shape import shape_of
+from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.laplace import LaplaceLaw
 from pyengine.laws.substituted import SubstitutedLaplace

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from pyengine._core import lib
 from pyengine.engines.functionals import array
-from pyengine.engines.laplace_lines.decay import Decay, decay_of
-from pyengine.engines.laplace_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
-from pyengine.engines.laplace_lines.shapes import no_lines
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
+from pyengine.engines.vertical_lines.decay import Decay, decay_of
+from pyengine.engines.vertical_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
+from pyengine.engines.vertical_lines.shapes import no_lines
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.status import finished
 

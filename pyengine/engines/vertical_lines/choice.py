@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.laplace_lines.shapes import no_lines
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.panels.tilts import SPARED, corrected, deviation
+from pyengine.engines.vertical_lines.shapes import no_lines
 from pyengine.special import log_ndtr
 
 __all__ = ["Choice", "Kinds", "choice_of", "cumulants", "cumulants_at", "cumulants_of"]

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants_at
-from pyengine.engines.laplace_lines.deformed import DeformedLine, places_error
-from pyengine.engines.laplace_lines.ends import LEAST_HEIGHT, end_bounds
-from pyengine.engines.laplace_lines.low_rule import Window, low_rule
-from pyengine.engines.laplace_lines.order import LineOrder
-from pyengine.engines.laplace_lines.tilted import laplace_step
 from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants_at
+from pyengine.engines.vertical_lines.deformed import DeformedLine, places_error
+from pyengine.engines.vertical_lines.ends import LEAST_HEIGHT, end_bounds
+from pyengine.engines.vertical_lines.low_rule import Window, low_rule
+from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.tilted import laplace_step
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["DeformedOrder", "is_deformable", "is_deformed"]

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.laplace_lines.decay import decay_of
-from pyengine.engines.laplace_lines.shapes import no_lines
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
+from pyengine.engines.vertical_lines.decay import decay_of
+from pyengine.engines.vertical_lines.shapes import no_lines
 
 __all__ = ["Fall", "fall_of", "log_at_ends"]
 

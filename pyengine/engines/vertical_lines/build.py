@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.laplace_lines.choice import Choice, Kinds, choice_of, cumulants_at
-from pyengine.engines.laplace_lines.fall import fall_of, log_at_ends
-from pyengine.engines.laplace_lines.line import LossLine, Side
-from pyengine.engines.laplace_lines.nodes import expected_nodes
-from pyengine.engines.laplace_lines.tilted import tilted_step
+from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants_at
+from pyengine.engines.vertical_lines.fall import fall_of, log_at_ends
+from pyengine.engines.vertical_lines.line import LossLine, Side
+from pyengine.engines.vertical_lines.nodes import expected_nodes
+from pyengine.engines.vertical_lines.tilted import tilted_step
 
 __all__ = ["is_served", "line_at"]
 
