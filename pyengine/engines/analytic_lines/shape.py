@@ -34,6 +34,7 @@ from pyengine.engines.analytic_lines.balls import (
     values_of,
 )
 from pyengine.engines.analytic_lines.cells import LossCells
+from pyengine.engines.analytic_lines.panel_nodes import Interval, MadeNodes, PanelNodes
 from pyengine.engines.analytic_lines.strips import Strips
 from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.engines.vertical_lines.decay import Decay
@@ -44,8 +45,6 @@ from pyengine.numerics.rounding import UNIT
 __all__ = ["CELLS", "PARTS", "PROBED", "SIZES", "AnalyticShape", "TiltedRule"]
 
 FloatArray = npt.NDArray[np.float64]
-Interval = tuple[float, float]
-
 SPARE_BITS = 72  # of masses, beside those that the faintest one needs
 CELLS = 8  # of each panel
 STRIP_CELLS = 4
@@ -367,15 +366,16 @@ class AnalyticShape:
         return TiltedRule(rule, counts, float(left[good[0]]) * SLACK)
 
     @cached_property
-    def _nodes(self) -> dict[PanelRule, StepNodes]:
+    def _nodes(self) -> dict[PanelRule, PanelNodes]:
         return {}
 
-    def nodes(self, rule: PanelRule) -> StepNodes:
-        """Nodes of Gauss's rules on ``rule.panels`` parts of each panel."""
+    def nodes(self, rule: PanelRule, counts: npt.NDArray[np.bool_] | None = None) -> StepNodes:
+        """Nodes of Gauss's rules on ``rule.panels`` parts of each panel, or on those that count."""
         found = self._nodes.get(rule)
         if found is None:
-            found = self._nodes[rule] = self._made(rule)
-        return found
+            made = PanelNodes(rule, self.edges(rule.panels), self._made)
+            found = self._nodes.setdefault(rule, made)
+        return found.on(counts)
 
     def _at_nodes(self, panels: Iterable[Interval], size: int) -> Iterator[tuple[arb, arb]]:
         """Losses and A's masses of the nodes of a rule on panels, at the working precision."""
@@ -390,25 +390,28 @@ class AnalyticShape:
                     raise AccuracyError(f"log_p or log_q is no number next to {float(middle):g}")
                 yield loss, mass
 
-    def _made(self, rule: PanelRule) -> StepNodes:
+    def _made(self, panels: list[Interval], rule: PanelRule) -> MadeNodes:
+        """Nodes on panels, with bounds on the errors of each panel."""
         losses, masses = [], []
-        loss_error, mass_error = 0.0, 0.0
+        of_losses, of_masses = [], []
         with precision(BITS):
-            for loss, mass in self._at_nodes(pairwise(self.edges(rule.panels).tolist()), rule.size):
+            for loss, mass in self._at_nodes(panels, rule.size):
                 losses.append(_extended(loss))
                 masses.append(_extended(mass))
-                loss_error = max(loss_error, float(loss.rad()))
-                mass_error = max(mass_error, upper(mass.rad() / mass.lower()))
-        largest = max(abs(float(x)) for x in losses)
-        if not (mass_error <= 1e-12 and loss_error <= 1e-12 * (1.0 + largest)):
+                of_losses.append(float(loss.rad()))
+                of_masses.append(upper(mass.rad() / mass.lower()))
+        shape = len(panels), rule.size
+        found = np.array(losses).reshape(shape)
+        loss_error, mass_error = (np.reshape(x, shape).max(axis=1) for x in (of_losses, of_masses))
+        largest = np.abs(found).max(axis=1).astype(float)
+        if not ((mass_error <= 1e-12) & (loss_error <= 1e-12 * (1.0 + largest))).all():
             raise AccuracyError("log_p or log_q loses its digits to cancellation")
         loss_error += EXTENDED * largest
-        return StepNodes(
-            np.array(losses),
-            np.array(masses),
+        return MadeNodes(
+            found,
+            np.array(masses).reshape(shape),
             2.0 * loss_error,
             4.0 * EXTENDED + 2.0 * mass_error,
-            rule,
         )
 
     @cached_property

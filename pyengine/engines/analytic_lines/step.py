@@ -70,7 +70,7 @@ class AnalyticStep(TiltedStep):
         rule = _least_rule(self.shape, tilt, guess, 0.0, LEFT_AT_SIDES / self._steps)
         if rule is None:
             return math.inf
-        nodes = _nodes_of(self.shape, rule)
+        nodes = self.shape.nodes(rule.rule, rule.counts)
         log = log_mean_at(nodes, np.asarray(np.log(nodes.mass)), tilt)
         return log.most + float(np.log1p(rule.left * math.exp(min(guess - log.about, 600.0))))
 
@@ -92,7 +92,7 @@ def _(
     best = _least_rule(shape, tilt, log_mean, frequency, enough)
     if best is None:
         return None
-    step = AnalyticStep(shape, tilt, _nodes_of(shape, best), best.left, steps)
+    step = AnalyticStep(shape, tilt, shape.nodes(best.rule, best.counts), best.left, steps)
     return step if reached(step, log_mean, frequency) else None
 
 
@@ -111,12 +111,6 @@ def _least_rule(
             break
         best = found
     return None if best is None or best.size > MOST_NODES else best
-
-
-def _nodes_of(shape: AnalyticShape, rule: TiltedRule) -> StepNodes:
-    """The nodes that count."""
-    whole, counts = shape.nodes(rule.rule), np.repeat(rule.counts, rule.rule.size)
-    return whole._replace(loss=whole.loss[counts], mass=whole.mass[counts])
 
 
 @cumulants_of.register

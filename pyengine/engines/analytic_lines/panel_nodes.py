@@ -1,0 +1,80 @@
+"""Nodes of one rule on panels, each of which is made where it is first asked for.
+
+A law that ends far out has thousands of panels, of which a line needs some dozens.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.panels.legendre import Extended, ExtendedArray
+from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
+
+__all__ = ["Interval", "MadeNodes", "PanelNodes"]
+
+FloatArray = npt.NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+class MadeNodes(NamedTuple):
+    """Nodes on some panels.
+
+    Parameters
+    ----------
+    loss, mass : ndarray of shape (panels, nodes)
+        In extended precision.
+    loss_error, mass_error : ndarray of shape (panels,)
+        Bounds on absolute errors of the losses, and on relative ones of the masses.
+    """
+
+    loss: ExtendedArray
+    mass: ExtendedArray
+    loss_error: FloatArray
+    mass_error: FloatArray
+
+
+class PanelNodes:
+    """Nodes of one rule.
+
+    Parameters
+    ----------
+    rule : PanelRule
+        The rule.
+    edges : ndarray
+        Ends of all panels.
+    make : callable
+        Makes nodes of the rule on some of the panels.
+    """
+
+    def __init__(
+        self,
+        rule: PanelRule,
+        edges: FloatArray,
+        make: Callable[[list[Interval], PanelRule], MadeNodes],
+    ) -> None:
+        self._rule, self._edges, self._make = rule, edges, make
+        count = edges.size - 1
+        room = np.zeros((2, count, rule.size), dtype=Extended)
+        self._made = MadeNodes(room[0], room[1], np.zeros(count), np.zeros(count))
+        self._known = np.zeros(count, dtype=np.bool_)
+        self._lock = threading.Lock()  # threads that ask one mechanism share its nodes
+
+    def on(self, panels: npt.NDArray[np.bool_] | None = None) -> StepNodes:
+        """Return those on some panels, or on all."""
+        wanted = np.ones_like(self._known) if panels is None else panels
+        with self._lock:
+            missing = np.flatnonzero(wanted & ~self._known)
+            if missing.size:
+                left, right = self._edges[missing].tolist(), self._edges[missing + 1].tolist()
+                made = self._make(list(zip(left, right, strict=True)), self._rule)
+                for kept, new in zip(self._made, made, strict=True):
+                    kept[missing] = new
+                self._known[missing] = True
+        loss, mass, loss_error, mass_error = (each[wanted] for each in self._made)
+        errors = float(loss_error.max()), float(mass_error.max())
+        return StepNodes(loss.ravel(), mass.ravel(), *errors, self._rule)
