@@ -112,7 +112,8 @@ class Strips:
     def at(self, tilt: float, log_mean: float) -> tuple[Strip, ...]:
         """Bounds on the transform of the law's e^(``tilt`` loss - ``log_mean``)-fold."""
         width = np.diff(self.place) * SLACK
-        real = _size(self.real_density, self.real_low, self.real_high, tilt, log_mean) * width
+        with np.errstate(over="ignore"):  # what is infinite bounds nothing
+            real = _size(self.real_density, self.real_low, self.real_high, tilt, log_mean) * width
         found = []
         for i, height in enumerate(self.height.tolist()):
             size = _size(self.log_density[i], self.low[i], self.high[i], tilt, log_mean)
@@ -125,7 +126,8 @@ class Strips:
                 # on the ways up and down, in the outermost cells, next to nothing falls
                 up_down = height * float(ways[[first, last - 1]].sum())
                 beside = float(real[:first].sum() + real[last:].sum())
-                weight = (size * width)[first:last]
+                with np.errstate(over="ignore"):
+                    weight = (size * width)[first:last]
                 found.append(Strip(weight, turn[first:last] / SLACK, beside + up_down))
         return tuple(found)
 
