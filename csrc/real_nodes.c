@@ -76,7 +76,7 @@ static pe_wide log_of(const real_side *s) {
 static pe_wide set_node(const real_term *terms, size_t n, int k, double x, pe_wide bell, pe_wide s,
                         double count, pe_wide_node *node, double *error) {
     real_side a = {0.0L, 0.0L, 0.0}, b = a, moved = a;
-    const double far = fabs(x), size_s = fabs((double)s);
+    const double far = fabs(x);
     for (size_t j = 0; j < n; j++) {
         const real_term *t = &terms[j];
         const pe_wide e = t->power[k], less_one = e - 1.0L;
