@@ -150,7 +150,7 @@ int pe_real_nodes(const pe_part *part, pe_wide_node *nodes, pe_wide *above_one, 
             pe_wide_node *node = &nodes[at + (size_t)k];
             *above_one += set_node(terms, n, k, x, bell * narrow[k], s, (double)count, node, &own);
             *error += own;
-            if (!(s * node->log_of.re < 11000.0L)) status = PE_TOO_COSTLY;
+            if (!(s * node->log_of.re < PE_MOST_POWER)) status = PE_TOO_COSTLY;
         }
     }
     free(terms);

@@ -223,7 +223,8 @@ static int fill_nodes(pe_part *s, pe_wide_node *nodes, pe_wide *above_one, doubl
         } else *above_one += centred_term(&nodes[j], &ratio, power_of_b, (double)s->count, &own, &power).re;
         *error += own;
         /* where W^s is below all numbers what it misses is a part of the error of the 1 beside it */
-        if (!(power < 11000.0) || (s->law.log_taper && !(power > -11000.0))) status = PE_TOO_COSTLY;
+        if (!(power < PE_MOST_POWER) || (s->law.log_taper && !(power > -PE_MOST_POWER)))
+            status = PE_TOO_COSTLY;
     }
     free(turn);
     return status;

@@ -2,6 +2,8 @@
 #ifndef PE_WIDE_NODES_H
 #define PE_WIDE_NODES_H
 
+#include <float.h>
+
 #include "shifted.h"
 #include "wide_series.h"
 
@@ -15,6 +17,9 @@ typedef struct {
     double rounding; /* of the bell, relative to size */
     double log_error; /* of log W */
 } pe_wide_node;
+
+/* The largest log of |W^s| at a node, and the lowest one of a tapered law: numbers of that size are held. */
+#define PE_MOST_POWER (0.67 * LDBL_MAX_EXP)
 
 static const pe_wide PE_HALF_LOG_2PI = 0.918938533204672741780329736405617640L;
 

@@ -211,7 +211,7 @@ def switched(
         switch = f"audit_switch[{names.index(name)}]" if name else ""
         texts[file] = texts[file].replace(old, new.replace("{x}", switch))
     for file in {change[0] for change in changes}:
-        texts[file] = "#include <float.h>\nextern double audit_switch[];\n" + texts[file]
+        texts[file] = "extern double audit_switch[];\n" + texts[file]
     texts["switches.c"] = f"double audit_switch[{len(names)}];\n"
     for file, text in texts.items():
         (copies / file).write_text(text, encoding="utf-8")
