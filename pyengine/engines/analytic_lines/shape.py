@@ -51,7 +51,7 @@ STRIP_CELLS = 4
 STRIP_HEIGHTS = np.array([0.125, 0.25, 0.5, 1.0])
 RISEN = 1.0  # height of the highest line, in the usual length of a panel
 FEW = 64  # steps
-LOG_FLAT = -42.0  # log of the mass that all steps but one have where they are flat
+LOG_FLAT = -42.0  # log of the mass that all steps but one have where they are flat, by any of them
 HEIGHTS = np.array([0.5, 1.0, 2.0])  # of ellipses, in half-lengths of the panel
 STRIPS = 3  # boxes that cover the upper half of an ellipse
 LEAST = -50.0  # log of what a rule of `PROBED` nodes may miss on a panel
@@ -529,7 +529,7 @@ class AnalyticShape:
         The log mean is known but for a ``doubt``.  Of one of so many steps: few need bounds that
         fall far.
         """
-        spare = math.exp(LOG_FLAT / max(steps - 1, 1))
+        spare = math.exp((LOG_FLAT - math.log(steps)) / max(steps - 1, 1))
         strips = self._strips if steps <= FEW else None
         return self.cells.decay(tilt, log_mean, doubt, spare, strips)
 
