@@ -428,3 +428,36 @@ def test_panels_of_the_last_doubles_are_not_divided() -> None:
     assert not shape.divides(8)
     step = tilted_step(shape, 0.5, float(shape.cumulants(np.array([0.5]))[0][0]), 300.0, 1e-12, 30)
     assert step is None or step.nodes.rule.panels == 1
+
+
+@pytest.mark.parametrize("loud", ["1", "1.5", "2", "4"])
+@pytest.mark.parametrize(("quiet", "steps"), [("0.05", 20), ("0.05", 5), ("0.2", 3), ("0.01", 10)])
+def test_one_loud_step_beside_quiet_ones(loud: str, quiet: str, steps: int) -> None:
+    """Its transform falls to 1e-8 and less where those of the others are still close to 1."""
+    run = pe.compose(moved(NORMAL, loud), moved(NORMAL, quiet).composed(steps))
+    with mpmath.workdps(40):
+        mu = mpmath.sqrt(mpmath.mpf(loud) ** 2 + steps * mpmath.mpf(quiet) ** 2)
+        for epsilon in (0.5, 1.0, 3.0, 8.0):
+            truth = gaussian_profile(mu, epsilon)
+            proven = steps != 10  # ten of the quietest steps are too few for some lines
+            kind: Any = True if proven else "estimated"
+            found = pe.delta(run, epsilon, adjacency="remove", bounds=kind)
+            assert holds(found, truth)
+            assert width(found) < (1e-10 if proven else 1e-4)
+
+
+def test_small_moduli_of_transforms() -> None:
+    """Between 1e-4 and 1e-14 the modulus and its logarithm are known to what is said of them."""
+    shape = shape_of(NORMAL, NORMAL.at(z - 2), (-16.0, 18.0))
+    step = tilted_step(shape, 0.4, -0.48, 4.5, 1e-17, 5)
+    assert step is not None
+    t = np.linspace(1.5, 4.2, 60)
+    found = step.transform(t)
+    with mpmath.workdps(40):
+        exact = [mpmath.exp(-2 * mpmath.mpf(x) ** 2) for x in t.tolist()]  # variance 4
+        for i, value in enumerate(exact):
+            assert abs(found.modulus[i] - value) <= found.error[i] + 2.0**-51
+            if np.isfinite(found.log[i]):
+                assert abs(found.log[i] - mpmath.log(value)) <= found.log_error[i]
+            else:
+                assert mpmath.log(value) <= found.log_error[i]

@@ -44,6 +44,7 @@ LANES_OF_PART = PART / LANES
 SUMMED, SUMMED_ON_GRID = 20.0, 40.0
 IN_A_ROW = 64
 FARTHEST = 1e8  # angles that the kernel takes
+LEAST = 1e-14  # of a modulus whose logarithm is known
 
 
 class TiltedTransform(NamedTuple):
@@ -178,15 +179,17 @@ class TiltedStep(ABC):
         error = frequency * (moment * chain + 2.0 * self.nodes.loss_error) + 2.0 * self.left
         error = error * (1.0 + 1e-9) + 1e-300
         square = 2.0 * x + (x * x + y * y)
-        modulus = np.sqrt(np.maximum(1.0 + square, 0.0))
-        known = modulus > 4.0 * error + 1e-6
-        safe = np.where(known, square, 0.0)
-        log = 0.5 * np.log1p(safe)
-        angle = np.arctan2(y, 1.0 + x)
+        # not by the square, whose rounding is that of 1: of a small modulus it leaves nothing
+        modulus = np.hypot(1.0 + x, y)
+        known = modulus > 4.0 * error + LEAST
+        near = known & (modulus > 0.5)
         least = np.where(known, modulus, 1.0)
+        log = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), np.log(least))
+        angle = np.arctan2(y, 1.0 + x)
         change = 2.0 * np.abs(x) + x * x + np.abs(y) + y * y
         log_error = error / (least - np.minimum(2.0 * error, 0.5 * least))
-        log_error = log_error + (4.0 + LIBM) * UNIT * (change / (least * least) + np.abs(log))
+        rounded = np.where(near, change / (least * least), 1.0 / least) + np.abs(log)
+        log_error = log_error + (4.0 + LIBM) * UNIT * rounded
         log_error = log_error + LIBM * UNIT * np.abs(angle)
         # what is hardly known is 0, and its bound is all that it may be
         largest = np.log(modulus + error + 4.0 * UNIT)
