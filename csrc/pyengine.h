@@ -428,9 +428,8 @@ void pe_bounds_chord(size_t n, int functional, const double *tail, const double 
 size_t pe_bounds_aside(size_t n, int functional, const double *tail, const double *c, const double *bounds,
                        size_t attempt, const double *there, double *beyond, double *at);
 
-/* Each of beta and gamma also bounds the other, which has the digits where one of them is near 1. */
-void pe_bounds_cross(size_t n, double *beta_low, const double *beta_high, double *gamma_low,
-                     double *gamma_high);
+/* Each of beta and gamma also bounds the other, which has the digits where one of them is near 1; none is above 1. */
+void pe_bounds_cross(size_t n, double *beta_low, double *beta_high, double *gamma_low, double *gamma_high);
 
 /* What rows near a threshold say of beta and gamma, and of epsilon, were they exact: on the tangent.  NaN where they say
  * nothing. */

@@ -128,11 +128,11 @@ void pe_bounds_best(size_t n, int functional, const double *tail, const double *
     }
 }
 
-void pe_bounds_cross(size_t n, double *beta_low, const double *beta_high, double *gamma_low,
-                     double *gamma_high) {
+void pe_bounds_cross(size_t n, double *beta_low, double *beta_high, double *gamma_low, double *gamma_high) {
     for (size_t i = 0; i < n; i++) {
         gamma_low[i] = fmax(gamma_low[i], nextafter(1.0 - beta_high[i], 0.0));
         beta_low[i] = fmax(beta_low[i], nextafter(1.0 - gamma_high[i], 0.0));
+        beta_high[i] = fmin(beta_high[i], 1.0);
         gamma_high[i] = fmin(gamma_high[i], 1.0);
     }
 }

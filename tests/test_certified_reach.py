@@ -177,3 +177,20 @@ def test_no_line_is_asked_beyond_the_largest_loss(kinds: Any) -> None:
         found, engines, proven = answers("delta", mechanism, [epsilon], adjacency="add")
         assert (found.lower[0], found.upper[0], proven[0]) == (0.0, 0.0, True)
         assert engines[0] != "lattice"
+
+
+def test_errors_of_the_second_kind_are_at_most_1() -> None:
+    """At tiny levels 1 - β is below all roundings, and bounds of β and values end at 1."""
+    response = pe.RandomizedResponse("0.82", 2)
+    batch = pe.SampledWithoutReplacement(pe.GaussianMechanism("25.07"), 1, 13).composed(4775)
+    run = pe.compose(*[response] * 4, batch)
+    levels = [1e-193, 1e-100, 1e-30]
+    for adjacency in ("remove", "add"):
+        found = pe.trade_off(run, np.array(levels), adjacency=adjacency, bounds=True)
+        assert (found.lower <= found.value).all()
+        assert (found.value <= found.upper).all()
+        assert (found.upper <= 1.0).all()
+        for i, alpha in enumerate(levels):
+            one = pe.trade_off(run, alpha, adjacency=adjacency, bounds=True)
+            assert one.lower <= one.value == found.value[i] <= one.upper <= 1.0
+            assert pe.trade_off(run, alpha, adjacency=adjacency) <= 1.0
