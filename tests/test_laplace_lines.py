@@ -288,7 +288,7 @@ def test_ends_of_the_losses(adjacency: str) -> None:
 
 def test_what_lines_do_not_serve() -> None:
     """Epochs of random allocation beside Laplace steps."""
-    mechanism = laplace(1.0, 0.1, 500) + pe.dp_sgd_allocated(3.0, 10)
+    mechanism = laplace(1.0, 0.1, 500) + pe.dp_sgd_allocated(3.0, 10, epochs=1)
     _, engines, proven = pe.api.answers("delta", mechanism, [0.5], adjacency="add")
     assert engines == ["lattice"]
     assert proven == [True]

@@ -324,7 +324,7 @@ def _begun(shape: MixtureShape, tilt: float, log_lost: float) -> tuple[MixtureKi
     return shape.pair.at(tilt, _farthest(shape, log_lost)), allocate_lock()
 
 
-class MixtureStep(TiltedStep):
+class NormalMixtureStep(TiltedStep):
     """Mixtures of normals at a tilt, all of a composition as one step.
 
     Parameters
@@ -463,7 +463,7 @@ def _(
     steps: int,
     log_lost: float = NOTHING_LOST,
     spacing: float = 0.0,
-) -> MixtureStep | None:
+) -> NormalMixtureStep | None:
     del log_mean, enough, steps
     known = ffi.new("pe_kind_at *")
     kind = shape.pair.at(tilt, _farthest(shape, log_lost))
@@ -473,4 +473,4 @@ def _(
     status = lib.pe_mixture_kind_finish(kind.kind, last, top, known)
     if not finished(status, "mixtures of normals"):
         return None
-    return MixtureStep(kind, tilt, known, last)
+    return NormalMixtureStep(kind, tilt, known, last)
