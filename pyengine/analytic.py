@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
+
+from pyengine.caches import cached_property
 
 __all__ = [
     "FUNCTIONS",

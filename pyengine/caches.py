@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
-import os
 import sys
 import weakref
 from _thread import allocate_lock  # threading takes as long to import as all of this file
@@ -17,9 +16,20 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
 from operator import itemgetter
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-__all__ = ["BUDGET", "Cache", "Epoch", "clear_cache", "kept", "kept_bytes", "size_of"]
+from pyengine._forks import in_child
+
+__all__ = [
+    "BUDGET",
+    "Cache",
+    "Epoch",
+    "cached_property",
+    "clear_cache",
+    "kept",
+    "kept_bytes",
+    "size_of",
+]
 
 P = ParamSpec("P")
 V = TypeVar("V")
@@ -29,6 +39,23 @@ ROOM = BUDGET // 8  # what is freed at a time beyond what is needed: looking for
 WEIGHINGS = 2  # values that grow which each addition weighs again, beside what was added before
 # What belongs to the program and not to a value that refers to it.
 _SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, weakref.ref)
+
+
+if TYPE_CHECKING:
+    from functools import cached_property  # which mypy knows
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801 - as the one it stands for
+        """That of functools, without the lock that it has before Python 3.12.
+
+        One lock serves all objects of a class there: threads wait for each other, and a child
+        forked meanwhile waits for ever.  Threads that ask at the same time get the same value.
+        """
+
+        def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+            if instance is None:
+                return self
+            return instance.__dict__.setdefault(self.attrname, self.func(instance))
 
 
 class Epoch:
@@ -231,12 +258,9 @@ def clear_cache() -> None:
         _All.bytes = 0  # also where a child was forked while a value was being counted
 
 
+@in_child
 def _start_afresh() -> None:
     """A child forked while another thread held the lock would wait for it for ever."""
     global _lock
     _lock = allocate_lock()
     clear_cache()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_afresh)

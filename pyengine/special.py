@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine._core import ffi, lib
+from pyengine._forks import in_child
 from pyengine._ufuncs import (
     log_marcum_p,
     log_marcum_q,
@@ -265,20 +266,25 @@ def ndtri_exp(y: float | npt.ArrayLike) -> FloatArray | float:
 
 _BLOCK = 4096  # elements below which handing work to a thread costs more than it saves
 _pool: ThreadPoolExecutor | None = None
-_pool_owner = -1  # process that made the pool: a fork inherits the object without its threads
 _pool_lock = threading.Lock()
 
 
 def _shared_pool() -> ThreadPoolExecutor:
-    global _pool, _pool_owner
+    global _pool
     with _pool_lock:
-        if _pool is None or _pool_owner != os.getpid():
+        if _pool is None:
             # which brings the modules of logging with it: no import of the package waits for them
             from concurrent.futures import ThreadPoolExecutor
 
             _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="pyengine")
-            _pool_owner = os.getpid()
         return _pool
+
+
+@in_child
+def _start_afresh() -> None:
+    """A child inherits the pool without its threads, and the lock in whatever state it was."""
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
 
 
 def threaded(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pyengine._core import ffi, lib
 from pyengine.answers import Triple
-from pyengine.caches import Cache
+from pyengine.caches import Cache, cached_property
 from pyengine.engines.functionals import ROW, FloatArray, Limits, Rows, call_kernel, row_errors
 from pyengine.engines.row_questions import RowQuestions
 from pyengine.errors import AccuracyError

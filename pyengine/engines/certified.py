@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, Judged, PairQuestions
 from pyengine.answers import names as named
+from pyengine.caches import cached_property
 from pyengine.curves import taken
 from pyengine.engines.functionals import (
     A_ABOVE,

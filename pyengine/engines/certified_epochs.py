@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
+from pyengine.caches import cached_property
 from pyengine.engines.certified import ANY, CLOSE, CertifiedSide, log_slope
 from pyengine.engines.functionals import A_ABOVE, B_ABOVE, ERRORS, WIDTH, FloatArray
 from pyengine.engines.row_bounds import LogBounds

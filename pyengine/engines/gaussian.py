@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import ErrorCurve, Triple
-from pyengine.caches import Epoch
+from pyengine.caches import Epoch, cached_property
 from pyengine.engines.functionals import FloatArray, Limits, Rows
 from pyengine.engines.gaussian_engines import Solver, solver
 from pyengine.engines.row_questions import RowQuestions

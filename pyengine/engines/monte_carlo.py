@@ -12,12 +12,11 @@ with the true slope, bound β from both sides by means of bounded variables whos
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 
 from pyengine.answers import Answer, ErrorCurve, names
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.approximate import FloatArray, curve_of, inverse_profile, warn_where
 from pyengine.engines.intervals import (
     bennett_interval,

@@ -7,9 +7,9 @@ loss by less than doubles do, and no row at one is known; but all ratios on the 
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 from pyengine._core import lib
+from pyengine.caches import cached_property
 from pyengine.engines.functionals import A_ABOVE, A_BELOW
 from pyengine.engines.gaussian import largest_epsilon
 from pyengine.engines.row_bounds import SLACK

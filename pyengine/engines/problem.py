@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from pyengine.answers import PairQuestions, Questions
+from pyengine.caches import cached_property
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
 from pyengine.pairs import GaussianRows, gaussian_rows

@@ -7,11 +7,10 @@ weights a_i or b_i; H_{e^ε} is the mean of the smooth profile at ε + l_i (docs
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.engines.certified import CertifiedSide
 from pyengine.engines.exact.finite import FiniteComposition
 from pyengine.engines.functionals import (

@@ -7,7 +7,7 @@ profile H_{e^ε}(A‖B) = E_A max(0, 1 - e^{S+ε}).  Laws here have no atoms, so
 from __future__ import annotations
 
 import math
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.answers import Answer, ErrorCurve, Judged, Questions, Triple
+from pyengine.caches import cached_property
 from pyengine.curves import OneOrder, taken
 from pyengine.engines.functionals import (
     A_ABOVE,

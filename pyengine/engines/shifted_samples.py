@@ -14,12 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pyengine.answers import Answer, FloatArray, Questions, names
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.intervals import empirical_bernstein
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, in_words, steps_of

@@ -11,7 +11,6 @@ import contextlib
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, PairQuestions, Triple
-from pyengine.caches import Cache
+from pyengine.caches import Cache, cached_property
 from pyengine.engines.bounded_mixtures import bounded_mixtures
 from pyengine.engines.certified import LineSide, completed_thresholds
 from pyengine.engines.convolution import Convolution

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.analytic import Evaluator, Expression
+from pyengine.caches import cached_property
 from pyengine.laws.density import DensityLaw
 from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
 from pyengine.mechanisms.analytic import AnalyticPair

@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.laws.laplace_parameters import LaplaceParameters
 from pyengine.laws.normals import (
     Alternatives,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._extras import needed
-from pyengine.caches import kept
+from pyengine._forks import Undivided
+from pyengine.caches import cached_property, kept
 from pyengine.laws.base import Cells, CellsAlone, largest_finite
 from pyengine.laws.density_nodes import DensityNodes, density_nodes
 from pyengine.laws.finite import FiniteLaw, grouped
@@ -113,9 +113,10 @@ def _compiled(function: Callable[[float], float]) -> Function:
 
     try:
         compiler: Any = numba.vectorize
-        kernel = compiler(["float64(float64)"], nopython=True)(
-            getattr(function, "py_func", function)
-        )
+        with Undivided.lock:  # a child would wait for the compiler's own lock
+            kernel = compiler(["float64(float64)"], nopython=True)(
+                getattr(function, "py_func", function)
+            )
     except (numba.core.errors.NumbaError, TypeError) as error:
         raise ValueError(f"log_ratio must be a function that Numba can compile: {error}") from None
     return lambda x: np.asarray(kernel(x))

@@ -12,11 +12,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.laws.base import Cells, CellsAlone, largest_finite, positive
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
 from pyengine.numerics.rounding import UNIT

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from pyengine.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, FloatArray, Law
 from pyengine.laws.laplace_parameters import LaplaceParameters

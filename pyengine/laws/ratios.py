@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from pyengine.caches import cached_property
 from pyengine.laws.base import Cells, CellsAlone, FloatArray
 from pyengine.numerics.rounding import LIBM, UNIT
 

@@ -20,11 +20,10 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
 from pyengine.laws.normals import (
     Alternatives,

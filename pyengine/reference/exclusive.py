@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from pyengine._forks import BallArithmetic
 from pyengine.reference.balls import precision
 
 __all__ = ["exclusive"]
@@ -16,8 +15,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 START_BITS = 128  # whatever precision a caller has set
-
-_lock = threading.RLock()
 
 
 def exclusive(question: Callable[P, R]) -> Callable[P, R]:
@@ -29,17 +26,7 @@ def exclusive(question: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(question)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _lock, precision(START_BITS):
+        with BallArithmetic.lock, precision(START_BITS):
             return question(*args, **kwargs)
 
     return asked
-
-
-def _start_afresh() -> None:
-    """A child forked while another thread held the lock would wait for it for ever."""
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_afresh)

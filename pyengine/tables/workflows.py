@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from pyengine import _checks
+from pyengine.caches import cached_property
 from pyengine.kinds import named_kinds
 from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, dp_sgd
 from pyengine.mechanisms.names import DP_SGD, PARAMETERS, kind_of, renamed

@@ -8,7 +8,6 @@ know of each other: the loss is a difference of two logarithms that are much lar
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -16,6 +15,7 @@ from typing import Any
 
 from flint import acb, acb_series, arb, arb_series, ctx, fmpq
 
+from pyengine._forks import BallArithmetic
 from pyengine.analytic import Evaluator, Expression, Program
 from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
 
@@ -43,13 +43,12 @@ NOTHING = float("nan")
 # operations that are not known to be analytic everywhere: their arguments are enclosed closely
 NARROWED = ("divide", "log", "sqrt", "lgamma", SOFTPLUS)
 LARGEST = 1.7e308
-_ONE_AT_A_TIME = threading.RLock()  # the precision is the library's, not a caller's
 
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
     """Work at a precision in bits, alone."""
-    with _ONE_AT_A_TIME:
+    with BallArithmetic.lock:
         before, cap = ctx.prec, ctx.cap
         ctx.prec, ctx.cap = bits, ORDER
         try:

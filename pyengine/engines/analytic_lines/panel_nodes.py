@@ -5,13 +5,13 @@ A law that ends far out has thousands of panels, of which a line needs some doze
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._forks import BallArithmetic
 from pyengine.engines.panels.legendre import Extended, ExtendedArray
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 
@@ -62,19 +62,22 @@ class PanelNodes:
         room = np.zeros((2, count, rule.size), dtype=Extended)
         self._made = MadeNodes(room[0], room[1], np.zeros(count), np.zeros(count))
         self._known = np.zeros(count, dtype=np.bool_)
-        self._lock = threading.Lock()  # threads that ask one mechanism share its nodes
 
     def on(self, panels: npt.NDArray[np.bool_] | None = None) -> StepNodes:
         """Return those on some panels, or on all."""
         wanted = np.ones_like(self._known) if panels is None else panels
-        with self._lock:
-            missing = np.flatnonzero(wanted & ~self._known)
-            if missing.size:
-                left, right = self._edges[missing].tolist(), self._edges[missing + 1].tolist()
-                made = self._make(list(zip(left, right, strict=True)), self._rule)
-                for kept, new in zip(self._made, made, strict=True):
-                    kept[missing] = new
-                self._known[missing] = True
+        if (wanted & ~self._known).any():
+            with BallArithmetic.lock:  # threads that ask one mechanism share its nodes
+                self._make_missing(np.flatnonzero(wanted & ~self._known))
         loss, mass, loss_error, mass_error = (each[wanted] for each in self._made)
         errors = float(loss_error.max()), float(mass_error.max())
         return StepNodes(loss.ravel(), mass.ravel(), *errors, self._rule)
+
+    def _make_missing(self, missing: npt.NDArray[np.intp]) -> None:
+        if not missing.size:
+            return  # another thread has made them meanwhile
+        left, right = self._edges[missing].tolist(), self._edges[missing + 1].tolist()
+        made = self._make(list(zip(left, right, strict=True)), self._rule)
+        for kept, new in zip(self._made, made, strict=True):
+            kept[missing] = new
+        self._known[missing] = True  # last: others read it without the lock

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from flint import acb, arb
 
 from pyengine.analytic import Evaluator, Expression, Program, exp, log
+from pyengine.caches import cached_property
 from pyengine.engines.analytic_lines.balls import (
     BITS,
     WIDE,

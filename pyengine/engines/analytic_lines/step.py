@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.engines.analytic_lines.shape import PARTS, AnalyticShape, TiltedRule
 from pyengine.engines.vertical_lines.choice import cumulants_at, cumulants_of
 from pyengine.engines.vertical_lines.decay import Decay

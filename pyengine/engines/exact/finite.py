@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, WEAK, Tails
 from pyengine.engines.exact.mixed import Weights
 from pyengine.errors import AccuracyError

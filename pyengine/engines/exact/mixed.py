@@ -8,12 +8,12 @@ profile has chords for the curve and dominates.  The bracket is as narrow as the
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve
+from pyengine.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, ComposedLaw, Tails
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.base import StepLaw

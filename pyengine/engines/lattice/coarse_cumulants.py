@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.laws.base import Cells, StepLaw
 from pyengine.numerics.rounding import UNIT
 

@@ -12,11 +12,11 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part
 from pyengine.engines.lattice.partition import Partition, Rest, Term
 from pyengine.engines.lattice.restricted_law import RestrictedLaw

@@ -7,12 +7,11 @@ between the means of A and B for the middle, so that answers do not depend on ea
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import Cache, kept
+from pyengine.caches import Cache, cached_property, kept
 from pyengine.engines.lattice.central_tails import MiddleTails
 from pyengine.engines.lattice.coarse_cumulants import (
     DEEPEST,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.answers import Answer, ErrorCurve, complement_above, names
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.exact.single import SingleStep
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.engines.lattice.chernoff import chernoff_bounds

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.functionals import array
 from pyengine.engines.panels.blocks import multiplied
 from pyengine.engines.panels.law import PanelLaw

@@ -13,13 +13,12 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, rough_nodes
 from pyengine.laws.base import StepLaw
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal

@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.panels.chords import bound_for
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants_at
 from pyengine.engines.vertical_lines.deformed import DeformedLine, places_error

@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
+from pyengine.caches import cached_property
 from pyengine.engines.functionals import array
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
 from pyengine.engines.panels.shape import StepShape

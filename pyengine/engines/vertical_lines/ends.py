@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.functionals import array
 from pyengine.engines.panels.legendre import gauss_nodes
 from pyengine.engines.panels.shape import LaplaceShape

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.engines.vertical_lines.tilted import TiltedStep
 from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.panels.chords import bound_for
 from pyengine.engines.panels.ordered import FiniteLosses, RoughTails, tails_of

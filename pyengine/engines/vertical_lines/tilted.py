@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from functools import cached_property, singledispatch
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import lib
+from pyengine.caches import cached_property
 from pyengine.engines.functionals import array
 from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape

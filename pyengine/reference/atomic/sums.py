@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 from flint import arb, arb_poly, ctx, fmpz
 
+from pyengine.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.answers import BallAnswer
 from pyengine.reference.atomic.finite import Masses

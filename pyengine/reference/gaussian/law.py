@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 
 from flint import arb
 
+from pyengine.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import key_of, precision
 from pyengine.reference.cumulants import Cumulants, place_of, single_threshold

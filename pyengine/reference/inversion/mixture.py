@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from flint import acb, arb
 
+from pyengine.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.balls import exact, precision, upper_normal
 from pyengine.reference.cumulants import Array

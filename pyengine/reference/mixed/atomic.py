@@ -7,11 +7,11 @@ what the rest does at the threshold less the loss of that part.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from itertools import pairwise
 
 from flint import arb
 
+from pyengine.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.finite import Masses
 from pyengine.reference.atomic.law import AtomicLaw, Source, ThresholdMasses, grouped

@@ -9,12 +9,12 @@ is left out.
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from flint import acb, arb
 
+from pyengine.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.reference.atomic.legendre_pieces import PiecesSource
 from pyengine.reference.balls import log_magnitude, precision

@@ -7,10 +7,10 @@ knots: those are where the loss is smallest, or its middle, and ends far out in 
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 from flint import arb
 
+from pyengine.caches import cached_property
 from pyengine.reference.atomic.law import ThresholdMasses
 from pyengine.reference.balls import exact
 from pyengine.reference.gaussian.closed_form import ClosedGaussian
