@@ -15,7 +15,7 @@ from _thread import RLock, get_ident
 from collections.abc import Callable
 from types import FrameType
 
-__all__ = ["BallArithmetic", "Undivided", "in_child"]
+__all__ = ["BallArithmetic", "Booking", "Undivided", "in_child"]
 
 LONGEST = 60.0  # seconds that a fork waits for imports
 MOMENT = 1e-3  # between two looks
@@ -38,6 +38,12 @@ class BallArithmetic:
     lock = RLock()
 
 
+class Booking:
+    """What accountants have booked: who reads it and writes more of it holds ``lock``."""
+
+    lock = RLock()
+
+
 class Undivided:
     """What a child could not go on with: a fork waits for who holds ``lock``."""
 
@@ -47,6 +53,7 @@ class Undivided:
 @in_child
 def _start_afresh() -> None:
     BallArithmetic.lock = RLock()
+    Booking.lock = RLock()
     Undivided.lock = RLock()
 
 

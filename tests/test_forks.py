@@ -14,13 +14,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pyengine import _forks, duality, special
 from pyengine.caches import cached_property
+from pyengine.engines.panels import sums
+from pyengine.engines.panels.sums import LaplaceSteps
+from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.interop import HistoryAccountant
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 ignore_warning = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -275,3 +279,44 @@ def test_what_is_left_can_be_spent_and_no_more() -> None:
         assert budget.spend(left)
         assert not budget.spend(mu)
         assert Fraction(budget.spent) ** 2 <= total * (1 + Fraction(1, 2**51))
+
+
+@pytest.mark.parametrize("kind", [LaplaceSteps, LineOrder])
+def test_threads_that_ask_of_two_tilts_get_their_own(
+    kind: type[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overwritten(shared: Any, _: Any) -> None:
+        shared.__dict__["last"] = (99, 99)  # by a thread that comes next
+
+    last = property(lambda shared: shared.__dict__["last"], overwritten)
+    shared: Any = object.__new__(type("Shared", (kind,), {"_last": last}))
+    shared.shape, shared.number, shared.__dict__["last"] = None, 1, (-1, None)
+    shared.__dict__["tilts"] = SimpleNamespace(tilt=range(8), log_scale=range(8))
+    monkeypatch.setattr(sums, "tilted_sum", lambda _, __, tilt, ___: tilt)
+    monkeypatch.setattr(kind, "line_at", lambda _, index: index, raising=False)
+    ask = shared._tilted if kind is LaplaceSteps else shared._line
+    assert [ask(index) for index in (3, 5, 3)] == [3, 5, 3]
+
+
+class Slowly(float):
+    """A number that lets other threads go on where it is compared."""
+
+    __hash__ = float.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        time.sleep(1e-5)
+        return float(self) == other
+
+
+def test_no_step_of_an_accountant_is_lost() -> None:
+    accountant = HistoryAccountant()
+
+    def train(worker: int) -> None:
+        for step in range(50):
+            noise = 1.0 + (worker + step // 10) % 2
+            accountant.step(noise_multiplier=Slowly(noise), sample_rate=0.01)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(train, range(4)))
+    assert len(accountant) == 200
+    assert sum(steps for noise, _, steps in accountant.history if float(noise) == 1.0) == 100

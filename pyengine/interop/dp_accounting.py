@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pyengine import api
 from pyengine._extras import needed
+from pyengine._forks import Booking
 from pyengine.interop.relations import ADJACENCY, mechanism_under
 from pyengine.mechanisms import Composition, GenericMechanism, compose
 from pyengine.proven import proven_bounds
@@ -46,6 +47,9 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
     under ``REPLACE_ONE`` doubles the sensitivity: one record leaves and another one comes.
     dp_accounting's Rényi accountant takes the noise multiplier as it is there, so its ε is that of
     a mechanism whose noise is measured in units of the whole difference.
+
+    Threads may share it: what it answers counts every event that was composed.  Its ``ledger`` is
+    dp_accounting's own, which orders nothing.
 
     Examples
     --------
@@ -89,7 +93,8 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         except ValueError as error:
             return self.CompositionErrorDetails(invalid_event=event, error_message=str(error))
         if do_compose:
-            self._composed = compose(self._composed, made.composed(count))
+            with Booking.lock:
+                self._composed = compose(self._composed, made.composed(count))
         return None
 
     def get_epsilon(self, target_delta: float) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from pyengine import api
+from pyengine._forks import Booking
 from pyengine.api import Bounds
 from pyengine.interop.histories import from_history
 from pyengine.mechanisms import Composition, dp_sgd
@@ -44,6 +45,9 @@ class HistoryAccountant:
 
     Opacus adds up the gradients of k batches only where the loader is not a Poisson sampler.  As in
     its own accountants, such a step counts as a Poisson sample as large as the k batches.
+
+    Threads may share it: no step of `step` is lost.  What is put into ``history`` by other ways is
+    the caller's to order.
 
     Examples
     --------
@@ -85,10 +89,12 @@ class HistoryAccountant:
             For a parameter outside its domain.
         """
         dp_sgd(noise_multiplier, sample_rate, 1)  # checks
-        step, number = (noise_multiplier, sample_rate), 1
-        if self.history and tuple(self.history[-1][:2]) == step:
-            number += self.history.pop()[2]
-        self.history.append((*step, number))
+        step = noise_multiplier, sample_rate
+        with Booking.lock:
+            if self.history and tuple(self.history[-1][:2]) == step:
+                self.history[-1] = (*step, self.history[-1][2] + 1)
+            else:
+                self.history.append((*step, 1))
 
     def composition(self) -> Composition:
         """Return the mechanism of all steps so far, for the questions of `pyengine`."""

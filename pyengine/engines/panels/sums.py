@@ -259,10 +259,11 @@ class LaplaceSteps:
 
     def _tilted(self, index: int) -> TiltedSum | None:
         """The law of a tilt; the last one is at hand."""
-        if self._last[0] != index:
+        last = self._last  # other threads may ask about other tilts
+        if last[0] != index:
             tilt, log_scale = (float(x[index]) for x in (self.tilts.tilt, self.tilts.log_scale))
-            self._last = index, tilted_sum(self.shape, self.number, tilt, log_scale)
-        return self._last[1]
+            last = self._last = index, tilted_sum(self.shape, self.number, tilt, log_scale)
+        return last[1]
 
     def tilts_for(
         self, epsilon: FloatArray, *, of_b: bool, at_hand: int | None = None

@@ -93,20 +93,20 @@ class RayWeights:
         parts = ((ray.node_real, ray.node_imag, ray.real, ray.imag) for ray in rays)
         return cls(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
-    @cached_property
+    @property
     def core(self) -> Any:
         """The ray as the C core takes it, while this lives."""
-        self._parts.extend(
-            array(part.reshape(-1))
-            for part in (self.node_real, self.node_imag, self.real, self.imag)
-        )
-        _, kinds, size = self.real.shape
-        return ffi.new("pe_ray *", (*self._parts, size, kinds))
+        return self._core[0]
 
     @cached_property
-    def _parts(self) -> list[Any]:
-        """Buffers that the struct of the core points to."""
-        return []
+    def _core(self) -> tuple[Any, list[Any]]:
+        """A struct of the core, and the buffers that it points to."""
+        parts = [
+            array(part.reshape(-1))
+            for part in (self.node_real, self.node_imag, self.real, self.imag)
+        ]
+        _, kinds, size = self.real.shape
+        return ffi.new("pe_ray *", (*parts, size, kinds)), parts
 
     @classmethod
     def of(cls, node: ComplexArray, weight: ComplexArray) -> RayWeights:

@@ -239,9 +239,10 @@ class LineOrder(FiniteLosses):
 
     def _line(self, index: int) -> Line | None:
         """A line of the choice; the last one is at hand."""
-        if self._last[0] != index:
-            self._last = index, self.line_at(index)
-        return self._last[1]
+        last = self._last  # other threads may ask about other lines
+        if last[0] != index:
+            last = self._last = index, self.line_at(index)
+        return last[1]
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
