@@ -14,6 +14,7 @@ from cffi import FFI
 # setuptools wants paths relative to the root of the project, which is where builds run.
 SOURCES = [
     "csrc/cpu.c",
+    "csrc/assumed_libm.c",
     "csrc/normal.c",
     "csrc/functionals.c",
     "csrc/chebyshev.c",
@@ -79,7 +80,9 @@ UFUNC_SOURCES = [
     "csrc/normal.c",
 ]
 HEADERS = [
+    "csrc/assumed_libm.h",
     "csrc/base_libm.h",
+    "csrc/libm_points.h",
     "csrc/pyengine.h",
     "csrc/pyengine.cdef",
     "csrc/simd.h",

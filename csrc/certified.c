@@ -1,3 +1,4 @@
+#include "assumed_libm.h"
 #include "certified_parts.h"
 
 #include <float.h>
@@ -7,6 +8,9 @@
 #include "lane_log.h"
 #include "lane_trig.h"
 #include "simd.h"
+
+_Static_assert(PE_LIBM_ELEMENTARY <= 4.0 && PE_LIBM_CURVED <= 4.0 && PE_LIBM_WIDE <= 4.0,
+               "docs/theory/certified.md counts no more");
 
 #define U 0x1p-53
 #define OUT (1.0 + 1e-9) /* outward: rounding of bounds that are formed in some dozens of operations */

@@ -1,6 +1,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "assumed_libm.h"
 #include "elementary.h"
 #include "normal.h"
 #include "pyengine.h"
@@ -13,6 +14,7 @@
  * kept times 2^200: what is small as a double is then far from underflow. */
 
 #define U 0x1p-53
+_Static_assert(PE_LIBM_ELEMENTARY <= 2.0, "docs/theory/closed_form.md counts no more");
 /* Bounds of relative errors in units of U. */
 #define TAIL 32.0   /* of tail() */
 #define MIXED 36.0  /* of mixture() */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assumed_libm.h"
 #include "certified_parts.h"
 #include "tilted_cells.h"
 
@@ -245,7 +246,8 @@ static double first_of(const divided *d) {
     pe_wide below = 0.0L;
     for (size_t i = 0; i < d->q.n_kinds; i++)
         below += (pe_wide)d->q.kinds[i].steps * log1pl(-expl(d->above[i].log_m - d->q.kinds[i].log_m));
-    return (double)logl(-expm1l(below));
+    /* 1 - e^below = e^below (e^-below - 1) */
+    return below < -40.0L ? 0.0 : (double)(below + pe_log_expm1(logl(-below), -below));
 }
 
 static int shares_serve(const divided *d) {

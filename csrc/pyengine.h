@@ -25,6 +25,25 @@ typedef struct {
  */
 int pe_simd_level(void);
 
+/* A function of the C library at an argument, y only if it takes two, and its true value high + low. */
+typedef struct {
+    double x, y, high, low;
+} pe_libm_point;
+
+/* What proofs assume of functions of the C library, and what they do here.
+ *
+ * Definition      the name of a function 0, ..., pe_libm_functions() - 1; the largest error that is assumed; the largest
+ *                 error at the stored points, in units in the last place of a double or, of a function that ends in l, of
+ *                 a long double, and infinity for a NaN; the points, of which the number is returned
+ * Method          csrc/libm_points.h, written by tools/libm_errors.py
+ * Source          docs/theory/libm
+ */
+int pe_libm_functions(void);
+const char *pe_libm_name(int function);
+double pe_libm_allowed(int function);
+double pe_libm_error(int function);
+int pe_libm_points(int function, const pe_libm_point **points);
+
 /* Standard normal density.
  *
  * Definition      phi(x) = exp(-x^2/2)/sqrt(2 pi)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "assumed_libm.h"
 #include "sector.h"
 
 /* One step, and the sum of two independent losses; docs/theory/sector_laws.md. */
@@ -93,6 +94,8 @@ static void set_below(pe_sector *c) {
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
+_Static_assert(PE_LIBM_WIDE <= 4.0, "docs/theory/sector_laws.md counts no more");
+
 typedef struct {
     int is_ratio;
     long double shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
@@ -101,14 +104,13 @@ typedef struct {
 static double step_density(void *context, double w, double *error) {
     const one_step *s = context;
     const long double y = s->is_ratio ? 0.0L : expl((long double)w);
-    const int is_small = y < 1e-10L; /* the next term of the logarithm is y^2/24 */
-    const long double log_em1 = y > 40.0L ? y : is_small ? w + 0.5L * y : logl(expm1l(y));
+    const long double log_em1 = pe_log_expm1(w, y);
     const long double z = (log_em1 + s->offset) / s->shift;
     const long double value = (y - log_em1) + w - 0.5L * z * z - HALF_LOG_2PI - logl(s->shift);
     const double slope = fabs((double)(z / s->shift)) + 1.0;
     const double size = fabs(w) + fabs((double)log_em1) + fabs((double)s->offset) + (double)y + 1.0;
     *error = 16.0 * (double)LDBL_EPSILON * (slope * size + (double)(z * z)) +
-             (is_small && !s->is_ratio ? slope * 1e-20 : 0.0) + 0.5 * DBL_EPSILON * fabs((double)value);
+             0.5 * DBL_EPSILON * fabs((double)value);
     return (double)value;
 }
 
@@ -177,7 +179,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     pe_sector_fill_cells(c);
     /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
     const double y = exp(high), mu = (double)s->shift;
-    const long double log_em1 = s->is_ratio ? (long double)high : logl(expm1l((long double)y));
+    const long double log_em1 = s->is_ratio ? (long double)high : pe_log_expm1(high, y);
     const double z = (double)((log_em1 + s->offset) / s->shift);
     if (!(s->is_ratio ? z > 1e-9 : z * fmax(1.0, y) / mu > 1.0 + 1e-9)) return PE_TOO_COSTLY;
     for (size_t i = pe_sector_cell(&c->cells, high) + 1; i < c->cells.n; i++)

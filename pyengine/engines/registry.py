@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from pyengine._libm import refuse_where_off
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import OneOrder, Substitution
 from pyengine.engines.declared.analytic import AnalyticEngine
@@ -136,8 +137,10 @@ def questions(
     ValueError
         Where the adjacency is not defined for the mechanism.
     AccuracyError
-        Where no engine can answer for the mechanism.
+        Where no engine can answer for the mechanism, and where a function of the C library errs
+        by more than proofs assume.
     """
+    refuse_where_off()
     model = threat_model_of(threat_model)
     problem = Problem(mechanism, adjacency, method, model, tolerance, wanted)
     engine = _chosen(problem)

@@ -17,7 +17,7 @@ from decimal import Context, Decimal
 
 from pyengine.answers import Triple
 from pyengine.caches import kept
-from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.rounding import ERFC, UNIT
 
 __all__ = ["small_epsilon"]
 
@@ -65,7 +65,7 @@ def _sums(y: float, mu: float, p: float, parts: int) -> tuple[float, float, floa
     middle = [_mass((k + 0.5) * h, mu, p) for k in range(parts)]
     z = math.log1p(y / p) / mu + 0.5 * mu
     # z and the argument of erfc err by 19 z units of rounding, which erfc makes 19 z (z + 1)
-    error = (32.0 + 24.0 * z * (z + 1.0)) * UNIT
+    error = (24.0 + ERFC + 24.0 * z * (z + 1.0)) * UNIT
     low = h * math.fsum(middle) * (1.0 - error)
     high = h * (math.fsum(inner) - 0.5 * (inner[0] + inner[-1])) * (1.0 + error)
     return low, high, inner[-1]
@@ -88,8 +88,8 @@ def small_epsilon(
     Returns
     -------
     tuple of float or None
-        Proven bounds, given that log1p and erfc of the C library err by at most 4 units in the
-        last place; None where they are not for so large an ε or μ, or close to nothing.
+        Proven bounds, given what docs/theory/libm assumes of log1p and erfc; None where they are
+        not for so large an ε or μ, or close to nothing.
     """
     if not (0.0 < near <= LARGEST and mu[0] <= FARTHEST):
         return None

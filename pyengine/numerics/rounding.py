@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["LIBM", "UNIT"]
+from pyengine._libm import ALLOWED
+
+__all__ = ["ERFC", "LIBM", "UNIT"]
 
 UNIT = 2.0**-53  # unit roundoff of doubles: the largest relative error of one operation
-LIBM = 4.0  # errors of exp, log, expm1, log1p in units of UNIT; the libraries in use stay below 2
+# Relative errors in units of UNIT, of which a unit in the last place is at most two.
+LIBM = 2.0 * ALLOWED["exp"]  # of exp, log, expm1, log1p
+ERFC = 2.0 * ALLOWED["erfc"]

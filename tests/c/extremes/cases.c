@@ -14,19 +14,39 @@ static int run_cpu(void) {
     return level != 0 && level != 1 && level != 3 && level != 4;
 }
 
+static int run_libm(void) {
+    int failures = 0;
+    for (int i = 0; i < pe_libm_functions(); i++) {
+        const pe_libm_point *points;
+        failures += !(pe_libm_name(i)[0] && pe_libm_points(i, &points) > 0);
+        failures += !(pe_libm_error(i) <= pe_libm_allowed(i));
+    }
+    return failures;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
 } CASES[] = {
-    {"vector instructions", run_cpu},          {"elementwise kernels", run_unary},
-    {"one step in closed form", run_step},     {"composed loss, inversion", run_pair},
-    {"composed loss, mixtures", run_mixtures}, {"composed loss, convolution", run_law},
-    {"lattice engine", run_lattice},           {"from rows to answers", run_answers},
-    {"polynomials on panels", run_panels},     {"kernels of three arguments", run_ternary},
-    {"random losses", run_sampling},           {"transforms of losses", run_transforms},
-    {"bounds at levels", run_levels},          {"sums on lines", run_line_sums},
-    {"laws beyond places", run_beyond},        {"integrals along rays", run_rays},
-    {"Legendre polynomials", run_legendre},    {"laws with proven errors", run_sector},
+    {"vector instructions", run_cpu},
+    {"functions of libm", run_libm},
+    {"elementwise kernels", run_unary},
+    {"one step in closed form", run_step},
+    {"composed loss, inversion", run_pair},
+    {"composed loss, mixtures", run_mixtures},
+    {"composed loss, convolution", run_law},
+    {"lattice engine", run_lattice},
+    {"from rows to answers", run_answers},
+    {"polynomials on panels", run_panels},
+    {"kernels of three arguments", run_ternary},
+    {"random losses", run_sampling},
+    {"transforms of losses", run_transforms},
+    {"bounds at levels", run_levels},
+    {"sums on lines", run_line_sums},
+    {"laws beyond places", run_beyond},
+    {"integrals along rays", run_rays},
+    {"Legendre polynomials", run_legendre},
+    {"laws with proven errors", run_sector},
 };
 
 int main(void) {
