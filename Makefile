@@ -151,7 +151,7 @@ threads: $(VENV)/core.stamp $(VENV)/test.stamp
 	mkdir -p build/sanitize
 	$(CC) $(FLAGS) -O1 -g -fsanitize=thread $(KERNELS) $(THREADED) -o build/sanitize/threads -lm -pthread
 	setarch -R build/sanitize/threads
-	$(BIN)/python -X dev -m pytest -k "thread or fork" tests/test_caches.py tests/test_api.py \
+	$(BIN)/python -X dev -m pytest -k "thread or fork" tests/test_caches.py tests/test_forks.py tests/test_api.py \
 	    tests/test_special_ufuncs.py tests/test_scalars.py $(PYTEST_ARGS)
 
 docs: $(VENV)/core.stamp $(VENV)/docs.stamp

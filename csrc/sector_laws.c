@@ -105,10 +105,11 @@ static double step_density(void *context, double w, double *error) {
     const one_step *s = context;
     const long double y = s->is_ratio ? 0.0L : expl((long double)w);
     const long double log_em1 = pe_log_expm1(w, y);
-    const long double z = (log_em1 + s->offset) / s->shift;
-    const long double value = (y - log_em1) + w - 0.5L * z * z - HALF_LOG_2PI - logl(s->shift);
+    const long double z = (log_em1 + s->offset) / s->shift, log_shift = logl(s->shift);
+    const long double value = (y - log_em1) + w - 0.5L * z * z - HALF_LOG_2PI - log_shift;
     const double slope = fabs((double)(z / s->shift)) + 1.0;
-    const double size = fabs(w) + fabs((double)log_em1) + fabs((double)s->offset) + (double)y + 1.0;
+    const double size =
+        fabs(w) + fabs((double)log_em1) + fabs((double)s->offset) + (double)y + 1.0 + fabs((double)log_shift);
     *error = 16.0 * (double)LDBL_EPSILON * (slope * size + (double)(z * z)) +
              0.5 * DBL_EPSILON * fabs((double)value);
     return (double)value;

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.errors import AccuracyError
 
-__all__ = ["ALLOWED", "NUMPY", "Measured", "measured", "refuse_where_off"]
+__all__ = ["ALLOWED", "NUMPY", "MeasuredFunction", "measured", "refuse_where_off"]
 
 FloatArray = npt.NDArray[np.float64]
 Function = Callable[[FloatArray, FloatArray], FloatArray]
@@ -39,7 +39,7 @@ NUMPY: dict[str, Function] = {
 }
 
 
-class Measured(NamedTuple):
+class MeasuredFunction(NamedTuple):
     """One function at the stored points; errors in units in the last place."""
 
     library: str  # "libm" or "numpy"
@@ -70,15 +70,18 @@ def numpy_error(name: str) -> float:
     return worst if worst >= 0.0 else np.inf
 
 
-def measured() -> list[Measured]:
+def measured() -> list[MeasuredFunction]:
     """All functions of which proofs assume something, as they are here."""
     of_c = [
-        Measured("libm", name, lib.pe_libm_error(i), ALLOWED[name]) for name, i in _INDEX.items()
+        MeasuredFunction("libm", name, lib.pe_libm_error(i), ALLOWED[name])
+        for name, i in _INDEX.items()
     ]
-    return of_c + [Measured("numpy", name, numpy_error(name), ALLOWED[name]) for name in NUMPY]
+    return of_c + [
+        MeasuredFunction("numpy", name, numpy_error(name), ALLOWED[name]) for name in NUMPY
+    ]
 
 
-def refusal(found: Iterable[Measured]) -> str | None:
+def refusal(found: Iterable[MeasuredFunction]) -> str | None:
     """What to say where a function errs by more than is assumed."""
     wrong = [f"{each.library} {each.name} by {each.error:.3g}" for each in found if not each.holds]
     if not wrong:

@@ -72,7 +72,8 @@ def explore(
     -----
     Only this machine can reach the page, and only with the token of the address or the cookie that
     it leaves.  Answers are computed in a process of their own, one after the other; a newer
-    question about a run takes the place of the one before.
+    question about a run takes the place of the one before.  It serves until it is interrupted, and
+    other threads may ask the package meanwhile.
     """
     limit = _checks.positive("seconds", seconds)
     number = _checks.count("port", port)

@@ -52,7 +52,8 @@ class PyenginePrivacyAccountant:
     Notes
     -----
     Both kinds of noise are Poisson-sampled, as in pfl-research's PLD accountant; its other two do
-    not sample Laplace noise.  Adjacency is ``add_remove``.
+    not sample Laplace noise.  Adjacency is ``add_remove``.  Threads may share it: nothing of it
+    changes once it is made.
 
     Examples
     --------

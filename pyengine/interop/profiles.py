@@ -47,6 +47,8 @@ class Profile(Questions):
     Values are the safe ends of the bounds: γ, δ and ε from above, β from below.  They are as safe
     as the profile is.  The other ends are trivial, because a profile may be any bound.  γ is
     exact, but for the minimisation, if the profile is exact and its pair symmetric.
+
+    Threads may share it if they may share its function.
     """
 
     def __init__(self, function: Callable[[Any], Any], name: str = "profile") -> None:

@@ -50,6 +50,8 @@ class PRVAccountant:
     ``add_remove``.  An object is also a mechanism for all questions of `pyengine`: that of
     ``max_self_compositions``.
 
+    Threads may share it: nothing of it changes.
+
     Examples
     --------
     >>> import pyengine as pe
@@ -249,6 +251,10 @@ class Accountant:
         As of `PRVAccountant`; 0.1 if not given.
     mesh_size, verbose
         Of no use here.
+
+    Notes
+    -----
+    Threads may share it: nothing of it changes.
 
     Examples
     --------

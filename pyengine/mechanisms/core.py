@@ -82,7 +82,11 @@ class Places(NamedTuple):
 
 
 class Mechanism:
-    """Base of all mechanisms; made by its subclasses only, which are frozen dataclasses."""
+    """Base of all mechanisms; made by its subclasses only, which are frozen dataclasses.
+
+    Threads may share mechanisms and ask about them at the same time; a child may be forked
+    meanwhile.
+    """
 
     is_step: ClassVar[bool] = False  # whether it releases one thing, once
 

@@ -87,6 +87,10 @@ def run(
         If the workers are gone, or die again and again.
     Interrupted
         If a key was pressed.
+
+    Notes
+    -----
+    A run belongs to the thread that called it; others may run tables in other directories.
     """
     start, clock = datetime.now(timezone.utc), time.perf_counter()
     work = units(specification)
