@@ -5,10 +5,10 @@
 
 /* What proofs assume of the C library: bounds of errors in units in the last place (docs/theory/libm.md). */
 
-#define PE_LIBM_ELEMENTARY 2.0 /* exp, expm1, log, log1p in doubles */
-#define PE_LIBM_CURVED 4.0     /* sin, cos, atan2 and hypot in doubles */
-#define PE_LIBM_WIDE 4.0       /* exp, log, log1p, sin, cos and atan2 in long doubles */
-#define PE_LIBM_ERFC 8.0       /* in doubles */
+#define PE_LIBM_ELEMENTARY 2 /* exp, expm1, log, log1p in doubles */
+#define PE_LIBM_CURVED 4     /* sin, cos, atan2 and hypot in doubles */
+#define PE_LIBM_WIDE 4       /* exp, log, log1p, sin, cos and atan2 in long doubles */
+#define PE_LIBM_ERFC 8       /* in doubles */
 
 /* log(e^y - 1) for y = e^w > 0, off by 12 LDBL_EPSILON (1 + |w|) at most, and by what y is off by.  Some library's
  * expm1l errs by hundreds of units, so there is none here; docs/theory/sector_laws.md counts. */

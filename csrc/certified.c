@@ -9,7 +9,7 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-_Static_assert(PE_LIBM_ELEMENTARY <= 4.0 && PE_LIBM_CURVED <= 4.0 && PE_LIBM_WIDE <= 4.0,
+_Static_assert(PE_LIBM_ELEMENTARY <= 4 && PE_LIBM_CURVED <= 4 && PE_LIBM_WIDE <= 4,
                "docs/theory/certified.md counts no more");
 
 #define U 0x1p-53

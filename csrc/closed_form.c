@@ -14,7 +14,7 @@
  * kept times 2^200: what is small as a double is then far from underflow. */
 
 #define U 0x1p-53
-_Static_assert(PE_LIBM_ELEMENTARY <= 2.0, "docs/theory/closed_form.md counts no more");
+_Static_assert(PE_LIBM_ELEMENTARY <= 2, "docs/theory/closed_form.md counts no more");
 /* Bounds of relative errors in units of U. */
 #define TAIL 32.0   /* of tail() */
 #define MIXED 36.0  /* of mixture() */

@@ -94,7 +94,7 @@ static void set_below(pe_sector *c) {
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
-_Static_assert(PE_LIBM_WIDE <= 4.0, "docs/theory/sector_laws.md counts no more");
+_Static_assert(PE_LIBM_WIDE <= 4, "docs/theory/sector_laws.md counts no more");
 
 typedef struct {
     int is_ratio;
@@ -105,7 +105,8 @@ static double step_density(void *context, double w, double *error) {
     const one_step *s = context;
     const long double y = s->is_ratio ? 0.0L : expl((long double)w);
     const long double log_em1 = pe_log_expm1(w, y);
-    const long double z = (log_em1 + s->offset) / s->shift, log_shift = logl(s->shift);
+    const long double z = (log_em1 + s->offset) / s->shift;
+    const long double log_shift = logl(s->shift);
     const long double value = (y - log_em1) + w - 0.5L * z * z - HALF_LOG_2PI - log_shift;
     const double slope = fabs((double)(z / s->shift)) + 1.0;
     const double size =

@@ -14,7 +14,6 @@ SLACK = {
     "nodes above high ends",
     "nodes passed over",
     "panels: between places of the check",
-    "density of a step: small losses",
     "rounding of sums: differences of exponents",
     "losses: remainder of the trapezoidal rule",
 }

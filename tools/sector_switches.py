@@ -84,7 +84,6 @@ SWITCHES = (
     Switch("rule", 16.0, (("loss_law.c", "PE_RULE", "((int){x})"),
                           (R, "i < PE_RULE", "i < (int){x}"),
                           (R, "32.0 * log(rho)", "2.0 * {x} * log(rho)"))),
-    _choice("small loss", 1e-10, L, "y < 1e-10L", "y < (long double){x}"),
     _choice("digits of a threshold", 2.0**80, R, "place at = {.high = (double)w",
             "place at = {.high = (double)(nearbyintl(w * {x}) / {x})"),
     # values of panels
@@ -202,9 +201,6 @@ TERMS = (
            ((L, "16.0 * (double)LDBL_EPSILON * (slope",
              "{x} * 16.0 * (double)LDBL_EPSILON * (slope"),),
            {"root": LOUD, "off": 1e-2}, scale=PART_WIDE),
-    Sector("density of a step: small losses", "densities",
-           ((L, "slope * 1e-20", "{x} * slope * 1e-20"),),
-           {"small loss": 1e-4, "resolved": 1e-9, "off": 1e-2}, scale=1e12),
     Sector("rounding of panels: Clenshaw's recurrence", "densities",
            ((P, "UNIT * (all + ", "UNIT * ({x} * all + "),), {"off": 1e-2}, {"recurrence": LOUD},
            PART),
