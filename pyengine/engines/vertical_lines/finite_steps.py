@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.panels.legendre import EXTENDED, Extended, gauss_nodes
 from pyengine.engines.vertical_lines.choice import cumulants_of
 from pyengine.engines.vertical_lines.decay import Decay

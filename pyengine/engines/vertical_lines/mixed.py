@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.exact.mixed import Mixed, Weights
 from pyengine.engines.panels.chernoff import log_mean_bound as laplace_bound

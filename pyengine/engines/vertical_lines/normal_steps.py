@@ -11,14 +11,13 @@ import math
 from _thread import allocate_lock
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.engines.functionals import array
 from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.engines.panels.shape import extended
