@@ -13,7 +13,7 @@ from pyengine import _checks
 from pyengine.answers import Answer, Questions
 from pyengine.caches import Cache, Epoch
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
-from pyengine.engines.within import crossed
+from pyengine.engines.within import WithinTolerance, crossed
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
@@ -67,7 +67,9 @@ def _asked(
     own = as_mechanism(mechanism)
     found = own or _recognised(mechanism, adjacency, method, threat_model_of(threat_model))
     if isinstance(found, Questions):
-        return found  # it answers by itself
+        if tolerance is None:
+            return found  # it answers by itself
+        return WithinTolerance(lambda _: found, tolerance, wanted, only_bounds=True)
     asked = questions(
         found,
         adjacency=adjacency,
@@ -193,10 +195,17 @@ def _ask(
         bounds = kind_of_bounds(bounds)
     wanted, proven = WANTED.get(name), bounds is True
     asked = _asked(mechanism, adjacency, method, threat_model, tolerance, wanted, proven)
-    return _answer(name, asked, argument, bounds, method)
+    return _answer(name, asked, argument, bounds, method, tolerance)
 
 
-def _answer(name: str, asked: Questions, argument: Real, bounds: bool | str, method: str) -> Any:
+def _answer(
+    name: str,
+    asked: Questions,
+    argument: Real,
+    bounds: bool | str,
+    method: str,
+    tolerance: float | None,
+) -> Any:
     """Ask a question; the result has the shape of the argument, and a scalar becomes a float."""
     question = QUESTIONS[name]
     if isinstance(argument, float) and 0.0 <= argument <= question.upper:
@@ -205,22 +214,28 @@ def _answer(name: str, asked: Questions, argument: Real, bounds: bool | str, met
         if bounds is False:
             return value
         if bounds is True and not proven:
-            raise _unproven(name, x, method)
+            raise _unproven(name, x, method, tolerance)
         return _one_bounds(name, x, value, lower, upper)
     array = _checks.real_array(question.argument, argument, 0.0, question.upper) + 0.0
     shape, flat = array.shape, array.ravel()
     if bounds is not False:
         answer = asked.answer(name, flat)
         if bounds is True and not answer.certified.all():
-            raise _unproven(name, float(flat[np.argmin(answer.certified)]), method)
+            raise _unproven(name, float(flat[np.argmin(answer.certified)]), method, tolerance)
         parts = _bounds(name, flat, answer)
         return Bounds(*(part.reshape(shape) if shape else float(part[0]) for part in parts))
     values = asked.values(name, flat)
     return values.reshape(shape) if shape else float(values[0])
 
 
-def _unproven(name: str, x: float, method: str) -> AccuracyError:
+def _unproven(name: str, x: float, method: str, tolerance: float | None) -> AccuracyError:
     """What to say where bounds are to be proven and none are."""
+    if tolerance is not None:
+        return AccuracyError(
+            f"no bounds of {name} at {QUESTIONS[name].argument} = {x!r} are proven within "
+            f"tolerance={tolerance!r}: a larger one or none may do, and bounds={ESTIMATED!r} "
+            "returns estimates of them"
+        )
     which = "no engine proves" if method in ("auto", "certified") else f"{method} does not prove"
     other = "" if method in ("auto", "certified") else "ask method='auto', or "
     return AccuracyError(
@@ -299,8 +314,10 @@ def trade_off(
         ``dp``: the adversary of differential privacy, who knows everything but whether the record
         took part; ``relaxed``: one who does not know the record, see `pyengine.threat_models`.
     tolerance : float, optional
-        Largest relative width of the bounds, > 0; for ε that of δ at it.  Every engine honours it,
-        and what cannot be known that well is refused.  None stands for the accuracy below.
+        Largest relative width of the bounds, > 0; for ε that of δ at it.  It holds whichever engine
+        answers, and what cannot be known that well is refused, also where only bounds are known
+        (several random steps of an epoch, ``substitute`` without replacement).  What is below
+        1e-300 counts as 0.  None stands for the accuracy below.
     bounds : bool or "estimated"
         True returns `Bounds` that are proven, floating point included, and raises AccuracyError
         where no engine proves any.  Where they are closer than 1e-10 relative, the value in them

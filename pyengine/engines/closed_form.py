@@ -190,7 +190,8 @@ class ClosedFormPair:
         if judged:
             for v, low, high in triples.tolist():
                 if high - low > self._width(v):
-                    raise too_wide("the closed form", v, low, high)
+                    width = (high - low) / v if v > 0.0 else math.inf
+                    raise too_wide("the closed form", low, high, width)
         names = np.where(lower == upper, "exact", "closed_form").astype("<U12")
         return Answer(value, lower, upper, names, True)
 

@@ -175,11 +175,6 @@ class Engine:
         """The engine that proves bounds of what this one estimates; None where none is asked."""
         return None
 
-    def bounds_all(self, problem: Problem) -> bool:
-        """Whether it bounds whatever it is asked, and leaves it to others what is too wide."""
-        del problem
-        return False
-
     def questions(self, problem: Problem, ask: Ask) -> Questions | None:
         """What answers for the adjacency as a whole; None if that is made from its pairs.
 

@@ -79,7 +79,6 @@ METHODS = (
     "monte_carlo",
 )
 
-
 def considered(method: str) -> list[Engine]:
     """Return the engines that a word of ``method=`` may take, in the order of the registry."""
     return [engine for engine in ENGINES if method in engine.words]
@@ -166,19 +165,30 @@ def answered(problem: Problem) -> Questions:
 
 def _asked_of(engine: Engine, problem: Problem) -> Questions:
     """Questions that one engine answers, held to the tolerance that was asked for."""
-    found = _unjudged(engine, problem)
-    if engine.certified and engine.needs_masses and not problem.has_proven_masses:
-        from pyengine.engines.unproven import UnprovenMasses
-
-        found = UnprovenMasses(found)
-    if problem.tolerance is None or not engine.bounds_all(problem):
-        return found
+    if problem.tolerance is None:
+        return _unjudged(engine, problem)
     from pyengine.engines.within import WithinTolerance
 
-    return WithinTolerance(found, problem.tolerance, problem.wanted)
+    only_bounds = isinstance(engine, BlocksEngine) or bool(problem.attained)
+
+    def make(tolerance: float) -> Questions:
+        # what is apart by itself does not come closer with the accuracy of either side
+        return _unjudged(engine, replace(problem, tolerance=None if only_bounds else tolerance))
+
+    return WithinTolerance(make, problem.tolerance, problem.wanted, only_bounds=only_bounds)
 
 
 def _unjudged(engine: Engine, problem: Problem) -> Questions:
+    """Questions that one engine answers, proven only where the masses of all steps are."""
+    found = _of_orders(engine, problem)
+    if engine.certified and engine.needs_masses and not problem.has_proven_masses:
+        from pyengine.engines.unproven import UnprovenMasses
+
+        return UnprovenMasses(found)
+    return found
+
+
+def _of_orders(engine: Engine, problem: Problem) -> Questions:
     """Questions that one engine answers, of one order or of both."""
     if problem.adjacency == "add_remove":
         return both_orders(engine, problem, answered)

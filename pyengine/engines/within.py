@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +16,31 @@ __all__ = ["WithinTolerance", "crossed", "too_wide"]
 
 FloatArray = npt.NDArray[np.float64]
 BELOW_DOUBLES = 1e-300  # what is less than this has no relative width to speak of
+CLOSE = 64.0  # times as wide as asked, from which on bounds of ε are not asked for again
 
 
-def too_wide(what: str, value: float, lower: float, upper: float) -> AccuracyError:
-    """Return the refusal of an answer whose bounds are wider than asked, with what would help."""
-    width = (upper - lower) / value if 0.0 < value < math.inf else math.inf
-    advice = (
-        f"tolerance={1.1 * width:.1g} or more gives this answer"
-        if width < 1.0
-        else "method='reference' answers in arbitrary precision"
-    )
+def too_wide(
+    what: str, lower: float, upper: float, width: float, *, only_bounds: bool = False
+) -> AccuracyError:
+    """Return the refusal of an answer whose bounds are wider than asked, with what would help.
+
+    The width is the relative one; ``only_bounds`` says that no engine knows more than bounds.
+    """
+    if width < (math.inf if only_bounds else 1.0):
+        advice = f"tolerance={_rounded_up(1.05 * width)} or more gives this answer"
+    elif only_bounds:
+        advice = "no more is known; without tolerance= they are returned"
+    else:
+        advice = "method='reference' answers in arbitrary precision"
     return AccuracyError(
         f"the bounds {lower!r} and {upper!r} of {what} are wider than asked; {advice}"
     )
+
+
+def _rounded_up(x: float) -> str:
+    """Two digits of a positive number, rounded up."""
+    digit = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return f"{math.ceil(x / digit) * digit:.2g}"
 
 
 def crossed(what: str, lower: float, upper: float) -> AccuracyError:
@@ -38,56 +52,93 @@ def crossed(what: str, lower: float, upper: float) -> AccuracyError:
 
 
 class WithinTolerance(Questions):
-    """Questions of an engine that bounds all it can, held to a tolerance.
+    """Questions of an engine, held to a tolerance.
+
+    Engines judge ε by scales of their own: where its bounds are too wide by little, they are asked
+    for narrower ones before that is refused.
 
     Parameters
     ----------
-    asked : Questions
-        The engine's own.
+    make : callable
+        Makes the engine's own questions for a tolerance.
     tolerance : float
         Largest relative width of the bounds; for ε that of δ at it.
     wanted : {"beta", "gamma"} or None
         Which error of a trade-off function is to have that width; None for both.
+    only_bounds : bool
+        Whether no engine knows more than bounds.
     """
 
-    def __init__(self, asked: Questions, tolerance: float, wanted: str | None) -> None:
-        self._asked, self._tolerance, self._wanted = asked, tolerance, wanted
+    def __init__(
+        self,
+        make: Callable[[float], Questions],
+        tolerance: float,
+        wanted: str | None,
+        *,
+        only_bounds: bool = False,
+    ) -> None:
+        self._make, self._asked = make, make(tolerance)
+        self._tolerance, self._wanted, self._only_bounds = tolerance, wanted, only_bounds
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether no answer inside of its domain is proven, however it is asked."""
+        return self._asked.is_estimated
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α), each with its own accuracy."""
         beta, gamma = self._asked.trade_off(alpha)
         if self._wanted != "gamma":
-            self._judge(beta, self._is_wide(beta))
+            self._judge(beta, _widths(beta))
         if self._wanted != "beta":
-            self._judge(gamma, self._is_wide(gamma))
+            self._judge(gamma, _widths(gamma))
         return beta, gamma
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ(ε) at ε >= 0."""
         found = self._asked.profile(epsilon)
-        self._judge(found, self._is_wide(found))
+        self._judge(found, _widths(found))
         return found
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with δ(ε) <= δ."""
         found = self._asked.epsilon(delta)
-        wide = self._is_wide(found)
-        if wide.any():
-            most = self._asked.profile(found.lower[wide]).upper
-            least = self._asked.profile(found.upper[wide]).lower
-            apart = most - least > self._tolerance * delta[wide]
-            wide[wide] = apart | np.isinf(found.upper[wide])
-        self._judge(found, wide)
+        width = self._widths_in_delta(self._asked, found, delta)
+        close = (width > self._tolerance) & (width <= CLOSE * self._tolerance)
+        if close.any() and not self._only_bounds:
+            narrower = self._make(0.5 * self._tolerance**2 / float(width[close].max()))
+            with suppress(AccuracyError):
+                again = narrower.epsilon(delta[close])
+                found.put(close, again)
+                width[close] = self._widths_in_delta(narrower, again, delta[close])
+        self._judge(found, width)
         return found
 
-    def _is_wide(self, answer: Answer) -> npt.NDArray[np.bool_]:
-        apart = answer.upper > answer.lower
-        width = np.zeros(answer.value.size)
-        width[apart] = answer.upper[apart] - answer.lower[apart]
-        return apart & (width > self._tolerance * answer.value) & (width > BELOW_DOUBLES)
+    @staticmethod
+    def _widths_in_delta(asked: Questions, found: Answer, delta: FloatArray) -> FloatArray:
+        """By how much of δ the profile changes between the bounds of ε, whose own width is δ = 0's."""
+        width = _widths(found)
+        some = (width > 0.0) & (delta > 0.0) & np.isfinite(found.upper)
+        if some.any():
+            ends = (asked.profile(end[some]).value for end in (found.lower, found.upper))
+            width[some] = np.subtract(*ends) / delta[some]
+        return width
 
-    def _judge(self, answer: Answer, wide: npt.NDArray[np.bool_]) -> None:
+    def _judge(self, answer: Answer, width: FloatArray) -> None:
+        wide = width > self._tolerance
         if wide.any():
             at = int(np.argmax(wide))
-            triple = (float(x[at]) for x in (answer.value, answer.lower, answer.upper))
-            raise too_wide(f"method={str(answer.engine[at])!r}", *triple)
+            raise too_wide(
+                f"method={str(answer.engine[at])!r}",
+                float(answer.lower[at]),
+                float(answer.upper[at]),
+                float(width[at]),
+                only_bounds=self._only_bounds,
+            )
+
+
+def _widths(answer: Answer) -> FloatArray:
+    """Relative widths of bounds; 0 where doubles are too coarse to have one."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        width = answer.upper - answer.lower
+        return np.where(width > BELOW_DOUBLES, width / answer.value, 0.0)

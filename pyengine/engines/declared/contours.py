@@ -204,11 +204,6 @@ class CertifiedEngine(Engine):
             problem.rows is not None or self._smooth(problem) is not None
         )
 
-    def bounds_all(self, problem: Problem) -> bool:
-        if self.supports(problem):
-            return False
-        return (self._otherwise or LatticeEngine()).bounds_all(problem)
-
     @staticmethod
     def _smooth(problem: Problem) -> SmoothSide | None:
         from pyengine.engines.smooth import SmoothSide, smooth_pair

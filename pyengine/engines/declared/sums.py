@@ -26,9 +26,6 @@ class ExactEngine(Engine):
 
         return AccuracyError(exact_refusal(problem.laws))
 
-    def bounds_all(self, problem: Problem) -> bool:
-        return True
-
     def pair(self, problem: Problem) -> PairQuestions:
         from pyengine.engines.exact import exact_questions
 
@@ -58,10 +55,6 @@ class LatticeEngine(Engine):
 
     def supports(self, problem: Problem) -> bool:
         return True
-
-    def bounds_all(self, problem: Problem) -> bool:
-        # no lattice at all, see `pair`; or laws that are apart whatever the lattice is
-        return sum(number for _, number in problem.laws) == 1 or _has_enclosed(problem)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions | None:
         if problem.adjacency != "add_remove" or self._side is not None:

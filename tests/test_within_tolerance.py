@@ -1,0 +1,141 @@
+"""``tolerance=``: bounds that are as narrow as asked, or a refusal whose advice is true."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+from thorough import ALL, some
+
+import pyengine as pe
+
+GAUSSIAN, LAPLACE = pe.GaussianMechanism(1.0), pe.LaplaceMechanism(1.0)
+EPOCH = pe.GaussianMechanism(1.0).randomly_allocated(12, selected=2)
+FAMILIES: dict[str, pe.Mechanism] = {
+    "gaussian": GAUSSIAN.composed(3),
+    "dp_sgd": pe.dp_sgd(1.0, 0.01, 100),
+    "few steps": pe.dp_sgd(0.7, 0.1, 3),
+    "groups": pe.dp_sgd(2.0, 0.01, 200, group_size=3),
+    "mixture": pe.GaussianMixtureMechanism(2.0, (0, 1, 2), (0.5, 0.3, 0.2)).composed(20),
+    "one batch": GAUSSIAN.sampled_without_replacement(batch_size=2, dataset_size=100),
+    "batches": GAUSSIAN.sampled_without_replacement(batch_size=2, dataset_size=100).composed(50),
+    "Laplace batches": LAPLACE.sampled_without_replacement(batch_size=2, dataset_size=9).composed(3),
+    "epoch": GAUSSIAN.randomly_allocated(10),
+    "epochs": pe.GaussianMechanism(2.0).randomly_allocated(10).composed(3),
+    "steps of an epoch": EPOCH,
+    "steps of an epoch, Gaussian step": pe.compose(EPOCH, pe.GaussianMechanism(3.0)),
+    "Laplace": LAPLACE,
+    "Laplace steps": pe.LaplaceMechanism(2.0).composed(5),
+    "Laplace samples": LAPLACE.poisson_sampled(0.1).composed(20),
+    "response": pe.RandomizedResponse(0.7, 3).composed(4),
+    "generic": pe.GenericMechanism(0.3, 1e-5).composed(7),
+    "discrete Gaussian": pe.DiscreteGaussianMechanism(2).composed(3),
+    "discrete Laplace": pe.DiscreteLaplaceMechanism(2).composed(3),
+    "exponential": pe.ExponentialMechanism(0.5).composed(10),
+    "Gaussian and Laplace": pe.compose(pe.GaussianMechanism(2.0).composed(9), LAPLACE),
+    "dp_sgd and Laplace": pe.compose(pe.dp_sgd(1.0, 0.01, 100), pe.LaplaceMechanism(3.0)),
+    "dp_sgd and response": pe.compose(pe.dp_sgd(1.0, 0.01, 100), pe.GenericMechanism(0.1)),
+}
+ARGUMENTS = {
+    "trade_off": (1e-6, 0.1, 0.6),
+    "gamma_bound": (1e-3, 0.3),
+    "delta": (0.1, 1.0),
+    "epsilon": (1e-8, 1e-3, 0.05),
+}
+# Others take seconds for a narrow bracket of the lattice.
+QUICK = ("dp_sgd", "groups", "batches", "steps of an epoch", "Laplace steps", "response")
+ADJACENCIES = ("add", "remove", "add_remove", "substitute")
+TOLERANCES = (1e-2, 1e-4, 1e-6, 1e-9)
+ADVICE = re.compile(r"tolerance=(\S+) (?:or more gives this answer|would do)")
+
+
+def _width(question: str, mechanism: pe.Mechanism, x: float, found: Any, **words: Any) -> float:
+    """Relative width of bounds; for ε by how much of δ the profile changes between them."""
+    if found.lower == found.upper:
+        return 0.0
+    if question == "epsilon":
+        ends = [pe.delta(mechanism, end, **words) for end in (found.lower, found.upper)]
+        return (ends[0] - ends[1]) / x
+    assert found.lower <= found.value <= found.upper
+    return (found.upper - found.lower) / found.value if found.value > 1e-300 else 0.0
+
+
+@pytest.mark.parametrize("bounds", [True, "estimated"])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("family", FAMILIES if ALL else QUICK)
+def test_every_engine_honours_it(family: str, adjacency: str, bounds: Any) -> None:
+    mechanism = FAMILIES[family]
+    for question, arguments in ARGUMENTS.items():
+        for i, x in enumerate(some(arguments, 1)):
+            tolerance = TOLERANCES[(i + len(family) + len(question)) % len(TOLERANCES)]
+            words = {"adjacency": adjacency}
+            try:
+                ask = getattr(pe, question)
+                found = ask(mechanism, x, tolerance=tolerance, bounds=bounds, **words)
+            except pe.AccuracyError:
+                continue
+            except ValueError:
+                assert adjacency == "substitute"
+                return
+            assert _width(question, mechanism, x, found, **words) <= tolerance
+
+
+BETWEEN = [
+    (FAMILIES["steps of an epoch"], "add_remove"),
+    (FAMILIES["steps of an epoch, Gaussian step"], "remove"),
+    (FAMILIES["batches"], "substitute"),
+    (FAMILIES["Laplace batches"], "substitute"),
+]
+
+
+@pytest.mark.parametrize("question", ARGUMENTS)
+@pytest.mark.parametrize(("mechanism", "adjacency"), BETWEEN)
+def test_what_is_known_between_bounds_only_is_refused(
+    mechanism: pe.Mechanism, adjacency: str, question: str
+) -> None:
+    x = {"trade_off": 0.3, "gamma_bound": 0.01, "delta": 0.5, "epsilon": 1e-3}[question]
+    ask: Any = getattr(pe, question)
+    known = ask(mechanism, x, adjacency=adjacency, bounds=True)
+    width = _width(question, mechanism, x, known, adjacency=adjacency)
+    for bounds in (False, "estimated", True):
+        for tolerance in (1e-6, 0.9 * width):
+            with pytest.raises(pe.AccuracyError) as refused:
+                ask(mechanism, x, adjacency=adjacency, tolerance=tolerance, bounds=bounds)
+            advice = ADVICE.search(str(refused.value))
+            assert advice is not None
+            assert width / 1.01 < float(advice[1]) < 1.2 * width
+            wider = {"adjacency": adjacency, "tolerance": float(advice[1]), "bounds": bounds}
+            value = ask(mechanism, x, **wider)
+            value = value if bounds is False else value.value
+            assert value == pytest.approx(known.value, rel=1e-3)
+
+
+def test_published_approximations_honour_it() -> None:
+    run = FAMILIES["dp_sgd"]
+    for method in ("monte_carlo", "edgeworth"):
+        with pytest.raises(pe.AccuracyError, match="are wider than asked"):
+            pe.delta(run, 0.1, adjacency="remove", method=method, tolerance=1e-13)
+
+
+def test_bounds_of_epsilon_are_asked_for_again_before_they_are_refused() -> None:
+    """Engines judge ε by scales of their own, here of a steep profile."""
+    run = FAMILIES["Gaussian and Laplace"]
+    found = pe.epsilon(run, 1e-8, tolerance=1e-4, bounds=True)
+    assert _width("epsilon", run, 1e-8, found) <= 1e-4
+
+
+def test_an_epsilon_of_no_delta_has_a_width_of_its_own() -> None:
+    found = pe.epsilon(LAPLACE, 0.0, tolerance=1e-12, bounds=True)
+    assert found.lower <= 1.0 <= found.upper
+    assert pe.epsilon(GAUSSIAN, 0.0, tolerance=1e-12) == math.inf
+
+
+def test_profiles_of_other_libraries_are_held_to_it() -> None:
+    levels = [0.0, 0.25, 0.5, 1.0]
+    samples = (levels, [1.0, 0.5, 0.25, 0.0])
+    known = pe.delta(samples, 0.1, bounds="estimated")
+    if known.upper > known.lower:
+        with pytest.raises(pe.AccuracyError, match="wider than asked"):
+            pe.delta(samples, 0.1, tolerance=1e-12)
