@@ -5,7 +5,7 @@ Where laws are smooth, the log of γ, of β and of δ, and ε itself, are analyt
 others farther, and next to ε = 0 the profile is as smooth as elsewhere.  That axis is divided into
 panels of one width.  A panel on which many arguments lie is given the polynomial of degree 15
 through the values at its Chebyshev points, and is kept with the mechanism's contours; where few
-lie, every argument is asked by itself.
+lie, and where values are below 1e-30, every argument is asked by itself.
 
 A panel is used if its last coefficients are next to nothing and two further points agree: a corner
 of the function, such as the end of a chord of the hull, is told by that and asked point by point.
@@ -33,7 +33,7 @@ SCALE, TINY = 4.0, 1e-300  # s over δ(0), which counts as at least the second n
 # What the last two coefficients, and the miss at two further points, may be: a relative error of γ,
 # β and δ, and of ε as a part of the largest ε of the panel.
 NEGLIGIBLE = 2e-13
-TINY_LOG, NEGLIGIBLE_TINY = -69.0, 2e-11  # where values are below 1e-30
+NOISY_LOG = -69.0  # values below 1e-30 have errors of 1e-12 and more, which no polynomial follows
 LARGE_LEVEL = 31.0 / 32.0  # α above: 1 - α of a Chebyshev point is too coarse a number
 LEVELS = 8.0  # panels of α above 1/2 are 1/32 wide
 
@@ -194,7 +194,7 @@ class ChebyshevPanels:
             made = np.asarray(values[:, :DEGREE] @ _TRANSFORM.T)
             miss = np.abs(made @ _AT_CHECKS - values[:, DEGREE:]).max(axis=1)
             last = np.abs(made[:, -2:]).sum(axis=1)
-            tiny = self._axis.of_log & (values.min(axis=1) < TINY_LOG)
-            limit = scale * np.where(tiny, NEGLIGIBLE_TINY, NEGLIGIBLE)
-            made[~(np.maximum(miss, last) <= limit)] = np.nan
+            made[~(np.maximum(miss, last) <= scale * NEGLIGIBLE)] = np.nan
+            if self._axis.of_log:
+                made[values.min(axis=1) < NOISY_LOG] = np.nan
         return made
