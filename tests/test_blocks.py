@@ -164,3 +164,21 @@ def test_moved_samples_reach_far_tails() -> None:
     found = pe.delta(epoch, 2.0, adjacency="remove", method="monte_carlo", bounds="estimated")
     assert found.lower <= truth <= found.upper < 1e-5
     assert found.value == pytest.approx(truth, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("question", "x"), [(pe.delta, 30.668731266225752), (pe.gamma_bound, 1e-4), (pe.epsilon, 1e-3)]
+)
+def test_no_value_without_a_digit(question: Any, x: float) -> None:
+    """Samples moved too far see weights of 1e-307 where the truth is about 1e-8."""
+    run = pe.dp_sgd_allocated(0.6937009850264324, 19, 8, selected=3)
+    with pytest.raises(pe.AccuracyError, match="no digit of it is known; method='auto' bounds it"):
+        question(run, x, adjacency="remove", method="monte_carlo")
+
+
+def test_a_value_without_a_digit_beside_a_known_larger_one_does_no_harm() -> None:
+    epoch = pe.GaussianMechanism(1.0).randomly_allocated(12, selected=2)
+    with pytest.raises(pe.AccuracyError, match="no digit"):
+        pe.delta(epoch, 10.0, adjacency="add", method="monte_carlo")
+    both = pe.delta(epoch, 10.0, method="monte_carlo")
+    assert both == pe.delta(epoch, 10.0, adjacency="remove", method="monte_carlo") > 1e-22

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,8 @@ NAME = "monte_carlo"
 SEED, CONFIDENCE = 0, 0.99
 MOVES = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # values of h that a pilot tries
 PILOT, HITS = 4000, 20
+DIGIT = 0.25  # standard error, relative to a value, from which on no digit of it is known
+CLEAR = 2.0  # ends of an interval, one over the other, that tell the value's size by themselves
 WORK, FEWEST, MOST = 2e8, 2000, 400_000  # normal numbers of a sample of all, and its size
 ROOM = 2**21  # numbers that are in memory at once
 MOST_NORMALS = 1e6  # of one loss
@@ -150,9 +153,29 @@ def bins_profile(
     sides = {"remove": [True], "add": [False], "add_remove": [True, False]}[adjacency]
     targets = [_OneTarget(parts, of_p) for of_p in sides]
     failure = (1.0 - CONFIDENCE) / len(targets)
-    rows = [[target.profile(float(x), failure) for target in targets] for x in epsilon]
-    found = _answer([tuple(map(max, zip(*row, strict=True))) for row in rows])
+    found = _answer(
+        [_largest([target.profile(float(x), failure) for target in targets]) for x in epsilon]
+    )
     return found.lower, found.value, found.upper
+
+
+class _Found(NamedTuple):
+    """A value in its interval, and its standard error, inf where no digit is known."""
+
+    value: float
+    lower: float
+    upper: float
+    error: float
+
+
+def _largest(rows: Sequence[_Found]) -> _Found:
+    """The largest of several values, known where those that are not known are smaller."""
+    value, lower, upper, _ = map(max, zip(*rows, strict=True))
+    known = [row for row in rows if row.error <= DIGIT * row.value]
+    best = max(known, key=lambda row: row.value, default=None)
+    if best is None or any(row.upper > best.value for row in rows if row not in known):
+        return _Found(value, lower, upper, math.inf)
+    return _Found(value, lower, upper, best.error)
 
 
 def _parts(mechanism: Mechanism) -> _Parts:
@@ -229,6 +252,14 @@ class _Sample:
     def _moments(self, terms: FloatArray, largest: float) -> tuple[float, float, float]:
         return float(terms.sum()) / self.size, float(terms @ terms) / self.size, largest
 
+    def error(self, moments: tuple[float, float, float]) -> float:
+        """Standard error of a sample mean; inf where too few samples say anything of it."""
+        mean, square, _ = moments
+        variance = max(square / self.size - mean * mean / self.size, 0.0)
+        # as many equal samples would say as much; squares near the end of doubles say nothing
+        enough = mean * mean * self.size >= HITS * square >= 1e-290
+        return math.sqrt(variance) if enough else math.inf
+
     def far(self, moments: tuple[float, float, float], failure: float, size: int = 0) -> float:
         """How far the mean may lie from the sample mean, on one side; of more samples if said."""
         mean, square, largest = (np.array([x]) for x in moments)
@@ -271,19 +302,20 @@ class _OneTarget:
         highest = min(rows, key=lambda row: end(row, 1.0))
         return sharpest[0], lowest[0], highest[0]
 
-    def profile(self, epsilon: float, failure: float) -> tuple[float, float, float]:
-        """Value, lower and upper end, which fail together with probability ``failure`` at most."""
+    def profile(self, epsilon: float, failure: float) -> _Found:
+        """Value and interval, whose ends fail together with probability ``failure`` at most."""
         value, low, high = (self._main(pilot.h) for pilot in self._chosen(epsilon, 0.5 * failure))
         below, above = low.profile(epsilon), high.profile(epsilon)
         lower = max(below[0] - low.far(below, 0.5 * failure), 0.0)
         upper = min(above[0] + high.far(above, 0.5 * failure), 1.0)
-        return min(max(value.profile(epsilon)[0], lower), upper), lower, upper
+        moments = value.profile(epsilon)
+        return _Found(min(max(moments[0], lower), upper), lower, upper, value.error(moments))
 
     def estimated(self, epsilon: float) -> float:
         """The pilots' estimate of the profile."""
         return self._chosen(epsilon, 0.01)[0].profile(epsilon)[0]
 
-    def epsilon(self, delta: float, failure: float) -> tuple[float, float, float]:
+    def epsilon(self, delta: float, failure: float) -> _Found:
         """ε at a δ in (0, 1): candidates that the pilots choose are tested in turn.
 
         They are tested from the safest one on, until one fails: the first wrong one passes with the
@@ -296,36 +328,44 @@ class _OneTarget:
         lower, upper = 0.0, math.inf
         for part in CANDIDATES:
             point = near - part * max(near, 0.1)
-            if self.profile(point, failure)[1] <= delta:
+            if self.profile(point, failure).lower <= delta:
                 break
             lower = max(point, 0.0)
         for part in CANDIDATES:
             point = near + part * max(near, 0.1)
-            if self.profile(point, failure)[2] > delta:
+            if self.profile(point, failure).upper > delta:
                 break
             upper = max(point, 0.0)
-        return min(max(value, 0.0, lower), upper), lower, upper
+        # the value is known where the profile there is
+        there = self.profile(value, failure)
+        known = there.error <= DIGIT * there.value
+        value = min(max(value, 0.0, lower), upper)
+        return _Found(value, lower, upper, 0.0 if known else math.inf)
 
-    def gamma_below(self, alpha: float, c: float, failure: float) -> tuple[float, float]:
-        """Estimate and lower bound of the target's mass of a test that the other law passes by α.
+    def gamma_below(self, alpha: float, c: float, failure: float) -> tuple[float, float, float]:
+        """Estimate, its standard error and lower bound of the target's mass of a test that the other law passes by α.
 
         The pilot moves the threshold until the upper bound of its level should not be above α; if
         it is, nothing is known but that γ >= α.
         """
         pilot = self._chosen(c, failure)[0]
 
-        def level(x: float) -> float:
+        def highest(x: float) -> float:
             moments = pilot.other(x)
             return moments[0] + 2.0 * pilot.far(moments, failure, self.size)
 
-        point, _ = _crossing(level, alpha)
+        point, _ = _crossing(highest, alpha)
         sample = self._main(pilot.h)
-        value = sample.target(_crossing(lambda x: sample.other(x)[0], alpha)[0])[0]
+        at = _crossing(lambda x: sample.other(x)[0], alpha)[0]
+        value, *_ = estimate = sample.target(at)
+        level = sample.other(at)
+        # γ moves with its level by no more than in proportion
+        error = sample.error(estimate) + value * sample.error(level) / alpha
         moments = sample.other(point)
         if not moments[0] + sample.far(moments, 0.5 * failure) <= alpha:
-            return value, alpha
+            return value, error, alpha
         moments = sample.target(point)
-        return value, max(moments[0] - sample.far(moments, 0.5 * failure), alpha)
+        return value, error, max(moments[0] - sample.far(moments, 0.5 * failure), alpha)
 
 
 def _crossing(f: object, level: float) -> tuple[float, float]:
@@ -349,6 +389,13 @@ class ShiftedSampleQuestions(Questions):
         Random allocation, k >= 1 steps of a record in each epoch, beside plain Gaussian steps.
     adjacency : {"add", "remove", "add_remove"}
         The neighbours.
+    wanted : {"beta", "gamma"} or None
+        Which error of a trade-off function is to be known; None for both.
+
+    Raises
+    ------
+    AccuracyError
+        Where neither the samples nor the interval tell a digit of a value.
 
     Notes
     -----
@@ -356,8 +403,9 @@ class ShiftedSampleQuestions(Questions):
     several values are the same ones.
     """
 
-    def __init__(self, mechanism: Mechanism, adjacency: str) -> None:
+    def __init__(self, mechanism: Mechanism, adjacency: str, wanted: str | None = None) -> None:
         self._parts, self._adjacency = _parts(mechanism), adjacency
+        self._wanted = wanted
 
     @cached_property
     def _with(self) -> _OneTarget:
@@ -375,14 +423,18 @@ class ShiftedSampleQuestions(Questions):
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α)."""
-        gamma = _answer([self._gamma(float(x)) for x in alpha])
+        rows = [self._gamma(float(x)) for x in alpha]
+        gamma = _answer(rows if self._wanted == "gamma" else [row._replace(error=0.0) for row in rows])
         low, high = 1.0 - gamma.upper, np.minimum(1.0 - gamma.lower, 1.0 - alpha)
-        beta = Answer(np.clip(1.0 - gamma.value, low, high), low, high, gamma.engine.copy())
-        return beta, gamma
+        value = np.clip(1.0 - gamma.value, low, high)
+        if self._wanted == "gamma":
+            return Answer(value, low, high, gamma.engine.copy()), gamma
+        found = zip(value.tolist(), low.tolist(), high.tolist(), rows, strict=True)
+        return _answer([_Found(*triple, row.error) for *triple, row in found]), gamma
 
-    def _gamma(self, alpha: float) -> tuple[float, float, float]:
+    def _gamma(self, alpha: float) -> _Found:
         if alpha in (0.0, 1.0):
-            return alpha, alpha, alpha
+            return _Found(alpha, alpha, alpha, 0.0)
         sides = self._sides(of_b=True)
         failure = (1.0 - CONFIDENCE) / (2.0 * len(sides))
 
@@ -394,21 +446,25 @@ class ShiftedSampleQuestions(Questions):
         step = slopes[1] - slopes[0]
         c = min(np.linspace(c - step, c + step, 9).tolist(), key=line)
         tops = [side.profile(c, 2.0 * failure) for side in sides]
-        upper = min(alpha * math.exp(c) + max(top for _, _, top in tops), 1.0)
+        upper = min(alpha * math.exp(c) + max(top.upper for top in tops), 1.0)
         below = [side.gamma_below(alpha, c, failure) for side in sides]
-        lower = max(low for _, low in below)
-        value = max(found for found, _ in below)
+        lower = max(low for _, _, low in below)
+        value, error, _ = max(below)
         if len(sides) == 2:  # the hull may lie on a line between both curves
-            value = max(value, min(alpha * math.exp(c) + max(x for x, _, _ in tops), 1.0))
+            on_line = min(alpha * math.exp(c) + max(top.value for top in tops), 1.0)
+            if on_line > value:
+                value, error = on_line, max(top.error for top in tops)
         upper = max(upper, alpha)
-        return min(max(value, lower, alpha), upper), min(max(lower, alpha), upper), upper
+        value = min(max(value, lower, alpha), upper)
+        return _Found(value, min(max(lower, alpha), upper), upper, error)
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """δ(ε) at ε >= 0."""
         sides = self._sides(of_b=False)
         failure = (1.0 - CONFIDENCE) / len(sides)
-        rows = [[side.profile(float(x), failure) for side in sides] for x in epsilon]
-        return _answer([tuple(map(max, zip(*row, strict=True))) for row in rows])
+        return _answer(
+            [_largest([side.profile(float(x), failure) for side in sides]) for x in epsilon]
+        )
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with δ(ε) <= δ."""
@@ -417,13 +473,21 @@ class ShiftedSampleQuestions(Questions):
         found = []
         for x in map(float, delta):
             if x in (0.0, 1.0):
-                found.append((0.0, 0.0, 0.0) if x else (math.inf,) * 3)
-                continue
-            rows = [side.epsilon(x, failure) for side in sides]
-            found.append(tuple(map(max, zip(*rows, strict=True))))
+                end = 0.0 if x else math.inf
+                found.append(_Found(end, end, end, 0.0))
+            else:
+                found.append(_largest([side.epsilon(x, failure) for side in sides]))
         return _answer(found)
 
 
-def _answer(rows: Sequence[tuple[float, ...]]) -> Answer:
+def _answer(rows: Sequence[_Found]) -> Answer:
+    """Values in their intervals; refused where neither these nor the samples tell a digit."""
+    for row in rows:
+        if row.error > DIGIT * row.value and row.upper > CLEAR * row.lower:
+            raise AccuracyError(
+                f"too few samples tell of this value: with a confidence of {CONFIDENCE} it lies "
+                f"between {row.lower:.3g} and {row.upper:.3g}, and no digit of it is known; "
+                "method='auto' bounds it"
+            )
     value, lower, upper = (np.array([row[i] for row in rows]) for i in range(3))
     return Answer(value, lower, upper, names(NAME, value.size))

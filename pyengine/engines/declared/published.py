@@ -81,5 +81,5 @@ class MonteCarloEngine(ApproximationEngine):
         if any(places) and problem.adjacency != "substitute":
             from pyengine.engines.shifted_samples import ShiftedSampleQuestions
 
-            return ShiftedSampleQuestions(problem.mechanism, problem.adjacency)
+            return ShiftedSampleQuestions(problem.mechanism, problem.adjacency, problem.wanted)
         return in_orders(MonteCarloPair, problem.mechanism, problem.adjacency)
