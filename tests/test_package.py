@@ -301,3 +301,30 @@ def test_citation() -> None:
     assert fields["title"] == about["Name"]
     assert fields["version"] == pyengine.__version__
     assert fields["license"] == about["License-Expression"]
+
+
+FIRST = {
+    "delta(pe.LaplaceMechanism(1.0), 0.5)": 42,
+    "delta(pe.LaplaceMechanism(1.0), 0.5, bounds=True)": 42,
+    "delta(pe.RandomizedResponse(0.7, 3), 0.5)": 42,
+    "delta(pe.DiscreteGaussianMechanism(2).composed(3), 0.5)": 42,
+    "epsilon(pe.GenericMechanism(0.1).composed(9), 1e-3, adjacency='add')": 42,
+    "delta(pe.LaplaceMechanism(1.0).composed(5), 0.5)": 79,
+}
+
+
+@pytest.mark.parametrize("question", FIRST)
+def test_a_first_question_loads_what_it_needs(question: str) -> None:
+    code = f"""
+import sys
+import pyengine as pe
+before = set(sys.modules)
+pe.{question}
+new = set(sys.modules) - before
+print(sum(name.startswith("pyengine") for name in new))
+print(*(name for name in new if name.split(".")[0] in ("scipy", "mpmath", "matplotlib")))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    number, *others = ran.stdout.split()
+    assert int(number) <= FIRST[question]
+    assert not others

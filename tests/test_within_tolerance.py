@@ -21,7 +21,9 @@ FAMILIES: dict[str, pe.Mechanism] = {
     "mixture": pe.GaussianMixtureMechanism(2.0, (0, 1, 2), (0.5, 0.3, 0.2)).composed(20),
     "one batch": GAUSSIAN.sampled_without_replacement(batch_size=2, dataset_size=100),
     "batches": GAUSSIAN.sampled_without_replacement(batch_size=2, dataset_size=100).composed(50),
-    "Laplace batches": LAPLACE.sampled_without_replacement(batch_size=2, dataset_size=9).composed(3),
+    "Laplace batches": LAPLACE.sampled_without_replacement(batch_size=2, dataset_size=9).composed(
+        3
+    ),
     "epoch": GAUSSIAN.randomly_allocated(10),
     "epochs": pe.GaussianMechanism(2.0).randomly_allocated(10).composed(3),
     "steps of an epoch": EPOCH,

@@ -79,6 +79,7 @@ METHODS = (
     "monte_carlo",
 )
 
+
 def considered(method: str) -> list[Engine]:
     """Return the engines that a word of ``method=`` may take, in the order of the registry."""
     return [engine for engine in ENGINES if method in engine.words]

@@ -424,7 +424,9 @@ class ShiftedSampleQuestions(Questions):
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α)."""
         rows = [self._gamma(float(x)) for x in alpha]
-        gamma = _answer(rows if self._wanted == "gamma" else [row._replace(error=0.0) for row in rows])
+        gamma = _answer(
+            rows if self._wanted == "gamma" else [row._replace(error=0.0) for row in rows]
+        )
         low, high = 1.0 - gamma.upper, np.minimum(1.0 - gamma.lower, 1.0 - alpha)
         value = np.clip(1.0 - gamma.value, low, high)
         if self._wanted == "gamma":

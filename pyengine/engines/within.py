@@ -116,7 +116,7 @@ class WithinTolerance(Questions):
 
     @staticmethod
     def _widths_in_delta(asked: Questions, found: Answer, delta: FloatArray) -> FloatArray:
-        """By how much of δ the profile changes between the bounds of ε, whose own width is δ = 0's."""
+        """By what part of δ the profile changes between the bounds of ε; for δ = 0 ε itself."""
         width = _widths(found)
         some = (width > 0.0) & (delta > 0.0) & np.isfinite(found.upper)
         if some.any():

@@ -29,6 +29,19 @@ __all__ = ["CertifiedEngine", "EpochEngine", "GaussianEngine", "HandoverEngine",
 PROVING_POINTS = 2**21
 
 
+def _are_smooth(problem: Problem) -> bool:
+    """Whether all of several steps may be mixtures of normals, told without their engines."""
+    laws = problem.laws
+    return sum(number for _, number in laws) > 1 and all(
+        law.mixtures() is not None or law.nodes(number) is not None for law, number in laws
+    )
+
+
+def _has_epochs(problem: Problem) -> bool:
+    """Whether there are epochs among the steps, told without their engines."""
+    return any(law.tabulated() is not None for law, _ in problem.laws)
+
+
 class GaussianEngine(Engine):
     """Gaussian steps on samples: the spectral engine, else the convolution."""
 
@@ -97,7 +110,7 @@ class EpochEngine(Engine):
     methods = ("auto",)
 
     def supports(self, problem: Problem) -> bool:
-        if problem.is_relaxed or problem.given is not None:
+        if problem.is_relaxed or problem.given is not None or not _has_epochs(problem):
             return False
         from pyengine.engines.allocation import tabulated_epochs
 
@@ -131,7 +144,7 @@ class SmoothEngine(Engine):
     methods = ("auto", "convolution")
 
     def supports(self, problem: Problem) -> bool:
-        if problem.is_relaxed or problem.given is not None:
+        if problem.is_relaxed or problem.given is not None or not _are_smooth(problem):
             return False
         from pyengine.engines.bounded_mixtures import bounded_mixtures
         from pyengine.engines.smooth import smooth_pair
@@ -206,15 +219,20 @@ class CertifiedEngine(Engine):
 
     @staticmethod
     def _smooth(problem: Problem) -> SmoothSide | None:
+        if not _are_smooth(problem):
+            return None
         from pyengine.engines.smooth import SmoothSide, smooth_pair
 
         pair = smooth_pair(problem.laws)
         return None if pair is None else SmoothSide.of(pair)
 
     def _side(self, problem: Problem) -> CertifiedSide | None:
+        smooth = self._smooth(problem)
+        if smooth is not None or not _has_epochs(problem):
+            return smooth
         from pyengine.engines.certified_epochs import EpochSide
 
-        return self._smooth(problem) or EpochSide.of(problem.laws)
+        return EpochSide.of(problem.laws)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions | None:
         if problem.adjacency != "add_remove":

@@ -38,6 +38,9 @@ class PanelEngine(Engine):
     def supports(self, problem: Problem) -> bool:
         if problem.is_relaxed or problem.given is not None or problem.attained:
             return False
+        steps = sum(number for _, number in problem.laws)
+        if steps < 3 or any(law.laplace() is None for law, _ in problem.laws):
+            return False  # what neither engine serves, told without importing them
         return _has_panels(problem) or _has_lines(problem)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:

@@ -7,7 +7,17 @@ between bounds that cover discretisation, truncation, aliases and rounding (docs
 
 from __future__ import annotations
 
-from pyengine.engines.lattice.both import LatticeBothOrders
-from pyengine.engines.lattice.pair import TOLERANCE, LatticePair
+from typing import TYPE_CHECKING
+
+from pyengine._lazy import finder
+
+if TYPE_CHECKING:
+    from pyengine.engines.lattice.both import LatticeBothOrders
+    from pyengine.engines.lattice.pair import TOLERANCE, LatticePair
 
 __all__ = ["TOLERANCE", "LatticeBothOrders", "LatticePair"]
+
+# Other engines use parts of this one, which are imported without the rest.
+__getattr__ = finder(
+    __name__, {"both": ("LatticeBothOrders",), "pair": ("TOLERANCE", "LatticePair")}
+)
