@@ -343,7 +343,7 @@ class _OneTarget:
         return _Found(value, lower, upper, 0.0 if known else math.inf)
 
     def gamma_below(self, alpha: float, c: float, failure: float) -> tuple[float, float, float]:
-        """Estimate, its standard error and lower bound of the target's mass of a test that the other law passes by α.
+        """Estimate, its standard error and lower bound of γ: the target's mass of a test of level α.
 
         The pilot moves the threshold until the upper bound of its level should not be above α; if
         it is, nothing is known but that γ >= α.
@@ -432,7 +432,7 @@ class ShiftedSampleQuestions(Questions):
         if self._wanted == "gamma":
             return Answer(value, low, high, gamma.engine.copy()), gamma
         found = zip(value.tolist(), low.tolist(), high.tolist(), rows, strict=True)
-        return _answer([_Found(*triple, row.error) for *triple, row in found]), gamma
+        return _answer([_Found(x, least, most, row.error) for x, least, most, row in found]), gamma
 
     def _gamma(self, alpha: float) -> _Found:
         if alpha in (0.0, 1.0):
