@@ -343,7 +343,7 @@ class _OneTarget:
         return _Found(value, lower, upper, 0.0 if known else math.inf)
 
     def gamma_below(self, alpha: float, c: float, failure: float) -> tuple[float, float, float]:
-        """Estimate, its standard error and lower bound of γ: the target's mass of a test of level α.
+        """Estimate, its standard error and lower bound of γ, the target's mass of tests of level α.
 
         The pilot moves the threshold until the upper bound of its level should not be above α; if
         it is, nothing is known but that γ >= α.

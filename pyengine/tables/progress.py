@@ -13,7 +13,7 @@ __all__ = ["Progress"]
 
 WIDTH, LEAST = 28, 8  # characters of the bar, and of the shortest that is worth the name
 SETTLE_SECONDS = 0.5  # before that, a rate is mostly noise
-REPORT_SECONDS = 30.0  # between lines in a file or a log of a build
+REPORT_SECONDS = 30.0  # at most between lines in a file or a log of a build
 REPAINT_SECONDS = 1.0  # a clock that stands still looks like a program that hangs
 
 
@@ -22,7 +22,7 @@ class Progress:
 
     A terminal is painted again each second even where nothing is done; on a narrow one the bar is
     shorter, then left out, and the line ends where the terminal does.  On anything else it writes
-    a line every half minute, and the last one.
+    a line every half minute, be anything done or not, and the last one.
 
     Parameters
     ----------
@@ -40,6 +40,7 @@ class Progress:
         self.total = total
         self.unit = unit
         self.done = done
+        self._stage = ""
         self._before = done
         self._stream = stream
         self._terminal = stream.isatty()
@@ -51,12 +52,17 @@ class Progress:
     def __enter__(self) -> Progress:
         if self._terminal:
             self._draw()
-            self._clock.start()
+        self._clock.start()
         return self
 
     def _tick(self) -> None:
         while not self._over.wait(REPAINT_SECONDS):
-            self._draw()
+            if self._terminal or time.monotonic() - self._drawn > REPORT_SECONDS:
+                self._draw()
+
+    def stage(self, what: str) -> None:
+        """Say what is done besides units of work, from the next line on."""
+        self._stage = what
 
     def advance(self, units: int) -> None:
         """Count work that is done."""
@@ -64,7 +70,6 @@ class Progress:
         now = time.monotonic()
         # a terminal is slower than most values
         if now - self._drawn > (0.05 if self._terminal else REPORT_SECONDS):
-            self._drawn = now
             self._draw()
 
     def __exit__(
@@ -73,9 +78,10 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._over.set()
+        self._clock.join()
+        self._stage = ""
         if self._terminal:
-            self._over.set()
-            self._clock.join()
             self._draw()
             self._stream.write("\n")
         elif error is None:
@@ -93,14 +99,16 @@ class Progress:
             line += f", {rate:.3g}/s"
             if left:
                 line += f", {_clock(left / rate)} left"
-        return line
+        return f"{line}: {self._stage}" if self._stage else line
 
     def _draw(self) -> None:
-        if not self._terminal:
-            self._stream.write(self._line() + "\n")
-            return
         with self._lock:
-            self._paint()
+            self._drawn = time.monotonic()
+            if self._terminal:
+                self._paint()
+            else:
+                self._stream.write(self._line() + "\n")
+                self._stream.flush()
 
     def _paint(self) -> None:
         line = self._line()

@@ -113,6 +113,10 @@ def run(
                     journal.append(records)
                     done.update((found["unit"], found) for found in records)
                     progress.advance(sum(len(found["cells"]) for found in records))
+                ordered = [done[unit.index] for unit in work]
+                cells = {found["unit"]: cells_of(found) for found in ordered}
+                table = list(rows(specification, work, cells))
+                contents = _contents(specification, table, progress)
         except KeyboardInterrupt:
             kept = sum(len(found["cells"]) for found in journal.kept())
             if kept == 0:
@@ -121,10 +125,6 @@ def run(
                 f"{kept} of {specification.cells} values are kept in {journal.path}; "
                 "the same command goes on from there"
             ) from None
-        ordered = [done[unit.index] for unit in work]
-        cells = {found["unit"]: cells_of(found) for found in ordered}
-        table = list(rows(specification, work, cells))
-        contents = _contents(specification, table)
         hashes = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
         seconds = time.perf_counter() - clock
         text = metadata_text(specification, start, seconds, hashes, ordered)
@@ -134,8 +134,11 @@ def run(
     return _report(specification, table, [directory / name for name in contents])
 
 
-def _contents(specification: Specification, table: Sequence[Row]) -> dict[str, bytes]:
+def _contents(
+    specification: Specification, table: Sequence[Row], progress: Progress
+) -> dict[str, bytes]:
     """Files of a table that are the same whenever and wherever it is computed."""
+    progress.stage("making files")
     names = [*columns(specification), "pyengine"]
     records = [[*record(row, specification), __version__] for row in table]
     numbers = numeric(specification)
@@ -151,6 +154,7 @@ def _contents(specification: Specification, table: Sequence[Row]) -> dict[str, b
     if "latex" in specification.formats:
         contents["table.tex"] = latex_table(HEADS, printed(table)).encode()
     if draws(specification):
+        progress.stage("drawing the picture")
         contents["gamma.png"] = picture(specification, table)
     return contents
 

@@ -21,6 +21,7 @@ __all__ = ["Unit", "alike", "cells_of", "solve", "units"]
 # A worker keeps what it has done to itself for so long, or for so many times what its slowest value
 # took: the first value often does the work that the others share.
 TOGETHER_SECONDS, TOGETHER_TIMES = 5.0, 3.0
+SHARE = 4  # values of a unit in double precision: an interruption loses no more of a slow question
 
 
 @dataclass(frozen=True)
@@ -62,33 +63,40 @@ def units(specification: Specification) -> list[Unit]:
     """Units of a table in the order of its rows.
 
     In double precision the values of a unit share an engine's transform, and the last bits of a
-    value may depend on its neighbours.  In arbitrary precision they do not, and a value is a unit,
-    as it takes long enough to be lost or done on its own; one worker is given those that are
-    `alike`.
+    value may depend on its neighbours: units are the same ones whoever does them.  In arbitrary
+    precision they do not, and a value is a unit, as it takes long enough to be lost or done on its
+    own.  One worker is given those that are `alike`.
     """
     found: list[Unit] = []
-    whole = specification.engine == "auto"
+    share = SHARE if specification.engine == "auto" else 1
     how = (specification.engine, specification.digits)
     for workflow in specification.workflows:
         for grid in specification.grids:
             for adjacency, model in itertools.product(grid.adjacencies, grid.threat_models):
                 asked = (workflow.name, workflow.mechanism, grid.question, adjacency)
-                for values in [grid.values] if whole else [(value,) for value in grid.values]:
+                for values in _shares(grid.values, share):
                     found.append(Unit(len(found), *asked, values, *how, model))
     for function, points in specification.specials:
         asked_of = (function.name, function, function.function, "")
-        for values in [points] if whole else [(value,) for value in points]:
+        for values in _shares(points, share):
             found.append(Unit(len(found), *asked_of, values, *how))
     return found
 
 
+def _shares(values: Sequence[str], share: int) -> list[tuple[str, ...]]:
+    return [tuple(values[i : i + share]) for i in range(0, len(values), share)]
+
+
 def alike(one: Unit, other: Unit) -> bool:
-    """Whether two units share most of their work: reference values of one mechanism."""
-    return (
-        one.engine == other.engine == "reference"
-        and as_mechanism(one.mechanism) is not None
-        and one.mechanism == other.mechanism
-    )
+    """Whether two units share most of their work: values of one mechanism.
+
+    In double precision, values of one question about it.
+    """
+    if one.engine != other.engine or as_mechanism(one.mechanism) is None:
+        return False
+    asked = [(unit.question, unit.adjacency, unit.threat_model) for unit in (one, other)]
+    same = one.engine == "reference" or asked[0] == asked[1]
+    return same and one.mechanism == other.mechanism
 
 
 def solve(batch: Sequence[Unit]) -> list[dict[str, Any]]:
