@@ -36,10 +36,12 @@ class PanelEngine(Engine):
     certified = True
 
     def supports(self, problem: Problem) -> bool:
+        from pyengine.laws.finite import FiniteLaw
+
         if problem.is_relaxed or problem.given is not None or problem.attained:
             return False
         steps = sum(number for _, number in problem.laws)
-        if steps < 3 or any(law.laplace() is None for law, _ in problem.laws):
+        if steps < 2 or all(isinstance(law, FiniteLaw) for law, _ in problem.laws):
             return False  # what neither engine serves, told without importing them
         return _has_panels(problem) or _has_lines(problem)
 
