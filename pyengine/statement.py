@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyengine.composing import compose
 from pyengine.decimals import number
 from pyengine.errors import AccuracyError
 from pyengine.markup import latex_table, markdown_table
-from pyengine.mechanisms import Label, Mechanism, in_words, label_of
+from pyengine.mechanisms import Label, Mechanism, in_words, label_of, steps_of
 from pyengine.mechanisms.report import NEIGHBOURS
 from pyengine.proven import proven_bounds
 from pyengine.shuffled import known_leak, without_amplification
@@ -257,13 +257,14 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
     """What a loader that shuffles needs in the place of Poisson samples; what leaks from one."""
     leak = known_leak(run)
     if leak is not None:
-        order = "add_remove" if adjacency == "substitute" else adjacency
-        least = float(proven_bounds("epsilon", leak, delta, adjacency=order).lower)
-        shown = number(least, DIGITS, ROUND_FLOOR)
+        shown = number(least("epsilon", leak, delta, adjacency), DIGITS, ROUND_FLOOR)
         return (f"For some data sets ε is at least {shown}: the truth lies between both.",)
     other = without_amplification(run)
     if other is None:
         return ()
+    noises = [step.noise for step, _ in steps_of(other)]
+    if any(noise is None or noise.family != "gaussian" for noise in noises):
+        return ("A loader that shuffles is different, and these figures are none of its.",)
     bound = float(proven_bounds("epsilon", other, delta, adjacency=adjacency).upper)
     return (
         "A loader that shuffles is different: for it, report ε = "
@@ -271,14 +272,28 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
     )
 
 
+def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> float:
+    """What certainly leaks; of a replaced record it is what leaks of one that is left empty."""
+    order = "add_remove" if adjacency == "substitute" else adjacency
+    return float(proven_bounds(question, leak, argument, adjacency=order).lower)
+
+
 class _Asker:
     """Asks a mechanism for figures."""
 
     def __init__(self, run: Mechanism, adjacency: str, proven: bool) -> None:
         self._run, self._adjacency, self._proven = run, adjacency, proven
+        self._leak = known_leak(run)
 
     def figure(self, what: str, name: str, argument: float, metric: str) -> Figure:
         """One figure, proven if that is wanted and can be."""
+        found = self._found(what, name, argument, metric)
+        if self._leak is None:
+            return found
+        # the lower bound is that of the run itself, not of what dominates it
+        return replace(found, lower=least(name, self._leak, argument, self._adjacency))
+
+    def _found(self, what: str, name: str, argument: float, metric: str) -> Figure:
         if self._proven:
             try:
                 found = proven_bounds(name, self._run, argument, adjacency=self._adjacency)

@@ -158,13 +158,15 @@ def as_given(
         The sampling probability as a fraction of two numbers.
     """
     words = step.words
-    if sizes is not None and step.scheme != "without_replacement":
+    if sizes is not None and words.rate:
         batch, records = sizes
-        size = f" of about {batch:,} of {records:,} records"
+        size = words.size
+        if size == f" at rate {words.rate}":
+            size = f" of about {batch:,} of {records:,} records"
         given = ("batch size", f"{batch:,}"), ("dataset size", f"{records:,}")
         words = replace(words, size=size, sizes=sizes, given=given)
         words = _at_rate(words, f"{batch:,}/{records:,}")
-    elif rate:
+    elif rate and words.rate:
         words = _at_rate(replace(words, given=(("sampling probability", rate),)), rate)
     if epochs is not None and steps:
         passes = str(_checks.number("epochs", epochs))
