@@ -270,7 +270,7 @@ def _shuffled(name: str, keys: Mapping[str, str]) -> Mechanism:
         )
     if not {"batch_size", "dataset_size"} <= keys.keys():
         raise ValueError("sampling shuffle needs batch_size and dataset_size")
-    numbers = {key: keys[key] for key in (*SAMPLING, GROUP) if key in keys}
+    numbers: dict[str, Any] = {key: keys[key] for key in (*SAMPLING, GROUP) if key in keys}
     return dp_sgd(keys["noise"], **{**numbers, "sampling": "shuffle"})
 
 

@@ -90,7 +90,7 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Words:
-    """What is true of a step besides its law, for people: each scheme says it once, for all outputs.
+    """What is true of a step besides its law: each scheme says it once, for all outputs.
 
     Parameters
     ----------

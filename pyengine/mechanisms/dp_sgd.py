@@ -11,7 +11,14 @@ from pyengine import _checks
 from pyengine.mechanisms.core import Composition, Step, Words, worded
 from pyengine.mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["SHUFFLED", "allocated_epoch", "as_given", "dp_sgd", "dp_sgd_allocated", "shuffled_words"]
+__all__ = [
+    "SHUFFLED",
+    "allocated_epoch",
+    "as_given",
+    "dp_sgd",
+    "dp_sgd_allocated",
+    "shuffled_words",
+]
 
 
 SAMPLINGS = ("poisson", "without_replacement", "shuffle")
@@ -164,10 +171,11 @@ def as_given(
         if size == f" at rate {words.rate}":
             size = f" of about {batch:,} of {records:,} records"
         given = ("batch size", f"{batch:,}"), ("dataset size", f"{records:,}")
-        words = replace(words, size=size, sizes=sizes, given=given)
+        words = replace(words, size=size, sizes=sizes, given=(*words.given, *given))
         words = _at_rate(words, f"{batch:,}/{records:,}")
     elif rate and words.rate:
-        words = _at_rate(replace(words, given=(("sampling probability", rate),)), rate)
+        given_rate = ("sampling probability", rate)
+        words = _at_rate(replace(words, given=(*words.given, given_rate)), rate)
     if epochs is not None and steps:
         passes = str(_checks.number("epochs", epochs))
         words = replace(words, epochs=(steps, passes), given=(*words.given, ("epochs", passes)))
@@ -215,8 +223,8 @@ def shuffled_words(name: str, size: str = "", neighbours: str = "in_place", **mo
     """
     return Words(
         f"{name} on shuffled batches",
-        "all records are shuffled once an epoch and cut into batches; each epoch counts as one step "
-        "without amplification",
+        "all records are shuffled once an epoch and cut into batches; each epoch counts as one "
+        "step, without amplification",
         size,
         neighbours=neighbours,
         count="epoch",

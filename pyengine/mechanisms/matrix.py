@@ -209,8 +209,8 @@ def _in_bins(noise: _checks.Number, C: Any, bins: int) -> Composition:
         )
     words = Words(
         "matrix mechanism in random bins",
-        f"each record is put into one of {bins:,} bins once, uniformly and by itself, and takes part "
-        f"in the steps i, i + {bins:,}, ... of bin i",
+        f"each record is put into one of {bins:,} bins once, uniformly and by itself, and takes "
+        f"part in the steps i, i + {bins:,}, ... of bin i",
         count="release",
         known="" if exact else "upper bound",
     )

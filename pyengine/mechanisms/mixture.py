@@ -139,9 +139,7 @@ def binomial_weights(trials: int, probability: _checks.Number) -> list[_checks.N
     return [*masses] if isinstance(probability, Fraction) else [float(mass) for mass in masses]
 
 
-def group_sample(
-    noise_multiplier: _checks.Number, probability: _checks.Number, size: int
-) -> Step:
+def group_sample(noise_multiplier: _checks.Number, probability: _checks.Number, size: int) -> Step:
     """Gaussian noise on Poisson samples in which each record of a user is by itself.
 
     Parameters
@@ -164,5 +162,6 @@ def group_sample(
         "group",
         rate=rate,
         hidden=("shifts", "weights"),
+        given=(("group size", f"{size:,}"),),
     )
     return worded(step, words)

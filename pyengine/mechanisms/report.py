@@ -33,7 +33,8 @@ NEIGHBOURS = {
     },
     "group": {
         "add_remove": "two data sets that differ by adding or removing all of them",
-        "add": "two data sets, one with all of them and one with none, which is the null hypothesis",
+        "add": "two data sets, one with all of them and one with none, which is the null "
+        "hypothesis",
         "remove": "two data sets, one with all of them, which is the null hypothesis, and one with "
         "none",
         "substitute": "two data sets that differ by others in their places",
@@ -43,7 +44,8 @@ NEIGHBOURS = {
     ),
     "pair": {
         "add_remove": "the two laws that were given, without it and with it, in both orders",
-        "add": "the two laws that were given, without it, which is the null hypothesis, and with it",
+        "add": "the two laws that were given, without it, which is the null hypothesis, and with "
+        "it",
         "remove": "the two laws that were given, with it, which is the null hypothesis, and "
         "without it",
         "substitute": "the two laws that were given",

@@ -67,6 +67,6 @@ def _panel(axes: Axes, rows: Sequence[Compared]) -> list[tuple[Any, str]]:
         (drawn,) = axes.plot(
             list(worst), list(worst.values()), **style, marker=MARKERS[index], markersize=4
         )
-        unknown = "; shaded: not known" if scheme.leak is not None else ""
+        unknown = " (shaded: down to what certainly leaks)" if scheme.leak is not None else ""
         entries.append((drawn, f"{scheme.name}{unknown}"))
     return entries

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from pyengine.mechanisms import (
     Mechanism,
     Step,
     compose,
-    dp_sgd,
     steps_of,
 )
-from pyengine.mechanisms.core import phases_of
+from pyengine.mechanisms.core import phases_of, worded
 from pyengine.mechanisms.dp_sgd import as_given
+from pyengine.mechanisms.mixture import group_sample
 from pyengine.shuffled import simplest, without_amplification
 
 __all__ = ["noise_of", "resampled", "with_group", "with_noise"]
@@ -73,7 +74,7 @@ def _exact(mechanism: Mechanism) -> list[Mechanism]:
 
 
 def _fixed(inner: Step, rate: Fraction, sizes: tuple[int, int] | None = None) -> Step:
-    """Batches of fixed size, in lowest terms where sizes were not given: their law knows the rate."""
+    """Batches of fixed size, in lowest terms where that was not given: the law knows the rate."""
     batch, records = sizes or (rate.numerator, rate.denominator)
     return inner.sampled_without_replacement(batch_size=batch, dataset_size=records)
 
@@ -94,13 +95,17 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
         Number of records of one user.
     """
     parts: list[Mechanism] = []
-    for step, number in steps_of(mechanism):
-        noise = step.inner.noise
+    for step, number in phases_of(mechanism):
+        noise, words = step.inner.noise, step.words
+        if words.neighbours != "present" and step.scheme != "none":
+            return None
         if noise is not None and (step.scheme, noise.family) == ("poisson", "gaussian"):
-            parts.append(dp_sgd(noise.multiplier, step.share, number, group_size=size))
+            group = group_sample(noise.multiplier, step.share, size)
+            parts.append(as_given(group, number, sizes=words.sizes))
         elif step.noise is not None:  # the sum moves so many times as far
             less = Fraction(step.noise.multiplier) / size
-            parts.append(step.with_multiplier(less).composed(number))
+            words = replace(words, name=f"{words.name}, {size:,} records at once")
+            parts.append(worded(step.with_multiplier(less), words).composed(number))
         else:
             return None
     return compose(*parts)
