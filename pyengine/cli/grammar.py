@@ -224,7 +224,8 @@ def _make(phase: Mapping[str, str]) -> Mechanism:
             keys_allowed = ", ".join(["mechanism", *allowed, *sampling])
             hint = _checks.did_you_mean(key, (*LONG, *allowed, *sampling))
             raise ValueError(f"{name} takes no {key!r}; keys: {keys_allowed}{hint}")
-    said = ("p",) if word == DP_SGD and keys.get("sampling") != "poisson" else ()
+    by_size = keys.get("sampling") in ("poisson", *SHUFFLED)
+    said = ("p",) if word == DP_SGD and not by_size else ()
     for key in (*(LONG.get(parameter, parameter) for parameter in kind.required), *said):
         if key not in keys:
             raise ValueError(f"{word} needs {key}")

@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 
+LONG = 10**12  # denominators that nobody reads
+
 Scheme = Literal["none", "poisson", "without_replacement", "truncated_poisson", "allocated"]
 
 
@@ -473,7 +475,8 @@ def number_in_words(value: Any) -> str:
         context = Context(prec=30)
         quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
         if context.flags[Inexact]:
-            return f"{value} = {float(value):.6g}"
+            near = f"{float(value):.6g}"
+            return f"{value} = {near}" if value.denominator < LONG else f"about {near}"
         return f"{quotient.normalize(context):f}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -164,6 +164,8 @@ def as_given(
     rate : str
         The sampling probability as a fraction of two numbers.
     """
+    if epochs is None and sizes is None and not rate:
+        return step.composed(steps)
     words = step.words
     if sizes is not None and words.rate:
         batch, records = sizes
