@@ -86,12 +86,12 @@ class SeenBatches:
         """What was seen, for messages."""
         if self.added:
             return f"{self.added:,} steps added up the gradients of several batches"
-        if not self.sizes:
-            return "no sizes of batches were seen"
-        size, number = max(self.sizes.items(), key=lambda item: item[1])
-        total = sum(self.sizes.values())
         if self.hidden:
             return f"the sizes of {self.hidden:,} batches were not seen"
+        if not self.sizes:
+            return "no batches were seen"
+        size, number = max(self.sizes.items(), key=lambda item: item[1])
+        total = sum(self.sizes.values())
         return f"{number:,} of {total:,} batches have {size:,} records"
 
 

@@ -179,7 +179,8 @@ def as_given(
         given_rate = ("sampling probability", rate)
         words = _at_rate(replace(words, given=(*words.given, given_rate)), rate)
     if epochs is not None and steps:
-        passes = str(_checks.number("epochs", epochs))
+        value = _checks.number("epochs", epochs)
+        passes = f"{value:g}" if isinstance(value, float) else str(value)
         words = replace(words, epochs=(steps, passes), given=(*words.given, ("epochs", passes)))
     return (step if words == step.words else worded(step, words)).composed(steps)
 

@@ -25,10 +25,10 @@ BINS = "balls_in_bins"
 # How records take part, by the word for it: nothing is drawn.
 TAKES_PART = {
     "single": "none are drawn: each record takes part in one step at most, fixed beforehand",
-    "fixed_order": "none are drawn: each record takes part at most {times:,} times, every "
-    "{separation:,} steps, in an order that is fixed beforehand",
-    "min_separation": "none are drawn: each record takes part at most {times:,} times, at least "
-    "{separation:,} steps apart, at steps that do not depend on the data",
+    "fixed_order": "none are drawn: each record takes part at most {times}, every "
+    "{gap}, in an order that is fixed beforehand",
+    "min_separation": "none are drawn: each record takes part at most {times}, at least "
+    "{gap} apart, at steps that do not depend on the data",
 }
 
 
@@ -189,7 +189,10 @@ def matrix_mechanism(
         )
     words = Words(
         "matrix mechanism, one Gaussian release of the noise over the sensitivity of C",
-        TAKES_PART[participation].format(times=times, separation=separation),
+        TAKES_PART[participation].format(
+            times="once" if times == 1 else f"{times} times",
+            gap="1 step" if separation == 1 else f"{separation} steps",
+        ),
         neighbours="in_place",
         count="release",
         known="" if exact else "upper bound",
