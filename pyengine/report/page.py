@@ -10,7 +10,7 @@ from pyengine._extras import needed
 from pyengine.certainty import PROVEN
 from pyengine.decimals import number
 from pyengine.mechanisms import Step, step_in_words
-from pyengine.mechanisms.core import phases_of
+from pyengine.mechanisms.core import number_in_words, phases_of
 from pyengine.mechanisms.report import SAMPLING
 from pyengine.plots.series import Series
 from pyengine.report.alternatives import neighbours
@@ -67,6 +67,7 @@ def page(report: PrivacyReport) -> str:
         statement=report.statement,
         head=report.statement.head(),
         steps=_steps(report),
+        dominated=any(each.known for each in report.statement.label),
         proven=PROVEN,
         pictures=pictures(report),
         tables=[_table(table) for table in report.tables],
@@ -100,7 +101,7 @@ def _parameters(step: Step, number: int) -> list[tuple[str, str]]:
 
 
 def _value(value: Any) -> str:
-    text = f"{value:,}" if isinstance(value, int) else str(value)
+    text = f"{value:,}" if isinstance(value, int) else number_in_words(value)
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
