@@ -16,6 +16,7 @@ from pyengine.decimals import number
 from pyengine.errors import AccuracyError
 from pyengine.markup import latex_table, markdown_table
 from pyengine.mechanisms import Label, Mechanism, in_words, label_of, steps_of
+from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.report import NEIGHBOURS
 from pyengine.proven import proven_bounds
 from pyengine.shuffled import known_leak, without_amplification
@@ -25,6 +26,8 @@ __all__ = ["ADJACENCIES", "Figure", "Statement", "privacy_statement"]
 SCHEMA = "pyengine-statement/1"
 DIGITS = 4
 SHUFFLE = "pyengine statement ... --sampling shuffle"
+DIFFERENT = "A loader that shuffles is different"
+NO_FIGURES = f"{DIFFERENT}, and these figures are none of its."
 HEADS = ("what", "at most", "bound")
 ADJACENCIES = tuple(NEIGHBOURS["present"])
 METRICS = ("epsilon", "true_positive_rate", "advantage", "reconstruction")
@@ -260,16 +263,16 @@ def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
         shown = number(least("epsilon", leak, delta, adjacency), DIGITS, ROUND_FLOOR)
         return (f"For some data sets ε is at least {shown}: the truth lies between both.",)
     other = without_amplification(run)
-    if other is None:
-        return ()
-    noises = [step.noise for step, _ in steps_of(other)]
-    if any(noise is None or noise.family != "gaussian" for noise in noises):
-        return ("A loader that shuffles is different, and these figures are none of its.",)
+    noises = [step.noise for step, _ in steps_of(run if other is None else other)]
+    gaussian = all(noise is not None and noise.family == "gaussian" for noise in noises)
+    if other is None or not gaussian:
+        words = [step.words for step, _ in phases_of(run)]
+        if any(each.rate for each in words) or other is not None:
+            return (NO_FIGURES,)
+        plain = gaussian and any(each.neighbours == "present" for each in words)
+        return (f"{DIFFERENT}: {SHUFFLE}.",) if plain else ()
     bound = float(proven_bounds("epsilon", other, delta, adjacency=adjacency).upper)
-    return (
-        "A loader that shuffles is different: for it, report ε = "
-        f"{number(bound, DIGITS, ROUND_CEILING)} ({SHUFFLE}).",
-    )
+    return (f"{DIFFERENT}: for it, report ε = {number(bound, DIGITS, ROUND_CEILING)} ({SHUFFLE}).",)
 
 
 def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> float:

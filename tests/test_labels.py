@@ -370,10 +370,16 @@ def test_what_no_loader_shuffles_has_no_such_remark() -> None:
         pe.matrix_mechanism(2.0, np.eye(2), "balls_in_bins", bins=2),
     ):
         assert without_amplification(pe.compose(run)) is None
-    laplace = pe.LaplaceMechanism(2.0).poisson_sampled(0.1).composed(3)
-    assert privacy_statement(laplace, 1e-5, proven=False).notes == (
-        "A loader that shuffles is different, and these figures are none of its.",
-    )
+    different = "A loader that shuffles is different"
+    for run, note in (
+        (pe.LaplaceMechanism(2.0).poisson_sampled(0.1), ", and these figures are none of its."),
+        (pe.dp_sgd(1.0, 0.1, 10, group_size=3), ", and these figures are none of its."),
+        (pe.GaussianMechanism(1.0), ": pyengine statement ... --sampling shuffle."),
+        (pe.LaplaceMechanism(2.0), ""),
+        (pe.matrix_mechanism(2.0, np.eye(2)), ""),
+    ):
+        found = privacy_statement(run, 1e-5, proven=False).notes
+        assert found == ((different + note,) if note else ())
 
 
 def test_a_report_keeps_what_was_given() -> None:
