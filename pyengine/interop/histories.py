@@ -73,15 +73,15 @@ def from_history(history: Iterable[tuple[Any, Any, int]]) -> Composition:
     ValueError
         For entries outside their domains.
 
-    Notes
-    -----
-    Opacus writes the noise multiplier of each step.  Its accountants take batches as Poisson
-    samples, whatever the data loader did.
-
     Warns
     -----
     SamplingWarning
         Once in a process: a history does not say how batches were drawn.
+
+    Notes
+    -----
+    Opacus writes the noise multiplier of each step.  Its accountants take batches as Poisson
+    samples, whatever the data loader did.
 
     Examples
     --------
