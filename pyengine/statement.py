@@ -116,7 +116,8 @@ class Statement:
             ("Batches", [*(batches or ["none are drawn"]), *self.notes]),
             (
                 "Protects",
-                [f"{each} (adjacency {self.adjacency})" for each in protects] or ["all records"],
+                [f"{each} (adjacency {self.adjacency})" for each in protects]
+                or ["all records: nothing is released"],
             ),
         ]
 

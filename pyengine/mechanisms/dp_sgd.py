@@ -142,7 +142,8 @@ def _shuffled(
     """One Gaussian step for each epoch: the record is in one batch of it, whichever that is."""
     from pyengine.mechanisms.words import shuffled_words, worded
 
-    whole, last = divmod(records, batch) if batch else (1, 0)
+    _checks.batch(batch, records, least=1)
+    whole, last = divmod(records, batch)
     passes = math.ceil(Fraction(steps, whole))
     if epochs is not None:
         passes = math.ceil(_checks.number("epochs", epochs))
