@@ -140,8 +140,19 @@ def test_dp_sgd_in_the_words_of_a_training_loop() -> None:
         ({"sampling_probability": 0.1, "steps": 1, "epochs": 1}, "give steps or epochs: got 1 and"),
         ({"batch_size": 5, "dataset_size": 10, "steps": 1}, "sampling must be said"),
         (
-            {"batch_size": 5, "dataset_size": 10, "steps": 1, "sampling": "shuffle"},
-            "shuffled loaders",
+            {
+                "batch_size": 5,
+                "dataset_size": 10,
+                "steps": 1,
+                "sampling": "shuffle",
+                "group_size": 2,
+            },
+            "group_size must be 1 where batches are shuffled",
+        ),
+        ({"sampling_probability": 0.1, "steps": 1, "sampling": "shuffle"}, "sampling='shuffle'"),
+        (
+            {"batch_size": 0, "dataset_size": 10, "steps": 1, "sampling": "shuffle"},
+            "batch_size must be an integer >= 1, got 0",
         ),
         ({"batch_size": 5, "dataset_size": 10, "sampling": "poison"}, "did you mean 'poisson'"),
         ({"batch_size": 11, "dataset_size": 10, "steps": 1, "sampling": "poisson"}, "at most"),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyengine import _checks
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
-from pyengine.cli.output import print_json
+from pyengine.cli.output import print_json, print_label
 from pyengine.cli.parsers import Commands, command
 from pyengine.decimals import number
-from pyengine.mechanisms import describe, in_words
+from pyengine.mechanisms import describe, label_of
 
 if TYPE_CHECKING:
     from pyengine.targets import Target
@@ -112,14 +112,15 @@ def run(arguments: argparse.Namespace) -> int:
         figures = [{"target": type(t).__name__, **_figures(t)} for t in achieved]
         value = found.value if varied.integer else float(shown)
         content = {"vary": arguments.vary, "value": value, "unrounded": found.value}
-        print_json({**content, "mechanism": describe(mechanism), "achieved": figures})
+        label = [each._asdict() for each in label_of(mechanism, targets[0].adjacency)]
+        made = {"mechanism": describe(mechanism), "label": label, "achieved": figures}
+        print_json({**content, **made})
         return 0
     print(f"{arguments.vary} {shown}")
     limits = _limits(arguments)
     for target in achieved:
         print(f"achieves {_in_words(target, limits, digits)}")
-    for line in in_words(mechanism):
-        print(line)
+    print_label(mechanism, targets[0].adjacency)
     return 0
 
 

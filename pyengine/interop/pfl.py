@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyengine import _checks
+from pyengine.interop.histories import assume_poisson, assumed
 from pyengine.mechanisms import GaussianMechanism, LaplaceMechanism, Mechanism
+from pyengine.mechanisms.words import worded
 from pyengine.proven import proven_bounds, proven_noise
 
 __all__ = ["PyenginePrivacyAccountant"]
@@ -52,7 +54,8 @@ class PyenginePrivacyAccountant:
     Notes
     -----
     Both kinds of noise are Poisson-sampled, as in pfl-research's PLD accountant; its other two do
-    not sample Laplace noise.  Adjacency is ``add_remove``.  Threads may share it: nothing of it
+    not sample Laplace noise.  Adjacency is ``add_remove``, of users.  How cohorts are drawn is not
+    seen here: `pyengine.errors.SamplingWarning` says so once.  Threads may share it: nothing of it
     changes once it is made.
 
     Examples
@@ -94,6 +97,7 @@ class PyenginePrivacyAccountant:
                 f"{self.epsilon!r}, {self.delta!r} and {self.noise_parameter!r}"
             )
         self._find()
+        assume_poisson(type(self).__name__, self.composition())
 
     def _find(self) -> None:
         if self.noise_parameter is None:
@@ -115,12 +119,23 @@ class PyenginePrivacyAccountant:
 
     def _made(self, noise: float) -> Mechanism:
         step = NOISE[self.mechanism](noise).poisson_sampled(self.sampling_probability)
-        return step.composed(self.num_compositions)
+        own = step.words
+        batches = own.batches.replace("record", "user").replace("batch", "cohort")
+        said = worded(step, own._replace(batches=batches, unit="one user"))
+        return said.composed(self.num_compositions)
 
     def composition(self) -> Mechanism:
         """Return the mechanism, for the questions of `pyengine`."""
         assert self.noise_parameter is not None
         return self._made(self.noise_parameter)
+
+    @property
+    def assumption(self) -> str:
+        """How cohorts must have been drawn for ε and δ to hold."""
+        return assumed(self.composition())
+
+    def __str__(self) -> str:
+        return f"{self!r}: {self.assumption}"
 
     @property
     def cohort_noise_parameter(self) -> float:

@@ -10,6 +10,7 @@ from pyengine import _checks
 from pyengine._extras import needed
 from pyengine.analytic import Expression
 from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.words import Words
 
 __all__ = ["AnalyticPair", "from_analytic_densities"]
 
@@ -31,6 +32,11 @@ class AnalyticPair(Step):
     log_p: Expression
     log_q: Expression
     support: tuple[float, float] = (-math.inf, math.inf)
+
+    def own_words(self) -> Words:
+        """Two laws, and no more."""
+        words, hidden = super().own_words(), ("log_p", "log_q", "support")
+        return words._replace(name="two analytic densities", neighbours="pair", hidden=hidden)
 
 
 def from_analytic_densities(

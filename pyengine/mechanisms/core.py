@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pyengine import _checks
+
+if TYPE_CHECKING:
+    from pyengine.mechanisms.words import Words
 
 __all__ = [
     "Composition",
@@ -25,6 +28,7 @@ __all__ = [
     "as_mechanism",
     "checked_mechanism",
     "compose",
+    "phases_of",
     "steps_of",
 ]
 
@@ -104,7 +108,7 @@ class Mechanism:
             The adaptive composition of ``steps`` runs.
         """
         number = _checks.count("steps", steps)
-        return _collect([(step, number * times) for step, times in steps_of(self)])
+        return _collect([(step, number * times) for step, times in phases_of(self)])
 
     def __add__(self, other: Mechanism) -> Composition:
         """Compose with another mechanism on the same data."""
@@ -126,7 +130,7 @@ class Step(Mechanism):
     is_step: ClassVar[bool] = True
     is_analytic: ClassVar[bool] = False
     scheme: ClassVar[Scheme] = "none"
-    unit: ClassVar[str] = "step"
+    _words: ClassVar[Words | None] = None  # of one that was said in other words, see `worded`
 
     def composed(self, steps: int) -> Composition:
         """As `Mechanism.composed`, without anything to gather or to sort."""
@@ -163,7 +167,30 @@ class Step(Mechanism):
         changed: dict[str, Any] = {"noise_multiplier": value}
         if run is not self:
             changed = {"mechanism": run.with_multiplier(value)}
-        return replace(self, **changed)
+        made = replace(self, **changed)
+        if self._words is not None:
+            object.__setattr__(made, "_words", self._words)
+        return made
+
+    @property
+    def words(self) -> Words:
+        """What holds of the step besides its law, in words."""
+        return self._words or self.own_words()
+
+    def own_words(self) -> Words:
+        """Words of a step that is run on all records."""
+        from pyengine.mechanisms.words import Words  # here: numbers need no words
+
+        name = type(self).__name__.removesuffix("Mechanism")
+        return Words(name, "none are drawn: each step may use every record")
+
+    @property
+    def on_batches(self) -> str:
+        """What the step is called where it runs on batches."""
+        noise = self.noise
+        if noise is not None and noise.family == "gaussian":
+            return "DP-SGD"
+        return self.words.name
 
     @property
     def stage(self) -> Stage:
@@ -257,6 +284,24 @@ class PoissonSampled(Step):
         """Parameters of the mechanism and the probability."""
         return {**self.mechanism.described(), "sampling_probability": self.probability}
 
+    def own_words(self) -> Words:
+        """Each record joins by a coin of its own."""
+        from pyengine.mechanisms.words import Words, number_in_words  # here: numbers need no words
+
+        rate = number_in_words(self.probability)
+        inner = self.mechanism.words
+        return Words(
+            self.mechanism.on_batches,
+            f"each record joins each batch independently with probability {rate} "
+            "(Poisson sampling)",
+            f" at rate {rate}",
+            inner.unit,
+            inner.neighbours,
+            rate=rate,
+            hidden=inner.hidden,
+            known=inner.known,
+        )
+
 
 @dataclass(frozen=True, init=False)
 class SampledWithoutReplacement(Step):
@@ -294,6 +339,22 @@ class SampledWithoutReplacement(Step):
         sizes = {"batch_size": self.batch_size, "dataset_size": self.dataset_size}
         return {**self.mechanism.described(), **sizes}
 
+    def own_words(self) -> Words:
+        """Batches of one size, each drawn from all records."""
+        from pyengine.mechanisms.words import Words  # here: numbers need no words
+
+        sizes = f"{self.batch_size:,} of {self.dataset_size:,} records"
+        return Words(
+            self.mechanism.on_batches,
+            f"each batch is {sizes}, drawn anew and uniformly (without replacement)",
+            f" of {sizes}, without replacement",
+            f"one record of {self.dataset_size:,}",
+            self.mechanism.words.neighbours,
+            sizes=(self.batch_size, self.dataset_size),
+            hidden=self.mechanism.words.hidden,
+            known=self.mechanism.words.known,
+        )
+
 
 @dataclass(frozen=True)
 class Composition(Mechanism):
@@ -307,6 +368,8 @@ class Composition(Mechanism):
 
     parts: tuple[tuple[Step, int], ...]
     _hash: ClassVar[int | None] = None  # of one that was asked for it, once it was
+    # the steps in the words in which they were said, where equal ones were said in several
+    _phases: ClassVar[tuple[tuple[Step, int], ...]] = ()
 
     def __hash__(self) -> int:
         value = self._hash
@@ -317,7 +380,7 @@ class Composition(Mechanism):
 
     def __getstate__(self) -> dict[str, Any]:
         # a step may hold functions, whose hashes hold in one process only
-        return {"parts": self.parts}
+        return {"parts": self.parts, **({"_phases": self._phases} if self._phases else {})}
 
     @property
     def steps(self) -> int:
@@ -346,6 +409,13 @@ def steps_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
     raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
 
 
+def phases_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
+    """Return the steps as `steps_of`, but equal ones that were said in other words apart."""
+    if isinstance(mechanism, Composition) and mechanism._phases:
+        return list(mechanism._phases)
+    return steps_of(mechanism)
+
+
 def _sort_key(value: Any) -> tuple[Any, ...]:
     """Key of an order of steps by type and parameters; functions come in that of their identity."""
     if isinstance(value, Step):
@@ -360,12 +430,27 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
 
 def _collect(steps: list[tuple[Step, int]]) -> Composition:
     numbers: dict[Step, int] = {}
+    are_said = False
     for step, number in steps:
         numbers[step] = numbers.get(step, 0) + number
-    parts = [(step, number) for step, number in numbers.items() if number]
-    return Composition(tuple(sorted(parts, key=lambda part: _sort_key(part[0]))))
+        are_said = are_said or step._words is not None
+    made = Composition(_sorted([(step, number) for step, number in numbers.items() if number]))
+    if are_said:
+        said: dict[tuple[Step, Words | None], tuple[Step, int]] = {}
+        for step, number in steps:
+            key = step, step._words
+            said[key] = step, said.get(key, (step, 0))[1] + number
+        if len(said) > len(numbers):
+            object.__setattr__(
+                made, "_phases", _sorted([part for part in said.values() if part[1]])
+            )
+    return made
+
+
+def _sorted(parts: list[tuple[Step, int]]) -> tuple[tuple[Step, int], ...]:
+    return tuple(sorted(parts, key=lambda part: _sort_key(part[0])))
 
 
 def compose(*mechanisms: Mechanism) -> Composition:
     """Compose mechanisms; `pyengine.compose` takes what describes one, too."""
-    return _collect([part for mechanism in mechanisms for part in steps_of(mechanism)])
+    return _collect([part for mechanism in mechanisms for part in phases_of(mechanism)])

@@ -10,10 +10,10 @@ from pyengine import _checks
 from pyengine.mechanisms.core import Composition, Step
 from pyengine.mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "not_shuffled"]
+__all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated"]
 
 
-SAMPLINGS = ("poisson", "without_replacement")
+SAMPLINGS = ("poisson", "without_replacement", "shuffle")
 MOST_RECORDS = 1000  # of a group, whose exact weights are as many binomial probabilities
 ROUNDING = Fraction(1, 10**14)  # relative, of floats whose quotient is meant to be an integer
 SHUFFLED = ("shuffle", "shuffled", "shuffling")
@@ -49,10 +49,13 @@ def dp_sgd(
     epochs : float, or exact number as str, Fraction or Decimal
         Instead of ``steps``: as many steps as pass so often over the data, >= 0, rounded up (but
         for the rounding of floats).
-    sampling : {"poisson", "without_replacement"}
+    sampling : {"poisson", "without_replacement", "shuffle"}
         How batches are drawn.  ``poisson``: each record enters by itself, and ``batch_size`` is the
         expected size.  ``without_replacement``: each batch is drawn from all records and has
-        exactly ``batch_size``.  A loader that shuffles does neither; see the guide on them.
+        exactly ``batch_size``.  ``shuffle``: all records are shuffled once an epoch and cut into
+        batches; answers are the upper bounds of one Gaussian step for each epoch, without any
+        amplification (see the guide on shuffled loaders), and of ``steps`` as many epochs are
+        counted as they can be at most.
     group_size : int
         Number k of records of one user, >= 1, of which each enters a batch independently of the
         others; neighbours differ in all of them.  For Poisson samples only.
@@ -63,7 +66,8 @@ def dp_sgd(
         Equal to
         ``GaussianMechanism(noise_multiplier).poisson_sampled(sampling_probability).composed(steps)``
         for one record; else of Gaussian mixtures with the binomial weights of 0, 1, ..., k
-        records.  ``without_replacement`` stands for ``sampled_without_replacement``.
+        records.  ``without_replacement`` stands for ``sampled_without_replacement``, and
+        ``shuffle`` for ``GaussianMechanism(noise_multiplier).composed(epochs)``.
 
     Raises
     ------
@@ -102,36 +106,68 @@ def dp_sgd(
         number = _checks.count("steps", steps)
     else:
         number = _steps_of_epochs(steps, epochs, probability)
+    if sampling in SHUFFLED:
+        if size > 1:
+            raise ValueError(f"group_size must be 1 where batches are shuffled, got {group_size!r}")
+        return _shuffled(noise, batch, records, number, epochs)
     if sampling == "without_replacement":
         if size > 1:
             raise ValueError(f"group_size must be 1 without replacement, got {group_size!r}")
         step = GaussianMechanism(noise).sampled_without_replacement(
             batch_size=batch, dataset_size=records
         )
-        return step.composed(number)
-    if size > 1:
-        from pyengine.mechanisms.mixture import GaussianMixtureMechanism, binomial_weights
+    elif size > 1:
+        from pyengine.mechanisms.mixture import group_sample
 
         if size > MOST_RECORDS:
             raise ValueError(
                 f"group_size must be at most {MOST_RECORDS:,} where samples are drawn, got "
                 f"{group_size!r}"
             )
-        weights = binomial_weights(size, probability)
-        return GaussianMixtureMechanism(noise, range(size + 1), weights).composed(number)
-    return GaussianMechanism(noise).poisson_sampled(probability).composed(number)
+        step = group_sample(noise, probability, size)
+    else:
+        step = GaussianMechanism(noise).poisson_sampled(probability)
+    rate = sampling_probability if type(sampling_probability) is str else ""
+    if epochs is None and batch_size is None and "/" not in rate:
+        return step.composed(number)
+    from pyengine.mechanisms.words import as_given
+
+    sizes = None if batch_size is None else (batch, records)
+    return as_given(step, number, epochs=epochs, sizes=sizes, rate=rate)
+
+
+def _shuffled(
+    noise: _checks.Number, batch: int, records: int, steps: int, epochs: Any
+) -> Composition:
+    """One Gaussian step for each epoch: the record is in one batch of it, whichever that is."""
+    from pyengine.mechanisms.words import shuffled_words, worded
+
+    _checks.batch(batch, records, least=1)
+    whole, last = divmod(records, batch)
+    passes = math.ceil(Fraction(steps, whole))
+    if epochs is not None:
+        passes = math.ceil(_checks.number("epochs", epochs))
+    words = shuffled_words(
+        "DP-SGD",
+        f" in batches of {batch:,} of {records:,} records",
+        given=(
+            *(("batch size", f"{batch:,}"), ("dataset size", f"{records:,}")),
+            ("epochs", str(epochs)) if epochs is not None else ("steps", f"{steps:,}"),
+        ),
+        least=(noise, whole + bool(last)),
+        sizes=(batch, records),
+    )
+    return worded(GaussianMechanism(noise), words).composed(passes)
 
 
 def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_size: Any) -> None:
     """Refuse what says the sampling twice, or leaves it open."""
-    if sampling in SHUFFLED:
-        raise not_shuffled(sampling)
-    if sampling is not None:
+    if sampling is not None and sampling not in SHUFFLED:
         _checks.choice("sampling", sampling, SAMPLINGS)
     sizes = {"batch_size": batch_size, "dataset_size": dataset_size}
     given = [name for name, value in sizes.items() if value is not None]
     if probability is not None:
-        if given or sampling == "without_replacement":
+        if given or sampling in ("without_replacement", *SHUFFLED):
             also = given[0] if given else f"sampling={sampling!r}"
             raise ValueError(
                 f"give sampling_probability or batch_size and dataset_size: got {also}"
@@ -145,18 +181,9 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
     if sampling is None:
         raise ValueError(
             "sampling must be said with batch_size: 'poisson' where each record enters a batch by "
-            "itself, 'without_replacement' for batches of fixed size drawn afresh; a loader that "
-            "shuffles does neither"
+            "itself, 'without_replacement' for batches of fixed size drawn afresh, 'shuffle' for a "
+            "loader that shuffles once an epoch"
         )
-
-
-def not_shuffled(got: Any) -> ValueError:
-    """What to say where batches are shuffled."""
-    return ValueError(
-        "sampling by shuffling has no exact accounting: what may be reported is one step of "
-        "Gaussian noise for each epoch, without any sampling; pyengine.shuffled_lower_bound is "
-        f"what certainly leaks, and no guarantee (see the guide on shuffled loaders); got {got!r}"
-    )
 
 
 def _steps_of_epochs(steps: Any, epochs: Any, probability: _checks.Number) -> int:

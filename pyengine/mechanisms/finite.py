@@ -8,6 +8,7 @@ from typing import Any
 
 from pyengine import _checks
 from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.words import Words
 
 __all__ = [
     "ExponentialMechanism",
@@ -42,6 +43,13 @@ class RandomizedResponse(Step):
         object.__setattr__(self, "truth_probability", value)
         object.__setattr__(self, "categories", _checks.count("categories", categories, least=2))
 
+    def own_words(self) -> Words:
+        """One user's answer."""
+        words = super().own_words()
+        return words._replace(
+            name="randomized response", unit="one user's answer", neighbours="input"
+        )
+
 
 @dataclass(frozen=True, init=False)
 class GenericMechanism(Step):
@@ -64,6 +72,11 @@ class GenericMechanism(Step):
     def __init__(self, epsilon: Any, delta: Any = 0.0) -> None:
         object.__setattr__(self, "epsilon", _checks.non_negative("epsilon", epsilon))
         object.__setattr__(self, "delta", _checks.probability("delta", delta))
+
+    def own_words(self) -> Words:
+        """Neighbours are whose ε and δ were found."""
+        words = super().own_words()
+        return words._replace(name="any (ε, δ)-private mechanism", neighbours="given")
 
 
 @dataclass(frozen=True, init=False)
@@ -107,6 +120,12 @@ class ExponentialMechanism(Step):
             raise ValueError(f"epsilon must be at most {LARGEST_RANGE}, got {epsilon!r}")
         object.__setattr__(self, "epsilon", value)
 
+    def own_words(self) -> Words:
+        """Neighbours are whose range was found."""
+        words = super().own_words()
+        name = "exponential mechanism or another of bounded range"
+        return words._replace(name=name, neighbours="given", known="upper bound")
+
 
 @dataclass(frozen=True)
 class FinitePair(Step):
@@ -120,6 +139,12 @@ class FinitePair(Step):
 
     p: tuple[_checks.Number, ...]
     q: tuple[_checks.Number, ...]
+
+    def own_words(self) -> Words:
+        """Two laws, and no more."""
+        words = super().own_words()
+        name = f"two probability vectors of {len(self.p):,} outcomes"
+        return words._replace(name=name, neighbours="pair", hidden=("p", "q"))
 
 
 def from_probabilities(p: Any, q: Any) -> FinitePair:
