@@ -112,7 +112,7 @@ def test_without_the_reference(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "flint", None)
     assert main(["gamma", *RUN, "--kappa", "0.1", "--digits", "20"]) == 2
-    assert "needs flint: pip install 'pyengine[reference]'" in capsys.readouterr().err
+    assert "needs flint: pip install 'pyengine-dp[reference]'" in capsys.readouterr().err
 
 
 def test_ranges_and_fractions(capsys: pytest.CaptureFixture[str]) -> None:

@@ -406,7 +406,7 @@ def test_without_its_packages(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["explore"]) == 2
-    assert "the page needs jinja2: pip install 'pyengine[explore]'" in capsys.readouterr().err
+    assert "the page needs jinja2: pip install 'pyengine-dp[explore]'" in capsys.readouterr().err
 
 
 # ---- in a browser --------------------------------------------------------------------------------

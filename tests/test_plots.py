@@ -196,7 +196,7 @@ def test_without_matplotlib(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["plot", "gamma", "--noise", "1", "-o", "x.png"]) == 2
-    assert "pip install 'pyengine[plots]'" in capsys.readouterr().err
+    assert "pip install 'pyengine-dp[plots]'" in capsys.readouterr().err
 
 
 def test_names_may_be_strings(tmp_path: Path) -> None:
