@@ -231,7 +231,7 @@ def test_interrupt(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["tables"], ["table"], ["table", "a", "b", "-o", "c"]])
+@pytest.mark.parametrize("arguments", [["tables"], ["table"], ["table", "a", "b", "-o", "c"]])
 def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)

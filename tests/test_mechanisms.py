@@ -136,8 +136,11 @@ def test_dp_sgd_in_the_words_of_a_training_loop() -> None:
     [
         ({}, "give sampling_probability, or both of batch_size and dataset_size: got none"),
         ({"batch_size": 5}, "both of batch_size and dataset_size: got batch_size"),
-        ({"sampling_probability": 0.1}, "give steps or epochs: got None and None"),
-        ({"sampling_probability": 0.1, "steps": 1, "epochs": 1}, "give steps or epochs: got 1 and"),
+        ({"sampling_probability": 0.1}, "neither steps nor epochs given; give one"),
+        (
+            {"sampling_probability": 0.1, "steps": 1, "epochs": 1},
+            r"steps and epochs both given \(1 and 1\); give one",
+        ),
         ({"batch_size": 5, "dataset_size": 10, "steps": 1}, "sampling must be said"),
         (
             {"batch_size": 5, "dataset_size": 10, "steps": 1, "sampling": "shuffle"},
@@ -145,11 +148,14 @@ def test_dp_sgd_in_the_words_of_a_training_loop() -> None:
         ),
         ({"batch_size": 5, "dataset_size": 10, "sampling": "poison"}, "did you mean 'poisson'"),
         ({"batch_size": 11, "dataset_size": 10, "steps": 1, "sampling": "poisson"}, "at most"),
-        ({"sampling_probability": 0.1, "batch_size": 5, "steps": 1}, "got batch_size"),
-        ({"sampling_probability": 0.1, "sample_rate": 0.1, "steps": 1}, "must be given once"),
+        ({"sampling_probability": 0.1, "batch_size": 5, "steps": 1}, r"both given \(0.1 and 5\)"),
+        (
+            {"sampling_probability": 0.1, "sample_rate": 0.1, "steps": 1},
+            r"both given \(0.1 and 0.1\)",
+        ),
         (
             {"sampling_probability": 0.1, "steps": 1, "sampling": "without_replacement"},
-            "got sampling='without_replacement'",
+            "'without_replacement' needs batch_size and dataset_size instead of",
         ),
         ({"sampling_probability": 0.0, "epochs": 1}, "positive sampling probability"),
         ({"sampling_probability": 0.1, "epochs": -1}, "epochs must be finite and >= 0"),

@@ -167,7 +167,7 @@ def test_command_with_several_runs(tmp_path: Path, capsys: pytest.CaptureFixture
         (["--noise", "1"], "give mechanisms by --run, or one by flags"),
         (["--run", "one", "noise=1"], "two runs are named 'one'"),
         (["--run", "three", "noise"], "expected KEY=VALUE"),
-        (["--run", "three", "noise=1,p=2"], "must lie in [0, 1]"),
+        (["--run", "three", "noise=1,p=2,steps=1"], "must lie in [0, 1]"),
     ):
         assert main([*command, *wrong]) == 2
         assert message in capsys.readouterr().err

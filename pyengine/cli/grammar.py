@@ -29,6 +29,7 @@ __all__ = [
     "phases_of",
     "phases_of_text",
     "read_mechanism",
+    "records_of",
     "to_mechanism",
 ]
 
@@ -38,7 +39,7 @@ a mechanism:
   --noise 1.0 --p 256/60000 --epochs 10      as many steps as pass ten times over the data
   --mechanism laplace --noise 2 --steps 10   noise is the scale divided by the sensitivity
   --noise 1.0 --batch-size 256 --dataset-size 60000 --sampling poisson --epochs 10
-  --noise 1.0 --batch-size 256 --dataset-size 60000 --steps 100    without replacement
+  --noise 1.0 --batch-size 256 --dataset-size 60000 --sampling without_replacement --steps 100
   --noise 1.0 --p 0.01 --steps 1000 --group-size 3    three records of one user
   --noise 1.0 --steps-per-epoch 100 --epochs 10       random allocation: each record once an epoch
   --noise 1.0 --steps-per-epoch 100 --selected 3 --epochs 10    in three random steps of an epoch
@@ -56,6 +57,15 @@ ALLOCATED = "dp_sgd_allocated"
 TRUNCATED = "truncated_batch_size"
 SAMPLING = ("p", "batch_size", TRUNCATED, "dataset_size", "sampling", "steps", "epochs")
 SAMPLINGS = ("poisson", "without_replacement")
+SIZES = {"batch_size", "dataset_size"}
+SAMPLED = {"p", *SIZES}
+UNSAID = (
+    "batch_size and dataset_size do not say how batches were drawn, and the ε of Poisson, shuffled "
+    "and fixed batches differs by factors: add --sampling poisson (each record joins each batch "
+    "independently), --sampling without_replacement (batches of exactly this size, drawn afresh "
+    "from all records) or --sampling shuffle (a loader that shuffles the data each epoch); in a "
+    'file: sampling = "poisson"'
+)
 GROUP = "group_size"
 LONG = {long: short for short, long in PARAMETERS.items()}
 FLAGS = (
@@ -95,7 +105,7 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--p", "--sampling-probability", metavar="P", help="Poisson sampling probability (1)"
     )
-    group.add_argument("--steps", metavar="N", help="number of steps (1)")
+    group.add_argument("--steps", metavar="N", help="number of steps (1, unless sampled)")
     group.add_argument("--epochs", metavar="E", help="instead of steps: E / p, rounded up")
     group.add_argument("--batch-size", metavar="B", help="instead of p: batch size")
     group.add_argument("--dataset-size", metavar="D", help="... out of so many records")
@@ -103,8 +113,8 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         "--sampling",
         choices=(*SAMPLINGS, "shuffle"),
         metavar="WORD",
-        help="how batches of that size are drawn: without_replacement (default), or poisson, where "
-        "it is the expected size; shuffle is refused, as nobody has its accounting",
+        help="how batches of that size are drawn, which must be said: poisson, where it is the "
+        "expected size, or without_replacement; shuffle is refused, as nobody has its accounting",
     )
     group.add_argument(
         "--steps-per-epoch",
@@ -181,6 +191,12 @@ def read_mechanism(arguments: argparse.Namespace) -> Mechanism:
         raise CommandError(str(error)) from None
 
 
+def records_of(arguments: argparse.Namespace) -> int | None:
+    """Number of records that the arguments of a mechanism name, if they do."""
+    sizes = [phase["dataset_size"] for phase in phases_of(arguments) if "dataset_size" in phase]
+    return max((_checks.count("dataset_size", size) for size in sizes), default=None)
+
+
 def to_mechanism(phases: list[Phase]) -> Mechanism:
     """Composition of phases; ValueError for what makes none."""
     return compose(*(_make(phase) for phase in phases))
@@ -226,9 +242,11 @@ def _make(phase: Mapping[str, str]) -> Mechanism:
     for key in (*(LONG.get(parameter, parameter) for parameter in kind.required), *said):
         if key not in keys:
             raise ValueError(f"{word} needs {key}")
-    if word in (DP_SGD, ALLOCATED) and "steps" not in keys and "epochs" not in keys:
-        raise ValueError(f"{word} needs steps or epochs")
     keys = _said(keys)
+    sampled = not SAMPLED.isdisjoint(keys)
+    if (sampled or word in (DP_SGD, ALLOCATED)) and keys.keys().isdisjoint(("steps", "epochs")):
+        what = "a sampled mechanism" if sampled else word
+        raise ValueError(f"{what} needs steps or epochs; for a single batch give steps 1")
     if GROUP in keys:
         if "p" not in keys:
             raise ValueError(f"{GROUP} needs p")
@@ -249,6 +267,8 @@ def _said(keys: Mapping[str, str]) -> dict[str, str]:
     """Keys with p where batches of a size are Poisson samples."""
     found = dict(keys)
     if "sampling" not in found:
+        if keys.keys() & SIZES and not keys.keys() & {"p", TRUNCATED}:
+            raise ValueError(UNSAID)
         return found
     if found["sampling"] in SHUFFLED:
         raise not_shuffled(found["sampling"])
@@ -257,7 +277,7 @@ def _said(keys: Mapping[str, str]) -> dict[str, str]:
         raise ValueError(f"sampling {word} needs batch_size and dataset_size")
     if word == "poisson":
         if "p" in found:
-            raise ValueError("give p or batch_size and dataset_size, not both")
+            raise _checks.both_given(p=found["p"], batch_size=found["batch_size"])
         batch, records = _checks.batch(found.pop("batch_size"), found.pop("dataset_size"))
         found["p"] = f"{batch}/{records}"
         if TRUNCATED in found:
@@ -270,7 +290,7 @@ def _steps(keys: Mapping[str, str]) -> int:
     if "epochs" not in keys:
         return _checks.count("steps", keys.get("steps", "1"))
     if "steps" in keys:
-        raise ValueError("give steps or epochs, not both")
+        raise _checks.both_given(steps=keys["steps"], epochs=keys["epochs"])
     epochs = _checks.exact("epochs", keys["epochs"])
     rate = _checks.exact("p", keys.get("p", "1"))
     if "batch_size" in keys:
@@ -294,7 +314,8 @@ def _sampled(step: Step, keys: Mapping[str, str]) -> Mechanism:
         return TruncatedPoissonSampled(step, keys["p"], keys[TRUNCATED], keys["dataset_size"])
     sizes = {key: keys[key] for key in ("batch_size", "dataset_size") if key in keys}
     if sizes and "p" in keys:
-        raise ValueError("give p or batch_size and dataset_size, not both")
+        name, size = next(iter(sizes.items()))
+        raise _checks.both_given(**{"p": keys["p"], name: size})
     if len(sizes) == 1:
         raise ValueError("sampling without replacement needs batch_size and dataset_size")
     if sizes:

@@ -14,7 +14,7 @@ from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_numbers
-from pyengine.cli.output import decimal, print_json, print_table
+from pyengine.cli.output import decimal, print_json, print_table, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.decimals import number
 from pyengine.engines.registry import ADJACENCIES, METHODS, THREAT_MODELS
@@ -165,6 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
         # never a relaxed guarantee without the one of differential privacy beside it
         for row, worst in zip(rows, _under_dp(mechanism, arguments, values), strict=True):
             row["dp"] = worst["value"]
+    remarks = _remarks(arguments, values, rows)
     if arguments.json:
         print_json(
             {
@@ -176,11 +177,23 @@ def run(arguments: argparse.Namespace) -> int:
                     {question.argument: value, **row}
                     for value, row in zip(values, rows, strict=True)
                 ],
+                "remarks": remarks,
             }
         )
     else:
         _print(asked, mechanism, arguments, texts, rows, digits)
+    remark(remarks)
     return 1 if any(row["value"] is None for row in rows) else 0
+
+
+def _remarks(
+    arguments: argparse.Namespace, values: list[float], rows: list[dict[str, Any]]
+) -> list[str]:
+    """What to say of δ that was asked for and of ε that was found."""
+    if arguments.asked.question != "epsilon":
+        return []
+    found = [float(row["value"]) for row in rows if row["value"] is not None]
+    return remarks_on(deltas=values, epsilons=found, records=grammar.records_of(arguments))
 
 
 def _digits(text: str) -> int:
