@@ -25,6 +25,14 @@ NumberLike = float | str | Fraction | Decimal  # strings: decimal numbers and fr
 DECIMAL = r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
 PLAIN_COUNT = 2**53  # integers up to here need no look at what they are as doubles
 LONG = 120  # characters of a value that a message shows whole
+# What the field calls by other words than this package, which are not nearly the same.
+SYNONYMS = {
+    **dict.fromkeys(("replace", "replace_one", "change_one", "swap", "bounded"), "substitute"),
+    **dict.fromkeys(("unbounded", "both", "add_or_remove", "add_or_remove_one"), "add_remove"),
+    "proven": "certified",
+    "fixed": "without_replacement",
+    "normal": "gaussian",
+}
 HUGE = 10**40  # integers from here on are shown rounded
 NUMBER = rf"\s*({DECIMAL})\s*(?:/\s*({DECIMAL})\s*)?"
 
@@ -191,6 +199,9 @@ def batch(batch_size: Any, dataset_size: Any, least: int = 0) -> tuple[int, int]
 
 def did_you_mean(word: object, words: Sequence[str]) -> str:
     """Return "; did you mean 'steps'?" for a word that is nearly one of several, else nothing."""
+    meant = SYNONYMS.get(str(word).lower().replace("-", "_").replace(" ", "_"))
+    if meant in words:
+        return f"; did you mean {meant!r}?"
     import difflib  # only where something is wrong
 
     near = difflib.get_close_matches(str(word).lower(), [w.lower() for w in words], 1)

@@ -100,7 +100,10 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
         (["--p", "0.1", "--steps", "10"], "no target"),
         (["--p", "0.1", "--epsilon", "1"], "--epsilon and --delta go together"),
         (["--p", "0.1", "--slack", "1"], "--slack goes with --mu"),
-        (["--noise", "1", "--advantage", "0.1"], "every phase says noise: leave it out where"),
+        (
+            ["--noise", "1", "--advantage", "0.1"],
+            "noise is given in every phase; omit it in the phase where it is to be found, or have",
+        ),
         (["--p", "0.1", "--advantage", "2"], "eta must lie in [0, 1], got 2.0"),
         (["--p", "0.1", "--advantage", "x"], "--advantage must be a number"),
         (["--p", "0.1", "--steps", "9", "--kappa", "0.1", "--gamma", "0.05"], "within reach"),

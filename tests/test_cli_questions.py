@@ -275,7 +275,17 @@ def test_grammar(
         ),
         (["--file", "missing.toml"], "missing.toml: No such file or directory"),
         (["--file", "empty.toml"], "empty.toml: no phase"),
-        (["--file", "broken.toml"], "broken.toml: "),
+        (
+            ["--file", "broken.toml"],
+            "broken.toml: not a run file; pyengine reads TOML (.toml) with tables [[phase]]: ",
+        ),
+        (["--file", "run.yaml"], "pyengine reads TOML (.toml) with tables [[phase]], got .yaml"),
+        (["--file", "run.json"], "run.json: not a run file; pyengine reads TOML"),
+        (["--file", "run.csv"], "tables [[phase]], got .csv"),
+        (["--file", "latin.toml"], "tables [[phase]], got no text in UTF-8"),
+        (["--file", "deep.toml"], "deep.toml: not a run file; pyengine reads TOML"),
+        (["--file", "huge.toml"], "an integer has more than 4,300 digits"),
+        (["--file", "twice.toml"], "twice.toml: not a run file"),
         (["--file", "other.toml"], "unknown key 'run'"),
         (["--file", "wrong.toml"], "noise must be a number or a string, got True"),
         (["--file", "plain.toml"], "plain.toml: a phase must be a table, got 1"),
@@ -291,6 +301,13 @@ def test_wrong_mechanisms(
 ) -> None:
     (tmp_path / "empty.toml").write_text("")
     (tmp_path / "broken.toml").write_text("[[phase]\n")
+    (tmp_path / "run.yaml").write_text("noise: 1\nsteps: 3\n")
+    (tmp_path / "run.json").write_text('{"noise": 1}')
+    (tmp_path / "run.csv").write_text("noise,p\n1,2\n")
+    (tmp_path / "latin.toml").write_bytes(b'a = "\xff"')
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 10_000 + "]" * 10_000)
+    (tmp_path / "huge.toml").write_text("[[phase]]\nnoise = 1" + "0" * 5000)
+    (tmp_path / "twice.toml").write_text("[[phase]]\nnoise = 1\nnoise = 2\n")
     (tmp_path / "other.toml").write_text("run = 1\n[[phase]]\nnoise = 1\n")
     (tmp_path / "wrong.toml").write_text("[[phase]]\nnoise = true\n")
     (tmp_path / "plain.toml").write_text("phase = [1, 2]\n")

@@ -163,6 +163,12 @@ def test_command_with_several_runs(tmp_path: Path, capsys: pytest.CaptureFixture
     noise = ["plot", "noise", "--run", "a", "steps=10", "--run", "b", "steps=20", "-o", str(file)]
     assert main([*noise, "--delta", "1e-5"]) == 0
     capsys.readouterr()
+    assert main(["plot", "noise", "--noise", "1", "-o", str(file)]) == 2
+    err = capsys.readouterr().err
+    assert err == (
+        "pyengine: error: noise is given in every phase; omit it in the phase where it is to be "
+        "found\n"
+    )
     for wrong, message in (
         (["--noise", "1"], "give mechanisms by --run, or one by flags"),
         (["--run", "one", "noise=1"], "two runs are named 'one'"),

@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         if digits > MOST_DIGITS:
             raise ValueError(f"--digits must be at most {MOST_DIGITS}, got {arguments.digits}")
         targets = _targets(arguments)
-        make = grammar.family(grammar.phases_of(arguments), arguments.vary)
+        make = grammar.family(grammar.phases_of(arguments), arguments.vary, others=True)
         found = calibrate(make, targets, integer=varied.integer, maximize=not varied.improves)
         shown = str(found.value)
         if not varied.integer:

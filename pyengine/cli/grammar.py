@@ -202,14 +202,17 @@ def to_mechanism(phases: list[Phase]) -> Mechanism:
     return compose(*(_make(phase) for phase in phases))
 
 
-def family(phases: list[Phase], key: str) -> Callable[[Any], Mechanism]:
-    """Return the mechanism as a function of a key: of the phases that do not say it."""
+def family(phases: list[Phase], key: str, *, others: bool = False) -> Callable[[Any], Mechanism]:
+    """Return the mechanism as a function of a key: of the phases that do not say it.
+
+    ``others`` says whether the command can find another key as well.
+    """
     names = {key, *(name for name, short in LONG.items() if short == key)}
     free = [not names & phase.keys() for phase in phases]
     if not any(free):
+        hint = ", or have another key found by --vary" if others else ""
         raise CommandError(
-            f"every phase says {key}: leave it out where it is to be found, or have another key "
-            "found by --vary"
+            f"{key} is given in every phase; omit it in the phase where it is to be found{hint}"
         )
 
     def make(value: Any) -> Mechanism:
@@ -344,7 +347,14 @@ def _read(path: Path) -> list[Phase]:
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # also of TOML's syntax and of UTF-8
-        raise CommandError(f"{path}: {error}") from None
+        # what TOML's parser says of another format would mislead
+        is_toml = path.suffix == ".toml" and not isinstance(error, UnicodeDecodeError)
+        why = f": {error}" if is_toml else f", got {path.suffix or 'no suffix'}"
+        if isinstance(error, UnicodeDecodeError):
+            why = ", got no text in UTF-8"
+        raise CommandError(
+            f"{path}: not a run file; pyengine reads TOML (.toml) with tables [[phase]]{why}"
+        ) from None
     unknown = sorted(set(content) - {"phase"})
     phases = content.get("phase")
     if unknown or not isinstance(phases, list) or not phases:
