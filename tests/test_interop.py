@@ -417,8 +417,6 @@ def test_a_history_in_other_clothes(history: Any) -> None:
     ],
 )
 def test_what_is_no_history(history: Any, message: str) -> None:
+    ask = from_history if isinstance(history, dict) else lambda thing: pe.epsilon(thing, 1e-5)
     with pytest.raises(ValueError, match=re.escape(message)):
-        if isinstance(history, dict):
-            from_history(history)
-        else:
-            pe.epsilon(history, 1e-5)
+        ask(history)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["RandomlyAllocated", "TruncatedPoissonSampled"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RandomlyAllocated(UnsampledStep):
     """One epoch of random allocation; see `GaussianMechanism.randomly_allocated`.
 
@@ -113,7 +113,7 @@ class RandomlyAllocated(UnsampledStep):
         return {**self.mechanism.described(), **own, **several}
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class TruncatedPoissonSampled(UnsampledStep):
     """Gaussian mechanism on samples that are cut: `GaussianMechanism.truncated_poisson_sampled`.
 

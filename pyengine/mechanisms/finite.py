@@ -21,7 +21,7 @@ LARGEST_RANGE = 700  # of a loss whose exponential is a double
 NORMALISATION = 1e-12  # what rounding may do to a sum of doubles that should be 1
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RandomizedResponse(Step):
     """Randomized response: the true category, or else any other one with equal probability.
 
@@ -43,7 +43,7 @@ class RandomizedResponse(Step):
         object.__setattr__(self, "categories", _checks.count("categories", categories, least=2))
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GenericMechanism(Step):
     """The least private mechanism that is (ε, δ)-DP.
 
@@ -66,7 +66,7 @@ class GenericMechanism(Step):
         object.__setattr__(self, "delta", _checks.probability("delta", delta))
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ExponentialMechanism(Step):
     """Any mechanism of bounded range ε, such as the exponential mechanism.
 
@@ -108,7 +108,7 @@ class ExponentialMechanism(Step):
         object.__setattr__(self, "epsilon", value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FinitePair(Step):
     """Two probability vectors on the same outcomes; made by `from_probabilities`.
 

@@ -29,7 +29,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DistributionPair(Step):
     """Two continuous distributions on the line; made by `from_distributions`.
 
@@ -46,7 +46,7 @@ class DistributionPair(Step):
     breakpoints: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LikelihoodRatio(Step):
     """A continuous distribution and a log-likelihood ratio; see `from_log_likelihood_ratio`.
 

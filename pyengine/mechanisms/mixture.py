@@ -15,7 +15,7 @@ from pyengine.mechanisms.finite import NORMALISATION
 __all__ = ["GaussianMixtureMechanism", "binomial_weights"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GaussianMixtureMechanism(Step):
     """A query with Gaussian noise that moves by a random multiple of its sensitivity.
 

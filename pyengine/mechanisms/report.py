@@ -6,12 +6,14 @@ from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any
 
-from pyengine.mechanisms.core import Mechanism, Step, steps_of
+from pyengine.mechanisms.core import Composition, Mechanism, Step, steps_of
 
-__all__ = ["describe", "in_words", "step_in_words"]
+__all__ = ["describe", "in_words", "step_in_words", "summary"]
 
 SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}  # as the command line has them
 FEW = 4  # entries of a vector that a line shows
+FIRST = 3  # kinds of steps that a summary shows
+LONGEST = 160  # characters of one of them
 
 
 def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
@@ -29,6 +31,33 @@ def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
         sampling, and ``steps``, the number of repetitions.
     """
     return [{**step.described(), "steps": number} for step, number in steps_of(mechanism)]
+
+
+def summary(mechanism: Mechanism) -> str:
+    """Return one line, whatever a mechanism is made of: what `repr` shows.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+
+    Returns
+    -------
+    str
+        A single step as of `step_in_words`, a composition as of `in_words`; what is long is cut.
+    """
+    if isinstance(mechanism, Step):
+        return _cut(step_in_words(mechanism))
+    parts = steps_of(mechanism)
+    lines = [_cut(line) for line in in_words(Composition(tuple(parts[:FIRST])))]
+    if parts[FIRST:]:
+        steps = sum(number for _, number in parts[FIRST:])
+        lines.append(f"and {steps:,} more of {len(parts) - FIRST:,} other kinds")
+    return "; ".join(lines)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def in_words(mechanism: Mechanism) -> list[str]:

@@ -13,7 +13,7 @@ __all__ = ["ShuffledRandomizer"]
 LARGEST, MOST_USERS = 100, 10**7
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ShuffledRandomizer(UnsampledStep):
     """Any ε₀-differentially private local randomizer of n users, whose messages are shuffled.
 
