@@ -61,7 +61,13 @@ def exact(name: str, text: str) -> Fraction:
     """Return the exact value of a decimal number or of a fraction of two."""
     match = re.fullmatch(NUMBER, text, re.ASCII)
     if not match:
-        raise ValueError(f"{name} must be a number or a fraction of two numbers, got {shown(text)}")
+        word = text.strip().lower().lstrip("+-")
+        rule = "a number or a fraction of two numbers"
+        if word in ("inf", "infinity", "nan"):
+            rule = "a finite number"
+        elif re.fullmatch(r"[\d.]+e[+-]?\d{4,}", word, re.ASCII):
+            rule = "a number whose exponent has three digits at most"
+        raise ValueError(f"{name} must be {rule}, got {shown(text)}")
     numerator, denominator = match.groups()
     try:
         return Fraction(numerator) / Fraction(denominator or 1)
@@ -178,10 +184,12 @@ def count(name: str, value: Any, least: int = 0) -> int:
     """Return an integer >= ``least``; an integral float such as 1e6 is the integer it is."""
     if type(value) is int and least <= value <= PLAIN_COUNT:
         return value
+    rule = "a non-negative integer" if least == 0 else f"an integer >= {least}"
+    if isinstance(value, str) and not re.fullmatch(NUMBER, value, re.ASCII):
+        raise ValueError(f"{name} must be {rule}, got {shown(value)}")
     size = number(name, value)
     whole = size.denominator == 1 if isinstance(size, Fraction) else size.is_integer()
     if not (whole and size >= least):
-        rule = "a non-negative integer" if least == 0 else f"an integer >= {least}"
         raise ValueError(f"{name} must be {rule}, got {shown(value)}")
     return int(value) if isinstance(value, int) else int(size)
 
@@ -231,6 +239,8 @@ def real_array(name: str, value: Any, low: float, high: float) -> FloatArray:
     if array.dtype.kind not in "fiu":
         if array.size == 0:
             return np.zeros(array.shape)
+        if isinstance(value, int) and not isinstance(value, bool):
+            real(name, value)  # an integer beyond the doubles, which is said
         raise ValueError(
             f"{name} must hold real numbers, got {shown(value)}"
             if array.size < 8

@@ -254,14 +254,15 @@ def calibrate(
     >>> int(steps), steps.achieved.delta <= 1e-6
     (8594, True)
     """
+    if not callable(make):
+        hint = "; it is the first argument" if isinstance(make, Target) else ""
+        raise ValueError(f"make must be callable, got {_checks.shown(make)}{hint}")
     targets, several = _targets(target)
     try:
         shape = np.broadcast_shapes(*(each.shape for each in targets))
     except ValueError:
         shapes = [each.shape for each in targets]
         raise ValueError(f"target must hold arrays that broadcast together, got {shapes}") from None
-    if not callable(make):
-        raise ValueError(f"make must be callable, got {make!r}")
     precision = _checks.real("rtol", rtol)
     if not 1e-14 <= precision <= 0.1:
         raise ValueError(f"rtol must lie in [1e-14, 0.1], got {rtol!r}")
@@ -329,7 +330,9 @@ def _start(start: Any, integer: bool) -> float:
     domain = INTEGERS if integer else REALS
     value = float(_checks.count("start", start) if integer else _checks.real("start", start))
     if not domain.low <= value <= domain.high:
-        raise ValueError(f"start must lie in [{domain.low:g}, {domain.high:g}], got {start!r}")
+        raise ValueError(
+            f"start must lie in [{domain.low:g}, {domain.high:g}], got {_checks.shown(start)}"
+        )
     return value
 
 

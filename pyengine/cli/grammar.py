@@ -57,6 +57,7 @@ ALLOCATED = "dp_sgd_allocated"
 TRUNCATED = "truncated_batch_size"
 SAMPLING = ("p", "batch_size", TRUNCATED, "dataset_size", "sampling", "steps", "epochs")
 SAMPLINGS = ("poisson", "without_replacement")
+NEEDED = {"selected": "steps_per_epoch", **dict.fromkeys(MATRIX_KEYS[1:], MATRIX)}
 SIZES = {"batch_size", "dataset_size"}
 SAMPLED = {"p", *SIZES}
 UNSAID = (
@@ -199,7 +200,15 @@ def records_of(arguments: argparse.Namespace) -> int | None:
 
 def to_mechanism(phases: list[Phase]) -> Mechanism:
     """Composition of phases; ValueError for what makes none."""
-    return compose(*(_make(phase) for phase in phases))
+    if len(phases) == 1:
+        return compose(_make(phases[0]))
+    made = []
+    for number, phase in enumerate(phases, start=1):
+        try:
+            made.append(_make(phase))
+        except ValueError as error:
+            raise ValueError(f"phase {number}: {error}") from None
+    return compose(*made)
 
 
 def family(phases: list[Phase], key: str, *, others: bool = False) -> Callable[[Any], Mechanism]:
@@ -227,6 +236,9 @@ def _make(phase: Mapping[str, str]) -> Mechanism:
     keys = renamed(phase, LONG)
     if MATRIX in keys:
         return matrix_of(keys)
+    for key, other in NEEDED.items():
+        if key in keys and other not in keys and "mechanism" not in keys:
+            raise ValueError(f"{key} needs {other}")
     word = keys.pop("mechanism", ALLOCATED if "steps_per_epoch" in keys else "gaussian")
     kind = named_kinds()[kind_of(word)]
     if not kind.is_flag:

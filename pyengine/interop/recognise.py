@@ -78,9 +78,10 @@ def mechanism_of(thing: Any) -> Mechanism:
 
 
 def _unknown(thing: Any) -> ValueError:
+    hint = "; the mechanism is the first argument" if isinstance(thing, int | float) else ""
     return ValueError(
         "mechanism must be a Mechanism or describe one (see pyengine.interop), got "
-        f"{thing if isinstance(thing, type) else _checks.shown(thing)}"
+        f"{thing if isinstance(thing, type) else _checks.shown(thing)}{hint}"
     )
 
 

@@ -65,7 +65,8 @@ class RandomlyAllocated(UnsampledStep):
         number = _checks.count("selected", selected, least=1)
         if number > size:
             raise ValueError(
-                f"selected must be at most the number of steps, {size}, got {selected!r}"
+                f"selected must be at most the number of steps, {size}, got "
+                f"{_checks.shown(selected)}"
             )
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "steps_per_epoch", size)

@@ -104,7 +104,9 @@ class ExponentialMechanism(Step):
     def __init__(self, epsilon: Any) -> None:
         value = _checks.non_negative("epsilon", epsilon)
         if value > LARGEST_RANGE:
-            raise ValueError(f"epsilon must be at most {LARGEST_RANGE}, got {epsilon!r}")
+            raise ValueError(
+                f"epsilon must be at most {LARGEST_RANGE}, got {_checks.shown(epsilon)}"
+            )
         object.__setattr__(self, "epsilon", value)
 
 
