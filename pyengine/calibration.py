@@ -254,9 +254,10 @@ def calibrate(
     >>> int(steps), steps.achieved.delta <= 1e-6
     (8594, True)
     """
-    if not callable(make):
-        hint = "; it is the first argument" if isinstance(make, Target) else ""
-        raise ValueError(f"make must be callable, got {_checks.shown(make)}{hint}")
+    given: Any = make
+    if not callable(given):
+        hint = "; it is the first argument" if isinstance(given, Target) else ""
+        raise ValueError(f"make must be callable, got {_checks.shown(given)}{hint}")
     targets, several = _targets(target)
     try:
         shape = np.broadcast_shapes(*(each.shape for each in targets))

@@ -379,7 +379,7 @@ def test_an_interrupt_ends_all_of_it() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--port", "x"], "--port must be a number"),
+        (["--port", "x"], "--port must be a non-negative integer"),
         (["--port", "65536"], "port must lie in [0, 65535], got 65536"),
         (["--port", "-1"], "--port must be a non-negative integer"),
         (["--seconds", "0"], "--seconds must"),
