@@ -1,6 +1,6 @@
 """Exceptions of the package."""
 
-__all__ = ["AccuracyError", "ApproximationWarning", "NotDefinedError"]
+__all__ = ["AccuracyError", "ApproximationWarning", "NotDefinedError", "SamplingWarning"]
 
 
 class AccuracyError(ArithmeticError):
@@ -24,4 +24,13 @@ class ApproximationWarning(UserWarning):
 
     The message says how large its error may be and which method is exact there, or what the
     answers are bounds of.
+    """
+
+
+class SamplingWarning(UserWarning):
+    """An accountant takes batches for Poisson samples, and cannot see how they were drawn.
+
+    Its answers are no guarantee for a loader that shuffles.  It is said once in a process, by
+    whatever accountant is asked first; ``warnings.simplefilter("ignore", SamplingWarning)``
+    acknowledges that the batches are Poisson samples.
     """

@@ -28,6 +28,8 @@ LATEX = {
     "μ": r"$\mu$",
     "σ": r"$\sigma$",
     "∞": r"$\infty$",
+    "·": r"$\cdot$",
+    "≈": r"$\approx$",
 }
 
 
@@ -49,7 +51,9 @@ def _in_markdown(cell: str) -> str:
     return " ".join(cell.replace("\\", "\\\\").replace("|", "\\|").split())
 
 
-def latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def latex_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
     """Text of a ``tabular`` of LaTeX, with the rules of the package booktabs.
 
     Parameters
@@ -58,9 +62,14 @@ def latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         One for each column.
     rows : sequence of sequence of str
         Cells; what LaTeX takes for commands is escaped, Greek letters become formulas.
+    notes : sequence of str
+        Lines below the table, over its whole width.
     """
     lines = [" & ".join(map(_in_latex, row)) + r" \\" for row in (heads, *rows)]
     body = [lines[0], r"\midrule", *lines[1:]]
+    if notes:
+        wide = rf"\multicolumn{{{len(heads)}}}{{p{{\linewidth}}}}"
+        body += [r"\midrule", *(rf"{wide}{{\footnotesize {_in_latex(n)}}} \\" for n in notes)]
     head = rf"\begin{{tabular}}{{{'l' * len(heads)}}}"
     return "\n".join([head, r"\toprule", *body, r"\bottomrule", r"\end{tabular}", ""])
 

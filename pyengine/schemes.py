@@ -13,7 +13,7 @@ from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GaussianMechanism, Mechanism, dp_sgd, dp_sgd_allocated
 from pyengine.shuffled import shuffled_lower_bound
 
-__all__ = ["SCHEMES", "Compared", "Scheme", "SchemeSetting", "compare", "figures"]
+__all__ = ["SCHEMES", "Compared", "Scheme", "SchemeSetting", "compare", "figures", "leaks"]
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Scheme:
         From a setting to its mechanism.
     adjacencies : tuple of str
         What is asked: both orders where they differ and are of interest.
-    is_lower_bound : bool
-        Whether what is answered is the least that the scheme leaks, and no guarantee.
+    leak : callable, optional
+        From a setting to what certainly leaks, where the mechanism is an upper bound only.
     """
 
     name: str
     run: Callable[[SchemeSetting], Mechanism]
     adjacencies: tuple[str, ...]
-    is_lower_bound: bool = False
+    leak: Callable[[SchemeSetting], Mechanism] | None = None
 
 
 def _without_replacement(setting: SchemeSetting) -> Mechanism:
@@ -72,10 +72,16 @@ SCHEMES = (
     ),
     Scheme("without replacement", _without_replacement, ("add_remove",)),
     Scheme(
-        "shuffled, at the least",
-        lambda at: shuffled_lower_bound(at.noise, at.steps_per_epoch, at.epochs),
-        ("remove",),
-        is_lower_bound=True,
+        "shuffled, no amplification",
+        lambda at: dp_sgd(
+            at.noise,
+            batch_size=1,
+            dataset_size=at.steps_per_epoch,
+            epochs=at.epochs,
+            sampling="shuffle",
+        ),
+        ("add_remove",),
+        leak=lambda at: shuffled_lower_bound(at.noise, at.steps_per_epoch, at.epochs),
     ),
 )
 
@@ -96,6 +102,8 @@ class Compared:
         NaN where no engine answers.
     engine, certainty : str
         Who answered and whether its bounds are proven; the reason of a refusal and "" there.
+    at_least : float
+        What ε is at the least, where the scheme has an upper bound only; no guarantee.  Else NaN.
     """
 
     setting: SchemeSetting
@@ -104,6 +112,7 @@ class Compared:
     epsilon: float
     engine: str
     certainty: str
+    at_least: float = math.nan
 
 
 def compare(settings: Sequence[SchemeSetting], delta: float) -> Iterator[Compared]:
@@ -138,8 +147,13 @@ def _asked(setting: SchemeSetting, scheme: Scheme, adjacency: str, delta: float)
         )
     except AccuracyError as error:
         return Compared(setting, scheme, adjacency, math.nan, f"refused: {error}", "")
-    word = certainty(certain[0])
-    return Compared(setting, scheme, adjacency, float(found.value[0]), engines[0], word)
+    word, least = certainty(certain[0]), math.nan
+    if scheme.leak is not None:
+        leaks, _, _ = answers(
+            "epsilon", scheme.leak(setting), [delta], adjacency="add_remove", proven=False
+        )
+        least = float(leaks.lower[0])
+    return Compared(setting, scheme, adjacency, float(found.value[0]), engines[0], word, least)
 
 
 def figures(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
@@ -163,4 +177,24 @@ def figures(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
             *(" / ".join(cells[scheme.name]) for scheme in SCHEMES),
         ]
         for at, cells in table.items()
+    ]
+
+
+def leaks(rows: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of a table of what certainly leaks, apart from the guarantees.
+
+    Parameters
+    ----------
+    rows : sequence of Compared
+        What `compare` gave, all of it.
+    """
+    return ["σ", "t", "epochs", "shuffled: ε is at least"], [
+        [
+            f"{row.setting.noise:g}",
+            str(row.setting.steps_per_epoch),
+            str(row.setting.epochs),
+            f"{row.at_least:.5g}",
+        ]
+        for row in rows
+        if not math.isnan(row.at_least)
     ]

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Composition, FinitePair
+from pyengine.mechanisms import Composition, FinitePair, Mechanism
+from pyengine.mechanisms.core import Words, compose, phases_of, worded
+from pyengine.mechanisms.dp_sgd import shuffled_words
+from pyengine.mechanisms.report import epochs_in_words
 from pyengine.special import log_ndtr
 
-__all__ = ["shuffled_lower_bound"]
+__all__ = ["known_leak", "shuffled_lower_bound", "simplest", "without_amplification"]
 
 FloatArray = npt.NDArray[np.float64]
 
 CELLS = 400
 REACH = 9.0  # standard deviations
+LARGEST = 10**9  # denominator of a rate that was given as a float
 
 
 def shuffled_lower_bound(
@@ -79,7 +84,76 @@ def shuffled_lower_bound(
         )
     first, last = int(both[0]), int(both[-1])
     p, q = (_joined(masses, first, last) for masses in (without, with_it))
-    return FinitePair(p, q).composed(number)
+    words = Words(
+        "the least that shuffled batches leak",
+        f"all records are shuffled once an epoch and cut into {steps:,} batches",
+        f" of {steps:,} batches at noise multiplier {sigma:g}",
+        neighbours="in_place",
+        count="epoch",
+        hidden=("p", "q"),
+        known="lower bound",
+    )
+    return worded(FinitePair(p, q), words).composed(number)
+
+
+def known_leak(mechanism: Mechanism) -> Composition | None:
+    """What certainly leaks from a run on shuffled batches.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The run, as ``dp_sgd(..., sampling="shuffle")`` makes it.
+
+    Returns
+    -------
+    Composition or None
+        As `shuffled_lower_bound`; None for any other run.
+    """
+    parts = [(step.words.least, number) for step, number in phases_of(mechanism)]
+    known = [(*least, number) for least, number in parts if least is not None]
+    if not known or len(known) < len(parts):
+        return None
+    return compose(*(shuffled_lower_bound(*each) for each in known))
+
+
+def without_amplification(mechanism: Mechanism) -> Composition | None:
+    """The run on batches of a loader that shuffles: one unsampled step for each epoch.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The run on sampled batches, of single records.
+
+    Returns
+    -------
+    Composition or None
+        What dominates it; None where nothing is sampled.  Where epochs were not given, there are as
+        many as there can be: an epoch has at least ⌊1/p⌋ batches.
+    """
+    parts, sampled = [], False
+    for step, number in phases_of(mechanism):
+        inner, rate, batches = step.stage
+        who = step.words.neighbours
+        if rate == 0 or who in ("in_place", "group") or step.words.count == "release":
+            return None
+        if step.scheme == "none":
+            parts.append(step.composed(number))
+            continue
+        sampled = True
+        given = epochs_in_words(step.words, number)
+        least = math.floor(1 / simplest(rate))
+        epochs = Fraction(given.replace(",", "")) if given else Fraction(number * batches, least)
+        place = "in_place" if who == "present" else who
+        words = shuffled_words(inner.on_batches, neighbours=place)
+        parts.append(worded(inner, words).composed(math.ceil(epochs)))
+    return compose(*parts) if sampled else None
+
+
+def simplest(rate: _checks.Number) -> Fraction:
+    """Rate as it was meant: 1/100 where a float is 0.01."""
+    exact = Fraction(rate)
+    near = exact.limit_denominator(LARGEST)
+    return near if isinstance(rate, float) and float(near) == rate else exact
 
 
 def _joined(masses: FloatArray, first: int, last: int) -> tuple[float, ...]:

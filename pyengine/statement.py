@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from decimal import ROUND_CEILING
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
 
 from pyengine import _checks
@@ -15,19 +15,22 @@ from pyengine.composing import compose
 from pyengine.decimals import number
 from pyengine.errors import AccuracyError
 from pyengine.markup import latex_table, markdown_table
-from pyengine.mechanisms import Mechanism, in_words
+from pyengine.mechanisms import Label, Mechanism, in_words, label_of, steps_of
+from pyengine.mechanisms.core import phases_of
+from pyengine.mechanisms.report import NEIGHBOURS
 from pyengine.proven import proven_bounds
+from pyengine.shuffled import known_leak, without_amplification
 
-__all__ = ["Figure", "Statement", "privacy_statement"]
+__all__ = ["ADJACENCIES", "Figure", "Statement", "privacy_statement"]
 
+SCHEMA = "pyengine-statement/1"
 DIGITS = 4
-NEIGHBOURS = {
-    "add_remove": "a data set with the record, and one without it",
-    "add": "a data set with the record, and one without it, which is the null hypothesis",
-    "remove": "a data set with the record, which is the null hypothesis, and one without it",
-    "substitute": "a data set with the record, and one with another in its place",
-}
+SHUFFLE = "pyengine statement ... --sampling shuffle"
+DIFFERENT = "A loader that shuffles is different"
+NO_FIGURES = f"{DIFFERENT}, and these figures are none of its."
 HEADS = ("what", "at most", "bound")
+ADJACENCIES = tuple(NEIGHBOURS["present"])
+METRICS = ("epsilon", "true_positive_rate", "advantage", "reconstruction")
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,20 @@ class Figure:
         The upper bound, not rounded.
     certainty : {"proven", "estimate"}
         Whether the bound is proven, floating point included.
+    metric : str
+        One of "epsilon", "true_positive_rate", "advantage" and "reconstruction".
+    at : float
+        Its argument: δ, a false positive rate, κ; 0 for the advantage, which is δ at ε = 0.
+    lower : float
+        The lower bound.
     """
 
     what: str
     bound: float
     certainty: str
+    metric: str = ""
+    at: float = 0.0
+    lower: float = 0.0
 
     @property
     def printed(self) -> str:
@@ -54,8 +66,10 @@ class Figure:
         return number(self.bound, DIGITS, ROUND_CEILING)
 
     def as_object(self) -> dict[str, Any]:
-        """The figure as an object of strings and a number, for JSON."""
-        return {"what": self.what, "bound": self.bound, "certainty": self.certainty}
+        """The figure as an object of strings and numbers, for JSON (docs, json)."""
+        numbers = {"at": self.at, "value": self.bound, "lower": self.lower, "upper": self.bound}
+        words = {"what": self.what, "bound": self.bound, "certainty": self.certainty}
+        return {"metric": self.metric, **numbers, **words}
 
 
 @dataclass(frozen=True)
@@ -64,55 +78,86 @@ class Statement:
 
     Parameters
     ----------
-    mechanism : tuple of str
-        One line for each kind of step.
+    label : tuple of Label
+        What the figures must be read with: for each kind of step the mechanism, how batches were
+        drawn, and what is protected from whom.
     adjacency : str
         The word of the questions.
     figures : tuple of Figure
         ε at δ, true positive rates, advantage, reconstruction.
     version : str
         Of this package.
+    notes : tuple of str
+        What to know about the batches: figures for a loader that shuffles, or what certainly leaks.
     """
 
-    mechanism: tuple[str, ...]
+    label: tuple[Label, ...]
     adjacency: str
     figures: tuple[Figure, ...]
     version: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def mechanism(self) -> tuple[str, ...]:
+        """One line for each kind of step."""
+        return tuple(each.mechanism for each in self.label) or ("no steps",)
+
+    def head(self) -> list[tuple[str, list[str]]]:
+        """Titles, each with its lines: the mechanism, the batches, what is protected."""
+        batches, protects = (
+            list(dict.fromkeys(column))
+            for column in (
+                [each.batches for each in self.label],
+                [each.protects for each in self.label],
+            )
+        )
+        return [
+            ("Mechanism", list(self.mechanism)),
+            ("Batches", [*(batches or ["none are drawn"]), *self.notes]),
+            (
+                "Protects",
+                [f"{each} (adjacency {self.adjacency})" for each in protects] or ["all records"],
+            ),
+        ]
 
     def rows(self) -> list[list[str]]:
         """Cells of the table: what is bounded, the bound rounded up, and how sure that is."""
-        return [[each.what, each.printed, each.certainty] for each in self.figures]
+        return [[each.what, each.printed, f"{each.certainty}, rounded up"] for each in self.figures]
 
     def __str__(self) -> str:
         width = max(len(each.what) for each in self.figures)
         lines = [f"{a:<{width}}  {b:<9}  {c}" for a, b, c in (HEADS, *self.rows())]
-        return "\n".join([*self._head(), "", *lines, "", self._tail()])
+        head = [
+            f"{title if i == 0 else '':<9}  {text}"
+            for title, texts in self.head()
+            for i, text in enumerate(texts)
+        ]
+        return "\n".join([*head, "", *lines, "", *self._tail()])
 
     def markdown(self) -> str:
         """The statement in Markdown."""
         table = markdown_table(HEADS, self.rows())
-        return "\n".join([*(f"- {line}" for line in self._head()), "", table, self._tail(), ""])
+        head = (f"- **{title}**: {text}" for title, texts in self.head() for text in texts)
+        return "\n".join([*head, "", table, *self._tail(), ""])
 
     def latex(self) -> str:
-        """The table of the statement as a ``tabular`` of LaTeX (package booktabs)."""
-        return latex_table(HEADS, self.rows())
+        """The statement as a ``tabular`` of LaTeX (package booktabs), its label below the lines."""
+        head = [f"{title}: {'; '.join(texts)}" for title, texts in self.head()]
+        return latex_table(HEADS, self.rows(), [*head, *self._tail()])
 
     def as_object(self) -> dict[str, Any]:
-        """The statement as an object of strings, numbers and lists, for JSON."""
+        """The statement as an object of strings, numbers and lists, for JSON (docs, json)."""
         return {
+            "schema": SCHEMA,
             "mechanism": list(self.mechanism),
+            "label": [each._asdict() for each in self.label],
             "adjacency": self.adjacency,
+            "notes": list(self.notes),
             "figures": [each.as_object() for each in self.figures],
             "pyengine": self.version,
         }
 
-    def _head(self) -> list[str]:
-        return [
-            f"Mechanism: {'; '.join(self.mechanism)}",
-            f"Neighbours ({self.adjacency}): {NEIGHBOURS[self.adjacency]}",
-        ]
-
-    def _tail(self) -> str:
+    def _tail(self) -> list[str]:
         kinds = {each.certainty for each in self.figures}
         if kinds == {PROVEN}:
             sure = "All bounds are proven, rounding included."
@@ -120,7 +165,10 @@ class Statement:
             sure = "Bounds follow from estimates of the error and are not proven."
         else:
             sure = "Bounds marked as estimates follow from estimates of the error."
-        return f"{sure} Computed by pyengine {self.version}."
+        return [
+            f"{sure} Computed by pyengine {self.version}.",
+            "Not covered: hyperparameters tuned on the same data, other releases.",
+        ]
 
 
 def privacy_statement(
@@ -167,34 +215,70 @@ def privacy_statement(
     >>> import pyengine as pe
     >>> run = pe.dp_sgd(1.0, batch_size=100, dataset_size=10_000, epochs=10, sampling="poisson")
     >>> print(pe.statement.privacy_statement(run, delta=1e-5, kappas=[1e-4]))
-    Mechanism: Gaussian, noise 1, p 0.01, 1,000 steps
-    Neighbours (add_remove): a data set with the record, and one without it
+    Mechanism  DP-SGD, noise multiplier 1, 1,000 steps (10 epochs) of about 100 of 10,000 records
+    Batches    each record joins each batch independently with probability 100/10,000 (Poisson ...)
+               A loader that shuffles is different: for it, report ε = 17.86 (pyengine statement ...
+    Protects   one record: two data sets that differ by adding or removing it (adjacency add_remove)
     <BLANKLINE>
     what                                                  at most    bound
-    ε at δ = 1e-05                                        1.829      proven
-    true positive rate at false positive rate 0.001       0.004069   proven
-    true positive rate at false positive rate 0.01        0.02914    proven
-    advantage of a test, true minus false positive rate   0.1611     proven
-    reconstruction, where a guess succeeds at 0.0001 (κ)  0.0005475  proven
+    ε at δ = 1e-05                                        1.829      proven, rounded up
+    true positive rate at false positive rate 0.001       0.004069   proven, rounded up
+    true positive rate at false positive rate 0.01        0.02914    proven, rounded up
+    advantage of a test, true minus false positive rate   0.1611     proven, rounded up
+    reconstruction, where a guess succeeds at 0.0001 (κ)  0.0005475  proven, rounded up
     <BLANKLINE>
     All bounds are proven, rounding included. Computed by pyengine ...
+    Not covered: hyperparameters tuned on the same data, other releases.
     """
     run = compose(mechanism)
     level = _checks.real("delta", delta)
     if not 0.0 < level < 1.0:
         raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
-    _checks.choice("adjacency", adjacency, tuple(NEIGHBOURS))
+    _checks.choice("adjacency", adjacency, ADJACENCIES)
+    label = tuple(label_of(run, adjacency))
+    if any(each.known == "lower bound" for each in label):
+        raise ValueError(
+            "mechanism must be one whose answers are upper bounds, got "
+            f"{'; '.join(in_words(run))}: that is the least that leaks, and no guarantee"
+        )
     sure = _checks.flag("proven", proven)
     ask: Callable[..., Figure] = _Asker(run, adjacency, sure).figure
-    figures = [ask(f"ε at δ = {level:g}", "epsilon", level)]
+    figures = [ask(f"ε at δ = {level:g}", "epsilon", level, METRICS[0])]
     for rate in real_levels("false_positive_rates", false_positive_rates):
         title = f"true positive rate at false positive rate {rate:g}"
-        figures.append(ask(title, "gamma_bound", rate))
-    figures.append(ask("advantage of a test, true minus false positive rate", "delta", 0.0))
+        figures.append(ask(title, "gamma_bound", rate, METRICS[1]))
+    title = "advantage of a test, true minus false positive rate"
+    figures.append(ask(title, "delta", 0.0, METRICS[2]))
     for kappa in real_levels("kappas", kappas):
         title = f"reconstruction, where a guess succeeds at {kappa:g} (κ)"
-        figures.append(ask(title, "gamma_bound", kappa))
-    return Statement(tuple(in_words(run)), adjacency, tuple(figures), __version__)
+        figures.append(ask(title, "gamma_bound", kappa, METRICS[3]))
+    notes = _notes(run, level, adjacency)
+    return Statement(label, adjacency, tuple(figures), __version__, notes)
+
+
+def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
+    """What a loader that shuffles needs in the place of Poisson samples; what leaks from one."""
+    leak = known_leak(run)
+    if leak is not None:
+        shown = number(least("epsilon", leak, delta, adjacency), DIGITS, ROUND_FLOOR)
+        return (f"For some data sets ε is at least {shown}: the truth lies between both.",)
+    other = without_amplification(run)
+    noises = [step.noise for step, _ in steps_of(run if other is None else other)]
+    gaussian = all(noise is not None and noise.family == "gaussian" for noise in noises)
+    if other is None or not gaussian:
+        words = [step.words for step, _ in phases_of(run)]
+        if any(each.rate for each in words) or other is not None:
+            return (NO_FIGURES,)
+        plain = gaussian and any(each.neighbours == "present" for each in words)
+        return (f"{DIFFERENT}: {SHUFFLE}.",) if plain else ()
+    bound = float(proven_bounds("epsilon", other, delta, adjacency=adjacency).upper)
+    return (f"{DIFFERENT}: for it, report ε = {number(bound, DIGITS, ROUND_CEILING)} ({SHUFFLE}).",)
+
+
+def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> float:
+    """What certainly leaks; of a replaced record it is what leaks of one that is left empty."""
+    order = "add_remove" if adjacency == "substitute" else adjacency
+    return float(proven_bounds(question, leak, argument, adjacency=order).lower)
 
 
 class _Asker:
@@ -202,20 +286,29 @@ class _Asker:
 
     def __init__(self, run: Mechanism, adjacency: str, proven: bool) -> None:
         self._run, self._adjacency, self._proven = run, adjacency, proven
+        self._leak = known_leak(run)
 
-    def figure(self, what: str, name: str, argument: float) -> Figure:
+    def figure(self, what: str, name: str, argument: float, metric: str) -> Figure:
         """One figure, proven if that is wanted and can be."""
+        found = self._found(what, name, argument, metric)
+        if self._leak is None:
+            return found
+        # the lower bound is that of the run itself, not of what dominates it
+        return replace(found, lower=least(name, self._leak, argument, self._adjacency))
+
+    def _found(self, what: str, name: str, argument: float, metric: str) -> Figure:
         if self._proven:
             try:
                 found = proven_bounds(name, self._run, argument, adjacency=self._adjacency)
             except AccuracyError:
                 pass
             else:
-                return Figure(what, found.upper, PROVEN)
+                return Figure(what, found.upper, PROVEN, metric, argument, found.lower)
         bounds, _, proven = answers(
             name, self._run, [argument], adjacency=self._adjacency, proven=False
         )
-        return Figure(what, float(bounds.upper[0]), certainty(proven[0]))
+        lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
+        return Figure(what, upper, certainty(proven[0]), metric, argument, lower)
 
 
 def real_levels(name: str, given: Any) -> list[float]:

@@ -24,7 +24,11 @@ def test_noise(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == [
         "noise 4.302106466",
         "achieves epsilon 1, delta 9.999999982e-07 (adjacency add_remove)",
-        "Gaussian, noise 4.302106466, p 0.01, 10,000 steps",
+        "DP-SGD, noise multiplier 4.302106466, 10,000 steps at rate 0.01",
+        "batches: each record joins each batch independently with probability 0.01 "
+        "(Poisson sampling)",
+        "protects: one record: two data sets that differ by adding or removing it "
+        "(adjacency add_remove)",
     ]
     content = ask(capsys, *arguments, "--digits", "4")
     assert content["value"] == 4.303  # rounded up: 4.302 would not do

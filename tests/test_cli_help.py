@@ -217,8 +217,8 @@ def test_epochs(flags: str, expected: pe.Mechanism) -> None:
         ),
         ("--mechanism dp_sgd --noise 1 --steps 3", "dp_sgd needs p"),
         ("--noise 1 --steps 3 --group-size 2", "group_size needs p"),
-        ("--noise 1 --sampling shuffle --steps 3", "shuffling has no exact accounting"),
-        ("--phase noise=1,sampling=shuffle,steps=3", "one step of Gaussian noise for each epoch"),
+        ("--noise 1 --sampling shuffle --steps 3", "shuffle needs batch_size and dataset_size"),
+        ("--phase noise=1,p=0.1,sampling=shuffle,steps=3", "of Gaussian noise only, got noise 1"),
         (
             "--noise 1 --truncated-batch-size 2 --p 0.1 --steps 1",
             "truncated_batch_size needs dataset_size",

@@ -445,7 +445,7 @@ def test_reader_that_leaves() -> None:
         env=environment,
     )
     assert run.stderr == ""
-    assert run.stdout.startswith("Gaussian, noise 0.8, p 0.001, 10,000 steps")
+    assert run.stdout.startswith("DP-SGD, noise multiplier 0.8, 10,000 steps at rate 0.001")
 
 
 def test_relaxed_answers_stand_beside_those_of_dp(capsys: pytest.CaptureFixture[str]) -> None:
@@ -492,8 +492,9 @@ def test_one_word_for_proven_bounds_and_one_for_estimates(
 def test_sampling_without_replacement_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--batch-size", "100", "--dataset-size", "10000", "--sampling", "without_replacement"]
     assert main(["epsilon", "--noise", "1", *sizes, "--steps", "3", "--delta", "1e-6"]) == 0
-    heading = capsys.readouterr().out.splitlines()[0]
-    assert heading == "Gaussian, noise 1, 100 of 10,000 records without replacement, 3 steps"
+    heading, batches, _ = capsys.readouterr().out.splitlines()[:3]
+    assert heading.endswith("3 steps of 100 of 10,000 records, without replacement")
+    assert batches.startswith("batches: each batch is 100 of 10,000 records, drawn anew")
 
 
 @pytest.mark.parametrize(

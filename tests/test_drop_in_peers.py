@@ -149,6 +149,41 @@ def test_opacus_accumulates_gradients(digits: Any) -> None:
     rate = 4 / len(loader)
     assert engine.accountant.history == [(1.5, rate, len(loader) // 4)]
     assert len(engine.accountant) == len(loader) // 4
+    with pytest.raises(ValueError, match="2 steps added up the gradients of several batches"):
+        engine.get_epsilon(1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_opacus_without_poisson_samples_is_refused(digits: Any) -> None:
+    """A loader that shuffles, and cuts the last batch of an epoch shorter."""
+    engine, model, optimizer, loader = digits("pyengine", poisson_sampling=False)
+    for _ in range(2):
+        train(model, optimizer, loader)
+    with pytest.raises(ValueError, match="14 of 16 batches have 256 records"):
+        engine.get_epsilon(1e-5)
+    with pytest.raises(ValueError, match="must be Poisson samples"):
+        pe.gamma_bound(engine, 1e-3)
+    with pytest.raises(ValueError, match="must be Poisson samples"):
+        pe.statement.privacy_statement(engine, 1e-5)
+    holds = engine.accountant.shuffled_composition()
+    assert holds == pe.GaussianMechanism(1.5).composed(2)
+    sampled, model, optimizer, loader = digits("pyengine")
+    for _ in range(2):
+        train(model, optimizer, loader)
+    assert sampled.get_epsilon(1e-5) < pe.epsilon(holds, 1e-5)
+    assert sampled.accountant._batches.are_told()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("largest", [1, 100])
+def test_opacus_with_parts_of_batches_is_answered(digits: Any, largest: int) -> None:
+    """What is left of a batch of samples says nothing of its size."""
+    manager = pytest.importorskip("opacus.utils.batch_memory_manager").BatchMemoryManager
+    engine, model, optimizer, loader = digits("pyengine")
+    with manager(data_loader=loader, max_physical_batch_size=largest, optimizer=optimizer) as parts:
+        train(model, optimizer, parts)
+    assert engine.get_epsilon(1e-5) > 0.0
+    assert "sizes of 8 batches were not seen" in repr(engine.accountant)
 
 
 # dp_accounting

@@ -108,7 +108,9 @@ def test_answers_are_those_of_the_package() -> None:
         assert bounds == pytest.approx(truth, rel=1e-9)
         words = {figure["certainty"] for figure in found["figures"]}
         assert words == {"proven"} if proven else "estimate" in words
-        assert found["mechanism"] == ["Gaussian, noise 1, p 8/1875 = 0.00426667, 2,344 steps"]
+        assert found["mechanism"] == [
+            "DP-SGD, noise multiplier 1, 2,344 steps (10 epochs) of about 256 of 60,000 records"
+        ]
     curves = found["curves"]
     assert curves["trade_off"]["y"] == pytest.approx(
         pe.trade_off(run, curves["trade_off"]["x"]), rel=1e-9

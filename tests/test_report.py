@@ -294,14 +294,19 @@ def test_mixed_noise_has_a_factor() -> None:
     steps = pe.from_json(json.dumps(report.as_object()["mechanism"]))
     assert steps == phases
     shuffled = next(each for each in report.alternatives if each.what.startswith("shuffled"))
-    assert shuffled.mechanism == ("Gaussian, noise 1, 20 steps", "Gaussian, noise 2, 10 steps")
+    assert shuffled.mechanism == (
+        "DP-SGD on shuffled batches, noise multiplier 1, 20 epochs",
+        "DP-SGD on shuffled batches, noise multiplier 2, 10 epochs",
+    )
 
 
 def test_less_than_an_epoch_of_mixed_noise() -> None:
     """A step of each noise: no batch of an epoch holds a record twice."""
     phases = pe.compose(pe.dp_sgd("2", "1/100", 10), pe.dp_sgd("1", "1/50", 10))
     (shuffled,) = [run for what, run in resampled(phases).items() if what.startswith("shuffled")]
-    assert in_words(shuffled) == ["Gaussian, noise 1, 1 step", "Gaussian, noise 2, 1 step"]
+    assert in_words(shuffled) == [
+        f"DP-SGD on shuffled batches, noise multiplier {noise}, 1 epoch" for noise in (1, 2)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +332,9 @@ def test_rates_that_are_no_unit_fractions() -> None:
     truth = pe.epsilon(pe.GaussianMechanism(4.0).composed(4), 1e-5)
     assert shuffled.figures[0].bound == pytest.approx(truth, rel=1e-9)
     fixed = next(each for each in report.alternatives if each.what.startswith("batches"))
-    assert fixed.mechanism == ("Gaussian, noise 4, 3 of 10 records without replacement, 10 steps",)
+    assert fixed.mechanism == (
+        "DP-SGD, noise multiplier 4, 10 steps of 3 of 10 records, without replacement",
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_figures_are_on_the_safe_side() -> None:
         assert figure.bound <= float(figure.printed) <= figure.bound * 1.001
         assert figure.certainty == "proven"
     assert "All bounds are proven" in str(statement)
-    assert "Gaussian, noise 1, p 0.01, 100 steps" in str(statement)
+    assert "DP-SGD, noise multiplier 1, 100 steps at rate 0.01" in str(statement)
 
 
 def test_estimates_are_called_so() -> None:
@@ -46,11 +46,13 @@ def test_estimates_are_called_so() -> None:
 
 def test_what_is_stated() -> None:
     replaced = privacy_statement([(2.0, 1.0, 3)], 1e-5, adjacency="substitute")
-    assert "another in its place" in str(replaced)
+    assert "another record in its place" in str(replaced)
     truth = pe.epsilon(pe.GaussianMechanism(2.0).composed(3), 1e-5, adjacency="substitute")
     assert replaced.figures[0].bound == pytest.approx(truth, rel=1e-12)
     wide = privacy_statement(pe.GenericMechanism(0, 1), 1e-5)
     assert [row[1] for row in wide.rows()] == ["inf", "1", "1", "1", "1", "1"]
+    with pytest.raises(ValueError, match="the least that leaks, and no guarantee"):
+        privacy_statement(pe.shuffled_lower_bound(1.0, 10), 1e-5)
     for delta in (0.0, 1.0):
         with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\)"):
             privacy_statement(RUN, delta)
@@ -66,7 +68,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
         found[word] = capsys.readouterr().out
     content = json.loads(found["json"])
     assert [figure["certainty"] for figure in content["figures"]] == ["proven"] * 5
-    assert found["text"].startswith("Mechanism: Gaussian, noise 2, 3 steps\n")
+    assert found["text"].startswith("Mechanism  Gaussian, noise multiplier 2, 3 steps\n")
     assert "| true positive rate at false positive rate 0.01 | " in found["markdown"]
     assert found["latex"].startswith("\\begin{tabular}{lll}\n\\toprule\n")
     assert main([*run, "--kappa", "2"]) == 2

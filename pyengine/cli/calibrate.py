@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyengine import _checks
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
-from pyengine.cli.output import print_json, remark, remarks_on
+from pyengine.cli.output import print_json, print_label, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.decimals import number
-from pyengine.mechanisms import describe, in_words
+from pyengine.mechanisms import describe, label_of
 
 if TYPE_CHECKING:
     from pyengine.targets import Target
@@ -124,15 +124,15 @@ def run(arguments: argparse.Namespace) -> int:
         figures = [{"target": type(t).__name__, **_figures(t)} for t in achieved]
         value = found.value if varied.integer else float(shown)
         content = {"vary": arguments.vary, "value": value, "unrounded": found.value}
-        made = {"mechanism": describe(mechanism), "achieved": figures, "remarks": remarks}
-        print_json({**content, **made})
+        label = [each._asdict() for each in label_of(mechanism, targets[0].adjacency)]
+        made = {"mechanism": describe(mechanism), "label": label, "achieved": figures}
+        print_json({**content, **made, "remarks": remarks})
         remark(remarks)
         return 0
     print(f"{arguments.vary} {shown}")
     for target in achieved:
         print(f"achieves {_in_words(target, limits, digits)}")
-    for line in in_words(mechanism):
-        print(line)
+    print_label(mechanism, targets[0].adjacency)
     remark(remarks)
     return 0
 

@@ -16,7 +16,7 @@ from pyengine import _checks, _toml
 from pyengine.cli.errors import CommandError
 from pyengine.kinds import Kind, named_kinds
 from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, dp_sgd
-from pyengine.mechanisms.dp_sgd import SHUFFLED, not_shuffled
+from pyengine.mechanisms.dp_sgd import SHUFFLED, as_given
 from pyengine.mechanisms.names import DP_SGD, PARAMETERS, kind_of, renamed
 from pyengine.tables.matrices import MATRIX, MATRIX_KEYS, matrix_of
 
@@ -40,6 +40,7 @@ a mechanism:
   --mechanism laplace --noise 2 --steps 10   noise is the scale divided by the sensitivity
   --noise 1.0 --batch-size 256 --dataset-size 60000 --sampling poisson --epochs 10
   --noise 1.0 --batch-size 256 --dataset-size 60000 --sampling without_replacement --steps 100
+  --noise 1.0 --batch-size 256 --dataset-size 60000 --sampling shuffle --epochs 10
   --noise 1.0 --p 0.01 --steps 1000 --group-size 3    three records of one user
   --noise 1.0 --steps-per-epoch 100 --epochs 10       random allocation: each record once an epoch
   --noise 1.0 --steps-per-epoch 100 --selected 3 --epochs 10    in three random steps of an epoch
@@ -56,7 +57,7 @@ numbers: decimal (1e-5) or a fraction (256/60000), taken exactly"""
 ALLOCATED = "dp_sgd_allocated"
 TRUNCATED = "truncated_batch_size"
 SAMPLING = ("p", "batch_size", TRUNCATED, "dataset_size", "sampling", "steps", "epochs")
-SAMPLINGS = ("poisson", "without_replacement")
+SAMPLINGS = ("poisson", "without_replacement", "shuffle")
 NEEDED = {"selected": "steps_per_epoch", **dict.fromkeys(MATRIX_KEYS[1:], MATRIX)}
 SIZES = {"batch_size", "dataset_size"}
 SAMPLED = {"p", *SIZES}
@@ -112,10 +113,11 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dataset-size", metavar="D", help="... out of so many records")
     group.add_argument(
         "--sampling",
-        choices=(*SAMPLINGS, "shuffle"),
+        choices=SAMPLINGS,
         metavar="WORD",
         help="how batches of that size are drawn, which must be said: poisson, where it is the "
-        "expected size, or without_replacement; shuffle is refused, as nobody has its accounting",
+        "expected size; without_replacement; shuffle: a loader that shuffles once an epoch, of "
+        "which upper bounds are known, without amplification",
     )
     group.add_argument(
         "--steps-per-epoch",
@@ -253,11 +255,14 @@ def _make(phase: Mapping[str, str]) -> Mechanism:
             keys_allowed = ", ".join(["mechanism", *allowed, *sampling])
             hint = _checks.did_you_mean(key, (*LONG, *allowed, *sampling))
             raise ValueError(f"{name} takes no {key!r}; keys: {keys_allowed}{hint}")
-    said = ("p",) if word == DP_SGD and keys.get("sampling") != "poisson" else ()
+    by_size = keys.get("sampling") in ("poisson", *SHUFFLED)
+    said = ("p",) if word == DP_SGD and not by_size else ()
     for key in (*(LONG.get(parameter, parameter) for parameter in kind.required), *said):
         if key not in keys:
             raise ValueError(f"{word} needs {key}")
-    keys = _said(keys)
+    if keys.get("sampling") in SHUFFLED:
+        return _shuffled(name, keys)
+    told, keys = _told(keys), _said(keys)
     sampled = not SAMPLED.isdisjoint(keys)
     if (sampled or word in (DP_SGD, ALLOCATED)) and keys.keys().isdisjoint(("steps", "epochs")):
         what = "a sampled mechanism" if sampled else word
@@ -266,7 +271,8 @@ def _make(phase: Mapping[str, str]) -> Mechanism:
         if "p" not in keys:
             raise ValueError(f"{GROUP} needs p")
         size = _checks.count(GROUP, keys[GROUP], least=1)
-        return dp_sgd(keys["noise"], keys["p"], _steps(keys), group_size=size)
+        run = dp_sgd(keys["noise"], keys["p"], _steps(keys), group_size=size)
+        return compose(*(as_given(step, number, **told) for step, number in run.parts))
     given = {
         parameter: keys[key].split() if parameter in kind.vectors else keys[key]
         for key, parameter in allowed.items()
@@ -275,7 +281,31 @@ def _make(phase: Mapping[str, str]) -> Mechanism:
     step = kind.maker(**given)
     if name == ALLOCATED and "epochs" in keys and "steps" not in keys:
         keys["steps"] = keys.pop("epochs")  # an epoch is one release
-    return _sampled(step, keys).composed(_steps(keys))
+        told = {}
+    return as_given(_sampled(step, keys), _steps(keys), **told)
+
+
+def _told(keys: Mapping[str, str]) -> dict[str, Any]:
+    """Batches and epochs as they were given, for the words of reports."""
+    found: dict[str, Any] = {"epochs": keys.get("epochs")}
+    if {"batch_size", "dataset_size"} <= keys.keys():
+        found["sizes"] = _checks.batch(keys["batch_size"], keys["dataset_size"])
+    elif "/" in keys.get("p", ""):
+        found["rate"] = keys["p"]
+    return found
+
+
+def _shuffled(name: str, keys: Mapping[str, str]) -> Mechanism:
+    """What dominates a run on batches of a loader that shuffles."""
+    if name != "gaussian" or "p" in keys or TRUNCATED in keys:
+        raise ValueError(
+            "sampling shuffle takes noise, batch_size, dataset_size, and steps or epochs, of "
+            f"Gaussian noise only, got {', '.join(f'{key} {keys[key]}' for key in keys)}"
+        )
+    if not {"batch_size", "dataset_size"} <= keys.keys():
+        raise ValueError("sampling shuffle needs batch_size and dataset_size")
+    numbers: dict[str, Any] = {key: keys[key] for key in (*SAMPLING, GROUP) if key in keys}
+    return dp_sgd(keys["noise"], **{**numbers, "sampling": "shuffle"})
 
 
 def _said(keys: Mapping[str, str]) -> dict[str, str]:
@@ -285,8 +315,6 @@ def _said(keys: Mapping[str, str]) -> dict[str, str]:
         if keys.keys() & SIZES and not keys.keys() & {"p", TRUNCATED}:
             raise ValueError(UNSAID)
         return found
-    if found["sampling"] in SHUFFLED:
-        raise not_shuffled(found["sampling"])
     word = _checks.choice("sampling", found.pop("sampling"), SAMPLINGS)
     if not {"batch_size", "dataset_size"} <= found.keys():
         raise ValueError(f"sampling {word} needs batch_size and dataset_size")
@@ -319,7 +347,7 @@ def _steps(keys: Mapping[str, str]) -> int:
     return math.ceil(epochs / rate)
 
 
-def _sampled(step: Step, keys: Mapping[str, str]) -> Mechanism:
+def _sampled(step: Step, keys: Mapping[str, str]) -> Step:
     if TRUNCATED in keys:
         for key in ("p", "dataset_size"):
             if key not in keys:

@@ -12,8 +12,12 @@ from fractions import Fraction
 from typing import Any, TextIO
 
 from pyengine._version import __version__
+from pyengine.mechanisms import Mechanism, in_words, label_of
 
-__all__ = ["decimal", "paint", "print_json", "print_table", "remark", "remarks_on", "spelled"]
+__all__ = [
+    *("decimal", "paint", "print_json", "print_label", "print_table", "remark", "remarks_on"),
+    "spelled",
+]
 
 GREEK = {
     "α": "alpha",
@@ -26,6 +30,10 @@ GREEK = {
 }
 LARGE_DELTA = 0.01  # from which on no number of records makes it a small one
 LARGE_EPSILON = 1000.0
+KNOWN = {
+    "upper bound": "upper bounds of what leaks",
+    "lower bound": "lower bounds of what leaks, and no guarantee",
+}
 RED, PLAIN = "\033[31m", "\033[0m"
 
 
@@ -64,6 +72,20 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in (heads, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print("  ".join(cells).rstrip())
+
+
+def print_label(mechanism: Mechanism, adjacency: str) -> None:
+    """Print what numbers about a mechanism must be read with."""
+    label = label_of(mechanism, adjacency)
+    for line in in_words(mechanism):
+        print(spelled(line))
+    for title, texts in (
+        ("batches", [each.batches for each in label]),
+        ("protects", [f"{each.protects} (adjacency {adjacency})" for each in label]),
+        ("answers", [KNOWN[each.known] for each in label if each.known]),
+    ):
+        for text in dict.fromkeys(texts):
+            print(spelled(f"{title}: {text}"))
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -14,15 +14,24 @@ from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_numbers
-from pyengine.cli.output import decimal, print_json, print_table, remark, remarks_on
+from pyengine.cli.output import (
+    decimal,
+    print_json,
+    print_label,
+    print_table,
+    remark,
+    remarks_on,
+)
 from pyengine.cli.parsers import Commands, command
 from pyengine.decimals import number
 from pyengine.engines.registry import ADJACENCIES, METHODS, THREAT_MODELS
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism, describe, in_words
+from pyengine.mechanisms import Mechanism, describe, label_of
+from pyengine.shuffled import known_leak
 
 __all__ = ["register"]
 
+SCHEMA = "pyengine-answers/1"
 ROW = ("value", "lower", "upper", "engine", "certainty")  # keys of an answer
 DEFAULT_DIGITS = 10
 DOUBLE = 15  # digits that a double holds
@@ -165,23 +174,29 @@ def run(arguments: argparse.Namespace) -> int:
         # never a relaxed guarantee without the one of differential privacy beside it
         for row, worst in zip(rows, _under_dp(mechanism, arguments, values), strict=True):
             row["dp"] = worst["value"]
+    leaks = _known_leak(mechanism, arguments, values)
+    for row, least in zip(rows, leaks, strict=False):
+        row["upper" if asked.question == "trade_off" else "lower"] = least
     remarks = _remarks(arguments, values, rows)
     if arguments.json:
         print_json(
             {
+                "schema": SCHEMA,
                 "question": asked.question,
+                "metric": asked.question,
                 "mechanism": describe(mechanism),
+                "label": [each._asdict() for each in label_of(mechanism, arguments.adjacency)],
                 "adjacency": arguments.adjacency,
                 "threat_model": arguments.threat_model,
                 "rows": [
-                    {question.argument: value, **row}
+                    {question.argument: value, "at": value, **row}
                     for value, row in zip(values, rows, strict=True)
                 ],
                 "remarks": remarks,
             }
         )
     else:
-        _print(asked, mechanism, arguments, texts, rows, digits)
+        _print(asked, mechanism, arguments, texts, rows, digits, leaks=bool(leaks))
     remark(remarks)
     return 1 if any(row["value"] is None for row in rows) else 0
 
@@ -278,6 +293,20 @@ def _under_dp(
     return _quickly(mechanism, argparse.Namespace(**same), values)
 
 
+def _known_leak(
+    mechanism: Mechanism, arguments: argparse.Namespace, values: list[float]
+) -> list[float]:
+    """What certainly leaks, the other bound where answers are those of shuffled batches."""
+    leak = known_leak(mechanism)
+    if leak is None or arguments.threat_model != "dp":
+        return []
+    order = "add_remove" if arguments.adjacency == "substitute" else arguments.adjacency
+    question = arguments.asked.question
+    bounds, _, _ = answers(question, leak, values, adjacency=order, proven=True)
+    found: list[float] = (bounds.upper if question == "trade_off" else bounds.lower).tolist()
+    return found
+
+
 def _precisely(
     mechanism: Mechanism, arguments: argparse.Namespace, texts: list[str], digits: int
 ) -> list[dict[str, Any]]:
@@ -344,10 +373,10 @@ def _print(
     texts: list[str],
     rows: list[dict[str, Any]],
     digits: int,
+    *,
+    leaks: bool,
 ) -> None:
-    for line in in_words(mechanism):
-        print(line)
-    print(f"adjacency {arguments.adjacency}")
+    print_label(mechanism, arguments.adjacency)
     relaxed = arguments.threat_model != "dp"
     if relaxed:
         print(f"threat model {arguments.threat_model}; differential privacy in column dp")
@@ -357,6 +386,12 @@ def _print(
     if arguments.bounds:
         heads += ["lower", "upper", "certainty"]
         roundings |= {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
+    elif leaks and asked.question == "trade_off":
+        heads.append("at most")
+        roundings["upper"] = ROUND_CEILING
+    elif leaks:
+        heads.append("at least")
+        roundings["lower"] = ROUND_FLOOR
     table = []
     for text, row in zip(texts, rows, strict=True):
         if row["value"] is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import io
+import math
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 DESCRIPTION = """\
-Compare Poisson samples, random allocation, batches without replacement and the least that shuffled
-batches leak: ε at δ for equal noise, steps and epochs. All combinations of what is given are asked,
-and written to DIR:
+Compare Poisson samples, random allocation, batches without replacement and shuffled batches, which
+are not amplified: ε at δ for equal noise, steps and epochs. What certainly leaks from shuffled
+batches stands apart. All combinations of what is given are asked, and written to DIR:
 
   schemes.csv   one row for each scheme, setting and order of the neighbours, with its engine
   schemes.md    one row for each setting
@@ -36,9 +37,12 @@ examples:
 
 exit codes: 0 done; 1 done, but a value was refused; 2 wrong input or unwritable output"""
 COLUMNS = (
-    *("noise", "steps_per_epoch", "epochs", "scheme", "kind", "adjacency"),
-    *("delta", "epsilon", "engine", "certainty"),
+    *("noise", "steps_per_epoch", "epochs", "scheme", "batches", "protects", "adjacency"),
+    *("delta", "epsilon", "engine", "certainty", "shuffled_at_least"),
 )
+
+
+LEAKS = "What certainly leaks where batches are shuffled, and is no guarantee:"
 
 
 def register(commands: Commands) -> None:
@@ -67,7 +71,8 @@ def register(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Ask all schemes, and write the files."""
     from pyengine.markup import markdown_table
-    from pyengine.schemes import SchemeSetting, compare, figures
+    from pyengine.mechanisms import label_of
+    from pyengine.schemes import SchemeSetting, compare, figures, leaks
     from pyengine.tables.files import csv_text, prepare, replace_all
     from pyengine.tables.progress import Progress
 
@@ -97,16 +102,17 @@ def run(arguments: argparse.Namespace) -> int:
                 str(row.setting.steps_per_epoch),
                 str(row.setting.epochs),
                 row.scheme.name,
-                "lower bound" if row.scheme.is_lower_bound else "value",
+                *label_of(row.scheme.run(row.setting), row.adjacency)[0][1:3],
                 row.adjacency,
                 repr(delta),
                 repr(row.epsilon),
                 row.engine,
                 row.certainty,
+                "" if math.isnan(row.at_least) else repr(row.at_least),
             )
             for row in rows
         ]
-        text = markdown_table(*figures(rows))
+        text = f"{markdown_table(*figures(rows))}\n{LEAKS}\n\n{markdown_table(*leaks(rows))}"
         files = {"schemes.csv": csv_text(COLUMNS, records).encode(), "schemes.md": text.encode()}
         replace_all(arguments.output, {**files, "schemes.png": _picture(rows, delta)})
     except OSError as error:

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from pyengine._extras import needed
 from pyengine.explore.settings import RANGES
-from pyengine.statement import NEIGHBOURS
+from pyengine.statement import ADJACENCIES
 
 __all__ = ["Control", "page", "style"]
 
@@ -91,7 +91,7 @@ def page(version: str) -> str:
         choices={
             "size": ("Given by", SIZES),
             "sampling": ("Batches", SAMPLING),
-            "adjacency": ("Neighbours", {word: word.replace("_", " or ") for word in NEIGHBOURS}),
+            "adjacency": ("Neighbours", {word: word.replace("_", " or ") for word in ADJACENCIES}),
             "threat_model": ("Adversary", THREATS),
         },
     )

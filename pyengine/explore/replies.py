@@ -37,7 +37,8 @@ def reply(settings: Settings) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``mechanism``: what was understood, in words.  ``figures``: upper bounds, rounded up, each
+        ``mechanism``: what was understood, in words.  ``label``: how batches must have been drawn,
+        and what is protected.  ``figures``: upper bounds, rounded up, each
         with its certainty.  ``curves``: points of the trade-off function, of γ(κ) and of δ(ε).
         ``seconds`` that it took.
 
@@ -73,6 +74,7 @@ def reply(settings: Settings) -> dict[str, Any]:
     content: dict[str, Any] = plain(
         {
             "mechanism": in_words(run),
+            "label": [f"{title}: {text}" for title, texts in stated.head()[1:] for text in texts],
             "figures": figures,
             "curves": curves,
             "seconds": round(time.perf_counter() - began, 4),

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyengine import _checks
 from pyengine.mechanisms import GaussianMechanism, Mechanism, dp_sgd, dp_sgd_allocated
-from pyengine.statement import NEIGHBOURS
+from pyengine.statement import ADJACENCIES
 from pyengine.threat_models import THREAT_MODELS
 
 __all__ = ["CHOICES", "RANGES", "SettingError", "Settings"]
@@ -30,7 +30,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
 CHOICES: dict[str, tuple[str, ...]] = {
     "size": ("batch", "rate"),
     "sampling": ("poisson", "without_replacement", "allocation", "none"),
-    "adjacency": tuple(NEIGHBOURS),
+    "adjacency": ADJACENCIES,
     "threat_model": THREAT_MODELS,
 }
 

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from pyengine import api
 from pyengine._extras import needed
+from pyengine.interop.histories import assume_poisson, assumed
 from pyengine.interop.relations import ADJACENCY, mechanism_under
-from pyengine.mechanisms import Composition, GenericMechanism, compose
+from pyengine.mechanisms import Composition, GenericMechanism, compose, in_words
 from pyengine.proven import proven_bounds
 from pyengine.special import ndtri
 
@@ -42,6 +43,9 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
 
     Notes
     -----
+    A ``PoissonSampledDpEvent`` says that batches are Poisson samples, and nothing here sees whether
+    they are: `pyengine.errors.SamplingWarning` says so once.
+
     Supported are the events of `pyengine.interop.from_dp_event`.  Sampling without replacement
     under ``REPLACE_ONE`` doubles the sensitivity: one record leaves and another one comes.
     dp_accounting's Rényi accountant takes the noise multiplier as it is there, so its ε is that of
@@ -77,6 +81,16 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
     def composition(self) -> Composition:
         """The mechanism of all events so far, for questions with the accountant's `adjacency`."""
         return self._composed
+
+    @property
+    def assumption(self) -> str:
+        """How batches must have been drawn for the answers to hold."""
+        return assumed(self._composed)
+
+    def __repr__(self) -> str:
+        phases = "; ".join(in_words(self._composed))
+        relation = self.neighboring_relation.name
+        return f"<{type(self).__name__}, {relation}: {phases}. {self.assumption}>"
 
     def _maybe_compose(self, event: DpEvent, count: int, do_compose: bool) -> Any:
         if isinstance(event, SelfComposedDpEvent):
@@ -174,6 +188,7 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         return max(float(np.max(ndtri(found) - ndtri(level))), 0.0)
 
     def _upper(self, name: str, argument: Any) -> Any:
+        assume_poisson(type(self).__name__, self._composed)
         if not self._proven:
             ask = getattr(api, name)
             return ask(

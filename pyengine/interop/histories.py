@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyengine import _checks
+from pyengine.errors import SamplingWarning
 from pyengine.mechanisms import (
     Composition,
     Mechanism,
     compose,
     dp_sgd,
+    label_of,
     steps_of,
 )
 
-__all__ = ["from_history", "to_history"]
+__all__ = ["ASSUMED", "assume_poisson", "assumed", "composed_history", "from_history", "to_history"]
+
+ASSUMED = (
+    "each batch must be a Poisson sample: each record joins it independently, with the sampling "
+    "probability of the step"
+)
+_said: set[type[Warning]] = set()  # what was warned of in this process
+
+
+def assumed(mechanism: Mechanism) -> str:
+    """Return how batches must have been drawn for answers about a mechanism to hold."""
+    return "; ".join(dict.fromkeys(each.batches for each in label_of(mechanism)))
+
+
+def assume_poisson(who: str, mechanism: Mechanism) -> None:
+    """Warn, once in a process, that batches are taken for Poisson samples without being seen.
+
+    Parameters
+    ----------
+    who : str
+        The accountant that is asked.
+    mechanism : Mechanism
+        What it is asked about; of one without Poisson samples nothing is said.
+    """
+    sampled = any(step.scheme == "poisson" for step, _ in steps_of(mechanism))
+    if not sampled or SamplingWarning in _said:
+        return
+    _said.add(SamplingWarning)
+    warnings.warn(
+        f"{who} cannot see how batches are drawn; {ASSUMED}. For a loader that shuffles, its "
+        "answers are no guarantee: ask about pyengine.dp_sgd(..., sampling='shuffle') (see the "
+        "guide on shuffled loaders)",
+        SamplingWarning,
+        stacklevel=3,
+    )
+
 
 # Names of the three numbers of an entry, where it has names.
 NAMES = (("noise_multiplier",), ("sample_rate", "sampling_probability"), ("num_steps", "steps"))
@@ -47,6 +85,11 @@ def from_history(history: Iterable[Any]) -> Composition:
     Opacus writes the noise multiplier of each step.  Its accountants take batches as Poisson
     samples, whatever the data loader did.
 
+    Warns
+    -----
+    SamplingWarning
+        Once in a process: a history does not say how batches were drawn.
+
     Examples
     --------
     >>> import pyengine as pe
@@ -56,6 +99,13 @@ def from_history(history: Iterable[Any]) -> Composition:
     ... )
     True
     """
+    found = composed_history(history)
+    assume_poisson("a history", found)
+    return found
+
+
+def composed_history(history: Iterable[Any]) -> Composition:
+    """Mechanism of a history whose batches are known to be Poisson samples; see `from_history`."""
     if isinstance(history, Mapping):
         if "history" not in history:
             names = ", ".join(map(str, history)) or "nothing"

@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from pyengine import api
 from pyengine.api import Bounds
-from pyengine.interop.histories import from_history
-from pyengine.mechanisms import Composition, dp_sgd
+from pyengine.interop.batches import SeenBatches
+from pyengine.interop.histories import ASSUMED, assume_poisson, composed_history
+from pyengine.mechanisms import Composition, dp_sgd, in_words
 from pyengine.proven import proven_bounds
+from pyengine.shuffled import without_amplification
 
 __all__ = ["HistoryAccountant"]
 
@@ -33,7 +35,11 @@ class HistoryAccountant:
 
     Notes
     -----
-    Adjacency is ``add_remove``, and batches are Poisson samples.  By default answers are the safe
+    Adjacency is ``add_remove``, and batches must be Poisson samples.  The hook of an optimizer of
+    Opacus sees how many records each batch has: where so many have one size as no Poisson samples
+    do (probability below 1e-9), as with ``poisson_sampling=False``, answers are refused, and
+    `shuffled_composition` has what holds for a loader that shuffles.  Where no batch is seen, or
+    too few, `pyengine.errors.SamplingWarning` says so once.  By default answers are the safe
     ends of proven bounds: no engine's estimate is passed for a guarantee.  With ``proven=False``
     they are the values of `pyengine.epsilon` and its kin, which are more accurate, faster, and
     for several sampled steps an estimate.
@@ -42,8 +48,8 @@ class HistoryAccountant:
     ``delta_error``, ``eps_error``, ``grid_step``, ``poisson``, ``use_connect_dots``) are taken, so
     that calls need no change, and are of no use here.
 
-    Opacus adds up the gradients of k batches only where the loader is not a Poisson sampler.  As in
-    its own accountants, such a step counts as a Poisson sample as large as the k batches.
+    Opacus adds up the gradients of k batches only where the loader is not a Poisson sampler, so
+    that such steps are refused, too.
 
     Examples
     --------
@@ -59,6 +65,16 @@ class HistoryAccountant:
 
     def __init__(self) -> None:
         self.history: list[tuple[float, float, int]] = []
+        self._batches = SeenBatches()
+
+    def __repr__(self) -> str:
+        phases = "; ".join(in_words(composed_history(self.history)))
+        return f"<{type(self).__name__}: {phases}. {self.assumption}>"
+
+    @property
+    def assumption(self) -> str:
+        """What must be true of the batches for the answers to hold, and what is seen of it."""
+        return f"{ASSUMED[0].upper()}{ASSUMED[1:]}; {self._batches.in_words()}"
 
     @classmethod
     def mechanism(cls) -> str:
@@ -91,8 +107,37 @@ class HistoryAccountant:
         self.history.append((*step, number))
 
     def composition(self) -> Composition:
-        """Return the mechanism of all steps so far, for the questions of `pyengine`."""
-        return from_history(self.history)
+        """Return the mechanism of all steps so far, for the questions of `pyengine`.
+
+        Raises
+        ------
+        ValueError
+            If the batches that were seen are no Poisson samples.
+        """
+        run = composed_history(self.history)
+        if all(step.scheme != "poisson" for step, _ in run.parts):
+            return run
+        if self._batches.are_not_poisson():
+            raise ValueError(
+                f"batches must be Poisson samples, but {self._batches.in_words()}; with Opacus, "
+                "make_private(..., poisson_sampling=True) draws them. For a loader that shuffles "
+                "once an epoch, ask pyengine about accountant.shuffled_composition()"
+            )
+        if not self._batches.are_told():
+            assume_poisson(type(self).__name__, run)
+        return run
+
+    def shuffled_composition(self) -> Composition:
+        """Return what holds of the steps so far where a loader shuffled once an epoch.
+
+        Returns
+        -------
+        Composition
+            One Gaussian step for each epoch, without amplification: answers are upper bounds, for
+            neighbours one of which has an empty record in the place of the other's.
+        """
+        run = composed_history(self.history)
+        return without_amplification(run) or run
 
     def get_epsilon(
         self, delta: float, *, proven: bool = True, tolerance: float | None = None, **host: Any
@@ -239,6 +284,7 @@ class HistoryAccountant:
         """
 
         def note(optimizer: Any) -> None:
+            self._batches.see(optimizer, sample_rate)
             self.step(
                 noise_multiplier=optimizer.noise_multiplier,
                 sample_rate=sample_rate * optimizer.accumulated_iterations,
@@ -257,10 +303,11 @@ class HistoryAccountant:
         Returns
         -------
         mapping
-            ``history``, a copy, and ``mechanism``.
+            ``history``, a copy, ``batches``, what was seen of them, and ``mechanism``.
         """
         found: MutableMapping[str, Any] = {} if destination is None else destination
         found["history"] = deepcopy(self.history)
+        found["batches"] = self._batches.as_dict()
         found["mechanism"] = self.mechanism()
         return found
 
@@ -287,3 +334,4 @@ class HistoryAccountant:
                 f"{state_dict['mechanism']!r}; its history can be assigned to `history`"
             )
         self.history = deepcopy(state_dict["history"])
+        self._batches = SeenBatches(**state_dict.get("batches", {}))

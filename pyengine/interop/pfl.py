@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyengine import _checks
+from pyengine.interop.histories import assume_poisson, assumed
 from pyengine.mechanisms import GaussianMechanism, LaplaceMechanism, Mechanism
 from pyengine.proven import proven_bounds, proven_noise
 
@@ -52,7 +53,8 @@ class PyenginePrivacyAccountant:
     Notes
     -----
     Both kinds of noise are Poisson-sampled, as in pfl-research's PLD accountant; its other two do
-    not sample Laplace noise.  Adjacency is ``add_remove``.
+    not sample Laplace noise.  Adjacency is ``add_remove``, of users.  How cohorts are drawn is not
+    seen here: `pyengine.errors.SamplingWarning` says so once.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class PyenginePrivacyAccountant:
                 f"{self.epsilon!r}, {self.delta!r} and {self.noise_parameter!r}"
             )
         self._find()
+        assume_poisson(type(self).__name__, self.composition())
 
     def _find(self) -> None:
         if self.noise_parameter is None:
@@ -120,6 +123,14 @@ class PyenginePrivacyAccountant:
         """Return the mechanism, for the questions of `pyengine`."""
         assert self.noise_parameter is not None
         return self._made(self.noise_parameter)
+
+    @property
+    def assumption(self) -> str:
+        """How cohorts must have been drawn for ε and δ to hold."""
+        return assumed(self.composition()).replace("record", "user").replace("batch", "cohort")
+
+    def __str__(self) -> str:
+        return f"{self!r}: {self.assumption}"
 
     @property
     def cohort_noise_parameter(self) -> float:

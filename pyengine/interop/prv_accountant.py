@@ -1,6 +1,8 @@
 """The classes and the calibration of prv_accountant, with the same signatures and our numbers.
 
 They need no prv_accountant; its privacy random variables are taken as they are, and mechanisms too.
+Batches of DP-SGD must be Poisson samples, which is not seen here: `pyengine.errors.SamplingWarning`
+says so once.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ import numpy as np
 from pyengine import _checks
 from pyengine.api import Bounds, delta
 from pyengine.errors import AccuracyError
+from pyengine.interop.histories import assume_poisson, assumed
 from pyengine.interop.prvs import from_prv
-from pyengine.mechanisms import Composition, as_mechanism, compose, dp_sgd
+from pyengine.mechanisms import Composition, as_mechanism, compose, dp_sgd, in_words
 from pyengine.proven import proven_bounds, proven_noise
 
 __all__ = ["Accountant", "DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
@@ -77,6 +80,16 @@ class PRVAccountant:
         self.delta_error = float(_checks.positive("delta_error", delta_error))
         self.max_self_compositions = self._numbers("max_self_compositions", max_self_compositions)
         self._steps = [as_mechanism(prv) or compose(from_prv(prv)) for prv in self.prvs]
+        assume_poisson(type(self).__name__, compose(*self._steps))
+
+    def __repr__(self) -> str:
+        run = self.composition()
+        return f"<{type(self).__name__}: {'; '.join(in_words(run))}. {self.assumption}>"
+
+    @property
+    def assumption(self) -> str:
+        """How batches must have been drawn for the answers to hold."""
+        return assumed(self.composition())
 
     def _numbers(self, name: str, numbers: Any) -> list[int]:
         if numbers is None:
@@ -357,6 +370,7 @@ def find_noise_multiplier(
     0.959
     """
     del eps_error, mu_max
+    assume_poisson("find_noise_multiplier", dp_sgd(1.0, sampling_probability, num_steps))
     return proven_noise(
         lambda noise: dp_sgd(noise, sampling_probability, num_steps), target_epsilon, target_delta
     )

@@ -1,4 +1,7 @@
-"""riskcal's calls, answered here."""
+"""riskcal's calls, answered here: each batch must be a Poisson sample.
+
+None of them sees how batches are drawn, as `pyengine.errors.SamplingWarning` says once.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.engines.registry import questions
+from pyengine.interop.histories import assume_poisson
 from pyengine.mechanisms import dp_sgd
 
 __all__ = [
@@ -20,8 +24,10 @@ __all__ = [
 
 
 def _asked(noise_multiplier: float, sample_rate: float, num_steps: int) -> Any:
+    run = dp_sgd(noise_multiplier, sample_rate, num_steps)
+    assume_poisson("riskcal's call", run)
     return questions(
-        dp_sgd(noise_multiplier, sample_rate, num_steps),
+        run,
         adjacency="add_remove",
         method="auto",
         threat_model="dp",
@@ -111,6 +117,7 @@ def find_noise_multiplier_for_advantage(
     from pyengine.calibration import calibrate
     from pyengine.targets import Advantage
 
+    assume_poisson("riskcal's call", dp_sgd(1.0, sample_rate, num_steps))
     return float(calibrate(lambda s: dp_sgd(s, sample_rate, num_steps), Advantage(advantage)))
 
 
@@ -146,4 +153,5 @@ def find_noise_multiplier_for_err_rates(
     from pyengine.calibration import calibrate
     from pyengine.targets import TradeOff
 
+    assume_poisson("riskcal's call", dp_sgd(1.0, sample_rate, num_steps))
     return float(calibrate(lambda s: dp_sgd(s, sample_rate, num_steps), TradeOff(alpha, beta)))

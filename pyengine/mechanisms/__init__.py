@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     )
     from pyengine.mechanisms.mixture import GaussianMixtureMechanism
     from pyengine.mechanisms.participation import Sensitivity, matrix_sensitivity
-    from pyengine.mechanisms.report import describe, in_words, step_in_words
+    from pyengine.mechanisms.report import Label, describe, in_words, label_of, step_in_words
     from pyengine.mechanisms.shuffled import ShuffledRandomizer
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "GaussianMechanism",
     "GaussianMixtureMechanism",
     "GenericMechanism",
+    "Label",
     "LaplaceMechanism",
     "LikelihoodRatio",
     "Mechanism",
@@ -92,6 +93,7 @@ __all__ = [
     "from_probabilities",
     "from_profile",
     "in_words",
+    "label_of",
     "matrix_mechanism",
     "matrix_sensitivity",
     "step_in_words",
@@ -120,7 +122,7 @@ _LATER = {
     "matrix": ("banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_matrix"),
     "mixture": ("GaussianMixtureMechanism",),
     "participation": ("Sensitivity", "matrix_sensitivity"),
-    "report": ("describe", "in_words", "step_in_words"),
+    "report": ("Label", "describe", "in_words", "label_of", "step_in_words"),
     "shuffled": ("ShuffledRandomizer",),
 }
 

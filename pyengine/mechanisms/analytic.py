@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pyengine import _checks
 from pyengine._extras import needed
 from pyengine.analytic import Expression
-from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.core import Step, Words
 
 __all__ = ["AnalyticPair", "from_analytic_densities"]
 
@@ -31,6 +31,11 @@ class AnalyticPair(Step):
     log_p: Expression
     log_q: Expression
     support: tuple[float, float] = (-math.inf, math.inf)
+
+    def own_words(self) -> Words:
+        """Two laws, and no more."""
+        words, hidden = super().own_words(), ("log_p", "log_q", "support")
+        return replace(words, name="two analytic densities", neighbours="pair", hidden=hidden)
 
 
 def from_analytic_densities(

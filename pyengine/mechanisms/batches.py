@@ -15,7 +15,9 @@ from pyengine.mechanisms.core import (
     Scheme,
     Stage,
     Step,
+    Words,
     compose,
+    number_in_words,
 )
 from pyengine.mechanisms.unsampled import UnsampledStep
 
@@ -51,7 +53,6 @@ class RandomlyAllocated(UnsampledStep):
     """
 
     scheme: ClassVar[Scheme] = "allocated"
-    unit: ClassVar[str] = "epoch"
     refusal: ClassVar[str] = (
         "random allocation already samples the records and cannot be sampled again"
     )
@@ -113,6 +114,23 @@ class RandomlyAllocated(UnsampledStep):
         several = {"selected": self.selected} if self.selected > 1 else {}
         return {**self.mechanism.described(), **own, **several}
 
+    def own_words(self) -> Words:
+        """Each record draws its batches of an epoch by itself."""
+        batches = f"of the {self.steps_per_epoch:,} batches of each epoch"
+        if self.selected == 1:
+            joins, size, known = f"one {batches}, drawn uniformly", "one", ""
+        else:
+            joins = f"{self.selected:,} {batches}, a set drawn uniformly"
+            size, known = f"{self.selected:,}", "upper bound"
+        return Words(
+            self.mechanism.on_batches,
+            f"each record joins {joins} for each record by itself and anew in each epoch "
+            "(random allocation)",
+            f" of {self.steps_per_epoch:,} batches, each record in {size} of them",
+            count="epoch",
+            known=known,
+        )
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class TruncatedPoissonSampled(UnsampledStep):
@@ -165,6 +183,20 @@ class TruncatedPoissonSampled(UnsampledStep):
             "dataset_size": self.dataset_size,
         }
         return {**self.mechanism.described(), **cut}
+
+    def own_words(self) -> Words:
+        """A Poisson sample, of which records are left out where it is too large."""
+        rate = number_in_words(self.probability)
+        return Words(
+            self.mechanism.on_batches,
+            f"each record joins each batch independently with probability {rate}; of a batch that "
+            f"has more than {self.batch_size:,} records, {self.batch_size:,} are kept at random "
+            "(truncated Poisson sampling)",
+            f" at rate {rate}, of at most {self.batch_size:,} of {self.dataset_size:,} records",
+            f"one record of {self.dataset_size:,}",
+            rate=rate,
+            known="upper bound",
+        )
 
 
 def _only_gaussian(mechanism: Any) -> None:

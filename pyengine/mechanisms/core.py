@@ -7,7 +7,10 @@ their steps were given.  Parameters are floats, or exact fractions where they we
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, fields, replace
+from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -22,12 +25,18 @@ __all__ = [
     "SampledWithoutReplacement",
     "Stage",
     "Step",
+    "Words",
     "as_mechanism",
     "checked_mechanism",
     "compose",
+    "number_in_words",
+    "phases_of",
     "steps_of",
+    "worded",
 ]
 
+
+LONG = 10**12  # denominators that nobody reads
 
 Scheme = Literal["none", "poisson", "without_replacement", "truncated_poisson", "allocated"]
 
@@ -81,6 +90,56 @@ class Places(NamedTuple):
     selected: int
 
 
+@dataclass(frozen=True)
+class Words:
+    """What is true of a step besides its law: each scheme says it once, for all outputs.
+
+    Parameters
+    ----------
+    name : str
+        The mechanism, such as "DP-SGD, groups of 5 records".
+    batches : str
+        How batches must have been drawn.
+    size : str
+        What is in a batch, after the number of steps: " of about 256 of 60,000 records".
+    unit : str
+        What is protected.
+    neighbours : str
+        In what two neighbouring data sets differ: a key of `pyengine.mechanisms.report.NEIGHBOURS`.
+    count : str
+        What is counted: "step", "epoch", "turn" or "release".
+    rate : str
+        Sampling probability as ``batches`` and ``size`` have it.
+    hidden : tuple of str
+        Parameters of the step of which the name says enough.
+    known : str
+        "lower bound" where answers are no guarantee, "upper bound" where they are that of a
+        mechanism that dominates this one; else empty.
+    sizes : tuple of (int, int) or None
+        Sizes of a batch and of the data set, where the rate is their quotient.
+    given : tuple of (str, str)
+        Parameters as they were given, where the step does not hold them so.
+    epochs : tuple of (int, str) or None
+        A number of steps, and the epochs that they are.
+    least : tuple of (float or Fraction, int) or None
+        Arguments of `pyengine.shuffled_lower_bound`, where it says what certainly leaks.
+    """
+
+    name: str
+    batches: str
+    size: str = ""
+    unit: str = "one record"
+    neighbours: str = "present"
+    count: str = "step"
+    rate: str = ""
+    hidden: tuple[str, ...] = ()
+    known: str = ""
+    sizes: tuple[int, int] | None = None
+    given: tuple[tuple[str, str], ...] = ()
+    epochs: tuple[int, str] | None = None
+    least: tuple[_checks.Number, int] | None = None
+
+
 class Mechanism:
     """Base of all mechanisms; made by its subclasses only, which are frozen dataclasses."""
 
@@ -100,7 +159,7 @@ class Mechanism:
             The adaptive composition of ``steps`` runs.
         """
         number = _checks.count("steps", steps)
-        return _collect([(step, number * times) for step, times in steps_of(self)])
+        return _collect([(step, number * times) for step, times in phases_of(self)])
 
     def __add__(self, other: Mechanism) -> Composition:
         """Compose with another mechanism on the same data."""
@@ -122,7 +181,7 @@ class Step(Mechanism):
     is_step: ClassVar[bool] = True
     is_analytic: ClassVar[bool] = False
     scheme: ClassVar[Scheme] = "none"
-    unit: ClassVar[str] = "step"
+    _words: ClassVar[Words | None] = None  # of one that was said in other words, see `worded`
 
     def composed(self, steps: int) -> Composition:
         """As `Mechanism.composed`, without anything to gather or to sort."""
@@ -159,7 +218,26 @@ class Step(Mechanism):
         changed: dict[str, Any] = {"noise_multiplier": value}
         if run is not self:
             changed = {"mechanism": run.with_multiplier(value)}
-        return replace(self, **changed)
+        made = replace(self, **changed)
+        return made if self._words is None else worded(made, self._words)
+
+    @property
+    def words(self) -> Words:
+        """What holds of the step besides its law, in words."""
+        return self._words or self.own_words()
+
+    def own_words(self) -> Words:
+        """Words of a step that is run on all records."""
+        name = type(self).__name__.removesuffix("Mechanism")
+        return Words(name, "none are drawn: each step may use every record")
+
+    @property
+    def on_batches(self) -> str:
+        """What the step is called where it runs on batches."""
+        noise = self.noise
+        if noise is not None and noise.family == "gaussian":
+            return "DP-SGD"
+        return self.words.name
 
     @property
     def stage(self) -> Stage:
@@ -253,6 +331,22 @@ class PoissonSampled(Step):
         """Parameters of the mechanism and the probability."""
         return {**self.mechanism.described(), "sampling_probability": self.probability}
 
+    def own_words(self) -> Words:
+        """Each record joins by a coin of its own."""
+        rate = number_in_words(self.probability)
+        inner = self.mechanism.words
+        return Words(
+            self.mechanism.on_batches,
+            f"each record joins each batch independently with probability {rate} "
+            "(Poisson sampling)",
+            f" at rate {rate}",
+            inner.unit,
+            inner.neighbours,
+            rate=rate,
+            hidden=inner.hidden,
+            known=inner.known,
+        )
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class SampledWithoutReplacement(Step):
@@ -290,6 +384,20 @@ class SampledWithoutReplacement(Step):
         sizes = {"batch_size": self.batch_size, "dataset_size": self.dataset_size}
         return {**self.mechanism.described(), **sizes}
 
+    def own_words(self) -> Words:
+        """Batches of one size, each drawn from all records."""
+        sizes = f"{self.batch_size:,} of {self.dataset_size:,} records"
+        return Words(
+            self.mechanism.on_batches,
+            f"each batch is {sizes}, drawn anew and uniformly (without replacement)",
+            f" of {sizes}, without replacement",
+            f"one record of {self.dataset_size:,}",
+            self.mechanism.words.neighbours,
+            sizes=(self.batch_size, self.dataset_size),
+            hidden=self.mechanism.words.hidden,
+            known=self.mechanism.words.known,
+        )
+
 
 @dataclass(frozen=True, repr=False)
 class Composition(Mechanism):
@@ -303,6 +411,8 @@ class Composition(Mechanism):
 
     parts: tuple[tuple[Step, int], ...]
     _hash: ClassVar[int | None] = None  # of one that was asked for it, once it was
+    # the steps in the words in which they were said, where equal ones were said in several
+    _phases: ClassVar[tuple[tuple[Step, int], ...]] = ()
 
     def __hash__(self) -> int:
         value = self._hash
@@ -313,7 +423,7 @@ class Composition(Mechanism):
 
     def __getstate__(self) -> dict[str, Any]:
         # a step may hold functions, whose hashes hold in one process only
-        return {"parts": self.parts}
+        return {"parts": self.parts, **({"_phases": self._phases} if self._phases else {})}
 
     @property
     def steps(self) -> int:
@@ -342,6 +452,35 @@ def steps_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
     raise ValueError(f"mechanism must be a Mechanism, got {mechanism!r}")
 
 
+def phases_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
+    """Return the steps as `steps_of`, but equal ones that were said in other words apart."""
+    if isinstance(mechanism, Composition) and mechanism._phases:
+        return list(mechanism._phases)
+    return steps_of(mechanism)
+
+
+def worded(step: Step, words: Words) -> Step:
+    """Return an equal step that is said in other words.
+
+    Words are no part of a step's law: they matter to no comparison, no hash and no answer.
+    """
+    made = copy(step)
+    object.__setattr__(made, "_words", words)
+    return made
+
+
+def number_in_words(value: Any) -> str:
+    """Return a number as it was written, if that was a decimal number."""
+    if isinstance(value, Fraction):
+        context = Context(prec=30)
+        quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+        if context.flags[Inexact]:
+            near = f"{float(value):.6g}"
+            return f"{value} = {near}" if value.denominator < LONG else f"about {near}"
+        return f"{quotient.normalize(context):f}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _sort_key(value: Any) -> tuple[Any, ...]:
     """Key of an order of steps by type and parameters; functions come in that of their identity."""
     if isinstance(value, Step):
@@ -358,10 +497,22 @@ def _collect(steps: list[tuple[Step, int]]) -> Composition:
     numbers: dict[Step, int] = {}
     for step, number in steps:
         numbers[step] = numbers.get(step, 0) + number
-    parts = [(step, number) for step, number in numbers.items() if number]
-    return Composition(tuple(sorted(parts, key=lambda part: _sort_key(part[0]))))
+    made = Composition(_sorted(numbers.items()))
+    if any(step._words for step, _ in steps):
+        said: dict[tuple[Step, Words | None], tuple[Step, int]] = {}
+        for step, number in steps:
+            key = step, step._words
+            said[key] = step, said.get(key, (step, 0))[1] + number
+        if len(said) > len(numbers):
+            object.__setattr__(made, "_phases", _sorted(said.values()))
+    return made
+
+
+def _sorted(parts: Iterable[tuple[Step, int]]) -> tuple[tuple[Step, int], ...]:
+    found = ((step, number) for step, number in parts if number)
+    return tuple(sorted(found, key=lambda part: _sort_key(part[0])))
 
 
 def compose(*mechanisms: Mechanism) -> Composition:
     """Compose mechanisms; `pyengine.compose` takes what describes one, too."""
-    return _collect([part for mechanism in mechanisms for part in steps_of(mechanism)])
+    return _collect([part for mechanism in mechanisms for part in phases_of(mechanism)])

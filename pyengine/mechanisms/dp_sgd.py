@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Composition, Step
+from pyengine.mechanisms.core import Composition, Step, Words, worded
 from pyengine.mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated", "not_shuffled"]
+__all__ = [
+    "SHUFFLED",
+    "allocated_epoch",
+    "as_given",
+    "dp_sgd",
+    "dp_sgd_allocated",
+    "shuffled_words",
+]
 
 
-SAMPLINGS = ("poisson", "without_replacement")
+SAMPLINGS = ("poisson", "without_replacement", "shuffle")
 MOST_RECORDS = 1000  # of a group, whose exact weights are as many binomial probabilities
 ROUNDING = Fraction(1, 10**14)  # relative, of floats whose quotient is meant to be an integer
 SHUFFLED = ("shuffle", "shuffled", "shuffling")
@@ -49,10 +57,13 @@ def dp_sgd(
     epochs : float, or exact number as str, Fraction or Decimal
         Instead of ``steps``: as many steps as pass so often over the data, >= 0, rounded up (but
         for the rounding of floats).
-    sampling : {"poisson", "without_replacement"}
+    sampling : {"poisson", "without_replacement", "shuffle"}
         How batches are drawn.  ``poisson``: each record enters by itself, and ``batch_size`` is the
         expected size.  ``without_replacement``: each batch is drawn from all records and has
-        exactly ``batch_size``.  A loader that shuffles does neither; see the guide on them.
+        exactly ``batch_size``.  ``shuffle``: all records are shuffled once an epoch and cut into
+        batches; answers are the upper bounds of one Gaussian step for each epoch, without any
+        amplification (see the guide on shuffled loaders), and of ``steps`` as many epochs are
+        counted as they can be at most.
     group_size : int
         Number k of records of one user, >= 1, of which each enters a batch independently of the
         others; neighbours differ in all of them.  For Poisson samples only.
@@ -63,7 +74,8 @@ def dp_sgd(
         Equal to
         ``GaussianMechanism(noise_multiplier).poisson_sampled(sampling_probability).composed(steps)``
         for one record; else of Gaussian mixtures with the binomial weights of 0, 1, ..., k
-        records.  ``without_replacement`` stands for ``sampled_without_replacement``.
+        records.  ``without_replacement`` stands for ``sampled_without_replacement``, and
+        ``shuffle`` for ``GaussianMechanism(noise_multiplier).composed(epochs)``.
 
     Raises
     ------
@@ -99,6 +111,13 @@ def dp_sgd(
         number = _checks.count("steps", steps)
     else:
         number = _steps_of_epochs(steps, epochs, probability)
+    sizes = None if batch_size is None else (batch, records)
+    rate = sampling_probability if isinstance(sampling_probability, str) else ""
+    given: dict[str, Any] = {"epochs": epochs, "sizes": sizes, "rate": rate if "/" in rate else ""}
+    if sampling in SHUFFLED:
+        if size > 1:
+            raise ValueError(f"group_size must be 1 where batches are shuffled, got {group_size!r}")
+        return _shuffled(noise, batch, records, number, epochs)
     if sampling == "without_replacement":
         if size > 1:
             raise ValueError(
@@ -107,25 +126,118 @@ def dp_sgd(
         step = GaussianMechanism(noise).sampled_without_replacement(
             batch_size=batch, dataset_size=records
         )
-        return step.composed(number)
+        return as_given(step, number, **given)
     if size > 1:
-        from pyengine.mechanisms.mixture import GaussianMixtureMechanism, binomial_weights
+        from pyengine.mechanisms.mixture import group_sample
 
         if size > MOST_RECORDS:
             raise ValueError(
                 f"group_size must be at most {MOST_RECORDS:,} where samples are drawn, got "
                 f"{_checks.shown(group_size)}"
             )
-        weights = binomial_weights(size, probability)
-        return GaussianMixtureMechanism(noise, range(size + 1), weights).composed(number)
-    return GaussianMechanism(noise).poisson_sampled(probability).composed(number)
+        return as_given(group_sample(noise, probability, size), number, **given)
+    step = GaussianMechanism(noise).poisson_sampled(probability)
+    return as_given(step, number, **given)
+
+
+def as_given(
+    step: Step,
+    steps: int,
+    *,
+    epochs: Any = None,
+    sizes: tuple[int, int] | None = None,
+    rate: str = "",
+) -> Composition:
+    """Return a step composed, in words that say batches and epochs as they were given.
+
+    Parameters
+    ----------
+    step : Step
+        What is repeated; the sizes and the rate are those of its Poisson samples.
+    steps : int
+        Number of repetitions.
+    epochs : number, optional
+        The epochs that these steps are.
+    sizes : tuple of (int, int), optional
+        Batch and data set, of which the sampling probability is the quotient.
+    rate : str
+        The sampling probability as a fraction of two numbers.
+    """
+    if epochs is None and sizes is None and not rate:
+        return step.composed(steps)
+    words = step.words
+    if sizes is not None and words.rate:
+        batch, records = sizes
+        size = words.size
+        if size == f" at rate {words.rate}":
+            size = f" of about {batch:,} of {records:,} records"
+        given = ("batch size", f"{batch:,}"), ("dataset size", f"{records:,}")
+        words = replace(words, size=size, sizes=sizes, given=(*words.given, *given))
+        words = _at_rate(words, f"{batch:,}/{records:,}")
+    elif rate and words.rate:
+        given_rate = ("sampling probability", rate)
+        words = _at_rate(replace(words, given=(*words.given, given_rate)), rate)
+    if epochs is not None and steps:
+        value = _checks.number("epochs", epochs)
+        passes = f"{value:g}" if isinstance(value, float) else str(value)
+        words = replace(words, epochs=(steps, passes), given=(*words.given, ("epochs", passes)))
+    return (step if words == step.words else worded(step, words)).composed(steps)
+
+
+def _at_rate(words: Words, rate: str) -> Words:
+    """The same words with the sampling rate as it was given."""
+    batches, size = (text.replace(words.rate, rate) for text in (words.batches, words.size))
+    return replace(words, batches=batches, size=size, rate=rate)
+
+
+def _shuffled(
+    noise: _checks.Number, batch: int, records: int, steps: int, epochs: Any
+) -> Composition:
+    """One Gaussian step for each epoch: the record is in one batch of it, whichever that is."""
+    whole, last = divmod(records, batch) if batch else (1, 0)
+    passes = math.ceil(Fraction(steps, whole))
+    if epochs is not None:
+        passes = math.ceil(_checks.number("epochs", epochs))
+    words = shuffled_words(
+        "DP-SGD",
+        f" in batches of {batch:,} of {records:,} records",
+        given=(
+            *(("batch size", f"{batch:,}"), ("dataset size", f"{records:,}")),
+            ("epochs", str(epochs)) if epochs is not None else ("steps", f"{steps:,}"),
+        ),
+        least=(noise, whole + bool(last)),
+        sizes=(batch, records),
+    )
+    return worded(GaussianMechanism(noise), words).composed(passes)
+
+
+def shuffled_words(name: str, size: str = "", neighbours: str = "in_place", **more: Any) -> Words:
+    """What is true of one step for each epoch of a loader that shuffles.
+
+    Parameters
+    ----------
+    name, size : str
+        What runs on the batches, and what is in them.
+    neighbours : str
+        As in `Words`: the others stay in their places.
+    **more
+        Further words.
+    """
+    return Words(
+        f"{name} on shuffled batches",
+        "all records are shuffled once an epoch and cut into batches; each epoch counts as one "
+        "step, without amplification",
+        size,
+        neighbours=neighbours,
+        count="epoch",
+        known="upper bound",
+        **more,
+    )
 
 
 def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_size: Any) -> None:
     """Refuse what says the sampling twice, or leaves it open."""
-    if sampling in SHUFFLED:
-        raise not_shuffled(sampling)
-    if sampling is not None:
+    if sampling is not None and sampling not in SHUFFLED:
         _checks.choice("sampling", sampling, SAMPLINGS)
     sizes = {"batch_size": batch_size, "dataset_size": dataset_size}
     given = [name for name, value in sizes.items() if value is not None]
@@ -133,9 +245,9 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
         if given:
             name = given[0]
             raise _checks.both_given(**{"sampling_probability": probability, name: sizes[name]})
-        if sampling == "without_replacement":
+        if sampling in ("without_replacement", *SHUFFLED):
             raise ValueError(
-                "sampling 'without_replacement' needs batch_size and dataset_size instead of "
+                f"sampling {sampling!r} needs batch_size and dataset_size instead of "
                 f"sampling_probability, got {_checks.shown(probability)}"
             )
         return
@@ -147,18 +259,9 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
     if sampling is None:
         raise ValueError(
             "sampling must be said with batch_size: 'poisson' where each record enters a batch by "
-            "itself, 'without_replacement' for batches of fixed size drawn afresh; a loader that "
-            "shuffles does neither"
+            "itself, 'without_replacement' for batches of fixed size drawn afresh, 'shuffle' for a "
+            "loader that shuffles once an epoch"
         )
-
-
-def not_shuffled(got: Any) -> ValueError:
-    """What to say where batches are shuffled."""
-    return ValueError(
-        "sampling by shuffling has no exact accounting: what may be reported is one step of "
-        "Gaussian noise for each epoch, without any sampling; pyengine.shuffled_lower_bound is "
-        f"what certainly leaks, and no guarantee (see the guide on shuffled loaders); got {got!r}"
-    )
 
 
 def _steps_of_epochs(steps: Any, epochs: Any, probability: _checks.Number) -> int:

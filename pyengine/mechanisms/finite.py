@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.core import Step, Words
 
 __all__ = [
     "ExponentialMechanism",
@@ -42,6 +42,13 @@ class RandomizedResponse(Step):
         object.__setattr__(self, "truth_probability", value)
         object.__setattr__(self, "categories", _checks.count("categories", categories, least=2))
 
+    def own_words(self) -> Words:
+        """One user's answer."""
+        words = super().own_words()
+        return replace(
+            words, name="randomized response", unit="one user's answer", neighbours="input"
+        )
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class GenericMechanism(Step):
@@ -64,6 +71,11 @@ class GenericMechanism(Step):
     def __init__(self, epsilon: Any, delta: Any = 0.0) -> None:
         object.__setattr__(self, "epsilon", _checks.non_negative("epsilon", epsilon))
         object.__setattr__(self, "delta", _checks.probability("delta", delta))
+
+    def own_words(self) -> Words:
+        """Neighbours are whose ε and δ were found."""
+        words = super().own_words()
+        return replace(words, name="any (ε, δ)-private mechanism", neighbours="given")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -109,6 +121,12 @@ class ExponentialMechanism(Step):
             )
         object.__setattr__(self, "epsilon", value)
 
+    def own_words(self) -> Words:
+        """Neighbours are whose range was found."""
+        words = super().own_words()
+        name = "exponential mechanism or another of bounded range"
+        return replace(words, name=name, neighbours="given", known="upper bound")
+
 
 @dataclass(frozen=True, repr=False)
 class FinitePair(Step):
@@ -122,6 +140,12 @@ class FinitePair(Step):
 
     p: tuple[_checks.Number, ...]
     q: tuple[_checks.Number, ...]
+
+    def own_words(self) -> Words:
+        """Two laws, and no more."""
+        words = super().own_words()
+        name = f"two probability vectors of {len(self.p):,} outcomes"
+        return replace(words, name=name, neighbours="pair", hidden=("p", "q"))
 
 
 def from_probabilities(p: Any, q: Any) -> FinitePair:

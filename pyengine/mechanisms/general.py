@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.core import Step, Words
 from pyengine.mechanisms.finite import FinitePair, from_probabilities
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.point_hull import lower_hull
@@ -45,6 +45,10 @@ class DistributionPair(Step):
     q: Any
     breakpoints: tuple[float, ...] = ()
 
+    def own_words(self) -> Words:
+        """Two laws, and no more."""
+        return _of_two_laws("two distributions", super().own_words())
+
 
 @dataclass(frozen=True, repr=False)
 class LikelihoodRatio(Step):
@@ -66,6 +70,15 @@ class LikelihoodRatio(Step):
     base: Any
     breakpoints: tuple[float, ...] = ()
     infinite_mass: float = 0.0
+
+    def own_words(self) -> Words:
+        """Two laws, and no more."""
+        return _of_two_laws("a distribution and a log-likelihood ratio", super().own_words())
+
+
+def _of_two_laws(name: str, words: Words) -> Words:
+    hidden = ("p", "q", "base", "log_ratio", "breakpoints", "infinite_mass")
+    return replace(words, name=name, neighbours="pair", hidden=hidden)
 
 
 def _distribution(name: str, value: Any) -> Any:

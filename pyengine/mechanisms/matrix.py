@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.errors import ApproximationWarning
-from pyengine.mechanisms.core import Composition, Step, compose
+from pyengine.mechanisms.core import Composition, Step, Words, compose, phases_of, worded
 from pyengine.mechanisms.dp_sgd import dp_sgd
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.participation import bin_products, square_of_sensitivity
@@ -21,6 +22,14 @@ __all__ = ["banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_
 
 LARGEST_TREE = 8192  # leaves
 BINS = "balls_in_bins"
+# How records take part, by the word for it: nothing is drawn.
+TAKES_PART = {
+    "single": "none are drawn: each record takes part in one step at most, fixed beforehand",
+    "fixed_order": "none are drawn: each record takes part at most {times}, every "
+    "{gap}, in an order that is fixed beforehand",
+    "min_separation": "none are drawn: each record takes part at most {times}, at least "
+    "{gap} apart, at steps that do not depend on the data",
+}
 
 
 def banded_matrix_factorization(
@@ -75,8 +84,25 @@ def banded_matrix_factorization(
     width = _checks.count("bands", bands, least=1)
     if width > number:
         raise ValueError(f"bands must be at most steps = {number}, got {_checks.shown(bands)}")
-    probability = _checks.rate("sampling_probability", sampling_probability)
-    return dp_sgd(noise_multiplier, probability, -(-number // width))
+    run = dp_sgd(noise_multiplier, sampling_probability, -(-number // width))
+    steps_of_run = ((_banded(step, number, width), turns) for step, turns in phases_of(run))
+    return compose(*(step.composed(turns) for step, turns in steps_of_run))
+
+
+def _banded(step: Step, steps: int, bands: int) -> Step:
+    """The step, in the words of groups that take turns."""
+    own = step.words
+    rate = own.rate or "1"
+    words = replace(
+        own,
+        name="DP-SGD with banded noise",
+        batches=f"the records are split into {bands:,} groups once, which take turns; each record "
+        f"of the group joins its batch independently with probability {rate} (Poisson sampling)",
+        size=f" at rate {rate} within a group: {steps:,} steps of {bands:,} groups",
+        neighbours="in_place",
+        count="turn",
+    )
+    return worded(step, words)
 
 
 def matrix_mechanism(
@@ -87,7 +113,7 @@ def matrix_mechanism(
     times: int | None = None,
     separation: int | None = None,
     bins: int | None = None,
-) -> GaussianMechanism | Composition:
+) -> Step | Composition:
     """One release of C x + z, where x has the sums of all steps, in an order or in random bins.
 
     Parameters
@@ -161,7 +187,17 @@ def matrix_mechanism(
             ApproximationWarning,
             stacklevel=2,
         )
-    return GaussianMechanism(_quotient(noise, square))
+    words = Words(
+        "matrix mechanism, one Gaussian release of the noise over the sensitivity of C",
+        TAKES_PART[participation].format(
+            times="once" if times == 1 else f"{times} times",
+            gap="1 step" if separation == 1 else f"{separation} steps",
+        ),
+        neighbours="in_place",
+        count="release",
+        known="" if exact else "upper bound",
+    )
+    return worded(GaussianMechanism(_quotient(noise, square)), words)
 
 
 def _in_bins(noise: _checks.Number, C: Any, bins: int) -> Composition:
@@ -174,12 +210,21 @@ def _in_bins(noise: _checks.Number, C: Any, bins: int) -> Composition:
             ApproximationWarning,
             stacklevel=3,
         )
+    words = Words(
+        "matrix mechanism in random bins",
+        f"each record is put into one of {bins:,} bins once, uniformly and by itself, and takes "
+        f"part in the steps i, i + {bins:,}, ... of bin i",
+        count="release",
+        known="" if exact else "upper bound",
+    )
     parts: list[Step] = []
     if product:
-        parts.append(GaussianMechanism(_quotient(noise, product)))
+        shared = replace(words, name=f"{words.name}, what all bins share")
+        parts.append(worded(GaussianMechanism(_quotient(noise, product)), shared))
     if square > product:
-        rest = GaussianMechanism(_quotient(noise, square - product))
-        parts.append(rest.randomly_allocated(bins))
+        rest = GaussianMechanism(_quotient(noise, square - product)).randomly_allocated(bins)
+        own = replace(words, name=f"{words.name}, what each has of its own")
+        parts.append(worded(rest, own if product else words))
     return compose(*parts)
 
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import SampledWithoutReplacement, Step
+from pyengine.mechanisms.core import SampledWithoutReplacement, Step, Words, number_in_words, worded
 from pyengine.mechanisms.finite import NORMALISATION
 
-__all__ = ["GaussianMixtureMechanism", "binomial_weights"]
+__all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -80,6 +80,16 @@ class GaussianMixtureMechanism(Step):
         object.__setattr__(self, "shifts", tuple(place for place, _ in kept))
         object.__setattr__(self, "weights", tuple(part for _, part in kept))
 
+    def own_words(self) -> Words:
+        """Records that move the sum by a random multiple of one clipping norm."""
+        return Words(
+            "Gaussian mixture",
+            "the records of a user move each step's sum by shifts of these weights, drawn anew in "
+            "each step",
+            unit="all records of one user",
+            neighbours="group",
+        )
+
     @property
     def share(self) -> _checks.Number:
         """0 where nothing moves, else 1."""
@@ -127,3 +137,31 @@ def binomial_weights(trials: int, probability: _checks.Number) -> list[_checks.N
     p = Fraction(probability)
     masses = [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
     return [*masses] if isinstance(probability, Fraction) else [float(mass) for mass in masses]
+
+
+def group_sample(noise_multiplier: _checks.Number, probability: _checks.Number, size: int) -> Step:
+    """Gaussian noise on Poisson samples in which each record of a user is by itself.
+
+    Parameters
+    ----------
+    noise_multiplier, probability : float or Fraction
+        Noise, and the rate of each record.
+    size : int
+        Number of records of the user, >= 1.
+    """
+    step = GaussianMixtureMechanism(
+        noise_multiplier, range(size + 1), binomial_weights(size, probability)
+    )
+    rate = number_in_words(probability)
+    words = Words(
+        f"DP-SGD, groups of {size:,} records",
+        f"each record, of the user and of others, joins each batch independently with probability "
+        f"{rate} (Poisson sampling)",
+        f" at rate {rate}",
+        f"up to {size:,} records of one user",
+        "group",
+        rate=rate,
+        hidden=("shifts", "weights"),
+        given=(("group size", f"{size:,}"),),
+    )
+    return worded(step, words)

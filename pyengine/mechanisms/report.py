@@ -2,18 +2,82 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal, Inexact
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyengine.mechanisms.core import Composition, Mechanism, Step, steps_of
+from pyengine.mechanisms.core import Mechanism, Step, Words, number_in_words, phases_of, steps_of
 
-__all__ = ["describe", "in_words", "step_in_words", "summary"]
+__all__ = ["Label", "describe", "in_words", "label_of", "step_in_words", "summary"]
 
-SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}  # as the command line has them
 FEW = 4  # entries of a vector that a line shows
 FIRST = 3  # kinds of steps that a summary shows
 LONGEST = 160  # characters of one of them
+SAMPLING = (
+    *("sampling_probability", "batch_size", "truncated_batch_size", "dataset_size"),
+    *("steps_per_epoch", "selected"),
+)
+
+# In what neighbouring data sets differ, by the key that `Words` holds and by the adjacency.
+NEIGHBOURS = {
+    "present": {
+        "add_remove": "two data sets that differ by adding or removing it",
+        "add": "two data sets, one with it and one without it, which is the null hypothesis",
+        "remove": "two data sets, one with it, which is the null hypothesis, and one without it",
+        "substitute": "two data sets that differ by another record in its place",
+    },
+    "in_place": {
+        "add_remove": "two data sets, one with it and one with an empty record in its place",
+        "add": "two data sets, one with it and one with an empty record in its place, which is "
+        "the null hypothesis",
+        "remove": "two data sets, one with it, which is the null hypothesis, and one with an empty "
+        "record in its place",
+        "substitute": "two data sets that differ by another record in its place",
+    },
+    "group": {
+        "add_remove": "two data sets that differ by adding or removing all of them",
+        "add": "two data sets, one with all of them and one with none, which is the null "
+        "hypothesis",
+        "remove": "two data sets, one with all of them, which is the null hypothesis, and one with "
+        "none",
+        "substitute": "two data sets that differ by others in their places",
+    },
+    "input": dict.fromkeys(
+        ("add_remove", "add", "remove", "substitute"), "two inputs that this user may have"
+    ),
+    "pair": {
+        "add_remove": "the two laws that were given, without it and with it, in both orders",
+        "add": "the two laws that were given, without it, which is the null hypothesis, and with "
+        "it",
+        "remove": "the two laws that were given, with it, which is the null hypothesis, and "
+        "without it",
+        "substitute": "the two laws that were given",
+    },
+    "given": dict.fromkeys(
+        ("add_remove", "add", "remove", "substitute"),
+        "two data sets that are neighbours where the parameters were found",
+    ),
+}
+
+
+class Label(NamedTuple):
+    """What a number about one kind of step must be read with.
+
+    Parameters
+    ----------
+    mechanism : str
+        What is run and how often.
+    batches : str
+        How batches must have been drawn.
+    protects : str
+        The unit, and who are neighbours.
+    known : str
+        "upper bound", "lower bound" or "": what answers are, besides the truth.
+    """
+
+    mechanism: str
+    batches: str
+    protects: str
+    known: str
 
 
 def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
@@ -33,6 +97,27 @@ def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
     return [{**step.described(), "steps": number} for step, number in steps_of(mechanism)]
 
 
+def label_of(mechanism: Mechanism, adjacency: str = "add_remove") -> list[Label]:
+    """Return what numbers about a mechanism must be read with, for each kind of step.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+    adjacency : {"add_remove", "add", "remove", "substitute"}
+        As in the questions.
+    """
+    return [
+        Label(
+            _line(step, number),
+            step.words.batches,
+            f"{step.words.unit}: {NEIGHBOURS[step.words.neighbours][adjacency]}",
+            step.words.known,
+        )
+        for step, number in phases_of(mechanism)
+    ]
+
+
 def summary(mechanism: Mechanism) -> str:
     """Return one line, whatever a mechanism is made of: what `repr` shows.
 
@@ -48,12 +133,12 @@ def summary(mechanism: Mechanism) -> str:
     """
     if isinstance(mechanism, Step):
         return _cut(step_in_words(mechanism))
-    parts = steps_of(mechanism)
-    lines = [_cut(line) for line in in_words(Composition(tuple(parts[:FIRST])))]
-    if parts[FIRST:]:
-        steps = sum(number for _, number in parts[FIRST:])
-        lines.append(f"and {steps:,} more of {len(parts) - FIRST:,} other kinds")
-    return "; ".join(lines)
+    phases = phases_of(mechanism)
+    lines = [_cut(_line(step, number)) for step, number in phases[:FIRST]]
+    if phases[FIRST:]:
+        steps = sum(number for _, number in phases[FIRST:])
+        lines.append(f"and {steps:,} more of {len(phases) - FIRST:,} other kinds")
+    return "; ".join(lines) or "no steps"
 
 
 def _cut(text: str) -> str:
@@ -71,43 +156,44 @@ def in_words(mechanism: Mechanism) -> list[str]:
     Returns
     -------
     list of str
-        Such as "Gaussian, noise 1, p 0.01, 1,000 steps"; "no steps" for the empty composition.
+        Such as "DP-SGD, noise multiplier 1, 1,000 steps at rate 0.01"; "no steps" for the empty
+        composition.
     """
-    return [
-        f"{step_in_words(step)}, {number:,} {step.unit}{'' if number == 1 else 's'}"
-        for step, number in steps_of(mechanism)
-    ] or ["no steps"]
+    return [_line(step, number) for step, number in phases_of(mechanism)] or ["no steps"]
 
 
 def step_in_words(step: Step) -> str:
     """Return the kind of a step, its parameters and how it is sampled, for people."""
-    values = step.described()
-    words = [values.pop("mechanism").removesuffix("Mechanism")]
-    allocated, selected = values.pop("steps_per_epoch", None), values.pop("selected", None)
-    if allocated is not None:
-        words = ["Gaussian"]
-    cut = values.pop("truncated_batch_size", None)
-    sizes = [values.pop(key) for key in ("batch_size", "dataset_size") if key in values]
-    words += [f"{SHORT.get(key, key)} {_short(value)}" for key, value in values.items()]
-    if cut is not None:
-        words.append(f"at most {cut:,} of {sizes[0]:,} records in a batch")
-    elif sizes:
-        words.append(f"{sizes[0]:,} of {sizes[1]:,} records without replacement")
-    if selected is not None:
-        words.append(f"each record in {selected:,} of {allocated:,} steps (bounds, by blocks)")
-    elif allocated is not None:
-        words.append(f"each record in one of {allocated:,} steps")
-    return ", ".join(words)
+    return f"{_named(step)},{step.words.size}" if step.words.size else _named(step)
+
+
+def epochs_in_words(words: Words, number: int) -> str:
+    """Return the epochs that so many steps are, where they were given; else nothing."""
+    if words.epochs is None or words.epochs[0] == 0 or number % words.epochs[0]:
+        return ""
+    given = Fraction(words.epochs[1]) * (number // words.epochs[0])
+    return number_in_words(given) if given.denominator > 1 else f"{int(given):,}"
+
+
+def _line(step: Step, number: int) -> str:
+    words = step.words
+    epochs = epochs_in_words(words, number)
+    several = "" if number == 1 else "s"
+    passes = f" ({epochs} epoch{'' if epochs == '1' else 's'})" if epochs else ""
+    return f"{_named(step)}, {number:,} {words.count}{several}{passes}{words.size}"
+
+
+def _named(step: Step) -> str:
+    """Name and parameters, without those of the sampling."""
+    described = step.described()
+    values = {k: v for k, v in described.items() if k not in (*SAMPLING, "mechanism")}
+    shown = {key: value for key, value in values.items() if key not in step.words.hidden}
+    words = (f"{key.replace('_', ' ')} {_short(value)}" for key, value in shown.items())
+    return ", ".join((step.words.name, *words))
 
 
 def _short(value: Any) -> str:
     if isinstance(value, tuple):
-        entries = [*map(_short, value[:FEW]), *(["..."] if len(value) > FEW else [])]
-        return f"({', '.join(entries)})"
-    if isinstance(value, Fraction):
-        context = Context(prec=30)
-        quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-        exact = not context.flags[Inexact]
-        # as it was written, if that was a decimal number
-        return f"{quotient.normalize(context):f}" if exact else f"{value} = {float(value):.6g}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        entries = [f"{float(entry):g}" for entry in value[:FEW]]
+        return f"({', '.join([*entries, *(['...'] if len(value) > FEW else [])])})"
+    return f"{value:,}" if isinstance(value, int) else number_in_words(value)

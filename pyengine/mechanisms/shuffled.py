@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pyengine import _checks
+from pyengine.mechanisms.core import Words
 from pyengine.mechanisms.unsampled import UnsampledStep
 
 __all__ = ["ShuffledRandomizer"]
@@ -59,3 +60,13 @@ class ShuffledRandomizer(UnsampledStep):
             raise ValueError(f"users must be at most {MOST_USERS:,}, got {_checks.shown(users)}")
         object.__setattr__(self, "local_epsilon", value)
         object.__setattr__(self, "users", number)
+
+    def own_words(self) -> Words:
+        """Messages of all users, in an order that nobody knows."""
+        return Words(
+            "shuffled messages of a local randomizer",
+            f"a shuffler that keeps no order passes on the messages of all {self.users:,} users",
+            unit="one user's input",
+            neighbours="input",
+            known="upper bound",
+        )

@@ -31,7 +31,8 @@ def schemes_figure(rows: Sequence[Compared], delta: float) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Lines between the steps that were asked for; the bound from below is dashed.
+        Lines between the steps that were asked for: guarantees, below which what is not known of a
+        scheme is shaded, down to what certainly leaks.
     """
     noise = rows[0].setting.noise
     shown = [row for row in rows if row.setting.noise == noise]
@@ -53,13 +54,19 @@ def _panel(axes: Axes, rows: Sequence[Compared]) -> list[tuple[Any, str]]:
     entries = []
     for index, scheme in enumerate(SCHEMES):
         worst: dict[int, float] = {}
+        least: dict[int, float] = {}
         for row in rows:
             if row.scheme is scheme and row.epsilon > 0.0:
                 steps = row.setting.steps_per_epoch
                 worst[steps] = max(row.epsilon, worst.get(steps, 0.0))
-        style = {**line(index), "linestyle": "--" if scheme.is_lower_bound else "-"}
+                least[steps] = row.at_least
+        style = {**line(index), "linestyle": "-"}
+        if scheme.leak is not None:
+            ends = list(least.values()), list(worst.values())
+            axes.fill_between(list(worst), *ends, color=style["color"], alpha=0.12, linewidth=0)
         (drawn,) = axes.plot(
             list(worst), list(worst.values()), **style, marker=MARKERS[index], markersize=4
         )
-        entries.append((drawn, scheme.name))
+        unknown = " (shaded: down to what certainly leaks)" if scheme.leak is not None else ""
+        entries.append((drawn, f"{scheme.name}{unknown}"))
     return entries

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pyengine.api import answers
 from pyengine.certainty import certainty
 from pyengine.errors import AccuracyError, NotDefinedError
-from pyengine.mechanisms import Mechanism, in_words
+from pyengine.mechanisms import Mechanism, in_words, label_of
 from pyengine.report.variants import resampled, with_group
-from pyengine.statement import NEIGHBOURS, Figure
+from pyengine.statement import ADJACENCIES, Figure
 
-__all__ = ["Alternative", "alternatives"]
+__all__ = ["Alternative", "alternatives", "neighbours"]
 
 TOLERANCE = 1e-3  # relative width of bounds that no faster engine proves; the upper one is shown
 Asked = Sequence[tuple[str, str, float]]  # title, question and argument of each figure
@@ -69,9 +69,9 @@ def alternatives(
     proven : bool
         Whether to take the time for proofs.
     """
-    for word, who in NEIGHBOURS.items():
+    for word in ADJACENCIES:
         if word != adjacency:
-            yield _changed("adjacency", f"{word}: {who}", mechanism, word, asked, proven)
+            yield _changed("adjacency", neighbours(mechanism, word), mechanism, word, asked, proven)
     for what, run in resampled(mechanism).items():
         yield _changed("sampling", what, run, adjacency, asked, proven)
     for size in group_sizes:
@@ -82,6 +82,12 @@ def alternatives(
             yield Alternative("group_size", what, adjacency, (), (), note)
         else:
             yield _changed("group_size", what, group, adjacency, asked, proven)
+
+
+def neighbours(mechanism: Mechanism, adjacency: str) -> str:
+    """Return the word of an adjacency, and what it is for a run."""
+    found = dict.fromkeys(each.protects for each in label_of(mechanism, adjacency))
+    return f"{adjacency}: {'; '.join(found) or 'all records'}"
 
 
 def _changed(

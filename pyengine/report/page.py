@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from pyengine._extras import needed
 from pyengine.certainty import PROVEN
 from pyengine.decimals import number
-from pyengine.mechanisms import describe, step_in_words, steps_of
+from pyengine.mechanisms import Step, step_in_words
+from pyengine.mechanisms.core import number_in_words, phases_of
+from pyengine.mechanisms.report import SAMPLING
 from pyengine.plots.series import Series
+from pyengine.report.alternatives import neighbours
 from pyengine.report.pictures import pictures
-from pyengine.statement import NEIGHBOURS, Figure
+from pyengine.statement import Figure
 
 if TYPE_CHECKING:
     from pyengine.report.content import PrivacyReport
@@ -62,8 +65,9 @@ def page(report: PrivacyReport) -> str:
     text: str = template.render(
         report=report,
         statement=report.statement,
-        neighbours=NEIGHBOURS[report.statement.adjacency],
+        head=report.statement.head(),
         steps=_steps(report),
+        dominated=any(each.known for each in report.statement.label),
         proven=PROVEN,
         pictures=pictures(report),
         tables=[_table(table) for table in report.tables],
@@ -77,18 +81,27 @@ def page(report: PrivacyReport) -> str:
 def _steps(report: PrivacyReport) -> list[tuple[str, list[tuple[str, str]]]]:
     """What each kind of step is, and its parameters as they are held."""
     return [
-        (
-            step_in_words(step),
-            [(key.replace("_", " "), _value(value)) for key, value in described.items()],
-        )
-        for (step, _), described in zip(
-            steps_of(report.mechanism), describe(report.mechanism), strict=True
-        )
+        (step_in_words(step), _parameters(step, number))
+        for step, number in phases_of(report.mechanism)
     ]
 
 
+def _parameters(step: Step, number: int) -> list[tuple[str, str]]:
+    """Parameters as they were given; as the step holds them where that is not known."""
+    given = step.words.given
+    left_out = {*step.words.hidden, *(SAMPLING if given else ())}
+    held = [
+        (key.replace("_", " "), _value(value))
+        for key, value in step.described().items()
+        if key not in left_out
+    ]
+    counted = f"{step.words.count}s"
+    number_of = [] if counted in dict(given) else [(counted, f"{number:,}")]
+    return [*held, *given, *number_of]
+
+
 def _value(value: Any) -> str:
-    text = f"{value:,}" if isinstance(value, int) else str(value)
+    text = f"{value:,}" if isinstance(value, int) else number_in_words(value)
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
@@ -120,7 +133,7 @@ def _kinds(report: PrivacyReport) -> list[dict[str, Any]]:
     """Tables of alternatives, each of which starts with the run as it is."""
     own = report.statement
     this = {
-        "adjacency": f"{own.adjacency}: {NEIGHBOURS[own.adjacency]}",
+        "adjacency": neighbours(report.mechanism, own.adjacency),
         "sampling": "as it is",
         "group_size": "one record" if _is_single(report) else "as it is",
     }
@@ -144,7 +157,7 @@ def _kinds(report: PrivacyReport) -> list[dict[str, Any]]:
 
 def _is_single(report: PrivacyReport) -> bool:
     """Whether the run is of single records, as far as its steps say."""
-    return not any("Mixture" in words for words in report.statement.mechanism)
+    return not any(step.words.neighbours == "group" for step, _ in phases_of(report.mechanism))
 
 
 def _attacks(report: PrivacyReport) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ __all__ = ["Picture", "pictures"]
 SIZE = (4.7, 4.1)  # inches, of which a telephone shows nearly all at full size
 SMALLEST = 1e-12  # δ
 ORDERS = {
-    "add": "add: H0 without the record",
+    "add": "add: H0 without it",
     "remove": "remove: H0 with it",
     "add_remove": "add_remove: the worse of both",
 }

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from pyengine.mechanisms import (
     Mechanism,
     Step,
     compose,
-    dp_sgd,
     steps_of,
 )
+from pyengine.mechanisms.core import phases_of, worded
+from pyengine.mechanisms.dp_sgd import as_given
+from pyengine.mechanisms.mixture import group_sample
+from pyengine.shuffled import simplest, without_amplification
 
 __all__ = ["noise_of", "resampled", "with_group", "with_noise"]
-
-LARGEST = 10**9  # denominator of a rate that was given as a float
 
 # What runs on a batch, the rate of its records, and the number of batches.
 Stage = tuple[Step, Fraction, int]
@@ -33,29 +34,29 @@ def resampled(mechanism: Mechanism) -> dict[str, Mechanism]:
     Returns
     -------
     dict of str to Mechanism
-        Of equal noise, rate and number of steps.  Empty where nothing is sampled.  What equals the
-        run itself is left out.
+        Of equal noise, rate and number of steps.  Empty where nothing is sampled, or not single
+        records by themselves.  What equals the run itself is left out.
     """
-    stages = [_stage(step, number) for step, number in steps_of(mechanism)]
-    if all(rate == 1 for _, rate, _ in stages) or any(rate == 0 for _, rate, _ in stages):
+    shuffled = without_amplification(mechanism)
+    if shuffled is None:
         return {}
+    stages = [(*_stage(step, number), step.words.sizes) for step, number in phases_of(mechanism)]
     found = {
         "Poisson samples of the same rate": [
-            inner.poisson_sampled(rate).composed(steps) for inner, rate, steps in stages
+            as_given(inner.poisson_sampled(rate), steps, sizes=sizes)
+            for inner, rate, steps, sizes in stages
         ],
         "batches of fixed size, each drawn without replacement": [
-            _fixed(inner, rate).composed(steps) for inner, rate, steps in stages
+            _fixed(inner, rate, sizes).composed(steps) for inner, rate, steps, sizes in stages
         ],
-        "shuffled once an epoch: what holds without any amplification": [
-            inner.composed(math.ceil(Fraction(steps, math.floor(1 / rate))))
-            for inner, rate, steps in stages
-        ],
+        "shuffled once an epoch: what holds without any amplification": [shuffled],
         "no sampling: the record in every step": [
-            inner.composed(steps) for inner, _, steps in stages
+            inner.composed(steps) for inner, _, steps, _ in stages
         ],
     }
     made = {what: compose(*parts) for what, parts in found.items()}
-    return {what: each for what, each in made.items() if each != compose(*_exact(mechanism))}
+    own = compose(*_exact(mechanism))
+    return {what: each for what, each in made.items() if compose(*_exact(each)) != own}
 
 
 def _exact(mechanism: Mechanism) -> list[Mechanism]:
@@ -72,23 +73,15 @@ def _exact(mechanism: Mechanism) -> list[Mechanism]:
     return found
 
 
-def _fixed(inner: Step, rate: Fraction) -> Step:
-    """Batches of fixed size; their law knows the rate only."""
-    return inner.sampled_without_replacement(
-        batch_size=rate.numerator, dataset_size=rate.denominator
-    )
+def _fixed(inner: Step, rate: Fraction, sizes: tuple[int, int] | None = None) -> Step:
+    """Batches of fixed size, in lowest terms where that was not given: the law knows the rate."""
+    batch, records = sizes or (rate.numerator, rate.denominator)
+    return inner.sampled_without_replacement(batch_size=batch, dataset_size=records)
 
 
 def _stage(step: Step, number: int) -> Stage:
     inner, rate, batches = step.stage
-    return inner, _rate(rate), number * batches
-
-
-def _rate(probability: float | Fraction) -> Fraction:
-    """Rate as it was meant: 1/100 where a float is 0.01."""
-    exact = Fraction(probability)
-    near = exact.limit_denominator(LARGEST)
-    return near if isinstance(probability, float) and float(near) == probability else exact
+    return inner, simplest(rate), number * batches
 
 
 def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
@@ -102,13 +95,17 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
         Number of records of one user.
     """
     parts: list[Mechanism] = []
-    for step, number in steps_of(mechanism):
-        noise = step.inner.noise
+    for step, number in phases_of(mechanism):
+        noise, words = step.inner.noise, step.words
+        if words.neighbours != "present" and step.scheme != "none":
+            return None
         if noise is not None and (step.scheme, noise.family) == ("poisson", "gaussian"):
-            parts.append(dp_sgd(noise.multiplier, step.share, number, group_size=size))
+            group = group_sample(noise.multiplier, step.share, size)
+            parts.append(as_given(group, number, sizes=words.sizes))
         elif step.noise is not None:  # the sum moves so many times as far
             less = Fraction(step.noise.multiplier) / size
-            parts.append(step.with_multiplier(less).composed(number))
+            words = replace(words, name=f"{words.name}, {size:,} records at once")
+            parts.append(worded(step.with_multiplier(less), words).composed(number))
         else:
             return None
     return compose(*parts)

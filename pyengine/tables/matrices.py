@@ -98,6 +98,7 @@ def _plain(step: Step, number: int) -> dict[str, object]:
     for name in kind.parameters:
         value: Any = step.multiplier if name == "noise_multiplier" else getattr(step, name)
         said[name] = str(Fraction(value))
+    said["words"] = step.words  # `workflows.WORDS`: a matrix is not in the parameters
     return said
 
 

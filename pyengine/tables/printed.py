@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
+from pyengine.mechanisms import in_words, label_of
+from pyengine.mechanisms.core import phases_of
 from pyengine.tables.rows import Row
+from pyengine.tables.workflows import Workflow
 
-__all__ = ["HEADS", "printed"]
+__all__ = ["HEADS", "labelled", "notes", "printed", "protected"]
 
 HEADS = ("run", "question", "adjacency", "at", "lower", "value", "upper", "bounds")
 SYMBOLS = {"gamma_bound": "γ(κ)", "trade_off": "β(α)", "delta": "δ(ε)", "epsilon": "ε(δ)"}
 DIGITS = 6
+NAMED, LISTED = 3, 20  # runs that a note names, and whose mechanisms are said
 
 
 def printed(table: Sequence[Row]) -> list[list[str]]:
@@ -35,6 +39,47 @@ def printed(table: Sequence[Row]) -> list[list[str]]:
         ]
         for row in table
     ]
+
+
+def notes(table: Sequence[Row]) -> list[str]:
+    """What the numbers of a printed table must be read with.
+
+    Parameters
+    ----------
+    table : sequence of Row
+        All of its rows.
+    """
+    found = dict.fromkeys(row.workflow for row in table)
+    runs = [run for run in found if isinstance(run, Workflow)]
+    adjacencies = dict.fromkeys(row.adjacency for row in table if row.adjacency)
+    what = [f"{run.name}: {'; '.join(in_words(run.mechanism))}" for run in runs[:LISTED]]
+    who = [f"adjacency {each}: {protected(runs, each)}" for each in adjacencies]
+    rounded = "lower is rounded down and upper up; what is not called proven is an estimate"
+    return [*what, *labelled(runs), *who, rounded] if runs else []
+
+
+def labelled(runs: Sequence[Workflow]) -> list[str]:
+    """How the batches of runs must have been drawn: a line for each way, with the runs' names."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for step, _ in phases_of(run.mechanism):
+            words = step.words
+            text = words.batches
+            if words.rate:
+                text = text.replace(f"probability {words.rate}", "the sampling probability")
+            found.setdefault(text, []).append(run.name)
+    lines = []
+    for text, several in found.items():
+        names = list(dict.fromkeys(several))
+        shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+        lines.append(f"batches: {text}" + (f" ({shown})" if len(names) < len(runs) else ""))
+    return lines
+
+
+def protected(runs: Sequence[Workflow], adjacency: str) -> str:
+    """Units and neighbours of runs."""
+    each = (label.protects for run in runs for label in label_of(run.mechanism, adjacency))
+    return "; ".join(dict.fromkeys(each)) or "all records"
 
 
 def _model(threat_model: str | None) -> str:

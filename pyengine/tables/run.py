@@ -20,7 +20,7 @@ from pyengine.tables.files import csv_text, jsonl_text, parquet_bytes, prepare, 
 from pyengine.tables.journal import Journal
 from pyengine.tables.metadata import metadata_text
 from pyengine.tables.picture import draws, picture
-from pyengine.tables.printed import HEADS, printed
+from pyengine.tables.printed import HEADS, notes, printed
 from pyengine.tables.progress import Progress
 from pyengine.tables.rows import INTEGERS, Row, columns, numeric, record, rows
 from pyengine.tables.spec import Specification
@@ -143,9 +143,11 @@ def _contents(specification: Specification, table: Sequence[Row]) -> dict[str, b
     if "parquet" in specification.formats:
         contents["table.parquet"] = parquet_bytes(names, records, numbers, set(INTEGERS))
     if "markdown" in specification.formats:
-        contents["table.md"] = markdown_table(HEADS, printed(table)).encode()
+        below = "".join(f"- {note}\n" for note in notes(table))
+        text = markdown_table(HEADS, printed(table))
+        contents["table.md"] = (f"{text}\n{below}" if below else text).encode()
     if "latex" in specification.formats:
-        contents["table.tex"] = latex_table(HEADS, printed(table)).encode()
+        contents["table.tex"] = latex_table(HEADS, printed(table), notes(table)).encode()
     if draws(specification):
         contents["gamma.png"] = picture(specification, table)
     return contents

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from pyengine.certainty import ESTIMATE, PROVEN
 from pyengine.tables.numbers import fraction
+from pyengine.tables.printed import labelled, protected
 from pyengine.tables.rows import INTEGERS, Row, parameters
 from pyengine.tables.spec import Grid, Specification
 from pyengine.tables.specials import Special
 
 __all__ = ["summary"]
 
+WIDTH = 80
 RUNS = 20  # lines of a table that one reads
 COLUMNS = 5  # what fits a line of 80 characters beside a name
 SYMBOLS = {"kappa": "κ", "alpha": "α", "epsilon": "ε", "delta": "δ"}
@@ -24,12 +27,6 @@ TITLES = {
     "misses the record",
     "epsilon": "ε(δ): the smallest ε for which the run is (ε, δ)-differentially private",
     "delta": "δ(ε): the smallest δ for which the run is (ε, δ)-differentially private",
-}
-ADJACENCY = {
-    "add": "H0 is the data without the record",
-    "remove": "H0 is the data with the record",
-    "add_remove": "the record is added or removed, whichever is worse",
-    "substitute": "the record is replaced by another one",
 }
 
 
@@ -48,7 +45,9 @@ def summary(specification: Specification, rows: Sequence[Row]) -> str:
     str
         Several aligned tables, without a final newline.
     """
-    blocks = [_workflows(specification)] if specification.workflows else []
+    runs = specification.workflows[:RUNS]
+    blocks = [_workflows(specification)] if runs else []
+    blocks += ["\n".join(_wrapped(line) for line in labelled(runs))] if runs else []
     blocks += [_question(specification, grid, rows) for grid in specification.grids]
     blocks += _specials(specification, rows)
     blocks.append(_accuracy(rows))
@@ -91,10 +90,15 @@ def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> 
     lines = [(f"{symbol} =", *(f"{float(fraction(at)):g}" for at in chosen))]
     for run in specification.workflows[:RUNS]:
         lines.append((run.name, *(_short(values[run.name, at], grid.question) for at in chosen)))
-    words = f"adjacency {adjacency}: {ADJACENCY[adjacency]}"
+    words = f"adjacency {adjacency}: {protected(specification.workflows[:RUNS], adjacency)}"
     if model != "dp":
         words += f"; threat model {model}"
-    return f"{TITLES[grid.question]}\n({words})\n{_aligned(lines)}"
+    words = _wrapped(f"({words})")
+    return f"{TITLES[grid.question]}\n{words}\n{_aligned(lines)}"
+
+
+def _wrapped(line: str) -> str:
+    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent="  "))
 
 
 def _specials(specification: Specification, rows: Sequence[Row]) -> list[str]:

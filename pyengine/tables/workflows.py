@@ -10,11 +10,19 @@ from typing import Any
 
 from pyengine import _checks
 from pyengine.kinds import named_kinds
-from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, dp_sgd
+from pyengine.mechanisms import (
+    Mechanism,
+    Step,
+    TruncatedPoissonSampled,
+    compose,
+    dp_sgd,
+    steps_of,
+)
+from pyengine.mechanisms.core import Words, worded
 from pyengine.mechanisms.names import DP_SGD, PARAMETERS, kind_of, renamed
 from pyengine.tables.numbers import number_text
 
-__all__ = ["Phase", "Workflow", "parameters", "phase", "workflows"]
+__all__ = ["WORDS", "Phase", "Workflow", "parameters", "phase", "workflows"]
 
 SAID = ("noise_multiplier", "sampling_probability", "steps")  # of DP-SGD
 TRUNCATED = "truncated_batch_size"  # of Gaussian steps on Poisson samples
@@ -23,6 +31,8 @@ GROUP = "group_size"  # of Gaussian steps on Poisson samples
 MANY = 1_000_000  # runs of one workflow: more is a slip of the pen
 
 EPOCHS = {"epochs": "steps"}  # of random allocation, where an epoch is one release
+
+WORDS = "words"  # key of words of a matrix, which no file can hold
 
 Value = str | tuple[str, ...]
 
@@ -37,14 +47,21 @@ class Phase:
         The name of a class that files can name.
     parameters : tuple of (str, str or tuple of str)
         Those of the kind, of its sampling, and ``steps``; numbers are exact text.
+    words : Words, optional
+        Those of a matrix mechanism, of which the parameters do not tell.
     """
 
     kind: str
     parameters: tuple[tuple[str, Value], ...]
+    words: Words | None = None
 
     @cached_property
     def mechanism(self) -> Mechanism:
         """The steps, composed; its parameters are exact."""
+        made = self._made()
+        return made if self.words is None else compose(*_worded(made, self.words))
+
+    def _made(self) -> Mechanism:
         given = dict(self.parameters)
         steps = given.pop("steps")
         sampling = {key: given.pop(key) for key in SAMPLING if key in given}
@@ -60,6 +77,11 @@ class Phase:
             sizes: dict[str, Any] = sampling
             step = step.sampled_without_replacement(**sizes)
         return step.composed(_count(steps))
+
+
+def _worded(made: Mechanism, words: Words) -> Iterator[Mechanism]:
+    for step, number in steps_of(made):
+        yield worded(step, words).composed(number)
 
 
 def _truncated(
@@ -123,8 +145,12 @@ def phase(table: Mapping[str, object]) -> Phase:
         For unknown names, missing parameters, and values outside their domains.
     """
     table = _named(table)
+    words = table.get(WORDS)
+    said = words if isinstance(words, Words) else None
+    if said is not None:
+        del table[WORDS]
     kind, keys = _keys(table)
-    made = Phase(kind, tuple((key, _value(key, table[key])) for key in keys))
+    made = Phase(kind, tuple((key, _value(key, table[key])) for key in keys), said)
     made.mechanism  # noqa: B018 - checks the values
     return made
 
