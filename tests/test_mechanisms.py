@@ -186,7 +186,10 @@ def test_dp_sgd_in_the_words_of_a_training_loop() -> None:
             },
             "group_size must be 1 where batches are shuffled",
         ),
-        ({"sampling_probability": 0.1, "steps": 1, "sampling": "shuffle"}, "sampling 'shuffle' needs batch_size and dataset_size instead of"),
+        (
+            {"sampling_probability": 0.1, "steps": 1, "sampling": "shuffle"},
+            "sampling 'shuffle' needs",
+        ),
         ({"batch_size": 5, "dataset_size": 10, "sampling": "poison"}, "did you mean 'poisson'"),
         ({"batch_size": 11, "dataset_size": 10, "steps": 1, "sampling": "poisson"}, "at most"),
         ({"sampling_probability": 0.1, "batch_size": 5, "steps": 1}, r"both given \(0.1 and 5\)"),
