@@ -11,9 +11,9 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Composition, FinitePair, Mechanism
-from pyengine.mechanisms.core import Words, compose, phases_of, worded
-from pyengine.mechanisms.dp_sgd import shuffled_words
+from pyengine.mechanisms.core import compose, phases_of
 from pyengine.mechanisms.report import epochs_in_words
+from pyengine.mechanisms.words import Words, shuffled_words, worded
 from pyengine.special import log_ndtr
 
 __all__ = ["known_leak", "shuffled_lower_bound", "simplest", "without_amplification"]
@@ -89,7 +89,7 @@ def shuffled_lower_bound(
         f"all records are shuffled once an epoch and cut into {steps:,} batches",
         f" of {steps:,} batches at noise multiplier {sigma:g}",
         neighbours="in_place",
-        count="epoch",
+        counted="epoch",
         hidden=("p", "q"),
         known="lower bound",
     )
@@ -134,7 +134,7 @@ def without_amplification(mechanism: Mechanism) -> Composition | None:
     for step, number in phases_of(mechanism):
         inner, rate, batches = step.stage
         who = step.words.neighbours
-        if rate == 0 or who in ("in_place", "group") or step.words.count == "release":
+        if rate == 0 or who in ("in_place", "group") or step.words.counted == "release":
             return None
         if step.scheme == "none":
             parts.append(step.composed(number))

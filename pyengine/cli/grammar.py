@@ -16,8 +16,9 @@ from pyengine import _checks, _toml
 from pyengine.cli.errors import CommandError
 from pyengine.kinds import Kind, named_kinds
 from pyengine.mechanisms import Mechanism, Step, TruncatedPoissonSampled, compose, dp_sgd
-from pyengine.mechanisms.dp_sgd import SHUFFLED, as_given
+from pyengine.mechanisms.dp_sgd import SHUFFLED
 from pyengine.mechanisms.names import DP_SGD, PARAMETERS, kind_of, renamed
+from pyengine.mechanisms.words import as_given
 from pyengine.tables.matrices import MATRIX, MATRIX_KEYS, matrix_of
 
 __all__ = [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pyengine import _checks
 from pyengine._extras import needed
 from pyengine.analytic import Expression
-from pyengine.mechanisms.core import Step, Words
+from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.words import Words
 
 __all__ = ["AnalyticPair", "from_analytic_densities"]
 
@@ -35,7 +36,7 @@ class AnalyticPair(Step):
     def own_words(self) -> Words:
         """Two laws, and no more."""
         words, hidden = super().own_words(), ("log_p", "log_q", "support")
-        return replace(words, name="two analytic densities", neighbours="pair", hidden=hidden)
+        return words._replace(name="two analytic densities", neighbours="pair", hidden=hidden)
 
 
 def from_analytic_densities(

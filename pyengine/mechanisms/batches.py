@@ -8,18 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyengine import _checks
-from pyengine.mechanisms.core import (
-    Composition,
-    Mechanism,
-    Places,
-    Scheme,
-    Stage,
-    Step,
-    Words,
-    compose,
-    number_in_words,
-)
+from pyengine.mechanisms.core import Composition, Mechanism, Places, Scheme, Stage, Step, compose
 from pyengine.mechanisms.unsampled import UnsampledStep
+from pyengine.mechanisms.words import Words, number_in_words
 
 if TYPE_CHECKING:
     from pyengine.mechanisms.gaussian import GaussianMechanism
@@ -127,7 +118,7 @@ class RandomlyAllocated(UnsampledStep):
             f"each record joins {joins} for each record by itself and anew in each epoch "
             "(random allocation)",
             f" of {self.steps_per_epoch:,} batches, each record in {size} of them",
-            count="epoch",
+            counted="epoch",
             known=known,
         )
 

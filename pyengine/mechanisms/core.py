@@ -7,14 +7,14 @@ their steps were given.  Parameters are floats, or exact fractions where they we
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass, fields, replace
-from decimal import Context, Decimal, Inexact
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pyengine import _checks
+
+if TYPE_CHECKING:
+    from pyengine.mechanisms.words import Words
 
 __all__ = [
     "Composition",
@@ -25,18 +25,13 @@ __all__ = [
     "SampledWithoutReplacement",
     "Stage",
     "Step",
-    "Words",
     "as_mechanism",
     "checked_mechanism",
     "compose",
-    "number_in_words",
     "phases_of",
     "steps_of",
-    "worded",
 ]
 
-
-LONG = 10**12  # denominators that nobody reads
 
 Scheme = Literal["none", "poisson", "without_replacement", "truncated_poisson", "allocated"]
 
@@ -88,56 +83,6 @@ class Places(NamedTuple):
     noise_multiplier: _checks.Number
     steps: int
     selected: int
-
-
-@dataclass(frozen=True)
-class Words:
-    """What is true of a step besides its law: each scheme says it once, for all outputs.
-
-    Parameters
-    ----------
-    name : str
-        The mechanism, such as "DP-SGD, groups of 5 records".
-    batches : str
-        How batches must have been drawn.
-    size : str
-        What is in a batch, after the number of steps: " of about 256 of 60,000 records".
-    unit : str
-        What is protected.
-    neighbours : str
-        In what two neighbouring data sets differ: a key of `pyengine.mechanisms.report.NEIGHBOURS`.
-    count : str
-        What is counted: "step", "epoch", "turn" or "release".
-    rate : str
-        Sampling probability as ``batches`` and ``size`` have it.
-    hidden : tuple of str
-        Parameters of the step of which the name says enough.
-    known : str
-        "lower bound" where answers are no guarantee, "upper bound" where they are that of a
-        mechanism that dominates this one; else empty.
-    sizes : tuple of (int, int) or None
-        Sizes of a batch and of the data set, where the rate is their quotient.
-    given : tuple of (str, str)
-        Parameters as they were given, where the step does not hold them so.
-    epochs : tuple of (int, str) or None
-        A number of steps, and the epochs that they are.
-    least : tuple of (float or Fraction, int) or None
-        Arguments of `pyengine.shuffled_lower_bound`, where it says what certainly leaks.
-    """
-
-    name: str
-    batches: str
-    size: str = ""
-    unit: str = "one record"
-    neighbours: str = "present"
-    count: str = "step"
-    rate: str = ""
-    hidden: tuple[str, ...] = ()
-    known: str = ""
-    sizes: tuple[int, int] | None = None
-    given: tuple[tuple[str, str], ...] = ()
-    epochs: tuple[int, str] | None = None
-    least: tuple[_checks.Number, int] | None = None
 
 
 class Mechanism:
@@ -219,7 +164,9 @@ class Step(Mechanism):
         if run is not self:
             changed = {"mechanism": run.with_multiplier(value)}
         made = replace(self, **changed)
-        return made if self._words is None else worded(made, self._words)
+        if self._words is not None:
+            object.__setattr__(made, "_words", self._words)
+        return made
 
     @property
     def words(self) -> Words:
@@ -228,6 +175,8 @@ class Step(Mechanism):
 
     def own_words(self) -> Words:
         """Words of a step that is run on all records."""
+        from pyengine.mechanisms.words import Words  # here: numbers need no words
+
         name = type(self).__name__.removesuffix("Mechanism")
         return Words(name, "none are drawn: each step may use every record")
 
@@ -333,6 +282,8 @@ class PoissonSampled(Step):
 
     def own_words(self) -> Words:
         """Each record joins by a coin of its own."""
+        from pyengine.mechanisms.words import Words, number_in_words  # here: numbers need no words
+
         rate = number_in_words(self.probability)
         inner = self.mechanism.words
         return Words(
@@ -386,6 +337,8 @@ class SampledWithoutReplacement(Step):
 
     def own_words(self) -> Words:
         """Batches of one size, each drawn from all records."""
+        from pyengine.mechanisms.words import Words  # here: numbers need no words
+
         sizes = f"{self.batch_size:,} of {self.dataset_size:,} records"
         return Words(
             self.mechanism.on_batches,
@@ -459,28 +412,6 @@ def phases_of(mechanism: Mechanism) -> list[tuple[Step, int]]:
     return steps_of(mechanism)
 
 
-def worded(step: Step, words: Words) -> Step:
-    """Return an equal step that is said in other words.
-
-    Words are no part of a step's law: they matter to no comparison, no hash and no answer.
-    """
-    made = copy(step)
-    object.__setattr__(made, "_words", words)
-    return made
-
-
-def number_in_words(value: Any) -> str:
-    """Return a number as it was written, if that was a decimal number."""
-    if isinstance(value, Fraction):
-        context = Context(prec=30)
-        quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-        if context.flags[Inexact]:
-            near = f"{float(value):.6g}"
-            return f"{value} = {near}" if value.denominator < LONG else f"about {near}"
-        return f"{quotient.normalize(context):f}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def _sort_key(value: Any) -> tuple[Any, ...]:
     """Key of an order of steps by type and parameters; functions come in that of their identity."""
     if isinstance(value, Step):
@@ -495,22 +426,25 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
 
 def _collect(steps: list[tuple[Step, int]]) -> Composition:
     numbers: dict[Step, int] = {}
+    are_said = False
     for step, number in steps:
         numbers[step] = numbers.get(step, 0) + number
-    made = Composition(_sorted(numbers.items()))
-    if any(step._words for step, _ in steps):
+        are_said = are_said or step._words is not None
+    made = Composition(_sorted([(step, number) for step, number in numbers.items() if number]))
+    if are_said:
         said: dict[tuple[Step, Words | None], tuple[Step, int]] = {}
         for step, number in steps:
             key = step, step._words
             said[key] = step, said.get(key, (step, 0))[1] + number
         if len(said) > len(numbers):
-            object.__setattr__(made, "_phases", _sorted(said.values()))
+            object.__setattr__(
+                made, "_phases", _sorted([part for part in said.values() if part[1]])
+            )
     return made
 
 
-def _sorted(parts: Iterable[tuple[Step, int]]) -> tuple[tuple[Step, int], ...]:
-    found = ((step, number) for step, number in parts if number)
-    return tuple(sorted(found, key=lambda part: _sort_key(part[0])))
+def _sorted(parts: list[tuple[Step, int]]) -> tuple[tuple[Step, int], ...]:
+    return tuple(sorted(parts, key=lambda part: _sort_key(part[0])))
 
 
 def compose(*mechanisms: Mechanism) -> Composition:

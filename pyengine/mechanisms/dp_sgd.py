@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Composition, Step, Words, worded
+from pyengine.mechanisms.core import Composition, Step
 from pyengine.mechanisms.gaussian import GaussianMechanism
 
-__all__ = [
-    "SHUFFLED",
-    "allocated_epoch",
-    "as_given",
-    "dp_sgd",
-    "dp_sgd_allocated",
-    "shuffled_words",
-]
+__all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated"]
 
 
 SAMPLINGS = ("poisson", "without_replacement", "shuffle")
@@ -111,9 +103,6 @@ def dp_sgd(
         number = _checks.count("steps", steps)
     else:
         number = _steps_of_epochs(steps, epochs, probability)
-    sizes = None if batch_size is None else (batch, records)
-    rate = sampling_probability if isinstance(sampling_probability, str) else ""
-    given: dict[str, Any] = {"epochs": epochs, "sizes": sizes, "rate": rate if "/" in rate else ""}
     if sampling in SHUFFLED:
         if size > 1:
             raise ValueError(f"group_size must be 1 where batches are shuffled, got {group_size!r}")
@@ -126,8 +115,7 @@ def dp_sgd(
         step = GaussianMechanism(noise).sampled_without_replacement(
             batch_size=batch, dataset_size=records
         )
-        return as_given(step, number, **given)
-    if size > 1:
+    elif size > 1:
         from pyengine.mechanisms.mixture import group_sample
 
         if size > MOST_RECORDS:
@@ -135,65 +123,24 @@ def dp_sgd(
                 f"group_size must be at most {MOST_RECORDS:,} where samples are drawn, got "
                 f"{_checks.shown(group_size)}"
             )
-        return as_given(group_sample(noise, probability, size), number, **given)
-    step = GaussianMechanism(noise).poisson_sampled(probability)
-    return as_given(step, number, **given)
+        step = group_sample(noise, probability, size)
+    else:
+        step = GaussianMechanism(noise).poisson_sampled(probability)
+    rate = sampling_probability if type(sampling_probability) is str else ""
+    if epochs is None and batch_size is None and "/" not in rate:
+        return step.composed(number)
+    from pyengine.mechanisms.words import as_given
 
-
-def as_given(
-    step: Step,
-    steps: int,
-    *,
-    epochs: Any = None,
-    sizes: tuple[int, int] | None = None,
-    rate: str = "",
-) -> Composition:
-    """Return a step composed, in words that say batches and epochs as they were given.
-
-    Parameters
-    ----------
-    step : Step
-        What is repeated; the sizes and the rate are those of its Poisson samples.
-    steps : int
-        Number of repetitions.
-    epochs : number, optional
-        The epochs that these steps are.
-    sizes : tuple of (int, int), optional
-        Batch and data set, of which the sampling probability is the quotient.
-    rate : str
-        The sampling probability as a fraction of two numbers.
-    """
-    if epochs is None and sizes is None and not rate:
-        return step.composed(steps)
-    words = step.words
-    if sizes is not None and words.rate:
-        batch, records = sizes
-        size = words.size
-        if size == f" at rate {words.rate}":
-            size = f" of about {batch:,} of {records:,} records"
-        given = ("batch size", f"{batch:,}"), ("dataset size", f"{records:,}")
-        words = replace(words, size=size, sizes=sizes, given=(*words.given, *given))
-        words = _at_rate(words, f"{batch:,}/{records:,}")
-    elif rate and words.rate:
-        given_rate = ("sampling probability", rate)
-        words = _at_rate(replace(words, given=(*words.given, given_rate)), rate)
-    if epochs is not None and steps:
-        value = _checks.number("epochs", epochs)
-        passes = f"{value:g}" if isinstance(value, float) else str(value)
-        words = replace(words, epochs=(steps, passes), given=(*words.given, ("epochs", passes)))
-    return (step if words == step.words else worded(step, words)).composed(steps)
-
-
-def _at_rate(words: Words, rate: str) -> Words:
-    """The same words with the sampling rate as it was given."""
-    batches, size = (text.replace(words.rate, rate) for text in (words.batches, words.size))
-    return replace(words, batches=batches, size=size, rate=rate)
+    sizes = None if batch_size is None else (batch, records)
+    return as_given(step, number, epochs=epochs, sizes=sizes, rate=rate)
 
 
 def _shuffled(
     noise: _checks.Number, batch: int, records: int, steps: int, epochs: Any
 ) -> Composition:
     """One Gaussian step for each epoch: the record is in one batch of it, whichever that is."""
+    from pyengine.mechanisms.words import shuffled_words, worded
+
     whole, last = divmod(records, batch) if batch else (1, 0)
     passes = math.ceil(Fraction(steps, whole))
     if epochs is not None:
@@ -209,30 +156,6 @@ def _shuffled(
         sizes=(batch, records),
     )
     return worded(GaussianMechanism(noise), words).composed(passes)
-
-
-def shuffled_words(name: str, size: str = "", neighbours: str = "in_place", **more: Any) -> Words:
-    """What is true of one step for each epoch of a loader that shuffles.
-
-    Parameters
-    ----------
-    name, size : str
-        What runs on the batches, and what is in them.
-    neighbours : str
-        As in `Words`: the others stay in their places.
-    **more
-        Further words.
-    """
-    return Words(
-        f"{name} on shuffled batches",
-        "all records are shuffled once an epoch and cut into batches; each epoch counts as one "
-        "step, without amplification",
-        size,
-        neighbours=neighbours,
-        count="epoch",
-        known="upper bound",
-        **more,
-    )
 
 
 def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_size: Any) -> None:

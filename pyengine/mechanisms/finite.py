@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Step, Words
+from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.words import Words
 
 __all__ = [
     "ExponentialMechanism",
@@ -45,8 +46,8 @@ class RandomizedResponse(Step):
     def own_words(self) -> Words:
         """One user's answer."""
         words = super().own_words()
-        return replace(
-            words, name="randomized response", unit="one user's answer", neighbours="input"
+        return words._replace(
+            name="randomized response", unit="one user's answer", neighbours="input"
         )
 
 
@@ -75,7 +76,7 @@ class GenericMechanism(Step):
     def own_words(self) -> Words:
         """Neighbours are whose ε and δ were found."""
         words = super().own_words()
-        return replace(words, name="any (ε, δ)-private mechanism", neighbours="given")
+        return words._replace(name="any (ε, δ)-private mechanism", neighbours="given")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -125,7 +126,7 @@ class ExponentialMechanism(Step):
         """Neighbours are whose range was found."""
         words = super().own_words()
         name = "exponential mechanism or another of bounded range"
-        return replace(words, name=name, neighbours="given", known="upper bound")
+        return words._replace(name=name, neighbours="given", known="upper bound")
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,7 +146,7 @@ class FinitePair(Step):
         """Two laws, and no more."""
         words = super().own_words()
         name = f"two probability vectors of {len(self.p):,} outcomes"
-        return replace(words, name=name, neighbours="pair", hidden=("p", "q"))
+        return words._replace(name=name, neighbours="pair", hidden=("p", "q"))
 
 
 def from_probabilities(p: Any, q: Any) -> FinitePair:

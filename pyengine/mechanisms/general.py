@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Step, Words
+from pyengine.mechanisms.core import Step
 from pyengine.mechanisms.finite import FinitePair, from_probabilities
+from pyengine.mechanisms.words import Words
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.point_hull import lower_hull
 
@@ -78,7 +79,7 @@ class LikelihoodRatio(Step):
 
 def _of_two_laws(name: str, words: Words) -> Words:
     hidden = ("p", "q", "base", "log_ratio", "breakpoints", "infinite_mass")
-    return replace(words, name=name, neighbours="pair", hidden=hidden)
+    return words._replace(name=name, neighbours="pair", hidden=hidden)
 
 
 def _distribution(name: str, value: Any) -> Any:

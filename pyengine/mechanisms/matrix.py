@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,10 +12,11 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine.errors import ApproximationWarning
-from pyengine.mechanisms.core import Composition, Step, Words, compose, phases_of, worded
+from pyengine.mechanisms.core import Composition, Step, compose, phases_of
 from pyengine.mechanisms.dp_sgd import dp_sgd
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.participation import bin_products, square_of_sensitivity
+from pyengine.mechanisms.words import Words, worded
 
 __all__ = ["banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_matrix"]
 
@@ -93,14 +93,13 @@ def _banded(step: Step, steps: int, bands: int) -> Step:
     """The step, in the words of groups that take turns."""
     own = step.words
     rate = own.rate or "1"
-    words = replace(
-        own,
+    words = own._replace(
         name="DP-SGD with banded noise",
         batches=f"the records are split into {bands:,} groups once, which take turns; each record "
         f"of the group joins its batch independently with probability {rate} (Poisson sampling)",
         size=f" at rate {rate} within a group: {steps:,} steps of {bands:,} groups",
         neighbours="in_place",
-        count="turn",
+        counted="turn",
     )
     return worded(step, words)
 
@@ -194,7 +193,7 @@ def matrix_mechanism(
             gap="1 step" if separation == 1 else f"{separation} steps",
         ),
         neighbours="in_place",
-        count="release",
+        counted="release",
         known="" if exact else "upper bound",
     )
     return worded(GaussianMechanism(_quotient(noise, square)), words)
@@ -214,16 +213,16 @@ def _in_bins(noise: _checks.Number, C: Any, bins: int) -> Composition:
         "matrix mechanism in random bins",
         f"each record is put into one of {bins:,} bins once, uniformly and by itself, and takes "
         f"part in the steps i, i + {bins:,}, ... of bin i",
-        count="release",
+        counted="release",
         known="" if exact else "upper bound",
     )
     parts: list[Step] = []
     if product:
-        shared = replace(words, name=f"{words.name}, what all bins share")
+        shared = words._replace(name=f"{words.name}, what all bins share")
         parts.append(worded(GaussianMechanism(_quotient(noise, product)), shared))
     if square > product:
         rest = GaussianMechanism(_quotient(noise, square - product)).randomly_allocated(bins)
-        own = replace(words, name=f"{words.name}, what each has of its own")
+        own = words._replace(name=f"{words.name}, what each has of its own")
         parts.append(worded(rest, own if product else words))
     return compose(*parts)
 

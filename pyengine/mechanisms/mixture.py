@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import SampledWithoutReplacement, Step, Words, number_in_words, worded
+from pyengine.mechanisms.core import SampledWithoutReplacement, Step
 from pyengine.mechanisms.finite import NORMALISATION
+from pyengine.mechanisms.words import Words, number_in_words, worded
 
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 

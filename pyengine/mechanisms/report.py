@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from pyengine.mechanisms.core import Mechanism, Step, Words, number_in_words, phases_of, steps_of
+from pyengine.mechanisms.core import Mechanism, Step, phases_of, steps_of
+from pyengine.mechanisms.words import Words, number_in_words
 
 __all__ = ["Label", "describe", "in_words", "label_of", "step_in_words", "summary"]
 
@@ -180,7 +181,7 @@ def _line(step: Step, number: int) -> str:
     epochs = epochs_in_words(words, number)
     several = "" if number == 1 else "s"
     passes = f" ({epochs} epoch{'' if epochs == '1' else 's'})" if epochs else ""
-    return f"{_named(step)}, {number:,} {words.count}{several}{passes}{words.size}"
+    return f"{_named(step)}, {number:,} {words.counted}{several}{passes}{words.size}"
 
 
 def _named(step: Step) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Words
 from pyengine.mechanisms.unsampled import UnsampledStep
+from pyengine.mechanisms.words import Words
 
 __all__ = ["ShuffledRandomizer"]
 

@@ -10,8 +10,9 @@ from pyengine._extras import needed
 from pyengine.certainty import PROVEN
 from pyengine.decimals import number
 from pyengine.mechanisms import Step, step_in_words
-from pyengine.mechanisms.core import number_in_words, phases_of
+from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.report import SAMPLING
+from pyengine.mechanisms.words import number_in_words
 from pyengine.plots.series import Series
 from pyengine.report.alternatives import neighbours
 from pyengine.report.pictures import pictures
@@ -95,7 +96,7 @@ def _parameters(step: Step, number: int) -> list[tuple[str, str]]:
         for key, value in step.described().items()
         if key not in left_out
     ]
-    counted = f"{step.words.count}s"
+    counted = f"{step.words.counted}s"
     number_of = [] if counted in dict(given) else [(counted, f"{number:,}")]
     return [*held, *given, *number_of]
 

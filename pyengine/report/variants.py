@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 
 from pyengine.mechanisms import (
@@ -12,9 +11,9 @@ from pyengine.mechanisms import (
     compose,
     steps_of,
 )
-from pyengine.mechanisms.core import phases_of, worded
-from pyengine.mechanisms.dp_sgd import as_given
+from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.mixture import group_sample
+from pyengine.mechanisms.words import as_given, worded
 from pyengine.shuffled import simplest, without_amplification
 
 __all__ = ["noise_of", "resampled", "with_group", "with_noise"]
@@ -104,7 +103,7 @@ def with_group(mechanism: Mechanism, size: int) -> Mechanism | None:
             parts.append(as_given(group, number, sizes=words.sizes))
         elif step.noise is not None:  # the sum moves so many times as far
             less = Fraction(step.noise.multiplier) / size
-            words = replace(words, name=f"{words.name}, {size:,} records at once")
+            words = words._replace(name=f"{words.name}, {size:,} records at once")
             parts.append(worded(step.with_multiplier(less), words).composed(number))
         else:
             return None

@@ -18,8 +18,8 @@ from pyengine.mechanisms import (
     dp_sgd,
     steps_of,
 )
-from pyengine.mechanisms.core import Words, worded
 from pyengine.mechanisms.names import DP_SGD, PARAMETERS, kind_of, renamed
+from pyengine.mechanisms.words import Words, worded
 from pyengine.tables.numbers import number_text
 
 __all__ = ["WORDS", "Phase", "Workflow", "parameters", "phase", "workflows"]

@@ -1,0 +1,163 @@
+"""Words of steps for people, which no answer hangs on."""
+
+from __future__ import annotations
+
+from copy import copy
+from decimal import Context, Decimal, Inexact
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyengine import _checks
+
+if TYPE_CHECKING:
+    from pyengine.mechanisms.core import Composition, Step
+
+__all__ = ["Words", "as_given", "number_in_words", "shuffled_words", "worded"]
+
+LONG = 10**12  # denominators that nobody reads
+
+
+class Words(NamedTuple):
+    """What is true of a step besides its law: each scheme says it once, for all outputs.
+
+    Parameters
+    ----------
+    name : str
+        The mechanism, such as "DP-SGD, groups of 5 records".
+    batches : str
+        How batches must have been drawn.
+    size : str
+        What is in a batch, after the number of steps: " of about 256 of 60,000 records".
+    unit : str
+        What is protected.
+    neighbours : str
+        In what two neighbouring data sets differ: a key of `pyengine.mechanisms.report.NEIGHBOURS`.
+    counted : str
+        What is counted: "step", "epoch", "turn" or "release".
+    rate : str
+        Sampling probability as ``batches`` and ``size`` have it.
+    hidden : tuple of str
+        Parameters of the step of which the name says enough.
+    known : str
+        "lower bound" where answers are no guarantee, "upper bound" where they are that of a
+        mechanism that dominates this one; else empty.
+    sizes : tuple of (int, int) or None
+        Sizes of a batch and of the data set, where the rate is their quotient.
+    given : tuple of (str, str)
+        Parameters as they were given, where the step does not hold them so.
+    epochs : tuple of (int, str) or None
+        A number of steps, and the epochs that they are.
+    least : tuple of (float or Fraction, int) or None
+        Arguments of `pyengine.shuffled_lower_bound`, where it says what certainly leaks.
+    """
+
+    name: str
+    batches: str
+    size: str = ""
+    unit: str = "one record"
+    neighbours: str = "present"
+    counted: str = "step"
+    rate: str = ""
+    hidden: tuple[str, ...] = ()
+    known: str = ""
+    sizes: tuple[int, int] | None = None
+    given: tuple[tuple[str, str], ...] = ()
+    epochs: tuple[int, str] | None = None
+    least: tuple[_checks.Number, int] | None = None
+
+
+def worded(step: Step, words: Words) -> Step:
+    """Return an equal step that is said in other words.
+
+    Words are no part of a step's law: they matter to no comparison, no hash and no answer.
+    """
+    made = copy(step)
+    object.__setattr__(made, "_words", words)
+    return made
+
+
+def number_in_words(value: Any) -> str:
+    """Return a number as it was written, if that was a decimal number."""
+    if isinstance(value, Fraction):
+        context = Context(prec=30)
+        quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+        if context.flags[Inexact]:
+            near = f"{float(value):.6g}"
+            return f"{value} = {near}" if value.denominator < LONG else f"about {near}"
+        return f"{quotient.normalize(context):f}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def as_given(
+    step: Step,
+    steps: int,
+    *,
+    epochs: Any = None,
+    sizes: tuple[int, int] | None = None,
+    rate: str = "",
+) -> Composition:
+    """Return a step composed, in words that say batches and epochs as they were given.
+
+    Parameters
+    ----------
+    step : Step
+        What is repeated; the sizes and the rate are those of its Poisson samples.
+    steps : int
+        Number of repetitions.
+    epochs : number, optional
+        The epochs that these steps are.
+    sizes : tuple of (int, int), optional
+        Batch and data set, of which the sampling probability is the quotient.
+    rate : str
+        The sampling probability as a fraction of two numbers.
+    """
+    if epochs is None and sizes is None and not rate:
+        return step.composed(steps)
+    words = step.words
+    if sizes is not None and words.rate:
+        batch, records = sizes
+        size = words.size
+        if size == f" at rate {words.rate}":
+            size = f" of about {batch:,} of {records:,} records"
+        given = ("batch size", f"{batch:,}"), ("dataset size", f"{records:,}")
+        words = words._replace(size=size, sizes=sizes, given=(*words.given, *given))
+        words = _at_rate(words, f"{batch:,}/{records:,}")
+    elif rate and words.rate:
+        given_rate = ("sampling probability", rate)
+        words = _at_rate(words._replace(given=(*words.given, given_rate)), rate)
+    if epochs is not None and steps:
+        value = _checks.number("epochs", epochs)
+        passes = f"{value:g}" if isinstance(value, float) else str(value)
+        words = words._replace(epochs=(steps, passes), given=(*words.given, ("epochs", passes)))
+    return (step if words == step.words else worded(step, words)).composed(steps)
+
+
+def _at_rate(words: Words, rate: str) -> Words:
+    """The same words with the sampling rate as it was given."""
+    batches = words.batches.replace(f"probability {words.rate}", f"probability {rate}")
+    size = words.size.replace(f"rate {words.rate}", f"rate {rate}")
+    return words._replace(batches=batches, size=size, rate=rate)
+
+
+def shuffled_words(name: str, size: str = "", neighbours: str = "in_place", **more: Any) -> Words:
+    """What is true of one step for each epoch of a loader that shuffles.
+
+    Parameters
+    ----------
+    name, size : str
+        What runs on the batches, and what is in them.
+    neighbours : str
+        As in `Words`: the others stay in their places.
+    **more
+        Further words.
+    """
+    return Words(
+        f"{name} on shuffled batches",
+        "all records are shuffled once an epoch and cut into batches; each epoch counts as one "
+        "step, without amplification",
+        size,
+        neighbours=neighbours,
+        counted="epoch",
+        known="upper bound",
+        **more,
+    )
