@@ -36,6 +36,7 @@ SOURCES = [
     "csrc/shifted_values.c",
     "csrc/envelope.c",
     "csrc/certified.c",
+    "csrc/mixture_kind.c",
     "csrc/divided.c",
     "csrc/pair.c",
     "csrc/spectral.c",

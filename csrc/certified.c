@@ -38,20 +38,19 @@ double pe_short_number(double x) {
 
 /* ---- what is left out ---------------------------------------------------------------------------- */
 
-/* log of a bound of the transform's modulus from t on, by what its kinds were asked last */
-static double known_beyond(const pe_composition *q, double t) {
+double pe_known_beyond(const pe_composition *q, double t) {
     double sum = -0.5 * q->gaussian * t * t;
     for (size_t i = 0; i < q->n_kinds; i++) sum += q->kinds[i].steps * q->kinds[i].log_beyond;
     return sum + 1e-9 * (1.0 + fabs(sum)) + 1e-6;
 }
 
-static double modulus_beyond(const pe_composition *q, double t) {
+double pe_modulus_beyond(const pe_composition *q, double t) {
     for (size_t i = 0; i < q->n_kinds; i++) {
         /* few steps need their factor to the last digits, many need its power */
         const double n = q->kinds[i].steps, digits = fmax(log(1e6 * n), 8.0 - OMITTED / n);
         q->kinds[i].log_beyond = log(pe_shifted_envelope(&q->kinds[i], t, digits));
     }
-    return known_beyond(q, t);
+    return pe_known_beyond(q, t);
 }
 
 /* Bound of the integral of that modulus, given its bound at t: of any one factor, as the others fall */
@@ -62,15 +61,14 @@ static double integral_at(const pe_composition *q, double t, double modulus) {
     return exp(modulus + least);
 }
 
-/* Bound of the integral of the modulus over t from t on: up to STRETCH t by the bound at t, which falls, and so on
- * from there. */
-static double integral_beyond(const pe_composition *q, double t, double modulus) {
+/* Up to STRETCH t by the bound at t, which falls, and so on from there. */
+double pe_integral_beyond(const pe_composition *q, double t, double modulus) {
     double near = 0.0, least = integral_at(q, t, modulus) / t;
     for (int i = 0; i < STRETCHES; i++) {
         near += log(STRETCH) * exp(modulus);
         if (!(least > 2.0 * near)) break;
         t *= STRETCH;
-        modulus = modulus_beyond(q, t);
+        modulus = pe_modulus_beyond(q, t);
         least = fmin(least, near + integral_at(q, t, modulus) / t);
     }
     return least;
@@ -85,7 +83,7 @@ static size_t last_value(const pe_composition *q, double ht, double sd, double *
         const size_t k = (size_t)ceil(t / ht) + 1;
         if (!((double)k < MAX_VALUES)) return 0;
         t = (double)k * ht;
-        *found = modulus_beyond(q, t);
+        *found = pe_modulus_beyond(q, t);
         const double still = *found < 0.0 ? sqrt(OMITTED / *found) : FASTEST;
         if (*found <= OMITTED && (refined++ || still > WASTE)) return k;
         const double next = t * (*found <= OMITTED ? 1.02 * still : fmin(fmax(1.01 * still, 1.03), FASTEST));
@@ -223,8 +221,7 @@ PE_CLONES void pe_sum_errors(const pe_values *v, pe_certified *c) {
 
 /* ---- the line ---------------------------------------------------------------------------------------- */
 
-/* Upper bound of K(theta) of the laws of a line, or of those at theta itself where there is no line. */
-static double cumulant_above(const pe_contours *contours, const pe_shifted *kinds, double theta) {
+double pe_cumulant_above(const pe_contours *contours, const pe_shifted *kinds, double theta) {
     if (theta == 0.0 || theta == 1.0) return 0.0;
     const double v = (double)contours->exact_variance;
     double sum = 0.5 * v * theta * (theta - 1.0), size = fabs(sum);
@@ -311,7 +308,7 @@ static int end_of_sum(pe_composition *q, pe_certified *c, double *rest) {
     /* runs of values end in whole ones */
     const int status = pe_finish_kinds(q, 1.01 * (double)(ln->nt + 2 * PE_SHIFTED_RUN) * ln->ht, c);
     if (status) return status;
-    *rest = known_beyond(q, (double)ln->nt * ln->ht);
+    *rest = pe_known_beyond(q, (double)ln->nt * ln->ht);
     double nodes = 0.0;
     for (size_t i = 0; i < q->n_kinds; i++) nodes += (double)q->kinds[i].m;
     const double most = fmin(WORK * q->contours->cost_limit, MOST_WORK * (double)q->n_kinds);
@@ -325,12 +322,12 @@ static int prove_theta(const pe_composition *q, pe_line *ln, int side) {
     if (!(away > 0.0)) return 0; /* none was found, and a pole that serves is not on this side */
     for (int it = 0; it < MOST_MOVES; it++) {
         const double theta = ln->theta[side], estimate = ln->theta_k[side];
-        ln->theta_k[side] = cumulant_above(q->contours, q->kinds, theta);
+        ln->theta_k[side] = pe_cumulant_above(q->contours, q->kinds, theta);
         if (ln->theta_k[side] <= estimate + FAR_ABOVE) return 1;
         ln->theta[side] = ln->lambda + NEARER * (theta - ln->lambda);
         ln->theta_k[side] = pe_contours_cumulants(q->contours, ln->theta[side]).k0;
     }
-    ln->theta_k[side] = cumulant_above(q->contours, q->kinds, ln->theta[side]);
+    ln->theta_k[side] = pe_cumulant_above(q->contours, q->kinds, ln->theta[side]);
     return isfinite(ln->theta_k[side]);
 }
 
@@ -355,7 +352,7 @@ static int build(pe_composition *q, double spread, pe_certified *c) {
         const double last = (double)(ln->nt - 1) * ln->ht, next = (double)ln->nt * ln->ht,
                      ratio = OUT / ln->ht;
         /* the terms fall: their sum from t on is at most the first one and the integral from t on */
-        const double beyond = ln->ht * exp(rest) / next + integral_beyond(q, next, rest);
+        const double beyond = ln->ht * exp(rest) / next + pe_integral_beyond(q, next, rest);
         c->omitted[0] = INFINITY; /* the density serves as a slope only */
         c->omitted[1] = c->omitted[2] = beyond * ratio;
         c->omitted[3] = exp(rest) / last * ratio;
@@ -530,7 +527,7 @@ void pe_certified_evaluate_closely(const pe_certified *q, double c, pe_row *row)
 }
 
 void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out) {
-    *out = (pe_chernoff){lambda, cumulant_above(contours, NULL, lambda), {0.0, 0.0}};
+    *out = (pe_chernoff){lambda, pe_cumulant_above(contours, NULL, lambda), {0.0, 0.0}};
     for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives) {
         pe_shifted parts;
         if (pe_shifted_parts(&parts, &contours->groups[i], lambda, PE_FARTHEST))

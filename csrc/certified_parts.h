@@ -33,6 +33,15 @@ int pe_begin_kinds(pe_composition *q, double spread, pe_line *ln);
 /* Nodes of all kinds up to t_top, and what is known of the whole by them. */
 int pe_finish_kinds(pe_composition *q, double t_top, pe_certified *c);
 
+/* log of a bound of the transform's modulus from t on; the same by what the kinds were asked last, at t and before they had
+ * nodes; and bound of the integral of that modulus over dt/t from t on, given the former. */
+double pe_modulus_beyond(const pe_composition *q, double t);
+double pe_known_beyond(const pe_composition *q, double t);
+double pe_integral_beyond(const pe_composition *q, double t, double modulus);
+
+/* Upper bound of K(theta) of the laws of a line, or of those at theta itself where there is no line. */
+double pe_cumulant_above(const pe_contours *contours, const pe_shifted *kinds, double theta);
+
 /* Values at nt multiples of ht, whole runs of them; `re` is to be freed. */
 int pe_run_values(const pe_composition *q, size_t nt, double ht, pe_values *v);
 

@@ -176,6 +176,53 @@ int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double
 int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows);
 
+/* ---- a pair as one kind of step on lines that other kinds share: mixture_kind.c ------------------
+ *
+ * With M(s) = E_A e^{s S}, S the sum of the pair's losses, on the line Re s = lambda: lambda != 0, 1 such that
+ * 1 - lambda is a double, too.  The law ends `farthest`, at most 40, from the shifts of its normals; or further out, where
+ * the window of its nodes needs that.
+ *
+ * Method          nodes, values and bounds of the proven lines of pe_pair_certify (docs/theory/certified)
+ * Returns         a status: PE_TOO_COSTLY where the proof does not apply
+ */
+typedef struct pe_mixture_kind pe_mixture_kind;
+
+/* What is known once there are nodes. */
+typedef struct {
+    double log_m[2];   /* log M(lambda), the sum of both, */
+    double log_m_error;
+    double mean;       /* a number next to (log M)', which the angles lack times t */
+    double mean_error; /* of that, which `error` of the values has times t */
+    double removed[2]; /* bounds of the probabilities under A and B of what lies beyond the ends */
+    double nodes;      /* their number */
+    double log_beyond; /* log of a bound of |M(lambda + it)/M(lambda)| for t >= t_last, */
+    double tail;       /* and of the integral of such a bound over dt/t */
+} pe_kind_at;
+
+int pe_mixture_kind_new(pe_pair *pair, double lambda, double farthest, pe_mixture_kind **out);
+void pe_mixture_kind_free(pe_mixture_kind *kind);
+
+/* Before there are nodes: logs of bounds, about, of |M(lambda + it')/M(lambda)| for all t' >= t > 0. */
+void pe_mixture_kind_beyond(pe_mixture_kind *kind, size_t n, const double *t, double *log_modulus);
+
+/* Upper bound of log M at another place of the real line. */
+double pe_mixture_kind_log_above(const pe_mixture_kind *kind, double lambda);
+
+/* Nodes for values up to t_top, once for each kind, and what is known from t_last on. */
+int pe_mixture_kind_finish(pe_mixture_kind *kind, double t_last, double t_top, pe_kind_at *out);
+
+/* Values at t = k ht for k < n, in whole runs of 16 up to t_top, ht of at most 20 bits: log modulus and angle of
+ * e^{-it mean} M(lambda + it)/M(lambda), the relative error of its exponential, and log of a bound of the modulus. */
+int pe_mixture_kind_values(const pe_mixture_kind *kind, size_t n, double ht, double *log_modulus,
+                           double *angle, double *error, double *top);
+
+/* Estimates of log M and its first two derivatives at real places, three numbers for each. */
+int pe_pair_cumulants(pe_pair *pair, size_t n, const double *lambda, double *out);
+
+/* Upper bound of log M at a place of the real line, of the law that ends 40 from its shifts, and of what that lacks of A and
+ * of B: three numbers. */
+int pe_pair_log_above(pe_pair *pair, double lambda, double *out);
+
 /* ---- one epoch of random allocation: allocation.c, epoch_rows.c ---------------------------------
  *
  * The law of L = log dP/dQ, Q = N(0, sigma^2 I_t), P the mean of N(e_i, sigma^2 I_t), or the sum of the
@@ -242,7 +289,7 @@ void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double 
  * Domain          |t apart[j]| < 1e8; share[j] >= 0
  * Method          e^{ib} - 1 by csrc/lane_trig.h, sums in 8 lanes
  * Error           at most (m/8 + 20) 2^-53 times the sum of share[j] |t apart[j]|, of the modulus
- *                 (docs/theory/laplace_lines)
+ *                 (docs/theory/lines)
  */
 void pe_loss_transform(size_t n, const double *frequency, size_t m, const double *apart, const double *share,
                        double *real, double *imag);

@@ -22,8 +22,8 @@ from second_contour import second_contour  # noqa: E402
 from smooth_contour import expressions  # noqa: E402
 
 import pyengine.engines.analytic_lines.step  # noqa: E402 lines find shapes there
-from pyengine.engines.analytic_lines.order import AnalyticOrder  # noqa: E402
 from pyengine.engines.analytic_lines.shape import AnalyticShape  # noqa: E402
+from pyengine.engines.vertical_lines.mixed import MixedOrder  # noqa: E402
 from pyengine.engines.vertical_lines.nodes import PanelRule  # noqa: E402
 from pyengine.engines.vertical_lines.tilted import tilted_step  # noqa: E402
 from pyengine.laws.analytic import NOTHING  # noqa: E402
@@ -404,7 +404,7 @@ def test_removed_mass_of_the_second_law_counts_at_zero() -> None:
     shape = shape_of(NORMAL, LOGISTIC, (-22.0, 22.0))
     removed = 60 * shape.removed[1]
     assert removed > 1e-8
-    order = AnalyticOrder(((shape, 60),), exchanged=False)
+    order = MixedOrder(((shape, 60),), exchanged=False)
     found = {}
     for index in range(order.choice.line.size):
         if not -2.0 < order.choice.line[index] < 4.0 or order.line_at(index) is None:

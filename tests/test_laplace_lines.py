@@ -151,13 +151,13 @@ def test_lines_agree_with_panels(name: str, exchanged: bool) -> None:
 def rough_line(kinds: Kinds, index: int, sparse: float, low: float) -> LossLine:
     """A line whose nodes are farther apart, and end earlier, than they should."""
     choice = choice_of(kinds)
-    tilt, total = float(choice.line[index]), float(choice.line_log[index])
-    goal = build.GOALS[0]
-    window = build._window(choice, index)
-    period, below, above = build._period(choice, tilt, total, window, goal.alias)
-    highest = build._highest(kinds, tilt, goal.beyond)
+    tilt, goal = float(choice.line[index]), build.GOALS[0]
+    lost = build._log_lost(choice, index)
+    beside = build._sides(kinds, choice, index, goal.alias, lost)
+    highest = build._highest(kinds, tilt, goal.beyond, lost)
     assert highest is not None
-    spacing = float(np.float32(2.0 * np.pi / period * sparse))
+    assert beside is not None
+    spacing = build._short(2.0 * np.pi / max(side.period for side in beside) * sparse)
     count = int(low * highest / spacing) + 1
     steps = []
     for shape, number in kinds:
@@ -165,7 +165,7 @@ def rough_line(kinds: Kinds, index: int, sparse: float, low: float) -> LossLine:
         step = laplace_step(shape, tilt, mean, 1.01 * count * spacing, 1e-20)
         assert step is not None
         steps.append((step, number))
-    sides = [Side(x, sum(n * step.bound_at(x) for step, n in steps)) for x in (below, above)]
+    sides = [Side(x, sum(n * step.bound_at(x) for step, n in steps)) for x, _ in beside]
     return LossLine(steps, tilt, spacing, count, (sides[0], sides[1]))
 
 
@@ -287,8 +287,8 @@ def test_ends_of_the_losses(adjacency: str) -> None:
 
 
 def test_what_lines_do_not_serve() -> None:
-    """Other steps beside those of Laplace."""
-    mechanism = laplace(1.0, 0.1, 500) + pe.GaussianMechanism(3.0)
+    """Epochs of random allocation beside Laplace steps."""
+    mechanism = laplace(1.0, 0.1, 500) + pe.dp_sgd_allocated(3.0, 10, epochs=1)
     _, engines, proven = pe.api.answers("delta", mechanism, [0.5], adjacency="add")
     assert engines == ["lattice"]
     assert proven == [True]

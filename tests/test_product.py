@@ -239,9 +239,15 @@ def test_both_orders_of_rare_steps_are_left_to_the_lattice_level_by_level() -> N
     assert np.all(beta.upper - beta.lower <= 1e-4 * beta.value)
 
 
-def test_one_smooth_step_is_left_to_the_lattice() -> None:
+def test_one_smooth_step_beside_few_losses_has_digits() -> None:
     mechanism = pe.compose(pe.GaussianMechanism(1.0), pe.RandomizedResponse(0.75))
-    assert engine_of("delta", mechanism, 0.5, "add") == "lattice"
+    with mpmath.workdps(40):
+        odds = mpmath.mpf(3)
+        outcomes = [(odds / 4, 1 / (odds + 1)), (1 / (odds + 1), odds / 4)]
+        truth = true_delta(mpmath.mpf(1), outcomes, 0.5)
+    low, _, high = pe.delta(mechanism, 0.5, adjacency="add", bounds=True)
+    assert low <= truth <= high
+    assert high - low <= 1e-12 * low
 
 
 @pytest.mark.parametrize("adjacency", ["add", "add_remove"])

@@ -34,14 +34,14 @@ from pyengine.caches import clear_cache
 from pyengine.engines.analytic_lines import cells, shape, step, strips
 from pyengine.engines.analytic_lines.balls import at_point, evaluator_on_line
 from pyengine.engines.analytic_lines.cells import LossCells
-from pyengine.engines.analytic_lines.order import AnalyticOrder
 from pyengine.engines.analytic_lines.shape import AnalyticShape, Ellipses
 from pyengine.engines.analytic_lines.step import AnalyticStep
 from pyengine.engines.analytic_lines.strips import Strips
 from pyengine.engines.vertical_lines import decay, line, tilted
 from pyengine.engines.vertical_lines.line import LossLine, Side
+from pyengine.engines.vertical_lines.mixed import MixedOrder
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
-from pyengine.engines.vertical_lines.tilted import TiltedStep
+from pyengine.engines.vertical_lines.tilted import NodeStep
 
 __all__ = ["TERMS", "Tally", "Term", "judged", "main_of_terms"]
 
@@ -250,7 +250,7 @@ STEPS = 30
 def rows() -> Iterator[Claim]:
     """Masses and profiles of many steps against the normal law without ends."""
     size = 0.3 * math.sqrt(STEPS)
-    found = AnalyticOrder(((CUT.shape(), STEPS),), False)
+    found = MixedOrder(((CUT.shape(), STEPS),), False)
     losses = np.linspace(-4.0, 4.0, 33) * size
     with ctx.workprec(120):
 
@@ -402,8 +402,8 @@ TERMS = (
     Term("masses beyond the ends: the remainder", AnalyticShape, "removed",
          *_times("found[law] += ", "arb(0, 1) * arb(log_of).exp() * SLACK"), beyond_ends_of(NEARER),
          (*WIDE[:2], (shape, "MANY_SIZES", np.array([9])), (shape, "LACKING", 1.0))),
-    Term("masses beyond the ends, of rows", AnalyticOrder, "_removed_of",
-         *_times("sum(", "n * shape.removed[law]"), rows, ((shape, "LACKING", 1e-3),)),
+    Term("masses beyond the ends, of rows", LossLine, "__init__",
+         *_times("sum(", "n * step.removed[law]"), rows, ((shape, "LACKING", 1e-3),)),
     Term("masses beyond the ends, of poles", line, "_mass_at_ends",
          *_times("lacking += ", "number * step.removed[int(pole)]"),
          lines_of(Pair("normal", "0.3", ends=(-4.0, 4.3)), 0.3, 30, 7.0, 9.0, 9.0),
@@ -421,26 +421,26 @@ TERMS = (
          *_times("log.most + ",
                  "float(np.log1p(rule.left * math.exp(min(guess - log.about, 600.0))))"),
          coarse_bounds, (*WIDE[:2], (shape, "SIZES", np.array([4])), (step, "LEFT_AT_SIDES", 8.0))),
-    Term("transform: the remainder", TiltedStep, "transform",
-         *_times("self.nodes.loss_error) + ", "2.0 * self.left"), coarse_transforms_of(4)),
-    Term("transform: the remainder, of its log", TiltedStep, "transform",
-         *_times("self.nodes.loss_error) + ", "2.0 * self.left"),
+    Term("transform: the remainder", NodeStep, "transform",
+         *_times("frequency * known + ", "2.0 * self.left"), coarse_transforms_of(4)),
+    Term("transform: the remainder, of its log", NodeStep, "transform",
+         *_times("frequency * known + ", "2.0 * self.left"),
          coarse_transforms_of(4, 0.0, *LOGS)),
     Term("transform: guess of the log mean", step, "reached",
          "max(1.0, float(np.exp(log_mean - float(step.log_mean))))",
          "max(1.0, {f} * float(np.exp(log_mean - float(step.log_mean))))",
          coarse_transforms_of(4, 30.0)),
-    Term("transform: masses of nodes", TiltedStep, "transform",
+    Term("transform: masses of nodes", NodeStep, "transform",
          *_times("UNIT + ", "self.share_error"), erring_of("transform", _turned)),
-    Term("transform: losses of nodes", TiltedStep, "transform",
-         *_times("moment * chain + ", "2.0 * self.nodes.loss_error"),
+    Term("transform: losses of nodes", NodeStep, "transform",
+         *_times("self._of_moments + ", "2.0 * self.nodes.loss_error"),
          erring_of("transform", _apart)),
-    Term("log mean of nodes: the remainder", TiltedStep, "log_error",
+    Term("log mean of nodes: the remainder", NodeStep, "log_error",
          *_times("self.share_error + ", "self.left"), coarse_transforms_of(4, 0.0, "log mean")),
-    Term("log mean of nodes: masses", TiltedStep, "log_error",
+    Term("log mean of nodes: masses", NodeStep, "log_error",
          *_times("1.01 * (", "self.share_error"), erring_of("log mean", _heavier)),
-    Term("log mean of nodes: losses", TiltedStep, "__init__",
-         *_times("nodes.mass_error\n        + ", "2.0 * abs(tilt) * nodes.loss_error"),
+    Term("log mean of nodes: losses", NodeStep, "__init__",
+         *_times("of_masses\n        + ", "2.0 * abs(tilt) * nodes.loss_error"),
          erring_of("log mean", _higher)),
     Term("decay: by parts on cells", *DECAY,
          *_times("by_parts = ", "mass * ((self.fall + bent / slope) / slope + abs(tilt))"),

@@ -100,6 +100,11 @@ class Spectral:
         )
         finished(status, "the spectral engine")
 
+    @property
+    def handle(self) -> Any:
+        """The pair of the C core; whoever asks it does so alone."""
+        return self._pair
+
     def bytes(self) -> int:
         """Memory of the contours that are kept; what it was before while they are at work."""
         if self._lock.acquire(blocking=False):

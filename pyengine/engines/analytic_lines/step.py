@@ -12,8 +12,15 @@ from pyengine.engines.analytic_lines.shape import PARTS, AnalyticShape, TiltedRu
 from pyengine.engines.vertical_lines.choice import cumulants_at, cumulants_of
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.fall import Fall, fall_of, log_at_ends
+from pyengine.engines.vertical_lines.mixed import removed_of
 from pyengine.engines.vertical_lines.nodes import StepNodes, expected_nodes
-from pyengine.engines.vertical_lines.tilted import TiltedStep, log_mean_at, reached, tilted_step
+from pyengine.engines.vertical_lines.tilted import (
+    NOTHING_LOST,
+    NodeStep,
+    log_mean_at,
+    reached,
+    tilted_step,
+)
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["AnalyticStep"]
@@ -24,7 +31,7 @@ MOST_NODES = 100_000
 LEFT_AT_SIDES = 1e-9  # what nodes of all steps may leave out where they bound aliases
 
 
-class AnalyticStep(TiltedStep):
+class AnalyticStep(NodeStep):
     """A step of analytic densities at a tilt.
 
     Parameters
@@ -32,7 +39,7 @@ class AnalyticStep(TiltedStep):
     shape : AnalyticShape
         The step.
     tilt, nodes, left
-        As of a `TiltedStep`.
+        As of a `NodeStep`.
     steps : int
         How many there are of all kinds.
     """
@@ -88,7 +95,10 @@ def _(
     frequency: float,
     enough: float,
     steps: int,
+    log_lost: float = NOTHING_LOST,
+    spacing: float = 0.0,
 ) -> AnalyticStep | None:
+    del log_lost, spacing
     best = _least_rule(shape, tilt, log_mean, frequency, enough)
     if best is None:
         return None
@@ -131,10 +141,16 @@ def _(
     variance: float,
     frequency: FloatArray,
     steps: int,
+    log_lost: float = NOTHING_LOST,
 ) -> Fall:
-    del variance
+    del variance, log_lost
     decay = shape.decay(tilt, log_mean, 0.0, steps)
     return Fall(np.maximum(decay.largest(frequency), decay.flat), decay.tail(frequency))
+
+
+@removed_of.register
+def _(shape: AnalyticShape) -> tuple[float, float]:
+    return shape.removed
 
 
 @log_at_ends.register

@@ -33,9 +33,9 @@ class AnalyticEngine(Engine):
             return False
         if not any(step.inner.is_analytic for step, _ in steps_of(problem.mechanism)):
             return False
-        from pyengine.engines.analytic_lines.range import analytic_order
+        from pyengine.engines.vertical_lines.range import line_order
 
-        return analytic_order(problem.laws) is not None
+        return line_order(problem.laws) is not None
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         from pyengine.engines.analytic_lines.far import FarQuestions
@@ -60,11 +60,11 @@ class AnalyticEngine(Engine):
         return asked, max(pair.law.least_known for pair in (add, remove))
 
     def _pair(self, problem: Problem, far: bool) -> PanelQuestions:
-        from pyengine.engines.analytic_lines.range import analytic_order
         from pyengine.engines.panels.questions import PanelQuestions
         from pyengine.engines.unproven import UnprovenPair
+        from pyengine.engines.vertical_lines.range import line_order
 
-        law = analytic_order(problem.laws, far=far)
+        law = line_order(problem.laws, far=far)
         if law is None:
             raise AccuracyError(
                 "values so small are asked of laws that end far out, of which these densities have "

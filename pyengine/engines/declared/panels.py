@@ -1,12 +1,14 @@
-"""Laplace steps: vertical lines and laws on panels, with proven bounds."""
+"""Steps of all kinds on one line, and Laplace steps on panels, with proven bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from pyengine.answers import PairQuestions, Questions
+from pyengine.answers import Questions
+from pyengine.engines.declared.products import ProductEngine
 from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 
@@ -23,10 +25,10 @@ NARROW, WIDE = 1e-9, 1e-8
 
 
 class PanelEngine(Engine):
-    """Laplace steps, plain or on Poisson samples.
+    """Steps of one kind or several whose sum has lines, and few Laplace steps on panels.
 
-    Many steps have lines, of one kind or several; few ones of one kind polynomials on panels.  What
-    neither answers narrowly is asked of deformed lines, and of exact sums or the lattice, as well.
+    What neither answers narrowly is asked of deformed lines, and of exact sums, sums of rows or the
+    lattice, as well.
     """
 
     name = "certified"
@@ -45,15 +47,20 @@ class PanelEngine(Engine):
             return PanelOneOrder(self.pair(problem))
 
         def sums() -> Questions:
-            is_exact = ExactEngine().supports(problem)
-            return ask(replace(problem, method="exact" if is_exact else "lattice"))
+            engine = _after_lines(problem)
+            if isinstance(engine, ProductEngine):
+                found = engine.questions(problem, ask)
+                assert found is not None
+                return found
+            return ask(replace(problem, method=engine.name))
 
         add, remove = (_levels(problem.ordered(order)) for order in ("add", "remove"))
         found: Questions | None = None
-        for pair in zip(add, remove, strict=True):
+        # the first ones are the last of each
+        both = min(len(add), len(remove))
+        for pair in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
             found = PanelBothOrders(*pair, sums if found is None else _always(found))
-        assert found is not None
-        return found
+        return sums() if found is None else found
 
     def pair(self, problem: Problem) -> PanelQuestions:
         return _levels(problem)[-1]
@@ -94,11 +101,13 @@ def _levels(problem: Problem) -> list[PanelQuestions]:
     steps += others
     found: list[PanelQuestions] = []
     for law, width in reversed(steps):
-        if not found:
-            found.append(PanelQuestions(law, problem.tolerance, lambda: _sums(problem)))
-        else:
-            narrow = width if problem.tolerance is None else min(width, problem.tolerance)
+        narrow = width if problem.tolerance is None else min(width, problem.tolerance)
+        if found:
             found.append(PanelQuestions(law, narrow, _always(found[-1])))
+            continue
+        after = _after_lines(problem)
+        widest = narrow if isinstance(after, ProductEngine) else problem.tolerance
+        found.append(PanelQuestions(law, widest, partial(after.pair, problem)))
     return found
 
 
@@ -107,6 +116,7 @@ def _always(made: Made) -> Callable[[], Made]:
     return lambda: made
 
 
-def _sums(problem: Problem) -> PairQuestions:
-    sums = ExactEngine()
-    return (sums if sums.supports(problem) else LatticeEngine()).pair(problem)
+def _after_lines(problem: Problem) -> Engine:
+    """Which engine is asked for what lines and panels do not know narrowly."""
+    engines = ExactEngine(), ProductEngine()
+    return next((engine for engine in engines if engine.supports(problem)), LatticeEngine())

@@ -21,6 +21,13 @@ class OrderedLaw(ComposedLaw, Protocol):
     """An ordered pair whose masses are known with bounds, and about where they lie."""
 
     exchanged: bool
+    alone_masses: tuple[
+        float, float
+    ]  # of the first and of the second law, where the other has none
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the exchanged pair is the same."""
 
     @property
     def has_atoms(self) -> bool:
@@ -60,6 +67,8 @@ class FiniteLosses:
     exchanged : bool
         Whether the pair is (B, A), of the loss with the other sign.
     """
+
+    alone_masses = 0.0, 0.0
 
     def __init__(self, ends: tuple[float, float], exchanged: bool) -> None:
         self._ends, self.exchanged = ends, exchanged

@@ -63,18 +63,20 @@ class PanelQuestions:
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]."""
+        law = self.law
+        hidden, shown = law.alone_masses
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        _leave_open(beta, gamma, alpha, self.law.infinite()[1])
-        c = np.where(alpha == 0.0, np.inf, np.where(alpha == 1.0, -np.inf, 0.0))
-        inside = (alpha > 0.0) & (alpha < 1.0)
+        _leave_open(beta, gamma, alpha, law.infinite()[1])
+        _show(beta, gamma, alpha, hidden, shown)
+        c = np.where(alpha == 0.0, np.inf, np.where(_is_whole(alpha, hidden), -np.inf, 0.0))
+        inside = (alpha > 0.0) & ~_is_whole(alpha, hidden)
         if inside.any():
             level = alpha[inside]
-            law = self.law
             at, points = points_at(
                 law, law.roughly, level, *law.expected(level), law.jumps, has_atoms=law.has_atoms
             )
             value_beta, value_gamma, row = between(points, level)
-            found = bounds(points, at, level, 0.0)
+            found = bounds(points, at, level, shown)
             beta.put(inside, _answer(value_beta, found.beta_lower, found.beta_upper, 1.0 - level))
             gamma.put(inside, _answer(value_gamma, found.gamma_lower, found.gamma_upper, 1.0))
             c[inside] = np.take_along_axis(at, np.minimum(row, 3)[None], axis=0)[0]
@@ -94,7 +96,8 @@ class PanelQuestions:
         if finite.any():
             value[finite], error[finite] = self.law.profile(epsilon[finite])
         # beyond all losses is what may have none
-        error[~finite] = self.law.infinite()[0]
+        value[~finite] = self.law.alone_masses[0]
+        error[~finite] = self.law.infinite()[0] + 8.0 * UNIT * self.law.alone_masses[0]
         answer = _answer(value, value - error, value + error, 1.0)
         weak = self._is_wide(answer)
         if weak.any():
@@ -110,10 +113,15 @@ class PanelQuestions:
         found = Answer.exact(np.zeros(delta.size))
         found.engine = names(ENGINE, delta.size)
         low, high = (max(-end, 0.0) for end in self.law.lowest()[::-1])
-        nothing = delta == 0.0
+        nothing, alone = delta == 0.0, self.law.alone_masses[0]
         found.lower[nothing], found.upper[nothing] = low, high
         found.value[nothing] = high
-        asked = (delta > 0.0) & (delta < 1.0)
+        # no ε does where that is less than the first law alone shows, and none may where it is that
+        never = delta < alone * (1.0 - 8.0 * UNIT)
+        open_ = ~never & (delta <= alone * (1.0 + 8.0 * UNIT)) & (alone > 0.0)
+        found.lower[never], found.lower[open_] = math.inf, low
+        found.value[never | open_] = found.upper[never | open_] = math.inf
+        asked = (delta > 0.0) & (delta < 1.0) & ~never & ~open_
         known = np.where(asked, delta, 0.5)
         ends = self.law.expected_epsilon(known)
         # from δ(0) on, which is asked for only where it may not be much larger, ε is 0
@@ -260,7 +268,7 @@ class PanelBothOrders(BothOrders):
     ) -> None:
         super().__init__(add, remove)
         self._otherwise = otherwise
-        self._is_symmetric = add.law.exchanged == remove.law.exchanged
+        self._is_symmetric = add.law.is_symmetric
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """The larger of both profiles at ε >= 0."""
@@ -326,7 +334,9 @@ class PanelBothOrders(BothOrders):
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
         laws = self._add.law, self._remove.law
         _leave_open(beta, gamma, alpha, max(law.infinite()[1] for law in laws))
-        inside = (alpha > 0.0) & (alpha < 1.0)
+        hidden, shown = (max(law.alone_masses[i] for law in laws) for i in (0, 1))
+        _show(beta, gamma, alpha, hidden, shown)
+        inside = (alpha > 0.0) & ~_is_whole(alpha, hidden)
         if not inside.any():
             return beta, gamma
         level = alpha[inside]
@@ -381,6 +391,24 @@ def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> 
     if mass > 0.0:
         gamma.upper[alpha == 0.0] = mass
         beta.lower[alpha == 0.0] = np.nextafter(1.0 - mass, 0.0)
+
+
+def _is_whole(alpha: FloatArray, hidden: float) -> npt.NDArray[np.bool_]:
+    """Whether levels have all of the first law but what it alone shows."""
+    return np.asarray((alpha == 1.0) | (1.0 - alpha < hidden * (1.0 - 16.0 * UNIT)))
+
+
+def _show(beta: Answer, gamma: Answer, alpha: FloatArray, hidden: float, shown: float) -> None:
+    """Enter what is known at levels of all but what the first law alone shows, and at 0."""
+    if shown > 0.0:
+        none, off = alpha == 0.0, 16.0 * UNIT * shown
+        gamma.value[none], gamma.lower[none], gamma.upper[none] = shown, shown - off, shown + off
+        beta.value[none], beta.lower[none] = 1.0 - shown, max(1.0 - shown - off - UNIT, 0.0)
+        beta.upper[none] = min(1.0 - shown + off + UNIT, 1.0)
+    if hidden > 0.0:
+        whole = _is_whole(alpha, hidden)
+        for part, value in ((beta, 0.0), (gamma, 1.0)):
+            part.value[whole] = part.lower[whole] = part.upper[whole] = value
 
 
 def _gain(masses: RoughTails, c: float) -> float:

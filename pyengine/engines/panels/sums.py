@@ -313,6 +313,7 @@ class LaplaceOrder(FiniteLosses):
     def __init__(self, steps: LaplaceSteps, exchanged: bool) -> None:
         super().__init__(steps.ends, exchanged)
         self.steps = steps
+        self.is_symmetric = steps.shape.is_symmetric
 
     def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between which losses A's mass above is expected to come to α; not proven."""

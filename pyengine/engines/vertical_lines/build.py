@@ -5,7 +5,9 @@ All is chosen by estimates; the line itself bounds what that leaves open.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +17,9 @@ from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cum
 from pyengine.engines.vertical_lines.fall import fall_of, log_at_ends
 from pyengine.engines.vertical_lines.line import LossLine, Side
 from pyengine.engines.vertical_lines.nodes import expected_nodes
-from pyengine.engines.vertical_lines.tilted import tilted_step
+from pyengine.engines.vertical_lines.tilted import NOTHING_LOST, tilted_step
 
-__all__ = ["is_served", "line_at"]
+__all__ = ["is_served", "line_at", "log_above"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,6 +30,12 @@ MOST_TERMS = 2**23  # of all nodes and steps: more take longer than other engine
 FEW_TERMS = 2**20  # up to which all digits are asked for
 GROWTH = 1.2
 HEIGHTS = 48
+BITS = 20  # of a spacing
+ASIDE = 3.0  # large deviations of the values that a line serves from its own, at most
+NEXT_TO_NOTHING = 45.0  # -log of a share of a value
+FAR_ABOVE = 0.5  # of a bound above what was expected: aliases take e to this power
+NEARER = 0.85  # of the way to a side, the next one that is tried,
+MOST_MOVES = 9  # so often
 
 
 class Remainders(NamedTuple):
@@ -60,7 +68,11 @@ def is_served(kinds: Kinds) -> bool:
     above = int(np.searchsorted(choice.line, 1.0))
     if below < 0 or above >= choice.line.size:
         return False
-    return all(_grid_at(kinds, i) is not None for i in (below, above))
+    return all(
+        _grid_at(kinds, i, _log_lost(choice, i)) is not None
+        or _grid_at(kinds, i, NOTHING_LOST) is not None
+        for i in (below, above)
+    )
 
 
 def _log_at_ends(kinds: Kinds, tilt: float) -> float:
@@ -74,16 +86,26 @@ def _log_at_ends(kinds: Kinds, tilt: float) -> float:
 
 @kept(256)
 def line_at(kinds: Kinds, index: int) -> LossLine | None:
-    """Return a line of the composition's choice; None where it would take too many nodes."""
-    grid = _grid_at(kinds, index)
+    """Return a line of the composition's choice; None where it would take too many nodes.
+
+    Laws end where next to nothing of the values is beyond, or farther out if nodes need that.
+    """
+    lost = _log_lost(choice_of(kinds), index)
+    found = _line_of(kinds, index, lost)
+    return _line_of(kinds, index, NOTHING_LOST) if found is None else found
+
+
+def _line_of(kinds: Kinds, index: int, lost: float) -> LossLine | None:
+    """A line of laws that may lack so little."""
+    grid = _grid_at(kinds, index, lost)
     if grid is None:
         return None
     tilt, steps = float(choice_of(kinds).line[index]), []
     all_steps = sum(number for _, number in kinds)
+    highest, enough = 1.001 * grid.number * grid.spacing, LEFT / all_steps
     for shape, number in kinds:
         mean = cumulants_at(shape, tilt)[0]
-        highest = 1.001 * grid.number * grid.spacing
-        step = tilted_step(shape, tilt, mean, highest, LEFT / all_steps, all_steps)
+        step = tilted_step(shape, tilt, mean, highest, enough, all_steps, lost, grid.spacing)
         if step is None:
             return None
         steps.append((step, number))
@@ -94,14 +116,23 @@ def line_at(kinds: Kinds, index: int) -> LossLine | None:
     return LossLine(steps, tilt, grid.spacing, grid.number, (below, above))
 
 
+def _log_lost(choice: Choice, index: int) -> float:
+    """Logarithm of a probability that is next to nothing of all values that a line serves."""
+    tilt, log = float(choice.line[index]), float(choice.line_log[index])
+    middle, spread = _place(choice, tilt)
+    root = float(np.sqrt(2.0 * max(tilt * middle - log, 0.0))) + ASIDE
+    of_b = min(middle - ASIDE * spread, 0.0)  # of B what e^loss leaves
+    return -0.5 * root * root + of_b - NEXT_TO_NOTHING
+
+
 @kept(256)
-def _grid_at(kinds: Kinds, index: int) -> LineGrid | None:
+def _grid_at(kinds: Kinds, index: int, lost: float) -> LineGrid | None:
     """The nodes of a line: for all digits where they are few."""
     choice = choice_of(kinds)
     if not _log_at_ends(kinds, float(choice.line[index])) <= LOG_AT_ENDS:
         return None
     for goal, most in zip(GOALS, (FEW_TERMS, MOST_TERMS), strict=True):
-        grid = _grid(kinds, choice, index, goal)
+        grid = _grid(kinds, choice, index, goal, lost)
         if grid is not None:
             last = grid.number * grid.spacing
             if grid.number * sum(expected_nodes(shape, last) for shape, _ in kinds) <= most:
@@ -109,56 +140,115 @@ def _grid_at(kinds: Kinds, index: int) -> LineGrid | None:
     return None
 
 
-def _grid(kinds: Kinds, choice: Choice, index: int, goal: Remainders) -> LineGrid | None:
+def _grid(
+    kinds: Kinds, choice: Choice, index: int, goal: Remainders, lost: float
+) -> LineGrid | None:
     """The nodes of a line; None where the transform never is small enough."""
-    tilt, total = float(choice.line[index]), float(choice.line_log[index])
-    period, below, above = _period(choice, tilt, total, _window(choice, index), goal.alias)
-    highest = _highest(kinds, tilt, goal.beyond)
+    tilt = float(choice.line[index])
+    sides = _sides(kinds, choice, index, goal.alias, lost)
+    if sides is None:
+        return None
+    highest = _highest(kinds, tilt, goal.beyond, lost)
     if highest is None:
         return None
-    spacing = float(np.float32(2.0 * np.pi / period))
-    return LineGrid(spacing, int(highest / spacing) + 1, below, above)
+    spacing = _short(2.0 * np.pi / max(side.period for side in sides))
+    return LineGrid(spacing, int(highest / spacing) + 1, sides[0].tilt, sides[1].tilt)
+
+
+def _short(x: float) -> float:
+    """A number of few digits not above another one, so that its multiples are exact."""
+    mantissa, exponent = math.frexp(x)
+    return math.ldexp(math.floor(mantissa * 2.0**BITS), exponent - BITS)
+
+
+def _place(choice: Choice, tilt: float) -> tuple[float, float]:
+    """Mean and deviation of the tilted sum."""
+    middle = float(np.interp(tilt, choice.tilt, choice.loss))
+    return middle, float(np.sqrt(np.interp(tilt, choice.tilt, choice.variance)))
 
 
 def _window(choice: Choice, index: int) -> tuple[float, float]:
     """Between which losses a line is expected to serve."""
-    tilt = choice.line[index]
-    middle = float(np.interp(tilt, choice.tilt, choice.loss))
-    spread = float(np.sqrt(np.interp(tilt, choice.tilt, choice.variance)))
+    middle, spread = _place(choice, float(choice.line[index]))
     first = choice.limit[index - 1] if index else middle - 2.0 * spread
     last = choice.limit[index] if index < choice.limit.size else middle + 2.0 * spread
     return float(first) - 0.5 * spread, float(last) + 0.5 * spread
 
 
-def _period(
-    choice: Choice, tilt: float, total: float, window: tuple[float, float], alias: float
-) -> tuple[float, float, float]:
-    """The least period with small aliases, and the tilts below and above that show so."""
-    low, high = window
-    others, means, periods, sides = choice.tilt, choice.log_mean, [], []
+class AliasSide(NamedTuple):
+    """A tilt beside a line, and the period from which on it shows that aliases are small."""
+
+    tilt: float
+    period: float
+
+
+def _sides(
+    kinds: Kinds, choice: Choice, index: int, alias: float, lost: float
+) -> tuple[AliasSide, AliasSide] | None:
+    """The tilts below and above a line with the least periods; None where bounds know none."""
+    tilt, total = float(choice.line[index]), float(choice.line_log[index])
+    low, high = _window(choice, index)
+    found: list[AliasSide] = []
     for sign, c in ((-1.0, high), (1.0, low)):
-        far = sign * (others - tilt) > 1e-9 * (1.0 + abs(tilt))
+        far = sign * (choice.tilt - tilt) > 1e-9 * (1.0 + abs(tilt))
         if not far.any():
-            sides.append(tilt + sign)
+            found.append(AliasSide(tilt + sign, 0.0))
             continue
-        distance = sign * (others[far] - tilt)
-        length = (means[far] - total - sign * distance * c - alias) / distance
+        distance = sign * (choice.tilt[far] - tilt)
+        length = (choice.log_mean[far] - total - sign * distance * c - alias) / distance
         best = int(np.argmin(length))
-        periods.append(float(length[best]))
-        sides.append(float(others[far][best]))
-    return max(periods), sides[0], sides[1]
+        side = AliasSide(float(choice.tilt[far][best]), float(length[best]))
+        expected = float(choice.log_mean[far][best])
+        for _ in range(MOST_MOVES):
+            bound = sum(n * log_above(shape, tilt, lost, side.tilt) for shape, n in kinds)
+            away = abs(side.tilt - tilt)
+            if bound <= expected + FAR_ABOVE:
+                break
+            period = (bound - total - sign * away * c - alias) / away
+            side = AliasSide(side.tilt, period)
+            nearer = tilt + NEARER * (side.tilt - tilt)
+            expected = float(np.interp(nearer, choice.tilt, choice.log_mean))
+            apart = abs(nearer - tilt)
+            side = AliasSide(nearer, (expected - total - sign * apart * c - alias) / apart)
+        else:
+            return None
+        found.append(side)
+    return found[0], found[1]
 
 
-def _highest(kinds: Kinds, tilt: float, beyond: float) -> float | None:
+def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | None:
     """The frequency from which on the transform is small; None where it never is."""
     known = [cumulants_at(shape, tilt) for shape, _ in kinds]
     variance = sum(number * each[2] for (_, number), each in zip(kinds, known, strict=True))
     frequency = np.sqrt(-2.0 * beyond / variance) * GROWTH ** np.arange(HEIGHTS)
-    log, tails = np.zeros((2, HEIGHTS))
     steps = sum(number for _, number in kinds)
-    for (shape, number), (mean, _, spread) in zip(kinds, known, strict=True):
-        fall = fall_of(shape, tilt, mean, spread, frequency, steps)
-        log += number * np.log(fall.modulus)
-        tails += number * fall.tail / fall.modulus
-    small = np.flatnonzero(log + np.log(tails) <= beyond)
-    return float(frequency[small[0]]) if small.size else None
+
+    def is_small(at: int) -> bool:
+        log, tails, whole = 0.0, 0.0, math.inf
+        for (shape, number), (mean, _, spread) in zip(kinds, known, strict=True):
+            fall = fall_of(shape, tilt, mean, spread, frequency[at : at + 1], steps, lost)
+            modulus = max(float(fall.modulus[0]), 1e-300)
+            log += number * math.log(modulus)
+            tail = float(fall.tail[0]) / modulus
+            tails += number * tail
+            if log_at_ends(shape, tilt, mean, steps) == -math.inf:
+                whole = min(whole, tail)
+        return log + math.log(max(min(tails, whole), 1e-300)) <= beyond
+
+    # bounds fall: the first place that is small lies between one that is not and one that is
+    low, high, reach = -1, 0, 1
+    while not is_small(high):
+        if high == HEIGHTS - 1:
+            return None
+        low, high, reach = high, min(high + reach, HEIGHTS - 1), 2 * reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_small(middle) else (middle, high)
+    return float(frequency[high])
+
+
+@singledispatch
+def log_above(shape: Any, tilt: float, log_lost: float, place: float) -> float:
+    """Return about what the line at ``tilt`` bounds the logarithm of the mean by at a place."""
+    del tilt, log_lost
+    return cumulants_at(shape, place)[0]

@@ -2,7 +2,7 @@
 
 On a line through λ the transform of A's law has its pole for A's masses at 0, and that for B's at
 1.  Lines keep away from both, and stand where the smaller large deviation of both laws is a
-multiple of `APART`, so that next to a loss there is one (docs/theory/laplace_lines).
+multiple of `APART`, so that next to a loss there is one (docs/theory/lines).
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ def choice_of(kinds: Kinds) -> Choice:
     if left.size:  # next to the other pole, on its other side
         right = -goals[goals <= float(-second[of_a]) - NEAREST]
         chosen += _between(right, second[of_a : of_b + 1], tilt[of_a : of_b + 1])
-    line = np.unique(chosen)
+    # tilts next to 1 as exact as next to 0
+    line = np.unique(1.0 - (1.0 - np.array(chosen)))
     line_log = cumulants(kinds, line)[0]
     limit = np.diff(line_log) / np.diff(line)
     width = np.sqrt(variance)

@@ -106,6 +106,8 @@ class DeformedLine:
         Gauss's rules up to there.
     """
 
+    removed = 0.0, 0.0  # of the masses of A and B: nothing
+
     def __init__(self, steps: Steps, tilt: float, height: float, rule: LowRule) -> None:
         self.tilt, self.rule = tilt, rule
         self._steps, self._height = steps, height

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.decay import decay_of
 from pyengine.engines.vertical_lines.shapes import no_lines
+from pyengine.engines.vertical_lines.tilted import NOTHING_LOST
 
 __all__ = ["Fall", "fall_of", "log_at_ends"]
 
@@ -41,12 +42,13 @@ def fall_of(
     variance: float,
     frequency: FloatArray,
     steps: int,
+    log_lost: float = NOTHING_LOST,
 ) -> Fall:
     """Return how the transform of a step at a tilt falls, one of so many steps of all kinds.
 
-    ``log_mean`` and ``variance`` are those of the tilted law.
+    ``log_mean`` and ``variance`` are those of the tilted law; ``log_lost`` as of `tilted_step`.
     """
-    raise no_lines(shape, tilt, log_mean, variance, frequency, steps)
+    raise no_lines(shape, tilt, log_mean, variance, frequency, steps, log_lost)
 
 
 @fall_of.register(LaplaceShape)
@@ -58,8 +60,9 @@ def _(
     variance: float,
     frequency: FloatArray,
     steps: int,
+    log_lost: float = NOTHING_LOST,
 ) -> Fall:
-    del steps
+    del steps, log_lost
     decay, length = decay_of(shape, tilt, log_mean), float(shape.length)
     most = decay.largest(np.maximum(frequency, np.pi / length))
     turn = np.minimum(frequency * length, np.pi)

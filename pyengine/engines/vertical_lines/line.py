@@ -6,7 +6,7 @@ With K(s) the logarithm of the mean of e^(s S) under A and a threshold c, the li
 
 A's mass above c, e^-c times B's, and the profile, but for what the poles between lines add.  The
 sum differs from it by aliases, by what lies beyond the last node, by the mass at the ends of all
-steps, and by rounding, which are bounded each (docs/theory/laplace_lines).
+steps, and by rounding, which are bounded each (docs/theory/lines).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 Steps = Sequence[tuple[TiltedStep, int]]
 
 TINY = 1e-300  # stands for a mass of 0
+SLACK = 1.0 + 1e-9  # for the rounding of bounds
 KERNELS = 3  # A's masses, B's, and profiles
 # poles of 1/k, and what they leave
 POLES = (((0.0, 1.0),), ((1.0, 1.0),), ((0.0, -1.0), (1.0, 1.0)))
@@ -82,7 +83,7 @@ def composed(
     return modulus * np.exp(1j * angle), error * (1.0 + 1e-9), last
 
 
-# Map: many Laplace steps on vertical lines | test_laplace_lines | theory/laplace_lines
+# Map: many Laplace steps on vertical lines | test_laplace_lines | theory/lines
 class LossLine:
     """One line for a sum of steps.
 
@@ -98,6 +99,11 @@ class LossLine:
         Nodes above the axis.
     sides : pair of Side
         Tilts below and above that of the line, for the bounds on aliases.
+
+    Attributes
+    ----------
+    removed : pair of float
+        Bounds on what the masses of A and B are below 1.
     """
 
     def __init__(
@@ -113,6 +119,8 @@ class LossLine:
         self._log_error += EXTENDED * sum(4.0 * n * abs(float(step.log_mean)) for step, n in steps)
         self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
         self._ends_at = [_mass_at_ends(steps, pole) for pole in (0.0, 1.0)]
+        of_a, of_b = (sum(n * step.removed[law] for step, n in steps) * SLACK for law in (0, 1))
+        self.removed = float(of_a), float(of_b)
         self._frequency = spacing * np.arange(count + 1.0)
         value, error, last = composed(steps, self._frequency, spacing)
         self._weights(steps, spacing, value, error, last)
@@ -144,13 +152,16 @@ class LossLine:
         )
         ends = at_ends * (heaviest + sums.sum(axis=1))
         # beyond the last node
-        frequency = t[-1:]
-        log, tails = 0.0, 0.0
+        log, tails, whole = 0.0, 0.0, math.inf
         for (step, number), modulus in zip(steps, last, strict=True):
-            beyond = min(step.largest_from(frequency, float(modulus)), 1.0)
+            beyond = max(min(step.largest_from(t[-1:], float(modulus)), 1.0), TINY)
             log += number * math.log(beyond)
-            tails += number * float(step.decay.tail(frequency)[0]) / beyond
-        rest = math.exp(log) * tails / math.pi
+            tail = step.tail(float(t[-1])) / beyond
+            tails += number * tail
+            # where all of the transform of a step falls, its integral alone bounds that of all
+            if step.at_ends == 0.0:
+                whole = min(whole, tail)
+        rest = math.exp(log) * min(tails, whole) / math.pi
         beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])
         self._error = (rounding + ends + beyond_all) * (1.0 + 1e-9)
 

@@ -3,7 +3,7 @@
 The density of v between both atoms and the losses at v, the logarithms of q' + p' e^v, are analytic
 where |Im v| < π, however near the singularity of the density of losses is; so Gauss's rule in v
 has next to no error, and the sum is that of a law with finitely many losses
-(docs/theory/laplace_lines).
+(docs/theory/lines).
 """
 
 from __future__ import annotations
@@ -60,8 +60,10 @@ class StepNodes(NamedTuple):
     ----------
     loss, mass : ndarray
         In extended precision.
-    loss_error, mass_error : float
-        Bounds on absolute errors of the losses, and on relative ones of the masses.
+    loss_error : float
+    mass_error : float or ndarray
+        Bounds on absolute errors of the losses, and on relative ones of the masses: of all, or one
+        each.
     rule : PanelRule
         What made the nodes.
     """
@@ -69,7 +71,7 @@ class StepNodes(NamedTuple):
     loss: ExtendedArray
     mass: ExtendedArray
     loss_error: float
-    mass_error: float
+    mass_error: float | FloatArray
     rule: PanelRule
 
 

@@ -47,6 +47,7 @@ class LineOrder(FiniteLosses):
     """
 
     room = ROOM
+    is_bounded = True  # no loss lies beyond the ends
 
     def __init__(self, kinds: Kinds, exchanged: bool) -> None:
         self.kinds = kinds
@@ -104,6 +105,11 @@ class LineOrder(FiniteLosses):
         return np.asarray(low), np.asarray(high)
 
     @property
+    def is_symmetric(self) -> bool:
+        """Whether the exchanged pair is the same."""
+        return all(shape.is_symmetric for shape, _ in self.kinds)
+
+    @property
     def has_atoms(self) -> bool:
         """No atoms count where lines serve."""
         return False
@@ -138,7 +144,9 @@ class LineOrder(FiniteLosses):
     ) -> npt.NDArray[np.bool_]:
         """Ask by line for the thresholds inside of the support, which are returned."""
         low, high = self._ends
-        inside = (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
+        inside = np.isfinite(c)
+        if self.is_bounded:
+            inside &= (c >= math.nextafter(low, -math.inf)) & (c <= math.nextafter(high, math.inf))
         for index in sorted(set(at[inside].tolist())):
             line = self._line(index)
             if line is not None:
@@ -167,7 +175,7 @@ class LineOrder(FiniteLosses):
                 one, other = (0, 1) if is_above else (1, 0)
                 part = parts[law]
                 part[one, at], part[other, at] = mass, 1.0 - mass
-                part[one + 2, at] = error * (1.0 + 1e-9) + SUBNORMAL + self.removed[law]
+                part[one + 2, at] = error * (1.0 + 1e-9) + SUBNORMAL + line.removed[law]
                 part[other + 2, at] = part[one + 2, at] + UNIT
 
         inside = self._groups(c, self.choice.at(c), ask)
@@ -189,7 +197,7 @@ class LineOrder(FiniteLosses):
         """About the masses of both laws above a threshold and at most at it."""
         c = -c if self.exchanged else c
         low, high = self._ends
-        if not low <= c <= high:
+        if self.is_bounded and not low <= c <= high:
             both = (1.0, 0.0) if c < low else (0.0, 1.0)
             masses = both + both
         else:
@@ -214,7 +222,7 @@ class LineOrder(FiniteLosses):
 
         def about(epsilon: float) -> float:
             c = epsilon if of_b else -epsilon
-            if not low <= c <= high:
+            if self.is_bounded and not low <= c <= high:
                 return -math.expm1(epsilon) if (c < low) == of_b else 0.0
             line = self._line(int(choice.for_profile(np.array([c]), int(at_hand))[0]))
             if line is None:
@@ -235,11 +243,18 @@ class LineOrder(FiniteLosses):
             self._last = index, self.line_at(index)
         return self._last[1]
 
-    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The profile of the first law against the second one, and a bound on absolute errors."""
+    def profile(
+        self, epsilon: FloatArray, low: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """The profile of the first law against the second one, and a bound on absolute errors.
+
+        At any real ε, which has no digits beyond its double.
+        """
+        assert low is None
         value, error = np.zeros(epsilon.size), np.full(epsilon.size, 1.0)
         of_b = self.exchanged
         first, second = self.infinite()
+        lost = np.full(epsilon.size, first)
         c = epsilon if of_b else -epsilon
 
         def ask(line: Line, c: FloatArray, at: Indices) -> None:
@@ -254,18 +269,19 @@ class LineOrder(FiniteLosses):
             pole = np.array([_pole(line.tilt, each, of_b=of_b) for each in epsilon[at].tolist()])
             value[at] = np.clip(found + pole, 0.0, 1.0)
             error[at] = off * (1.0 + 1e-9) + (LIBM + 2.0) * UNIT * np.abs(pole)
+            lost[at] = line.removed[of_b]
             if (line.tilt <= 0.0) if of_b else (line.tilt >= 1.0):
                 # e^ε in the pole stands for all mass of the second law
-                error[at] += (1.0 - pole) * second
+                error[at] += (1.0 - pole) * line.removed[not of_b]
 
-        low, high = self._ends
+        first_end, last_end = self._ends
         inside = self._groups(c, self.choice.for_profile(c), ask)
-        nothing, whole = (c > high, c < low) if of_b else (c < low, c > high)
+        nothing, whole = (c > last_end, c < first_end) if of_b else (c < first_end, c > last_end)
         value[nothing & ~inside], error[nothing & ~inside] = 0.0, 0.0
         at = whole & ~inside
         value[at] = -np.expm1(epsilon[at])
         error[at] = 4.0 * UNIT + (1.0 - value[at]) * second
-        return value, error + SUBNORMAL * (inside | whole) + first
+        return value, error + SUBNORMAL * (inside | whole) + lost
 
 
 def _known(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:

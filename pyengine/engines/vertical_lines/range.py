@@ -2,36 +2,79 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
+import pyengine.engines.panels.range as panels_range
+import pyengine.engines.vertical_lines.finite_steps as finite_steps
 from pyengine.caches import kept
+from pyengine.engines.exact import exact_refusal
+from pyengine.engines.exact.kept import finite_composition
+from pyengine.engines.panels.ordered import OrderedLaw
 from pyengine.engines.panels.shape import shape_of
+from pyengine.engines.vertical_lines.alone import AloneOrder, parted
 from pyengine.engines.vertical_lines.build import is_served
-from pyengine.engines.vertical_lines.choice import Kinds
+from pyengine.engines.vertical_lines.choice import Kinds, cumulants_at
 from pyengine.engines.vertical_lines.deformation import (
     DeformedOrder,
     is_deformable,
     is_deformed,
 )
+from pyengine.engines.vertical_lines.mixed import MixedOrder, WeightedOrder
 from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.errors import AccuracyError
+from pyengine.laws.analytic import AnalyticLaw
 from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
+from pyengine.laws.bounded_range import BoundedRangeLaw
+from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
 from pyengine.laws.substituted import SubstitutedLaplace
 
 __all__ = ["deformed_order", "line_order"]
 
-LEAST = 20  # steps
+LEAST = 20  # Laplace steps
 MOST_KINDS = 64
+MOST_LOSSES = 4096  # that sums of others are weighted over
+LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
+Laws = tuple[tuple[StepLaw, int], ...]
 
 
-def line_order(laws: list[tuple[StepLaw, int]]) -> LineOrder | None:
-    """Return one order of a composition of Laplace steps that lines serve; None of others."""
-    return _order(tuple(laws)) if all(_is_laplace(law) for law, _ in laws) else None
+def line_order(
+    laws: list[tuple[StepLaw, int]], *, far: bool = False
+) -> LineOrder | AloneOrder | None:
+    """Return one order of a composition that lines serve; None of others.
+
+    Laws of analytic densities that end ``far`` out take many times as long to make.
+    """
+    return _whole(tuple(laws), far)
+
+
+@kept(64)
+def _whole(laws: Laws, far: bool) -> LineOrder | AloneOrder | None:
+    """The order with what either law alone shows."""
+    parts = parted(list(laws))
+    if parts is None:
+        return _order(laws, far)
+    # exact sums know nothing of what is alone beside Laplace steps
+    inner = _order(tuple(parts.laws), far, has_exact=False)
+    return None if inner is None else AloneOrder(inner, parts)
+
+
+def _innermost(law: StepLaw) -> StepLaw:
+    """A law without the exchanges and samples around it."""
+    while isinstance(law, ReversedLaw | PoissonSampledLaw):
+        law = law.law
+    return law
 
 
 def _is_laplace(law: StepLaw) -> bool:
-    """Whether a law may have a shape, told without exact numbers."""
-    while isinstance(law, ReversedLaw | PoissonSampledLaw):
-        law = law.law
-    return isinstance(law, LaplaceLaw | SubstitutedLaplace)
+    """Whether a law may have a shape of Laplace steps, told without exact numbers."""
+    return isinstance(_innermost(law), LaplaceLaw | SubstitutedLaplace)
+
+
+def _is_analytic(law: StepLaw) -> bool:
+    return isinstance(_innermost(law), AnalyticLaw)
 
 
 def deformed_order(laws: list[tuple[StepLaw, int]]) -> DeformedOrder | None:
@@ -40,33 +83,157 @@ def deformed_order(laws: list[tuple[StepLaw, int]]) -> DeformedOrder | None:
 
 
 @kept(64)
-def _deformed(laws: tuple[tuple[StepLaw, int], ...]) -> DeformedOrder | None:
-    found = _kinds(laws)
+def _deformed(laws: Laws) -> DeformedOrder | None:
+    found = _kinds(laws, far=False)
     return DeformedOrder(*found) if found is not None and is_deformable(found[0]) else None
 
 
-@kept(64)
-def _order(laws: tuple[tuple[StepLaw, int], ...]) -> LineOrder | None:
-    found = _kinds(laws)
+def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None:
+    found = _kinds(laws, far=far)
     if found is None:
         return None
-    if sum(number for _, number in laws) >= LEAST and is_served(found[0]):
-        return LineOrder(*found)
-    return DeformedOrder(*found) if is_deformed(found[0]) else None
+    kinds, exchanged = found
+    if all(_is_laplace(law) for law, _ in laws):
+        if sum(number for _, number in laws) >= LEAST and is_served(kinds):
+            return LineOrder(kinds, exchanged)
+        return DeformedOrder(kinds, exchanged) if is_deformed(kinds) else None
+    # a single step of analytic densities has no transform that falls far enough
+    if len(laws) == 1 and laws[0][1] < 2 and _is_analytic(laws[0][0]):
+        return None
+    try:
+        is_known = is_served(kinds)
+    except AccuracyError:  # not analytic, or known too badly: the lattice asks no such thing
+        return None
+    if is_known and not _is_loud(kinds):
+        return MixedOrder(kinds, exchanged)
+    beside = None
+    if not has_exact or exact_refusal(list(laws)) is not None:
+        beside = _beside_few(laws, kinds, exchanged=exchanged)
+    return MixedOrder(kinds, exchanged) if beside is None and is_known else beside
 
 
-def _kinds(laws: tuple[tuple[StepLaw, int], ...]) -> tuple[Kinds, bool] | None:
+def _is_loud(kinds: Kinds) -> bool:
+    """Whether few losses are much farther apart than all others spread.
+
+    One line for all would have to go as far up as the others need, with nodes as close as the few
+    losses need.
+    """
+    variance = [0.0, 0.0]
+    for shape, number in kinds:
+        variance[isinstance(shape, finite_steps.FiniteShape)] += (
+            number * cumulants_at(shape, 0.0)[2]
+        )
+    return variance[1] > LOUD * variance[0] > 0.0
+
+
+def _beside_few(laws: Laws, kinds: Kinds, *, exchanged: bool) -> WeightedOrder | None:
+    """Steps of few losses beside others that have an order of their own; None where they do not."""
+    few = [(law, number) for law, number in laws if isinstance(law, FiniteLaw)]
+    others = tuple(part for part in laws if not isinstance(part[0], FiniteLaw))
+    if not few or not others:
+        return None
+    inner = _order(others, False) or _alternative(others)
+    made = finite_composition(few)
+    if inner is None or isinstance(made, str) or made.size > MOST_LOSSES:
+        return None
+    return WeightedOrder(kinds, exchanged, made.weights(), inner)
+
+
+def _alternative(laws: Laws) -> OrderedLaw | None:
+    """Laws on panels or deformed lines, where those are not what serves first."""
+    if panels_range.is_served(list(laws)):
+        return panels_range.order_of(list(laws))
+    return deformed_order(list(laws))
+
+
+class _Gathered:
+    """Shapes of the kinds of a composition, of which some have one order alone.
+
+    Attributes
+    ----------
+    kinds : list of (shape, int)
+        Shapes that are known.
+    exchanged : set of bool
+        Whether they are those of the exchanged pair, where that makes a difference.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: list[tuple[Any, int]] = []
+        self.exchanged: set[bool] = set()
+        self._either: list[tuple[StepLaw, int]] = []  # that have shapes in both orders
+        self._variance = Fraction(0)
+
+    def add(self, law: StepLaw, number: int, *, far: bool) -> bool:
+        """Take a law; whether it has a shape."""
+        inner = _innermost(law)
+        if _is_analytic(law):
+            from pyengine.engines.analytic_lines.range import analytic_shape
+
+            return self._known(analytic_shape(law, far), number)
+        if _is_laplace(law):
+            return self._known(shape_of(law), number)
+        if isinstance(inner, BoundedRangeLaw) and not _is_sampled(law):
+            self.kinds.append((finite_steps.BoundedRangeShape(inner.epsilon), number))
+            return True
+        if isinstance(inner, GaussianLaw) and not _is_sampled(law):
+            if inner.low is None:
+                return False
+            noise = Fraction(inner.noise_multiplier) + Fraction(inner.low)
+            self._variance += number / (noise * noise)
+            return True
+        is_finite = isinstance(law, FiniteLaw) and law.infinite() == (0.0, 0.0)
+        if not (is_finite or law.exact_mixtures() is not None):
+            return False
+        self._either.append((law, number))
+        return True
+
+    def _known(self, found: tuple[Any, bool] | None, number: int) -> bool:
+        if found is None:
+            return False
+        shape, is_exchanged = found
+        self.kinds.append((shape, number))
+        if not shape.is_symmetric:
+            self.exchanged.add(is_exchanged)
+        return True
+
+    def all_in_order(self, *, exchanged: bool) -> Kinds:
+        """All shapes, of (B, A) where the composition is that of the exchanged pair."""
+        kinds, mixtures = list(self.kinds), []
+        for law, number in self._either:
+            if isinstance(law, FiniteLaw):
+                turned = law.reversed if exchanged else law
+                kinds.append((finite_steps.FiniteShape(turned), number))
+            else:
+                mixtures.append((_turned(law) if exchanged else law, number))
+        if mixtures or self._variance:
+            from pyengine.engines.vertical_lines.normal_steps import GaussianShape, MixtureShape
+
+            if mixtures:
+                kinds.append((MixtureShape(tuple(mixtures)), 1))
+            if self._variance:
+                kinds.append((GaussianShape(self._variance), 1))
+        return tuple(kinds)
+
+
+def _turned(law: StepLaw) -> StepLaw:
+    """The exchanged pair."""
+    return law.law if isinstance(law, ReversedLaw) else ReversedLaw(law)
+
+
+def _is_sampled(law: StepLaw) -> bool:
+    while isinstance(law, ReversedLaw):
+        law = law.law
+    return isinstance(law, PoissonSampledLaw)
+
+
+def _kinds(laws: Laws, *, far: bool) -> tuple[Kinds, bool] | None:
     """The kinds of steps, and whether the pair is exchanged; None where there are no lines."""
     if len(laws) > MOST_KINDS:
         return None
-    kinds, exchanged = [], set()
-    for law, number in laws:
-        found = shape_of(law)
-        if found is None:
-            return None
-        kinds.append((found[0], number))
-        if not found[0].is_symmetric:
-            exchanged.add(found[1])
-    if len(exchanged) > 1:
+    gathered = _Gathered()
+    if not all(gathered.add(law, number, far=far) for law, number in laws):
         return None
-    return tuple(kinds), exchanged == {True}
+    if len(gathered.exchanged) > 1:
+        return None
+    exchanged = gathered.exchanged == {True}
+    return gathered.all_in_order(exchanged=exchanged), exchanged

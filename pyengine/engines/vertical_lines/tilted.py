@@ -27,7 +27,9 @@ from pyengine.status import finished
 
 __all__ = [
     "LaplaceStep",
+    "NodeStep",
     "TiltedStep",
+    "TiltedTransform",
     "laplace_step",
     "log_mean_at",
     "reached",
@@ -45,6 +47,7 @@ SUMMED, SUMMED_ON_GRID = 20.0, 40.0
 IN_A_ROW = 64
 FARTHEST = 1e8  # angles that the kernel takes
 LEAST = 1e-14  # of a modulus whose logarithm is known
+NOTHING_LOST = -800.0
 
 
 class TiltedTransform(NamedTuple):
@@ -89,6 +92,64 @@ def log_mean_at(nodes: StepNodes, log_mass: ExtendedArray, tilt: float) -> LogMe
 
 
 class TiltedStep(ABC):
+    """One kind of step at a tilt: all that a line asks of it.
+
+    Attributes
+    ----------
+    tilt : float
+        λ.
+    log_mean : extended precision
+        The logarithm of the mean of e^(λ loss).
+    log_error : float
+        Bound on its error.
+    centre : float
+        Next to the mean of the tilted loss; transforms turn about it.
+    """
+
+    tilt: float
+    log_mean: Any
+    centre: float
+
+    @property
+    @abstractmethod
+    def log_error(self) -> float:
+        """Bound on the error of the logarithm of the mean."""
+
+    @property
+    @abstractmethod
+    def at_ends(self) -> float:
+        """Bound on the tilted mass of the part of the law whose transform need not fall."""
+
+    @abstractmethod
+    def mass_at_ends(self, pole: float) -> float:
+        """Bound on A's (0) or B's (1) mass of that part."""
+
+    @property
+    def removed(self) -> tuple[float, float]:
+        """Bounds on what the masses of A and B are below 1: nothing."""
+        return 0.0, 0.0
+
+    @abstractmethod
+    def bound_at(self, tilt: float) -> float:
+        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
+
+    @abstractmethod
+    def largest_from(self, frequency: FloatArray, modulus: float) -> float:
+        """Bound on the modulus of the transform from a frequency on, where it is ``modulus``."""
+
+    @abstractmethod
+    def tail(self, frequency: float) -> float:
+        """Bound on the integral of what is beside the part at the ends over dt/t, from there on."""
+
+    @abstractmethod
+    def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
+        """The transform at frequencies up to the one that the step was made for.
+
+        With a ``spacing`` they are its exact multiples from 0 on.
+        """
+
+
+class NodeStep(TiltedStep):
     """One kind of step at a tilt, by nodes that stand for it.
 
     Parameters
@@ -101,6 +162,8 @@ class TiltedStep(ABC):
         Bound on what the nodes leave out, relative to the mean of e^(λ loss).
     """
 
+    _of_moments = 0.0  # errors of masses that have one each, times the distances of their losses
+
     def __init__(self, tilt: float, nodes: StepNodes, left: float) -> None:
         self.tilt, self.nodes, self.left = tilt, nodes, left
         exponent = Extended(tilt) * nodes.loss
@@ -112,9 +175,14 @@ class TiltedStep(ABC):
         self.centre = float((terms * nodes.loss).sum() / total)
         self.apart = (nodes.loss - Extended(self.centre)).astype(np.float64)
         exponents = 8.0 * EXTENDED * float(np.abs(exponent).max() + 8.0)
-        # of a share, relative
+        # of a share, relative: of the masses' errors that of the mean one
+        of_masses = nodes.mass_error
+        if isinstance(of_masses, np.ndarray):
+            heavy = self.share * of_masses * (1.0 + 1e-9)
+            of_masses = float(heavy.sum())
+            self._of_moments = float((heavy * np.abs(self.apart)).sum())
         self.share_error = (
-            nodes.mass_error
+            of_masses
             + 2.0 * abs(tilt) * nodes.loss_error
             + exponents
             + EXTENDED * (IN_A_ROW + nodes.mass.size / IN_A_ROW)
@@ -127,7 +195,7 @@ class TiltedStep(ABC):
 
     @property
     def log_error(self) -> float:
-        """Bound on the error of the logarithm of the mean."""
+        """Of the masses and losses of nodes, and of what they leave out."""
         return 1.01 * (self.share_error + self.left)
 
     @property
@@ -135,33 +203,12 @@ class TiltedStep(ABC):
     def decay(self) -> Decay:
         """Bounds of the transform far out."""
 
-    @property
-    @abstractmethod
-    def at_ends(self) -> float:
-        """Bound on the tilted mass of the part of the law whose transform need not fall."""
-
-    @abstractmethod
-    def mass_at_ends(self, pole: float) -> float:
-        """Bound on A's (0) or B's (1) mass of that part."""
-
-    @property
-    @abstractmethod
-    def removed(self) -> tuple[float, float]:
-        """Bounds on what the masses of A and B are below 1."""
-
-    @abstractmethod
-    def bound_at(self, tilt: float) -> float:
-        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
-
-    @abstractmethod
-    def largest_from(self, frequency: FloatArray, modulus: float) -> float:
-        """Bound on the modulus of the transform from a frequency on, where it is ``modulus``."""
+    def tail(self, frequency: float) -> float:
+        """As the decay says."""
+        return float(self.decay.tail(np.array([frequency]))[0])
 
     def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
-        """The transform at frequencies up to the one that the nodes were chosen for.
-
-        With a ``spacing`` they are its exact multiples from 0 on.
-        """
+        """The transform at frequencies up to the one that the nodes were chosen for."""
         count = frequency.size
         x, y = np.empty(count), np.empty(count)
         losses = self.apart.size, array(self.apart), array(self.share)
@@ -176,7 +223,8 @@ class TiltedStep(ABC):
         summed = SUMMED if spacing is None else SUMMED_ON_GRID
         size = self.share.size
         chain = (min(size / LANES, LANES_OF_PART) + size / PART + summed) * UNIT + self.share_error
-        error = frequency * (moment * chain + 2.0 * self.nodes.loss_error) + 2.0 * self.left
+        known = moment * chain + self._of_moments + 2.0 * self.nodes.loss_error
+        error = frequency * known + 2.0 * self.left
         error = error * (1.0 + 1e-9) + 1e-300
         square = 2.0 * x + (x * x + y * y)
         # not by the square, whose rounding is that of 1: of a small modulus it leaves nothing
@@ -202,7 +250,7 @@ class TiltedStep(ABC):
         )
 
 
-class LaplaceStep(TiltedStep):
+class LaplaceStep(NodeStep):
     """A Laplace step at a tilt.
 
     Parameters
@@ -210,7 +258,7 @@ class LaplaceStep(TiltedStep):
     shape : StepShape
         The step.
     tilt, nodes, left
-        As of a `TiltedStep`; the atoms are the first nodes.
+        As of a `NodeStep`; the atoms are the first nodes.
     """
 
     def __init__(self, shape: StepShape, tilt: float, nodes: StepNodes, left: float) -> None:
@@ -231,11 +279,6 @@ class LaplaceStep(TiltedStep):
         """The mass of both atoms."""
         ends = np.array([float(end) for end in self.shape.ends])
         return float(self.shape.atoms.astype(np.float64) @ np.exp(pole * ends))
-
-    @property
-    def removed(self) -> tuple[float, float]:
-        """Nothing."""
-        return 0.0, 0.0
 
     @cached_property
     def _log_mass(self) -> ExtendedArray:
@@ -260,7 +303,14 @@ class LaplaceStep(TiltedStep):
 
 @singledispatch
 def tilted_step(
-    shape: Any, tilt: float, log_mean: float, frequency: float, enough: float, steps: int
+    shape: Any,
+    tilt: float,
+    log_mean: float,
+    frequency: float,
+    enough: float,
+    steps: int,
+    log_lost: float = NOTHING_LOST,
+    spacing: float = 0.0,
 ) -> TiltedStep | None:
     """Return a step at a tilt, for frequencies up to one; None where that takes too many nodes.
 
@@ -276,8 +326,12 @@ def tilted_step(
         What nodes may leave out, relative to that mean.
     steps : int
         How many there are of all kinds.
+    log_lost : float
+        Logarithm of the probability that the composition may lack of both laws.
+    spacing : float
+        Of the frequencies, which are its multiples.
     """
-    raise no_lines(shape, tilt, log_mean, frequency, enough, steps)
+    raise no_lines(shape, tilt, log_mean, frequency, enough, steps, log_lost, spacing)
 
 
 def laplace_step(
@@ -294,13 +348,20 @@ def laplace_step(
 @tilted_step.register(LaplaceShape)
 @tilted_step.register(SubstitutedShape)
 def _(
-    shape: StepShape, tilt: float, log_mean: float, frequency: float, enough: float, steps: int
+    shape: StepShape,
+    tilt: float,
+    log_mean: float,
+    frequency: float,
+    enough: float,
+    steps: int,
+    log_lost: float = NOTHING_LOST,
+    spacing: float = 0.0,
 ) -> LaplaceStep | None:
-    del steps
+    del steps, log_lost, spacing
     return laplace_step(shape, tilt, log_mean, frequency, enough)
 
 
-def reached(step: TiltedStep, log_mean: float, frequency: float) -> bool:
+def reached(step: NodeStep, log_mean: float, frequency: float) -> bool:
     """Whether a step serves up to a frequency.
 
     What its nodes leave out is made relative to what they sum to, as the guess of the mean that it

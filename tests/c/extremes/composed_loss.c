@@ -180,6 +180,35 @@ int run_pair(void) {
     return failures;
 }
 
+/* A pair as a kind of step on lines, at tilts and ends of all sizes: bounds are numbers or infinite, and values that are
+ * known lie below them. */
+static int one_kind(pe_pair *pair) {
+    static const double TILTS[] = {-1e6, -40.0, -0.25, 0.0, 0.375, 0.5, 1.0, 1.5, 60.0, 1e6};
+    static const double T[] = {1e-3, 1.0, 40.0, 1e4};
+    enum { VALUES = 40 };
+    int failures = 0;
+    double k[3 * LENGTH(TILTS)], above[3], beyond[LENGTH(T)];
+    failures += pe_pair_cumulants(pair, LENGTH(TILTS), TILTS, k) == PE_NO_MEMORY;
+    for (size_t i = 0; i < LENGTH(TILTS); ++i)
+        for (double farthest = 8.0; farthest <= 40.0; farthest += 16.0) {
+            pe_mixture_kind *kind;
+            pe_kind_at at;
+            pe_pair_log_above(pair, TILTS[i], above);
+            if (pe_mixture_kind_new(pair, TILTS[i], farthest, &kind)) continue;
+            pe_mixture_kind_beyond(kind, LENGTH(T), T, beyond);
+            for (size_t j = 0; j < LENGTH(T); ++j) failures += isnan(beyond[j]);
+            failures += isnan(pe_mixture_kind_log_above(kind, TILTS[i] + 1.0));
+            if (!pe_mixture_kind_finish(kind, 39.0 * 0.25, 60.0 * 0.25, &at)) {
+                double log[VALUES], angle[VALUES], error[VALUES], top[VALUES];
+                failures += pe_mixture_kind_values(kind, VALUES, 0.25, log, angle, error, top) != PE_OK;
+                failures += !(at.log_beyond <= 1.0 || isinf(at.log_beyond)) || isnan(at.tail);
+                for (int j = 0; j < VALUES; ++j) failures += isnan(top[j]) || !(log[j] <= top[j] + 1e-9);
+            }
+            pe_mixture_kind_free(kind);
+        }
+    return failures;
+}
+
 /* Mixtures of normals: one that is the sampled Gaussian has its rows, and two that the release tells apart,
  * but are the same, are one. */
 int run_mixtures(void) {
@@ -227,6 +256,8 @@ int run_mixtures(void) {
             }
         }
     }
+    for (int k = 0; k < 3; ++k) failures += one_kind(pairs[k]);
+    pe_mixture_kind_free(NULL);
     failures += pe_pair_add_mixtures(pairs[1], 1.0, 1, WHOLE, SIZES, SHIFT, WEIGHT, NULL, NULL) != PE_OK;
     failures += pe_pair_certify(pairs[1], PE_PROFILE, 1, C, proven) == PE_OK; /* nothing exact is known */
     for (int k = 0; k < 3; ++k) pe_pair_free(pairs[k]);

@@ -1,0 +1,109 @@
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "certified_parts.h"
+#include "pair.h"
+#include "pyengine.h"
+
+/* Mixtures of normals as one kind of step on lines that other kinds share: docs/theory/lines.md. */
+
+struct pe_mixture_kind {
+    pe_composition q;
+    pe_certified known; /* log M, mean and what is removed, once nodes are there */
+};
+
+void pe_mixture_kind_free(pe_mixture_kind *kind) {
+    if (!kind) return;
+    for (size_t i = 0; i < kind->q.n_kinds; i++) pe_shifted_free(&kind->q.kinds[i]);
+    free(kind->q.kinds);
+    free(kind);
+}
+
+int pe_mixture_kind_new(pe_pair *pair, double lambda, double farthest, pe_mixture_kind **out) {
+    pe_contours *contours;
+    *out = NULL;
+    pe_pair_retry(pair);
+    int status = pe_pair_is_exact(pair) ? pe_pair_contours(pair, 0, &contours) : PE_TOO_COSTLY;
+    if (status) return status;
+    /* transforms are taken at lambda or at 1 - lambda, neither of which may be rounded */
+    if (1.0 - (1.0 - lambda) != lambda || lambda == 0.0 || lambda == 1.0) return PE_TOO_COSTLY;
+    pe_mixture_kind *kind = calloc(1, sizeof *kind);
+    if (!kind) return PE_NO_MEMORY;
+    kind->q = (pe_composition){
+        .contours = contours, .gaussian = (double)contours->exact_variance, .farthest = farthest};
+    kind->known.line.lambda = lambda;
+    kind->q.kinds = calloc(contours->n_groups + 1, sizeof *kind->q.kinds);
+    status = kind->q.kinds ? pe_begin_kinds(&kind->q, 0.0, &kind->known.line) : PE_NO_MEMORY;
+    if (status) pe_mixture_kind_free(kind);
+    else *out = kind;
+    return status;
+}
+
+void pe_mixture_kind_beyond(pe_mixture_kind *kind, size_t n, const double *t, double *log_modulus) {
+    for (size_t i = 0; i < n; i++) log_modulus[i] = pe_modulus_beyond(&kind->q, t[i]);
+}
+
+double pe_mixture_kind_log_above(const pe_mixture_kind *kind, double lambda) {
+    return pe_cumulant_above(kind->q.contours, kind->q.kinds, lambda);
+}
+
+int pe_mixture_kind_finish(pe_mixture_kind *kind, double t_last, double t_top, pe_kind_at *out) {
+    pe_modulus_beyond(&kind->q, t_last); /* in units of an estimate of M, before there are nodes, */
+    const int status = pe_finish_kinds(&kind->q, t_top, &kind->known);
+    if (status) return status;
+    const double beyond = pe_known_beyond(&kind->q, t_last); /* and in those of M */
+    const pe_certified *c = &kind->known;
+    double nodes = 0.0;
+    for (size_t i = 0; i < kind->q.n_kinds; i++) nodes += (double)kind->q.kinds[i].m;
+    const double high = (double)c->log_m;
+    *out = (pe_kind_at){{high, (double)(c->log_m - (pe_wide)high)},
+                        c->log_m_error + 0x1p-104 * fabs(high),
+                        c->line.c_ref,
+                        c->mean_error,
+                        {c->removed[0], c->removed[1]},
+                        nodes,
+                        beyond,
+                        pe_integral_beyond(&kind->q, t_last, beyond)};
+    return PE_OK;
+}
+
+int pe_mixture_kind_values(const pe_mixture_kind *kind, size_t n, double ht, double *log_modulus,
+                           double *angle, double *error, double *top) {
+    pe_values v = {0};
+    const int status = pe_run_values(&kind->q, n, ht, &v);
+    for (size_t k = 0; !status && k < n; k++) {
+        log_modulus[k] = v.re[k];
+        angle[k] = v.im[k];
+        error[k] = v.error[k] + (double)k * ht * kind->known.mean_error;
+        top[k] = v.top[k];
+    }
+    free(v.re);
+    return status;
+}
+
+int pe_pair_cumulants(pe_pair *pair, size_t n, const double *lambda, double *out) {
+    pe_contours *contours;
+    pe_pair_retry(pair);
+    const int status = pe_pair_contours(pair, 0, &contours);
+    for (size_t i = 0; !status && i < n; i++) {
+        const pe_cumulants k = pe_contours_cumulants(contours, lambda[i]);
+        out[3 * i] = k.k0;
+        out[3 * i + 1] = k.k1;
+        out[3 * i + 2] = k.k2;
+    }
+    return status;
+}
+
+int pe_pair_log_above(pe_pair *pair, double lambda, double *out) {
+    pe_contours *contours;
+    pe_chernoff found;
+    pe_pair_retry(pair);
+    const int status = pe_pair_is_exact(pair) ? pe_pair_contours(pair, 0, &contours) : PE_TOO_COSTLY;
+    if (status) return status;
+    pe_certified_chernoff_at(contours, lambda, &found);
+    out[0] = found.k;
+    out[1] = found.removed[0];
+    out[2] = found.removed[1];
+    return PE_OK;
+}

@@ -1,0 +1,273 @@
+"""Compositions of which either law may show what the other one never does, beside a line.
+
+A step may have a mass a of A at the loss -∞ and b of B at +∞.  Its finite losses, each law over
+what is left of it, are a pair of laws with the loss moved by log((1 - a)/(1 - b)); these pairs are
+composed on a line, and what is alone joins their masses (docs/theory/lines).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.engines.exact.levels import Tails
+from pyengine.engines.panels.ordered import OrderedLaw, RoughTails
+from pyengine.laws.base import StepLaw
+from pyengine.laws.fine import Fine, lost_mass
+from pyengine.laws.finite import LOG_ERROR, FiniteLaw
+from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["AloneOrder", "Parted", "parted"]
+
+FloatArray = npt.NDArray[np.float64]
+Laws = list[tuple[StepLaw, int]]
+
+
+class Alone(NamedTuple):
+    """What one law of a composition shows and the other one never does.
+
+    Parameters
+    ----------
+    mass, rest : float
+        The mass and its complement to 1, each within 4 units.
+    """
+
+    mass: float
+    rest: float
+
+
+class Parted(NamedTuple):
+    """A composition of finite losses, and what was taken from it.
+
+    Parameters
+    ----------
+    laws : list of (StepLaw, int)
+        The steps, each law over what is left of it.
+    of_a, of_b : Alone
+        What A shows at the loss -∞, and B at +∞.
+    moved : float
+        By how much the loss was moved.
+    """
+
+    laws: Laws
+    of_a: Alone
+    of_b: Alone
+    moved: float
+
+
+def parted(laws: Laws) -> Parted | None:
+    """Return a composition without the infinite losses of its finite laws.
+
+    None where all that is alone is 0, or not known exactly, or everything.
+    """
+    if all(law.infinite() == (0.0, 0.0) for law, _ in laws):
+        return None
+    left: Laws = []
+    masses: list[list[tuple[Fraction, int]]] = [[], []]
+    moved = Decimal(0)
+    for law, number in laws:
+        if law.infinite() == (0.0, 0.0):
+            left.append((law, number))
+            continue
+        if not isinstance(law, FiniteLaw) or law.alone is None or not law.loss.size:
+            return None
+        shift = _moved(law.alone)
+        left.append((_finite_part(law, shift), number))
+        moved = CONTEXT.add(moved, CONTEXT.multiply(Decimal(number), shift))
+        for part, mass in zip(masses, law.alone, strict=True):
+            part.append((mass, number))
+    of_a, of_b = (_alone(part) for part in masses)
+    return Parted(left, of_a, of_b, float(moved))
+
+
+def _moved(alone: tuple[Fraction, Fraction]) -> Decimal:
+    """log((1 - a)/(1 - b))."""
+    a, b = alone
+    return Decimal(0) if a == b else CONTEXT.ln(as_decimal((1 - a) / (1 - b)))
+
+
+def _alone(parts: list[tuple[Fraction, int]]) -> Alone:
+    """1 - Π (1 - m)^N, and the product."""
+    log = Decimal(0)
+    for mass, number in parts:
+        log = CONTEXT.add(log, CONTEXT.multiply(Decimal(number), CONTEXT.ln(as_decimal(1 - mass))))
+    return Alone(lost_mass(parts)[0], float(CONTEXT.exp(log)))
+
+
+def _finite_part(law: FiniteLaw, shift: Decimal) -> FiniteLaw:
+    """The pair of both laws' finite losses, each with the mass 1."""
+    assert law.alone is not None
+    log_a, log_b = (float(CONTEXT.ln(as_decimal(1 - mass))) for mass in law.alone)
+
+    def digits() -> Fine:
+        known = law.many_digits()
+        return Fine.of([CONTEXT.add(x, shift) for x in known.losses], known.error)
+
+    step = float(shift)
+    return FiniteLaw(
+        law.loss + step,
+        law.log_a - log_a,
+        law.log_b - log_b,
+        error=law.error + LOG_ERROR * (1.0 + abs(log_a) + abs(log_b)),
+        loss_error=law.loss_error + 8.0 * UNIT * (abs(step) + float(np.abs(law.loss).max())),
+        ends=None if law.ends is None else (law.ends[0] + step, law.ends[1] + step),
+        symmetric=law.symmetric,
+        digits=None if law.digits is None else digits,
+        alone=(Fraction(0), Fraction(0)),
+    )
+
+
+class AloneOrder:
+    """One order of the pair of a composition with infinite losses.
+
+    Its profile is that of all masses, infinite losses included.
+
+    Parameters
+    ----------
+    inner : OrderedLaw
+        The composition of what is left, one order of it.
+    parts : Parted
+        What was taken from that very order.
+    """
+
+    def __init__(self, inner: OrderedLaw, parts: Parted) -> None:
+        self._inner, self._of_a, self._of_b = inner, parts.of_a, parts.of_b
+        self._moved, self.exchanged = parts.moved, inner.exchanged
+        self.alone_masses = parts.of_a.mass, parts.of_b.mass
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the exchanged pair is the same."""
+        return self._inner.is_symmetric and self._of_a == self._of_b and self._moved == 0.0
+
+    @property
+    def least_known(self) -> float:
+        """As of what is left."""
+        return self._inner.least_known
+
+    @property
+    def has_atoms(self) -> bool:
+        """As of what is left."""
+        return self._inner.has_atoms
+
+    @property
+    def jumps(self) -> FloatArray:
+        """As of what is left."""
+        return np.asarray(self._inner.jumps - self._moved)
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest finite loss."""
+        low, high = self._inner.support()
+        return low - self._moved, high - self._moved
+
+    def lowest(self) -> tuple[float, float]:
+        """Numbers not above and not below the smallest finite loss."""
+        low, high = self._inner.lowest()
+        return (
+            math.nextafter(low - self._moved, -math.inf),
+            math.nextafter(high - self._moved, math.inf),
+        )
+
+    def infinite(self) -> tuple[float, float]:
+        """Bounds on what is removed from either law, beside what is known to be alone."""
+        return self._inner.infinite()
+
+    def alone(self) -> tuple[float, float, float]:
+        """Nothing that the profile does not have."""
+        return 0.0, 0.0, 0.0
+
+    def expected(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which losses A's mass above is expected to come to α."""
+        inside = np.minimum(alpha / self._of_a.rest, 1.0 - UNIT)
+        low, high = self._inner.expected(inside)
+        return low - self._moved, high - self._moved
+
+    def expected_epsilon(self, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which ε the profile is expected to come to δ."""
+        beyond = np.maximum(delta - self._of_a.mass, 1e-300) / self._of_a.rest
+        low, high = self._inner.expected_epsilon(np.minimum(beyond, 1.0 - UNIT))
+        return np.maximum(low + self._moved, 0.0), np.maximum(high + self._moved, 0.0)
+
+    def profile_most(self, epsilon: float, enough: float = 0.0) -> float:
+        """A number not below the profile, found quickly."""
+        at = epsilon - self._moved
+        left = max(enough - self._of_a.mass, 0.0) / self._of_a.rest
+        if at < 0.0:
+            return 1.0
+        inside = self._inner.profile_most(max(at - 4.0 * UNIT * epsilon, 0.0), left)
+        return (self._of_a.mass + self._of_a.rest * inside) * (1.0 + 16.0 * UNIT)
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        at = c + self._moved
+        found = self._inner.tails(at)
+        shift = found.shift + 4.0 * UNIT * (np.abs(at) + abs(self._moved)) * (self._moved != 0.0)
+        return Tails(
+            self._of_a.rest * found.a_above,
+            self._of_a.mass + self._of_a.rest * found.a_below,
+            self._of_b.mass + self._of_b.rest * found.b_above,
+            self._of_b.rest * found.b_below,
+            found.error + 16.0 * UNIT,
+            shift,
+        )
+
+    def roughly(self, c: float) -> RoughTails:
+        """About the masses of both laws above a threshold and at most at it."""
+        a_above, a_below, b_above, b_below = self._inner.roughly(c + self._moved)
+        return (
+            self._of_a.rest * a_above,
+            self._of_a.mass + self._of_a.rest * a_below,
+            self._of_b.mass + self._of_b.rest * b_above,
+            self._of_b.rest * b_below,
+        )
+
+    def profile_about(self, near: float) -> Callable[[float], float]:
+        """About the profile at ε, by what serves at ``near`` wherever that serves as well."""
+        about = self._inner.profile_about(max(near - self._moved, 0.0))
+
+        def whole(epsilon: float) -> float:
+            return self._of_a.mass + self._of_a.rest * about(max(epsilon - self._moved, 0.0))
+
+        return whole
+
+    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """H_{e^ε}(A‖B) with all masses, and a bound on its absolute error."""
+        value, error = np.zeros((2, epsilon.size))
+        finite = np.isfinite(epsilon)
+        if self._moved == 0.0:
+            value[finite], error[finite] = self._inner.profile(epsilon[finite])
+        elif finite.any():
+            some = epsilon[finite]
+            value[finite], error[finite] = self._profile_beside(some - self._moved, some)
+        found = self._of_a.mass + self._of_a.rest * value
+        return found, self._of_a.rest * error * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * found
+
+    def _profile_beside(self, at: FloatArray, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The profile of what is left at numbers known to a rounding, which may be below 0."""
+        off = 4.0 * UNIT * (np.abs(epsilon) + abs(self._moved))
+        value, error = np.empty(at.size), np.empty(at.size)
+        is_negative = at - off < 0.0
+        rest = ~is_negative
+        if rest.any():
+            places = np.concatenate([at[rest] + off[rest], at[rest] - off[rest]])
+            (lower, upper), (first, second) = (
+                x.reshape(2, -1) for x in self._inner.profile(places)
+            )
+            low, high = lower - first, upper + second
+            value[rest], error[rest] = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * UNIT)
+        if is_negative.any():
+            # from the masses on both sides of the threshold, which is off by as little
+            c, t = -at[is_negative], np.exp(at[is_negative])
+            tails = self._inner.tails(c)
+            value[is_negative] = tails.a_below - t * tails.b_below
+            both = tails.a_below + t * tails.b_below
+            moved = off[is_negative] + tails.shift
+            error[is_negative] = both * (tails.error + 8.0 * UNIT + 2.0 * moved)
+        return value, error

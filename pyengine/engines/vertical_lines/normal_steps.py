@@ -1,0 +1,476 @@
+"""Gaussian steps and mixtures of normals as kinds of steps on lines.
+
+Plain Gaussian steps have closed forms.  All others, Poisson samples, groups, substitution and
+truncated samples, are one kind in the C core, with the nodes, values and bounds of the lines that
+serve them alone (docs/theory/certified).
+"""
+
+from __future__ import annotations
+
+import math
+from _thread import allocate_lock
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._core import ffi, lib
+from pyengine.caches import kept
+from pyengine.engines.functionals import array
+from pyengine.engines.panels.legendre import EXTENDED, Extended
+from pyengine.engines.panels.shape import extended
+from pyengine.engines.spectral import Spectral
+from pyengine.engines.vertical_lines.build import log_above
+from pyengine.engines.vertical_lines.choice import cumulants_of
+from pyengine.engines.vertical_lines.fall import Fall, fall_of, log_at_ends
+from pyengine.engines.vertical_lines.nodes import expected_nodes
+from pyengine.engines.vertical_lines.tilted import (
+    NOTHING_LOST,
+    TiltedStep,
+    TiltedTransform,
+    tilted_step,
+)
+from pyengine.laws.base import StepLaw
+from pyengine.numerics.exact_numbers import as_decimal
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.pairs import GaussianPair
+from pyengine.status import finished
+
+__all__ = ["GaussianShape", "MixtureShape"]
+
+FloatArray = npt.NDArray[np.float64]
+
+REACH = 45.0  # standard deviations, beyond which a normal law has nothing that is a double
+FARTHEST = 40.0  # from the shifts of normals, that their laws are taken to
+ABOVE_LAST = 1.002  # part of the last frequency up to which a step is made, at most
+RUNS = 33.0  # multiples of the spacing by which whole runs of values may go beyond the last one
+WINDOW = 6.0  # what nodes need beside what the values do
+NODES = 64  # of one kind of mixture; about
+SLACK = 1.0 + 1e-9
+MOST_LOG = 700.0
+
+
+@dataclass(frozen=True)
+class GaussianShape:
+    """All plain Gaussian steps of a composition, which are one.
+
+    Parameters
+    ----------
+    variance : Fraction
+        Of the loss: Σ N/σ².
+    """
+
+    variance: Fraction
+    is_symmetric: ClassVar[bool] = True
+    is_bounded: ClassVar[bool] = False
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.variance)
+
+    def __hash__(self) -> int:
+        """Found once."""
+        return self._hash
+
+    @cached_property
+    def exact(self) -> Any:
+        """The variance in extended precision."""
+        return extended(as_decimal(self.variance))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Between which losses all that matters lies."""
+        v = float(self.variance)
+        reach = 0.5 * v + REACH * math.sqrt(v)
+        return -reach, reach
+
+    def log_mean_bound(self, tilt: float) -> float:
+        """Bound on the logarithm of the mean of e^(``tilt`` loss)."""
+        log = 0.5 * float(self.variance) * tilt * (tilt - 1.0)
+        return log + 8.0 * UNIT * (abs(log) + float(self.variance) * abs(tilt))
+
+
+class GaussianStep(TiltedStep):
+    """A Gaussian step at a tilt: its transform is e^(i t mean - v t²/2)."""
+
+    at_ends = 0.0
+
+    def __init__(self, shape: GaussianShape, tilt: float) -> None:
+        self.shape, self.tilt = shape, tilt
+        at = Extended(tilt)
+        self.log_mean = 0.5 * shape.exact * at * (at - 1)
+        mean = shape.exact * (at - Extended(0.5))
+        self.centre = float(mean)
+        self._beside = float(mean - Extended(self.centre))
+        self._off = 4.0 * EXTENDED * (abs(self.centre) + float(shape.exact)) + UNIT * abs(
+            self._beside
+        )
+
+    @property
+    def log_error(self) -> float:
+        """Of the variance and three products."""
+        return 6.0 * EXTENDED * (abs(float(self.log_mean)) + float(self.shape.exact))
+
+    def mass_at_ends(self, pole: float) -> float:
+        """None."""
+        del pole
+        return 0.0
+
+    def bound_at(self, tilt: float) -> float:
+        """In closed form."""
+        return self.shape.log_mean_bound(tilt)
+
+    def _log(self, frequency: FloatArray | float) -> Any:
+        return -0.5 * float(self.shape.exact) * (frequency * frequency)
+
+    def largest_from(self, frequency: FloatArray, modulus: float) -> float:
+        """The modulus falls."""
+        del modulus
+        return float(np.exp(self._log(frequency[0]))) * SLACK
+
+    def tail(self, frequency: float) -> float:
+        """∫ e^(-v t²/2) dt/t from T on is at most e^(-v T²/2)/(v T²)."""
+        square = float(self.shape.exact) * frequency * frequency
+        return math.exp(-0.5 * square) / square * SLACK
+
+    def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
+        """In closed form."""
+        del spacing
+        log = self._log(frequency)
+        error = 4.0 * UNIT * np.abs(log) + frequency * self._off
+        modulus = np.exp(log)
+        of_value = modulus * np.expm1(np.minimum(error, 1.0)) + LIBM * UNIT * modulus
+        return TiltedTransform(modulus, log, frequency * self._beside, of_value, error)
+
+
+@cumulants_of.register(GaussianShape)
+def _(shape: GaussianShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    v = float(shape.variance)
+    return 0.5 * v * tilt * (tilt - 1.0), v * (tilt - 0.5), np.full(tilt.size, v)
+
+
+@expected_nodes.register(GaussianShape)
+def _(shape: GaussianShape, frequency: float) -> float:
+    del shape, frequency
+    return 1.0
+
+
+@fall_of.register(GaussianShape)
+def _(
+    shape: GaussianShape,
+    tilt: float,
+    log_mean: float,
+    variance: float,
+    frequency: FloatArray,
+    steps: int,
+    log_lost: float = NOTHING_LOST,
+) -> Fall:
+    del shape, tilt, log_mean, steps, log_lost
+    square = variance * frequency * frequency
+    modulus = np.exp(-0.5 * square)
+    return Fall(modulus, modulus / square)
+
+
+@log_at_ends.register(GaussianShape)
+def _(shape: GaussianShape, tilt: float, log_mean: float, steps: int) -> float:
+    del shape, tilt, log_mean, steps
+    return -math.inf
+
+
+@tilted_step.register(GaussianShape)
+def _(
+    shape: GaussianShape,
+    tilt: float,
+    log_mean: float,
+    frequency: float,
+    enough: float,
+    steps: int,
+    log_lost: float = NOTHING_LOST,
+    spacing: float = 0.0,
+) -> GaussianStep:
+    del log_mean, frequency, enough, steps, log_lost, spacing
+    return GaussianStep(shape, tilt)
+
+
+@dataclass(frozen=True)
+class MixtureShape:
+    """All steps of a composition whose sides are mixtures of normals.
+
+    Parameters
+    ----------
+    laws : tuple of (StepLaw, int)
+        The ordered pairs, with exact mixtures, and how many there are of each.
+    """
+
+    laws: tuple[tuple[StepLaw, int], ...]
+    is_symmetric: ClassVar[bool] = False
+    is_bounded: ClassVar[bool] = False
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.laws)
+
+    def __hash__(self) -> int:
+        """Found once."""
+        return self._hash
+
+    @cached_property
+    def number(self) -> int:
+        """Of steps."""
+        return sum(number for _, number in self.laws)
+
+    @cached_property
+    def pair(self) -> MixturePairOfLines:
+        """The steps in the C core."""
+        return MixturePairOfLines(self.laws)
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Between which losses all that matters lies; not proven."""
+        _, mean, variance = self.pair.cumulants(np.array([0.0, 1.0]))
+        spread = REACH * np.sqrt(variance)
+        far = float(np.abs(mean).max() + spread.max())
+        return -far, far
+
+    def log_mean_bound(self, tilt: float) -> float:
+        """Bound on the logarithm of the mean of e^(``tilt`` loss), of all but `removed`."""
+        return self.pair.log_above(tilt)[0]
+
+
+class MixturePairOfLines:
+    """A pair of the C core whose kinds are asked for at one tilt after the other."""
+
+    def __init__(self, laws: tuple[tuple[StepLaw, int], ...]) -> None:
+        others, exact = [], []
+        for law, number in laws:
+            found, terms = law.mixtures(), law.exact_mixtures()
+            assert found is not None
+            assert terms is not None
+            others.append((found, number))
+            exact.append(terms)
+        self._spectral = Spectral(GaussianPair((), (), (), False), tuple(others), tuple(exact))
+        self._pair = self._spectral.handle
+        self._lock = allocate_lock()
+
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """About the logarithms of the means of e^(tilt loss), means and variances."""
+        out = np.empty((tilt.size, 3))
+        places = np.ascontiguousarray(tilt)
+        with self._lock:
+            status = lib.pe_pair_cumulants(
+                self._pair, tilt.size, array(places), array(out.reshape(-1), writable=True)
+            )
+        if not finished(status, "mixtures of normals"):
+            out[:] = math.nan
+        # next to no variance is left of differences far out
+        return out[:, 0], out[:, 1], np.maximum(out[:, 2], 1e-300)
+
+    def log_above(self, tilt: float) -> tuple[float, float, float]:
+        """Bound on the log mean, of laws without some of A's and B's masses, and of those."""
+        out = ffi.new("double[3]")
+        with self._lock:
+            status = lib.pe_pair_log_above(self._pair, tilt, out)
+        if not finished(status, "mixtures of normals"):
+            return math.inf, 0.0, 0.0
+        return out[0], out[1], out[2]
+
+    def at(self, tilt: float, farthest: float) -> MixtureKind | None:
+        """The kind at a tilt, its law cut so far from the shifts; None where there is no proof."""
+        out = ffi.new("pe_mixture_kind **")
+        with self._lock:
+            status = lib.pe_mixture_kind_new(self._pair, tilt, farthest, out)
+        if not finished(status, "mixtures of normals"):
+            return None
+        return MixtureKind(self, ffi.gc(out[0], lib.pe_mixture_kind_free))
+
+
+class MixtureKind:
+    """Mixtures of normals at a tilt; for one thread.
+
+    Parameters
+    ----------
+    pair : MixturePairOfLines
+        To be kept as long.
+    kind : cdata
+        Of the C core.
+    """
+
+    def __init__(self, pair: MixturePairOfLines, kind: Any) -> None:
+        self._pair, self.kind = pair, kind
+
+    def log_beyond(self, frequency: float) -> float:
+        """Logarithm of a bound of the transform's modulus from a frequency on."""
+        out = ffi.new("double *")
+        lib.pe_mixture_kind_beyond(self.kind, 1, (frequency,), out)
+        return float(out[0])
+
+    def log_above(self, place: float) -> float:
+        """Bound on the logarithm of the mean at another tilt."""
+        return float(lib.pe_mixture_kind_log_above(self.kind, place))
+
+
+def _farthest(shape: MixtureShape, log_lost: float) -> float:
+    """How far from the shifts the law is worth knowing."""
+    mass = log_lost - math.log(shape.number + 1.0)
+    return min(math.sqrt(-2.0 * mass) + WINDOW, FARTHEST)
+
+
+# what is asked of the same line before it is made; of no thread alone
+@kept(64)
+def _begun(shape: MixtureShape, tilt: float, log_lost: float) -> tuple[MixtureKind | None, Any]:
+    return shape.pair.at(tilt, _farthest(shape, log_lost)), allocate_lock()
+
+
+class NormalMixtureStep(TiltedStep):
+    """Mixtures of normals at a tilt, all of a composition as one step.
+
+    Parameters
+    ----------
+    kind : MixtureKind
+        At the tilt.
+    tilt : float
+        λ.
+    known : pe_kind_at
+        What the C core has found.
+    last : float
+        The frequency from which on bounds were asked.
+    """
+
+    at_ends = 0.0
+
+    def __init__(self, kind: MixtureKind, tilt: float, known: Any, last: float) -> None:
+        self.tilt, self._kind, self._last = tilt, kind, last
+        self._beyond = min(math.exp(min(float(known.log_beyond), 0.0)) * SLACK, 1.0)
+        self._tail = float(known.tail) * SLACK
+        high, low = known.log_m
+        self.log_mean = Extended(high) + Extended(low)
+        self._log_error = float(known.log_m_error)
+        self.centre = float(known.mean)
+        self._removed = float(known.removed[0]), float(known.removed[1])
+
+    @property
+    def log_error(self) -> float:
+        """As the C core says."""
+        return self._log_error
+
+    def mass_at_ends(self, pole: float) -> float:
+        """None."""
+        del pole
+        return 0.0
+
+    @property
+    def removed(self) -> tuple[float, float]:
+        """What the law lacks that ends before z is infinite."""
+        return self._removed
+
+    def bound_at(self, tilt: float) -> float:
+        """By sums with bounds on the real line."""
+        return self._kind.log_above(tilt)
+
+    def largest_from(self, frequency: FloatArray, modulus: float) -> float:
+        """By lines beside the real one, from the last frequency on."""
+        del modulus
+        return self._beyond if frequency[0] >= self._last else 1.0
+
+    def tail(self, frequency: float) -> float:
+        """By lines beside the real one, from the last frequency on."""
+        return self._tail if frequency >= self._last else math.inf
+
+    def transform(self, frequency: FloatArray, spacing: float | None = None) -> TiltedTransform:
+        """At multiples of a spacing."""
+        if spacing is None:
+            raise AssertionError("mixtures of normals know multiples of a spacing alone")
+        size = frequency.size
+        log, angle, error, top = np.empty((4, size))
+        status = lib.pe_mixture_kind_values(
+            self._kind.kind,
+            size,
+            spacing,
+            *(array(x, writable=True) for x in (log, angle, error, top)),
+        )
+        finished(status, "mixtures of normals")
+        # roundings of what is added up, as of a line of the C core's own
+        error += (12.0 + 2.0 * np.abs(angle) + 2.0 * np.abs(log)) * UNIT
+        known = np.isfinite(error)
+        modulus = np.exp(np.minimum(log, 0.0))
+        most = np.exp(np.minimum(top, MOST_LOG))
+        off = np.where(known, modulus * np.expm1(np.minimum(error, 1.0)), modulus + most)
+        return TiltedTransform(
+            modulus,
+            np.where(known, log, -np.inf),
+            angle,
+            off,
+            np.where(known, error, top + 4.0 * UNIT * (1.0 + np.abs(top))),
+        )
+
+
+@cumulants_of.register(MixtureShape)
+def _(shape: MixtureShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return shape.pair.cumulants(tilt)
+
+
+@expected_nodes.register(MixtureShape)
+def _(shape: MixtureShape, frequency: float) -> float:
+    del frequency
+    return float(NODES * len(shape.laws))
+
+
+@log_at_ends.register(MixtureShape)
+def _(shape: MixtureShape, tilt: float, log_mean: float, steps: int) -> float:
+    del shape, tilt, log_mean, steps
+    return -math.inf
+
+
+@fall_of.register(MixtureShape)
+def _(
+    shape: MixtureShape,
+    tilt: float,
+    log_mean: float,
+    variance: float,
+    frequency: FloatArray,
+    steps: int,
+    log_lost: float = NOTHING_LOST,
+) -> Fall:
+    del log_mean, variance, steps
+    kind, lock = _begun(shape, tilt, log_lost)
+    if kind is None:
+        return Fall(np.ones(frequency.size), np.ones(frequency.size))
+    with lock:
+        log = np.array([kind.log_beyond(t) for t in frequency.tolist()])
+        modulus = np.exp(np.minimum(log, 0.0))
+        return Fall(modulus, modulus)
+
+
+@log_above.register(MixtureShape)
+def _(shape: MixtureShape, tilt: float, log_lost: float, place: float) -> float:
+    kind, lock = _begun(shape, tilt, log_lost)
+    if kind is None:
+        return math.inf
+    with lock:
+        return kind.log_above(place)
+
+
+@tilted_step.register(MixtureShape)
+def _(
+    shape: MixtureShape,
+    tilt: float,
+    log_mean: float,
+    frequency: float,
+    enough: float,
+    steps: int,
+    log_lost: float = NOTHING_LOST,
+    spacing: float = 0.0,
+) -> NormalMixtureStep | None:
+    del log_mean, enough, steps
+    known = ffi.new("pe_kind_at *")
+    kind = shape.pair.at(tilt, _farthest(shape, log_lost))
+    if kind is None:
+        return None
+    last, top = frequency / ABOVE_LAST, 1.01 * frequency + RUNS * spacing
+    status = lib.pe_mixture_kind_finish(kind.kind, last, top, known)
+    if not finished(status, "mixtures of normals"):
+        return None
+    return NormalMixtureStep(kind, tilt, known, last)

@@ -1,0 +1,395 @@
+"""Steps of different kinds on one line: each kind's own claims, and compositions of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from error_budget import check
+from thorough import some
+
+import pyengine as pe
+from pyengine.api import answers
+from pyengine.caches import clear_cache
+from pyengine.engines.vertical_lines.build import log_above
+from pyengine.engines.vertical_lines.choice import cumulants_at
+from pyengine.engines.vertical_lines.finite_steps import (
+    BoundedRangeShape,
+    BoundedRangeStep,
+    FiniteShape,
+)
+from pyengine.engines.vertical_lines.mixed import WeightedOrder, log_mean_bound
+from pyengine.engines.vertical_lines.normal_steps import GaussianShape, MixtureShape
+from pyengine.engines.vertical_lines.range import line_order
+from pyengine.engines.vertical_lines.tilted import TiltedStep, tilted_step
+from pyengine.laws.composition import composition_law
+from pyengine.laws.discrete import noise_law
+from pyengine.laws.finite import FiniteLaw
+
+Number = Any  # of mpmath
+
+
+class Kind:
+    """A shape, how its transform is known otherwise, and how many steps it stands for."""
+
+    def __init__(self, shape: Any, transform: Any, steps: int) -> None:
+        self.shape, self.transform, self.steps = shape, transform, steps
+
+
+def gaussian() -> Kind:
+    variance = Fraction(7, 5)
+
+    def transform(s: Number) -> Number:
+        v = mpmath.mpf(variance.numerator) / variance.denominator
+        return mpmath.exp(v * s * (s - 1) / 2)
+
+    return Kind(GaussianShape(variance), transform, 1)
+
+
+def finite() -> Kind:
+    masses = [
+        (Fraction(1, 2), Fraction(1, 8)),
+        (Fraction(3, 8), Fraction(3, 8)),
+        (Fraction(1, 8), Fraction(1, 2)),
+    ]
+    law = FiniteLaw.from_fractions(masses)
+
+    def transform(s: Number) -> Number:
+        found = mpmath.mpf(0)
+        for a, b in masses:
+            ratio = mpmath.mpf((b / a).numerator) / (b / a).denominator
+            found += mpmath.mpf(a.numerator) / a.denominator * ratio**s
+        return found
+
+    return Kind(FiniteShape(law), transform, 1)
+
+
+def discrete() -> Kind:
+    law = noise_law(pe.DiscreteGaussianMechanism(3.0), doubled=False)
+    assert isinstance(law, FiniteLaw)
+
+    def transform(s: Number) -> Number:
+        weights = [(k, mpmath.exp(-mpmath.mpf(k * k) / 18)) for k in range(-60, 61)]
+        total = sum(w for _, w in weights)
+        return sum(w * mpmath.exp(s * (2 * k - 1) / 18) for k, w in weights) / total
+
+    return Kind(FiniteShape(law), transform, 1)
+
+
+def bounded_range(steps: int) -> Kind:
+    def transform(s: Number) -> Number:
+        end = mpmath.mpf(0.75)
+        x = s - mpmath.mpf(1) / 2
+        return mpmath.sinh(x * end) / x / (2 * mpmath.sinh(end / 2))
+
+    return Kind(BoundedRangeShape(0.75), transform, steps)
+
+
+def mixture(order: str) -> Kind:
+    (law, _), *_ = composition_law(pe.dp_sgd(0.8, 0.03125, 40), order)
+
+    def step(s: Number) -> Number:
+        mu = 1 / mpmath.mpf(0.8)
+        p = mpmath.mpf(1) / 32
+
+        def ratio(z: Number) -> Number:
+            return 1 - p + p * mpmath.exp(mu * z - mu * mu / 2)
+
+        power = s if order == "add" else 1 - s
+        # equidistant sums of what is analytic on all of the line
+        h = mpmath.mpf(1) / 24
+        places = [h * k for k in range(-24 * 14, 24 * 18)]
+        total = mpmath.mpf(0)
+        for z in places:
+            total += mpmath.npdf(z) * mpmath.exp(power * mpmath.log(ratio(z)))
+        return h * total
+
+    return Kind(MixtureShape(((law, 40),)), lambda s: step(s) ** 40, 1)
+
+
+KINDS = {
+    "gaussian": gaussian,
+    "finite": finite,
+    "discrete": discrete,
+    "bounded range, few": lambda: bounded_range(3),
+    "bounded range, many": lambda: bounded_range(500),
+    "mixture, add": lambda: mixture("add"),
+    "mixture, remove": lambda: mixture("remove"),
+}
+SPACING = 2.0**-4
+
+
+def made(kind: Kind, tilt: float, count: int) -> TiltedStep:
+    log_mean = cumulants_at(kind.shape, tilt)[0]
+    found = tilted_step(
+        kind.shape, tilt, log_mean, 1.001 * count * SPACING, 1e-18, kind.steps, -200.0, SPACING
+    )
+    assert found is not None
+    return found
+
+
+# Lemma of each kind, in docs/theory/lines
+@pytest.mark.parametrize("tilt", [-1.25, 0.375, 2.5])
+@pytest.mark.parametrize("name", list(KINDS))
+def test_each_kind_keeps_what_it_claims(name: str, tilt: float) -> None:
+    """Its transform, log mean and centre, what lies beyond a frequency, and means elsewhere."""
+    kind, count = KINDS[name](), 80
+    step = made(kind, tilt, count)
+    t = SPACING * np.arange(count + 1.0)
+    found = step.transform(t, SPACING)
+    with mpmath.workdps(40):
+        whole = kind.transform(mpmath.mpf(tilt))
+        log = mpmath.log(whole)
+        removed = mpmath.mpf(sum(step.removed)) / whole
+        known = mpmath.mpf(float(step.log_mean)) + mpmath.mpf(
+            float(step.log_mean - type(step.log_mean)(float(step.log_mean)))
+        )
+        assert abs(log - known) <= step.log_error + removed * 10
+        moduli = []
+        for i in range(0, count + 1, 5 if "mixture" not in name else 20):
+            value = kind.transform(mpmath.mpc(tilt, t[i])) / whole
+            moduli.append((float(t[i]), abs(value)))
+            turned = value * mpmath.exp(mpmath.mpc(0, -t[i] * mpmath.mpf(step.centre)))
+            if math.isfinite(found.log[i]):
+                own = mpmath.exp(mpmath.mpc(found.log[i], found.angle[i]))
+                off = abs(own - turned)
+                allowed = abs(own) * mpmath.expm1(
+                    found.log_error[i] + 2**-50 * (1 + abs(found.angle[i]))
+                )
+                assert off <= allowed + removed * 10, (t[i], off, allowed)
+            else:
+                assert mpmath.log(abs(value)) <= found.log_error[i] + 1e-12
+        for place, _ in moduli[1:]:
+            most = step.largest_from(np.array([place]), 1.0)
+            assert all(value <= most + 1e-15 for at, value in moduli if at >= place)
+        for other in (tilt - 1.0, tilt + 0.5):
+            truth = mpmath.log(kind.transform(mpmath.mpf(other)))
+            assert truth <= step.bound_at(other) + 1e-12
+            assert truth <= log_mean_bound(kind.shape, other) + 1e-12
+            assert abs(truth - log_above(kind.shape, tilt, -200.0, other)) < 0.5
+
+
+@pytest.mark.parametrize("name", [x for x in KINDS if x not in ("finite", "discrete")])
+def test_integrals_beyond_a_frequency(name: str) -> None:
+    """The integral of a modulus over dt/t from a frequency on is at most what the kind says."""
+    kind, tilt = KINDS[name](), 0.375
+    whole = kind.transform(mpmath.mpf(tilt))
+    for first in (2.0, 5.0):
+        step = made(kind, tilt, int(first / SPACING))
+        t = first * np.exp(np.linspace(0.0, 3.0, 400 if "mixture" not in name else 25))
+        moduli = [float(abs(kind.transform(mpmath.mpc(tilt, x)) / whole)) for x in t]
+        integral = float(np.trapezoid(moduli, np.log(t)))
+        assert integral <= 1.01 * step.tail(first)
+
+
+def test_nodes_and_the_closed_form_of_bounded_range_agree() -> None:
+    shape = BoundedRangeShape(1.3)
+    t = SPACING * np.arange(400.0)
+    for tilt in (-0.75, 0.5, 0.500001, 1.5):
+        log = cumulants_at(shape, tilt)[0]
+        few, many = (tilted_step(shape, tilt, log, 30.0, 1e-18, n) for n in (2, 5000))
+        assert isinstance(many, BoundedRangeStep)
+        assert few is not None
+        assert not isinstance(few, BoundedRangeStep)
+        one, other = few.transform(t), many.transform(t)
+        values = [
+            np.exp(np.where(np.isfinite(x.log), x.log, -800.0))
+            * np.exp(1j * (x.angle + t * y.centre))
+            for x, y in ((one, few), (other, many))
+        ]
+        off = np.abs(values[0] - values[1])
+        assert (off <= one.error + other.error + 1e-14).all()
+        assert (one.error + other.error < 1e-12).all()
+
+
+# ---- compositions -----------------------------------------------------------------------------
+
+CASES = json.loads((Path(__file__).parent / "data/mixed.json").read_text())["values"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[str(i) for i in range(len(CASES))])
+def test_values_of_the_brief(case: dict[str, Any]) -> None:
+    mechanism = eval(case["mechanism"], {"pe": pe})
+    with mpmath.workdps(40):
+        truth = mpmath.mpf(case["value"])
+        epsilon = float(case["epsilon"])
+        # ε is the decimal that is written, next to which the double lies
+        slope = 2.0 * abs(mpmath.mpf(epsilon) - mpmath.mpf(case["epsilon"]))
+        low, value, high = pe.delta(mechanism, epsilon, adjacency=case["adjacency"], bounds=True)
+        assert low - slope <= truth <= high + slope
+        check("kinds_on_lines.width", float((high - low) / truth))
+        check("kinds_on_lines.value", float(abs(value - truth) / truth))
+        _, engines, proven = answers("delta", mechanism, [epsilon], adjacency=case["adjacency"])
+    assert engines == ["certified"]
+    assert proven
+
+
+REFERENCED = [
+    (pe.GaussianMechanism(2.0).composed(10) + pe.LaplaceMechanism(2.0).composed(5)),
+    (pe.dp_sgd(1.0, 0.015625, 500) + pe.LaplaceMechanism(3.0).composed(5)),
+    (pe.dp_sgd(1.1, 0.015625, 400) + pe.RandomizedResponse(Fraction(3, 4)).composed(5)),
+    (pe.LaplaceMechanism(3.0).poisson_sampled(0.125).composed(9) + pe.RandomizedResponse("0.75")),
+    (pe.LaplaceMechanism(1.5).composed(4) + pe.DiscreteGaussianMechanism(3).composed(2)),
+    (pe.GaussianMechanism(1.5).composed(3) + pe.DiscreteLaplaceMechanism(2).composed(3)),
+]
+
+
+@pytest.mark.parametrize("mechanism", some(REFERENCED, 2), ids=str)
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+def test_all_questions_against_the_reference(mechanism: pe.Mechanism, adjacency: str) -> None:
+    for question, x in (
+        ("delta", 1.0),
+        ("gamma_bound", 1e-3),
+        ("trade_off", 0.25),
+        ("epsilon", 1e-5),
+    ):
+        truth = getattr(pe.reference, question)(mechanism, x, adjacency=adjacency, digits=20)
+        low, value, high = getattr(pe, question)(mechanism, x, adjacency=adjacency, bounds=True)
+        with mpmath.workdps(30):
+            assert low <= truth * (1 + mpmath.mpf(10) ** -18)
+            assert truth <= high * (1 + mpmath.mpf(10) ** -18)
+            check("kinds_on_lines.value", float(abs(value - truth) / truth))
+        check("kinds_on_lines.width", (high - low) / value)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+def test_exponential_mechanisms_have_digits(epsilon: float) -> None:
+    """Against the convolution of the density with itself, by characteristic functions in mpmath."""
+    steps = 10
+    mechanism = pe.ExponentialMechanism(epsilon).composed(steps)
+    end = mpmath.mpf(epsilon)
+
+    def transform(s: Number) -> Number:
+        x = s - mpmath.mpf(1) / 2
+        return (mpmath.sinh(x * end) / x / (2 * mpmath.sinh(end / 2))) ** steps
+
+    with mpmath.workdps(30):
+        c, tilt = -mpmath.mpf("0.25"), mpmath.mpf(-2)
+
+        def integrand(t: Number) -> Number:
+            s = mpmath.mpc(tilt, t)
+            return (transform(s) * mpmath.exp(-s * c) / (s * (s - 1))).real / mpmath.pi
+
+        edges = [0, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 5120, 40960]
+        truth = mpmath.quad(integrand, edges, maxdegree=10)
+        low, _, high = pe.delta(mechanism, 0.25, bounds=True)
+        assert low - mpmath.mpf(10) ** -17 <= truth <= high + mpmath.mpf(10) ** -17
+    assert high - low <= 1e-12 * high
+
+
+def some_alone(name: str) -> tuple[pe.Mechanism, list[tuple[Fraction, Fraction]]]:
+    if name == "generic":
+        return pe.GenericMechanism(0.0, "1/32"), [
+            (Fraction(1, 32), Fraction(0)),
+            (Fraction(31, 32), Fraction(31, 32)),
+            (Fraction(0), Fraction(1, 32)),
+        ]
+    p = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), Fraction(0)]
+    q = [Fraction(3, 8), Fraction(1, 2), Fraction(0), Fraction(1, 8)]
+    return pe.from_probabilities(p, q), list(zip(p, q, strict=True))
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove"])
+@pytest.mark.parametrize("name", ["generic", "vectors"])
+def test_what_one_law_alone_shows_joins_the_line(name: str, adjacency: str) -> None:
+    """δ of a sum over outcomes of profiles of plain noise, which are normal masses."""
+    few, outcomes = some_alone(name)
+    mechanism = pe.GaussianMechanism(2.0).composed(4) + few
+    if adjacency == "remove":
+        outcomes = [(b, a) for a, b in outcomes]
+    with mpmath.workdps(40):
+
+        def profile(epsilon: Number) -> Number:
+            return mpmath.ncdf(mpmath.mpf(1) / 2 - epsilon) - mpmath.exp(epsilon) * mpmath.ncdf(
+                -mpmath.mpf(1) / 2 - epsilon
+            )
+
+        def delta(epsilon: Number) -> Number:
+            total = mpmath.mpf(0)
+            for a, b in outcomes:
+                mass = mpmath.mpf(a.numerator) / a.denominator
+                if b == 0:
+                    total += mass
+                elif a > 0:
+                    ratio = mpmath.mpf((b / a).numerator) / (b / a).denominator
+                    total += mass * profile(epsilon + mpmath.log(ratio))
+            return total
+
+        for epsilon in (0.0, 0.03125, 0.5, 3.0):
+            low, _, high = pe.delta(mechanism, epsilon, adjacency=adjacency, bounds=True)
+            truth = delta(mpmath.mpf(epsilon))
+            assert low <= truth <= high
+            assert high - low <= 1e-12 * high
+        alone = float(sum(a for a, b in outcomes if b == 0))
+        shown = float(sum(b for a, b in outcomes if a == 0))
+        assert pe.epsilon(mechanism, 0.5 * alone, adjacency=adjacency) == math.inf
+        low, _, high = pe.epsilon(mechanism, alone + 0.0625, adjacency=adjacency, bounds=True)
+        assert delta(mpmath.mpf(high)) <= alone + 0.0625 <= delta(mpmath.mpf(low))
+        assert high - low <= 1e-11 * high
+        low, _, high = pe.gamma_bound(mechanism, 0.0, adjacency=adjacency, bounds=True)
+        assert low <= shown <= high
+        assert high - low <= 1e-14
+        whole = 1.0 - alone + 2.0**-20
+        assert pe.trade_off(mechanism, whole, adjacency=adjacency) == 0.0
+
+
+def test_few_losses_far_apart_have_lines_of_their_own() -> None:
+    """One line for all would take fifteen thousand nodes, and lose three digits."""
+    mechanism = pe.dp_sgd(5.0, 1e-5, 10**6) + pe.RandomizedResponse("0.85").composed(6)
+    assert isinstance(line_order(composition_law(mechanism, "add")), WeightedOrder)
+    for alpha in (1e-3, 0.3):
+        low, value, high = pe.gamma_bound(mechanism, alpha, bounds=True)
+        assert high - low <= 1e-11 * value
+
+
+def test_random_compositions_are_narrow_and_meet_the_lattice() -> None:
+    """Kinds drawn together; the lattice discretises anew what lines invert."""
+    rng = np.random.default_rng(20261126)
+    kinds = [
+        lambda: pe.GaussianMechanism(float(rng.uniform(1.0, 8.0))).composed(
+            int(rng.integers(2, 20))
+        ),
+        lambda: pe.dp_sgd(float(rng.uniform(0.7, 3.0)), float(rng.uniform(0.001, 0.1)), 1000),
+        lambda: pe.LaplaceMechanism(float(rng.uniform(1.0, 9.0))).composed(
+            int(rng.integers(2, 20))
+        ),
+        lambda: pe.ExponentialMechanism(float(rng.uniform(0.1, 1.0))).composed(
+            int(rng.integers(3, 30))
+        ),
+        lambda: pe.RandomizedResponse(float(rng.uniform(0.55, 0.8))).composed(
+            int(rng.integers(1, 8))
+        ),
+        lambda: pe.DiscreteGaussianMechanism(int(rng.integers(2, 9))).composed(
+            int(rng.integers(1, 6))
+        ),
+        lambda: pe.GenericMechanism(
+            float(rng.uniform(0.05, 0.5)), float(10.0 ** rng.uniform(-9, -3))
+        ),
+    ]
+    narrow, asked = 0, 30
+    for i in range(asked):
+        first, *others = rng.choice(len(kinds), 3, replace=False)
+        mechanism = kinds[0 if i % 2 else 1]()
+        for at in (first, *others):
+            mechanism = mechanism + kinds[at]()
+        adjacency = ["add", "remove", "add_remove"][i % 3]
+        question, x = [
+            (pe.delta, float(rng.uniform(0.0, 3.0))),
+            (pe.epsilon, float(10.0 ** rng.uniform(-6, -2))),
+            (pe.gamma_bound, float(10.0 ** rng.uniform(-9, -1))),
+            (pe.trade_off, float(rng.uniform(0.01, 0.9))),
+        ][i % 4]
+        clear_cache()
+        one = question(mechanism, x, adjacency=adjacency, bounds=True)
+        narrow += one.upper - one.lower <= 1e-10 * one.upper or one.lower == math.inf
+        if i % 5 == 0:
+            other = question(mechanism, x, adjacency=adjacency, bounds=True, method="lattice")
+            assert one.lower <= other.upper, (mechanism, question, x, adjacency)
+            assert other.lower <= one.upper, (mechanism, question, x, adjacency)
+    assert narrow >= asked - 1

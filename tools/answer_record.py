@@ -1,0 +1,318 @@
+"""Random questions over all families, their proven bounds and processor time; two such records.
+
+    python tools/answer_record.py ask --count 3000 --seed 1 --output before.jsonl
+    python tools/answer_record.py ask --again before.jsonl --output after.jsonl
+    python tools/answer_record.py compare before.jsonl after.jsonl
+
+Mechanisms are kept as Python text, so that another checkout, with its own environment, asks the
+very same questions with ``--again``.  `compare` says what one record answers and the other one does
+not, whose bounds are wider or slower, and whose bounds have no number in common: of two proven
+brackets that is a defect.  Each question is asked of a package that has kept nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import pyengine as pe
+from pyengine.caches import clear_cache
+
+QUESTIONS = ("delta", "epsilon", "gamma_bound", "trade_off")
+WIDER, SLOWER = 1.5, 1.5
+NARROW = 1e-12  # relative widths below count as equal
+QUICK = 0.02  # seconds below which no time is compared
+LOWEST = 1e-250  # of values whose widths count
+SECONDS = 60.0  # of one question
+
+
+class Draw:
+    """Numbers of a generator, rounded as people would write them."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+
+    def real(self, low: float, high: float) -> str:
+        """A number between two, its logarithm even."""
+        return f"{math.exp(self.random.uniform(math.log(low), math.log(high))):.4g}"
+
+    def count(self, low: float, high: float) -> int:
+        """A whole number between two, its logarithm even."""
+        return max(round(float(self.real(low, high))), 1)
+
+    def one_of(self, *items: Any) -> Any:
+        """One of some."""
+        return items[int(self.random.integers(len(items)))]
+
+
+def plain(d: Draw) -> str:
+    return f"pe.GaussianMechanism({d.real(0.4, 20)}).composed({d.count(1, 200)})"
+
+
+def sgd(d: Draw) -> str:
+    return f"pe.dp_sgd({d.real(0.5, 5)}, {d.real(1e-4, 0.3)}, {d.count(10, 1e5)})"
+
+
+def few_sgd(d: Draw) -> str:
+    return f"pe.dp_sgd({d.real(0.5, 5)}, {d.real(1e-4, 0.5)}, {d.count(1, 30)})"
+
+
+def rare_sgd(d: Draw) -> str:
+    return f"pe.dp_sgd({d.real(0.4, 2)}, {d.real(1e-7, 1e-4)}, {d.count(10, 1e6)})"
+
+
+def groups(d: Draw) -> str:
+    size = d.count(2, 8)
+    return (
+        f"pe.dp_sgd({d.real(0.7, 5)}, {d.real(1e-4, 0.1)}, {d.count(10, 1e4)}, group_size={size})"
+    )
+
+
+def truncated(d: Draw) -> str:
+    n = d.count(200, 5000)
+    b = d.count(0.02 * n, 0.2 * n)
+    step = f"truncated_poisson_sampled({b}/{n}, batch_size={2 * b}, dataset_size={n})"
+    return f"pe.GaussianMechanism({d.real(0.8, 4)}).{step}.composed({d.count(5, 2000)})"
+
+
+def fixed_batches(d: Draw) -> str:
+    n = d.count(200, 50_000)
+    b = d.count(0.005 * n, 0.2 * n)
+    step = f"sampled_without_replacement(batch_size={b}, dataset_size={n})"
+    return f"pe.GaussianMechanism({d.real(1.5, 8)}).{step}.composed({d.count(5, 2000)})"
+
+
+def laplace(d: Draw) -> str:
+    return f"pe.LaplaceMechanism({d.real(0.6, 15)}).composed({d.count(1, 100)})"
+
+
+def sampled_laplace(d: Draw) -> str:
+    step = f"pe.LaplaceMechanism({d.real(0.6, 8)}).poisson_sampled({d.real(0.003, 0.5)})"
+    return f"{step}.composed({d.count(1, 1000)})"
+
+
+def exponential(d: Draw) -> str:
+    return f"pe.ExponentialMechanism({d.real(0.02, 2)}).composed({d.count(1, 100)})"
+
+
+def response(d: Draw) -> str:
+    return f"pe.RandomizedResponse({d.real(0.52, 0.95)}).composed({d.count(1, 15)})"
+
+
+def generic(d: Draw) -> str:
+    return f"pe.GenericMechanism({d.real(0.03, 1)}, {d.real(1e-9, 1e-3)}).composed({d.count(1, 6)})"
+
+
+def discrete(d: Draw) -> str:
+    name = d.one_of("DiscreteGaussianMechanism", "DiscreteLaplaceMechanism")
+    return f"pe.{name}({d.count(1, 15)}).composed({d.count(1, 15)})"
+
+
+def vectors(d: Draw) -> str:
+    counts = (d.random.multinomial(1000, d.random.dirichlet(np.ones(4))) for _ in range(2))
+    p, q = ([f"{count}/1000" for count in each] for each in counts)
+    return f"pe.from_probabilities({p}, {q}).composed({d.count(1, 6)})"
+
+
+def allocation(d: Draw) -> str:
+    return f"pe.dp_sgd_allocated({d.real(0.7, 4)}, {d.count(3, 200)}, epochs={d.count(1, 10)})"
+
+
+FAMILIES: dict[str, Callable[[Draw], str]] = {
+    each.__name__: each
+    for each in (
+        plain, sgd, few_sgd, rare_sgd, groups, truncated, fixed_batches, laplace, sampled_laplace,
+        exponential, response, generic, discrete, vectors, allocation,
+    )
+}  # fmt: skip
+MIXED = [name for name in FAMILIES if name != "allocation"]
+
+
+class Question(NamedTuple):
+    """What is asked."""
+
+    family: str
+    mechanism: str
+    adjacency: str
+    question: str
+    at: float
+
+
+def questions(count: int, seed: int) -> Iterator[Question]:
+    """Each family alone as often as mixtures of two to four of them all together."""
+    d = Draw(seed)
+    names = list(FAMILIES)
+    for i in range(count):
+        if i % 2:
+            some = d.random.choice(MIXED, int(d.random.integers(2, 5)), replace=False).tolist()
+            family = "mixed"
+        else:
+            some = [family := names[i // 2 % len(names)]]
+        mechanism = " + ".join(FAMILIES[name](d) for name in some)
+        question = d.one_of(*QUESTIONS)
+        ranges = {"delta": (0.01, 10.0), "epsilon": (1e-12, 0.3), "gamma_bound": (1e-12, 0.5)}
+        at = float(d.real(*ranges.get(question, (1e-4, 0.95))))
+        yield Question(family, mechanism, d.one_of("add", "remove", "add_remove"), question, at)
+
+
+class OutOfTimeError(Exception):
+    """A question took longer than it may."""
+
+
+def _stop(*_: object) -> None:
+    raise OutOfTimeError
+
+
+def answer(asked: Question) -> dict[str, Any]:
+    """The bounds, or why there are none, and processor time; of a package that has kept nothing."""
+    mechanism = eval(asked.mechanism, {"pe": pe})
+    clear_cache()
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    begun = time.process_time()
+    found: dict[str, Any] = {}
+    try:
+        ask = getattr(pe, asked.question)
+        bounds = ask(mechanism, asked.at, adjacency=asked.adjacency, bounds=True)
+        found = {"lower": bounds.lower, "upper": bounds.upper}
+    except pe.AccuracyError as refusal:
+        found = {"refused": str(refusal)[:200]}
+    except OutOfTimeError:
+        found = {"refused": f"more than {SECONDS:g} s"}
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+    return {**asked._asdict(), **found, "seconds": round(time.process_time() - begun, 6)}
+
+
+def ask(asked: Iterable[Question], output: Path) -> None:
+    """Write answers line by line; goes on where it was."""
+    done = sum(1 for _ in output.open()) if output.exists() else 0
+    with output.open("a") as file:
+        for i, each in enumerate(asked):
+            if i < done:
+                continue
+            file.write(json.dumps(answer(each)) + "\n")
+            file.flush()
+            if i % 100 == 99:
+                print(f"{i + 1} asked", file=sys.stderr)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The answers of a record."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def width(row: dict[str, Any]) -> float:
+    """Relative width; 0 of what is known or too small to count, infinite of a refusal."""
+    if "refused" in row:
+        return math.inf
+    lower, upper = row["lower"], row["upper"]
+    if upper < LOWEST or lower == upper:
+        return 0.0
+    return math.inf if upper == math.inf else float((upper - lower) / upper)
+
+
+class Comparison(NamedTuple):
+    """Rows of two records that differ, by what differs."""
+
+    refused: list[int]
+    answered: list[int]
+    wider: list[int]
+    slower: list[int]
+    disjoint: list[int]
+
+
+def compared(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Comparison:
+    """What the second record lost or won."""
+    found = Comparison([], [], [], [], [])
+    for i, (old, new) in enumerate(zip(before, after, strict=True)):
+        if any(old[key] != new[key] for key in Question._fields):
+            raise ValueError(f"row {i + 1}: the records ask different questions")
+        was, now = "refused" not in old, "refused" not in new
+        if was and not now:
+            found.refused.append(i)
+        if now and not was:
+            found.answered.append(i)
+        if was and now and not max(old["lower"], new["lower"]) <= min(old["upper"], new["upper"]):
+            found.disjoint.append(i)
+        if was and now and width(new) > WIDER * max(width(old), NARROW):
+            found.wider.append(i)
+        if new["seconds"] > SLOWER * max(old["seconds"], QUICK):
+            found.slower.append(i)
+    return found
+
+
+def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """A line for each family: how many, refused, wide, and what it takes."""
+    by_family = defaultdict(list)
+    for row in rows:
+        by_family[row["family"]].append(row)
+        by_family["all"].append(row)
+    heads = ("asked", "refused", "> 1e-10", "median", "99 %", "median s", "99 % s", "sum s")
+    yield f"{'family':16}" + "".join(f"{head:>9}" for head in heads)
+    for family, some in sorted(by_family.items(), key=lambda item: (item[0] == "all", item[0])):
+        widths = np.array([width(row) for row in some])
+        known = widths[np.isfinite(widths)]
+        seconds = np.array([row["seconds"] for row in some])
+        refused = sum("refused" in row for row in some)
+        middle, last = np.quantile(known, [0.5, 0.99]) if known.size else (math.nan,) * 2
+        counts = f"{len(some):9}{refused:9}{int((known > 1e-10).sum()):9}"
+        times = f"{np.median(seconds):9.4f}{np.quantile(seconds, 0.99):9.2f}{seconds.sum():9.1f}"
+        yield f"{family:16}{counts}{middle:9.1e}{last:9.1e}{times}"
+
+
+def report(before: list[dict[str, Any]], after: list[dict[str, Any]], most: int) -> int:
+    """Print what differs; 1 where brackets have no number in common or an answer is lost."""
+    for title, rows in (("before", before), ("after", after)):
+        print(title, *summary(rows), sep="\n")
+    found = compared(before, after)
+    for name, rows in found._asdict().items():
+        print(f"{name}: {len(rows)}", dict(Counter(before[i]["family"] for i in rows)))
+        for i in rows[:most]:
+            old, new = before[i], after[i]
+            asked = f"{old['adjacency']} {old['question']}({old['at']:g})"
+            was, now = (f"{width(x):.1e} {x['seconds']:.3f} s" for x in (old, new))
+            print(f"  {old['mechanism']} | {asked}: {was} -> {now}")
+    return 1 if found.disjoint or found.refused else 0
+
+
+def main() -> int:
+    """Ask, or compare."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    asking = commands.add_parser("ask", help="answer random questions, or those of another record")
+    asking.add_argument("--count", type=int, default=3000)
+    asking.add_argument("--seed", type=int, default=1)
+    asking.add_argument("--again", type=Path, help="a record whose questions are asked")
+    asking.add_argument("--output", type=Path, required=True)
+    comparing = commands.add_parser("compare", help="what a second record lost or won")
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("after", type=Path)
+    comparing.add_argument("--most", type=int, default=5, help="rows of each sort that are shown")
+    given = parser.parse_args()
+    if given.command == "compare":
+        before, after = read(given.before), read(given.after)
+        size = min(len(before), len(after))
+        return report(before[:size], after[:size], given.most)
+    if given.again:
+        asked: Iterable[Question] = (
+            Question(*(row[key] for key in Question._fields)) for row in read(given.again)
+        )
+    else:
+        asked = questions(given.count, given.seed)
+    ask(asked, given.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
