@@ -32,6 +32,7 @@ from pyengine.interop import (
 )
 from pyengine.interop.batches import SeenBatches
 from pyengine.interop.pfl import PyenginePrivacyAccountant
+from pyengine.interop.relations import mechanism_under
 from pyengine.mechanisms import describe, in_words, label_of
 from pyengine.report import privacy_report
 from pyengine.report.variants import with_group
@@ -576,6 +577,22 @@ def test_it_is_said_once_in_a_process() -> None:
     assert run.stderr.count("SamplingWarning:") == 1
 
 
+def test_relations_of_dp_accounting_have_their_neighbours() -> None:
+    def event(name: str, **fields: Any) -> Any:
+        return type(f"{name}DpEvent", (), fields)()
+
+    gaussian = event("Gaussian", noise_multiplier=2.0)
+    sampled = event("PoissonSampled", sampling_probability=0.5, event=gaussian)
+    twice = event("SelfComposed", event=sampled, count=2)
+    for each, step in ((sampled, pe.dp_sgd(2.0, 0.5, 1)), (twice, pe.dp_sgd(2.0, 0.5, 2))):
+        for relation, who in (("ADD_OR_REMOVE_ONE", PRESENT), ("REPLACE_SPECIAL", IN_PLACE)):
+            made = mechanism_under(each, relation)
+            assert pe.compose(made) == step
+            assert label_of(made)[0].protects == f"one record: {who}"
+    tree = event("SingleEpochTreeAggregation", noise_multiplier=2.0, step_counts=[3, 8, 7])
+    assert IN_PLACE in label_of(mechanism_under(tree, "REPLACE_SPECIAL"))[0].protects
+
+
 def test_accountants_name_what_they_assume() -> None:
     step = pe.GaussianMechanism(1.0).poisson_sampled(0.01)
     prv = prv_accountant.PRVAccountant(step, 0.1, 1e-9, 100)
@@ -583,5 +600,6 @@ def test_accountants_name_what_they_assume() -> None:
     assert prv.assumption in repr(prv)
     pfl = PyenginePrivacyAccountant(1000, 0.01, "gaussian", epsilon=1.0, noise_parameter=1.0)
     assert "each user joins each cohort independently with probability 0.01" in str(pfl)
+    assert privacy_statement(pfl, 1e-5, proven=False).label[0].protects == f"one user: {PRESENT}"
     assert "Each batch must be a Poisson sample" in repr(unseen())
     assert "DP-SGD, noise multiplier 1, 1 step at rate 0.01" in repr(unseen())

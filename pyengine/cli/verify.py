@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyengine.certainty import ESTIMATE
 from pyengine.cli.errors import CommandError
-from pyengine.cli.output import RED, paint, print_json, print_table
+from pyengine.cli.output import RED, paint, print_json, print_table, spelled
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.table import check_package, count
 
@@ -87,7 +87,9 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify a file."""
+    from pyengine.mechanisms import as_mechanism
     from pyengine.tables.execute import WorkersError
+    from pyengine.tables.printed import labelled
     from pyengine.tables.progress import Progress
     from pyengine.verification.claims import ClaimsError, read
     from pyengine.verification.verdicts import Rule, judge, truths
@@ -115,6 +117,10 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         if shown:
             _print(shown)
+        claims = [verdict.claim for verdict in shown]
+        made = [(claim.workflow, as_mechanism(claim.mechanism)) for claim in claims]
+        for line in labelled([(name, run) for name, run in made if run is not None]):
+            print(spelled(line))
         counts = ", ".join(f"{number} {word}" for word, number in _counts(verdicts).items())
         estimated = sum(verdict.truth.certainty == ESTIMATE for verdict in verdicts)
         of = f"; of {estimated} the truth's own error is an estimate, not proven"

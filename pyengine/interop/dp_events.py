@@ -21,6 +21,7 @@ from pyengine.mechanisms import (
     compose,
     steps_of,
 )
+from pyengine.mechanisms.words import Words, worded
 
 __all__ = ["from_dp_event", "to_dp_event"]
 
@@ -140,7 +141,13 @@ def _tree(event: Any) -> Mechanism:
     """A record is in one leaf, and in the nodes above it."""
     counts = event.step_counts
     longest = max(counts) if isinstance(counts, Sequence) else counts
-    return _noisy(GaussianMechanism)(event).composed(int(longest).bit_length())
+    words = Words(
+        "tree aggregation",
+        "none are drawn: each record is in one leaf of a tree, and in the nodes above it",
+        neighbours="in_place",
+    )
+    step = worded(_noisy(GaussianMechanism)(event), words)
+    return step.composed(int(longest).bit_length())
 
 
 def _truncated(event: Any) -> Mechanism:

@@ -80,15 +80,15 @@ def from_history(history: Iterable[Any]) -> Composition:
     ValueError
         For entries outside their domains.
 
-    Notes
-    -----
-    Opacus writes the noise multiplier of each step.  Its accountants take batches as Poisson
-    samples, whatever the data loader did.
-
     Warns
     -----
     SamplingWarning
         Once in a process: a history does not say how batches were drawn.
+
+    Notes
+    -----
+    Opacus writes the noise multiplier of each step.  Its accountants take batches as Poisson
+    samples, whatever the data loader did.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyengine import _checks
 from pyengine.interop.histories import assume_poisson, assumed
 from pyengine.mechanisms import GaussianMechanism, LaplaceMechanism, Mechanism
+from pyengine.mechanisms.words import worded
 from pyengine.proven import proven_bounds, proven_noise
 
 __all__ = ["PyenginePrivacyAccountant"]
@@ -117,7 +118,10 @@ class PyenginePrivacyAccountant:
 
     def _made(self, noise: float) -> Mechanism:
         step = NOISE[self.mechanism](noise).poisson_sampled(self.sampling_probability)
-        return step.composed(self.num_compositions)
+        own = step.words
+        batches = own.batches.replace("record", "user").replace("batch", "cohort")
+        said = worded(step, own._replace(batches=batches, unit="one user"))
+        return said.composed(self.num_compositions)
 
     def composition(self) -> Mechanism:
         """Return the mechanism, for the questions of `pyengine`."""
@@ -127,7 +131,7 @@ class PyenginePrivacyAccountant:
     @property
     def assumption(self) -> str:
         """How cohorts must have been drawn for ε and δ to hold."""
-        return assumed(self.composition()).replace("record", "user").replace("batch", "cohort")
+        return assumed(self.composition())
 
     def __str__(self) -> str:
         return f"{self!r}: {self.assumption}"

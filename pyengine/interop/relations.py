@@ -7,6 +7,8 @@ from typing import Any
 
 from pyengine.interop.dp_events import from_dp_event
 from pyengine.mechanisms import Mechanism, compose, from_probabilities
+from pyengine.mechanisms.core import phases_of
+from pyengine.mechanisms.words import worded
 
 __all__ = ["ADJACENCY", "mechanism_under"]
 
@@ -65,7 +67,21 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     sampled_answers = name in SAMPLES and "RandomizedResponseDpEvent" in kinds
     if kinds & undefined or sampled_answers:
         raise _undefined(event, relation)
-    return from_dp_event(event)
+    made = from_dp_event(event)
+    return _in_place(made) if relation == SPECIAL else made
+
+
+def _in_place(mechanism: Mechanism) -> Mechanism:
+    """The same, of neighbours with a record that moves nothing in the place of the other one."""
+    parts = [
+        (worded(step, step.words._replace(neighbours="in_place")), number)
+        if step.words.neighbours == "present"
+        else (step, number)
+        for step, number in phases_of(mechanism)
+    ]
+    if mechanism.is_step:
+        return parts[0][0]
+    return compose(*(step.composed(number) for step, number in parts))
 
 
 def _kinds(event: Any) -> set[str]:

@@ -68,6 +68,7 @@ def page(report: PrivacyReport) -> str:
         statement=report.statement,
         head=report.statement.head(),
         steps=_steps(report),
+        resampled=any(each.kind == "sampling" for each in report.alternatives),
         dominated=any(each.known for each in report.statement.label),
         proven=PROVEN,
         pictures=pictures(report),

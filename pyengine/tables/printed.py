@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
-from pyengine.mechanisms import in_words, label_of
+from pyengine.mechanisms import Mechanism, in_words, label_of
 from pyengine.mechanisms.core import phases_of
 from pyengine.tables.rows import Row
 from pyengine.tables.workflows import Workflow
@@ -55,24 +55,26 @@ def notes(table: Sequence[Row]) -> list[str]:
     what = [f"{run.name}: {'; '.join(in_words(run.mechanism))}" for run in runs[:LISTED]]
     who = [f"adjacency {each}: {protected(runs, each)}" for each in adjacencies]
     rounded = "lower is rounded down and upper up; what is not called proven is an estimate"
-    return [*what, *labelled(runs), *who, rounded] if runs else []
+    drawn = labelled([(run.name, run.mechanism) for run in runs])
+    return [*what, *drawn, *who, rounded] if runs else []
 
 
-def labelled(runs: Sequence[Workflow]) -> list[str]:
+def labelled(runs: Sequence[tuple[str, Mechanism]]) -> list[str]:
     """How the batches of runs must have been drawn: a line for each way, with the runs' names."""
     found: dict[str, list[str]] = {}
-    for run in runs:
-        for step, _ in phases_of(run.mechanism):
+    for name, mechanism in runs:
+        for step, _ in phases_of(mechanism):
             words = step.words
             text = words.batches
             if words.rate:
                 text = text.replace(f"probability {words.rate}", "the sampling probability")
-            found.setdefault(text, []).append(run.name)
+            found.setdefault(text, []).append(name)
     lines = []
+    every = {name for name, _ in runs}
     for text, several in found.items():
         names = list(dict.fromkeys(several))
         shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
-        lines.append(f"batches: {text}" + (f" ({shown})" if len(names) < len(runs) else ""))
+        lines.append(f"batches: {text}" + (f" ({shown})" if len(names) < len(every) else ""))
     return lines
 
 

@@ -46,8 +46,9 @@ def summary(specification: Specification, rows: Sequence[Row]) -> str:
         Several aligned tables, without a final newline.
     """
     runs = specification.workflows[:RUNS]
+    named = [(run.name, run.mechanism) for run in runs]
     blocks = [_workflows(specification)] if runs else []
-    blocks += ["\n".join(_wrapped(line) for line in labelled(runs))] if runs else []
+    blocks += ["\n".join(_wrapped(line) for line in labelled(named))] if runs else []
     blocks += [_question(specification, grid, rows) for grid in specification.grids]
     blocks += _specials(specification, rows)
     blocks.append(_accuracy(rows))
