@@ -74,7 +74,7 @@ pip     = $(1)/bin/python -m pip --disable-pip-version-check install --quiet
 install = echo "install $(3)"; { test -x $(1)/bin/uv || $(call pip,$(1)) --only-binary :all: uv; } \
     && $(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2) \
     || $(call pip,$(1)) --no-compile $(3)
-core    = $(call install,$(1),--reinstall-package pyengine -e .,-e .)
+core    = $(call install,$(1),--reinstall-package pyengine-dp -e .,-e .)
 extra   = $(call install,$(1),-r pyproject.toml --extra $(2),-e '.[$(2)]')
 
 %/bin/python:

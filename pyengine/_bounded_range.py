@@ -104,9 +104,11 @@ def _arguments(range_per_step: Any, steps: Any) -> tuple[float, int]:
     width = float(_checks.positive("range_per_step", range_per_step))
     number = _checks.count("steps", steps, least=1)
     if width > LARGEST:
-        raise ValueError(f"range_per_step must be at most {LARGEST:g}, got {range_per_step!r}")
+        raise ValueError(
+            f"range_per_step must be at most {LARGEST:g}, got {_checks.shown(range_per_step)}"
+        )
     if number > MOST_STEPS:
-        raise ValueError(f"steps must be at most {MOST_STEPS:,}, got {steps!r}")
+        raise ValueError(f"steps must be at most {MOST_STEPS:,}, got {_checks.shown(steps)}")
     return width, number
 
 

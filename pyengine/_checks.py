@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -23,19 +24,55 @@ NumberLike = float | str | Fraction | Decimal  # strings: decimal numbers and fr
 # Short exponents: Fraction("1e999999999") would try to write the integer down.
 DECIMAL = r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
 PLAIN_COUNT = 2**53  # integers up to here need no look at what they are as doubles
+LONG = 120  # characters of a value that a message shows whole
+# What the field calls by other words than this package, which are not nearly the same.
+SYNONYMS = {
+    **dict.fromkeys(("replace", "replace_one", "change_one", "swap", "bounded"), "substitute"),
+    **dict.fromkeys(("unbounded", "both", "add_or_remove", "add_or_remove_one"), "add_remove"),
+    "proven": "certified",
+    "fixed": "without_replacement",
+    "normal": "gaussian",
+}
+HUGE = 10**40  # integers from here on are shown rounded
 NUMBER = rf"\s*({DECIMAL})\s*(?:/\s*({DECIMAL})\s*)?"
+
+
+def shown(value: object) -> str:
+    """Return how a message shows a value: as Python writes it, unless that is long."""
+    if isinstance(value, int) and abs(value) >= HUGE:
+        return f"about {Context(prec=4).create_decimal(value):.3e}"
+    if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) >= HUGE:
+        numerator, denominator = Decimal(value.numerator), Decimal(value.denominator)
+        return f"about {Context(prec=4).divide(numerator, denominator):.3e}"
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an integer of more digits than Python writes
+        return f"{type(value).__name__} of very long numbers"
+    return text if len(text) <= LONG else f"{text[: LONG // 2]}... ({len(text):,} characters)"
+
+
+def both_given(**given: object) -> ValueError:
+    """Return what to say where two arguments say one thing."""
+    values = [value if isinstance(value, str) else shown(value) for value in given.values()]
+    return ValueError(f"{' and '.join(given)} both given ({' and '.join(values)}); give one")
 
 
 def exact(name: str, text: str) -> Fraction:
     """Return the exact value of a decimal number or of a fraction of two."""
     match = re.fullmatch(NUMBER, text, re.ASCII)
     if not match:
-        raise ValueError(f"{name} must be a number or a fraction of two numbers, got {text!r}")
+        word = text.strip().lower().lstrip("+-")
+        rule = "a number or a fraction of two numbers"
+        if word in ("inf", "infinity", "nan"):
+            rule = "a finite number"
+        elif re.fullmatch(r"[\d.]+e[+-]?\d{4,}", word, re.ASCII):
+            rule = "a number whose exponent has three digits at most"
+        raise ValueError(f"{name} must be {rule}, got {shown(text)}")
     numerator, denominator = match.groups()
     try:
         return Fraction(numerator) / Fraction(denominator or 1)
     except ZeroDivisionError:
-        raise ValueError(f"{name} must be finite, got {text!r}") from None
+        raise ValueError(f"{name} must be finite, got {shown(text)}") from None
 
 
 def number(name: str, value: Any) -> Number:
@@ -52,7 +89,7 @@ def number(name: str, value: Any) -> Number:
         return value
     if isinstance(value, Decimal):
         if not value.is_finite():
-            raise ValueError(f"{name} must be finite, got {value!r}")
+            raise ValueError(f"{name} must be finite, got {shown(value)}")
         return Fraction(value)
     return real(name, value)
 
@@ -62,14 +99,17 @@ def real(name: str, value: Any) -> float:
     if isinstance(value, float):
         number = value
     elif isinstance(value, (bool, np.bool_, str, bytes)) or value is None or np.ma.is_masked(value):
-        raise ValueError(f"{name} must be a real number, got {value!r}")
+        raise ValueError(f"{name} must be a real number, got {shown(value)}")
     else:
         try:
             number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"{name} must be a real number, got {value!r}") from None
+        except OverflowError:
+            rule = f"{name} must be at most {sys.float_info.max:.4g}, the largest double"
+            raise ValueError(f"{rule}, got {shown(value)}") from None
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be a real number, got {shown(value)}") from None
     if math.isnan(number):
-        raise ValueError(f"{name} must not be NaN, got {value!r}")
+        raise ValueError(f"{name} must not be NaN, got {shown(value)}")
     return number
 
 
@@ -79,7 +119,7 @@ def positive(name: str, value: Any) -> Number:
         return value
     result = number(name, value)
     if not 0.0 < as_double(result) < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        raise ValueError(f"{name} must be positive and finite, got {shown(value)}")
     return result
 
 
@@ -87,7 +127,7 @@ def non_negative(name: str, value: Any) -> Number:
     """Return a finite number >= 0."""
     result = number(name, value)
     if not (result >= 0 and as_double(result) < math.inf):
-        raise ValueError(f"{name} must be finite and >= 0, got {value!r}")
+        raise ValueError(f"{name} must be finite and >= 0, got {shown(value)}")
     return result
 
 
@@ -97,7 +137,7 @@ def probability(name: str, value: Any) -> Number:
         return value
     result = number(name, value)
     if not 0 <= result <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
+        raise ValueError(f"{name} must lie in [0, 1], got {shown(value)}")
     return result
 
 
@@ -105,7 +145,7 @@ def rate(name: str, value: Any) -> Number:
     """Return a sampling probability in [0, 1], which engines would take for 0 below all doubles."""
     result = probability(name, value)
     if float(result) == 0.0 < result:
-        raise ValueError(f"{name} must be 0 or at least {math.ulp(0.0)!r}, got {value!r}")
+        raise ValueError(f"{name} must be 0 or at least {math.ulp(0.0)!r}, got {shown(value)}")
     return result
 
 
@@ -120,7 +160,7 @@ def as_double(value: Number) -> float:
 def flag(name: str, value: Any) -> bool:
     """Return whether something holds: True or False, and nothing that merely counts as one."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -129,14 +169,14 @@ def listed(name: str, value: Any) -> list[Any]:
     try:
         return list(value)
     except TypeError:
-        raise ValueError(f"{name} must be a sequence, got {value!r}") from None
+        raise ValueError(f"{name} must be a sequence, got {shown(value)}") from None
 
 
 def scalar(name: str, value: Any, low: float, high: float) -> float:
     """Return a real number within [low, high]."""
     array = real_array(name, value, low, high)
     if array.ndim:
-        raise ValueError(f"{name} must be one number, got {value!r}")
+        raise ValueError(f"{name} must be one number, got {shown(value)}")
     return float(array)
 
 
@@ -144,11 +184,13 @@ def count(name: str, value: Any, least: int = 0) -> int:
     """Return an integer >= ``least``; an integral float such as 1e6 is the integer it is."""
     if type(value) is int and least <= value <= PLAIN_COUNT:
         return value
+    rule = "a non-negative integer" if least == 0 else f"an integer >= {least}"
+    if isinstance(value, str) and not re.fullmatch(NUMBER, value, re.ASCII):
+        raise ValueError(f"{name} must be {rule}, got {shown(value)}")
     size = number(name, value)
     whole = size.denominator == 1 if isinstance(size, Fraction) else size.is_integer()
     if not (whole and size >= least):
-        rule = "a non-negative integer" if least == 0 else f"an integer >= {least}"
-        raise ValueError(f"{name} must be {rule}, got {value!r}")
+        raise ValueError(f"{name} must be {rule}, got {shown(value)}")
     return int(value) if isinstance(value, int) else int(size)
 
 
@@ -157,12 +199,17 @@ def batch(batch_size: Any, dataset_size: Any, least: int = 0) -> tuple[int, int]
     size = count("dataset_size", dataset_size, least=1)
     taken = count("batch_size", batch_size, least)
     if taken > size:
-        raise ValueError(f"batch_size must be at most dataset_size = {size}, got {taken}")
+        raise ValueError(
+            f"batch_size must be at most dataset_size = {shown(size)}, got {shown(taken)}"
+        )
     return taken, size
 
 
 def did_you_mean(word: object, words: Sequence[str]) -> str:
     """Return "; did you mean 'steps'?" for a word that is nearly one of several, else nothing."""
+    meant = SYNONYMS.get(str(word).lower().replace("-", "_").replace(" ", "_"))
+    if meant in words:
+        return f"; did you mean {meant!r}?"
     import difflib  # only where something is wrong
 
     near = difflib.get_close_matches(str(word).lower(), [w.lower() for w in words], 1)
@@ -175,7 +222,7 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
         hint = did_you_mean(value, allowed)
-        raise ValueError(f"{name} must be one of {words}; got {value!r}{hint}")
+        raise ValueError(f"{name} must be one of {words}; got {shown(value)}{hint}")
     return value
 
 
@@ -184,14 +231,18 @@ def real_array(name: str, value: Any, low: float, high: float) -> FloatArray:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise ValueError(f"{name} must be a number or a regular array, got {value!r}") from None
+        raise ValueError(
+            f"{name} must be a number or a regular array, got {shown(value)}"
+        ) from None
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ValueError(f"{name} must hold no masked values, got {value!r}")
+        raise ValueError(f"{name} must hold no masked values, got {shown(value)}")
     if array.dtype.kind not in "fiu":
         if array.size == 0:
             return np.zeros(array.shape)
+        if isinstance(value, int) and not isinstance(value, bool):
+            real(name, value)  # an integer beyond the doubles, which is said
         raise ValueError(
-            f"{name} must hold real numbers, got {value!r}"
+            f"{name} must hold real numbers, got {shown(value)}"
             if array.size < 8
             else f"{name} must hold real numbers, got an array of dtype {array.dtype}"
         )

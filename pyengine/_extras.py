@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from pyengine._version import DISTRIBUTION
+
 __all__ = ["MissingPackageError", "missing", "needed"]
 
 
@@ -24,7 +26,7 @@ def missing(what: str, module: str, extra: str) -> str:
     extra : str
         An extra of this package that brings it.
     """
-    return f"{what} needs {module}: pip install 'pyengine[{extra}]'"
+    return f"{what} needs {module}: pip install '{DISTRIBUTION}[{extra}]'"
 
 
 @contextlib.contextmanager

@@ -152,7 +152,10 @@ def kind_of_bounds(given: Any) -> bool | str:
         return bool(given)
     if isinstance(given, str) and given == ESTIMATED:
         return ESTIMATED
-    raise ValueError(f"bounds must be True, False or {ESTIMATED!r}, got {given!r}")
+    hint = "; did you mean True?" if given == "proven" else ""
+    raise ValueError(
+        f"bounds must be True (proven), False or {ESTIMATED!r}, got {_checks.shown(given)}{hint}"
+    )
 
 
 def _bounds(name: str, flat: FloatArray, answer: Answer) -> Bounds:

@@ -123,7 +123,7 @@ def edgeworth_gamma(
     array = _checks.real_array("kappa", kappa, 0.0, 1.0)
     order = _checks.count("order", order)
     if order > MAX_ORDER:
-        raise ValueError(f"order must be at most {MAX_ORDER}, got {order!r}")
+        raise ValueError(f"order must be at most {MAX_ORDER}, got {_checks.shown(order)}")
     _checks.choice("adjacency", adjacency, ("add", "remove", "add_remove"))
     if kind_of_bounds(bounds) is True:
         raise ValueError(
@@ -213,7 +213,7 @@ def monte_carlo_gamma(
     samples = _checks.count("samples", samples, least=2)
     seed = _checks.count("seed", seed)
     if seed >= 2**64:
-        raise ValueError(f"seed must be below 2^64, got {seed!r}")
+        raise ValueError(f"seed must be below 2^64, got {_checks.shown(seed)}")
     share = _checks.real("confidence", confidence)
     if not 0.0 < share < 1.0:
         raise ValueError(f"confidence must lie in (0, 1), got {confidence!r}")

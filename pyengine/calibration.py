@@ -14,7 +14,7 @@ from pyengine import _checks
 from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GenericMechanism, Mechanism, as_mechanism, steps_of
-from pyengine.search import Domain, NoiseSearch, Unreachable
+from pyengine.search import Domain, NoiseSearch, Unbounded, Unreachable
 from pyengine.targets import Target
 
 __all__ = ["Calibration", "calibrate"]
@@ -105,7 +105,7 @@ class _Job:
     def __init__(
         self, make: Callable[[Any], Mechanism], targets: tuple[Target, ...], integer: bool
     ) -> None:
-        self._make, self._targets, self._integer = make, targets, integer
+        self._make, self.targets, self._integer = make, targets, integer
         self._rough = tuple(target.roughly() for target in targets)
         self._made: dict[float, Mechanism] = {}
 
@@ -130,7 +130,7 @@ class _Job:
     def excess(self, x: float) -> float:
         """Excess of the target that is missed by most."""
         mechanism = self.mechanism(x)
-        return max(target.excess(mechanism) for target in self._targets)
+        return max(target.excess(mechanism) for target in self.targets)
 
     def rough(self, x: float) -> float:
         """The excess to some digits if it is far from 0, else NaN.
@@ -148,10 +148,10 @@ class _Job:
     def ceiling(self, x: float) -> float:
         """An upper bound of the excess from sampling rates alone; inf where there is none."""
         chance = _chance(self.mechanism(x))
-        if chance is None or any(target.threat_model != "dp" for target in self._targets):
+        if chance is None or any(target.threat_model != "dp" for target in self.targets):
             return math.inf
         most = GenericMechanism(0.0, chance)
-        free = (replace(target, method="auto", tolerance=None) for target in self._targets)
+        free = (replace(target, method="auto", tolerance=None) for target in self.targets)
         try:
             return max(target.excess(most) for target in free)
         except (ValueError, AccuracyError):
@@ -159,19 +159,23 @@ class _Job:
 
     def guide(self) -> _Divergence | None:
         """What says where the parameter is expected; several targets have none."""
-        if len(self._targets) > 1 or self._targets[0].threat_model != "dp":
+        if len(self.targets) > 1 or self.targets[0].threat_model != "dp":
             return None
-        found = _Divergence(self.mechanism, self._targets[0])
+        found = _Divergence(self.mechanism, self.targets[0])
         return None if math.isnan(found.goal()) else found
 
     def is_monotone(self) -> bool:
         """Whether the excess itself is monotone in the parameter, not its sign alone."""
-        return all(target.is_monotone() for target in self._targets)
+        return all(target.is_monotone() for target in self.targets)
+
+    def slips(self) -> str:
+        """What may be slips in the targets, in sentences."""
+        return " ".join(filter(None, (target.slip() for target in self.targets)))
 
     def achieved(self, x: float) -> tuple[Target, ...]:
         """Return what the mechanism at a parameter achieves."""
         mechanism = self.mechanism(x)
-        return tuple(target.achieved(mechanism) for target in self._targets)
+        return tuple(target.achieved(mechanism) for target in self.targets)
 
 
 def _chance(mechanism: Mechanism) -> float | None:
@@ -250,14 +254,16 @@ def calibrate(
     >>> int(steps), steps.achieved.delta <= 1e-6
     (8594, True)
     """
+    given: Any = make
+    if not callable(given):
+        hint = "; it is the first argument" if isinstance(given, Target) else ""
+        raise ValueError(f"make must be callable, got {_checks.shown(given)}{hint}")
     targets, several = _targets(target)
     try:
         shape = np.broadcast_shapes(*(each.shape for each in targets))
     except ValueError:
         shapes = [each.shape for each in targets]
         raise ValueError(f"target must hold arrays that broadcast together, got {shapes}") from None
-    if not callable(make):
-        raise ValueError(f"make must be callable, got {make!r}")
     precision = _checks.real("rtol", rtol)
     if not 1e-14 <= precision <= 0.1:
         raise ValueError(f"rtol must lie in [1e-14, 0.1], got {rtol!r}")
@@ -282,6 +288,10 @@ def calibrate(
                 where, grows = search.undirected(where, monotone=job.is_monotone())
             else:
                 where = search.boundary(where, grows)
+        except Unbounded as end:
+            asked = " and ".join(each.called() for each in job.targets)
+            why = ": " + job.slips() if job.slips() else ", so none is the last that does"
+            raise ValueError(f"{end} {asked}{why}") from None
         except Unreachable as end:
             figures = " and ".join(found.in_words() for found in job.achieved(end.best))
             best = f"the parameter {end.best:.6g}, the last one tried, gives {figures}"
@@ -289,7 +299,8 @@ def calibrate(
                 kind = "finite" if end.best == REALS.high else "positive"
                 best = f"no {kind} parameter meets it; even {end.best:.1g} gives {figures}"
             if end.error is None:
-                raise ValueError(f"target must be within reach: {best}") from None
+                slips = f". {job.slips()}" if job.slips() else ""
+                raise ValueError(f"target must be within reach: {best}{slips}") from None
             raise AccuracyError(f"{best}, and beyond there is {end.error}") from end.error
         values[index], mechanisms[index] = where, job.mechanism(where)
         achieved[index] = job.achieved(where)
@@ -320,7 +331,9 @@ def _start(start: Any, integer: bool) -> float:
     domain = INTEGERS if integer else REALS
     value = float(_checks.count("start", start) if integer else _checks.real("start", start))
     if not domain.low <= value <= domain.high:
-        raise ValueError(f"start must lie in [{domain.low:g}, {domain.high:g}], got {start!r}")
+        raise ValueError(
+            f"start must lie in [{domain.low:g}, {domain.high:g}], got {_checks.shown(start)}"
+        )
     return value
 
 

@@ -62,7 +62,11 @@ class Guide(Protocol):
 
 
 class Unbounded(ValueError):  # noqa: N818 - named like `Unreachable`
-    """Every value of the parameter that was tried meets the target."""
+    """Every value of the parameter that was tried, from ``low`` to ``high``, meets the target."""
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__(f"every parameter from {low:.2g} to {high:.2g} meets the target")
+        self.low, self.high = low, high
 
 
 class Unreachable(Exception):  # noqa: N818 - the caller says what is the best achievable
@@ -444,19 +448,14 @@ class NoiseSearch:
             raise next(iter(self.unknown.values()))
         if max(self.points.values()) > 0.0:
             raise Unreachable(max(self.points, key=lambda x: (-self.points[x], x)))
-        raise Unbounded(
-            "target must be missed somewhere: it is met by every value tried, from "
-            f"{min(self.points):g} to {max(self.points):g}"
-        )
+        raise Unbounded(min(self.points), max(self.points))
 
     def _end(self, edge: float) -> float:
         """The end of the domain, all of which meets the target."""
         domain = self.domain
         if edge != domain.high and (edge != domain.low or domain.integer):
             return edge
-        raise Unbounded(
-            f"target must be missed somewhere: it is met by every value tried, up to {edge:g}"
-        )
+        raise Unbounded(min(self.points), max(self.points))
 
     def _give_up(self) -> NoReturn:
         raise AccuracyError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pyengine import _checks, targets
+from pyengine import _checks, _toml, targets
 from pyengine.api import Bounds
 from pyengine.kinds import named_kinds
 from pyengine.mechanisms import (
@@ -26,6 +26,10 @@ from pyengine.targets import Target
 __all__ = ["SCHEMA", "from_json", "plain", "to_json"]
 
 SCHEMA = "pyengine/1"
+COUNTS = {
+    *("batch_size", "truncated_batch_size", "dataset_size", "steps", "steps_per_epoch", "selected"),
+    *("sensitivity", "categories", "users"),
+}
 TARGETS = ("EpsilonDelta", "Gamma", "TradeOff", "Advantage", "GaussianDP")
 WORDS = ("adjacency", "method", "threat_model", "tolerance", "bounds")
 INFINITE = {"inf": math.inf, "-inf": -math.inf}  # JSON has no infinity
@@ -110,17 +114,21 @@ def from_json(text: str) -> Any:
         For anything that is not understood; nothing is skipped in silence.
     """
     if not isinstance(text, str):
-        raise ValueError(f"text must be a string, got {text!r}")
-    import json
-
-    content = json.loads(text)
+        raise ValueError(f"text must be a string, got {_checks.shown(text)}")
+    try:
+        content = _toml.json_loads(text)
+    except ValueError as error:
+        raise ValueError(f"text must be JSON: {error}") from None
     if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
         raise ValueError(f"text must be a JSON object whose schema is {SCHEMA!r}")
     readers = {"mechanism": _read_mechanism, "target": _read_target, "answer": _read_answer}
     if len(content) != 1 or not set(content) <= set(readers):
         raise ValueError(f"text must hold one of {', '.join(readers)}, got {', '.join(content)}")
     ((kind, value),) = content.items()
-    return readers[kind](value)
+    try:
+        return readers[kind](value)
+    except RecursionError:  # lists that the reader of JSON has just let pass
+        raise ValueError(f"{kind} must be nested less deeply") from None
 
 
 def _step(described: dict[str, Any]) -> dict[str, Any]:
@@ -158,14 +166,14 @@ def plain(value: Any) -> Any:
 def _table(name: str, value: Any, word: str, allowed: tuple[str, ...]) -> dict[str, Any]:
     """Copy of an object whose ``word`` is one of those that are allowed."""
     if not isinstance(value, dict):
-        raise ValueError(f"{name} must be an object, got {value!r}")
+        raise ValueError(f"{name} must be an object, got {_checks.shown(value)}")
     _checks.choice(f"{name}.{word}", value.get(word), allowed)
     return dict(value)
 
 
 def _read_mechanism(value: Any) -> Mechanism:
     if not isinstance(value, list):
-        raise ValueError(f"mechanism must be a list of steps, got {value!r}")
+        raise ValueError(f"mechanism must be a list of steps, got {_checks.shown(value)}")
     steps = [_read_step(item) for item in value]
     return steps[0] if len(steps) == 1 else compose(*steps)
 
@@ -173,6 +181,12 @@ def _read_mechanism(value: Any) -> Mechanism:
 def _read_step(value: Any) -> Mechanism:
     given = _table("mechanism", value, "mechanism", tuple(named_kinds()))
     kind = given.pop("mechanism")
+    for key in COUNTS & given.keys():
+        if isinstance(given[key], float):
+            # 1e1, which is not how anyone writes a number of steps
+            raise ValueError(
+                f"{key} must be an integer without point or exponent, got {given[key]!r}"
+            )
     how = {key: given.pop(key) for key in SAMPLING if key in given}
     count = how.pop("steps", None)
     try:
@@ -188,7 +202,9 @@ def _read_step(value: Any) -> Mechanism:
     except TypeError as error:
         raise ValueError(f"mechanism {kind}: {error}") from None
     if how:
-        raise ValueError("give sampling_probability or batch_size and dataset_size, not both")
+        size = next(iter(how))
+        rate = value["sampling_probability"]
+        raise _checks.both_given(**{"sampling_probability": rate, size: how[size]})
     return step if count is None else step.composed(count)
 
 
@@ -216,14 +232,24 @@ def _read_target(value: Any) -> Target:
 
 def _read_answer(value: Any) -> Bounds:
     if not isinstance(value, dict) or set(value) != set(Bounds._fields):
-        raise ValueError(f"answer must hold {', '.join(Bounds._fields)}, got {value!r}")
-    return Bounds(**{key: _floats(key, item) for key, item in value.items()})
+        names = ", ".join(Bounds._fields)
+        raise ValueError(f"answer must hold {names}, got {_checks.shown(value)}")
+    found = Bounds(**{key: _floats(key, item) for key, item in value.items()})
+    if not np.shape(found.lower) == np.shape(found.value) == np.shape(found.upper):
+        shapes = ", ".join(f"{key} {np.shape(item)}" for key, item in found._asdict().items())
+        raise ValueError(f"answer must hold numbers, or lists of one shape, got {shapes}")
+    return found
 
 
 def _floats(name: str, value: Any) -> Any:
     """A float, or an array of floats."""
     if isinstance(value, list):
-        return np.array([_floats(name, item) for item in value], dtype=np.float64)
+        try:
+            return np.array([_floats(name, item) for item in value], dtype=np.float64)
+        except ValueError as error:
+            if str(error).startswith(name):
+                raise
+            raise ValueError(f"{name} must be a regular list of numbers") from None
     if isinstance(value, str) and value in INFINITE:
         return INFINITE[value]
     return _checks.real(name, value)

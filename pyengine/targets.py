@@ -159,6 +159,10 @@ class Target:
         """Return the numbers of a target, for messages: "epsilon 1, delta 1e-06"."""
         return ", ".join(f"{name} {getattr(self, name):.10g}" for name in self._domains)
 
+    def called(self) -> str:
+        """Return the target as a call, for messages: "EpsilonDelta(epsilon=1, delta=1e-06)"."""
+        return f"{type(self).__name__}({self.in_words().replace(' ', '=').replace(',=', ', ')})"
+
     def excess(self, mechanism: Mechanism) -> float:
         """How far a mechanism is from a single target, on a smooth scale.
 
@@ -187,6 +191,10 @@ class Target:
     def _asks_nothing(self) -> bool:
         """Whether every mechanism meets the target."""
         raise NotImplementedError
+
+    def slip(self) -> str:
+        """Return what may be a slip in a single target, in a sentence; else an empty string."""
+        return ""
 
     def _excess(self, mechanism: Mechanism) -> float:
         raise NotImplementedError
@@ -251,6 +259,13 @@ class EpsilonDelta(Target):
     def _asks_nothing(self) -> bool:
         return bool(self.epsilon == math.inf or self.delta == 1.0)
 
+    def slip(self) -> str:
+        """See `Target.slip`: what asks nothing."""
+        if self.delta == 1.0:
+            swapped = " Were ε and δ swapped?" if self.epsilon <= 1.0 else ""
+            return f"δ = 1 is no constraint.{swapped}"
+        return "ε = inf is no constraint." if self.epsilon == math.inf else ""
+
     def _found(self, mechanism: Mechanism) -> float:
         """ε at δ = 0, else δ at ε: the figure that is compared."""
         if self.delta == 0.0:
@@ -297,6 +312,13 @@ class Gamma(Target):
     def _asks_nothing(self) -> bool:
         return bool(self.gamma == 1.0)
 
+    def slip(self) -> str:
+        """See `Target.slip`: what asks nothing, or more than no release at all can give."""
+        if self.gamma == 1.0:
+            return "γ = 1 is no constraint."
+        below = self.gamma < self.kappa
+        return "γ is below κ, where no mechanism is. Were κ and γ swapped?" if below else ""
+
     def _found(self, mechanism: Mechanism) -> float:
         return float(api.gamma_bound(mechanism, self.kappa, **self._keywords()).upper)
 
@@ -330,6 +352,12 @@ class TradeOff(Target):
 
     def _asks_nothing(self) -> bool:
         return bool(self.beta == 0.0)
+
+    def slip(self) -> str:
+        """See `Target.slip`: what asks nothing, or more than no release at all can give."""
+        if self.beta == 0.0:
+            return "β = 0 is no constraint."
+        return "β is above 1 - α, where no mechanism is." if self.beta > 1.0 - self.alpha else ""
 
     def _found(self, mechanism: Mechanism) -> float:
         return float(api.trade_off(mechanism, self.alpha, **self._keywords()).lower)
@@ -367,6 +395,10 @@ class Advantage(Target):
 
     def _asks_nothing(self) -> bool:
         return bool(self.eta == 1.0)
+
+    def slip(self) -> str:
+        """See `Target.slip`: what asks nothing."""
+        return "η = 1 is no constraint." if self.eta == 1.0 else ""
 
     def _found(self, mechanism: Mechanism) -> float:
         return float(api.delta(mechanism, 0.0, **self._keywords()).upper)
@@ -430,6 +462,12 @@ class GaussianDP(Target):
 
     def _asks_nothing(self) -> bool:
         return bool(self.mu == math.inf or self.slack == 1.0)
+
+    def slip(self) -> str:
+        """See `Target.slip`: what asks nothing."""
+        if self.slack == 1.0:
+            return "A slack of 1 is no constraint. Were μ and the slack swapped?"
+        return "μ = inf is no constraint." if self.mu == math.inf else ""
 
     def _excess(self, mechanism: Mechanism) -> float:
         return log_excess(mechanism, self.mu, self.slack, **self._keywords())

@@ -270,11 +270,46 @@ def test_least_batch_out_of_reach() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", [EpsilonDelta(math.inf, 0.0), EpsilonDelta(1.0, 1.0), Gamma(0.1, 1.0)]
+    ("target", "slip"),
+    [
+        (
+            EpsilonDelta(math.inf, 0.0),
+            "EpsilonDelta(epsilon=inf, delta=0): ε = inf is no constraint.",
+        ),
+        (
+            EpsilonDelta(1e-5, 1.0),
+            "EpsilonDelta(epsilon=1e-05, delta=1): δ = 1 is no constraint. Were ε and δ swapped?",
+        ),
+        (EpsilonDelta(3.0, 1.0), "EpsilonDelta(epsilon=3, delta=1): δ = 1 is no constraint."),
+        (Gamma(0.1, 1.0), "Gamma(kappa=0.1, gamma=1): γ = 1 is no constraint."),
+        (TradeOff(0.1, 0.0), "TradeOff(alpha=0.1, beta=0): β = 0 is no constraint."),
+        (Advantage(1.0), "Advantage(eta=1): η = 1 is no constraint."),
+        (
+            GaussianDP(1e-5, 1.0),
+            "GaussianDP(mu=1e-05, slack=1): A slack of 1 is no constraint. Were μ and the slack "
+            "swapped?",
+        ),
+        (GaussianDP(math.inf), "GaussianDP(mu=inf, slack=0): μ = inf is no constraint."),
+    ],
 )
-def test_nothing_to_find(target: pe.targets.Target) -> None:
-    with pytest.raises(ValueError, match="target must be missed somewhere"):
+def test_nothing_to_find(target: pe.targets.Target, slip: str) -> None:
+    with pytest.raises(ValueError, match=r"every parameter from .* meets the target") as error:
         pe.calibrate(noise_of(), target)
+    assert str(error.value).endswith(f"meets the target {slip}")
+
+
+@pytest.mark.parametrize(
+    ("target", "slip"),
+    [
+        (Gamma(0.01, 0.001), "γ is below κ, where no mechanism is. Were κ and γ swapped?"),
+        (TradeOff(0.1, 0.95), "β is above 1 - α, where no mechanism is."),
+        (EpsilonDelta(1.0, 0.0), "gives epsilon inf, delta 0"),
+    ],
+)
+def test_out_of_reach_says_why(target: pe.targets.Target, slip: str) -> None:
+    with pytest.raises(ValueError, match="target must be within reach") as error:
+        pe.calibrate(noise_of(), target)
+    assert str(error.value).endswith(slip)
 
 
 def test_out_of_reach_is_found_where_the_excess_points() -> None:
@@ -291,11 +326,11 @@ def test_out_of_reach_is_found_where_the_excess_points() -> None:
 
 
 def test_no_end() -> None:
-    with pytest.raises(ValueError, match="target must be missed somewhere"):
+    with pytest.raises(ValueError, match=r"every parameter from .* meets the target"):
         pe.calibrate(lambda n: pe.dp_sgd(1.0, 0.0, n), EpsilonDelta(1.0, 0.0), integer=True)
 
 
-@pytest.mark.parametrize(("start", "end"), [(1.0, "within reach"), (8.0, "missed somewhere")])
+@pytest.mark.parametrize(("start", "end"), [(1.0, "within reach"), (8.0, "meets the target")])
 def test_a_wrong_direction_ends_in_an_error(start: float, end: str) -> None:
     with pytest.raises(
         (ValueError, pe.AccuracyError), match=f"{end}|no engine answers|there is no answer"
@@ -466,5 +501,5 @@ def test_a_chance_to_take_part_bounds_what_steps_tell(kinds: list[tuple[str, int
 def test_a_target_that_every_noise_meets_is_found_to_be_one() -> None:
     """The search for the least noise that an engine answers took two minutes."""
     target = pe.targets.Advantage(0.1, method="spectral")
-    with pytest.raises(ValueError, match="met by every value tried"):
+    with pytest.raises(ValueError, match=r"every parameter from .* meets the target"):
         pe.calibrate(lambda noise: pe.dp_sgd(noise, 0.01, 2), target, start=0.02)

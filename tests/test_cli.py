@@ -180,7 +180,7 @@ def test_without_matplotlib(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["table", str(spec), "-o", str(tmp_path / "out")]) == 2
-    assert "pip install 'pyengine[table]'" in capsys.readouterr().err
+    assert "pip install 'pyengine-dp[table]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -204,7 +204,7 @@ def test_without_other_packages(
     spec.write_text(line + SPEC.replace('["1/1000"]', "[0]"), encoding="utf-8")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["table", str(spec), "-o", str(tmp_path / "out"), *arguments]) == 2
-    assert f"pip install 'pyengine[{extra}]'" in capsys.readouterr().err
+    assert f"pip install 'pyengine-dp[{extra}]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -213,7 +213,7 @@ def test_verify_without_the_reference(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["verify", str(tmp_path / "mine.csv")]) == 2
-    assert "pip install 'pyengine[reference]'" in capsys.readouterr().err
+    assert "pip install 'pyengine-dp[reference]'" in capsys.readouterr().err
 
 
 def test_interrupt(
@@ -231,7 +231,7 @@ def test_interrupt(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["tables"], ["table"], ["table", "a", "b", "-o", "c"]])
+@pytest.mark.parametrize("arguments", [["tables"], ["table"], ["table", "a", "b", "-o", "c"]])
 def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)

@@ -104,13 +104,29 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
         (["--p", "0.1", "--steps", "10"], "no target"),
         (["--p", "0.1", "--epsilon", "1"], "--epsilon and --delta go together"),
         (["--p", "0.1", "--slack", "1"], "--slack goes with --mu"),
-        (["--noise", "1", "--advantage", "0.1"], "every phase says noise: leave it out where"),
+        (
+            ["--noise", "1", "--advantage", "0.1"],
+            "noise is given in every phase; omit it in the phase where it is to be found, or have",
+        ),
         (["--p", "0.1", "--advantage", "2"], "eta must lie in [0, 1], got 2.0"),
         (["--p", "0.1", "--advantage", "x"], "--advantage must be a number"),
         (["--p", "0.1", "--steps", "9", "--kappa", "0.1", "--gamma", "0.05"], "within reach"),
-        (["--p", "0.1", "--epsilon", "0", "--delta", "0"], "no finite parameter meets it; even"),
+        (
+            ["--p", "0.1", "--steps", "1", "--epsilon", "0", "--delta", "0"],
+            "no finite noise meets it",
+        ),
         (["--p", "0.1", "--advantage", "0.1", "--digits", "16"], "--digits must be at most 15"),
         (["--p", "0.1", "--advantage", "0.1", "--adjacency", "x"], "adjacency must be one of"),
+        (["--p", "0.1", "--advantage", "0.1"], "a sampled mechanism needs steps or epochs"),
+        (
+            ["--p", "0.1", "--steps", "9", "--epsilon", "1e-5", "--delta", "1"],
+            "meets the target epsilon 1e-05, delta 1: δ = 1 is no constraint. Were ε "
+            "and δ swapped?",
+        ),
+        (
+            ["--vary", "steps", "--noise", "1e9", "--p", "1e-9", "--epsilon", "9", "--delta", ".5"],
+            "every number of steps from 1e+03 to 9e+15 meets the target",
+        ),
     ],
 )
 def test_wrong_input(
@@ -128,7 +144,6 @@ def test_wrong_input(
     [
         ["--p", "0.1", "--steps", "10", "--delta", "0", "--epsilon", "1"],
         ["--p", "0.1", "--steps", "10", "--alpha", "0.1", "--beta", "0.9"],
-        ["--vary", "steps", "--noise", "1e9", "--p", "1e-9", "--epsilon", "9", "--delta", "0.5"],
     ],
 )
 def test_what_is_out_of_reach_is_said_in_words(

@@ -71,6 +71,30 @@ def test_text_that_fits_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        (["help"], "usage: pyengine [-h] [--version] COMMAND"),
+        (["help", "epsilon"], "usage: pyengine epsilon"),
+    ],
+)
+def test_help_without_dashes(
+    arguments: list[str], start: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(start)
+
+
+def test_no_command_gets_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "examples:" in printed.err
+    assert "  calibrate " in printed.err
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["epsilon", "--noise", "1", "--detla", "1"], "no option --detla; did you mean '--delta'?"),
@@ -80,6 +104,15 @@ def test_text_that_fits_is_left_alone() -> None:
         (["delta", "--rate", "0.01"], "did you mean '--sampling-probability'?"),
         (["delta", "--sigma", "1"], "did you mean '--noise-multiplier'?"),
         (["delta", "--s", "1"], "ambiguous option: --s could match"),
+        (["--noise", "1"], "--noise goes after a command: pyengine COMMAND --noise"),
+        (["papers", "-o", "x", "--workers", "y"], "--workers: must be an integer >= 0, got 'y'"),
+        (["explore", "--port", "x"], "--port must be a non-negative integer, got 'x'"),
+        (["delta", "--noise", "1", "--selected", "3", "--epsilon", "1"], "needs steps_per_epoch"),
+        (["delta", "--noise", "1", "--times", "3", "--epsilon", "1"], "times needs matrix"),
+        (["delta", "--phase", "noise=1", "--phase", "p=1", "--epsilon", "1"], "phase 2: gaussian"),
+        (["delta", "--noise", "1e5000", "--epsilon", "1"], "exponent has three digits at most"),
+        (["tradeoff", "--noise", "1", "--alpha", "1", "--adjacency", "replace"], "'substitute'?"),
+        (["help", "gama"], "got 'gama'; did you mean 'gamma'?"),
         (["gama"], "got 'gama'; did you mean 'gamma'?"),
         (["plot", "gama", "-o", "x.png"], "got 'gama'; did you mean 'gamma'?"),
         (
@@ -119,7 +152,8 @@ CUT = pe.GaussianMechanism("1").truncated_poisson_sampled("0.1", batch_size=9, d
         ("--noise 1 --epochs 3", pe.GaussianMechanism("1").composed(3)),
         ("--mechanism dp_sgd --noise 1 --p 0.1 --epochs 1", pe.dp_sgd("1", "0.1", 10)),
         (
-            "--noise 1 --batch-size 100 --dataset-size 1050 --epochs 2",
+            "--noise 1 --batch-size 100 --dataset-size 1050 --sampling without_replacement "
+            "--epochs 2",
             pe.GaussianMechanism("1")
             .sampled_without_replacement(batch_size=100, dataset_size=1050)
             .composed(21),
@@ -152,32 +186,66 @@ def test_epochs(flags: str, expected: pe.Mechanism) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--noise 1 --p 0.1 --epochs 1 --steps 3", "give steps or epochs, not both"),
+        (
+            "--noise 1 --p 0.1 --epochs 1 --steps 3",
+            "steps and epochs both given (3 and 1); give one",
+        ),
         ("--noise 1 --p 0 --epochs 1", "the sampling rate positive"),
         ("--noise 1 --p 0.1 --epochs -1", "epochs must be >= 0"),
-        ("--noise 1 --batch-size 3 --epochs 1", "needs batch_size and dataset_size"),
-        ("--mechanism dp_sgd --noise 1 --p 0.1", "dp_sgd needs steps or epochs"),
+        (
+            "--noise 1 --batch-size 3 --epochs 1 --sampling poisson",
+            "needs batch_size and dataset_size",
+        ),
+        ("--noise 1 --batch-size 3 --epochs 1", "add --sampling poisson (each record joins"),
+        ("--noise 1 --dataset-size 3 --epochs 1", "do not say how batches were drawn"),
+        ("--noise 1 --batch-size 3 --dataset-size 9", "--sampling without_replacement (batches of"),
+        (
+            "--phase noise=1,batch_size=3,dataset_size=9,steps=1",
+            '; in a file: sampling = "poisson"',
+        ),
+        (
+            "--mechanism laplace --noise 1 --batch-size 3 --dataset-size 9 --steps 1",
+            "do not say how",
+        ),
+        ("--mechanism dp_sgd --noise 1 --p 0.1", "a sampled mechanism needs steps or epochs"),
+        ("--noise 1 --p 0.1", "a sampled mechanism needs steps or epochs"),
+        ("--phase noise=1,p=0.1", "needs steps or epochs; for a single batch give steps 1"),
+        ("--noise 1 --batch-size 3 --dataset-size 9 --sampling poisson", "needs steps or epochs"),
+        (
+            "--noise 1 --batch-size 3 --dataset-size 9 --sampling without_replacement",
+            "needs steps or epochs",
+        ),
         ("--mechanism dp_sgd --noise 1 --steps 3", "dp_sgd needs p"),
         ("--noise 1 --steps 3 --group-size 2", "group_size needs p"),
         ("--noise 1 --sampling shuffle --steps 3", "shuffle needs batch_size and dataset_size"),
         ("--phase noise=1,p=0.1,sampling=shuffle,steps=3", "of Gaussian noise only, got noise 1"),
-        ("--noise 1 --truncated-batch-size 2 --p 0.1", "truncated_batch_size needs dataset_size"),
-        ("--noise 1 --truncated-batch-size 2 --dataset-size 9", "truncated_batch_size needs p"),
         (
-            "--mechanism laplace --noise 1 --truncated-batch-size 2 --dataset-size 9 --p 0.1",
+            "--noise 1 --truncated-batch-size 2 --p 0.1 --steps 1",
+            "truncated_batch_size needs dataset_size",
+        ),
+        (
+            "--noise 1 --truncated-batch-size 2 --dataset-size 9 --steps 1",
+            "truncated_batch_size needs p",
+        ),
+        (
+            "--mechanism laplace --noise 1 --truncated-batch-size 2 --dataset-size 9 --p 0.1 "
+            "--steps 1",
             "must be a GaussianMechanism",
         ),
         ("--mechanism laplace --noise 1 --group-size 2", "laplace takes no 'group_size'"),
         ("--mechanism dp_sgd_allocated --noise 1 --epochs 2", "needs steps_per_epoch"),
         ("--mechanism dp_sgd_allocated --noise 1 --steps-per-epoch 2", "needs steps or epochs"),
         ("--noise 1 --steps-per-epoch 5", "needs steps or epochs"),
-        ("--noise 1 --steps-per-epoch 5 --steps 2 --epochs 2", "give steps or epochs, not both"),
+        (
+            "--noise 1 --steps-per-epoch 5 --steps 2 --epochs 2",
+            "steps and epochs both given (2 and 2); give one",
+        ),
         ("--noise 1 --steps-per-epoch 5 --p 0.1 --epochs 1", "cannot be sampled again"),
         ("--phase mechanism=gaussian_mixture,noise=1,shifts=0,weights=2", r"weights must lie in"),
         ("--noise 1 --sampling poisson --steps 1", "poisson needs batch_size and dataset_size"),
         (
             "--noise 1 --p 0.1 --batch-size 1 --dataset-size 9 --sampling poisson --steps 1",
-            "not both",
+            "p and batch_size both given (0.1 and 1); give one",
         ),
         (
             "--noise 1 --batch-size 9 --dataset-size 3 --sampling poisson --steps 1",

@@ -80,7 +80,7 @@ def test_bins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--matrix", "C.npy", "--times", "1.5"], "times must be an integer, got 1.5"),
         (["--matrix", "C.npy", "--times", "2"], "times"),
         (["--matrix", "C.npy", "--participation", "often"], "participation must be"),
-        (["--times", "2"], "takes no 'times'"),
+        (["--times", "2"], "times needs matrix"),
     ],
 )
 def test_bad_files_and_words(

@@ -112,7 +112,7 @@ def test_without_the_reference(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "flint", None)
     assert main(["gamma", *RUN, "--kappa", "0.1", "--digits", "20"]) == 2
-    assert "needs flint: pip install 'pyengine[reference]'" in capsys.readouterr().err
+    assert "needs flint: pip install 'pyengine-dp[reference]'" in capsys.readouterr().err
 
 
 def test_ranges_and_fractions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,6 +151,10 @@ def test_refusal_costs_its_own_row_only(
     assert re.search(r"^2 +refused .*no answer, try", capsys.readouterr().out, re.M)
 
 
+def _words(line: str) -> list[str]:
+    return line.split()
+
+
 FILE = """
 [[phase]]
 noise = 2
@@ -159,6 +163,7 @@ steps = 100
 [[phase]]
 noise_multiplier = "1.0"
 sampling_probability = "1/50"
+steps = 1
 """
 MIXTURES = """
 [[phase]]
@@ -185,7 +190,12 @@ MIXTURE = pe.GaussianMixtureMechanism("2", ["0", "1", "2.5"], ["1/2", "1/4", "1/
             pe.dp_sgd("1", "16384/1281167", 9),
         ),
         (
-            ["--phase", "noise=2,p=0.01,steps=100", "--phase", " noise = 1.0 , p = 1/50"],
+            [
+                "--phase",
+                "noise=2,p=0.01,steps=100",
+                "--phase",
+                " noise = 1.0 , p = 1/50 , steps = 1",
+            ],
             pe.dp_sgd("2", "0.01", 100) + pe.dp_sgd("1", "0.02", 1),
         ),
         (["--file", "run.toml"], pe.dp_sgd("2", "0.01", 100) + pe.dp_sgd("1", "0.02", 1)),
@@ -199,7 +209,7 @@ MIXTURE = pe.GaussianMixtureMechanism("2", ["0", "1", "2.5"], ["1/2", "1/4", "1/
         ),
         (["--mechanism", "laplace", "--noise", "2"], pe.LaplaceMechanism("2").composed(1)),
         (
-            ["--phase", "mechanism=discrete_gaussian,noise=2,sensitivity=3,p=0.5"],
+            ["--phase", "mechanism=discrete_gaussian,noise=2,sensitivity=3,p=0.5,steps=1"],
             pe.DiscreteGaussianMechanism("2", 3).poisson_sampled("0.5").composed(1),
         ),
         (
@@ -211,7 +221,10 @@ MIXTURE = pe.GaussianMixtureMechanism("2", ["0", "1", "2.5"], ["1/2", "1/4", "1/
             pe.GenericMechanism("1", "1e-6").composed(3),
         ),
         (
-            ["--noise", "1", "--batch-size", "10", "--dataset-size", "100", "--steps", "5"],
+            _words(
+                "--noise 1 --batch-size 10 --dataset-size 100 --sampling without_replacement "
+                "--steps 5"
+            ),
             pe.GaussianMechanism("1")
             .sampled_without_replacement(batch_size=10, dataset_size=100)
             .composed(5),
@@ -237,28 +250,20 @@ def test_grammar(
         ([], "no mechanism: give --noise, --phase or --file"),
         (["--noise", "0"], "noise_multiplier must be positive and finite, got '0'"),
         (["--noise", "x"], "noise_multiplier must be a number or a fraction of two numbers"),
-        (["--noise", "1", "--p", "2"], "p must lie in [0, 1], got '2'"),
+        (["--noise", "1", "--p", "2", "--steps", "1"], "p must lie in [0, 1], got '2'"),
         (["--noise", "1", "--steps", "1.5"], "steps must be a non-negative integer, got '1.5'"),
         (["--p", "0.1"], "gaussian needs noise"),
         (["--noise", "1", "--phase", "noise=1"], "give the mechanism once"),
-        (["--noise", "1", "--batch-size", "5"], "needs batch_size and dataset_size"),
+        (["--noise", "1", "--batch-size", "5"], "do not say how batches were drawn"),
         (
-            ["--noise", "1", "--p", "0.1", "--batch-size", "5", "--dataset-size", "10"],
-            "not both",
+            _words("--noise 1 --p 0.1 --batch-size 5 --dataset-size 10 --steps 1"),
+            "p and batch_size both given (0.1 and 5); give one",
         ),
         (
-            [
-                "--noise",
-                "1",
-                "--p",
-                ".1",
-                "--batch-size",
-                "5",
-                "--dataset-size",
-                "9",
-                "--truncated-batch-size",
-                "7",
-            ],
+            _words(
+                "--noise 1 --p .1 --batch-size 5 --dataset-size 9 --truncated-batch-size 7 "
+                "--steps 1"
+            ),
             "give truncated_batch_size with p, or batch_size with sampling poisson",
         ),
         (["--phase", "noise"], "expected KEY=VALUE,..., got 'noise'"),
@@ -270,7 +275,17 @@ def test_grammar(
         ),
         (["--file", "missing.toml"], "missing.toml: No such file or directory"),
         (["--file", "empty.toml"], "empty.toml: no phase"),
-        (["--file", "broken.toml"], "broken.toml: "),
+        (
+            ["--file", "broken.toml"],
+            "broken.toml: not a run file; pyengine reads TOML (.toml) with tables [[phase]]: ",
+        ),
+        (["--file", "run.yaml"], "pyengine reads TOML (.toml) with tables [[phase]], got .yaml"),
+        (["--file", "run.json"], "run.json: not a run file; pyengine reads TOML"),
+        (["--file", "run.csv"], "tables [[phase]], got .csv"),
+        (["--file", "latin.toml"], "tables [[phase]], got no text in UTF-8"),
+        (["--file", "deep.toml"], "deep.toml: not a run file; pyengine reads TOML"),
+        (["--file", "huge.toml"], "an integer has more than 4,300 digits"),
+        (["--file", "twice.toml"], "twice.toml: not a run file"),
         (["--file", "other.toml"], "unknown key 'run'"),
         (["--file", "wrong.toml"], "noise must be a number or a string, got True"),
         (["--file", "plain.toml"], "plain.toml: a phase must be a table, got 1"),
@@ -286,6 +301,13 @@ def test_wrong_mechanisms(
 ) -> None:
     (tmp_path / "empty.toml").write_text("")
     (tmp_path / "broken.toml").write_text("[[phase]\n")
+    (tmp_path / "run.yaml").write_text("noise: 1\nsteps: 3\n")
+    (tmp_path / "run.json").write_text('{"noise": 1}')
+    (tmp_path / "run.csv").write_text("noise,p\n1,2\n")
+    (tmp_path / "latin.toml").write_bytes(b'a = "\xff"')
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 10_000 + "]" * 10_000)
+    (tmp_path / "huge.toml").write_text("[[phase]]\nnoise = 1" + "0" * 5000)
+    (tmp_path / "twice.toml").write_text("[[phase]]\nnoise = 1\nnoise = 2\n")
     (tmp_path / "other.toml").write_text("run = 1\n[[phase]]\nnoise = 1\n")
     (tmp_path / "wrong.toml").write_text("[[phase]]\nnoise = true\n")
     (tmp_path / "plain.toml").write_text("phase = [1, 2]\n")
@@ -468,8 +490,8 @@ def test_one_word_for_proven_bounds_and_one_for_estimates(
 
 
 def test_sampling_without_replacement_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    run = ["--noise", "1", "--batch-size", "100", "--dataset-size", "10000", "--steps", "3"]
-    assert main(["epsilon", *run, "--delta", "1e-6"]) == 0
+    sizes = ["--batch-size", "100", "--dataset-size", "10000", "--sampling", "without_replacement"]
+    assert main(["epsilon", "--noise", "1", *sizes, "--steps", "3", "--delta", "1e-6"]) == 0
     heading, batches, _ = capsys.readouterr().out.splitlines()[:3]
     assert heading.endswith("3 steps of 100 of 10,000 records, without replacement")
     assert batches.startswith("batches: each batch is 100 of 10,000 records, drawn anew")
@@ -482,7 +504,9 @@ def test_sampling_without_replacement_is_said(capsys: pytest.CaptureFixture[str]
         (["tradeoff", "--alpha", "1e-5"], SELECTED, "lower"),
         (
             ["epsilon", "--delta", "1e-5", "--adjacency", "substitute"],
-            ["--batch-size", "10", "--dataset-size", "1000", "--steps", "1000"],
+            _words(
+                "--batch-size 10 --dataset-size 1000 --sampling without_replacement --steps 1000"
+            ),
             "upper",
         ),
     ],
@@ -497,3 +521,50 @@ def test_a_value_that_is_only_a_bound_says_so(
     _, value, lower, upper, *_ = row.split()
     assert float(lower) <= float(value) <= float(upper)
     assert abs(float(value) / float(upper if side == "upper" else lower) - 1.0) < 1e-9
+
+
+SIZED = "--noise 1 --batch-size 50 --dataset-size 1000 --sampling poisson --steps 9"
+RATE = "--noise 1 --p 0.05 --steps 9"
+LARGE = "δ = 0.5 is large: publishing one of n records at random is (0, 1/n)-DP, so choose δ well"
+OF_N = "is at least 1/n for n = 1,000 records, where even publishing one record at random is (0, δ)"
+
+
+@pytest.mark.parametrize(
+    ("line", "remark"),
+    [
+        (f"epsilon {SIZED} --delta 1e-6 0.002", f"δ = 0.002 {OF_N}"),
+        (f"epsilon {SIZED} --delta 0.001", f"δ = 0.001 {OF_N}"),
+        (f"epsilon {SIZED} --delta 0.0009", ""),
+        (f"epsilon {RATE} --delta 0.01", ""),
+        (f"epsilon {RATE} --delta 0.5", LARGE),
+        (f"epsilon {RATE} --delta 0.5 --digits 20", LARGE),
+        (
+            "epsilon --noise 0.02 --delta 1e-5",
+            "ε = 1,462.29 protects nobody: are two arguments swapped",
+        ),
+        ("epsilon --noise 1 --delta 0", ""),  # inf, as it must be
+        (f"delta {RATE} --epsilon 0.1", ""),
+        (f"statement {RATE} --delta 0.5 --fpr 0.1 --kappa 0.1", LARGE),
+        (f"statement {SIZED} --delta 0.1 --fpr 0.1 --kappa 0.1 --format latex", f"δ = 0.1 {OF_N}"),
+        ("calibrate --steps 9 --epsilon 0.01 --delta 0.5", LARGE),
+        (
+            "calibrate --batch-size 50 --dataset-size 1000 --sampling poisson --steps 9 "
+            "--epsilon 1 --delta 0.002",
+            f"δ = 0.002 {OF_N}",
+        ),
+        ("calibrate --steps 9 --epsilon 2000 --delta 1e-5", "ε = 2,000 protects nobody"),
+    ],
+)
+def test_remarks(line: str, remark: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a figure protects nobody, or is asked at a δ where none does."""
+    assert main(line.split()) == 0
+    printed = capsys.readouterr()
+    assert "remark" not in printed.out
+    assert printed.err.startswith(f"pyengine: remark: {remark}" if remark else "")
+    assert printed.err.count("\n") == bool(remark)
+    if "--format" in line:
+        return
+    as_json = ["--format", "json"] if line.startswith("statement") else ["--json"]
+    assert main([*line.split(), *as_json]) == 0
+    found = json.loads(capsys.readouterr().out)["remarks"]
+    assert [f"pyengine: remark: {text}" for text in found] == printed.err.splitlines()

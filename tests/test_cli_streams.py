@@ -76,7 +76,7 @@ def test_errors_without_a_place(redirection: str, tmp_path: Path) -> None:
     "arguments",
     [
         [*RUN, "--json"],
-        ["calibrate", "--noise", "1", "--vary", "p", "--epsilon", "1", "--delta", "1e-6"],
+        ["calibrate", "--noise", "1", "--steps", "9", "--vary", "p", "--advantage", ".1"],
         ["completion"],
         ["doctor"],
         ["gamma", "--help"],

@@ -381,7 +381,7 @@ def test_an_interrupt_ends_all_of_it() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--port", "x"], "--port must be a number"),
+        (["--port", "x"], "--port must be a non-negative integer"),
         (["--port", "65536"], "port must lie in [0, 65535], got 65536"),
         (["--port", "-1"], "--port must be a non-negative integer"),
         (["--seconds", "0"], "--seconds must"),
@@ -408,7 +408,7 @@ def test_without_its_packages(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["explore"]) == 2
-    assert "the page needs jinja2: pip install 'pyengine[explore]'" in capsys.readouterr().err
+    assert "the page needs jinja2: pip install 'pyengine-dp[explore]'" in capsys.readouterr().err
 
 
 # ---- in a browser --------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def test_without_any_optional_package() -> None:
     printed = run.stdout.splitlines()
     assert len(printed) == len(CALLS)
     for line, expected in zip(printed, CALLS.values(), strict=True):
-        assert re.search(expected.replace("[", r"'pyengine\[").replace("]", r"\]'"), line), line
+        assert re.search(expected.replace("[", r"'pyengine-dp\[").replace("]", r"\]'"), line), line
 
 
 def test_errors_of_our_own_modules_stay_as_they_are() -> None:

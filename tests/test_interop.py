@@ -7,6 +7,7 @@ same fields serve; tests/test_interop_peers.py asks the real ones where they are
 from __future__ import annotations
 
 import math
+import re
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -382,3 +383,40 @@ def test_no_substitution_from_samples() -> None:
 def test_nothing_known(thing: Any) -> None:
     with pytest.raises(ValueError, match="mechanism must be a Mechanism or describe one"):
         pe.gamma_bound(thing, 0.1)
+
+
+NAMED = [
+    {"noise_multiplier": 2.0, "sample_rate": 0.01, "num_steps": 100},
+    {"steps": 900, "noise_multiplier": 1.0, "sampling_probability": 0.01},
+]
+ROWS = [(2.0, 0.01, 100), (1.0, 0.01, 900)]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [np.array(ROWS), tuple(ROWS), NAMED, {"history": ROWS, "mechanism": "rdp"}, {"history": NAMED}],
+    ids=["array", "tuple", "named", "state", "named state"],
+)
+def test_a_history_in_other_clothes(history: Any) -> None:
+    run = from_history(ROWS)
+    assert from_history(history) == pe.compose(history) == run
+    assert pe.epsilon(history, 1e-5) == pe.epsilon(run, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        ({}, "history must be a list, or a mapping that holds one, got nothing"),
+        ({"steps": 3}, "history must be a list, or a mapping that holds one, got steps"),
+        ({"history": None}, "history must be a sequence, got None"),
+        ([{"noise_multiplier": 1.0}], "must hold entries with noise_multiplier, sample_rate, num_"),
+        ([{**NAMED[0], "clip": 1.0}], "must hold entries with noise_multiplier, sample_rate, num_"),
+        ([{**NAMED[0], "num_steps": 1.5}], "steps must be a non-negative integer, got 1.5"),
+        (np.ones((2, 4)), "of a history, got ndarray with rows of 4 numbers"),
+        ((1.0, 0.01, 1000), "of a history, got tuple with rows of 1 numbers"),
+    ],
+)
+def test_what_is_no_history(history: Any, message: str) -> None:
+    ask = from_history if isinstance(history, dict) else lambda thing: pe.epsilon(thing, 1e-5)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ask(history)

@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 
 import pyengine
+from pyengine._version import DISTRIBUTION
 
 PACKAGE = Path(pyengine.__file__).parent
 
@@ -290,15 +291,15 @@ def test_typed() -> None:
 
 
 def test_version() -> None:
-    assert pyengine.__version__ == importlib.metadata.version("pyengine")
+    assert pyengine.__version__ == importlib.metadata.version(DISTRIBUTION)
 
 
 def test_citation() -> None:
     """What is cited is what is installed."""
     text = (PACKAGE.parent / "CITATION.cff").read_text(encoding="utf-8")
     fields = dict(re.findall(r"^([a-z-]+): (.+)$", text, re.M))
-    about = importlib.metadata.metadata("pyengine")
-    assert fields["title"] == about["Name"]
+    about = importlib.metadata.metadata(DISTRIBUTION)
+    assert fields["title"] == PACKAGE.name
     assert fields["version"] == pyengine.__version__
     assert fields["license"] == about["License-Expression"]
 

@@ -8,12 +8,14 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import pyengine
+from pyengine._version import DISTRIBUTION
 from pyengine.cli import main, version
 
 if sys.version_info >= (3, 11):
@@ -24,6 +26,67 @@ else:
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(Path(pyengine.__file__).parent.glob("_*.so"))
 OLDEST = (2, 28)  # of glibc, as manylinux_2_28
+
+
+SUFFIXES = (".md", ".py", ".yml", ".yaml", ".toml", ".json", ".jinja", ".js", "Makefile")
+MADE = {".venv", ".venv-peers", ".git", "build", "_build", "env"}  # not written by hand
+INSTALLER = re.compile(
+    r"\b(?:pip3?|pipx|uv|conda|mamba|poetry|pdm)\b.*?"
+    r"(?:\b(?:install|add)\b|--reinstall-package)([^#`|&;]*)"
+)
+STRANGER = re.compile(r"""(?<![\w./@-])pyengine(?=\[|[=<>~!]=|['"\s,)]|$)""")
+
+
+def told(line: str) -> bool:
+    """Whether a line tells to install what is somebody else's."""
+    found = INSTALLER.search(line)
+    # extras belong to nothing but a distribution
+    return bool(found and STRANGER.search(found[1])) or bool(re.search(r"['\"]pyengine\[\w", line))
+
+
+def texts() -> Iterator[Path]:
+    """Files that people read or copy; the changelog says what was once said."""
+    for directory, inner, names in os.walk(ROOT):
+        inner[:] = [name for name in inner if name not in MADE]
+        for name in names:
+            if name.endswith(SUFFIXES) and name != "CHANGELOG.md":
+                yield Path(directory, name)
+
+
+def test_nothing_tells_anyone_to_install_another_package() -> None:
+    """The index has a pyengine, and it is somebody else's."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == DISTRIBUTION == "pyengine-dp"
+    paths = list(texts())
+    assert len(paths) > 300
+    strange = {
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in paths
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if told(line)
+    }
+    assert strange == set()
+    assert "--reinstall-package pyengine-dp " in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("pip install OTHER", True),
+        ("      - run: pip install asv OTHER dp-accounting", True),
+        ("pip install 'OTHER[opacus]'", True),
+        ('{what} needs {module}: pip install "OTHER==0.1"', True),
+        ("uv add OTHER", True),
+        ("conda install -c conda-forge OTHER", True),
+        ("needs 'OTHER[reference]'", True),
+        ("pip install 'OTHER-dp[opacus]'", False),
+        ("pip install asv ./OTHER", False),
+        ("pip install . && OTHER doctor", False),
+        ("pip install .", False),
+    ],
+)
+def test_what_tells_to_install_another_package(line: str, wrong: bool) -> None:
+    assert told(line.replace("OTHER", "pyengine")) is wrong
 
 
 def test_modules_are_of_the_stable_abi() -> None:
@@ -41,10 +104,10 @@ def test_bill_of_materials(tmp_path: Path) -> None:
     """All that the build requires is in the bill, unless none of it ends up in the modules."""
     pytest.importorskip("setuptools")
     build = runpy.run_path(str(ROOT / "csrc" / "build_sbom.py"))
-    path = build["write_sbom"](tmp_path / "x.dist-info", "pyengine", pyengine.__version__)
-    assert path == tmp_path / "x.dist-info" / "sboms" / "pyengine.cdx.json"
+    path = build["write_sbom"](tmp_path / "x.dist-info", DISTRIBUTION, pyengine.__version__)
+    assert path == tmp_path / "x.dist-info" / "sboms" / "pyengine-dp.cdx.json"
     text = path.read_text(encoding="utf-8")
-    assert build["write_sbom"](tmp_path / "again", "pyengine", pyengine.__version__).read_text(
+    assert build["write_sbom"](tmp_path / "again", DISTRIBUTION, pyengine.__version__).read_text(
         encoding="utf-8"
     ) == (text)
     found = json.loads(text)
@@ -58,7 +121,7 @@ def test_bill_of_materials(tmp_path: Path) -> None:
 
 def test_recipe_has_the_version_and_the_requirements() -> None:
     text = (ROOT / "docs" / "developer" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
-    assert f'version: "{pyengine.__version__}"' in text
+    assert f'name: {DISTRIBUTION}\n  version: "{pyengine.__version__}"' in text
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = re.search(r"^  run:\n((?:    - .*\n)+)", text, re.M)
     assert run is not None

@@ -163,11 +163,17 @@ def test_command_with_several_runs(tmp_path: Path, capsys: pytest.CaptureFixture
     noise = ["plot", "noise", "--run", "a", "steps=10", "--run", "b", "steps=20", "-o", str(file)]
     assert main([*noise, "--delta", "1e-5"]) == 0
     capsys.readouterr()
+    assert main(["plot", "noise", "--noise", "1", "-o", str(file)]) == 2
+    err = capsys.readouterr().err
+    assert err == (
+        "pyengine: error: noise is given in every phase; omit it in the phase where it is to be "
+        "found\n"
+    )
     for wrong, message in (
         (["--noise", "1"], "give mechanisms by --run, or one by flags"),
         (["--run", "one", "noise=1"], "two runs are named 'one'"),
         (["--run", "three", "noise"], "expected KEY=VALUE"),
-        (["--run", "three", "noise=1,p=2"], "must lie in [0, 1]"),
+        (["--run", "three", "noise=1,p=2,steps=1"], "must lie in [0, 1]"),
     ):
         assert main([*command, *wrong]) == 2
         assert message in capsys.readouterr().err
@@ -196,7 +202,7 @@ def test_without_matplotlib(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["plot", "gamma", "--noise", "1", "-o", "x.png"]) == 2
-    assert "pip install 'pyengine[plots]'" in capsys.readouterr().err
+    assert "pip install 'pyengine-dp[plots]'" in capsys.readouterr().err
 
 
 def test_names_may_be_strings(tmp_path: Path) -> None:

@@ -440,7 +440,7 @@ def test_without_its_packages(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["report", "--noise", "1", "--delta", "1e-5", "-o", "x.html"]) == 2
-    assert "a report needs jinja2: pip install 'pyengine[report]'" in capsys.readouterr().err
+    assert "a report needs jinja2: pip install 'pyengine-dp[report]'" in capsys.readouterr().err
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -64,7 +64,7 @@ def test_what_meets_the_target_though_no_engine_answers() -> None:
 
     capped = search(excess)
     capped.ceiling = lambda _: -0.1
-    with pytest.raises(Unbounded, match=r"met by every value tried, up to 1e\+300"):
+    with pytest.raises(Unbounded, match=r"every parameter from .* to 1e\+300 meets"):
         capped.boundary(1.0, True)
     assert sum(x > 2.5 for x in asked) == 1  # one refusal tells
     capped = search(known(0.5, 2.5, 4.0))
@@ -105,7 +105,7 @@ def test_integers() -> None:
 
 
 def test_a_direction_that_no_value_tells() -> None:
-    with pytest.raises(Unbounded, match="it is met by every value tried, from"):
+    with pytest.raises(Unbounded, match=r"every parameter from .* to .* meets the target"):
         search(lambda _: -1.0).undirected(1.0, monotone=True)
     with pytest.raises(Unreachable):
         search(lambda _: 1.0).undirected(1.0, monotone=True)

@@ -95,7 +95,28 @@ STEP = GOOD["mechanism"][0]
         ({**GOOD, "mechanism": [{**STEP, "mechanism": "Cauchy"}]}, "must be one of 'Gaussian"),
         ({**GOOD, "mechanism": [{**STEP, "sigma": 1}]}, "sigma"),
         ({**GOOD, "mechanism": [{**STEP, "steps": -1}]}, "steps must be a non-negative integer"),
-        ({**GOOD, "mechanism": [{**STEP, "batch_size": 1}]}, "not both"),
+        (
+            {**GOOD, "mechanism": [{**STEP, "batch_size": 1}]},
+            "sampling_probability and batch_size both given (0.5 and 1); give one",
+        ),
+        ({**GOOD, "mechanism": [{**STEP, "steps": 10.0}]}, "without point or exponent, got 10.0"),
+        ({**GOOD, "mechanism": [{**STEP, "steps": True}]}, "steps must be a real number, got True"),
+        ({**GOOD, "mechanism": [{**STEP, "steps": 10**400}]}, "got about 1.000e+400"),
+        ({**GOOD, "mechanism": [{**STEP, "noise_multiplier": False}]}, "real number, got False"),
+        ({**GOOD, "mechanism": [{**STEP, "noise_multiplier": None}]}, "real number, got None"),
+        ({**GOOD, "mechanism": [{**STEP, "noise_multiplier": [1.0]}]}, "real number, got [1.0]"),
+        (
+            {"schema": "pyengine/1", "target": {"target": "Gamma", "kappa": True, "gamma": 0.1}},
+            "kappa must be a real number, got True",
+        ),
+        (
+            {"schema": "pyengine/1", "answer": {"lower": [0.0], "value": [0.0, 1.0], "upper": 1}},
+            "answer must hold numbers, or lists of one shape, got lower (1,), value (2,), upper ()",
+        ),
+        (
+            {"schema": "pyengine/1", "answer": {"lower": [0, [1]], "value": [0], "upper": [1]}},
+            "lower must be a regular list of numbers",
+        ),
         ({**GOOD, "mechanism": [{**STEP, "noise_multiplier": "x"}]}, "noise_multiplier must be a"),
         ({"schema": "pyengine/1", "target": {"target": "Nothing"}}, "target.target must be one of"),
         ({"schema": "pyengine/1", "target": {"target": "Gamma", "kappa": 1.0}}, "gamma"),
@@ -106,6 +127,49 @@ STEP = GOOD["mechanism"][0]
 def test_wrong_texts(content: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         pe.from_json(json.dumps(content))
+
+
+NOISE = '{"schema": "pyengine/1", "mechanism": [{"mechanism": "GaussianMechanism", %s}]}'
+TARGET = '{"schema": "pyengine/1", "target": {"target": "EpsilonDelta", %s}}'
+ANSWER = '{"schema": "pyengine/1", "answer": {"value": 1, "upper": 1, "lower": %s}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 10_000 + "]" * 10_000, "text must be JSON: nested too deeply"),
+        ('{"a":' * 10_000 + "1" + "}" * 10_000, "text must be JSON: nested too deeply"),
+        (ANSWER % ("[" * 10_000 + "1" + "]" * 10_000), "text must be JSON: nested too deeply"),
+        (ANSWER % ("[" * 900 + "1" + "]" * 900), "lower must be a|answer must be nested less"),
+        (NOISE % '"noise_multiplier": 1, "steps": 1e1', "steps must be an integer without point"),
+        (NOISE % '"noise_multiplier": NaN', "NaN is no number of JSON"),
+        (NOISE % '"noise_multiplier": Infinity', "Infinity is no number of JSON"),
+        (NOISE % '"noise_multiplier": 1e999', "the number 1e999 is beyond the doubles"),
+        (
+            NOISE % '"noise_multiplier": 1, "noise_multiplier": 2',
+            "'noise_multiplier' is given twice",
+        ),
+        (NOISE % f'"noise_multiplier": 1{"0" * 5000}', "an integer has more than 4,300 digits"),
+        (NOISE % f'"noise_multiplier": 1, "steps": 1{"0" * 400}', "got about 1.000e.400$"),
+        (TARGET % '"epsilon": 1, "delta": 1e-400', "the number 1e-400 is beyond the doubles"),
+        (TARGET % '"epsilon": 1e400, "delta": 0.1', "the number 1e400 is beyond the doubles"),
+        (TARGET % '"epsilon": 1, "delta": 0.1, "bounds": 1', "bounds must be True"),
+        (TARGET % '"epsilon": 1, "delta": 0.1, "tolerance": true', "tolerance must be"),
+        ("{", "text must be JSON: Expecting"),
+        ("", "text must be JSON: Expecting value"),
+        ("\ufeff{}", "text must be JSON"),
+    ],
+    ids=range(18),
+)
+def test_texts_that_json_does_not_mean(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        pe.from_json(text)
+    assert len(str(error.value)) < 250
+
+
+def test_zeros_are_doubles() -> None:
+    for zero in ("0.0", "-0.0", "0e400", "0.000e-7"):
+        assert pe.from_json(ANSWER % zero).lower == 0.0
 
 
 def test_what_has_no_text() -> None:

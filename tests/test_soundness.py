@@ -137,7 +137,7 @@ def test_schemes_are_judged_by_what_data_sets_attain() -> None:
 
 def test_classes_go_by_their_path() -> None:
     found = find("pyengine.interop:HistoryAccountant")
-    assert found.distribution == "pyengine"
+    assert found.distribution == "pyengine-dp"
     assert dict(found.methods) == {"HistoryAccountant": ("epsilon", "delta", "gamma")}
 
 

@@ -148,3 +148,37 @@ def test_extreme_arguments_that_have_an_answer() -> None:
     assert baselines.gaussian_information([0.5, 0.5], 1.0, steps=10**300) == math.log(2.0)
     assert baselines.compare(RUN, 5e-324)[0].kappa == 5e-324
     assert 0.0 <= duality.from_zcdp(5e-324, 1.0) < 1e-300
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: pe.dp_sgd(1.0, 0.01, HUGE), "got about 1.000e+400"),
+        (lambda: pe.dp_sgd(1.0, 0.01, 10**5000), "got about 1.000e+5000"),
+        (lambda: pe.GaussianMechanism(HUGE), "at most 1.798e+308, the largest double, got about"),
+        (lambda: pe.delta(RUN, HUGE), "at most 1.798e+308, the largest double, got about 1.000e"),
+        (lambda: pe.dp_sgd(1.0, Fraction(HUGE, 3), 1), "[0, 1], got about 3.333e+399"),
+        (lambda: pe.dp_sgd(1.0, "1" * 400, 1), "[0, 1], got '111"),
+        (lambda: pe.dp_sgd(1.0, 0.01, "ten"), "steps must be a non-negative integer, got 'ten'"),
+        (lambda: pe.GaussianMechanism("inf"), "must be a finite number, got 'inf'"),
+        (lambda: pe.GaussianMechanism("1e-5000"), "whose exponent has three digits at most, got '"),
+        (lambda: pe.ShuffledRandomizer(1.0, 10**300), "at most 10,000,000, got about 1.000e+300"),
+        (lambda: pe.epsilon(1e-5, RUN), "got 1e-05; the mechanism is the first argument"),
+        (lambda: pe.calibrate(TARGET, run_of), "delta=1e-05); it is the first argument"),
+        (lambda: pe.delta(RUN, 1.0, adjacency="replace"), "'replace'; did you mean 'substitute'?"),
+        (lambda: pe.delta(RUN, 1.0, adjacency="replace-one"), "did you mean 'substitute'?"),
+        (lambda: pe.delta(RUN, 1.0, adjacency="both"), "'both'; did you mean 'add_remove'?"),
+        (lambda: pe.delta(RUN, 1.0, bounds="proven"), "got 'proven'; did you mean True?"),
+        (lambda: pe.delta(RUN, 1.0, method="proven"), "got 'proven'; did you mean 'certified'?"),
+        (lambda: pe.delta(RUN, [0.1] * 500 + [None]), "an array of dtype object"),
+        (
+            lambda: pe.statement.privacy_statement(RUN, 0.1, kappas=["a" * 999]),
+            "(1,001 characters)",
+        ),
+    ],
+)
+def test_what_is_said_is_short_and_of_use(ask: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=r"must|both") as error:
+        ask()
+    assert message in str(error.value)
+    assert len(str(error.value)) < 300

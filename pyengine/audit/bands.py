@@ -57,9 +57,11 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
 def success_bound(successes: Any, trials: Any, error: float) -> float:
     """Return a bound below a probability that fails with probability at most ``error``."""
     if not (isinstance(trials, int | np.integer) and 1 <= trials <= _checks.PLAIN_COUNT):
-        raise ValueError(f"trials must be an integer in [1, 2^53], got {trials!r}")
+        raise ValueError(f"trials must be an integer in [1, 2^53], got {_checks.shown(trials)}")
     if not (isinstance(successes, int | np.integer) and 0 <= successes <= trials):
-        raise ValueError(f"successes must be an integer in [0, {trials}], got {successes!r}")
+        raise ValueError(
+            f"successes must be an integer in [0, {trials}], got {_checks.shown(successes)}"
+        )
     if successes == 0:
         return 0.0
     return float(_beta_quantile(successes, trials - successes + 1, error))

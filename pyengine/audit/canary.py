@@ -32,7 +32,7 @@ def dirac_canary(dimension: int, norm: float, *, index: int = 0) -> FloatArray:
     size = _checks.count("dimension", dimension, least=1)
     position = _checks.count("index", index)
     if position >= size:
-        raise ValueError(f"index must be below dimension = {size}, got {index!r}")
+        raise ValueError(f"index must be below dimension = {size}, got {_checks.shown(index)}")
     canary = np.zeros(size)
     canary[position] = float(_checks.positive("norm", norm))
     return canary

@@ -164,11 +164,13 @@ def _counts(correct: Any, guesses: Any, canaries: Any) -> tuple[int, int, int]:
     named = _checks.count("guesses", guesses, least=1)
     right = _checks.count("correct", correct)
     if total > MOST:
-        raise ValueError(f"canaries must be at most {MOST:,}, got {canaries!r}")
+        raise ValueError(f"canaries must be at most {MOST:,}, got {_checks.shown(canaries)}")
     if named > total:
-        raise ValueError(f"guesses must be at most canaries = {total}, got {guesses!r}")
+        raise ValueError(
+            f"guesses must be at most canaries = {total}, got {_checks.shown(guesses)}"
+        )
     if right > named:
-        raise ValueError(f"correct must be at most guesses = {named}, got {correct!r}")
+        raise ValueError(f"correct must be at most guesses = {named}, got {_checks.shown(correct)}")
     return right, named, total
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyengine import _checks
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
-from pyengine.cli.output import print_json, print_label
+from pyengine.cli.output import print_json, print_label, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.decimals import number
 from pyengine.mechanisms import describe, label_of
@@ -47,17 +47,18 @@ MOST_DIGITS = 15
 
 
 class Varied(NamedTuple):
-    """A key that can be found: whether it is an integer, and whether privacy grows with it."""
+    """A key that can be found: in words, an integer or not, and whether privacy grows with it."""
 
+    words: str
     integer: bool
     improves: bool
 
 
 VARIED = {
-    "noise": Varied(integer=False, improves=True),
-    "p": Varied(integer=False, improves=False),
-    "steps": Varied(integer=True, improves=False),
-    "truth_probability": Varied(integer=False, improves=False),
+    "noise": Varied("noise", integer=False, improves=True),
+    "p": Varied("sampling probability", integer=False, improves=False),
+    "steps": Varied("number of steps", integer=True, improves=False),
+    "truth_probability": Varied("truth probability", integer=False, improves=False),
 }
 PAIRS = (("epsilon", "delta"), ("kappa", "gamma"), ("alpha", "beta"))
 
@@ -91,13 +92,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Calibrate and print the parameter with what it achieves."""
     from pyengine.calibration import calibrate
 
+    varied = VARIED[arguments.vary]
+    targets: list[Target] = []
     try:
         digits = _checks.count("--digits", arguments.digits, least=1)
         if digits > MOST_DIGITS:
             raise ValueError(f"--digits must be at most {MOST_DIGITS}, got {arguments.digits}")
         targets = _targets(arguments)
-        make = grammar.family(grammar.phases_of(arguments), arguments.vary)
-        varied = VARIED[arguments.vary]
+        make = grammar.family(grammar.phases_of(arguments), arguments.vary, others=True)
         found = calibrate(make, targets, integer=varied.integer, maximize=not varied.improves)
         shown = str(found.value)
         if not varied.integer:
@@ -107,20 +109,31 @@ def run(arguments: argparse.Namespace) -> int:
         mechanism = make(shown)
         achieved = [target.achieved(mechanism) for target in targets]
     except ValueError as error:
-        raise CommandError(str(error)) from None
+        text = str(error).replace("parameter", varied.words, 1)
+        for target in targets:
+            text = text.replace(target.called(), target.in_words())
+        raise CommandError(text) from None
+    limits = _limits(arguments)
+    asked = {name: [_checks.as_double(limits[name])] for name in PAIRS[0] if name in limits}
+    remarks = remarks_on(
+        deltas=asked.get("delta", ()),
+        epsilons=asked.get("epsilon", ()),
+        records=grammar.records_of(arguments),
+    )
     if arguments.json:
         figures = [{"target": type(t).__name__, **_figures(t)} for t in achieved]
         value = found.value if varied.integer else float(shown)
         content = {"vary": arguments.vary, "value": value, "unrounded": found.value}
         label = [each._asdict() for each in label_of(mechanism, targets[0].adjacency)]
         made = {"mechanism": describe(mechanism), "label": label, "achieved": figures}
-        print_json({**content, **made})
+        print_json({**content, **made, "remarks": remarks})
+        remark(remarks)
         return 0
     print(f"{arguments.vary} {shown}")
-    limits = _limits(arguments)
     for target in achieved:
         print(f"achieves {_in_words(target, limits, digits)}")
     print_label(mechanism, targets[0].adjacency)
+    remark(remarks)
     return 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyengine import _checks
+from pyengine._version import DISTRIBUTION
 from pyengine.cli.errors import CommandError
 from pyengine.cli.output import RED, paint, print_json, print_table
 from pyengine.cli.parsers import Commands, command
@@ -82,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         hint = f" (pip install {DISTRIBUTIONS[name]})" if name in DISTRIBUTIONS else ""
         print(f"pyengine: {name} takes no part: {why}{hint}", file=sys.stderr)
     if len(absent) == len(names) - 1:
-        raise CommandError("no accountant takes part: pip install 'pyengine[peers]'")
+        raise CommandError(f"no accountant takes part: pip install '{DISTRIBUTION}[peers]'")
     _report(results, absent, as_json=arguments.json)
     if arguments.picture:
         from pyengine.plots.conformance import errors_figure

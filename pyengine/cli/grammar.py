@@ -30,6 +30,7 @@ __all__ = [
     "phases_of",
     "phases_of_text",
     "read_mechanism",
+    "records_of",
     "to_mechanism",
 ]
 
@@ -39,7 +40,7 @@ a mechanism:
   --noise 1.0 --p 256/60000 --epochs 10      as many steps as pass ten times over the data
   --mechanism laplace --noise 2 --steps 10   noise is the scale divided by the sensitivity
   --noise 1.0 --batch-size 256 --dataset-size 60000 --sampling poisson --epochs 10
-  --noise 1.0 --batch-size 256 --dataset-size 60000 --steps 100    without replacement
+  --noise 1.0 --batch-size 256 --dataset-size 60000 --sampling without_replacement --steps 100
   --noise 1.0 --batch-size 256 --dataset-size 60000 --sampling shuffle --epochs 10
   --noise 1.0 --p 0.01 --steps 1000 --group-size 3    three records of one user
   --noise 1.0 --steps-per-epoch 100 --epochs 10       random allocation: each record once an epoch
@@ -58,6 +59,16 @@ ALLOCATED = "dp_sgd_allocated"
 TRUNCATED = "truncated_batch_size"
 SAMPLING = ("p", "batch_size", TRUNCATED, "dataset_size", "sampling", "steps", "epochs")
 SAMPLINGS = ("poisson", "without_replacement", "shuffle")
+NEEDED = {"selected": "steps_per_epoch", **dict.fromkeys(MATRIX_KEYS[1:], MATRIX)}
+SIZES = {"batch_size", "dataset_size"}
+SAMPLED = {"p", *SIZES}
+UNSAID = (
+    "batch_size and dataset_size do not say how batches were drawn, and the ε of Poisson, shuffled "
+    "and fixed batches differs by factors: add --sampling poisson (each record joins each batch "
+    "independently), --sampling without_replacement (batches of exactly this size, drawn afresh "
+    "from all records) or --sampling shuffle (a loader that shuffles the data each epoch); in a "
+    'file: sampling = "poisson"'
+)
 GROUP = "group_size"
 LONG = {long: short for short, long in PARAMETERS.items()}
 FLAGS = (
@@ -97,7 +108,7 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--p", "--sampling-probability", metavar="P", help="Poisson sampling probability (1)"
     )
-    group.add_argument("--steps", metavar="N", help="number of steps (1)")
+    group.add_argument("--steps", metavar="N", help="number of steps (1, unless sampled)")
     group.add_argument("--epochs", metavar="E", help="instead of steps: E / p, rounded up")
     group.add_argument("--batch-size", metavar="B", help="instead of p: batch size")
     group.add_argument("--dataset-size", metavar="D", help="... out of so many records")
@@ -105,9 +116,9 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         "--sampling",
         choices=SAMPLINGS,
         metavar="WORD",
-        help="how batches of that size are drawn: without_replacement (default), or poisson, where "
-        "it is the expected size; shuffle: a loader that shuffles once an epoch, of which upper "
-        "bounds are known, without amplification",
+        help="how batches of that size are drawn, which must be said: poisson, where it is the "
+        "expected size; without_replacement; shuffle: a loader that shuffles once an epoch, of "
+        "which upper bounds are known, without amplification",
     )
     group.add_argument(
         "--steps-per-epoch",
@@ -184,19 +195,36 @@ def read_mechanism(arguments: argparse.Namespace) -> Mechanism:
         raise CommandError(str(error)) from None
 
 
+def records_of(arguments: argparse.Namespace) -> int | None:
+    """Number of records that the arguments of a mechanism name, if they do."""
+    sizes = [phase["dataset_size"] for phase in phases_of(arguments) if "dataset_size" in phase]
+    return max((_checks.count("dataset_size", size) for size in sizes), default=None)
+
+
 def to_mechanism(phases: list[Phase]) -> Mechanism:
     """Composition of phases; ValueError for what makes none."""
-    return compose(*(_make(phase) for phase in phases))
+    if len(phases) == 1:
+        return compose(_make(phases[0]))
+    made = []
+    for number, phase in enumerate(phases, start=1):
+        try:
+            made.append(_make(phase))
+        except ValueError as error:
+            raise ValueError(f"phase {number}: {error}") from None
+    return compose(*made)
 
 
-def family(phases: list[Phase], key: str) -> Callable[[Any], Mechanism]:
-    """Return the mechanism as a function of a key: of the phases that do not say it."""
+def family(phases: list[Phase], key: str, *, others: bool = False) -> Callable[[Any], Mechanism]:
+    """Return the mechanism as a function of a key: of the phases that do not say it.
+
+    ``others`` says whether the command can find another key as well.
+    """
     names = {key, *(name for name, short in LONG.items() if short == key)}
     free = [not names & phase.keys() for phase in phases]
     if not any(free):
+        hint = ", or have another key found by --vary" if others else ""
         raise CommandError(
-            f"every phase says {key}: leave it out where it is to be found, or have another key "
-            "found by --vary"
+            f"{key} is given in every phase; omit it in the phase where it is to be found{hint}"
         )
 
     def make(value: Any) -> Mechanism:
@@ -211,6 +239,9 @@ def _make(phase: Mapping[str, str]) -> Mechanism:
     keys = renamed(phase, LONG)
     if MATRIX in keys:
         return matrix_of(keys)
+    for key, other in NEEDED.items():
+        if key in keys and other not in keys and "mechanism" not in keys:
+            raise ValueError(f"{key} needs {other}")
     word = keys.pop("mechanism", ALLOCATED if "steps_per_epoch" in keys else "gaussian")
     kind = named_kinds()[kind_of(word)]
     if not kind.is_flag:
@@ -230,11 +261,13 @@ def _make(phase: Mapping[str, str]) -> Mechanism:
     for key in (*(LONG.get(parameter, parameter) for parameter in kind.required), *said):
         if key not in keys:
             raise ValueError(f"{word} needs {key}")
-    if word in (DP_SGD, ALLOCATED) and "steps" not in keys and "epochs" not in keys:
-        raise ValueError(f"{word} needs steps or epochs")
     if keys.get("sampling") in SHUFFLED:
         return _shuffled(name, keys)
     told, keys = _told(keys), _said(keys)
+    sampled = not SAMPLED.isdisjoint(keys)
+    if (sampled or word in (DP_SGD, ALLOCATED)) and keys.keys().isdisjoint(("steps", "epochs")):
+        what = "a sampled mechanism" if sampled else word
+        raise ValueError(f"{what} needs steps or epochs; for a single batch give steps 1")
     if GROUP in keys:
         if "p" not in keys:
             raise ValueError(f"{GROUP} needs p")
@@ -280,13 +313,15 @@ def _said(keys: Mapping[str, str]) -> dict[str, str]:
     """Keys with p where batches of a size are Poisson samples."""
     found = dict(keys)
     if "sampling" not in found:
+        if keys.keys() & SIZES and not keys.keys() & {"p", TRUNCATED}:
+            raise ValueError(UNSAID)
         return found
     word = _checks.choice("sampling", found.pop("sampling"), SAMPLINGS)
     if not {"batch_size", "dataset_size"} <= found.keys():
         raise ValueError(f"sampling {word} needs batch_size and dataset_size")
     if word == "poisson":
         if "p" in found:
-            raise ValueError("give p or batch_size and dataset_size, not both")
+            raise _checks.both_given(p=found["p"], batch_size=found["batch_size"])
         batch, records = _checks.batch(found.pop("batch_size"), found.pop("dataset_size"))
         found["p"] = f"{batch}/{records}"
         if TRUNCATED in found:
@@ -299,7 +334,7 @@ def _steps(keys: Mapping[str, str]) -> int:
     if "epochs" not in keys:
         return _checks.count("steps", keys.get("steps", "1"))
     if "steps" in keys:
-        raise ValueError("give steps or epochs, not both")
+        raise _checks.both_given(steps=keys["steps"], epochs=keys["epochs"])
     epochs = _checks.exact("epochs", keys["epochs"])
     rate = _checks.exact("p", keys.get("p", "1"))
     if "batch_size" in keys:
@@ -323,7 +358,8 @@ def _sampled(step: Step, keys: Mapping[str, str]) -> Step:
         return TruncatedPoissonSampled(step, keys["p"], keys[TRUNCATED], keys["dataset_size"])
     sizes = {key: keys[key] for key in ("batch_size", "dataset_size") if key in keys}
     if sizes and "p" in keys:
-        raise ValueError("give p or batch_size and dataset_size, not both")
+        name, size = next(iter(sizes.items()))
+        raise _checks.both_given(**{"p": keys["p"], name: size})
     if len(sizes) == 1:
         raise ValueError("sampling without replacement needs batch_size and dataset_size")
     if sizes:
@@ -352,7 +388,14 @@ def _read(path: Path) -> list[Phase]:
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # also of TOML's syntax and of UTF-8
-        raise CommandError(f"{path}: {error}") from None
+        # what TOML's parser says of another format would mislead
+        is_toml = path.suffix == ".toml" and not isinstance(error, UnicodeDecodeError)
+        why = f": {error}" if is_toml else f", got {path.suffix or 'no suffix'}"
+        if isinstance(error, UnicodeDecodeError):
+            why = ", got no text in UTF-8"
+        raise CommandError(
+            f"{path}: not a run file; pyengine reads TOML (.toml) with tables [[phase]]{why}"
+        ) from None
     unknown = sorted(set(content) - {"phase"})
     phases = content.get("phase")
     if unknown or not isinstance(phases, list) or not phases:

@@ -110,7 +110,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     """Exit code of a command; what ended it early is said on standard error."""
-    arguments = make_parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words:
+        make_parser().print_help(sys.stderr)
+        return UNUSABLE
+    if words[0] == "help":  # as many programs have it
+        words = [*words[1:2], "--help"]
+    arguments = make_parser().parse_args(words)
     try:
         return int(arguments.run(arguments))
     except (CommandError, MissingPackageError, NotDefinedError) as error:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TextIO
@@ -14,7 +14,10 @@ from typing import Any, TextIO
 from pyengine._version import __version__
 from pyengine.mechanisms import Mechanism, in_words, label_of
 
-__all__ = ["decimal", "paint", "print_json", "print_label", "print_table", "spelled"]
+__all__ = [
+    *("decimal", "paint", "print_json", "print_label", "print_table", "remark", "remarks_on"),
+    "spelled",
+]
 
 GREEK = {
     "α": "alpha",
@@ -25,6 +28,8 @@ GREEK = {
     "κ": "kappa",
     "μ": "mu",
 }
+LARGE_DELTA = 0.01  # from which on no number of records makes it a small one
+LARGE_EPSILON = 1000.0
 KNOWN = {
     "upper bound": "upper bounds of what leaks",
     "lower bound": "lower bounds of what leaks, and no guarantee",
@@ -98,6 +103,45 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value
+
+
+def remarks_on(
+    *, deltas: Iterable[float] = (), epsilons: Iterable[float] = (), records: int | None = None
+) -> list[str]:
+    """Return what to say of figures that protect nobody.
+
+    Parameters
+    ----------
+    deltas, epsilons : iterable of float
+        What was asked for or found.
+    records : int, optional
+        Number of records, if it is known.
+    """
+    found = []
+    delta = max(deltas, default=0.0)
+    if records is not None and delta >= 1.0 / records:
+        found.append(
+            f"δ = {delta:g} is at least 1/n for n = {records:,} records, where even publishing one "
+            f"record at random is (0, δ)-DP: choose δ well below {1 / records:.1e}"
+        )
+    elif delta > LARGE_DELTA:
+        found.append(
+            f"δ = {delta:g} is large: publishing one of n records at random is (0, 1/n)-DP, so "
+            "choose δ well below 1/n"
+        )
+    epsilon = max(epsilons, default=0.0)
+    if LARGE_EPSILON < epsilon < math.inf:
+        found.append(
+            f"ε = {epsilon:,.6g} protects nobody: are two arguments swapped, such as the noise and "
+            "the sampling rate?"
+        )
+    return found
+
+
+def remark(texts: Iterable[str]) -> None:
+    """Print remarks on standard error, which leaves what goes into files alone."""
+    for text in texts:
+        print(f"pyengine: remark: {text}", file=sys.stderr)
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from pyengine._extras import missing
 from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import Commands, command
+from pyengine.cli.table import count
 from pyengine.papers.registry import NAMES
 
 __all__ = ["register"]
@@ -43,7 +44,7 @@ def register(commands: Commands) -> None:
         "-o", "--output", required=True, type=Path, metavar="DIR", help="where the files go"
     )
     parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes"
+        "--workers", type=count, default=os.cpu_count() or 1, metavar="N", help="processes"
     )
 
 

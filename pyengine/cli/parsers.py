@@ -44,6 +44,7 @@ class Parser(argparse.ArgumentParser):
 
     def _options_exist(self, args: Sequence[str]) -> None:
         if any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
+            self._command_first(args)
             return  # the parser of the command knows its options
         options = [flag for action in self._actions for flag in action.option_strings]
         for word in args:
@@ -52,6 +53,12 @@ class Parser(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if re.match(r"--[a-z]", name) and not any(flag.startswith(name) for flag in options):
                 self.error(f"there is no option {name}{self._hint(name, options)}")
+
+    def _command_first(self, args: Sequence[str]) -> None:
+        own = [flag for action in self._actions for flag in action.option_strings]
+        first = args[0] if args else ""
+        if first.startswith("--") and not any(flag.startswith(first) for flag in own):
+            self.error(f"{first.partition('=')[0]} goes after a command: pyengine COMMAND {first}")
 
     def _hint(self, name: str, options: Sequence[str]) -> str:
         """What may have been meant by an option that there is not."""

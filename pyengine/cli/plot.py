@@ -11,6 +11,7 @@ from pyengine import _checks
 from pyengine._extras import missing
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
+from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.mechanisms import in_words
@@ -88,6 +89,7 @@ def _noise(arguments: argparse.Namespace) -> Figure:
     runs = _runs(arguments) or {"": grammar.phases_of(arguments)}
     families = {label or _said(run): grammar.family(run, "noise") for label, run in runs.items()}
     delta = float(_checks.exact("--delta", arguments.delta))
+    remark(remarks_on(deltas=[delta]))
     words = {"adjacency": arguments.adjacency} if arguments.adjacency else {}
     return noise_figure(families, delta, title=arguments.title or "", **words)
 

@@ -14,7 +14,14 @@ from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_numbers
-from pyengine.cli.output import decimal, print_json, print_label, print_table
+from pyengine.cli.output import (
+    decimal,
+    print_json,
+    print_label,
+    print_table,
+    remark,
+    remarks_on,
+)
 from pyengine.cli.parsers import Commands, command
 from pyengine.decimals import number
 from pyengine.engines.registry import ADJACENCIES, METHODS, THREAT_MODELS
@@ -170,6 +177,7 @@ def run(arguments: argparse.Namespace) -> int:
     leaks = _known_leak(mechanism, arguments, values)
     for row, least in zip(rows, leaks, strict=False):
         row["upper" if asked.question == "trade_off" else "lower"] = least
+    remarks = _remarks(arguments, values, rows)
     if arguments.json:
         print_json(
             {
@@ -184,11 +192,23 @@ def run(arguments: argparse.Namespace) -> int:
                     {question.argument: value, "at": value, **row}
                     for value, row in zip(values, rows, strict=True)
                 ],
+                "remarks": remarks,
             }
         )
     else:
         _print(asked, mechanism, arguments, texts, rows, digits, leaks=bool(leaks))
+    remark(remarks)
     return 1 if any(row["value"] is None for row in rows) else 0
+
+
+def _remarks(
+    arguments: argparse.Namespace, values: list[float], rows: list[dict[str, Any]]
+) -> list[str]:
+    """What to say of δ that was asked for and of ε that was found."""
+    if arguments.asked.question != "epsilon":
+        return []
+    found = [float(row["value"]) for row in rows if row["value"] is not None]
+    return remarks_on(deltas=values, epsilons=found, records=grammar.records_of(arguments))
 
 
 def _digits(text: str) -> int:

@@ -11,6 +11,7 @@ from pyengine._extras import missing
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_probability
+from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.statement import add_figures, read_figures
 
@@ -85,6 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from None
     print(path)
+    found = [report.statement.figures[0].bound]
+    records = grammar.records_of(arguments)
+    remark(remarks_on(deltas=[wanted["delta"]], epsilons=found, records=records))
     return 0
 
 

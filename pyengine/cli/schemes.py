@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyengine._extras import missing
 from pyengine.cli.errors import FOUND, CommandError
 from pyengine.cli.numbers import read_numbers, read_probability
+from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
         where = error.filename or arguments.output
         raise CommandError(f"{where}: {error.strerror or error}") from None
     print(f"ε at δ = {delta:g}; two numbers: remove / add\n\n{text}", end="")
+    remark(remarks_on(deltas=[delta]))
     return FOUND if any(not row.certainty for row in rows) else 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_probabilities, read_probability
-from pyengine.cli.output import print_json, spelled
+from pyengine.cli.output import print_json, remark, remarks_on, spelled
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
 
@@ -91,11 +91,17 @@ def run(arguments: argparse.Namespace) -> int:
         statement = privacy_statement(**wanted)
     except ValueError as error:
         raise CommandError(str(error)) from None
+    remarks = remarks_on(
+        deltas=[wanted["delta"]],
+        epsilons=[statement.figures[0].bound],
+        records=grammar.records_of(arguments),
+    )
     if arguments.format == "json":
-        print_json(statement.as_object())
+        print_json({**statement.as_object(), "remarks": remarks})
     elif arguments.format == "latex":
         print(statement.latex(), end="")
     else:
         text = str(statement) if arguments.format == "text" else statement.markdown()
         print(spelled(text.rstrip()))
+    remark(remarks)
     return 0

@@ -46,7 +46,7 @@ def commit(root: Path = ROOT) -> str | None:
             return None
         return run.stdout.strip() or None
     try:
-        noted = json.loads(distribution("pyengine").read_text("direct_url.json") or "{}")
+        noted = json.loads(distribution(own.DISTRIBUTION).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
         return None
     found = noted.get("vcs_info", {}).get("commit_id")

@@ -17,7 +17,7 @@ import time
 import warnings
 from typing import Any, TextIO
 
-from pyengine._version import __version__
+from pyengine._version import DISTRIBUTION, __version__
 from pyengine.conformance.adapters import Adapter, find, supports
 from pyengine.conformance.grid import Setting
 
@@ -47,7 +47,7 @@ def main(name: str) -> int:
 
 def _version(distribution: str) -> str:
     # a checkout that is not installed has no metadata
-    return __version__ if distribution == "pyengine" else importlib.metadata.version(distribution)
+    return __version__ if distribution == DISTRIBUTION else importlib.metadata.version(distribution)
 
 
 def _reply(stream: TextIO, content: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyengine import _checks
@@ -54,14 +54,21 @@ def assume_poisson(who: str, mechanism: Mechanism) -> None:
     )
 
 
-def from_history(history: Iterable[tuple[Any, Any, int]]) -> Composition:
+# Names of the three numbers of an entry, where it has names.
+NAMES = (("noise_multiplier",), ("sample_rate", "sampling_probability"), ("num_steps", "steps"))
+
+
+def from_history(history: Iterable[Any]) -> Composition:
     """Mechanism of a history of Opacus.
 
     Parameters
     ----------
     history : iterable of (float, float, int)
         Noise multiplier, sampling probability and number of steps of each phase: the attribute
-        ``history`` of an accountant of Opacus, or of riskcal's ``CTDAccountant``.
+        ``history`` of an accountant of Opacus, or of riskcal's ``CTDAccountant``.  Also an array of
+        three columns, a mapping with such a ``history``, as an accountant's ``state_dict``, and
+        entries that are mappings with ``noise_multiplier``, ``sample_rate`` and ``num_steps`` (or
+        ``sampling_probability`` and ``steps``).
 
     Returns
     -------
@@ -97,15 +104,31 @@ def from_history(history: Iterable[tuple[Any, Any, int]]) -> Composition:
     return found
 
 
-def composed_history(history: Iterable[tuple[Any, Any, int]]) -> Composition:
+def composed_history(history: Iterable[Any]) -> Composition:
     """Mechanism of a history whose batches are known to be Poisson samples; see `from_history`."""
-    entries = [_checks.listed("history", entry) for entry in _checks.listed("history", history)]
-    for entry in entries:
-        if len(entry) != 3:
-            raise ValueError(
-                f"history must hold noise multiplier, sample rate and steps, got {entry!r}"
-            )
+    if isinstance(history, Mapping):
+        if "history" not in history:
+            names = ", ".join(map(str, history)) or "nothing"
+            raise ValueError(f"history must be a list, or a mapping that holds one, got {names}")
+        history = history["history"]
+    entries = [_entry(entry) for entry in _checks.listed("history", history)]
     return compose(*(dp_sgd(noise, rate, steps) for noise, rate, steps in entries))
+
+
+def _entry(entry: Any) -> list[Any]:
+    """Three numbers of an entry, by their places or by their names."""
+    if isinstance(entry, Mapping):
+        found = [entry[name] for names in NAMES for name in names if name in entry]
+        if len(found) != 3 or len(entry) != 3:
+            names = ", ".join(names[0] for names in NAMES)
+            raise ValueError(f"history must hold entries with {names}, got {_checks.shown(entry)}")
+        return found
+    found = _checks.listed("history", entry)
+    if len(found) != 3:
+        raise ValueError(
+            f"history must hold noise multiplier, sample rate and steps, got {_checks.shown(entry)}"
+        )
+    return found
 
 
 def to_history(mechanism: Mechanism) -> list[tuple[float, float, int]]:

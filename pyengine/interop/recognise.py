@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from pyengine import _checks
 from pyengine.answers import Questions
 from pyengine.interop.distributions import from_privacy_loss_distribution
 from pyengine.interop.dp_events import from_dp_event
@@ -68,7 +70,7 @@ def mechanism_of(thing: Any) -> Mechanism:
         For anything else.
     """
     found = _described(thing, None)
-    if found is None and isinstance(thing, list) and thing:
+    if found is None and isinstance(thing, list | tuple | np.ndarray) and len(thing):
         found = as_mechanism(_sequence(thing, "add_remove"))
     if found is None:
         raise _unknown(thing)
@@ -76,14 +78,17 @@ def mechanism_of(thing: Any) -> Mechanism:
 
 
 def _unknown(thing: Any) -> ValueError:
+    hint = "; the mechanism is the first argument" if isinstance(thing, int | float) else ""
     return ValueError(
         "mechanism must be a Mechanism or describe one (see pyengine.interop), got "
-        f"{thing if isinstance(thing, type) else repr(thing)}"
+        f"{thing if isinstance(thing, type) else _checks.shown(thing)}{hint}"
     )
 
 
 def _described(thing: Any, adjacency: str | None) -> Mechanism | None:
     """Mechanism of an object that has steps; None for any other object."""
+    if isinstance(thing, Mapping) and "history" in thing:  # such as an accountant's state_dict
+        return from_history(thing)
     library, name = _base(thing)
     if library == "pyengine":
         own: Mechanism = thing.composition()
@@ -137,8 +142,10 @@ def _base(thing: Any) -> tuple[str, str]:
 
 def _sequence(thing: Any, adjacency: str) -> Mechanism | Questions:
     """A history has rows of three numbers, samples have rows of two."""
+    if all(isinstance(row, Mapping) for row in thing):
+        return from_history(thing)
     widths = {np.size(row) for row in thing}
-    if widths == {3} and not isinstance(thing, np.ndarray):
+    if widths == {3}:
         return from_history(thing)
     if widths == {2}:
         return SampledTradeOff(thing, adjacency)

@@ -127,3 +127,12 @@ _LATER = {
 }
 
 __getattr__ = finder(__name__, _LATER)
+
+
+def _shown(mechanism: Mechanism) -> str:
+    from pyengine.mechanisms.report import summary
+
+    return summary(mechanism)
+
+
+Mechanism.__repr__ = _shown  # type: ignore[assignment]  # in the words of reports, which come later

@@ -11,7 +11,7 @@ from pyengine.mechanisms.core import Noise, Step
 __all__ = ["DiscreteGaussianMechanism", "DiscreteLaplaceMechanism", "LaplaceMechanism"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class LaplaceMechanism(Step):
     """A query of sensitivity 1 with Laplace noise.
 
@@ -34,7 +34,7 @@ class LaplaceMechanism(Step):
         return Noise("laplace", self.noise_multiplier)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class DiscreteNoise(Step):
     """Base of integer queries with noise on the integers, of the family that derived ones name."""
 
@@ -48,7 +48,7 @@ class DiscreteNoise(Step):
         object.__setattr__(self, "sensitivity", _checks.count("sensitivity", sensitivity, least=1))
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class DiscreteGaussianMechanism(DiscreteNoise):
     """An integer query with discrete Gaussian noise: weight ``exp(-k² / (2σ²))`` at each integer k.
 
@@ -63,7 +63,7 @@ class DiscreteGaussianMechanism(DiscreteNoise):
     family: ClassVar[Literal["gaussian", "laplace"]] = "gaussian"
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class DiscreteLaplaceMechanism(DiscreteNoise):
     """An integer query with discrete Laplace noise: weight ``exp(-|k| / b)`` at each integer k.
 

@@ -15,7 +15,7 @@ from pyengine.mechanisms.words import Words
 __all__ = ["AnalyticPair", "from_analytic_densities"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnalyticPair(Step):
     """Two analytic densities on an interval; made by `from_analytic_densities`.
 

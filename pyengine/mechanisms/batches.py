@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["RandomlyAllocated", "TruncatedPoissonSampled"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RandomlyAllocated(UnsampledStep):
     """One epoch of random allocation; see `GaussianMechanism.randomly_allocated`.
 
@@ -57,7 +57,8 @@ class RandomlyAllocated(UnsampledStep):
         number = _checks.count("selected", selected, least=1)
         if number > size:
             raise ValueError(
-                f"selected must be at most the number of steps, {size}, got {selected!r}"
+                f"selected must be at most the number of steps, {size}, got "
+                f"{_checks.shown(selected)}"
             )
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "steps_per_epoch", size)
@@ -122,7 +123,7 @@ class RandomlyAllocated(UnsampledStep):
         )
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class TruncatedPoissonSampled(UnsampledStep):
     """Gaussian mechanism on samples that are cut: `GaussianMechanism.truncated_poisson_sampled`.
 

@@ -252,7 +252,7 @@ def _only_single(mechanism: Any) -> None:
         raise ValueError(f"mechanism must be a single step that is not sampled, got {mechanism!r}")
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class PoissonSampled(Step):
     """A mechanism on a Poisson sample; see `Step.poisson_sampled`."""
 
@@ -303,7 +303,7 @@ class PoissonSampled(Step):
         )
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class SampledWithoutReplacement(Step):
     """A mechanism on a batch of fixed size; see `Step.sampled_without_replacement`."""
 
@@ -356,7 +356,7 @@ class SampledWithoutReplacement(Step):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Composition(Mechanism):
     """Adaptive composition of steps; made by `Mechanism.composed` and `compose`.
 

@@ -90,10 +90,7 @@ def dp_sgd(
     if sampling_probability is None and sample_rate is not None:
         sampling_probability = sample_rate
     elif sample_rate is not None:
-        raise ValueError(
-            f"sampling_probability must be given once, got {sampling_probability!r} and "
-            f"sample_rate={sample_rate!r}"
-        )
+        raise _checks.both_given(sampling_probability=sampling_probability, sample_rate=sample_rate)
     unusual = batch_size is not None or dataset_size is not None or sampling is not None
     if unusual or sampling_probability is None:
         _check_sampling(sampling, sampling_probability, batch_size, dataset_size)
@@ -112,7 +109,9 @@ def dp_sgd(
         return _shuffled(noise, batch, records, number, epochs)
     if sampling == "without_replacement":
         if size > 1:
-            raise ValueError(f"group_size must be 1 without replacement, got {group_size!r}")
+            raise ValueError(
+                f"group_size must be 1 without replacement, got {_checks.shown(group_size)}"
+            )
         step = GaussianMechanism(noise).sampled_without_replacement(
             batch_size=batch, dataset_size=records
         )
@@ -122,7 +121,7 @@ def dp_sgd(
         if size > MOST_RECORDS:
             raise ValueError(
                 f"group_size must be at most {MOST_RECORDS:,} where samples are drawn, got "
-                f"{group_size!r}"
+                f"{_checks.shown(group_size)}"
             )
         step = group_sample(noise, probability, size)
     else:
@@ -167,16 +166,19 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
     sizes = {"batch_size": batch_size, "dataset_size": dataset_size}
     given = [name for name, value in sizes.items() if value is not None]
     if probability is not None:
-        if given or sampling in ("without_replacement", *SHUFFLED):
-            also = given[0] if given else f"sampling={sampling!r}"
+        if given:
+            name = given[0]
+            raise _checks.both_given(**{"sampling_probability": probability, name: sizes[name]})
+        if sampling in ("without_replacement", *SHUFFLED):
             raise ValueError(
-                f"give sampling_probability or batch_size and dataset_size: got {also}"
+                f"sampling {sampling!r} needs batch_size and dataset_size instead of "
+                f"sampling_probability, got {_checks.shown(probability)}"
             )
         return
     if len(given) < 2:
         raise ValueError(
             "give sampling_probability, or both of batch_size and dataset_size: got "
-            f"{' and '.join(given) or 'none of them'}"
+            f"{given[0] if given else 'none of them'}"
         )
     if sampling is None:
         raise ValueError(
@@ -188,8 +190,10 @@ def _check_sampling(sampling: Any, probability: Any, batch_size: Any, dataset_si
 
 def _steps_of_epochs(steps: Any, epochs: Any, probability: _checks.Number) -> int:
     """Number of steps of so many epochs, where only these are given."""
-    if steps is not None or epochs is None:
-        raise ValueError(f"give steps or epochs: got {steps!r} and {epochs!r}")
+    if steps is not None:
+        raise _checks.both_given(steps=steps, epochs=epochs)
+    if epochs is None:
+        raise ValueError("neither steps nor epochs given; give one")
     passes = Fraction(_checks.non_negative("epochs", epochs))
     if probability == 0:
         raise ValueError("epochs must go with a positive sampling probability, got 0")

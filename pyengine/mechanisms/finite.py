@@ -22,7 +22,7 @@ LARGEST_RANGE = 700  # of a loss whose exponential is a double
 NORMALISATION = 1e-12  # what rounding may do to a sum of doubles that should be 1
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RandomizedResponse(Step):
     """Randomized response: the true category, or else any other one with equal probability.
 
@@ -51,7 +51,7 @@ class RandomizedResponse(Step):
         )
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GenericMechanism(Step):
     """The least private mechanism that is (ε, δ)-DP.
 
@@ -79,7 +79,7 @@ class GenericMechanism(Step):
         return words._replace(name="any (ε, δ)-private mechanism", neighbours="given")
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ExponentialMechanism(Step):
     """Any mechanism of bounded range ε, such as the exponential mechanism.
 
@@ -117,7 +117,9 @@ class ExponentialMechanism(Step):
     def __init__(self, epsilon: Any) -> None:
         value = _checks.non_negative("epsilon", epsilon)
         if value > LARGEST_RANGE:
-            raise ValueError(f"epsilon must be at most {LARGEST_RANGE}, got {epsilon!r}")
+            raise ValueError(
+                f"epsilon must be at most {LARGEST_RANGE}, got {_checks.shown(epsilon)}"
+            )
         object.__setattr__(self, "epsilon", value)
 
     def own_words(self) -> Words:
@@ -127,7 +129,7 @@ class ExponentialMechanism(Step):
         return words._replace(name=name, neighbours="given", known="upper bound")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FinitePair(Step):
     """Two probability vectors on the same outcomes; made by `from_probabilities`.
 

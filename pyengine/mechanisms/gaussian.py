@@ -11,7 +11,7 @@ from pyengine.mechanisms.core import Noise, Step
 __all__ = ["GaussianMechanism"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GaussianMechanism(Step):
     """A query of sensitivity 1 with Gaussian noise.
 

@@ -30,7 +30,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DistributionPair(Step):
     """Two continuous distributions on the line; made by `from_distributions`.
 
@@ -51,7 +51,7 @@ class DistributionPair(Step):
         return _of_two_laws("two distributions", super().own_words())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LikelihoodRatio(Step):
     """A continuous distribution and a log-likelihood ratio; see `from_log_likelihood_ratio`.
 

@@ -83,7 +83,7 @@ def banded_matrix_factorization(
     number = _checks.count("steps", steps, least=1)
     width = _checks.count("bands", bands, least=1)
     if width > number:
-        raise ValueError(f"bands must be at most steps = {number}, got {bands!r}")
+        raise ValueError(f"bands must be at most steps = {number}, got {_checks.shown(bands)}")
     run = dp_sgd(noise_multiplier, sampling_probability, -(-number // width))
     steps_of_run = ((_banded(step, number, width), turns) for step, turns in phases_of(run))
     return compose(*(step.composed(turns) for step, turns in steps_of_run))
@@ -271,7 +271,7 @@ def tree_aggregation_matrix(steps: int) -> npt.NDArray[np.float64]:
     """
     number = _checks.count("steps", steps, least=1)
     if number > LARGEST_TREE:
-        raise ValueError(f"steps must be at most {LARGEST_TREE:,}, got {steps!r}")
+        raise ValueError(f"steps must be at most {LARGEST_TREE:,}, got {_checks.shown(steps)}")
     nodes = [
         (end, size)
         for end in range(1, number + 1)

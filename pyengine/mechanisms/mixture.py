@@ -16,7 +16,7 @@ from pyengine.mechanisms.words import Words, number_in_words, worded
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GaussianMixtureMechanism(Step):
     """A query with Gaussian noise that moves by a random multiple of its sensitivity.
 

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 from pyengine.mechanisms.core import Mechanism, Step, phases_of, steps_of
 from pyengine.mechanisms.words import Words, number_in_words
 
-__all__ = ["Label", "describe", "in_words", "label_of", "step_in_words"]
+__all__ = ["Label", "describe", "in_words", "label_of", "step_in_words", "summary"]
 
 FEW = 4  # entries of a vector that a line shows
+FIRST = 3  # kinds of steps that a summary shows
+LONGEST = 160  # characters of one of them
 SAMPLING = (
     *("sampling_probability", "batch_size", "truncated_batch_size", "dataset_size"),
     *("steps_per_epoch", "selected"),
@@ -115,6 +117,33 @@ def label_of(mechanism: Mechanism, adjacency: str = "add_remove") -> list[Label]
         )
         for step, number in phases_of(mechanism)
     ]
+
+
+def summary(mechanism: Mechanism) -> str:
+    """Return one line, whatever a mechanism is made of: what `repr` shows.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+
+    Returns
+    -------
+    str
+        A single step as of `step_in_words`, a composition as of `in_words`; what is long is cut.
+    """
+    if isinstance(mechanism, Step):
+        return _cut(step_in_words(mechanism))
+    phases = phases_of(mechanism)
+    lines = [_cut(_line(step, number)) for step, number in phases[:FIRST]]
+    if phases[FIRST:]:
+        steps = sum(number for _, number in phases[FIRST:])
+        lines.append(f"and {steps:,} more of {len(phases) - FIRST:,} other kinds")
+    return "; ".join(lines) or "no steps"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def in_words(mechanism: Mechanism) -> list[str]:

@@ -14,7 +14,7 @@ __all__ = ["ShuffledRandomizer"]
 LARGEST, MOST_USERS = 100, 10**7
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ShuffledRandomizer(UnsampledStep):
     """Any ε₀-differentially private local randomizer of n users, whose messages are shuffled.
 
@@ -52,10 +52,12 @@ class ShuffledRandomizer(UnsampledStep):
     def __init__(self, local_epsilon: Any, users: int) -> None:
         value = _checks.non_negative("local_epsilon", local_epsilon)
         if value > LARGEST:
-            raise ValueError(f"local_epsilon must be at most {LARGEST}, got {local_epsilon!r}")
+            raise ValueError(
+                f"local_epsilon must be at most {LARGEST}, got {_checks.shown(local_epsilon)}"
+            )
         number = _checks.count("users", users, least=1)
         if number > MOST_USERS:
-            raise ValueError(f"users must be at most {MOST_USERS:,}, got {users!r}")
+            raise ValueError(f"users must be at most {MOST_USERS:,}, got {_checks.shown(users)}")
         object.__setattr__(self, "local_epsilon", value)
         object.__setattr__(self, "users", number)
 

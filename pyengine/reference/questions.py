@@ -277,7 +277,7 @@ def _asked(
     word = _checks.choice("adjacency", adjacency, ADJACENCIES)
     places = _checks.count("digits", digits, least=1)
     if places > MOST_DIGITS:
-        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {digits!r}")
+        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {_checks.shown(digits)}")
     model = threat_model_of(threat_model)
     if isinstance(model, Relaxed):
         if word not in SIGNS:

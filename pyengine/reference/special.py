@@ -240,7 +240,7 @@ def _tail(
 def _places(digits: int) -> int:
     places = _checks.count("digits", digits, least=1)
     if places > MOST_DIGITS:
-        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {digits!r}")
+        raise ValueError(f"digits must be at most {MOST_DIGITS}, got {_checks.shown(digits)}")
     return places
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyengine import _toml
 from pyengine.tables.files import replace_all
 
 if TYPE_CHECKING:
@@ -63,5 +63,5 @@ def report_data(page: str) -> dict[str, Any]:
     found = DATA.search(page)
     if found is None:
         raise ValueError("page must be a privacy report of pyengine: it holds no data")
-    content: dict[str, Any] = json.loads(found[1])
+    content: dict[str, Any] = _toml.json_loads(found[1])
     return content

@@ -159,7 +159,7 @@ def parse(text: str, source: str, directory: Path = Path()) -> Specification:
         As in `load`.
     """
     try:
-        content = _toml.loads(text, parse_float=Literal)
+        content = _content(text, source)
         allowed = ("engine", "digits", "formats", "workflow", "special", *QUESTIONS)
         _only(content, allowed, "the specification")
         functions = _specials(content.get("special", []))
@@ -197,6 +197,17 @@ def format_names(value: Any) -> tuple[str, ...]:
     except ValueError as error:
         raise SpecificationError(str(error)) from None
     return tuple(name for name in FORMATS if name in names)
+
+
+def _content(text: str, source: str) -> dict[str, Any]:
+    try:
+        return _toml.loads(text, parse_float=Literal)
+    except ValueError as error:
+        # what TOML's parser says of another format would mislead
+        suffix = Path(source).suffix
+        is_other = suffix in (".yaml", ".yml", ".json", ".csv", ".jsonl")
+        why = f"got {suffix}" if is_other else error
+        raise ValueError(f"not a specification, which is TOML with [[workflow]]: {why}") from None
 
 
 def _workflows(

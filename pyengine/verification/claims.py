@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 import sys
@@ -13,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pyengine import _checks
+from pyengine import _checks, _toml
 from pyengine.api import QUESTIONS
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.kinds import named_kinds
@@ -191,10 +190,7 @@ def _separator(header: str) -> str:
 
 
 def _json(text: str) -> Any:
-    try:
-        return json.loads(text, parse_float=Literal, parse_constant=Literal)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    return _toml.json_loads(text, parse_float=Literal, parse_constant=Literal)
 
 
 def _claim(number: int, row: Mapping[str, Any], doubles: bool) -> Claim:

@@ -6,6 +6,7 @@ import importlib.metadata
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyengine._version import DISTRIBUTION
 from pyengine.conformance.adapters.events import event, takes
 from pyengine.conformance.grid import Setting
 
@@ -93,5 +94,7 @@ class _Events(_Made):
 def _distribution(cls: type) -> str:
     """Name under which pip knows what a class comes with; that of its module if pip does not."""
     module = cls.__module__.partition(".")[0]
+    if module == "pyengine":
+        return DISTRIBUTION  # also of a checkout that is not installed
     known = importlib.metadata.packages_distributions().get(module)
     return known[0] if known else module

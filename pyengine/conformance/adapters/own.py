@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyengine._version import DISTRIBUTION
 from pyengine.api import delta, epsilon, gamma_bound
 from pyengine.caches import clear_cache
 from pyengine.conformance.grid import Setting
@@ -15,7 +16,7 @@ QUESTIONS = {"gamma": gamma_bound, "delta": delta, "epsilon": epsilon}
 class Pyengine:
     """Adapter; see `pyengine.conformance.adapters.Adapter`."""
 
-    distribution = "pyengine"
+    distribution = DISTRIBUTION
     methods = {"auto": ("gamma", "delta", "epsilon")}  # noqa: RUF012 - a constant
 
     def supports(self, method: str, setting: Setting) -> bool:  # noqa: ARG002
