@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Curve", "Enclosure", "FloatArray", "Function", "Refined", "least", "source"]
 
@@ -17,6 +18,7 @@ Function = Callable[[FloatArray], FloatArray]
 Curve = Callable[[Any], Any] | tuple[Any, Any]
 
 CONVEX = 1e-7  # dents that rounding may make, relative to the largest value nearby
+ROUNDING = 8.0 * UNIT  # of abscissae, which are exponentials, and of values and sums
 ROUNDS, INSERTED = 6, 12  # of the refinement where the answers of a function lie
 
 
@@ -91,7 +93,7 @@ def least(
     The values are an upper bound; the lower envelope of all convex functions through them, whose
     corners are where extended chords meet, gives a lower bound.
     """
-    error = _checks.scalar("accuracy", accuracy, 0.0, 1e-3)
+    error = _checks.scalar("accuracy", accuracy, 0.0, 1e-3) + ROUNDING
     _check_convex(name, x, y, CONVEX + 4.0 * error)
     function = refined.function
     for _ in range(ROUNDS):
@@ -131,12 +133,13 @@ def _corners(
 ) -> tuple[FloatArray, FloatArray]:
     """Corners of the largest function that lies below every convex one through the points.
 
-    Chords are tilted by what a relative error of the values does to their slopes.
+    Chords are tilted by what a relative error of the values does to their slopes, and rounding of
+    the abscissae.
     """
     if x.size == 1:
         return np.array([0.0, x[0], x[0]]), np.array([y[0], y[0], 0.0])
     chord = np.minimum(np.diff(y) / np.diff(x), 0.0)
-    tilt = 2.0 * error * y[:-1] / np.diff(x)
+    tilt = (2.0 * error * y[:-1] - 2.0 * ROUNDING * chord * x[1:]) / np.diff(x)
     steep, flat = chord - tilt, np.minimum(chord + tilt, 0.0)
     ends_x, ends_y = [x[0], x[-2]], [y[1], y[-1]]  # one interval: nothing but monotony
     if chord.size > 1:  # the first and the last interval have one neighbour

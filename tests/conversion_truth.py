@@ -14,10 +14,11 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from closed_form_truth import exact, precision, spread, upper
 from flint import arb
 
-from pyengine import duality
+from pyengine import baselines, duality
 
 BITS = 320
 LOST = arb(2) * 2**-1073  # what results below the normal range may lose
@@ -305,10 +306,321 @@ def judge_range_epsilon(value: float, delta: float, width: float, steps: int) ->
     return Verdict(math.inf, False)
 
 
+# ---- one guarantee
+
+
+def draw_guarantee(source: random.Random) -> tuple[Any, ...]:
+    epsilon = math.inf if source.random() < 0.02 else an_epsilon(source)
+    delta, x = a_probability(source), a_probability(source)
+    if source.random() < 0.3:  # next to where the bound ends
+        x = (1.0 - delta) * math.exp(-min(epsilon, 700.0)) * (1.0 + spread(source, 1e-17, 1.0))
+    elif source.random() < 0.3:
+        x = (1.0 - delta) * (1.0 - spread(source, 1e-17, 1.0))
+    return epsilon, delta, min(x, 1.0)
+
+
+def judge_gamma(value: float, epsilon: float, delta: float, kappa: float) -> Verdict:
+    with precision(BITS):
+        truth = number(delta)
+        if kappa > 0.0:
+            truth = truth + number(kappa) * number(epsilon).exp() if epsilon < math.inf else arb(1)
+        truth = arb.min(truth, arb(1))
+        return above(value, truth, arb("2e-15") * truth + 2 * LOST)
+
+
+def judge_trade_off(value: float, epsilon: float, delta: float, alpha: float) -> Verdict:
+    with precision(4 * BITS):
+        d, x = number(delta), number(alpha)
+        if epsilon == math.inf:
+            steep, flat = 1 - d if alpha == 0.0 else arb(0), arb(0)
+        else:
+            slope = number(epsilon).exp()
+            steep, flat = 1 - d - slope * x, (1 - d - x) / slope
+        truth = arb.max(arb.max(steep, flat), arb(0))
+        share = truth if flat > steep else arb(1)
+        return below(value, truth, arb("3e-15") * share + 2 * LOST)
+
+
+# ---- older bounds
+
+
+def draw_advantage(source: random.Random) -> tuple[Any, ...]:
+    prior = a_probability(source)
+    beside = prior * (1.0 + spread(source, 1e-16, 1.0) * source.choice([-1.0, 1.0]))
+    success = a_probability(source) if source.random() < 0.5 else min(beside, 1.0)
+    return success, 0.5 if prior == 1.0 else prior
+
+
+def judge_advantage(value: float, success: float, prior: float) -> Verdict:
+    with precision(4 * BITS):
+        truth = (number(success) - number(prior)) / (1 - number(prior))
+        return near(value, truth, arb("4e-16") * abs(truth) + LOST)
+
+
+def draw_mse(source: random.Random) -> tuple[Any, ...]:
+    cost = source.choice([an_epsilon(source), an_epsilon(source, 3000.0), math.inf])
+    size = source.choice([1.0, 1.0, spread(source, 1e-300, 1e300)])
+    return cost, [min(size * spread(source, 1e-3, 1e3), 1e308) for _ in range(source.randint(1, 4))]
+
+
+def judge_mse(value: float, cost: float, widths: list[float]) -> Verdict:
+    if cost in (0.0, math.inf):
+        return Verdict(0.0 if value == (math.inf if cost == 0.0 else 0.0) else math.inf, False)
+    with precision(12 * BITS):
+        square = sum((number(w) ** 2 for w in widths), arb(0)) / len(widths)
+        truth = square / (4 * (number(cost).exp() - 1))
+        most = number(1.7976931348623157e308)
+        if truth > most:
+            return below(value, most, arb("1e-14") * most)
+        return below(value, truth, arb("1e-14") * truth + 2 * LOST)
+
+
+def draw_renyi_gamma(source: random.Random) -> tuple[Any, ...]:
+    orders = [1.0 + spread(source, 2.0**-52, 1e300 if source.random() < 0.1 else 1e3)]
+    orders += [math.inf] * (source.random() < 0.1)
+    kappa = a_probability(source)
+    cost = -math.log(kappa) if kappa else 1.0
+    ordinary = a_positive(source, 1e-320, 1e4)
+    costs = [
+        source.choice([ordinary, abs(cost * (1.0 - spread(source, 1e-16, 1.0))), math.inf])
+        for _ in orders
+    ]
+    return kappa, orders, costs
+
+
+def judge_renyi_gamma(
+    value: float, kappa: float, orders: list[float], costs: list[float]
+) -> Verdict:
+    if kappa == 0.0:
+        return Verdict(0.0 if value == 0.0 else math.inf, False)
+    with precision(1400):
+        log = number(kappa).log()
+        pairs = [
+            (arb(0), arb(0))
+            if cost == math.inf
+            else ((1 - 1 / number(alpha)) * (log + number(cost)), number(cost))
+            for alpha, cost in zip(orders, costs, strict=True)
+        ]
+        best, cost = min(pairs, key=lambda pair: pair[0].mid())
+        truth = arb.min(best, arb(0)).exp()
+        return above(value, truth, arb("4e-15") * (1 - log + cost) * truth + 2 * LOST)
+
+
+def judge_gaussian_renyi(value: float, kappa: float, noise: float, steps: int) -> Verdict:
+    if kappa == 0.0:
+        return Verdict(0.0 if value == 0.0 else math.inf, False)
+    with precision(1400):
+        log = -number(kappa).log()
+        distance = arb.max(log.sqrt() - (arb(steps) / 2).sqrt() / number(noise), arb(0))
+        truth = (-distance * distance).exp()
+        return above(value, truth, arb("1e-14") * (1 + log) * truth + 2 * LOST)
+
+
+def a_prior(source: random.Random) -> int | list[float]:
+    kind = source.random()
+    if kind < 0.7:
+        return round(spread(source, 2.0, 1e3 if kind < 0.4 else 1e15))
+    if kind < 0.85:  # nearly equal
+        size, tilt = source.randint(2, 30), spread(source, 1e-16, 1.0)
+        return [(1.0 + tilt * source.uniform(-1.0, 1.0)) / size for _ in range(size)]
+    return [spread(source, 1e-30 if kind < 0.9 else 0.1, 1.0) for _ in range(source.randint(2, 30))]
+
+
+def normalised(weights: int | list[float]) -> int | list[float]:
+    """A prior that sums to 1 but for rounding."""
+    if isinstance(weights, int):
+        return weights
+    return [w / math.fsum(weights) for w in weights]
+
+
+def balls(prior: int | list[float]) -> tuple[list[arb], int]:
+    """Probabilities, one for all where they are equal, and their number."""
+    if isinstance(prior, int):
+        return [arb(1) / prior], prior
+    total = sum((number(w) for w in prior), arb(0))
+    return [number(w) / total for w in prior], len(prior)
+
+
+def draw_fano(source: random.Random) -> tuple[Any, ...]:
+    prior = normalised(a_prior(source))
+    most = math.log(prior if isinstance(prior, int) else len(prior))
+    kind = source.random()
+    if kind < 0.3:
+        return prior, most * (1.0 - spread(source, 1e-16, 1.0))
+    return prior, 0.0 if kind < 0.4 else a_positive(source, 1e-320, 50.0)
+
+
+def judge_fano(value: float, prior: int | list[float], information: float) -> Verdict:
+    with precision(BITS):
+        weights, size = balls(prior)
+        entropy = -sum((w * w.log() for w in weights), arb(0))
+        entropy = arb(size).log() if isinstance(prior, int) else entropy
+        slack = entropy - number(information)
+        if slack <= 0:
+            return above(value, arb(1), arb("1e-13"))
+
+        def left(s: arb) -> arb:
+            """The inequality's left side at success s; it rises with s from 1/n on."""
+            t = 1 - s
+            entropic = sum((x * x.log() for x in (s, t) if x > 0), arb(0))
+            return slack + entropic - t * arb(size - 1).log()
+
+        unit = arb("1e-13") * (1.0 if isinstance(prior, int) else math.sqrt(size))
+        at, least = number(value), arb(1) / size
+        unsafe = value < 1.0 and (at < least or left(at) < 0)
+        for error in (0.01, 0.1, 1.0, 10.0, 1e6):
+            lowered = at * (1 - error * unit)
+            if lowered <= least or left(lowered.mid()) <= 0:
+                return Verdict(error, bool(unsafe))
+    return Verdict(math.inf, bool(unsafe))
+
+
+def draw_gaussian_information(source: random.Random) -> tuple[Any, ...]:
+    wide = source.random() < 0.2
+    noise = spread(source, *((1e-300, 1e300) if wide else (1e-2, 1e4)))
+    sensitivity = spread(source, *((1e-100, 1e100) if wide else (1e-1, 1e1)))
+    return normalised(a_prior(source)), noise, sensitivity, round(spread(source, 1.0, 1e6))
+
+
+def judge_gaussian_information(
+    value: float, prior: int | list[float], noise: float, sensitivity: float, steps: int
+) -> Verdict:
+    with precision(8 * BITS):
+        overlap = (-steps * (number(sensitivity) / number(noise)) ** 2 / 2).exp()
+        weights, _ = balls(prior)
+        logs = [(w, (w + (1 - w) * overlap).log()) for w in weights]
+        if isinstance(prior, int):
+            logs = [(arb(1), logs[0][1])]
+        truth = -sum((w * log for w, log in logs), arb(0))
+        return above(value, truth, arb("2e-14") * truth + 2 * LOST)
+
+
+def draw_orthogonal(source: random.Random) -> tuple[Any, ...]:
+    more = source.random() < 0.03  # seldom: that truth takes a second
+    return round(spread(source, 3.0, 1e15)) if more else 2, 1.0 / spread(source, 1e-3, 25.0)
+
+
+def judge_orthogonal(value: float, size: int, noise: float) -> Verdict:
+    """Two candidates by one integral; more in long double, on nodes a third as far apart."""
+    if size == 2:
+        with precision(120):
+            mu = 1 / number(noise)
+            step = arb.min(arb(1) / 4, arb(1) / (4 * mu)).mid()
+            total, nodes = arb(0), int(float(14 / step)) + 1
+            for i in range(-nodes, nodes + 1):
+                x = i * step
+                total += (-x * x / 2).exp() * (1 + (arb(2).sqrt() * mu * x - mu * mu).exp()).log()
+            truth = arb(2).log() - total * step / (2 * arb.pi()).sqrt()
+            return near(value, truth, arb("1e-12"))
+    mu, log_size = np.longdouble(1.0) / np.longdouble(noise), np.log(np.longdouble(size))
+    if mu > 18.0:
+        return near(value, number(float(log_size)), arb("1e-12"))
+    step = np.longdouble(0.08)
+    reach = np.sqrt(2 * (log_size + 45))
+    g = np.arange(-np.ceil(reach / step * max(mu, 1.0)), np.ceil(reach / step * max(mu, 1.0)) + 1)
+    g = g * (step / max(mu, np.longdouble(1.0)))
+    weight = np.exp(-g * g / 2)
+    weight /= weight.sum()
+    total = np.longdouble(0.0)
+    low = -45 - mu * (1.5 * mu + reach) - log_size
+    for u in np.arange(low, 6 + reach * mu, step):
+        rest = (-np.expm1(-np.exp(u + mu * g)) * weight).sum()
+        first = (np.exp(-np.exp(u + mu * g + mu * mu)) * weight).sum()
+        power = np.exp((size - 1) * np.log1p(-rest)) if rest < 1 else np.longdouble(0.0)
+        total += np.exp(-np.exp(u)) - power * first
+    return near(value, number(float(log_size - total * step + mu * mu)), arb("1e-12"))
+
+
+# ---- private selection
+
+
+class LogLinear:
+    """The profile e^{-a - b ε}, rounded up; remembers where it was asked first."""
+
+    def __init__(self, a: float, b: float) -> None:
+        self.a, self.b, self.asked = a, b, None
+
+    def __call__(self, epsilon: Any) -> Any:
+        if self.asked is None:
+            self.asked = np.array(epsilon)
+        found = np.exp(-self.a - self.b * np.asarray(epsilon)) * (1.0 + 1e-12) + 1e-323
+        return np.minimum(found, 1.0)
+
+    def __repr__(self) -> str:
+        return f"LogLinear({self.a!r}, {self.b!r})"
+
+    def at(self, epsilon: arb) -> arb:
+        return (-number(self.a) - number(self.b) * epsilon).exp()
+
+
+def draw_selection(source: random.Random) -> tuple[Any, ...]:
+    profile = LogLinear(spread(source, 1e-3, 700.0), spread(source, 1e-3, 100.0))
+    epsilon = an_epsilon(source, 100.0 if source.random() < 0.9 else 700.0)
+    if source.random() < 0.5:
+        return (
+            profile,
+            epsilon,
+            {"mean": spread(source, 1e-300 if source.random() < 0.1 else 1e-3, 1e3)},
+        )
+    wide = source.random() < 0.3
+    shape = source.choice(
+        [0.0, 1.0, -1.0 + spread(source, 1e-15, 1.0), spread(source, 1e-300 if wide else 1e-3, 1e2)]
+    )
+    stopping = spread(source, 5e-324 if wide else 1e-4, 1.0)
+    stopping = 1.0 - stopping if source.random() < 0.3 and stopping > 1e-15 else stopping
+    law = {"runs": "negative_binomial", "shape": shape, "stopping": min(stopping, 1.0 - 2.0**-53)}
+    return profile, epsilon, law
+
+
+def judge_selection(
+    value: float, profile: LogLinear, epsilon: float, law: dict[str, Any]
+) -> Verdict:
+    with precision(12 * BITS):
+        bounds = []
+        for more in (0, 1):  # the formula, and with all that may be rounded up
+            deltas, loose = [], 1 + more * arb("1e-11")
+            for point in profile.asked:
+                inner = number(float(point))
+                found = profile.at(inner) * loose
+                if "mean" in law:
+                    mean = number(law["mean"])
+                    cost = mean * (inner.exp() - 1 + found)
+                else:
+                    eta, gamma = number(law["shape"]), number(law["stopping"])
+                    share = (1 - gamma**eta) / eta if law["shape"] else -gamma.log()
+                    mean = (1 - gamma) / (gamma * share)
+                    cost = (eta + 1) * (inner.exp() + (1 - gamma) / gamma * found).log()
+                left = (
+                    number(epsilon)
+                    - cost * (1 + more * arb("4e-14"))
+                    - more * arb("3e-16") * number(epsilon)
+                )
+                if left >= 0:
+                    deltas.append(
+                        mean
+                        * (profile.at(left) * loose + 4 * more * LOST)
+                        * (1 + more * arb("4e-14"))
+                    )
+            best = min(deltas, key=lambda x: x.mid(), default=arb(1))
+            bounds.append(arb.min(best, arb(1)))
+        return above(value, bounds[0], bounds[1] - bounds[0] + 2 * LOST)
+
+
 CONVERSIONS = {
     "from_rdp": Conversion(draw_rdp, duality.from_rdp, judge_rdp),
     "from_zcdp": Conversion(draw_zcdp, duality.from_zcdp, judge_zcdp),
     "to_gdp": Conversion(lambda source: (an_epsilon(source),), duality.to_gdp, judge_gdp),
+    "gamma_from_epsilon_delta": Conversion(
+        draw_guarantee, duality.gamma_from_epsilon_delta, judge_gamma
+    ),
+    "trade_off_from_epsilon_delta": Conversion(
+        draw_guarantee, duality.trade_off_from_epsilon_delta, judge_trade_off
+    ),
+    "dp_gamma": Conversion(
+        draw_guarantee,
+        lambda epsilon, delta, kappa: baselines.dp_gamma(kappa, epsilon, delta),
+        judge_gamma,
+    ),
     "bounded_range_delta": Conversion(
         draw_range_delta,
         lambda epsilon, width, steps: duality.bounded_range_delta(
@@ -322,6 +634,38 @@ CONVERSIONS = {
             delta, range_per_step=width, steps=steps
         ),
         judge_range_epsilon,
+    ),
+    "repeat_and_select": Conversion(
+        draw_selection,
+        lambda profile, epsilon, law: duality.repeat_and_select(profile, epsilon, **law),
+        judge_selection,
+    ),
+    "advantage": Conversion(draw_advantage, baselines.advantage, judge_advantage),
+    "mse_lower_bound": Conversion(
+        draw_mse,
+        lambda cost, widths: baselines.mse_lower_bound(cost, diameter=widths),
+        judge_mse,
+    ),
+    "renyi_gamma": Conversion(draw_renyi_gamma, baselines.renyi_gamma, judge_renyi_gamma),
+    "gaussian_renyi_gamma": Conversion(
+        lambda source: (
+            a_probability(source),
+            a_positive(source, 1e-300, 1e300),
+            round(spread(source, 1.0, 1e9)),
+        ),
+        lambda kappa, noise, steps: baselines.gaussian_renyi_gamma(kappa, noise, steps=steps),
+        judge_gaussian_renyi,
+    ),
+    "fano_success": Conversion(draw_fano, baselines.fano_success, judge_fano),
+    "gaussian_information": Conversion(
+        draw_gaussian_information,
+        lambda prior, noise, sensitivity, steps: baselines.gaussian_information(
+            prior, noise, sensitivity=sensitivity, steps=steps
+        ),
+        judge_gaussian_information,
+    ),
+    "orthogonal_information": Conversion(
+        draw_orthogonal, baselines.orthogonal_information, judge_orthogonal
     ),
 }
 
