@@ -128,4 +128,5 @@ def _mean(eta: float, gamma: float) -> float:
     if abs(exponent) < 1.0:  # 1 - γ^η over η, whose limit at 0 is -log γ
         share = -math.expm1(exponent) / eta if abs(exponent) > 1e-300 else -math.log(gamma)
         return (1.0 - gamma) / share / gamma
-    return (1.0 - gamma) * (eta / (gamma - gamma ** (1.0 + eta)))  # neither term is near the other
+    # neither term is near the other
+    return (1.0 - gamma) * (eta / (gamma - math.pow(gamma, 1.0 + eta)))

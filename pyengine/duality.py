@@ -286,14 +286,16 @@ def _least_of_profile(
         outside = t < 1.0
         inner = np.log(np.where(outside, 1.0 / np.where(outside, t, 1.0), t))
         values = np.asarray(function(inner)) if function is not None else np.zeros(0)
-        return np.where(outside, 1.0 - t + t * values, values)
+        # 1 - t of the argument that was asked
+        return np.where(outside, -np.expm1(-inner) + t * values, values)
 
     t, y = np.exp(epsilon), delta
     if symmetric:
         above = epsilon > 0.0
         mirrored = np.exp(-epsilon[above])[::-1]
         t = np.concatenate([mirrored, t])
-        y = np.concatenate([1.0 - mirrored + mirrored * delta[above][::-1], y])
+        rest = -np.expm1(-epsilon[above][::-1])
+        y = np.concatenate([rest + mirrored * delta[above][::-1], y])
     t, y = np.append(0.0, t), np.append(1.0, y)  # H_0 = 1
     refined = Refined(None if function is None else at, 1e-300 if symmetric else 1.0)
     return least("profile", refined, t, y, slope, math.inf, accuracy)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -606,6 +608,201 @@ def judge_selection(
         return above(value, bounds[0], bounds[1] - bounds[0] + 2 * LOST)
 
 
+# ---- conjugates, of laws of a few values
+
+
+class Pair:
+    """Two laws on a few values, given as pairs of weights; everything about them is a sum."""
+
+    def __init__(self, weights: list[tuple[float, float]]) -> None:
+        p, q = ([Fraction(w[i]) for w in weights] for i in (0, 1))
+        self.atoms = [(x / sum(p), y / sum(q)) for x, y in zip(p, q, strict=True)]
+
+    def __repr__(self) -> str:
+        return f"Pair({[(float(x), float(y)) for x, y in self.atoms]})"
+
+    def profile(self, epsilon: float, symmetric: bool) -> float:
+        """δ of the second law from the first, of both orders the larger if asked."""
+        with precision(1200):
+            slope, found = number(epsilon).exp(), []
+            for i in (1, 0) if symmetric else (1,):
+                gains = [exact(atom[i]) - slope * exact(atom[1 - i]) for atom in self.atoms]
+                found.append(sum((gain for gain in gains if gain > 0), arb(0)))
+            return float(max(found, key=lambda x: x.mid()).mid())
+
+    def corners(self, symmetric: bool) -> list[tuple[Fraction, Fraction]]:
+        """Corners of κ -> γ(κ): of all tests, or of those in both orders."""
+        points = {(Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))}
+        for i in (1, 0) if symmetric else (1,):
+            x = y = Fraction(0)
+            for atom in sorted(
+                self.atoms, key=lambda a, i=i: (a[1 - i] > 0, -a[i] / (a[1 - i] or 1))
+            ):
+                x, y = x + atom[1 - i], y + atom[i]
+                points.add((x, y))
+        hull: list[tuple[Fraction, Fraction]] = []
+        for point in sorted(points):
+            while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (point[0] - hull[-2][0]) <= (
+                point[1] - hull[-2][1]
+            ) * (hull[-1][0] - hull[-2][0]):
+                hull.pop()
+            if hull and hull[-1][0] == point[0]:
+                hull.pop()
+            hull.append(point)
+        return hull
+
+    def gamma(self, kappa: float, symmetric: bool) -> Fraction:
+        """γ(κ), between the corners."""
+        at, corners = Fraction(kappa), self.corners(symmetric)
+        for (x0, y0), (x1, y1) in pairwise(corners):
+            if at <= x1:
+                return y0 + (y1 - y0) * (at - x0) / (x1 - x0)
+        return Fraction(1)
+
+
+def draw_pair(source: random.Random) -> tuple[Pair, float, list[float], bool]:
+    """A pair, the accuracy of its values, their errors, and whether both orders are taken."""
+    spreads = source.choice([1e-6, 0.1, 1.0, 10.0, 100.0])
+    weights = []
+    for _ in range(source.randint(2, 4)):
+        p = source.choice([1.0, spread(source, 1e-12, 1.0)])
+        weights.append((p, p * math.exp(source.uniform(-spreads, spreads))))
+    if source.random() < 0.2:
+        weights.append((0.0, spread(source, 1e-10, 1.0)))
+    accuracy = source.choice([0.0, 0.0, 1e-11, 1e-6])
+    errors = [source.uniform(-accuracy, accuracy) for _ in range(40)]
+    return Pair(weights), accuracy, errors, source.random() < 0.5
+
+
+def ask_gamma(
+    pair: Pair,
+    accuracy: float,
+    errors: list[float],
+    symmetric: bool,
+    kappa: float,
+    grid: list[float] | None,
+) -> Any:
+    def function(epsilon: Any) -> Any:
+        return np.array([pair.profile(float(e), symmetric) for e in epsilon])
+
+    if grid is None:
+        return duality.gamma_from_profile(function, kappa, symmetric=symmetric, accuracy=accuracy)
+    values = [
+        min(pair.profile(e, symmetric) * (1 + error), 1.0)
+        for e, error in zip(grid, errors, strict=False)
+    ]
+    return duality.gamma_from_profile((grid, values), kappa, symmetric=symmetric, accuracy=accuracy)
+
+
+def draw_gamma(source: random.Random) -> tuple[Any, ...]:
+    pair, accuracy, errors, symmetric = draw_pair(source)
+    function = source.random() < 0.01
+    losses = [abs(math.log(b / a)) for a, b in pair.atoms if a and b]
+    top = source.choice([5.0, 50.0, 700.0, *losses])
+    grid = sorted(
+        {
+            0.0,
+            *(min(top * source.random() * 1.2, 700.0) for _ in range(source.randint(1, 20))),
+            *source.sample(losses, source.randint(0, len(losses))),
+        }
+    )
+    return pair, accuracy, errors, symmetric, a_probability(source), None if function else grid
+
+
+def within(bracket: Any, truth: Fraction) -> Verdict:
+    """Verdict on a bracket."""
+    outside = not Fraction(float(bracket.lower)) <= truth <= Fraction(float(bracket.upper))
+    return Verdict(0.0, outside)
+
+
+def judge_gamma_bracket(
+    bracket: Any,
+    pair: Pair,
+    _accuracy: float,
+    _errors: list[float],
+    symmetric: bool,
+    kappa: float,
+    _grid: Any,
+) -> Verdict:
+    return within(bracket, pair.gamma(kappa, symmetric))
+
+
+def ask_level(
+    pair: Pair,
+    accuracy: float,
+    errors: list[float],
+    symmetric: bool,
+    alpha: float,
+    grid: list[float] | None,
+) -> Any:
+    def function(epsilon: Any) -> Any:
+        return np.array([pair.profile(float(e), symmetric) for e in epsilon])
+
+    if grid is None:
+        return duality.trade_off_from_profile(
+            function, alpha, symmetric=symmetric, accuracy=accuracy
+        )
+    values = [
+        min(pair.profile(e, symmetric) * (1 + error), 1.0)
+        for e, error in zip(grid, errors, strict=False)
+    ]
+    return duality.trade_off_from_profile(
+        (grid, values), alpha, symmetric=symmetric, accuracy=accuracy
+    )
+
+
+def judge_level(
+    bracket: Any,
+    pair: Pair,
+    _accuracy: float,
+    _errors: list[float],
+    symmetric: bool,
+    alpha: float,
+    _grid: Any,
+) -> Verdict:
+    return within(bracket, 1 - pair.gamma(alpha, symmetric))
+
+
+def draw_curve(source: random.Random) -> tuple[Any, ...]:
+    pair, accuracy, errors, symmetric = draw_pair(source)
+    levels = sorted({a_probability(source) for _ in range(source.randint(1, 20))})
+    return pair, accuracy, errors, symmetric, an_epsilon(source), levels
+
+
+def ask_profile(
+    pair: Pair,
+    accuracy: float,
+    errors: list[float],
+    symmetric: bool,
+    epsilon: float,
+    levels: list[float],
+) -> Any:
+    values = [
+        float(min((1 - pair.gamma(x, symmetric)) * (1 + Fraction(error)), Fraction(1)))
+        for x, error in zip(levels, errors, strict=False)
+    ]
+    return duality.profile_from_trade_off((levels, values), epsilon, accuracy=accuracy)
+
+
+def judge_profile(
+    bracket: Any,
+    pair: Pair,
+    _accuracy: float,
+    _errors: list[float],
+    symmetric: bool,
+    epsilon: float,
+    _levels: Any,
+) -> Verdict:
+    # the largest of 1 - T(α) - e^ε α is at a corner
+    with precision(1200):
+        slope = number(epsilon).exp()
+        truth = max(
+            (exact(y) - slope * exact(x) for x, y in pair.corners(symmetric)), key=lambda x: x.mid()
+        )
+        lower, upper = number(float(bracket.lower)), number(float(bracket.upper))
+        return Verdict(0.0, bool(truth < lower or truth > upper))
+
+
 CONVERSIONS = {
     "from_rdp": Conversion(draw_rdp, duality.from_rdp, judge_rdp),
     "from_zcdp": Conversion(draw_zcdp, duality.from_zcdp, judge_zcdp),
@@ -640,6 +837,9 @@ CONVERSIONS = {
         lambda profile, epsilon, law: duality.repeat_and_select(profile, epsilon, **law),
         judge_selection,
     ),
+    "gamma_from_profile": Conversion(draw_gamma, ask_gamma, judge_gamma_bracket),
+    "trade_off_from_profile": Conversion(draw_gamma, ask_level, judge_level),
+    "profile_from_trade_off": Conversion(draw_curve, ask_profile, judge_profile),
     "advantage": Conversion(draw_advantage, baselines.advantage, judge_advantage),
     "mse_lower_bound": Conversion(
         draw_mse,
