@@ -18,9 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from closed_form_truth import exact, precision, spread, upper
-from flint import arb
+from flint import acb, arb
 
+import pyengine as pe
 from pyengine import baselines, duality
+from pyengine.gaussian_dp import least_mu
 
 BITS = 320
 LOST = arb(2) * 2**-1073  # what results below the normal range may lose
@@ -608,6 +610,79 @@ def judge_selection(
         return above(value, bounds[0], bounds[1] - bounds[0] + 2 * LOST)
 
 
+def draw_divergence(source: random.Random) -> tuple[Any, ...]:
+    noise = spread(source, 0.3, 30.0)
+    law = pe.GaussianMechanism(noise) if source.random() < 0.7 else pe.LaplaceMechanism(noise)
+    rate = source.choice([1.0, source.random(), spread(source, 1e-9, 1.0)])
+    order = 1.0 + source.choice([0.0, spread(source, 2.0**-52, 1.0), spread(source, 1.0, 40.0)])
+    return law, rate, round(spread(source, 1.0, 1e6)), order, source.choice(["add", "remove"])
+
+
+def divergence(law: Any, rate: float, order: float, adjacency: str) -> arb:
+    """Rényi divergence of one step: a sum over many nodes, or a certain integral."""
+    mu, p, x = 1 / number(float(law.noise_multiplier)), number(rate), number(order) - 1
+    power = 1 + x if adjacency == "add" else -x
+
+    def moment(s: Any) -> Any:
+        log = (1 - p + p * s.exp()).log()
+        if order > 1.0:
+            return (power * log).exp()
+        return log * log.exp() if adjacency == "add" else -log
+
+    if isinstance(law, pe.GaussianMechanism):
+        step = (arb.min(1 / mu, arb(1)) / 5).mid()
+        ends = sorted([0.0, float(mu), float(power * mu)])
+        nodes = range(int((ends[0] - 18) / float(step)), int((ends[-1] + 18) / float(step)) + 1)
+        total = arb(0)
+        for i in nodes:
+            z = i * step
+            total += (-z * z / 2).exp() * moment(mu * z - mu * mu / 2)
+        mean = total * step / (2 * arb.pi()).sqrt()
+    else:
+        inner = acb.integral(lambda z, _: (-z).exp() * moment(2 * z - mu), acb(0), acb(mu))
+        mean = (moment(-mu) + inner.real + (-mu).exp() * moment(mu)) / 2
+    return mean.log() / x if order > 1.0 else mean
+
+
+def judge_divergence(
+    value: float, law: Any, rate: float, steps: int, order: float, adjacency: str
+) -> Verdict:
+    with precision(BITS):
+        truth = steps * divergence(law, rate, order, adjacency)
+        return near(value, truth, arb("1e-11") * truth)
+
+
+# ---- Gaussian differential privacy
+
+
+def draw_mu(source: random.Random) -> tuple[Any, ...]:
+    if source.random() < 0.02:  # seldom: a search of a tenth of a second
+        return (spread(source, 1e-2, 10.0),)
+    wide = source.random() < 0.3
+    ends = (1e-300, 1e300) if wide else (1e-2, 1e2)
+    kinds = round(spread(source, 1.0, 60.0))
+    return ([(spread(source, *ends), round(spread(source, 1.0, 1e9))) for _ in range(kinds)],)
+
+
+def ask_mu(given: float | list[tuple[float, int]]) -> float:
+    if isinstance(given, float):
+        mechanism: Any = pe.GenericMechanism(given)
+    else:
+        mechanism = pe.compose(*(pe.GaussianMechanism(noise).composed(n) for noise, n in given))
+    return least_mu(mechanism, 1.0, 0.0, adjacency="add_remove", bounds=True)
+
+
+def judge_mu(value: float, given: float | list[tuple[float, int]]) -> Verdict:
+    """Pure privacy takes a search, which ends within 1e-8; Gaussian steps their root of squares."""
+    with precision(BITS):
+        if isinstance(given, list):
+            squares = (steps / number(noise) ** 2 for noise, steps in given)
+            truth = sum(squares, arb(0)).sqrt()
+            return above(value, truth, arb("4e-15") * truth)
+    error, unsafe = judge_gdp(value, given)
+    return Verdict(error * 1e-6, unsafe)
+
+
 # ---- conjugates, of laws of a few values
 
 
@@ -840,6 +915,14 @@ CONVERSIONS = {
     "gamma_from_profile": Conversion(draw_gamma, ask_gamma, judge_gamma_bracket),
     "trade_off_from_profile": Conversion(draw_gamma, ask_level, judge_level),
     "profile_from_trade_off": Conversion(draw_curve, ask_profile, judge_profile),
+    "renyi_divergence": Conversion(
+        draw_divergence,
+        lambda law, rate, steps, order, adjacency: baselines.renyi_divergence(
+            law.poisson_sampled(rate).composed(steps), order, adjacency=adjacency
+        ),
+        judge_divergence,
+    ),
+    "least_mu": Conversion(draw_mu, ask_mu, judge_mu),
     "advantage": Conversion(draw_advantage, baselines.advantage, judge_advantage),
     "mse_lower_bound": Conversion(
         draw_mse,
