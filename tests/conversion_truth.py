@@ -505,7 +505,7 @@ def draw_orthogonal(source: random.Random) -> tuple[Any, ...]:
 
 
 def judge_orthogonal(value: float, size: int, noise: float) -> Verdict:
-    """Two candidates by one integral; more in long double, on nodes a third as far apart."""
+    """Two candidates by one integral; more in long double, on other nodes."""
     if size == 2:
         with precision(120):
             mu = 1 / number(noise)
@@ -519,7 +519,7 @@ def judge_orthogonal(value: float, size: int, noise: float) -> Verdict:
     mu, log_size = np.longdouble(1.0) / np.longdouble(noise), np.log(np.longdouble(size))
     if mu > 18.0:
         return near(value, number(float(log_size)), arb("1e-12"))
-    step = np.longdouble(0.08)
+    step = np.longdouble(0.2)
     reach = np.sqrt(2 * (log_size + 45))
     g = np.arange(-np.ceil(reach / step * max(mu, 1.0)), np.ceil(reach / step * max(mu, 1.0)) + 1)
     g = g * (step / max(mu, np.longdouble(1.0)))
@@ -579,7 +579,7 @@ def draw_selection(source: random.Random) -> tuple[Any, ...]:
 def judge_selection(
     value: float, profile: LogLinear, epsilon: float, law: dict[str, Any]
 ) -> Verdict:
-    with precision(12 * BITS):
+    with precision(BITS):
         bounds = []
         for more in (0, 1):  # the formula, and with all that may be rounded up
             deltas, loose = [], 1 + more * arb("1e-11")
@@ -588,12 +588,12 @@ def judge_selection(
                 found = profile.at(inner) * loose
                 if "mean" in law:
                     mean = number(law["mean"])
-                    cost = mean * (inner.exp() - 1 + found)
+                    cost = mean * (inner.expm1() + found)
                 else:
                     eta, gamma = number(law["shape"]), number(law["stopping"])
-                    share = (1 - gamma**eta) / eta if law["shape"] else -gamma.log()
+                    share = -(eta * gamma.log()).expm1() / eta if law["shape"] else -gamma.log()
                     mean = (1 - gamma) / (gamma * share)
-                    cost = (eta + 1) * (inner.exp() + (1 - gamma) / gamma * found).log()
+                    cost = (eta + 1) * (inner.expm1() + (1 - gamma) / gamma * found).log1p()
                 left = (
                     number(epsilon)
                     - cost * (1 + more * arb("4e-14"))

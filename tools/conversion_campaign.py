@@ -22,7 +22,7 @@ def main() -> int:
     """Run the campaign; the exit code says whether any answer was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", default="1")
     parser.add_argument("--only", nargs="+", choices=list(CONVERSIONS), default=list(CONVERSIONS))
     parser.add_argument("--examples", type=int, default=3, help="wrong answers to print of each")
     arguments = parser.parse_args()
