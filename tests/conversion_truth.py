@@ -652,6 +652,51 @@ def judge_divergence(
         return near(value, truth, arb("1e-11") * truth)
 
 
+def draw_substitution(source: random.Random) -> tuple[Any, ...]:
+    law, rate, steps, *_ = draw_divergence(source)
+    return law, rate, steps
+
+
+def judge_substitution(value: float, law: Any, rate: float, steps: int) -> Verdict:
+    with precision(BITS):
+        mu, p = 1 / number(float(law.noise_multiplier)), number(rate)
+
+        def square(plain: Any, up: Any, down: Any) -> Any:
+            """b²/a for the densities of which both laws are mixed."""
+            return ((1 - p) * plain + p * down) ** 2 / ((1 - p) * plain + p * up)
+
+        if isinstance(law, pe.GaussianMechanism):
+            step = (arb.min(1 / mu, arb(1)) / 5).mid()
+            total = arb(0)
+            for i in range(-int(float((3 * mu + 18) / step)), int(float((2 * mu + 18) / step))):
+                z = i * step
+                total += square(*((-((z - m) ** 2) / 2).exp() for m in (arb(0), mu, -mu)))
+            mean = total * step / (2 * arb.pi()).sqrt()
+        else:
+
+            def right(z: Any, _: Any = None) -> Any:
+                return square((-z).exp(), (z - mu).exp(), (-z - mu).exp()) / 2
+
+            def left(z: Any, _: Any = None) -> Any:
+                return square(z.exp(), (z - mu).exp(), (-z - mu).exp()) / 2
+
+            inner = acb.integral(left, acb(-mu), acb(0)) + acb.integral(right, acb(0), acb(mu))
+            mean = left(-mu) + inner.real + right(mu)  # beyond, all densities fall alike
+        truth = steps * mean.log()
+        return near(value, truth, arb("1e-12") * truth)
+
+
+def judge_best_order(value: float, kappa: float, noise: float, steps: int) -> Verdict:
+    """The closed form of the best order, which the search meets."""
+    if kappa == 0.0:
+        return Verdict(0.0 if value == 0.0 else math.inf, False)
+    with precision(BITS):
+        log = -number(kappa).log()
+        distance = arb.max(log.sqrt() - (arb(steps) / 2).sqrt() / number(noise), arb(0))
+        truth = (-distance * distance).exp()
+        return above(value, truth, arb("1e-9") * (1 + log) * truth + 2 * LOST)
+
+
 # ---- Gaussian differential privacy
 
 
@@ -921,6 +966,24 @@ CONVERSIONS = {
             law.poisson_sampled(rate).composed(steps), order, adjacency=adjacency
         ),
         judge_divergence,
+    ),
+    "substitution_cost": Conversion(
+        draw_substitution,
+        lambda law, rate, steps: baselines.substitution_cost(
+            law.poisson_sampled(rate).composed(steps)
+        ),
+        judge_substitution,
+    ),
+    "renyi_gamma_bound": Conversion(
+        lambda source: (
+            a_probability(source),
+            spread(source, 0.1, 100.0),
+            round(spread(source, 1.0, 1e3)),
+        ),
+        lambda kappa, noise, steps: baselines.renyi_gamma_bound(
+            pe.GaussianMechanism(noise).composed(steps), kappa
+        ),
+        judge_best_order,
     ),
     "least_mu": Conversion(draw_mu, ask_mu, judge_mu),
     "advantage": Conversion(draw_advantage, baselines.advantage, judge_advantage),

@@ -99,6 +99,13 @@ def test_compare() -> None:
     assert silent.mse == np.inf
 
 
+def test_compare_at_tiny_kappa() -> None:
+    """Fano's inequality for 10^12 candidates took an array of as many."""
+    (row,) = compare(RUN, 1e-12)
+    assert row.exact < row.renyi < 1.0
+    assert row.exact < row.fano < 1.0
+
+
 def test_substitution_without_sampling_is_twice_the_distance() -> None:
     assert substitution_cost(pe.GaussianMechanism(2.0).composed(3)) == pytest.approx(3.0, rel=1e-14)
     for noise in (0.2, 1.0, 7.0):  # log(2/3 e^d + 1/3 e^-2d) at distance d

