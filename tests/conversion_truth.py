@@ -496,7 +496,7 @@ def judge_gaussian_information(
         if isinstance(prior, int):
             logs = [(arb(1), logs[0][1])]
         truth = -sum((w * log for w, log in logs), arb(0))
-        return above(value, truth, arb("2e-14") * truth + 2 * LOST)
+        return above(value, truth, arb("2e-14") * truth + 2 * len(weights) * LOST)
 
 
 def draw_orthogonal(source: random.Random) -> tuple[Any, ...]:

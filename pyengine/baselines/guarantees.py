@@ -105,11 +105,10 @@ def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
     if not widths.size or not np.all((widths > 0.0) & np.isfinite(widths)):
         raise ValueError(f"diameter must be positive and finite, got {diameter!r}")
     top = float(widths.max())
-    # in halves, as e^ε and squares of widths may be beyond all doubles
+    # the root first, as e^ε and squares of widths may be beyond all doubles
     square = math.fsum(((widths / top) ** 2).ravel()) / widths.size
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        reach = top * np.exp(-0.5 * cost)
-        share = 0.25 * square / -np.expm1(-cost)
-        value = reach * (reach * share) * (1.0 - (4.0 * LIBM + 16.0) * UNIT) - LOST
+        root = top * np.exp(-0.5 * cost) / np.sqrt(-np.expm1(-cost)) * math.sqrt(0.25 * square)
+        value = root * root * (1.0 - (4.0 * LIBM + 16.0) * UNIT) - LOST
     value = np.clip(value, 0.0, np.finfo(np.float64).max)
     return _scalar_or_array(np.where(cost == 0.0, math.inf, value))

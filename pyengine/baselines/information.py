@@ -153,7 +153,7 @@ def gaussian_information(
     -------
     float
         -Σ p log(p + (1 - p) e^{-steps Δ²/(2 noise²)}) in nats; a proven upper bound, rounded up, by
-        at most 2e-14 of it and 2e-323.
+        at most 2e-14 of it, and 2e-323 for each candidate of a list.
 
     References
     ----------
@@ -172,7 +172,7 @@ def gaussian_information(
     logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(inside))
     # the square errs by 8 units, its exponential by LIBM, a weight by 4 and what is made of both by
     # 4; where the other form is the logarithm, it is at least log 2
-    return max(-math.fsum(shares * logs), 0.0) * (1.0 + 40.0 * UNIT) + LOST
+    return max(-math.fsum(shares * logs), 0.0) * (1.0 + 40.0 * UNIT) + LOST * shares.size
 
 
 def orthogonal_information(candidates: int, noise_multiplier: float, *, steps: int = 1) -> float:
