@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.engines.loss_quadrature import base_nodes, losses, parts, ratio
+from pyengine.engines.loss_quadrature import losses, parts, ratio
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, Step, checked_mechanism, steps_of
 from pyengine.numerics.golden_section import lowest
@@ -40,16 +40,23 @@ def _nodes(step: Step, power: float) -> tuple[FloatArray, FloatArray]:
     """Logarithms of dQ/dP, and of the weights of their nodes under P, for a moment of dQ/dP."""
     noise, probability = parts(step)
     mu = 1.0 / float(noise.multiplier)
-    if noise.family != "gaussian":
-        s, weight = base_nodes(noise)[:2]
-        return ratio(s, probability), np.log(weight)
+    gaussian = noise.family == "gaussian"
     low, high = min(0.0, power * mu) - REACH, max(mu, power * mu) + REACH
-    nodes = (high - low) / min(0.25, 0.25 / mu)
+    nodes = (high - low) / min(0.25, 0.25 / mu) if gaussian else 20.0 * mu * max(1.0, abs(power))
     if not nodes <= MOST_NODES:
         raise AccuracyError(
             f"moments of order {power:g} of a sampled step of noise multiplier {1.0 / mu:g} "
             f"take {nodes:.3g} nodes, more than {MOST_NODES:,}; smaller orders are answered"
         )
+    if not gaussian:
+        # beyond both ends the ratio does not change; in between panels as short as orders are large
+        x, weights = np.polynomial.legendre.leggauss(20)
+        panels = np.linspace(0.0, mu, math.ceil(nodes / 20.0) + 1)
+        half = 0.5 * np.diff(panels)[:, None]
+        z = (panels[:-1, None] + half * (1.0 + x)).ravel()
+        inside = np.log(half * weights).ravel() - z
+        logs = np.concatenate([[0.0], inside, [-mu]]) - math.log(2.0)
+        return ratio(np.concatenate([[-mu], 2.0 * z - mu, [mu]]), probability), logs
     z = np.linspace(low, high, math.ceil(nodes) + 1)
     width = (high - low) / (z.size - 1)
     return ratio(mu * (z - 0.5 * mu), probability), -0.5 * z * z + math.log(width / ROOT_TWO_PI)
