@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.scaled import LOST
 
 __all__ = ["Curve", "Enclosure", "FloatArray", "Function", "Refined", "least", "source"]
 
@@ -17,6 +19,8 @@ Function = Callable[[FloatArray], FloatArray]
 Curve = Callable[[Any], Any] | tuple[Any, Any]
 
 CONVEX = 1e-7  # dents that rounding may make, relative to the largest value nearby
+APART = 16.0  # distance of abscissae, in their rounding, below which one of two is left out
+SMALLEST = 1e-290  # the same where they are next to 0: slopes stay finite
 ROUNDS, INSERTED = 6, 12  # of the refinement where the answers of a function lie
 
 
@@ -91,11 +95,14 @@ def least(
     The values are an upper bound; the lower envelope of all convex functions through them, whose
     corners are where extended chords meet, gives a lower bound.
     """
-    error = _checks.scalar("accuracy", accuracy, 0.0, 1e-3)
+    # what a value and a sum are rounded by, and an abscissa that is an exponential of a logarithm
+    rounding = 8.0 * UNIT + 2.0 * UNIT * float(np.abs(np.log(x[x > 0.0])).max(initial=0.0))
+    error = _checks.scalar("accuracy", accuracy, 0.0, 1e-3) + rounding
+    x, y = _spaced(x, y, APART * rounding)
     _check_convex(name, x, y, CONVEX + 4.0 * error)
     function = refined.function
     for _ in range(ROUNDS):
-        corners = _corners(x, y, end, error)
+        corners = _corners(x, y, end, error, rounding)
         lower, low_at = _minimum(*corners, slope)
         upper, high_at = _minimum(x, y, slope)
         lower = np.minimum(lower, upper)
@@ -110,8 +117,23 @@ def least(
         extra = extra[extra >= refined.lowest]
         order = np.argsort(np.concatenate([x, extra]))
         y = np.concatenate([y, function(extra)])[order]
-        x = np.concatenate([x, extra])[order]
-    return Enclosure(lower * (1.0 - 2.0 * error), np.minimum(upper * (1.0 + error), 1.0))
+        x, y = _spaced(np.concatenate([x, extra])[order], y, APART * rounding)
+    lost = np.where(slope > 0.0, LOST, 0.0)
+    return Enclosure(
+        np.maximum(lower * (1.0 - 2.0 * error) - lost, 0.0),
+        np.minimum(upper * (1.0 + error) + lost, 1.0),
+    )
+
+
+def _spaced(x: FloatArray, y: FloatArray, gap: float) -> tuple[FloatArray, FloatArray]:
+    """Points without those that lie next to an earlier one: their chords would have no digits."""
+    if (np.diff(x) > gap * x[1:] + SMALLEST).all():
+        return x, y
+    kept = [0]
+    for i in range(1, x.size):
+        if x[i] - x[kept[-1]] > gap * x[i] + SMALLEST:
+            kept.append(i)
+    return x[kept], y[kept]
 
 
 def _check_convex(name: str, x: FloatArray, y: FloatArray, tolerance: float) -> None:
@@ -127,30 +149,41 @@ def _check_convex(name: str, x: FloatArray, y: FloatArray, tolerance: float) -> 
 
 
 def _corners(
-    x: FloatArray, y: FloatArray, end: float, error: float
+    x: FloatArray, y: FloatArray, end: float, error: float, rounding: float
 ) -> tuple[FloatArray, FloatArray]:
     """Corners of the largest function that lies below every convex one through the points.
 
-    Chords are tilted by what a relative error of the values does to their slopes.
+    Chords are tilted by what a relative error of the values and the rounding of the abscissae do to
+    their slopes.  A corner may be missed along the abscissa: its height is the lower one of two
+    lines, of which one is below the function to its left and the other to its right.
     """
+
+    def line(height: Any, slope: Any, distance: Any) -> Any:
+        """Height + slope distance, rounded down."""
+        with np.errstate(over="ignore"):
+            move = slope * distance
+        return height + move - 4.0 * UNIT * (height + np.abs(move))
+
     if x.size == 1:
         return np.array([0.0, x[0], x[0]]), np.array([y[0], y[0], 0.0])
-    chord = np.minimum(np.diff(y) / np.diff(x), 0.0)
-    tilt = 2.0 * error * y[:-1] / np.diff(x)
+    gaps = np.diff(x)
+    chord = np.minimum(np.diff(y) / gaps, 0.0)
+    tilt = (2.0 * error * y[:-1] - 4.0 * rounding * chord * x[1:]) / gaps
     steep, flat = chord - tilt, np.minimum(chord + tilt, 0.0)
     ends_x, ends_y = [x[0], x[-2]], [y[1], y[-1]]  # one interval: nothing but monotony
     if chord.size > 1:  # the first and the last interval have one neighbour
-        reach = x[-1] - x[-2]
+        level = x[-1]
         if steep[-2] < 0.0:  # on to where the chord has come down to the last value
-            reach = min(reach, _ratio(y[-2] - y[-1], -steep[-2]))
-        ends_x = [x[0], x[-2] + reach]
-        ends_y = [y[1] - flat[1] * (x[1] - x[0]), y[-2] + steep[-2] * reach]
+            level = min(level, x[-2] + _ratio(y[-2] - y[-1], -steep[-2]))
+        ends_x = [x[0], level]
+        ends_y = [line(y[1], flat[1], -gaps[0]), min(line(y[-2], steep[-2], level - x[-2]), y[-1])]
     ends_x.append(0.0)
-    ends_y.append(y[0] - flat[0] * x[0])
+    ends_y.append(line(y[0], flat[0], -x[0]))
     if steep[-1] < 0.0:
-        beyond = min(x[-1] + _ratio(y[-1], -steep[-1]), end, 1e300)
-        ends_x.append(beyond)
-        ends_y.append(y[-1] + steep[-1] * (beyond - x[-1]))
+        beyond = x[-1] + _ratio(y[-1], -steep[-1])  # where it comes down to 0, if it does
+        last = min(end, 1e300)
+        ends_x.append(min(beyond, last))
+        ends_y.append(0.0 if beyond <= last else line(y[-1], steep[-1], last - x[-1]))
     left, right = steep[:-2], flat[2:]  # in between, the chords of both neighbours meet
     x0, y0, x1, y1 = x[1:-2], y[1:-2], x[2:-1], y[2:-1]
     bends = right > left
@@ -158,7 +191,7 @@ def _corners(
     with np.errstate(over="ignore"):
         meet = np.where(bends, x0 + ((y1 - y0) - right * (x1 - x0)) / bend, x0)
     meet = np.clip(meet, x0, x1)
-    height = np.minimum(y0 + left * (meet - x0), y1 - right * (x1 - meet))
+    height = np.minimum(line(y0, left, meet - x0), line(y1, right, meet - x1))
     corners_x = np.concatenate([x, meet, ends_x])
     return corners_x, np.clip(np.concatenate([y, height, ends_y]), 0.0, 1.0)
 

@@ -9,15 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.numerics.golden_section import lowest
-from pyengine.special import ndtri
+from pyengine.numerics.bracketing import falling_root
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.scaled import LOST
+from pyengine.special import log_ndtr, ndtri_exp
 
 __all__ = ["from_rdp", "from_zcdp", "to_gdp"]
 
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST = 700.0
-TRIES = 100
+FARTHEST = 690.0  # of log(α - 1) in a search: beyond, δ is 0 or 1 to all digits
+NEAR = 1.15  # ε up to which μ is a series, of TERMS terms; log_ndtr is proven from μ/2 = .7 on
+TERMS = 34
 
 
 def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
@@ -36,8 +40,9 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     Returns
     -------
     float or ndarray of the shape of ``epsilon``
-        An upper bound of δ(ε), rounded up: the smallest over the orders of
-        e^{(α - 1)(ρ_α - ε)} (1 - 1/α)^α/(α - 1), and at most 1.
+        An upper bound of δ(ε): the smallest over the orders of
+        e^{(α - 1)(ρ_α - ε)} (1 - 1/α)^α/(α - 1), and at most 1.  It is rounded up, by at most
+        3e-15 (4 + log(1/δ) + 2 log α) of it and 2e-323.
 
     Raises
     ------
@@ -64,8 +69,9 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     if rho.shape != alpha.shape or not (rho >= 0.0).all():
         raise ValueError(f"divergences must be >= 0, one for each order, got {divergences!r}")
     at = _checks.real_array("epsilon", epsilon, 0.0, LARGEST)
-    logs = _log_delta(alpha, rho, at.ravel()[:, None]).min(axis=1)
-    value = np.exp(np.minimum(logs, 0.0)).reshape(at.shape)
+    with np.errstate(over="ignore"):
+        rate = rho - at.ravel()[:, None]
+        value = _upper_delta(alpha - 1.0, rate, np.abs(rate)).min(axis=1).reshape(at.shape)
     return value if at.shape else float(value)
 
 
@@ -82,7 +88,8 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
     Returns
     -------
     float or ndarray of the shape of ``epsilon``
-        An upper bound of δ(ε), rounded up.  For noise that is Gaussian `pyengine.delta` is the
+        An upper bound of δ(ε), rounded up, by at most 2e-15 (4 + (α - 1)(α ρ + ε) + log α) of it
+        and 2e-323, α being the best order.  For noise that is Gaussian `pyengine.delta` is the
         truth, and smaller.
 
     Raises
@@ -100,28 +107,42 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
     >>> f"{pe.duality.from_zcdp(0.5, 4.0):.6f} {pe.delta(pe.GaussianMechanism(1.0), 4.0):.6f}"
     '0.000196 0.000047'
     """
-    # a larger ρ promises less, and below all doubles no quotient is one
-    size = max(float(_checks.positive("rho", rho)), 1e-300)
+    size = float(_checks.positive("rho", rho))
     at = _checks.real_array("epsilon", epsilon, 0.0, LARGEST)
     goal = at.ravel()
-    # any order gives a bound: a search in log(α - 1) only chooses one
-    low = np.full(goal.shape, math.log(1e-6))
-    high = np.log(2.0 + (goal + 40.0) / size) + 2.0
 
-    def log_delta(place: FloatArray) -> FloatArray:
-        alpha = 1.0 + np.exp(place)
-        return _log_delta(alpha, alpha * size, goal)
+    def fall(place: FloatArray) -> FloatArray:
+        """Minus the slope of log δ in x = α - 1, which is convex in x."""
+        x = np.exp(place)
+        return goal + np.log1p(1.0 / x) - (1.0 + 2.0 * x) * size
 
-    _, logs = lowest(log_delta, low, high, rounds=TRIES)
-    value = np.exp(np.minimum(logs, 0.0)).reshape(at.shape)
+    # at x <= 1, log1p(1/x) >= log(1/x); from 1 on it is below 1
+    low = np.maximum(np.minimum(0.0, goal - 3.0 * size), -FARTHEST)
+    high = np.minimum(
+        np.logaddexp(0.0, np.log(goal + 1.0) - math.log(2.0) - math.log(size)), FARTHEST
+    )
+    with np.errstate(over="ignore"):
+        # any order gives a bound: the search only chooses one
+        x = np.exp(np.where(fall(high) > 0.0, high, falling_root(fall, low, high)))
+        cost = (1.0 + x) * size
+        value = _upper_delta(x, cost - goal, cost + goal).reshape(at.shape)
     return value if at.shape else float(value)
 
 
-def _log_delta(alpha: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """Log of the bound that one order gives, rounded up by more than its own rounding."""
-    logs = (alpha - 1.0) * (rho - epsilon) - np.log(alpha - 1.0) + alpha * np.log1p(-1.0 / alpha)
-    terms = (alpha - 1.0) * (rho + epsilon) + np.abs(np.log(alpha - 1.0)) + 4.0
-    return np.asarray(logs + 2.0**-49 * terms)
+def _upper_delta(x: FloatArray, rate: FloatArray, size: FloatArray) -> FloatArray:
+    """The bound that order 1 + x gives, rounded up; ``rate`` is ρ - ε, to 3 units of ``size``.
+
+    (1 - 1/α)^α/(α - 1) = e^{-x log(1 + 1/x) - log(1 + x)}, of which neither part cancels, however
+    small x is.  Errors in units: x and a product on top of 3, 5 of x size; x, 1/x, LIBM and a
+    product, 7 of the second; x and LIBM, 5 of the third; two sums; in all below 9 of the terms'
+    sizes, of which 12 are added.  Then `numpy.exp` and a product: LIBM + 1.
+    """
+    second, third = x * np.log1p(1.0 / x), np.log1p(x)
+    logs = x * rate - second - third + 12.0 * UNIT * (x * size + second + third)
+    # what is infinite on both sides is unknown
+    logs = np.where(np.isnan(logs), np.inf, logs)
+    value = np.exp(np.minimum(logs, 0.0)) * (1.0 + (LIBM + 4.0) * UNIT) + LOST
+    return np.asarray(np.minimum(value, 1.0))
 
 
 def to_gdp(epsilon: Any) -> Any:
@@ -137,8 +158,9 @@ def to_gdp(epsilon: Any) -> Any:
     Returns
     -------
     float or ndarray of the shape of ``epsilon``
-        μ = -2 Φ⁻¹(1/(1 + e^ε)), to a few units: the Gaussian trade-off function through the corner
-        α = β of the one of ε-DP, below whose two chords it stays because it is convex.
+        μ = -2 Φ⁻¹(1/(1 + e^ε)), rounded up by at most 1e-14 of it: the Gaussian trade-off function
+        through the corner α = β of the one of ε-DP, below whose two chords it stays because it is
+        convex.
 
     Raises
     ------
@@ -156,6 +178,44 @@ def to_gdp(epsilon: Any) -> Any:
     1.232035385
     """
     at = _checks.real_array("epsilon", epsilon, 0.0, LARGEST)
-    corner = np.exp(-at) / (1.0 + np.exp(-at))
-    value = np.asarray(np.where(at == 0.0, 0.0, -2.0 * np.asarray(ndtri(corner))))
+    value = np.where(at <= NEAR, _near(np.minimum(at, NEAR)), _far(np.maximum(at, NEAR)))
     return value if at.shape else float(value)
+
+
+def _near(epsilon: FloatArray) -> FloatArray:
+    """μ for ε <= NEAR, rounded up: erf(μ/√8) = tanh(ε/2) =: q by the series of the inverse of erf.
+
+    It is √(2π) q Σ c_k (π q²/4)^k/(2k + 1).  With b_k the coefficient of q^{2k+1}, b_k r^{2k+1} is
+    below erf⁻¹(r) for each r < 1; r = .99 bounds the terms that are left out by 1e-18 of the sum.
+    2q errs by LIBM + LIBM/2 + 2 = 8 units, q² passes 2 on, and coefficients, Horner's scheme,
+    constant and products add 6: 16 in all, of which 24 are added.
+    """
+    double = 2.0 * -np.expm1(-epsilon) / (1.0 + np.exp(-epsilon))
+    series = np.zeros(epsilon.shape)
+    for k, c in reversed(list(enumerate(_inverse_erf_coefficients()))):
+        series = c / (2 * k + 1) + series * (math.pi / 16.0 * double * double)
+    value = math.sqrt(0.5 * math.pi) * double * series * (1.0 + 24.0 * UNIT)
+    return np.where(epsilon > 0.0, value + LOST, 0.0)
+
+
+def _inverse_erf_coefficients() -> list[float]:
+    """c_0 = 1, c_k = Σ c_m c_{k-1-m}/((m + 1)(2m + 1)): positive, so that errors stay small."""
+    c = [1.0]
+    for k in range(1, TERMS):
+        c.append(math.fsum(c[m] * c[k - 1 - m] / ((m + 1) * (2 * m + 1)) for m in range(k)))
+    return c
+
+
+def _far(epsilon: FloatArray) -> FloatArray:
+    """μ for ε >= NEAR, rounded up: Newton's step on log Φ(-t) = y from anywhere ends above μ/2.
+
+    log Φ(-t) is concave, and its slope -h(t) at least (3t + √(t² + 8))/4 in size (Sampford 1953).
+    log_ndtr errs by a square and a sum, 2 units of y, by 7 units of Φ(-t) e^{t²/2} (proven in
+    docs/theory/closed_form) and by LIBM units of its logarithm, which is below 5; y errs by a unit
+    of itself and LIBM/2: in all below 3 units of y and 29.
+    """
+    y = -(epsilon + np.log1p(np.exp(-epsilon)))
+    t = -np.asarray(ndtri_exp(y))
+    miss = np.asarray(log_ndtr(-t)) - y + UNIT * (4.0 * np.abs(y) + 32.0)
+    rise = np.maximum(miss, 0.0) / (0.25 * (3.0 * t + np.sqrt(t * t + 8.0)))
+    return np.asarray(2.0 * (t + rise) * (1.0 + 8.0 * UNIT))

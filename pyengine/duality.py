@@ -18,6 +18,8 @@ from pyengine._conjugate import Curve, Enclosure, FloatArray, Refined, least, so
 from pyengine._filter import GaussianFilter
 from pyengine._moments import from_rdp, from_zcdp, to_gdp
 from pyengine._selection import repeat_and_select
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.scaled import LOST
 
 __all__ = [
     "Enclosure",
@@ -47,16 +49,16 @@ def gamma_from_epsilon_delta(epsilon: Any, delta: Any, kappa: Any) -> Any:
 
     Parameters
     ----------
-    epsilon, delta : float
-        The guarantee, in [0, ∞) and [0, 1], for any adjacency.
+    epsilon, delta : array_like
+        The guarantee, in [0, ∞] and [0, 1], for any adjacency.
     kappa : array_like
-        Success probability of the adversary without the release, in [0, 1].
+        Success probability of the adversary without the release, in [0, 1]; broadcast with both.
 
     Returns
     -------
-    float or ndarray of the shape of ``kappa``
-        An upper bound for γ, rounded to nearest; the best one that a single (ε, δ) gives where
-        e^ε κ <= 1/2.
+    float or ndarray of the broadcast shape
+        An upper bound for γ, rounded up, by at most 2e-15 of it and 2e-323; the best one that a
+        single (ε, δ) gives where e^ε κ <= 1/2.
 
     Raises
     ------
@@ -74,11 +76,19 @@ def gamma_from_epsilon_delta(epsilon: Any, delta: Any, kappa: Any) -> Any:
     >>> round(pe.duality.gamma_from_epsilon_delta(1.0, 1e-5, 0.01), 12)
     0.027192818285
     """
-    slope = _slope(epsilon)
-    mass = float(_checks.probability("delta", delta))
+    mass = _checks.real_array("delta", delta, 0.0, 1.0)
     x = _checks.real_array("kappa", kappa, 0.0, 1.0)
-    value = np.minimum(slope * x + mass, 1.0)
-    return value if x.shape else float(value)
+    moved = _upper_product(_checks.real_array("epsilon", epsilon, 0.0, math.inf), x)
+    total = (moved + mass) * np.where((moved > 0.0) & (mass > 0.0), 1.0 + 4.0 * UNIT, 1.0)
+    value = np.minimum(total, 1.0)
+    return value if value.shape else float(value)
+
+
+def _upper_product(epsilon: FloatArray, x: FloatArray) -> FloatArray:
+    """e^ε x, rounded up; x itself at ε = 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.exp(epsilon) * x * (1.0 + (LIBM + 4.0) * UNIT) + LOST
+    return np.where((epsilon == 0.0) | (x == 0.0), x, product)
 
 
 def trade_off_from_epsilon_delta(epsilon: Any, delta: Any, alpha: Any) -> Any:
@@ -87,14 +97,15 @@ def trade_off_from_epsilon_delta(epsilon: Any, delta: Any, alpha: Any) -> Any:
     Parameters
     ----------
     epsilon, delta : float
-        The guarantee, in [0, ∞) and [0, 1], for both directions of a neighbouring relation.
+        The guarantee, in [0, ∞] and [0, 1], for both directions of a neighbouring relation.
     alpha : array_like
         Levels of the test, in [0, 1].
 
     Returns
     -------
     float or ndarray of the shape of ``alpha``
-        A lower bound for T(α), rounded to nearest.
+        A lower bound for T(α), rounded down, by at most 3e-15, and 3e-15 of it and 2e-323 where
+        the last expression is the largest.
 
     Raises
     ------
@@ -111,15 +122,17 @@ def trade_off_from_epsilon_delta(epsilon: Any, delta: Any, alpha: Any) -> Any:
     >>> pe.duality.trade_off_from_epsilon_delta(0.0, 0.25, [0.0, 0.5])
     array([0.75, 0.25])
     """
-    slope = _slope(epsilon)
-    rest = 1.0 - float(_checks.probability("delta", delta))
+    cost = np.asarray(_checks.scalar("epsilon", epsilon, 0.0, math.inf))
+    mass = float(_checks.probability("delta", delta))
     x = _checks.real_array("alpha", alpha, 0.0, 1.0)
-    value = np.maximum(np.maximum(rest - slope * x, (rest - x) / slope), 0.0)
+    # 1 - δ - α with all of its digits: 1 - α in two parts
+    rest = 1.0 - x
+    rest = (rest - mass) + ((1.0 - rest) - x)
+    steep = (1.0 - mass) - _upper_product(cost, x) - 4.0 * UNIT
+    with np.errstate(over="ignore"):
+        flat = rest * (1.0 - (LIBM + 8.0) * UNIT) / np.exp(cost) - LOST  # the same at ε = 0
+    value = np.where(x + mass == 0.0, 1.0, np.maximum(np.maximum(steep, flat), 0.0))
     return value if x.shape else float(value)
-
-
-def _slope(epsilon: Any) -> float:
-    return math.exp(_checks.scalar("epsilon", epsilon, 0.0, LARGEST))
 
 
 def gamma_from_profile(
@@ -273,14 +286,16 @@ def _least_of_profile(
         outside = t < 1.0
         inner = np.log(np.where(outside, 1.0 / np.where(outside, t, 1.0), t))
         values = np.asarray(function(inner)) if function is not None else np.zeros(0)
-        return np.where(outside, 1.0 - t + t * values, values)
+        # 1 - t of the argument that was asked
+        return np.where(outside, -np.expm1(-inner) + t * values, values)
 
     t, y = np.exp(epsilon), delta
     if symmetric:
         above = epsilon > 0.0
         mirrored = np.exp(-epsilon[above])[::-1]
         t = np.concatenate([mirrored, t])
-        y = np.concatenate([1.0 - mirrored + mirrored * delta[above][::-1], y])
+        rest = -np.expm1(-epsilon[above][::-1])
+        y = np.concatenate([rest + mirrored * delta[above][::-1], y])
     t, y = np.append(0.0, t), np.append(1.0, y)  # H_0 = 1
     refined = Refined(None if function is None else at, 1e-300 if symmetric else 1.0)
     return least("profile", refined, t, y, slope, math.inf, accuracy)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pyengine import api
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GaussianMechanism, Mechanism, steps_of
-from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.search import Domain, NoiseSearch
 from pyengine.special import log_ndtr
 
@@ -74,15 +74,17 @@ def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -
 
 def _gaussian_mu(mechanism: Mechanism) -> float | None:
     """The smallest μ of a composition of Gaussian steps, rounded up; None for other mechanisms."""
-    total = 0.0
+    parts = []
     for step, number in steps_of(mechanism):
         noise = step.inner.noise
         sampled = step.scheme not in ("none", "poisson")
         if noise is None or noise.family != "gaussian" or sampled:
             return None
         if step.share > 0:
-            total += number / float(noise.multiplier) ** 2
-    return math.sqrt(total) * (1.0 + ROUNDING)
+            parts.append(math.sqrt(number) / float(noise.multiplier))
+    # each part errs by 4 units, and the root of their squares by two more: squares may be beyond
+    # all doubles
+    return math.hypot(*parts) * (1.0 + ROUNDING)
 
 
 def _end(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:
@@ -112,12 +114,16 @@ class _Profiles:
         self._gaussian = GaussianMechanism(1.0 / mu)
 
     def at(self, epsilon: FloatArray) -> FloatArray:
-        """Rows ε, δ(ε), δ_μ(ε) and its derivative by e^ε, times e^ε."""
+        """Rows ε, δ(ε), δ_μ(ε), its derivative by e^ε, times e^ε, and the error of that."""
         upper = api.delta(self._mechanism, epsilon, **self._keywords).upper
         lower = api.delta(self._gaussian, epsilon, adjacency="add", bounds=True).lower
-        # d δ_μ / d e^ε = -Φ(-ε/μ - μ/2); a steeper tangent lies lower beyond its point
-        slope = np.exp(epsilon + log_ndtr(-epsilon / self._mu - 0.5 * self._mu))
-        return np.stack([epsilon, upper, lower, slope])
+        # d δ_μ / d e^ε = -Φ(-ε/μ - μ/2)
+        x = epsilon / self._mu + 0.5 * self._mu
+        log_slope = log_ndtr(-x)
+        slope = np.exp(epsilon + log_slope)
+        # x errs by 2 units, and the slope by as many times x (x + 1) at most; the sum by its terms
+        error = UNIT * (4.0 * x * (x + 1.0) + 4.0 * (epsilon + np.abs(log_slope)) + 4.0 * LIBM)
+        return np.stack([epsilon, upper, lower, slope, error])
 
 
 def _largest_log_ratio(mechanism: Mechanism, mu: float, end: float, **keywords: Any) -> float:
@@ -143,15 +149,19 @@ def _largest_log_ratio(mechanism: Mechanism, mu: float, end: float, **keywords: 
 
 def _between(rows: FloatArray) -> FloatArray:
     """Bound on δ/δ_μ inside each interval of the grid: chord over tangents."""
-    epsilon, upper, lower, slope = rows
+    epsilon, upper, lower, slope, error = rows
     gap = np.diff(epsilon)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # (t_b - t_a) / t_a and (t_b - t_a) / t_b with t = e^ε
-        fall_a, fall_b = slope[:-1] * np.expm1(gap), slope[1:] * -np.expm1(-gap)
-        # where the tangents cross, as a share of the interval in t
+        # (t_b - t_a) / t_a and (t_b - t_a) / t_b with t = e^ε; from its point on a tangent that is
+        # too steep lies lower, towards its point one that is too flat
+        fall_a = slope[:-1] * np.expm1(gap) * (1.0 + error[:-1])
+        fall_b = slope[1:] * -np.expm1(-gap) * (1.0 - error[1:])
+        # where the tangents cross, as a share of the interval in t; wherever that is put, the ratio
+        # to the first tangent is monotone before it, and to the second one behind it
         cross = (lower[:-1] - lower[1:] - fall_b) / (fall_a - fall_b)
         cross = np.clip(np.where(np.isfinite(cross), cross, 0.5), 0.0, 1.0)
-        tangent = np.maximum(lower[:-1] - fall_a * cross, lower[1:] + fall_b * (1.0 - cross))
+        tangent = np.minimum(lower[:-1] - fall_a * cross, lower[1:] + fall_b * (1.0 - cross))
+        tangent -= ROUNDING * lower[:-1]
         chord = upper[:-1] + (upper[1:] - upper[:-1]) * cross
         bound = np.where(tangent > 0.0, chord / tangent, np.where(chord > 0.0, np.inf, 0.0))
     return np.where(np.isnan(bound), np.inf, bound * (1.0 + ROUNDING))

@@ -9,6 +9,11 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from thorough import ALL
+
+pytest.importorskip("flint")
+
+from conversion_truth import CONVERSIONS, campaign
 
 import pyengine as pe
 from pyengine import duality
@@ -72,6 +77,24 @@ def test_gdp_of_pure_privacy_touches_from_below() -> None:
         corner = 1.0 / (1.0 + math.exp(epsilon))
         assert ndtr(-ndtri(corner) - mu) == pytest.approx(corner, rel=1e-12)
     assert duality.to_gdp(0.0) == 0.0
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_random_inputs(name: str) -> None:
+    """A part of ``tools/conversion_campaign.py``: on the promised side, within the stated error."""
+    found = campaign(name, 2000 if ALL else 200, "test")
+    assert not found.examples, found.examples[:5]
+
+
+def test_rdp_next_to_order_one() -> None:
+    """(1 - 1/α)^α was formed from 1/α, and lost the digits of α - 1."""
+    found = duality.from_rdp([1.000000007451473], [0.0], 0.0)
+    assert 0.99999985309530 < found < 0.99999985309532
+
+
+def test_gdp_of_little_privacy_loss() -> None:
+    """The quantile was asked next to 1/2."""
+    assert duality.to_gdp(2.89e-12) == pytest.approx(3.6220778568418e-12, rel=1e-12)
 
 
 def generating(runs: str, **numbers: float) -> Any:

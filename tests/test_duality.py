@@ -115,3 +115,18 @@ def test_nothing_released() -> None:
     assert found.lower.tolist() == [0.0, 0.0]
     assert (found.upper < 1e-9).all()
     assert math.isclose(duality.gamma_from_profile(lambda e: 0.0 * e, 0.25).upper, 0.25)
+
+
+def test_values_at_one_abscissa() -> None:
+    """Both exponentials are 1: the bounds were NaN."""
+    found = duality.gamma_from_profile(([0.0, 1e-17, 1.0], [0.3, 0.3, 0.1]), 0.1)
+    assert 0.1 <= found.lower <= found.upper <= 0.4
+
+
+def test_nothing_is_left_of_a_height_of_zero() -> None:
+    """γ(κ) = e κ of pure privacy: rounding of the height 0 was a lower bound of 1e-21 for it."""
+    epsilon = np.linspace(0.0, 0.999, 20)
+    profile = epsilon, np.maximum((math.e - np.exp(epsilon)) / (1.0 + math.e), 0.0)
+    for kappa in (1e-200, 1e-30, 1e-3):
+        found = duality.gamma_from_profile(profile, kappa, symmetric=True, accuracy=0.0)
+        assert found.lower <= math.e * kappa * (1 + 1e-15)

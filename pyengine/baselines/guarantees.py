@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.duality import gamma_from_epsilon_delta
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.scaled import LOST
 
 __all__ = ["advantage", "dp_gamma", "mse_lower_bound"]
 
@@ -32,7 +35,8 @@ def dp_gamma(kappa: Real, epsilon: Real, delta: Real = 0.0) -> Any:
     Returns
     -------
     float or ndarray of the broadcast shape
-        min(e^ε κ + δ, 1); a proven bound.
+        min(e^ε κ + δ, 1), as `pyengine.duality.gamma_from_epsilon_delta` gives it: a proven bound,
+        rounded up.
 
     Notes
     -----
@@ -44,12 +48,7 @@ def dp_gamma(kappa: Real, epsilon: Real, delta: Real = 0.0) -> Any:
     G. Kaissis, J. Hayes, A. Ziller, D. Rueckert, Bounding data reconstruction attacks with the
     hypothesis testing interpretation of differential privacy (2023), Theorem 1.
     """
-    prior = _checks.real_array("kappa", kappa, 0.0, 1.0)
-    cost = _checks.real_array("epsilon", epsilon, 0.0, math.inf)
-    slack = _checks.real_array("delta", delta, 0.0, 1.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = np.where(prior == 0.0, 0.0, np.exp(cost) * prior)
-    return _scalar_or_array(np.minimum(product + slack, 1.0))
+    return gamma_from_epsilon_delta(epsilon, delta, kappa)
 
 
 def advantage(success: Real, prior: Real) -> Any:
@@ -65,7 +64,7 @@ def advantage(success: Real, prior: Real) -> Any:
     Returns
     -------
     float or ndarray of the broadcast shape
-        (success - prior) / (1 - prior); exact.
+        (success - prior) / (1 - prior), with a relative error of at most 4e-16.
 
     References
     ----------
@@ -92,7 +91,8 @@ def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
     Returns
     -------
     float or ndarray of the shape of ``renyi_epsilon``
-        Mean of diameter² / (4 (e^ε - 1)) over the coordinates, inf at ε = 0; a proven bound.
+        Mean of diameter² / (4 (e^ε - 1)) over the coordinates, inf at ε = 0; a proven bound,
+        rounded down, by at most 1e-14 of it and 2e-323, to the largest double at most.
 
     References
     ----------
@@ -104,6 +104,11 @@ def mse_lower_bound(renyi_epsilon: Real, *, diameter: Real = 1.0) -> Any:
     widths = _checks.real_array("diameter", diameter, 0.0, math.inf)
     if not widths.size or not np.all((widths > 0.0) & np.isfinite(widths)):
         raise ValueError(f"diameter must be positive and finite, got {diameter!r}")
-    square = float(np.mean(widths * widths))
-    with np.errstate(divide="ignore", over="ignore"):
-        return _scalar_or_array(square / (4.0 * np.expm1(cost)))
+    top = float(widths.max())
+    # the root first, as e^ε and squares of widths may be beyond all doubles
+    square = math.fsum(((widths / top) ** 2).ravel()) / widths.size
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        root = top * np.exp(-0.5 * cost) / np.sqrt(-np.expm1(-cost)) * math.sqrt(0.25 * square)
+        value = root * root * (1.0 - (4.0 * LIBM + 16.0) * UNIT) - LOST
+    value = np.clip(value, 0.0, np.finfo(np.float64).max)
+    return _scalar_or_array(np.where(cost == 0.0, math.inf, value))
