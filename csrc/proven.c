@@ -290,6 +290,25 @@ int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, do
     return status;
 }
 
+int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows) {
+    pe_contours *contours;
+    pe_pair_retry(pair);
+    for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
+    if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
+    int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
+    if (!status) status = with_proven(contours);
+    if (status) return status;
+    for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
+        if (!isfinite(c[i])) continue;
+        const int place = pe_contours_nearest(contours, c[i], 0);
+        const pe_edge *e = pe_contours_edge(contours, 2 * place);
+        status = e ? chernoff_row(contours, place, e->lambda, c[i], rows + PE_ROW * i)
+                   : pe_edge_status(contours);
+        if (status) worst = status;
+    }
+    return status == PE_NO_MEMORY ? status : worst;
+}
+
 /* What the slope of a row needs */
 static pe_row row_values(const double *row) {
     pe_row values = {.density_log = row[1]};

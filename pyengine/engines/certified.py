@@ -62,6 +62,7 @@ __all__ = [
 
 BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
+LARGEST_SLOPE = 700.0  # log of slopes beyond which lines say nothing
 NOTHING = 1e-305  # an answer below this is as narrow as doubles show
 ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
 CLOSE_ROW = 3e-11  # error of rows of lines, for which no law is built
@@ -105,6 +106,11 @@ class CertifiedSide:
         """Logs of bounds of all functionals at thresholds."""
         return LogBounds.of_rows(c, self.table(functional, c))
 
+    def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
+        """Upper bounds of the profile for which no law is built, and unless closely no line."""
+        del closely
+        return np.ones(epsilon.size)
+
     def one(self, functional: int, x: float, *, by_value: bool) -> Any:
         """One row of the C core as `table` or `solved` have it; None without such a way."""
         del functional, x, by_value
@@ -136,6 +142,12 @@ class LineSide(CertifiedSide):
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the lines."""
         return self.prover().certify(functional, c)
+
+    def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
+        """By Chernoff's bounds, or by the lines."""
+        lines, c = self.prover(), -epsilon
+        rows = lines.certify(PROFILE, c) if closely else lines.chernoff(c)
+        return LogBounds.of_rows(c, rows).values(PROFILE)[1]
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
         """Bounds at thresholds that are looked for on the lines, else by the fast engines."""
@@ -424,14 +436,41 @@ class CertifiedPair:
 
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
-        private, public = self._both(lambda side: side.rows(PROFILE, -epsilon))
-        lower, upper = private.values(PROFILE)[0], public.values(PROFILE)[1]
-        # nothing exceeds the largest loss, unless one law alone has some outcome
-        end = np.inf if self._public.tells_apart else 0.0
-        upper = np.where(epsilon >= self._public.largest, end, upper)
+        ended = self._ended(epsilon)
+        c = np.where(ended, np.nan, -epsilon)  # where no row is asked
+        private, public = self._both(lambda side: side.rows(PROFILE, c))
+        lower, upper = private.values(PROFILE)[0], np.where(ended, 0.0, public.values(PROFILE)[1])
         value = within(public.best_profile(), lower, upper)
         answer = Answer(value, lower, upper, named("certified", epsilon.size), True)
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
+
+    def _ended(self, epsilon: FloatArray) -> BoolArray:
+        """Whether an ε is beyond the largest loss, which nothing exceeds but what A has alone."""
+        return (epsilon >= self._public.largest) & (not self._public.tells_apart)
+
+    def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
+        """Upper bounds of the profile, as `CertifiedSide.most` has them."""
+        ended = self._ended(epsilon)
+        if ended.all():
+            return np.zeros(epsilon.size)
+        return np.where(ended, 0.0, self._public.most(epsilon, closely=closely))
+
+    def gain(self, functional: int, c: FloatArray) -> FloatArray:
+        """Lower bounds of the profile at |c| of the order that B‖A is for c >= 0, A‖B elsewhere.
+
+        Parameters
+        ----------
+        functional : int
+            A's tail that suits the thresholds.
+        c : ndarray
+            Thresholds.
+        """
+        found = self._private.rows(functional, c)
+        weight = np.exp(np.minimum(np.abs(c), LARGEST_SLOPE)) * (1.0 + SLACK)
+        (more, less), (rest, other) = ((B_ABOVE, A_ABOVE), (A_BELOW, B_BELOW))
+        above = found.values(more)[0] - weight * found.values(less)[1]
+        below = found.values(rest)[0] - weight * found.values(other)[1]
+        return np.where(c >= 0.0, above, below) * (1.0 - SLACK)
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
@@ -485,6 +524,8 @@ class CertifiedPair:
         if side is not self._public or not 0.0 < x < (math.inf if name == "delta" else 1.0):
             return None
         if name == "delta":
+            if x >= side.largest and not side.tells_apart:
+                return 0.0, 0.0, 0.0, True
             row = side.one(PROFILE, -x, by_value=False)
             return None if row is None else self._between(*profile_bounds(row))
         if name == "epsilon":

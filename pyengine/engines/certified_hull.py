@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from pyengine.answers import Answer, ErrorCurve, Judged, Questions
-from pyengine.curves import taken
+from pyengine.curves import larger, taken
 from pyengine.engines.certified import CertifiedPair
-from pyengine.engines.functionals import FloatArray
+from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
 
 __all__ = ["CertifiedBothOrders", "CompletedBothOrders"]
@@ -33,11 +33,46 @@ class CertifiedBothOrders(BothOrders):
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number: of profiles and their inverse the larger one."""
         if name in ("delta", "epsilon"):
-            first, second = (pair.one(name, x) for pair in self._pairs)
-            if first is not None and second is not None:
-                value, lower, upper, _ = (max(both) for both in zip(second, first, strict=True))
-                return value, lower, upper, first[3] and second[3]
+            add, remove = self._pairs
+            first = remove.one(name, x)
+            if first is not None:
+                if self._is_alone(name, np.array([x]), np.array([first[1]]))[0]:
+                    return first
+                second = add.one(name, x)
+                if second is not None:
+                    value, lower, upper, _ = (max(both) for both in zip(first, second, strict=True))
+                    return value, lower, upper, first[3] and second[3]
         return super().one(name, x)
+
+    def _is_alone(self, name: str, x: FloatArray, lower: FloatArray) -> BoolArray:
+        """Whether the answer of ``remove``, of which a lower bound is known, is the larger one.
+
+        Of the other order an upper bound tells, which is asked closely only where that is needed.
+        """
+        epsilon, target = (x, lower) if name == "delta" else (lower, x)
+        alone = np.zeros(x.size, dtype=np.bool_)
+        for closely in (False, True):
+            open_ = np.flatnonzero(~alone)
+            if open_.size:
+                alone[open_] = self._pairs[0].most(epsilon[open_], closely=closely) <= target[open_]
+        return alone
+
+    def _larger(self, name: str, x: FloatArray) -> Answer:
+        """The larger answer of both orders; ``add`` is asked where ``remove`` does not decide."""
+        add, remove = self._pairs
+        found = getattr(remove, name)(x)
+        open_ = ~self._is_alone("delta" if name == "profile" else name, x, found.lower)
+        if open_.any():
+            found.put(open_, larger(taken(found, open_), getattr(add, name)(x[open_])))
+        return found
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """The larger of both profiles at ε >= 0."""
+        return self._larger("profile", epsilon)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 at which both profiles are <= δ."""
+        return self._larger("epsilon", delta)
 
     def _bound_from_outside(
         self,
@@ -131,6 +166,47 @@ class CompletedBothOrders(CertifiedBothOrders):
 
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α), each with its own accuracy."""
+        add, remove = self._pairs
+        beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
+        open_ = np.ones(alpha.size, dtype=np.bool_)
+        for pair, functional in ((add, A_ABOVE), (remove, A_BELOW)):
+            asked = (alpha > 0.0) & (alpha < 1.0) & ((alpha <= 0.5) == (functional == A_ABOVE))
+            if asked.any():
+                curve, settled = self._alone(pair, functional, alpha[asked])
+                asked[asked] = settled
+                open_ &= ~asked
+                beta.put(asked, taken(curve.beta, settled))
+                gamma.put(asked, taken(curve.gamma, settled))
+        if open_.any():
+            for answer, part in zip((beta, gamma), self._of_both(alpha[open_]), strict=True):
+                answer.put(open_, part)
+        return beta, gamma
+
+    def _alone(
+        self, pair: CertifiedPair, functional: int, alpha: FloatArray
+    ) -> tuple[ErrorCurve, BoolArray]:
+        """One order's curve with bounds of the hull, where its tangent does not cut the other one.
+
+        Both orders' lines of slope e^c differ by the profiles at |c|.
+        """
+        curve, weak = pair.proven(alpha)
+        widths = [answer.upper - answer.lower for answer in (curve.beta, curve.gamma)]
+        lower, upper = pair.line(alpha, curve.c)
+        low = np.maximum(lower, np.nextafter(1.0 - upper, 0.0))
+        high = np.minimum(upper, np.nextafter(1.0 - lower, 2.0))
+        for answer, bound in ((curve.beta, low), (curve.gamma, np.minimum(high, 1.0))):
+            (answer.lower if answer is curve.beta else answer.upper)[:] = bound
+            answer.value = np.clip(answer.value, answer.lower, answer.upper)
+        narrow = curve.beta.upper - low <= 2.0 * widths[0]
+        settled = ~weak & narrow & (high - curve.gamma.lower <= 2.0 * widths[1])
+        at = np.flatnonzero(settled)
+        if at.size:
+            gain = pair.gain(functional, curve.c[at])
+            settled[at] = self._is_alone("delta", np.abs(curve.c[at]), gain)
+        return curve, settled
+
+    def _of_both(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """Where both orders have to be known."""
         (first, weak), (second, too_weak) = (pair.proven(alpha) for pair in self._pairs)
         weak |= too_weak
         if not weak.any():
@@ -138,7 +214,7 @@ class CompletedBothOrders(CertifiedBothOrders):
         if weak.all():
             return self._otherwise().trade_off(alpha)
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        for where, ask in ((weak, self._otherwise()), (~weak, self)):
-            for answer, part in zip((beta, gamma), ask.trade_off(alpha[where]), strict=True):
+        for where, ask in ((weak, self._otherwise().trade_off), (~weak, self._of_both)):
+            for answer, part in zip((beta, gamma), ask(alpha[where]), strict=True):
                 answer.put(where, part)
         return beta, gamma

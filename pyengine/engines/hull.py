@@ -34,6 +34,7 @@ __all__ = ["BothOrders", "OneLineHull"]
 
 BoolArray = npt.NDArray[np.bool_]
 
+NARROW = 1e-11  # relative width of bounds of both errors that nothing more is asked for
 ROUNDS = 70  # of a search that shrinks its interval to 0.62 of it
 STEEPEST = 700.0  # e^c of a larger c is beyond all doubles, or below them
 SLOPE = 2.0**-40  # relative, of a loss and an exponential: what a line moves by that has that slope
@@ -165,10 +166,9 @@ class BothOrders(Questions):
     def _is_wide(
         self, beta: Answer, gamma: Answer, widths: tuple[FloatArray, FloatArray]
     ) -> BoolArray:
-        """Whether bounds are wider than twice those of the better curve."""
-        return np.asarray(
-            (beta.upper - beta.lower > widths[0]) | (gamma.upper - gamma.lower > widths[1])
-        )
+        """Whether bounds are wider than twice those of the better curve, and not narrow anyway."""
+        wider = (beta.upper - beta.lower > widths[0]) | (gamma.upper - gamma.lower > widths[1])
+        return np.asarray(wider & ~_is_narrow(beta, gamma))
 
     def _bridge(
         self,
@@ -178,22 +178,26 @@ class BothOrders(Questions):
         c: FloatArray,
         at: npt.NDArray[np.intp],
     ) -> None:
-        """Use the line of slope e^c below both curves, and the chord of points next to it."""
+        """Use the line of slope e^c below both curves, else the chord of points next to it too."""
         level = alpha[at]
         line_beta, line_gamma = self._tangent(level, c)
-        power, error, within = self._chord(level, c)
         # a line has the digits of γ for c >= 0, and those of β otherwise
         wins = np.where(
             c >= 0.0, line_gamma.upper < gamma.upper[at], line_beta.lower > beta.lower[at]
         )
-        touched = np.zeros(alpha.size, dtype=np.bool_)
-        touched[at[wins & within]] = True
-        for answer, line in ((beta, line_beta), (gamma, line_gamma)):
-            answer.value[touched] = line.value[wins & within]
-            answer.engine[touched] = line.engine[wins & within]
-            answer.certified[at] &= line.certified
         beta.lower[at] = np.maximum(beta.lower[at], line_beta.lower)
         gamma.upper[at] = np.minimum(gamma.upper[at], line_gamma.upper)
+        for answer, line in ((beta, line_beta), (gamma, line_gamma)):
+            answer.certified[at] &= line.certified
+        open_ = ~_is_narrow(beta, gamma)[at]
+        if not open_.any():  # a chord takes some hundred levels of both curves
+            return
+        at = at[open_]
+        power, error, within = self._chord(level[open_], c[open_])
+        touched = wins[open_] & within
+        for answer, line in ((beta, line_beta), (gamma, line_gamma)):
+            answer.value[at[touched]] = line.value[open_][touched]
+            answer.engine[at[touched]] = line.engine[open_][touched]
         gamma.lower[at] = np.maximum(gamma.lower[at], power)
         beta.upper[at] = np.minimum(beta.upper[at], np.minimum(error, 1.0 - power + 2.0**-52))
 
@@ -247,6 +251,14 @@ class BothOrders(Questions):
                 best = np.where(inside, np.maximum(best, y + share * (v - y)), best)
         best = np.maximum(best * (1.0 - 2.0**-50), alpha)
         return best, np.ones(alpha.size), np.ones(alpha.size, dtype=np.bool_)
+
+
+def _is_narrow(beta: Answer, gamma: Answer) -> BoolArray:
+    """Whether both errors are known as well as any curve is."""
+    return np.asarray(
+        (beta.upper - beta.lower <= NARROW * beta.upper)
+        & (gamma.upper - gamma.lower <= NARROW * gamma.upper)
+    )
 
 
 def _steeper_by(pair: PairQuestions, c: FloatArray, log_alpha: FloatArray) -> FloatArray:

@@ -129,6 +129,11 @@ class Spectral:
         with self._lock:
             return call_kernel(lib.pe_pair_certify, self._pair, functional, c)
 
+    def chernoff(self, c: FloatArray) -> FloatArray:
+        """Rows of Chernoff's bounds at thresholds of the loss, which take next to no time."""
+        with self._lock:
+            return call_kernel(lib.pe_pair_chernoff, self._pair, None, c)
+
     def certified_solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows with proven errors at thresholds as of `solve`, which are found by such rows."""
         with self._lock:

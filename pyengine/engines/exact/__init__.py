@@ -1,4 +1,4 @@
-"""Exact sums: finitely many losses, Laplace steps, and few steps of both with each other.
+"""Exact sums: finitely many losses, beside them Laplace steps or one step of any law.
 
 Everything is a sum of positive numbers, so the errors are those of rounding, and proven; two steps
 of which one must be cut into cells are enclosed between two such sums (docs/theory/exact).
@@ -63,13 +63,23 @@ def exact_refusal(laws: list[tuple[StepLaw, int]]) -> str | None:
         if isinstance(made, str):
             return made
         return made.too_many(_room(closed)) if finite and closed else None
-    if sum(number for _, number in laws) == 1 or _are_two_laplace(finite, closed):
+    if _are_two_laplace(finite, closed):
         return None
-    return (
-        "exact sums exist for steps whose loss takes finitely many values, with at most 400 equal "
-        "Laplace steps or a single Poisson-sampled one besides, and for two Laplace steps, sampled "
-        "or not: ask method='auto' or 'lattice'"
-    )
+    others = [part for part in laws if not isinstance(part[0], FiniteLaw)]
+    if sum(number for _, number in others) != 1:
+        return (
+            "exact sums exist for steps whose loss takes finitely many values, with at most 400 "
+            "equal Laplace steps or a single step of anything besides, and for two Laplace steps, "
+            "sampled or not: ask method='auto' or 'lattice'"
+        )
+    if not finite:
+        return None
+    made = finite_composition(finite)
+    if isinstance(made, str):
+        return made
+    if others[0][0].infinite() != (0.0, 0.0):
+        return "exact sums over finite losses need a step that has every outcome of either side"
+    return made.too_many(MAX_WEIGHTS)
 
 
 def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
@@ -99,7 +109,10 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
     if closed is not None and _are_two_laplace(finite, closed):
         below, above = enclosing(closed[0].step)
         return Enclosed(Mixed(below, closed[1].law), Mixed(above, closed[1].law))
-    return ThresholdQuestions(SingleStep(laws[0][0]))
+    single = next(SingleStep(law) for law, _ in laws if not isinstance(law, FiniteLaw))
+    made = finite_composition(finite) if finite else None
+    assert not isinstance(made, str)
+    return ThresholdQuestions(single if made is None else Mixed(made.weights(), single))
 
 
 def _parted(

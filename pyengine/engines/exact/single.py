@@ -104,12 +104,17 @@ class SingleStep:
         error = error + 4.0 * UNIT
         return Tails(a_above, a_below + a_lost, b_above + b_lost, b_below, error, shift)
 
-    def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def profile(
+        self, epsilon: FloatArray, low: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """A(L <= -ε) - e^ε B(L <= -ε) of finite losses L, and a bound on its error.
 
-        At an edge that is off by s the difference changes by at most (e^s - 1) A(L <= -ε + s).
+        At an edge that is off by s the difference changes by at most (e^s - 1) A(L <= -ε + s);
+        ``low``, what ε is above the double, counts as part of s.
         """
         _, log_a, _, log_b, error, shift = self._edges(-epsilon)
+        if low is not None:
+            shift = shift + np.abs(low)
         # what lies within the error of the edge may be on its other side
         off = self._law.support_error()
         beyond = self._edges(-epsilon + 2.0 * (np.where(np.isfinite(shift), shift, 0.0) + off))
