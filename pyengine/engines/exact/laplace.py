@@ -15,16 +15,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
+from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.fine import left_of, two_parts
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["LaplaceSum"]
+__all__ = ["LaplaceStep", "LaplaceSum"]
 
 FloatArray = npt.NDArray[np.float64]
 
 MAX_STEPS = 400
 MAX_RATIO = 40.0  # the exponential series below needs some 2 μ + 40 terms
+STEP_ERROR = 16.0 * UNIT  # relative, of a product or quotient of e^μ
 MAX_LOG = 640.0  # the smallest coefficient, (2 + μ)^-N, must be a normal double
 
 
@@ -266,3 +269,51 @@ class LaplaceSum:
         # that of the ratio moves what belongs to a place by its part of it
         error = self.error + 8.0 * UNIT * self.steps * (1.0 + rate)
         return value, value * error + shift * below + SUBNORMAL * (gap > -shift)
+
+    def exponential(self) -> float:
+        """e to the largest loss, within 8 units in the last place."""
+        high, low = self._end
+        return math.exp(high) * (1.0 + low)
+
+
+class LaplaceStep(ThresholdQuestions):
+    """One step: its trade-off function is a line, a hyperbola and a line, each a formula.
+
+    Parameters
+    ----------
+    law : LaplaceSum
+        Of one step.
+    """
+
+    def __init__(self, law: LaplaceSum) -> None:
+        super().__init__(law)
+        self._ratio, self._most = law.ratio, law.exponential()
+
+    def trade_off(self, alpha: FloatArray) -> ErrorCurve:
+        """T(A, B) at α in [0, 1].
+
+        Both junctions have one tangent, so that rounding of them moves nothing but by its square.
+        """
+        rest, most = 1.0 - alpha, self._most
+        first, last = 2.0 * most * alpha <= 1.0, alpha > 0.5
+        with np.errstate(divide="ignore", over="ignore"):
+            inner = 0.25 / (most * np.where(first, 1.0, alpha))
+            middle = -self._ratio - 2.0 * np.log(2.0 * np.where(alpha > 0.0, alpha, 1.0))
+        own = np.where(first, alpha * most, np.where(last, rest / most, inner))
+        off = STEP_ERROR * own + SUBNORMAL * (own > 0.0)
+        other = 1.0 - own
+        label = names(self.engine, alpha.size)
+        known = Answer.around(own, off, label, True)
+        complement = Answer.around(other, off + 2.0 * UNIT * (own > 0.0), label, True)
+        parts = []
+        for answers, low, high in (
+            ((complement, known), 0.0 * alpha, complement_above(alpha)),
+            ((known, complement), alpha, np.ones(alpha.size)),
+        ):
+            values, lowers, uppers = (
+                np.clip(np.where(first, getattr(answers[0], x), getattr(answers[1], x)), low, high)
+                for x in ("value", "lower", "upper")
+            )
+            parts.append(Answer(values, lowers, uppers, label.copy(), True))
+        c = np.where(first, self._ratio, np.where(last, -self._ratio, middle))
+        return ErrorCurve(parts[0], parts[1], np.where(alpha > 0.0, c, np.inf))
