@@ -27,6 +27,7 @@ static const double NUMBER[] = {INFINITY,
 enum {
     TRIES = 8, /* of tapers */
     MOST_KINDS = 32, /* of steps: each has its own */
+    MOST_KEPT = 16, /* lines, of some MB each at most */
 };
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
 static const double MAX_VALUES = 260000; /* below 2^18: angles of sums in long double */
@@ -471,9 +472,9 @@ static int ending(const pe_contours *contours, double end, pe_contours *out) {
     return PE_OK;
 }
 
-static int divided_row(const pe_contours *contours, division *how, double c, double log_value, double *row) {
+/* Makes a line for a threshold, which serves those beside it. */
+static int make_line(const pe_contours *contours, division *how, double c, double log_value, pe_certified *out) {
     pe_contours own;
-    pe_fail_row(row);
     int status = ending(contours, how->end, &own);
     if (status) return status;
     divided d = {
@@ -491,33 +492,98 @@ static int divided_row(const pe_contours *contours, division *how, double c, dou
     status = d.q.kinds && d.above && d.below && d.share && d.share_error ? build(&d, how, c, log_value)
                                                                          : PE_NO_MEMORY;
     if (!status) {
-        pe_row out;
-        pe_certified_evaluate_closely(&d.c, c, &out);
-        pe_put_row(&out, c, row);
+        *out = d.c;
+        d.c.line.weights = NULL; /* which the line has now */
     }
     free_divided(&d);
     free(own.groups);
     return status;
 }
 
-int pe_divided_row(const pe_contours *contours, int functional, double c, double *row) {
+/* The middle of the thresholds that one line serves: a 32nd of their distance from the mean of the bulk, at most, is
+ * between them.  So what a row is does not depend on those that were asked before. */
+static double served_by(const pe_contours *contours, double c) {
+    const double middle = pe_contours_cumulants(contours, contours->reversed ? 1.0 : 0.0).k1;
+    int exponent;
+    if (!isfinite(middle) || c == middle) return c;
+    (void)frexp(c - middle, &exponent);
+    return middle + ldexp(nearbyint(ldexp(c - middle, 6 - exponent)), exponent - 6);
+}
+
+/* The line of a threshold and a number of large losses, from those that are kept. */
+static int kept_line(pe_contours *contours, double c, int i, pe_certified **out) {
+    pe_divided_line *at = contours->proven->divided;
+    while (at && !(at->c == c && at->number == i)) at = at->before;
+    if (!at) {
+        division how = {0};
+        double log_value;
+        at = calloc(1, sizeof *at);
+        pe_certified *line = calloc(1, sizeof *line);
+        if (!at || !line) {
+            free(at);
+            free(line);
+            return PE_NO_MEMORY;
+        }
+        int status = choose(contours, c, NUMBER[i], &how, &log_value);
+        const double lambda = how.lambda;
+        if (!status) status = make_line(contours, &how, c, log_value, line);
+        line->status = status;
+        line->line.lambda = lambda;
+        if (status == PE_NO_MEMORY) {
+            free(at);
+            pe_certified_free(line);
+            return status;
+        }
+        *at = (pe_divided_line){contours->proven->divided, line, c, i};
+        contours->proven->divided = at;
+        pe_divided_line *last = at;
+        for (int kept = 1; kept < MOST_KEPT && last; kept++) last = last->before;
+        if (last) {
+            pe_divided_free(last->before);
+            last->before = NULL;
+        }
+    }
+    *out = at->line;
+    return at->line->status;
+}
+
+int pe_divided_row(pe_contours *contours, int functional, double c, double *row) {
     int best = PE_TOO_COSTLY;
     double taken = NAN;
     pe_fail_row(row);
     if (contours->n_groups > MOST_KINDS) return best;
+    const double middle = served_by(contours, c);
     for (int i = 0; i < 2; i++) {
-        division how = {0};
-        double log_value, found[PE_ROW];
-        int status = choose(contours, c, NUMBER[i], &how, &log_value);
-        if (!status && how.lambda == taken) break;
-        taken = how.lambda;
-        if (!status) status = divided_row(contours, &how, c, log_value, found);
+        double found[PE_ROW];
+        pe_certified *line = NULL;
+        const int status = kept_line(contours, middle, i, &line);
         if (status == PE_NO_MEMORY) return status;
-        if (!status && (best || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional))) {
+        if (line->line.lambda == taken) break;
+        taken = line->line.lambda;
+        if (status) continue;
+        pe_row out;
+        pe_certified_evaluate_closely(line, c, &out);
+        pe_put_row(&out, c, found);
+        if (best || pe_row_shortfall(found, functional) < pe_row_shortfall(row, functional)) {
             memcpy(row, found, sizeof found);
             best = status;
         }
-        if (!best && pe_row_shortfall(row, functional) <= 1.0) break;
+        if (pe_row_shortfall(row, functional) <= 1.0) break;
     }
     return best;
+}
+
+void pe_divided_free(pe_divided_line *lines) {
+    while (lines) {
+        pe_divided_line *before = lines->before;
+        pe_certified_free(lines->line);
+        free(lines);
+        lines = before;
+    }
+}
+
+size_t pe_divided_bytes(const pe_divided_line *lines) {
+    size_t total = 0;
+    for (; lines; lines = lines->before) total += sizeof *lines + pe_certified_bytes(lines->line);
+    return total;
 }

@@ -5,7 +5,18 @@
 #include "spectral.h"
 
 /* The row at c from the paths with a large loss, with a bound of what the others hold, on the line that proves most of
- * the functional; a status, PE_TOO_COSTLY where it proves nothing. */
-int pe_divided_row(const pe_contours *contours, int functional, double c, double *row);
+ * the functional; a status, PE_TOO_COSTLY where it proves nothing.  Lines are kept in contours->proven. */
+int pe_divided_row(pe_contours *contours, int functional, double c, double *row);
+
+/* Lines that were made, the last one first. */
+typedef struct pe_divided_line {
+    struct pe_divided_line *before;
+    struct pe_certified *line;
+    double c; /* the threshold that it was made for, */
+    int number; /* and which number of large losses */
+} pe_divided_line;
+
+void pe_divided_free(pe_divided_line *lines);
+size_t pe_divided_bytes(const pe_divided_line *lines);
 
 #endif

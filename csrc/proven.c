@@ -15,7 +15,12 @@ static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value m
 static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row, */
 static const double CLOSE = 2.0;      /* and from where on it is worth sums in long double */
 
+/* Lines nearer to a pole take four times as many values each, and a divided law some 0.1 s: neither is asked where
+ * the lines before have gained nothing, or have left so little. */
+static const double UNDIVIDED = 1e-9;
+
 enum {
+    MOST_WORSE = 2,
     ROOT_STEPS = 60,
     LINES_OF_REACH = 4 * (2 * PE_PLACES + 1),
     LINES_BESIDE_POLES = PE_REACHES * 2 * PE_NEAR,
@@ -36,6 +41,7 @@ void pe_proven_free(pe_proven *proven) {
     for (int i = 0; i < LINES_BESIDE_POLES; i++) free_line((&proven->near[0][0][0])[i]);
     for (int i = 0; i <= 2 * PE_PLACES; i++)
         if (proven->chernoff[i]) free(proven->chernoff[i]);
+    pe_divided_free(proven->divided);
     free(proven);
 }
 
@@ -53,7 +59,7 @@ size_t pe_proven_bytes(const pe_proven *proven) {
     for (int i = 0; proven && i < LINES_BESIDE_POLES; i++) total += bytes_of((&proven->near[0][0][0])[i]);
     for (int i = 0; proven && i <= 2 * PE_PLACES; i++)
         if (proven->chernoff[i]) total += sizeof *proven->chernoff[i];
-    return total;
+    return proven ? total + pe_divided_bytes(proven->divided) : total;
 }
 
 /* How far from its mean a line serves thresholds. */
@@ -202,6 +208,14 @@ static void on_nearest_lines(threshold *at, size_t n, int functional, const doub
     }
 }
 
+/* How many lines in a row have not improved a row that says something, the last one included. */
+static int is_worse(const double *row, int functional, double *error, int before) {
+    const double now = row[2 + PE_FUNCTIONALS + functional];
+    const int improves = !(now < 1.0) || now < *error;
+    *error = now;
+    return improves ? 0 : before + 1;
+}
+
 /* What the nearest contour does not prove: laws without large z, as the estimates take them; then contours
  * nearer to the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds. */
 static int certify_farther(pe_pair *pair, pe_contours *contours, int functional, double c,
@@ -232,17 +246,21 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         status = certified_at(contours, at->nearest, other, c, &line);
         status = certify_on(status, line, functional, c, row);
     }
+    double error = row[2 + PE_FUNCTIONALS + functional];
+    int worse = 0;
     for (int place = at->nearest; place && !is_settled(status, row, functional); place /= 2) {
         pe_certified *line = NULL;
         status = certified_at(contours, place / 2, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
+        worse = is_worse(row, functional, &error, worse);
     }
-    for (int i = 0; i < PE_NEAR && !is_settled(status, row, functional); i++) {
+    for (int i = 0; i < PE_NEAR && worse < MOST_WORSE && !is_settled(status, row, functional); i++) {
         pe_certified *line = NULL;
         status = near_certified(contours, i, functional, c, &line);
         status = certify_on(status, line, functional, c, row);
+        worse = is_worse(row, functional, &error, worse);
     }
-    if (!is_settled(status, row, functional)) {
+    if (!(row[2 + PE_FUNCTIONALS + functional] <= UNDIVIDED) && !is_settled(status, row, functional)) {
         double found[PE_ROW];
         status = pe_divided_row(contours, functional, c, found);
         if (!status &&

@@ -62,6 +62,7 @@ typedef struct pe_proven {
     struct pe_certified *near[PE_REACHES][2][PE_NEAR]; /* beside a pole */
     pe_near_place near_place[2][PE_NEAR];
     struct pe_chernoff *chernoff[2 * PE_PLACES + 1];
+    struct pe_divided_line *divided;
 } pe_proven;
 
 typedef struct {

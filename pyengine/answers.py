@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from pyengine.errors import AccuracyError
 
 __all__ = [
     "Answer",
@@ -78,6 +81,11 @@ class Answer:
         """Values with absolute errors."""
         return cls(value, value - error, value + error, engine, proven)
 
+    def followed_by(self, other: Answer) -> Answer:
+        """The values of both, one after the other."""
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Answer(*(np.concatenate(parts) for parts in both))
+
     def put(self, where: npt.NDArray[np.bool_], other: Answer) -> None:
         """Replace the entries of a mask."""
         self.value[where] = other.value
@@ -131,9 +139,12 @@ class Questions:
     is_light : bool
         Whether it takes next to no memory, as what it needs is kept where it is made: whoever asks
         the same question again may be given the same object.
+    otherwise : callable or None
+        Makes the questions that are asked what these refuse; None where nobody is.
     """
 
     is_light: ClassVar[bool] = False
+    otherwise: Callable[[], Questions] | None = None
 
     @property
     def is_estimated(self) -> bool:
@@ -154,6 +165,21 @@ class Questions:
 
     def answer(self, name: str, x: FloatArray) -> Answer:
         """Values of a public function: "trade_off", "gamma_bound", "delta" or "epsilon"."""
+        try:
+            return self._own(name, x)
+        except AccuracyError as refusal:
+            if self.otherwise is None:
+                raise
+            if x.size > 1:  # the others keep what they have
+                half = x.size // 2
+                return self.answer(name, x[:half]).followed_by(self.answer(name, x[half:]))
+            try:
+                return self.otherwise().answer(name, x)
+            except AccuracyError:  # whose advice is about another engine
+                raise refusal from None
+
+    def _own(self, name: str, x: FloatArray) -> Answer:
+        """As `answer`, without anybody else's."""
         if name == "delta":
             return self.profile(x)
         if name == "epsilon":

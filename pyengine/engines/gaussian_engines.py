@@ -12,12 +12,17 @@ from pyengine.pairs import GaussianPair
 __all__ = ["Solver", "solver"]
 
 
+# Of steps, each of which takes a convolution some 20 ms: many of them are proven sooner.
+MOST_KINDS = 24
+
+
 class Solver(RowEngines):
     """All engines on one ordered pair of laws."""
 
     def __init__(self, pair: GaussianPair) -> None:
         super().__init__()
         self.pair = pair
+        self.convolves = len(pair.steps) <= MOST_KINDS
 
     def _made(self, name: str) -> RowEngine:
         if name == "spectral":

@@ -144,14 +144,18 @@ def questions(
     model = threat_model_of(threat_model)
     problem = Problem(mechanism, adjacency, method, model, tolerance, wanted)
     engine = _chosen(problem)
-    if proven and method == "auto" and not engine.certified:
+    asked = _asked_of(engine, problem)
+    if method != "auto" or engine.certified:
+        return asked
+    prover = engine.prover()
+    prove = partial(_proven, problem) if prover is None else partial(_asked_of, prover, problem)
+    if proven:
         import pyengine.engines.enclosed as enclosed  # names from it would take longer
 
-        prover, quick = engine.prover(), _asked_of(engine, problem)
-        if prover is None:
-            return enclosed.EnclosedQuestions(quick, partial(_proven, problem))
-        return enclosed.EnclosedQuestions(quick, lambda: _asked_of(prover, problem))
-    return _asked_of(engine, problem)
+        return enclosed.EnclosedQuestions(asked, prove)
+    if prover is not None:  # before anything is refused
+        asked.otherwise = prove
+    return asked
 
 
 def _proven(problem: Problem) -> Questions:

@@ -226,8 +226,11 @@ class RowQuestions:
         """ε between its bounds at δ."""
         if not 0.0 < delta < 1.0 or self.is_trivial:
             return None
-        if delta >= self._at_zero():
-            return 0.0, 0.0, 0.0
+        try:
+            if delta >= self._at_zero():
+                return 0.0, 0.0, 0.0
+        except AccuracyError:  # arrays say why, or who else knows
+            return None
         row = self._row(PROFILE, lib.pe_natural_log(delta), by_value=True)
         if row is None:
             return None

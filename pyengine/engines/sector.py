@@ -30,6 +30,7 @@ MOST_STEPS = 1000
 # Log densities where laws end.  Each sum loses some of it on the left, so that values down to about
 # e^-75 are served by the first; the second takes ten times as long.
 DEPTHS = (-200.0, -760.0)
+LEAST_ERROR = 2e-13  # of rows, for each step: lines that are as close gain nothing by a law
 TOO_SHALLOW = Limits(1e-9, 1e-9)  # of what rows then miss by more than this
 
 # Logs of values below are left to lines: where one order's profile is next to nothing beside the
@@ -186,6 +187,7 @@ class SectorLaws:
         self._reversed = pair.reversed
         few = 0 < sum(pair.steps) <= MOST_STEPS
         self.serves = few and 1.0 not in pair.probability
+        self._least_error = LEAST_ERROR * sum(pair.steps)
         self._too_shallow = TOO_SHALLOW
         self._levels = tuple(partial(_law_or_refusal, kinds, depth) for depth in DEPTHS)
 
@@ -213,7 +215,8 @@ class SectorLaws:
         put = np.zeros(c.size, dtype=np.bool_)
         if not self.serves:
             return put
-        for level, limits in zip(self._levels, (enough, self._too_shallow), strict=True):
+        first = Limits(*(max(limit, self._least_error) for limit in enough))
+        for level, limits in zip(self._levels, (first, self._too_shallow), strict=True):
             errors, good = row_errors(table, functional, limits)
             weak = np.isfinite(c) & ~good & ~(table[:, 2 + functional] < SMALLEST)
             if not weak.any():
@@ -247,6 +250,7 @@ class EpochLaws(SectorLaws):
 
     def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:
         self._reversed = is_reversed
+        self._least_error = 0.0  # no lines know anything of epochs
         self._too_shallow = EPOCHS_TOO_SHALLOW
         self.serves = sum(steps * number for _, steps, number in kinds) <= MOST_ALLOCATED
         noise = max(noise[0] for noise, _, _ in kinds)

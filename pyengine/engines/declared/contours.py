@@ -43,18 +43,27 @@ def _has_epochs(problem: Problem) -> bool:
 
 
 class GaussianEngine(Engine):
-    """Gaussian steps on samples: the spectral engine, else the convolution."""
+    """Gaussian steps on samples: the spectral engine, else the convolution, else what proves.
+
+    Parameters
+    ----------
+    is_last : bool
+        Whether nobody is asked what both refuse.
+    """
 
     name = "spectral"
     methods = ("auto", "convolution")
 
-    def __init__(self) -> None:
-        self._prover = CertifiedEngine(HandoverEngine(LatticeEngine(PROVING_POINTS), self))
+    def __init__(self, *, is_last: bool = False) -> None:
+        self._prover: Engine | None = None
+        if not is_last:
+            last = GaussianEngine(is_last=True)
+            self._prover = CertifiedEngine(HandoverEngine(LatticeEngine(PROVING_POINTS), last))
 
     def supports(self, problem: Problem) -> bool:
         return problem.rows is not None
 
-    def prover(self) -> Engine:
+    def prover(self) -> Engine | None:
         return self._prover
 
     def refusal(self, problem: Problem) -> Exception:
