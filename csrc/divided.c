@@ -552,6 +552,7 @@ int pe_divided_row(pe_contours *contours, int functional, double c, double *row)
     double taken = NAN;
     pe_fail_row(row);
     if (contours->n_groups > MOST_KINDS) return best;
+    if (!contours->proven && !(contours->proven = calloc(1, sizeof *contours->proven))) return PE_NO_MEMORY;
     const double middle = served_by(contours, c);
     for (int i = 0; i < 2; i++) {
         double found[PE_ROW];

@@ -349,8 +349,8 @@ def trade_off(
       mixtures, under ``add``, ``remove`` and ``add_remove``: error below 1e-11 (1e-9 below 1e-30),
       bounds proven, mostly 1e-12 to 1e-10 apart, where certified lines reach: some nine in ten
       ordinary questions, six in ten where there are 2 to 50 steps (theory/certified); else those of
-      the lattice, up to 1e-4 apart, or none.  Where the value alone is refused, ``bounds=True`` has
-      the middle of them.
+      the lattice, up to 1e-4 apart, or none.  Where estimates refuse, the value is the middle of
+      proven bounds, and no more accurate than these.
     - Mixtures of Gaussians and groups, DP-SGD under ``substitute``, truncated Poisson samples, in
       several steps, composed with each other and with the above: the same errors, estimated, or
       where estimates refuse, the middle of what certified lines prove or, at last, the lattice;
@@ -359,11 +359,12 @@ def trade_off(
     - Epochs of random allocation, by themselves and with Gaussian steps: error below 1e-11,
       estimated; bounds are proven, mostly 1e-5 to 1e-3 apart (theory/epochs).  With other steps
       the value lies between these bounds and is no more accurate.
-    - One step of anything else, and losses with finitely many values (randomized response, the
-      generic mechanism, probability vectors) whose sums are short: error below 1e-9, bounds
-      proven (theory/exact).  Next to the level from which on β is 0, and to the largest of finite
-      losses, values are what is left of masses that cancel, and are known less well: β to 1e-15
-      of 1 - α, δ as that of an ε within 1e-12.  The bounds say so, and ``tolerance`` refuses it.
+    - One step of anything else, losses with finitely many values (randomized response, the
+      generic mechanism, probability vectors) whose sums are short, and both together: error below
+      1e-9, bounds proven (theory/exact).  Next to the level from which on β is 0, and to the
+      largest of finite losses, values are what is left of masses that cancel, and are known less
+      well: β to 1e-15 of 1 - α, δ as that of an ε within 1e-12.  The bounds say so, and
+      ``tolerance`` refuses it.
       Masses of densities are integrals: bounds are estimates there, β is known to 1e-12 of 1 - α,
       and what lies beyond quantiles of 1e-299 is not seen.
     - Several smooth steps of these kinds beside steps of up to 128 losses in all (DP-SGD and

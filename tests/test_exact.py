@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from thorough import ALL
 
 import pyengine as pe
+from pyengine.engines.exact.laplace import LaplaceSum
 from pyengine.laws.composition import composition_law
 
 # N-fold Laplace composition, mu = sensitivity/scale: kappa = P(S > c), gamma = Q(S > c) and
@@ -364,3 +365,30 @@ def test_a_mass_that_is_no_double_lies_between_its_bounds(steps: int, epsilon: f
         truth = 1 - (1 - Fraction(delta)) ** steps
         assert Fraction(found.lower) <= truth <= Fraction(found.upper)
         assert found.upper - found.lower <= 4.0 * 2.0**-52 * found.value
+
+
+def test_one_laplace_step_is_a_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No threshold is looked for: each float took some 50 evaluations of tails."""
+    monkeypatch.setattr(LaplaceSum, "tails", None)
+    rng = np.random.default_rng(5)
+    with mpmath.workdps(350):
+        for _ in range(300):
+            noise = float(np.exp(rng.uniform(np.log(0.026), np.log(1e4))))
+            most = mpmath.exp(1 / mpmath.mpf(noise))
+            corner = [float(1 / (2 * most)), 0.5][rng.integers(2)]
+            beside = corner * (1.0 + 1e-15 * rng.normal())
+            level = min(float(rng.choice([10.0 ** rng.uniform(-300, 0), corner, beside])), 1.0)
+            alpha = mpmath.mpf(level)
+            if alpha <= 1 / (2 * most):
+                gamma = most * alpha
+            else:
+                gamma = 1 - (1 / (4 * most * alpha) if level <= 0.5 else (1 - alpha) / most)
+            for adjacency in ("add", "add_remove"):
+                mechanism = pe.LaplaceMechanism(noise)
+                asked: Any = {"adjacency": adjacency, "bounds": True}
+                found = pe.gamma_bound(mechanism, level, **asked)
+                other = pe.trade_off(mechanism, level, **asked)
+                assert found.lower <= gamma <= found.upper
+                assert other.lower <= 1 - gamma <= other.upper
+                assert found.upper - found.lower < 1e-14 * found.upper
+                assert other.upper - other.lower < 1e-14 * other.upper

@@ -7,10 +7,15 @@ outside.
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from few_step_campaign import Asked, judge
 from few_step_truth import Composition, in_balls, inverted, saddle
+
+import pyengine as pe
+from pyengine.caches import clear_cache
+from pyengine.engines import sector
 
 
 def assert_within(law: Composition, asked: Asked) -> None:
@@ -80,3 +85,53 @@ def test_truth_by_quadrature_and_by_inversion() -> None:
                 assert abs(rows[0][key] / value - 1) < Decimal("1e-16"), (law, c, key)
                 compared += 1
     assert compared >= 6
+
+
+@pytest.fixture
+def sums(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Counts the convolutions of laws with proven errors, which take up to a second each."""
+    counted: list[int] = []
+    plain = sector._convolve
+    monkeypatch.setattr(sector, "_convolve", lambda a, b: counted.append(1) or plain(a, b))
+    clear_cache()
+    return counted
+
+
+@pytest.mark.parametrize(("run", "epsilon"), [((0.448, 0.00043, 83), 2.29), ((0.8, 0.03, 30), 1.5)])
+def test_beyond_the_largest_loss_there_is_nothing_to_compute(
+    run: tuple[float, float, int], epsilon: float, sums: list[int]
+) -> None:
+    """The end of the support is looked at first: 6 s for an exact 0, and for the larger order."""
+    mechanism = pe.dp_sgd(*run)
+    assert pe.delta(mechanism, epsilon, adjacency="add", bounds=True) == (0.0, 0.0, 0.0)
+    array = pe.delta(mechanism, [epsilon, 2 * epsilon], adjacency="add", bounds=True)
+    assert array.upper.tolist() == [0.0, 0.0]
+    assert not sums
+    remove = pe.delta(mechanism, epsilon, adjacency="remove", bounds=True)
+    made = len(sums)
+    assert pe.delta(mechanism, epsilon, bounds=True) == remove
+    assert len(sums) == made
+
+
+@pytest.mark.parametrize(
+    ("ask", "run", "x", "most"),
+    [
+        (pe.gamma_bound, (1.0, "256/60000", 20), 1e-7, 10),
+        (pe.trade_off, (0.5, 0.2, 200), 2.6242532634426324e-4, 0),
+        (pe.delta, (2.0, "256/60000", 1000), 0.5, 0),
+        (pe.delta, (0.8, 0.02, 30), 1.7, 0),
+        (pe.epsilon, (0.7, 0.01, 40), 1e-7, 0),
+        (pe.gamma_bound, (0.43, 0.0354, 32), 6.85e-9, 0),
+    ],
+)
+def test_of_both_orders_the_one_that_decides_is_known_closely(
+    ask: Any, run: tuple[Any, ...], x: float, most: int, sums: list[int]
+) -> None:
+    """The other one needs a bound on the right side, for which no law is made."""
+    mechanism = pe.dp_sgd(*run)
+    found = ask(mechanism, x, adjacency="add_remove", bounds=True)
+    assert len(sums) <= most
+    assert found.upper - found.lower < 1e-9 * found.upper
+    other = ask(mechanism, x, adjacency="add_remove", bounds=True, method="lattice")
+    assert found.lower <= other.upper
+    assert other.lower <= found.upper

@@ -250,6 +250,53 @@ def test_one_smooth_step_beside_few_losses_has_digits() -> None:
     assert high - low <= 1e-12 * low
 
 
+def sampled_delta(noise: Any, p: Any, epsilon: Any, order: str) -> Any:
+    """H_{e^ε} of one sampled Gaussian step, ``remove``: A is the law with the record."""
+    shift, e = 1 / noise, mpmath.exp(epsilon)
+    if order == "add":  # of 1 - e^ε (1 - p + p r), r the ratio of both normal laws
+        if e * (1 - p) >= 1:
+            return mpmath.mpf(0)
+        z = (mpmath.log((1 / e - 1 + p) / p) + shift**2 / 2) / shift
+        return (1 - e * (1 - p)) * mpmath.ncdf(z) - e * p * mpmath.ncdf(z - shift)
+    if e <= 1 - p:
+        return 1 - e
+    z = (mpmath.log((e - 1 + p) / p) + shift**2 / 2) / shift
+    return p * mpmath.ncdf(shift - z) - (e - 1 + p) * mpmath.ncdf(-z)
+
+
+@pytest.mark.parametrize("level", [2.5302965508581436e-4, 1e-12, 0.01])
+def test_both_orders_of_one_step_beside_a_generic_mechanism(level: float) -> None:
+    """These were refused, by a lattice of the order that does not matter."""
+    mechanism = pe.compose(pe.GenericMechanism(0.1), pe.dp_sgd(0.3, 0.9, 1))
+    with mpmath.workdps(40):
+        own, noise, p = mpmath.mpf(0.1), mpmath.mpf(0.3), mpmath.mpf(0.9)
+        share = 1 / (1 + mpmath.exp(-own))
+
+        def profile(epsilon: Any, order: str) -> Any:
+            parts = [
+                weight * sampled_delta(noise, p, epsilon - sign * own, order)
+                for sign, weight in ((1, share), (-1, 1 - share))
+            ]
+            return mpmath.fsum(parts)
+
+        def line(c: Any) -> Any:  # of slope e^c below both curves
+            return level * mpmath.exp(c) + max(profile(c, order) for order in ("add", "remove"))
+
+        low, high = mpmath.mpf(0), mpmath.mpf(40)
+        for _ in range(150):  # e^c times a level plus the profile is convex in e^c
+            thirds = low + (high - low) / 3, high - (high - low) / 3
+            if line(thirds[0]) < line(thirds[1]):
+                high = thirds[1]
+            else:
+                low = thirds[0]
+        truth = line((low + high) / 2)
+    found = pe.gamma_bound(mechanism, level, adjacency="add_remove", bounds=True)
+    assert found.lower <= truth <= found.upper
+    assert found.upper - found.lower < 1e-10 * found.upper
+    plain = pe.gamma_bound(mechanism, level, adjacency="add_remove")
+    assert found.lower <= plain <= found.upper
+
+
 @pytest.mark.parametrize("adjacency", ["add", "add_remove"])
 def test_no_arguments_have_no_answers(adjacency: str) -> None:
     mechanism = pe.compose(pe.dp_sgd(1.0, 0.01, 1000), pe.RandomizedResponse(0.75))

@@ -13,6 +13,7 @@ import pyengine as pe
 from pyengine.api import answers
 from pyengine.approximations import edgeworth_gamma
 from pyengine.cli import main
+from pyengine.engines import convolution
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
 FAR = pe.dp_sgd(
@@ -199,3 +200,49 @@ def test_calibration_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> 
     assert main(run) == 0
     noise = float(capsys.readouterr().out.split()[1])
     assert pe.delta(pe.dp_sgd(noise, "0.01", 500), 1.0, bounds=True).upper <= 1e-6
+
+
+def schedule(rounds: int, factor: float) -> pe.Mechanism:
+    """Noise that falls from 2 by a factor, in as many steps of their own kind."""
+    noise = (2.0 * factor ** (-step / rounds) for step in range(rounds))
+    return pe.compose(*(pe.dp_sgd(sigma, 0.004, 1) for sigma in noise))
+
+
+def kinds(number: int) -> pe.Mechanism:
+    inverse = np.random.default_rng(0).uniform(0.05, 1.0, number)
+    return pe.compose(*(pe.dp_sgd(1.0 / float(x), 0.01, 1) for x in inverse))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "truth"),
+    [
+        (schedule(1000, 2.0), 0.41991727958),
+        (schedule(2000, 3.0), 1.57921353598),
+        (kinds(300), 0.5951176318307),
+    ],
+    ids=["halved", "divided by three", "many kinds"],
+)
+def test_what_estimates_refuse_is_asked_of_the_proof(mechanism: pe.Mechanism, truth: float) -> None:
+    found = pe.epsilon(mechanism, 1e-5)
+    assert found == pytest.approx(truth, rel=2e-11)
+    proven = pe.epsilon(mechanism, 1e-5, bounds=True)
+    assert proven.lower <= found <= proven.upper
+    both = pe.epsilon(mechanism, np.array([1e-3, 1e-5, 0.1]))  # of which others have estimates
+    assert both.tolist() == [pe.epsilon(mechanism, x) for x in (1e-3, 1e-5, 0.1)]
+
+
+def test_many_kinds_are_not_convolved_before_they_are_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each kind takes some 20 ms there, and all of them on a line little more than one."""
+    monkeypatch.setattr(convolution, "_composed", None)
+    mechanism = kinds(60)
+    for level in (1e-4, 1e-8):
+        proven = pe.gamma_bound(mechanism, level, adjacency="remove", bounds=True)
+        found = pe.gamma_bound(mechanism, level, adjacency="remove")
+        assert proven.lower <= found <= proven.upper
+
+
+def test_a_refusal_of_all_keeps_the_advice_of_the_estimate() -> None:
+    with pytest.raises(pe.AccuracyError, match="error limit of 5e-16"):
+        pe.delta(RUN, 0.5, tolerance=1e-15)

@@ -456,7 +456,7 @@ class CertifiedPair:
         return np.where(ended, 0.0, self._public.most(epsilon, closely=closely))
 
     def gain(self, functional: int, c: FloatArray) -> FloatArray:
-        """Lower bounds of the profile at |c| of the order that B‖A is for c >= 0, A‖B elsewhere.
+        """Lower bounds of the profile at |c| that a line of slope e^c has: of B‖A where c >= 0.
 
         Parameters
         ----------

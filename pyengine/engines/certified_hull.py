@@ -57,22 +57,23 @@ class CertifiedBothOrders(BothOrders):
                 alone[open_] = self._pairs[0].most(epsilon[open_], closely=closely) <= target[open_]
         return alone
 
-    def _larger(self, name: str, x: FloatArray) -> Answer:
-        """The larger answer of both orders; ``add`` is asked where ``remove`` does not decide."""
-        add, remove = self._pairs
-        found = getattr(remove, name)(x)
-        open_ = ~self._is_alone("delta" if name == "profile" else name, x, found.lower)
-        if open_.any():
-            found.put(open_, larger(taken(found, open_), getattr(add, name)(x[open_])))
-        return found
-
     def profile(self, epsilon: FloatArray) -> Answer:
-        """The larger of both profiles at ε >= 0."""
-        return self._larger("profile", epsilon)
+        """The larger of both profiles at ε >= 0; ``add`` where ``remove`` does not decide."""
+        add, remove = self._pairs
+        found = remove.profile(epsilon)
+        open_ = ~self._is_alone("delta", epsilon, found.lower)
+        if open_.any():
+            found.put(open_, larger(taken(found, open_), add.profile(epsilon[open_])))
+        return found
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 at which both profiles are <= δ."""
-        return self._larger("epsilon", delta)
+        add, remove = self._pairs
+        found = remove.epsilon(delta)
+        open_ = ~self._is_alone("epsilon", delta, found.lower)
+        if open_.any():
+            found.put(open_, larger(taken(found, open_), add.epsilon(delta[open_])))
+        return found
 
     def _bound_from_outside(
         self,
@@ -199,6 +200,8 @@ class CompletedBothOrders(CertifiedBothOrders):
             answer.value = np.clip(answer.value, answer.lower, answer.upper)
         narrow = curve.beta.upper - low <= 2.0 * widths[0]
         settled = ~weak & narrow & (high - curve.gamma.lower <= 2.0 * widths[1])
+        # elsewhere the own line has the profile of `add`
+        settled &= curve.c >= 0.0 if functional == A_ABOVE else curve.c <= 0.0
         at = np.flatnonzero(settled)
         if at.size:
             gain = pair.gain(functional, curve.c[at])

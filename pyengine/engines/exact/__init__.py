@@ -112,9 +112,11 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
         below, above = enclosing(closed[0].step)
         return Enclosed(Mixed(below, closed[1].law), Mixed(above, closed[1].law))
     single = next(SingleStep(law) for law, _ in laws if not isinstance(law, FiniteLaw))
-    made = finite_composition(finite) if finite else None
+    if not finite:
+        return ThresholdQuestions(single)
+    made = finite_composition(finite)
     assert not isinstance(made, str)
-    return ThresholdQuestions(single if made is None else Mixed(made.weights(), single))
+    return ThresholdQuestions(Mixed(made.weights(), single))
 
 
 def _parted(

@@ -271,7 +271,7 @@ class LaplaceSum:
         return value, value * error + shift * below + SUBNORMAL * (gap > -shift)
 
     def exponential(self) -> float:
-        """e to the largest loss, within 8 units in the last place."""
+        """The exponential of the largest loss, within 8 units in the last place."""
         high, low = self._end
         return math.exp(high) * (1.0 + low)
 
