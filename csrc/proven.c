@@ -15,9 +15,11 @@ static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value m
 static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row, */
 static const double CLOSE = 2.0;      /* and from where on it is worth sums in long double */
 
-/* Lines nearer to a pole take four times as many values each, and a divided law some 0.1 s: neither is asked where
- * the lines before have gained nothing, or have left so little. */
+/* Lines nearer to a pole take four times as many values each, and are not asked where those before have gained
+ * nothing.  A divided law takes some 0.1 s, and is not asked where lines have left so little, unless steps are so few
+ * that another law would be made, which takes longer. */
 static const double UNDIVIDED = 1e-9;
+static const double FEW_STEPS = 1000.0;
 
 enum {
     MOST_WORSE = 2,
@@ -216,6 +218,13 @@ static int is_worse(const double *row, int functional, double *error, int before
     return improves ? 0 : before + 1;
 }
 
+static double left_undivided(const pe_contours *contours) {
+    double steps = 0.0;
+    for (size_t i = 0; i < contours->n_groups; i += contours->groups[i].alternatives)
+        steps += contours->groups[i].n;
+    return steps > FEW_STEPS ? UNDIVIDED : 0.0;
+}
+
 /* What the nearest contour does not prove: laws without large z, as the estimates take them; then contours
  * nearer to the poles, where a law of few large losses keeps digits enough; at last Chernoff's bounds. */
 static int certify_farther(pe_pair *pair, pe_contours *contours, int functional, double c,
@@ -260,7 +269,8 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         status = certify_on(status, line, functional, c, row);
         worse = is_worse(row, functional, &error, worse);
     }
-    if (!(row[2 + PE_FUNCTIONALS + functional] <= UNDIVIDED) && !is_settled(status, row, functional)) {
+    const int leaves = !(row[2 + PE_FUNCTIONALS + functional] <= left_undivided(contours));
+    if (leaves && !is_settled(status, row, functional)) {
         double found[PE_ROW];
         status = pe_divided_row(contours, functional, c, found);
         if (!status &&
