@@ -473,7 +473,8 @@ static int ending(const pe_contours *contours, double end, pe_contours *out) {
 }
 
 /* Makes a line for a threshold, which serves those beside it. */
-static int make_line(const pe_contours *contours, division *how, double c, double log_value, pe_certified *out) {
+static int make_line(const pe_contours *contours, division *how, double c, double log_value,
+                     pe_certified *out) {
     pe_contours own;
     int status = ending(contours, how->end, &own);
     if (status) return status;

@@ -330,8 +330,8 @@ int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows) {
         if (!isfinite(c[i])) continue;
         const int place = pe_contours_nearest(contours, c[i], 0);
         const pe_edge *e = pe_contours_edge(contours, 2 * place);
-        status = e ? chernoff_row(contours, place, e->lambda, c[i], rows + PE_ROW * i)
-                   : pe_edge_status(contours);
+        status =
+            e ? chernoff_row(contours, place, e->lambda, c[i], rows + PE_ROW * i) : pe_edge_status(contours);
         if (status) worst = status;
     }
     return status == PE_NO_MEMORY ? status : worst;
