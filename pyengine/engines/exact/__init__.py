@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pyengine.answers import PairQuestions
 from pyengine.engines.exact.finite import composition
 from pyengine.engines.exact.kept import finite_composition, laplace_composition
-from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceStep, LaplaceSum
+from pyengine.engines.exact.laplace import MAX_RATIO, LaplaceSum, OneLaplaceStep
 from pyengine.engines.exact.levels import ClosedLaw
 from pyengine.engines.exact.mixed import Enclosed, Mixed, enclosing
 from pyengine.engines.exact.sampled_laplace import SampledLaplace
@@ -106,7 +106,7 @@ def exact_questions(laws: list[tuple[StepLaw, int]]) -> PairQuestions:
             return ThresholdQuestions(made)
         law = closed[0].law
         if isinstance(law, LaplaceSum) and law.steps == 1 and not finite:
-            return LaplaceStep(law)
+            return OneLaplaceStep(law)
         return ThresholdQuestions(Mixed(made.weights(), law) if finite else law)
     if closed is not None and _are_two_laplace(finite, closed):
         below, above = enclosing(closed[0].step)

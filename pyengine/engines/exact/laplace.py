@@ -21,7 +21,7 @@ from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.fine import left_of, two_parts
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["LaplaceStep", "LaplaceSum"]
+__all__ = ["LaplaceSum", "OneLaplaceStep"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -276,7 +276,7 @@ class LaplaceSum:
         return math.exp(high) * (1.0 + low)
 
 
-class LaplaceStep(ThresholdQuestions):
+class OneLaplaceStep(ThresholdQuestions):
     """One step: its trade-off function is a line, a hyperbola and a line, each a formula.
 
     Parameters
