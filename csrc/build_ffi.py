@@ -146,16 +146,16 @@ else:
         compile_args += ["-include", "csrc/base_libm.h"]
 
 DECLARED = (Path(__file__).parent / "pyengine.cdef").read_text(encoding="utf-8")
-PROTOTYPE = re.compile(r"^(void|int|size_t|double) (pe_\w+)\(([^()]*)\);$", re.MULTILINE)
+PROTOTYPE = re.compile(r"^(\w[\w ]*?[ *]+)(pe_\w+)\(([^()]*)\);$", re.MULTILINE)
 
 
 def guarded(kind: str, name: str, parameters: str) -> str:
     """Return C by which every call of a function runs in the default environment."""
     names = [] if parameters == "void" else re.findall(r"(\w+)(?:,|$)", parameters)
     call = f"{name}({', '.join(names)})"
-    keep, give = ("", "") if kind == "void" else (f"{kind} found = ", "    return found;\n")
+    keep, give = ("", "") if kind == "void " else (f"{kind}found = ", "    return found;\n")
     return (
-        f"static {kind} guarded_{name}({parameters}) {{\n"
+        f"static {kind}guarded_{name}({parameters}) {{\n"
         "    pe_environment host;\n"
         "    pe_environment_enter(&host);\n"
         f"    {keep}{call};\n"
