@@ -91,7 +91,7 @@ def _guard_class(cls: type) -> None:
             continue
         kind = type(value)
         if kind is FunctionType:
-            if value.__module__ == cls.__module__:  # not what a factory of classes has written
+            if value.__module__.startswith("pyengine."):  # not what NamedTuple has written
                 setattr(cls, name, guarded(value))
         elif kind is property:
             setattr(cls, name, value.getter(guarded(value.fget)))
