@@ -14,7 +14,7 @@ from setuptools.command.sdist import sdist
 
 sys.path.insert(0, "csrc")
 from build_archive import write_archive
-from build_ffi import UFUNC_SOURCES, compile_args, depends, libraries
+from build_ffi import FENV_SOURCES, UFUNC_SOURCES, compile_args, depends, libraries
 from build_readme import long_description
 from build_sbom import write_sbom
 
@@ -24,6 +24,7 @@ HOME = None  # address of the source, for links of the README: [project.urls] ha
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 NUMPY = "NPY_1_23_API_VERSION"
 MACROS = [("NPY_NO_DEPRECATED_API", NUMPY), ("NPY_TARGET_VERSION", NUMPY)]
+LIMITED = [("Py_LIMITED_API", "0x030A0000")] * STABLE
 
 
 class Build(build_ext):
@@ -80,10 +81,20 @@ setup(
             sources=UFUNC_SOURCES,
             depends=depends,
             include_dirs=["csrc", np.get_include()],
-            define_macros=MACROS + [("Py_LIMITED_API", "0x030A0000")] * STABLE,
+            define_macros=MACROS + LIMITED,
             py_limited_api=STABLE,
             libraries=libraries,
             extra_compile_args=compile_args,
-        )
+        ),
+        Extension(
+            "pyengine._fenv",
+            sources=FENV_SOURCES,
+            depends=depends,
+            include_dirs=["csrc"],
+            define_macros=LIMITED,
+            py_limited_api=STABLE,
+            libraries=libraries,
+            extra_compile_args=compile_args,
+        ),
     ],
 )

@@ -6,6 +6,7 @@ compiler checks them against the prototypes of ``pyengine.h``.
 
 import os
 import platform
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from cffi import FFI
 
 # setuptools wants paths relative to the root of the project, which is where builds run.
 SOURCES = [
+    "csrc/environment.c",
     "csrc/cpu.c",
     "csrc/assumed_libm.c",
     "csrc/normal.c",
@@ -73,14 +75,18 @@ SOURCES = [
 # The kernels behind pyengine._ufuncs, which setup.py builds with the same flags.
 UFUNC_SOURCES = [
     "csrc/python/ufuncs.c",
+    "csrc/environment.c",
     "csrc/ncx2_core.c",
     "csrc/ncx2.c",
     "csrc/ncx2_quantile.c",
     "csrc/marcum.c",
     "csrc/normal.c",
 ]
+# pyengine._fenv, which guards functions of Python.
+FENV_SOURCES = ["csrc/python/fenv.c", "csrc/environment.c"]
 HEADERS = [
     "csrc/assumed_libm.h",
+    "csrc/environment.h",
     "csrc/base_libm.h",
     "csrc/libm_points.h",
     "csrc/pyengine.h",
@@ -139,11 +145,31 @@ else:
     if platform.libc_ver()[0] == "glibc":
         compile_args += ["-include", "csrc/base_libm.h"]
 
+DECLARED = (Path(__file__).parent / "pyengine.cdef").read_text(encoding="utf-8")
+PROTOTYPE = re.compile(r"^(\w[\w ]*?[ *]+)(pe_\w+)\(([^()]*)\);$", re.MULTILINE)
+
+
+def guarded(kind: str, name: str, parameters: str) -> str:
+    """Return C by which every call of a function runs in the default environment."""
+    names = [] if parameters == "void" else re.findall(r"(\w+)(?:,|$)", parameters)
+    call = f"{name}({', '.join(names)})"
+    keep, give = ("", "") if kind == "void " else (f"{kind}found = ", "    return found;\n")
+    return (
+        f"static {kind}guarded_{name}({parameters}) {{\n"
+        "    pe_environment host;\n"
+        "    pe_environment_enter(&host);\n"
+        f"    {keep}{call};\n"
+        "    pe_environment_leave(&host);\n"
+        f"{give}}}\n#define {name} guarded_{name}\n"
+    )
+
+
 ffibuilder = FFI()
-ffibuilder.cdef((Path(__file__).parent / "pyengine.cdef").read_text(encoding="utf-8"))
+ffibuilder.cdef(DECLARED)
 ffibuilder.set_source(
     "pyengine._core",
-    '#include "pyengine.h"',
+    '#include "environment.h"\n#include "pyengine.h"\n'
+    + "".join(guarded(*found) for found in PROTOTYPE.findall(DECLARED)),
     sources=SOURCES,
     depends=HEADERS,
     include_dirs=["csrc"],

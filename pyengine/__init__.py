@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from pyengine import threat_models
+from pyengine import (
+    _environment,  # noqa: F401 first: it guards what is imported from now on
+    threat_models,
+)
 from pyengine._lazy import finder
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off

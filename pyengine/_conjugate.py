@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine._fenv import Guarded
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import LOST
 
@@ -42,9 +43,10 @@ def source(
 ) -> tuple[Function | None, FloatArray, FloatArray]:
     """A function of arrays, or None, with abscissae and values."""
     if callable(curve):
+        given = Guarded(curve)
 
         def function(x: FloatArray) -> FloatArray:
-            return _asked(name, curve, x)
+            return _asked(name, given, x)
 
         return function, grid, function(grid)
     try:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from pyengine import _checks
+from pyengine._fenv import Guarded
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import LOST
 
@@ -101,6 +102,7 @@ def repeat_and_select(
         expected = _mean(eta, gamma)
     if not callable(profile):
         raise ValueError(f"profile must be a function of epsilon, got {profile!r}")
+    profile = Guarded(profile)
     inner = np.concatenate([[0.0], np.geomspace(1e-6, max(at, 1e-5), GRID - 1)])
     found = _checks.real_array("profile(epsilon)", profile(inner), 0.0, 1.0)
     if found.shape != inner.shape:

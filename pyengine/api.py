@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine._fenv import Guarded
 from pyengine.answers import Answer, Questions
 from pyengine.caches import Cache, Epoch
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
@@ -115,6 +116,7 @@ def trade_off_function(name: str, given: Any) -> Callable[[FloatArray], FloatArr
         return lambda alpha: np.asarray(trade_off(mechanism, alpha), dtype=np.float64)
     if not callable(given) or isinstance(given, type):
         raise ValueError(f"{name} must be a Mechanism or a function, got {given!r}")
+    given = Guarded(given)
 
     def checked(alpha: FloatArray) -> FloatArray:
         try:

@@ -18,6 +18,7 @@ from operator import itemgetter
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from pyengine._fenv import Guarded
 from pyengine._forks import in_child
 
 __all__ = [
@@ -38,7 +39,7 @@ BUDGET = 256 * 2**20  # bytes of all that is kept, beside the latest value of ea
 ROOM = BUDGET // 8  # what is freed at a time beyond what is needed: looking for the oldest costs
 WEIGHINGS = 2  # values that grow which each addition weighs again, beside what was added before
 # What belongs to the program and not to a value that refers to it.
-_SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, weakref.ref)
+_SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, Guarded, weakref.ref)
 
 
 if TYPE_CHECKING:

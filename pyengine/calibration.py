@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine._fenv import Guarded
 from pyengine.engines.loss_quadrature import pearson
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GenericMechanism, Mechanism, as_mechanism, steps_of
@@ -258,6 +259,7 @@ def calibrate(
     if not callable(given):
         hint = "; it is the first argument" if isinstance(given, Target) else ""
         raise ValueError(f"make must be callable, got {_checks.shown(given)}{hint}")
+    make = Guarded(make)
     targets, several = _targets(target)
     try:
         shape = np.broadcast_shapes(*(each.shape for each in targets))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine._extras import needed
+from pyengine._fenv import Guarded
 from pyengine.api import Bounds
 
 __all__ = ["kappa_from_samples", "kappa_of_points", "kappa_uniform", "kappa_weighted"]
@@ -173,7 +174,8 @@ def _masses(
     """Mass of the ball of a radius about each point."""
     size = points.shape[0]
     if callable(error):
-        rows = (np.asarray(error(points[i : i + 1], points), dtype=float) for i in range(size))
+        call = Guarded(error)
+        rows = (np.asarray(call(points[i : i + 1], points), dtype=float) for i in range(size))
         return np.array([float(weights[_errors(row, size) <= radius].sum()) for row in rows])
     with needed("the search for neighbours", "priors"):
         from scipy.spatial import cKDTree

@@ -23,8 +23,8 @@ PACKAGE = Path(pyengine.__file__).parent
 
 # Imports go down only: a module may import from its own floor and from those above it in this list.
 FLOORS = (
-    "_core _ufuncs _version _lazy _checks _extras _conjugate _bounded_range _selection _filter "
-    "_forks _libm _toml caches certainty decimals errors markup numerics status",
+    "_core _fenv _ufuncs _environment _version _lazy _checks _extras _conjugate _bounded_range "
+    "_selection _filter _forks _libm _toml caches certainty decimals errors markup numerics status",
     "special _moments analytic",
     "mechanisms kinds answers pairs laws duality threat_models",
     "engines curves reference relaxed",

@@ -11,6 +11,7 @@
 #include <numpy/arrayscalars.h>
 #include <numpy/ufuncobject.h>
 
+#include "environment.h"
 #include "pyengine.h"
 
 /* What the loop of one ufunc has to call. */
@@ -42,8 +43,11 @@ KERNEL(run_sgd, pe_one_step_sgd_strided(s->what, n, THREE_ARGUMENTS, args[4], st
    themselves, so no warning is due. */
 static void loop(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) {
     const task *t = data;
+    pe_environment host;
+    pe_environment_enter(&host);
     t->run(args, steps, (size_t)dimensions[0], &t->select);
     feclearexcept(FE_ALL_EXCEPT);
+    pe_environment_leave(&host);
 }
 
 /* A call with plain numbers goes to the kernel directly: NumPy's way there takes 0.5 us.  Anything
@@ -84,6 +88,17 @@ static PyObject *call_scalars(PyObject *self, PyObject *const *args, size_t narg
     t->run(at, steps, 1, &t->select);
     result = new_scalar(&PyDoubleArrType_Type, 0);
     if (result != NULL) ((PyDoubleScalarObject *)result)->obval = value[count];
+    return result;
+}
+
+/* What NumPy does before and after the loop, such as conversions, belongs to the call. */
+static PyObject *call_guarded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    pe_environment host;
+    PyObject *result;
+
+    pe_environment_enter(&host);
+    result = call_scalars(self, args, nargsf, names);
+    pe_environment_leave(&host);
     return result;
 }
 
@@ -271,7 +286,7 @@ PyMODINIT_FUNC PyInit__ufuncs(void) {
         }
         if (((PyUFuncObject *)ufunc)->vectorcall != NULL) {
             ufunc_call = (vectorcall)((PyUFuncObject *)ufunc)->vectorcall;
-            ((PyUFuncObject *)ufunc)->vectorcall = (void *)call_scalars;
+            ((PyUFuncObject *)ufunc)->vectorcall = (void *)call_guarded;
         }
     }
     return module;

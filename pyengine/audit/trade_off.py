@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._fenv import Guarded
 from pyengine.audit._inputs import FloatArray, probability_level, scores
 from pyengine.audit.bands import survival_band
 from pyengine.numerics.point_hull import lower_hull
@@ -126,6 +127,7 @@ class EmpiricalTradeOff:
         Gap
             Whether, where and by how much the attack beats the claim.
         """
+        claim = Guarded(claim)
         claimed = np.asarray(claim(self.alpha_upper), dtype=np.float64)
         best = claimed - self.beta_upper
         worst = self.beta_lower - np.asarray(claim(self.alpha_lower), dtype=np.float64)

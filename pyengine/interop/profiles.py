@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._fenv import Guarded
 from pyengine.answers import Answer, Questions, names
 from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.golden_section import lowest
@@ -52,7 +53,7 @@ class Profile(Questions):
     """
 
     def __init__(self, function: Callable[[Any], Any], name: str = "profile") -> None:
-        self._function = function
+        self._function = Guarded(function)
         self._name = name
         self._takes_arrays: bool | None = None
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._extras import needed
+from pyengine._fenv import Guarded
 from pyengine._forks import Undivided
 from pyengine.caches import cached_property, kept
 from pyengine.laws.base import Cells, CellsAlone, largest_finite
@@ -77,22 +79,29 @@ def _rules() -> tuple[FloatArray, FloatArray, FloatArray]:
     return np.concatenate([nodes, fewer]), weights, other
 
 
+def _guarded(distribution: Any) -> SimpleNamespace:
+    """The methods of a distribution, which may be those of a user's object."""
+    names = ("logpdf", "ppf", "isf", "support")
+    return SimpleNamespace(**{name: Guarded(getattr(distribution, name)) for name in names})
+
+
 def density_law(step: DistributionPair) -> DensityLaw:
     """Law of a pair of distributions."""
+    p, q = _guarded(step.p), _guarded(step.q)
     return DensityLaw(
-        lambda x: np.asarray(step.p.logpdf(x)),
-        lambda x: np.asarray(step.q.logpdf(x)),
-        (step.p, step.q),
+        lambda x: np.asarray(p.logpdf(x)),
+        lambda x: np.asarray(q.logpdf(x)),
+        (p, q),
         step.breakpoints,
     )
 
 
 def ratio_law(step: LikelihoodRatio) -> DensityLaw:
     """Law of a distribution and a log-likelihood ratio."""
-    ratio = _compiled(step.log_ratio)
+    ratio, distribution = _compiled(step.log_ratio), _guarded(step.base)
 
     def log_p(x: FloatArray) -> FloatArray:
-        return np.asarray(step.base.logpdf(x))
+        return np.asarray(distribution.logpdf(x))
 
     def log_q(x: FloatArray) -> FloatArray:
         base = log_p(x)
@@ -104,7 +113,7 @@ def ratio_law(step: LikelihoodRatio) -> DensityLaw:
         out[inside] = base[inside] + values
         return out
 
-    return DensityLaw(log_p, log_q, (step.base,), step.breakpoints, step.infinite_mass)
+    return DensityLaw(log_p, log_q, (distribution,), step.breakpoints, step.infinite_mass)
 
 
 def _compiled(function: Callable[[float], float]) -> Function:

@@ -5,6 +5,7 @@ What DP-SGD is made of is imported with the package, all other kinds when they a
 
 from typing import TYPE_CHECKING
 
+from pyengine._environment import guarded
 from pyengine._lazy import finder
 from pyengine.mechanisms.core import (
     Composition,
@@ -135,4 +136,4 @@ def _shown(mechanism: Mechanism) -> str:
     return summary(mechanism)
 
 
-Mechanism.__repr__ = _shown  # type: ignore[assignment]  # in the words of reports, which come later
+Mechanism.__repr__ = guarded(_shown)  # type: ignore[method-assign]  # in the words of reports, which come later

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine._fenv import Guarded
 from pyengine.mechanisms.core import Step
 from pyengine.mechanisms.finite import FinitePair, from_probabilities
 from pyengine.mechanisms.words import Words
@@ -279,7 +280,7 @@ def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
 
 
 def _value(profile: Callable[[float], float], epsilon: float) -> float:
-    value = _checks.real(f"profile({epsilon:g})", profile(epsilon))
+    value = _checks.real(f"profile({epsilon:g})", Guarded(profile)(epsilon))
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"profile({epsilon:g}) must lie in [0, 1], got {value!r}")
     return value

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks, special
+from pyengine._fenv import Guarded
 from pyengine.numerics.golden_section import lowest
 
 __all__ = ["ConvexTradeOff", "GaussianTradeOff", "TradeOffFunction"]
@@ -103,7 +104,7 @@ class ConvexTradeOff:
         return value if array.shape else float(value)
 
     def _values(self, alpha: FloatArray) -> FloatArray:
-        return _checks.real_array("function(alpha)", self.function(alpha), 0.0, 1.0)
+        return _checks.real_array("function(alpha)", Guarded(self.function)(alpha), 0.0, 1.0)
 
     def at_slope(self, c: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Minimise β + e^c α over α."""

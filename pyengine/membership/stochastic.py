@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine._fenv import Guarded
 from pyengine.errors import AccuracyError
 from pyengine.membership.family import ConvexTradeOff, TradeOffFunction
 from pyengine.numerics.bracketing import falling_root
@@ -199,8 +200,9 @@ def _quadrature(
     width = np.diff(edges)[:, None]
     tail = (edges[:-1, None] + 0.5 * width * (points + 1.0)).ravel()
     share = (0.5 * width * weights).ravel()
-    parameters = np.concatenate([distribution.ppf(tail), distribution.isf(tail)])
-    return _members(family(float(x)) for x in parameters), np.concatenate([share, share])
+    quantiles = Guarded(distribution.ppf), Guarded(distribution.isf)
+    parameters = np.concatenate([quantile(tail) for quantile in quantiles])
+    return _members(Guarded(family)(float(x)) for x in parameters), np.concatenate([share, share])
 
 
 def worst_case(

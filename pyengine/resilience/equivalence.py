@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pyengine import _checks, special
+from pyengine._fenv import Guarded
 from pyengine.api import epsilon, trade_off
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
@@ -94,6 +95,7 @@ def equivalent_noise(
     """
     if not callable(make):
         raise ValueError(f"make must be callable, got {make!r}")
+    make = Guarded(make)
     relaxed_model(threat_model)
     level = _checks.scalar("delta", delta, 0.0, 1.0)
     if not 0.0 < level < 1.0:
