@@ -13,6 +13,7 @@ from pyengine.errors import AccuracyError
 
 __all__ = [
     "Answer",
+    "Answering",
     "ErrorCurve",
     "Judged",
     "PairQuestions",
@@ -195,3 +196,11 @@ class Questions:
         answer = self.answer(name, np.array([x]))
         value, lower, upper = answer.value[0], answer.lower[0], answer.upper[0]
         return float(value), float(lower), float(upper), bool(answer.certified[0])
+
+
+class Answering:
+    """What is no mechanism, and brings what answers for it by itself."""
+
+    def questions(self, adjacency: str, tolerance: float | None) -> Questions:
+        """What answers under one adjacency, within a relative tolerance of its bounds."""
+        raise NotImplementedError

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from pyengine import _checks
 from pyengine._fenv import Guarded
-from pyengine.answers import Answer, Questions
+from pyengine.answers import Answer, Answering, Questions
 from pyengine.caches import Cache, Epoch
 from pyengine.engines.registry import ADJACENCIES, METHODS, questions
 from pyengine.engines.within import WithinTolerance, crossed
-from pyengine.errors import AccuracyError
+from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism, as_mechanism
 from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_model_of
 
@@ -66,9 +66,10 @@ def _asked(
     epoch = Epoch.current
     tolerance = check_words(adjacency, method, threat_model, tolerance)
     own = as_mechanism(mechanism)
-    found = own or _recognised(mechanism, adjacency, method, threat_model_of(threat_model))
+    model = threat_model_of(threat_model)
+    found = own or _recognised(mechanism, adjacency, method, model, tolerance)
     if isinstance(found, Questions):
-        if tolerance is None:
+        if tolerance is None or isinstance(mechanism, Answering):
             return found  # it answers by itself
         return WithinTolerance(lambda _: found, tolerance, wanted, only_bounds=True)
     asked = questions(
@@ -94,9 +95,16 @@ def check_words(adjacency: Any, method: Any, threat_model: Any, tolerance: Any) 
 
 
 def _recognised(
-    thing: Any, adjacency: str, method: str, threat_model: ThreatModel
+    thing: Any, adjacency: str, method: str, threat_model: ThreatModel, tolerance: float | None
 ) -> Mechanism | Questions:
     """Mechanism that an object of another library is, or what answers for it."""
+    if isinstance(thing, Answering):
+        if method not in ("auto", "certified") or not isinstance(threat_model, DifferentialPrivacy):
+            raise NotDefinedError(
+                "method must be 'auto' or 'certified' and threat_model 'dp' for an adaptive run, "
+                f"got {method!r} and {threat_model!r}"
+            )
+        return thing.questions(adjacency, tolerance)
     from pyengine.interop.recognise import recognise
 
     found = recognise(thing, adjacency)

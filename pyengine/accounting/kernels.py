@@ -1,0 +1,234 @@
+"""One step between two laws on a geometric grid of likelihood ratios.
+
+An ordered pair (A, B) with R = dA/dB is known by its call function C(k) = E_B (R - k)+ =
+H_k(A‖B).  For convex W with W(0) = 0 the mean E_B W(rR) grows with C, so a law on the grid
+k_j = e^{jh} whose call function lies above C, or below it, bounds that mean on its side.  Kept is
+V(k) = C(k) - (1 - k)+, which is small at both ends and known to the last digits there.
+
+`Kernel.slack` makes the proof one of floating point: whatever the weights are, call functions are
+summed up from them and compared with C at every node.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine import api
+from pyengine.caches import kept
+from pyengine.mechanisms import Mechanism
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["Kernel", "StepProfile", "between", "kernel"]
+
+FloatArray = npt.NDArray[np.float64]
+
+REVERSED = {"add": "remove", "remove": "add"}
+PARTS = 8  # of a cell: lower bounds are chords between the parts 3 and 5
+LONGEST = 300.0  # losses beyond are cut off
+
+
+@dataclass(frozen=True)
+class StepProfile:
+    """V(k) of one step at k = e^x, between bounds that are proven.
+
+    Parameters
+    ----------
+    step : Mechanism
+        What one choice releases.
+    order : {"add", "remove"}
+        The order of its pair.
+    """
+
+    step: Mechanism
+    order: str
+
+    def at(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds: H_k(A‖B) for k >= 1, and k H_{1/k}(B‖A) below."""
+        lower, upper = np.empty(x.size), np.empty(x.size)
+        for order, part in ((self.order, x >= 0.0), (REVERSED[self.order], x < 0.0)):
+            if part.any():
+                found = api.delta(self.step, np.abs(x[part]), adjacency=order, bounds=True)
+                lower[part], upper[part] = found.lower, found.upper
+        weight = np.exp(np.minimum(x, 0.0))
+        error = (LIBM + 4.0) * UNIT
+        return lower * weight * (1.0 - error), upper * weight * (1.0 + error)
+
+    def end(self, cut: float, side: int) -> float:
+        """Some |x| on a side of 0 from which on V is at most ``cut``."""
+        low, high = 0.0, 2.0**-10
+        while self._above(side * high, cut):
+            low, high = high, 2.0 * high
+            if high > LONGEST:
+                return LONGEST
+        while high - low > 0.01 * high:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._above(side * middle, cut) else (low, middle)
+        return high
+
+    def _above(self, x: float, cut: float) -> bool:
+        return bool(self.at(np.array([x]))[1][0] > cut)
+
+    @property
+    def variation(self) -> float:
+        """Total variation between both laws, from above."""
+        return float(self.at(np.zeros(1))[1][0])
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A law of R on the nodes k_j = e^{jh}, j = first, first + 1, ...
+
+    Parameters
+    ----------
+    first : int
+        Index of the first node; 0 lies between the first and the last one.
+    weights : ndarray of float
+        B-masses >= 0.
+    far : float
+        A-mass where R is infinite.
+    values : ndarray of float
+        V at the nodes, of the call function that the weights have up to ``slack``.
+    slack : float
+        λ: with S the call function of weights and ``far``, |S/C' - 1| <= λ, where C' is that of
+        ``values``, at all k >= 0; and C' lies on its side of the step's C.
+    is_upper : bool
+        The side.
+    """
+
+    first: int
+    weights: FloatArray
+    far: float
+    values: FloatArray
+    slack: float
+    is_upper: bool
+
+    @property
+    def last(self) -> int:
+        """Index of the last node."""
+        return self.first + self.weights.size - 1
+
+
+@kept(256)
+def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upper: bool) -> Kernel:
+    """Law on the grid that bounds a step from one side.
+
+    Parameters
+    ----------
+    profile : StepProfile
+        The step.
+    spacing : float
+        h, a power of two: all jh are doubles.
+    low, high : float
+        The nodes reach from about -low to high, both > 0.
+    is_upper : bool
+        The side.
+    """
+    first, last = -math.ceil(low / spacing) - 1, math.ceil(high / spacing) + 1
+    index = np.arange(first, last + 1)
+    nodes = index * spacing
+    values = profile.at(nodes)[1] if is_upper else _below(profile, index, spacing)
+    values, weights = _corners(nodes, values, -first, is_upper)
+    far = float(values[-1])
+    k = np.exp(nodes)
+    call = values + np.where(index < 0, -np.expm1(np.minimum(nodes, 0.0)), 0.0)
+    above, error = _suffix_sums(weights)
+    gaps = k[:-1] * math.expm1(spacing)
+    areas, more = _suffix_sums(gaps * above[1:])
+    error += more + (3.0 * LIBM + 8.0) * UNIT
+    summed = np.append(areas, 0.0) + far
+    total = float(summed[0] + k[0] * above[0])  # at k = 0, where the true one is 1
+    shrink = 1.0
+    if is_upper:  # a mean of at most 1 keeps slopes of W at most 1
+        shrink = min(1.0, 1.0 / (total * (1.0 + error))) * (1.0 - 4.0 * UNIT)
+    alive = call > 0.0
+    if (summed[~alive] > 0.0).any():
+        raise AssertionError("weights where the call function vanishes")
+    off = np.abs(summed[alive] / call[alive] - 1.0).max(initial=abs(total - 1.0))
+    slack = (float(off) + 2.0 * error + (1.0 - shrink)) * (1.0 + 1e-6)
+    return Kernel(first, weights * shrink, far * shrink, values, slack, is_upper)
+
+
+def between(lower: FloatArray, upper: FloatArray, steps: int) -> FloatArray:
+    """The mean of lower and upper values of so many steps in which errors of order h² cancel.
+
+    In units of h² k² C'' the upper call function is right at the nodes, the lower one off by
+    1/8 + 1/128; each of the ``steps - 1`` convolutions of chords adds 1/12 to both.
+    """
+    above = (steps - 1) / 12.0
+    below = steps * (1.0 / 8.0 + 1.0 / 128.0) - above
+    return np.asarray((below * upper + above * lower) / (below + above))
+
+
+def _below(profile: StepProfile, index: npt.NDArray[np.int64], spacing: float) -> FloatArray:
+    """Values at the nodes of a function that is linear on cells and lies below V.
+
+    On each cell: the chord between the parts p and q around the middle m, extended, lies below V
+    outside of [p, q]; inside, V lies below it by at most 1 + e^η times what it does at m, η = h/8.
+    """
+    cells = index[:-1] * spacing
+    part = spacing / PARTS
+    places = [cells + number * part for number in (3, 4, 5)]
+    bounds = [profile.at(place) for place in places]
+    (at_p, at_m, at_q), tops = ([pair[side] for pair in bounds] for side in (0, 1))
+    doubt = np.maximum.reduce([top - low for low, top in bounds]) + 8.0 * UNIT * np.maximum(
+        tops[0], tops[2]
+    )
+    width = math.expm1(2.0 * part)
+    rise = at_q - at_p
+    middle = at_p + rise * (math.expm1(part) / width)
+    excess = np.maximum(middle - at_m, 0.0)
+    lower = (1.0 + math.exp(part)) * excess + 5.0 * (1.0 + spacing) * doubt
+    left = at_p + rise * (math.expm1(-3.0 * part) / width) - lower
+    right = at_p + rise * (math.expm1(5.0 * part) / width) - lower
+    values = np.zeros(index.size)
+    values[1:-1] = np.maximum(np.minimum(right[:-1], left[1:]), 0.0)
+    return values
+
+
+def _corners(
+    nodes: FloatArray, values: FloatArray, middle: int, is_upper: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Values of a convex call function and the weights that have it, its differences of slopes.
+
+    Nodes at which the function is not convex are left out: chords over them lie above a convex C
+    whose upper bounds the values are, and below the function itself where these are lower bounds.
+    The node k = 1 and both ends stay; what rounding does there, `Kernel.slack` has.
+    """
+    keep = np.arange(nodes.size)
+    if not is_upper:  # both ends are 0: no corner before the chord from there touches the function
+        k = np.exp(nodes)
+        left, right = slice(1, middle), slice(middle + 1, nodes.size - 1)
+        start = 1 + int(np.argmin(values[left] / (k[left] - k[0])))
+        stop = middle + 1 + int(np.argmin(values[right] / (k[-1] - k[right])))
+        keep = np.concatenate([[0], keep[start : stop + 1], [nodes.size - 1]])
+    while True:
+        k = np.exp(nodes[keep])
+        gaps = k[:-1] * np.expm1(np.diff(nodes[keep]))
+        slopes = np.diff(values[keep]) / gaps
+        left = float(values[keep[0]] / k[0]) if is_upper else 0.0
+        bends = np.diff(np.concatenate([[left], slopes, [0.0]]))
+        bends[keep == middle] += 1.0
+        wrong = (bends < 0.0) & (keep != middle)
+        wrong[[0, -1]] = False
+        if not wrong.any():
+            break
+        keep = keep[~wrong]
+    weights = np.zeros(nodes.size)
+    weights[keep] = np.maximum(bends, 0.0)
+    whole = np.interp(np.exp(nodes), np.exp(nodes[keep]), values[keep])
+    return whole, weights
+
+
+def _suffix_sums(values: FloatArray) -> tuple[FloatArray, float]:
+    """Sums of values >= 0 from each index on, and a bound on their relative error."""
+    block = max(1, math.isqrt(values.size))
+    padded = np.zeros(-(-values.size // block) * block)
+    padded[: values.size] = values[::-1]
+    inner = np.cumsum(padded.reshape(-1, block), axis=1)
+    before = np.concatenate([[0.0], np.cumsum(inner[:, -1])[:-1]])
+    sums = (inner + before[:, None]).ravel()[: values.size]
+    return sums[::-1].copy(), UNIT * (2.0 * block + 8.0)

@@ -1,0 +1,309 @@
+"""Questions on the worst strategy, answered from tables that are refined until bounds are close."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.accounting.kernels import REVERSED, StepProfile
+from pyengine.accounting.recursion import Plan
+from pyengine.accounting.tables import MOST_POINTS, Choosing, Detail, Table
+from pyengine.answers import Answer, Questions, Triple, names
+from pyengine.engines.within import BELOW_DOUBLES, too_wide
+from pyengine.errors import AccuracyError
+from pyengine.mechanisms import Mechanism
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["TOLERANCE", "WorstCase"]
+
+FloatArray = npt.NDArray[np.float64]
+Tables = dict[str, Table]
+Places = dict[str, tuple[float, float]]  # an ε, and how far the table has to go
+# From tables: an answer, the width of its bounds relative to it, and where more digits are needed.
+Found = tuple[Triple, float, Places]
+
+TOLERANCE = 1e-6  # relative width of bounds where none is given
+ROUNDS = 12
+ROUGH = 0.3  # relative width above which it says little
+SMALLEST = 1e-280  # of what is left out
+NAME = "adaptive"
+FARTHEST = 600.0
+
+
+class WorstCase(Questions):
+    """Answers for the worst strategy under one adjacency.
+
+    Parameters
+    ----------
+    menu : tuple of Mechanism
+        The choices.
+    plan : Plan
+        What may be chosen when.
+    adjacency : {"add", "remove", "add_remove"}
+        The neighbours.
+    tolerance : float, optional
+        Largest relative width of bounds; that of δ at it for ε.
+    largest : dict
+        For each order the largest loss of a run, and the probability that it is infinite.
+    """
+
+    def __init__(
+        self,
+        menu: tuple[Mechanism, ...],
+        plan: Plan,
+        adjacency: str,
+        tolerance: float | None,
+        largest: dict[str, tuple[float, float]],
+    ) -> None:
+        self._adjacency = adjacency
+        self._orders = ("add", "remove") if adjacency == "add_remove" else (adjacency,)
+        self._tolerance = TOLERANCE if tolerance is None else tolerance
+        self._largest = largest
+        self._choosing = {
+            order: Choosing([StepProfile(step, order) for step in menu], plan)
+            for order in ("add", "remove")
+        }
+        self._latest: Tables = {}
+        self._detail: dict[str, Detail] = {}
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """δ(ε) at ε >= 0."""
+        return self._each(epsilon, self._delta)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with δ(ε) <= δ."""
+        return self._each(delta, self._epsilon)
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β = T(α) and γ = 1 - T(α) of the worst strategies, which may be drawn at random."""
+        gamma = self._each(alpha, lambda x: self._error(x, of_beta=False))
+        return self._each(alpha, lambda x: self._error(x, of_beta=True)), gamma
+
+    def answer(self, name: str, x: FloatArray) -> Answer:
+        """As of all questions; of both errors of a test only the one that is asked for."""
+        if name in ("trade_off", "gamma_bound"):
+            return self._each(x, lambda at: self._error(at, of_beta=name == "trade_off"))
+        return super().answer(name, x)
+
+    def _each(self, x: FloatArray, ask: Callable[[float], Triple]) -> Answer:
+        found = np.array([ask(float(at)) for at in x]).reshape(-1, 3)
+        value, lower, upper = found.T.copy()
+        return Answer(value, lower, upper, names(NAME, x.size), True)
+
+    def _delta(self, epsilon: float) -> Triple:
+        far = [order for order in self._orders if epsilon < self._largest[order][0]]
+        if not far:
+            return self._infinite(self._orders)
+        if epsilon > FARTHEST:
+            raise AccuracyError(
+                f"the profile of the worst strategy is known up to epsilon = {FARTHEST:g}, got "
+                f"{epsilon!r}"
+            )
+
+        places = dict.fromkeys(far, (epsilon, epsilon))
+
+        def ask(tables: Tables) -> Found | None:
+            found = [tables[order].delta(epsilon) for order in far]
+            known = [triple for triple in found if triple is not None]
+            if len(known) < len(found):
+                return None
+            triple = _largest(known)
+            return triple, _width(triple), places
+
+        return self._narrowed(f"delta({epsilon!r})", ask, places)
+
+    def _epsilon(self, delta: float) -> Triple:
+        if delta >= 1.0:
+            return 0.0, 0.0, 0.0
+        if delta == 0.0:
+            return self._pure()
+
+        def ask(tables: Tables) -> Found | None:
+            table = self._profile(tables, self._orders)
+            found = table.epsilon_of(delta)
+            if found is None:
+                return None
+            value, lower, upper = found
+            wide = table.delta(lower), table.delta(upper)
+            if wide[0] is None or wide[1] is None:
+                return None
+            apart = 0.0 if lower == upper else (wide[0][2] - wide[1][1]) / delta
+            return found, apart, dict.fromkeys(self._orders, (value, value))
+
+        return self._narrowed(f"epsilon({delta!r})", ask, dict.fromkeys(self._orders, (1.0, 1.0)))
+
+    def _pure(self) -> Triple:
+        """The largest loss of any run."""
+        value = max(self._largest[order][0] for order in self._orders)
+        if not math.isfinite(value):
+            return value, value, value
+        return value, value * (1.0 - 1e-12), value * (1.0 + 1e-12)
+
+    def _infinite(self, orders: tuple[str, ...]) -> Triple:
+        """The largest probability of an infinite loss."""
+        value = max(self._largest[order][1] for order in orders)
+        return value, value * (1.0 - 1e-12), min(value * (1.0 + 1e-12), 1.0)
+
+    def _error(self, alpha: float, *, of_beta: bool) -> Triple:
+        """β or γ: with t = e^ε, γ = min α t + H_t over t > 0 for the profile H of the reverse."""
+        if alpha == 1.0:
+            return (0.0 if of_beta else 1.0,) * 3
+        if self._adjacency == "add_remove":
+            above = below = self._orders
+        else:  # T(A, B) has the conjugate H(B‖A), whose values at t < 1 are those of H(A‖B)
+            above, below = (REVERSED[self._adjacency],), (self._adjacency,)
+        orders = tuple({*above, *below})
+        if alpha == 0.0:
+            value, lower, upper = self._infinite(above)
+            return (1.0 - value, 1.0 - upper, 1.0 - lower) if of_beta else (value, lower, upper)
+
+        def ask(tables: Tables) -> Found:
+            gamma, at = _least_gamma(self._profile(tables, above), alpha)
+            beta, other = _largest_beta(self._profile(tables, below), alpha)
+            is_far = gamma[0] <= 1.0 - beta[0]  # the minimum lies at t >= 1
+            # beyond the table α t is to be larger than γ, and (1 - α) / t smaller than β
+            far = math.log(min(gamma[2], 1.0 - beta[1]) / alpha) + 0.01
+            rest = (1.0 - alpha) / max(beta[1], 1.0 - gamma[2], 1e-300)
+            near = min(max(math.log(rest), 0.0) + 0.01, FARTHEST)
+            places = {order: (0.0, 0.0) for order in orders}
+            for side, place, reach in ((above, at if is_far else 0.0, far), (below, 0.0 if is_far else other, near)):
+                for order in side:
+                    old = places[order]
+                    places[order] = (max(place, old[0]), max(reach, old[1]))
+            triple = _joined(gamma, beta, of_beta=of_beta)
+            return triple, _width(triple), places
+
+        what = f"{'trade_off' if of_beta else 'gamma_bound'}({alpha!r})"
+        return self._narrowed(what, ask, dict.fromkeys(orders, (1.0, 1.0)))
+
+    def _profile(self, tables: Tables, orders: tuple[str, ...]) -> Table:
+        first = tables[orders[0]]
+        return first if len(orders) == 1 else first.larger(tables[orders[1]])
+
+    def _narrowed(
+        self, what: str, ask: Callable[[Tables], Found | None], places: Places
+    ) -> Triple:
+        """Ask tables that become finer until the bounds are close enough."""
+        orders = tuple(places)
+        if all(order in self._latest for order in orders):
+            found = ask(self._latest)
+            if found is not None and found[1] <= self._tolerance:
+                return found[0]
+        tail = 1e-5 * self._tolerance
+        spacing = min(self._choosing[order].coarse for order in orders)
+        details = {
+            order: Detail(spacing, place, 1e-20, tail, reach)
+            for order, (place, reach) in places.items()
+        }
+        found, before = None, math.inf
+        for _ in range(ROUNDS):
+            tables = {order: self._choosing[order].table(details[order]) for order in orders}
+            found = ask(tables)
+            if found is None:  # the table ends before
+                details = {
+                    order: replace(at, place=2.0 * at.place, left_out=at.left_out**1.5)
+                    for order, at in details.items()
+                }
+                continue
+            triple, width, places = found
+            if width <= self._tolerance or triple[2] <= BELOW_DOUBLES:
+                self._latest = tables
+                return triple
+            if 0.9 * before < width < ROUGH:
+                break  # what rounding leaves
+            before = width
+            details = {
+                order: self._finer(details[order], tables[order], place, width)
+                for order, place in places.items()
+            }
+            if sum(self._choosing[o].points(at, 2) for o, at in details.items()) > MOST_POINTS:
+                break
+        if found is None:
+            raise AccuracyError(f"the worst strategy's {what} is below what the recursion keeps")
+        raise too_wide(f"the worst strategy's {what}", *found[0])
+
+    def _finer(
+        self, detail: Detail, table: Table, place: tuple[float, float], width: float
+    ) -> Detail:
+        """The detail from which to hope for bounds that are close enough: widths go with h²."""
+        at = table.delta(min(place[0], float(table.epsilon[-2])))
+        delta = at[0] if at is not None and at[0] > 0.0 else detail.left_out
+        left_out = max(1e-2 * self._tolerance * delta, SMALLEST)
+        if width < ROUGH:
+            ratio = width / (0.8 * self._tolerance)
+            halvings = max(1, math.ceil(0.5 * math.log2(ratio)))
+        else:
+            halvings = 0 if left_out < 1e-3 * detail.left_out else 2
+        return Detail(detail.spacing * 2.0**-halvings, place[0], left_out, detail.tail, place[1])
+
+
+def _largest(found: list[Triple]) -> Triple:
+    return tuple(max(triple[i] for triple in found) for i in range(3))  # type: ignore[return-value]
+
+
+def _width(triple: Triple) -> float:
+    value, lower, upper = triple
+    if upper == lower:
+        return 0.0
+    return (upper - lower) / value if value > 0.0 else math.inf
+
+
+def _least_gamma(table: Table, alpha: float) -> tuple[Triple, float]:
+    """The least α t + H_t over t >= 1, between bounds, and the ε where it is."""
+    t, error = table.t, (LIBM + 4.0) * UNIT
+    upper = float((alpha * t + table.upper).min()) * (1.0 + error)
+    values = alpha * t + table.value
+    at = int(np.argmin(values))
+    cells = np.arange(t.size - 1)
+    least = np.zeros(cells.size)
+    for left, right in table.lines(cells):
+        ends = np.minimum(alpha * t[:-1] + left, alpha * t[1:] + right)
+        np.maximum(least, ends, out=least)
+    # beyond the table α t is as large as at its end
+    lower = min(float(least.min()), alpha * float(t[-1])) * (1.0 - 4.0 * error)
+    value = _at_vertex(values, at)
+    return (min(max(value, lower), upper), lower, upper), at * table.spacing
+
+
+def _largest_beta(table: Table, alpha: float) -> tuple[Triple, float]:
+    """The largest (1 - α - H_t) / t over t >= 1, between bounds, and the ε where it is."""
+    t, error, rest = table.t, (LIBM + 6.0) * UNIT, 1.0 - alpha
+    apart = 4.0 * UNIT  # of 1 - α - H
+    lower = max(float(((rest - table.upper - apart) / t).max()) * (1.0 - error), 0.0)
+    values = (rest - table.value) / t
+    at = int(np.argmax(values))
+    most = np.full(t.size - 1, math.inf)
+    for left, right in table.lines(np.arange(t.size - 1)):
+        ends = np.maximum((rest - left + apart) / t[:-1], (rest - right + apart) / t[1:])
+        np.minimum(most, ends, out=most)
+    upper = max(float(most.max()), rest / float(t[-1])) * (1.0 + 4.0 * error)
+    upper = max(upper, lower)
+    value = -_at_vertex(-values, at)
+    return (min(max(value, lower), upper), lower, upper), at * table.spacing
+
+
+def _at_vertex(values: FloatArray, at: int) -> float:
+    """The least value of a parabola through the least of some values and its neighbours."""
+    if not 0 < at < values.size - 1:
+        return float(values[at])
+    left, middle, right = values[at - 1 : at + 2].tolist()
+    bend = left - 2.0 * middle + right
+    return middle - (right - left) ** 2 / (8.0 * bend) if bend > 0.0 else middle
+
+
+def _joined(gamma: Triple, beta: Triple, *, of_beta: bool) -> Triple:
+    """γ = min(γ at t >= 1, 1 - β at t <= 1), or β, from both."""
+    up, down = 1.0 + 4.0 * UNIT, 1.0 - 4.0 * UNIT
+    if of_beta:
+        value = max(beta[0], 1.0 - gamma[0])
+        lower = max(beta[1], 1.0 - gamma[2] * up - 2.0 * UNIT, 0.0)
+        upper = min(max(beta[2], 1.0 - gamma[1] * down + 2.0 * UNIT), 1.0)
+    else:
+        value = min(gamma[0], 1.0 - beta[0])
+        lower = max(min(gamma[1], 1.0 - beta[2] * up - 2.0 * UNIT), 0.0)
+        upper = min(gamma[2], 1.0 - beta[1] * down + 2.0 * UNIT, 1.0)
+    return min(max(value, lower), upper), lower, upper

@@ -1,0 +1,244 @@
+"""The worst strategy by dynamic programming: W = max over choices of E_B W(rR), state by state.
+
+With W_0(r) = (r - 1)+ the value of a state is W(r) = (r - 1)+ + V(r), and V is kept at the nodes
+x = log r = ih, times e^{-θx}.  `theory/adaptive` has the proof; the names are those of that page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.accounting.kernels import Kernel
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["Plan", "Recursion", "Values"]
+
+FloatArray = npt.NDArray[np.float64]
+FFT_ROUNDING = 10.0 * UNIT  # per level of a transform: docs/theory/lattice
+ABOVE_OUTSIDE = 1.0 + 1e-9  # what the rounding of sums over a tail may lose
+
+
+@dataclass(frozen=True)
+class Plan:
+    """States of a run: what may still be chosen, and where each choice leads.
+
+    Parameters
+    ----------
+    moves : tuple of tuple of (int, int)
+        For each state the choices, by their index, and the states that they lead to, which come
+        before it.  State 0 has none.
+    depth : int
+        Largest number of choices on the way to a state without any.
+    """
+
+    moves: tuple[tuple[tuple[int, int], ...], ...]
+    depth: int
+
+    def most(self, gains: FloatArray) -> FloatArray:
+        """Largest total of gains over all ways from each state; shape (states, ...)."""
+        total = np.zeros((len(self.moves), *gains.shape[1:]))
+        for state, moves in enumerate(self.moves):
+            for choice, then in moves:
+                np.maximum(total[state], gains[choice] + total[then], out=total[state])
+        return total
+
+    @property
+    def products(self) -> int:
+        """Number of products of a value and a kernel."""
+        return sum(map(len, self.moves))
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """V of one state at nodes i = first, first + 1, ..., of laws on one side of the true ones.
+
+    Parameters
+    ----------
+    first : int
+        Index of the first node.
+    values : ndarray of float
+        V, as computed.
+    bounds : ndarray of float
+        The proven bound for the true V on that side; at r < 1 only, nan elsewhere.
+    depth : int
+        Largest number of choices to come.
+    choices : ndarray of int8, or None
+        Index of the best choice at each node, if that was asked for.
+    """
+
+    first: int
+    values: FloatArray
+    bounds: FloatArray
+    depth: int
+    choices: npt.NDArray[np.int8] | None
+
+
+class Recursion:
+    """The values of all states from kernels of one side.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        One for each choice, on one grid and of one side.
+    spacing : float
+        h.
+    first, last : int
+        Indices of the nodes at both ends of the window, first < 0 < last.
+    tilt : float
+        θ >= 1, a multiple of 1/8: it decides where values keep their digits, no bound rests on it.
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], spacing: float, first: int, last: int, tilt: float
+    ) -> None:
+        self._first, self._last, self._spacing, self._tilt = first, last, spacing, tilt
+        self._is_upper = kernels[0].is_upper
+        self._x = np.arange(first, last + 1) * spacing
+        count = self._x.size
+        cut = [_within(kernel, count) for kernel in kernels]
+        reach = max(max(-start, start + weights.size - 1) for start, weights in cut)
+        self._size = _length(count + reach)
+        self._damping = np.exp(-tilt * self._x)
+        self._slack = max(kernel.slack for kernel in kernels)
+        parts = [self._part(kernel, *pair) for kernel, pair in zip(kernels, cut, strict=True)]
+        self._gain, self._spectrum, self._outside, self._mass, self._norm, self._doubt = zip(
+            *parts, strict=True
+        )
+
+    def _part(
+        self, kernel: Kernel, start: int, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray], float, float, float]:
+        """What one choice needs at every state.
+
+        E_B (rR - 1)+ - (r - 1)+; the transform of the tilted weights; what V at both ends adds for
+        R that leads out of the window; the sum of the tilted weights, and their 2-norm; the doubt
+        about the first.
+        """
+        x, tilt = self._x, self._tilt
+        at = -np.arange(self._first, self._last + 1) - kernel.first  # node of k = 1/r
+        inside = (at >= 0) & (at < kernel.values.size)
+        values = np.where(at < 0, 0.0, kernel.far if self._is_upper else 0.0)
+        values[inside] = kernel.values[at[inside]]
+        with np.errstate(over="ignore"):
+            gain = values * np.exp((1.0 - tilt) * x)
+        if self._is_upper:  # V is linear in k from 0 to the first node
+            below = at < 0
+            slope = kernel.values[0] * math.exp(-kernel.first * self._spacing)
+            gain[below] = slope * self._damping[below]
+        call = gain + np.maximum(np.exp(x) - 1.0, 0.0) * self._damping
+        tilted = weights * np.exp(tilt * self._spacing * np.arange(start, start + weights.size))
+        place = np.zeros(self._size)
+        place[np.arange(start, start + weights.size) % self._size] = tilted
+        outside = self._lumps(kernel)
+        mass = float(tilted.sum()) * (1.0 + UNIT * tilted.size)
+        norm = _norm(tilted)
+        doubt = (kernel.slack + (LIBM + 6.0) * UNIT) * float(call.max()) * ABOVE_OUTSIDE
+        return gain, np.conj(np.fft.rfft(place)), outside, mass, norm, doubt
+
+    def _lumps(self, kernel: Kernel) -> tuple[FloatArray, FloatArray]:
+        """What V = 1 at the lowest and the highest node adds beyond them, tilted."""
+        if not self._is_upper:
+            return np.zeros(0), np.zeros(0)
+        count = self._x.size
+        j = np.arange(kernel.first, kernel.last + 1)
+        above = np.cumsum(kernel.weights[::-1])[::-1]  # masses from j on
+        below = np.cumsum(kernel.weights * np.exp(j * self._spacing))  # means up to j
+        node = np.arange(count)
+        up = count - node - kernel.first  # of the first j that leads above the window
+        high = np.where(up < j.size, above[np.clip(up, 0, j.size - 1)], 0.0)
+        down = -node - 1 - kernel.first  # of the last j that leads below it
+        low = np.where(down >= 0, below[np.clip(down, 0, j.size - 1)], 0.0)
+        # V(r) <= V(r_0) r / r_0 for r <= r_0
+        low = low * np.exp(self._x - self._x[0])
+        return low * self._damping * ABOVE_OUTSIDE, high * self._damping * ABOVE_OUTSIDE
+
+    def run(
+        self, plan: Plan, wanted: Sequence[int], *, with_choices: bool = False
+    ) -> dict[int, Values]:
+        """Values of the states that are wanted."""
+        moves = plan.moves
+        uses = np.zeros(len(moves), dtype=np.int64)
+        for state in moves:
+            for _, then in state:
+                uses[then] += 1
+        kept: dict[int, tuple[FloatArray, FloatArray, float, float]] = {}
+        found: dict[int, Values] = {}
+        level = FFT_ROUNDING * math.log2(self._size)
+        rounding = (3.0 * level + (LIBM + 8.0) * UNIT) * (1.0 + 1e-9)
+        depth = np.zeros(len(moves), dtype=np.int64)
+        for state, choices in enumerate(moves):
+            value, error, best = np.zeros(self._x.size), 0.0, None
+            if with_choices and state in wanted:
+                best = np.full(self._x.size, -1, dtype=np.int8)
+            for choice, then in choices:
+                depth[state] = max(depth[state], depth[then] + 1)
+                new, doubt = self._after(choice, kept[then], rounding)
+                error = max(error, doubt)
+                if best is not None:
+                    best[new > value] = choice
+                np.maximum(value, new, out=value)
+                uses[then] -= 1
+                if not uses[then]:
+                    del kept[then]
+            error += 8.0 * UNIT * float(value.max())
+            if uses[state]:
+                kept[state] = (value, self._transform(value), error, _norm(value))
+            if state in wanted:
+                found[state] = self._values(value, error, int(depth[state]), best)
+        return found
+
+    def _transform(self, value: FloatArray) -> FloatArray:
+        if not value.any():
+            return np.zeros(0)
+        return np.asarray(np.fft.rfft(value, self._size))
+
+    def _after(
+        self, choice: int, then: tuple[FloatArray, FloatArray, float, float], rounding: float
+    ) -> tuple[FloatArray, float]:
+        """Value of one choice, and a bound on its error in the tilted coordinate."""
+        value, transform, error, norm = then
+        if not transform.size:  # nothing can be chosen afterwards
+            return self._gain[choice], self._doubt[choice] + error * self._mass[choice]
+        new = np.fft.irfft(self._spectrum[choice] * transform, self._size)[: value.size]
+        new += self._gain[choice]
+        if self._is_upper:
+            ends = [float(value[i]) + error for i in (0, -1)]
+            for end, node, lump in zip(ends, (0, -1), self._outside[choice], strict=True):
+                new += lump * (end / self._damping[node])
+        doubt = self._doubt[choice] + error * self._mass[choice]
+        return new, doubt + rounding * self._norm[choice] * norm
+
+    def _values(
+        self, value: FloatArray, error: float, depth: int, best: npt.NDArray[np.int8] | None
+    ) -> Values:
+        """The value of a state with its bounds: rounding, and what the laws are off by."""
+        plain = value / self._damping
+        side = 1.0 if self._is_upper else -1.0
+        with np.errstate(over="ignore"):
+            bounds = (value + side * error) / self._damping
+        off = depth * self._slack * (1.0 + 1e-6) + 16.0 * UNIT
+        bounds = bounds * (1.0 + side * off * (1.0 + off))
+        bounds[self._x > 0.0] = math.nan
+        return Values(self._first, plain, np.maximum(bounds, 0.0), depth, best)
+
+
+def _norm(values: FloatArray) -> float:
+    """The 2-norm, from above."""
+    return math.sqrt(float((values * values).sum())) * (1.0 + 64.0 * UNIT)
+
+
+def _within(kernel: Kernel, count: int) -> tuple[int, FloatArray]:
+    """First index and weights of the nodes that lead from the window into it."""
+    start, stop = max(kernel.first, 1 - count), min(kernel.last, count - 1)
+    return start, kernel.weights[start - kernel.first : stop + 1 - kernel.first]
+
+
+def _length(least: int) -> int:
+    """The smallest length 2^k or 3 2^k that is not below."""
+    power = 1 << max(least - 1, 1).bit_length()
+    return 3 * power // 4 if 3 * power // 4 >= least else power

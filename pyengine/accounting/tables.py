@@ -1,0 +1,283 @@
+"""Profiles of the worst strategy between proven bounds, at as many ε as a grid has nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.accounting.kernels import StepProfile, between, kernel
+from pyengine.accounting.recursion import Plan, Recursion
+from pyengine.answers import Triple
+from pyengine.errors import AccuracyError
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["Choosing", "Detail", "Table"]
+
+FloatArray = npt.NDArray[np.float64]
+
+RATES = np.unique(np.round(8.0 * np.geomspace(1.0, 400.0, 90))) / 8.0  # of exponential tilts
+COARSE = 0.25  # of the smallest standard deviation of a loss, roughly: the spacing to begin with
+MOST_POINTS = 3e9  # of all products of one side: about a minute
+MOST_NODES = 1 << 22
+TILTED = 600.0  # largest exponent of a tilt
+DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile are drawn
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How fine a table is, and where.
+
+    Parameters
+    ----------
+    spacing : float
+        h, a power of two.
+    place : float
+        The ε about which values keep their digits.
+    left_out : float
+        What may be left out of δ there.
+    tail : float
+        What may be left out of a step's V at R < 1.
+    reach : float
+        The table goes at least so far.
+    """
+
+    spacing: float
+    place: float
+    left_out: float
+    tail: float
+    reach: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """δ(ε_j) at ε_j = jh, j = 0, 1, ...: values between proven bounds."""
+
+    spacing: float
+    lower: FloatArray
+    value: FloatArray
+    upper: FloatArray
+
+    @property
+    def epsilon(self) -> FloatArray:
+        """The nodes."""
+        return np.arange(self.value.size) * self.spacing
+
+    @property
+    def t(self) -> FloatArray:
+        """e^ε at the nodes, in which δ is convex."""
+        return np.exp(self.epsilon)
+
+    def larger(self, other: Table) -> Table:
+        """The larger of two profiles on one grid."""
+        size = min(self.value.size, other.value.size)
+        lower, value, upper = (
+            np.maximum(mine[:size], its[:size])
+            for mine, its in (
+                (self.lower, other.lower),
+                (self.value, other.value),
+                (self.upper, other.upper),
+            )
+        )
+        return Table(self.spacing, lower, value, upper)
+
+    def lines(self, cell: npt.NDArray[np.intp]) -> list[tuple[FloatArray, FloatArray]]:
+        """Values at both ends of cells [t_j, t_{j+1}] of lines that lie below δ on them.
+
+        A chord of a convex function, extended, lies below it: lines through a lower bound at one
+        end of the cell and an upper bound at a node farther out.
+        """
+        h, found = self.spacing, []
+        for distance in DISTANCES:
+            reach = distance * h
+            for near, far, share in (
+                (cell, cell - distance, math.expm1(h) / -math.expm1(-reach)),
+                (cell + 1, cell + 1 + distance, -math.expm1(-h) / math.expm1(reach)),
+            ):
+                known = (far >= 0) & (far < self.value.size)
+                at = np.clip(far, 0, self.value.size - 1)
+                end = self.lower[near]
+                other = end + share * (end - self.upper[at])
+                other -= (2.0 * LIBM + 8.0) * UNIT * (1.0 + share) * (end + self.upper[at])
+                other = np.where(known, other, -math.inf)
+                found.append((end, other) if near is cell else (other, end))
+        return found
+
+    def delta(self, epsilon: float) -> Triple | None:
+        """δ at ε >= 0; None beyond the table."""
+        place = epsilon / self.spacing
+        j = int(place)
+        if j + 1 >= self.value.size:
+            return None
+        if place == j:
+            return float(self.value[j]), float(self.lower[j]), float(self.upper[j])
+        share = math.expm1(epsilon - j * self.spacing) / math.expm1(self.spacing)
+        error = (2.0 * LIBM + 8.0) * UNIT
+        upper = self.upper[j] + share * (self.upper[j + 1] - self.upper[j])
+        cell = np.array([j])
+        lower = max(
+            float(left[0] + share * (right[0] - left[0])) for left, right in self.lines(cell)
+        )
+        lower = max(lower, float(self.lower[j + 1]))
+        value = _geometric(self.value[j], self.value[j + 1], place - j)
+        # a share is off by less than its error, and δ moves by no more than over the cell
+        apart = error * float(self.upper[j])
+        lower, upper = max(lower - apart, 0.0), float(upper) + apart
+        return min(max(value, lower), upper), lower, upper
+
+    def epsilon_of(self, delta: float) -> Triple | None:
+        """The smallest ε with δ(ε) <= δ; None where it lies beyond the table."""
+        if self.upper[0] <= delta:
+            return 0.0, 0.0, 0.0
+        below = np.flatnonzero(self.upper <= delta)
+        if not below.size or int(below[0]) + 1 >= self.value.size:
+            return None
+        j = int(below[0])
+        t = self.t
+        error = 8.0 * UNIT * (1.0 + j * self.spacing)
+        rise = (self.upper[j - 1] - delta) / (self.upper[j - 1] - self.upper[j])
+        upper = min(math.log(t[j - 1] + rise * (t[j] - t[j - 1])) + error, j * self.spacing)
+        upper = max(upper, (j - 1) * self.spacing)
+        lower = 0.0
+        above = np.flatnonzero(self.lower > delta)
+        if above.size:
+            i = int(above[-1])
+            lower = i * self.spacing
+            for left, right in self.lines(np.array([i])):
+                if left[0] > delta and right[0] < delta and math.isfinite(right[0]):
+                    part = (left[0] - delta) / (left[0] - right[0])
+                    found = math.log(t[i] + part * (t[i + 1] - t[i])) - error
+                    lower = max(lower, min(found, (i + 1) * self.spacing))
+                elif right[0] >= delta:
+                    lower = (i + 1) * self.spacing
+        value = self._crossing(delta)
+        return min(max(value, lower), upper), lower, upper
+
+    def _crossing(self, delta: float) -> float:
+        j = int(np.argmax(self.value <= delta))
+        if j == 0:
+            return 0.0
+        high, low = self.value[j - 1], self.value[j]
+        if low <= 0.0:
+            return j * self.spacing
+        return (j - 1 + math.log(high / delta) / math.log(high / low)) * self.spacing
+
+
+def _geometric(first: float, second: float, share: float) -> float:
+    if first <= 0.0 or second <= 0.0:
+        return float(first + share * (second - first))
+    return float(first ** (1.0 - share) * second**share)
+
+
+class Choosing:
+    """The worst strategy over one order of all pairs.
+
+    Parameters
+    ----------
+    menu : sequence of StepProfile
+        The choices.
+    plan : Plan
+        Their states; the last one is where a run begins.
+    """
+
+    def __init__(self, menu: Sequence[StepProfile], plan: Plan) -> None:
+        self.menu, self.plan = tuple(menu), plan
+        smallest = min(2.5 * profile.variation for profile in self.menu)
+        self.coarse = 2.0 ** math.floor(math.log2(min(COARSE * smallest, 0.125)))
+
+    def points(self, detail: Detail, sides: int = 1) -> float:
+        """Points of all products of a table."""
+        first, last, _ = self._window(detail)
+        nodes = float(last - first)
+        return sides * nodes * max(self.plan.products, 1) if nodes <= MOST_NODES else math.inf
+
+    def table(self, detail: Detail) -> Table:
+        """Profile of the state where a run begins."""
+        return self.tables(detail, [len(self.plan.moves) - 1])[0]
+
+    def tables(self, detail: Detail, states: Sequence[int]) -> list[Table]:
+        """Profiles of some states."""
+        upper, lower = (self._recursion(detail, is_upper=side) for side in (True, False))
+        above, below = upper.run(self.plan, states), lower.run(self.plan, states)
+        found = []
+        for state in states:
+            high, low = above[state], below[state]
+            count = 1 - high.first
+            weight = np.exp(np.arange(count) * detail.spacing)
+            error = (LIBM + 4.0) * UNIT
+            values = between(
+                low.values[count - 1 :: -1], high.values[count - 1 :: -1], max(high.depth, 1)
+            )
+            top = np.minimum(weight * high.bounds[count - 1 :: -1] * (1.0 + error), 1.0)
+            bottom = weight * low.bounds[count - 1 :: -1] * (1.0 - error)
+            value = np.clip(weight * values, bottom, np.maximum(top, bottom))
+            found.append(Table(detail.spacing, bottom, value, top))
+        return found
+
+    def choices(self, detail: Detail) -> tuple[int, list[npt.NDArray[np.int8]]]:
+        """Index of the first node, and the best choice at each node, of all states."""
+        states = range(len(self.plan.moves))
+        found = self._recursion(detail, is_upper=False).run(self.plan, states, with_choices=True)
+        best = [found[state].choices for state in states]
+        return found[0].first, [choice for choice in best if choice is not None]
+
+    def _recursion(self, detail: Detail, *, is_upper: bool) -> Recursion:
+        first, last, tilt = self._window(detail)
+        if last - first > MOST_NODES:
+            raise AccuracyError(
+                f"the worst strategy would need a grid of {last - first:,} likelihood ratios, more "
+                f"than {MOST_NODES:,}: a larger tolerance needs fewer"
+            )
+        kernels = [
+            kernel(profile, detail.spacing, *self._ends(profile, detail), is_upper)
+            for profile in self.menu
+        ]
+        return Recursion(kernels, detail.spacing, first, last, tilt)
+
+    def _ends(self, profile: StepProfile, detail: Detail) -> tuple[float, float]:
+        """How far the nodes of a step reach below and above 1."""
+        cuts = (detail.tail, detail.left_out / max(self.plan.depth, 1))
+        low, high = (
+            max(profile.end(cut, side), detail.spacing)
+            for cut, side in zip(cuts, (-1, 1), strict=True)
+        )
+        return low, high
+
+    def _moments(self, detail: Detail) -> tuple[FloatArray, FloatArray]:
+        """Logs of the largest E R^ρ and E R^-ρ of a whole run under B, at all `RATES`."""
+        logs = []
+        for profile in self.menu:
+            step = kernel(profile, self.coarse, *self._ends(profile, detail), True)
+            nodes = np.arange(step.first, step.last + 1) * self.coarse
+            with np.errstate(divide="ignore"):
+                mass = np.log(step.weights)
+            logs.append(
+                [
+                    [float(np.logaddexp.reduce(mass + sign * rate * nodes)) for rate in RATES]
+                    for sign in (1.0, -1.0)
+                ]
+            )
+        gains = np.array(logs)
+        up, down = (self.plan.most(gains[:, side])[-1] for side in (0, 1))
+        return up, down
+
+    def _window(self, detail: Detail) -> tuple[int, int, float]:
+        """First and last node, and the tilt; all of them choices, of which no bound depends."""
+        up, down = self._moments(detail)
+        place = detail.place
+        rest = -math.log(detail.left_out) + math.log(10.0 * max(self.plan.depth, 1))
+        rates = RATES
+        tilt = float(rates[int(np.argmin(up - rates * place - np.log(rates)))])
+        # what crosses an end of the window has a small B-mass, or leads to a small value
+        last = min(float(((up + rest) / rates).min()) - place, float(((down + rest) / rates).min()))
+        first = -min(float(((up + rest) / rates).min()), place + float(((down + rest) / rates).min()))
+        first = min(first, -place - 8.0 * detail.spacing, -detail.reach)
+        low = math.floor(first / detail.spacing) - 1
+        high = math.ceil(max(last, 8.0 * detail.spacing) / detail.spacing) + 1
+        reach = max(-low, high) * detail.spacing
+        tilt = max(1.0, min(tilt, math.floor(8.0 * TILTED / reach) / 8.0))
+        return low, high, tilt
+
