@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pyengine.accounting.kernels import REVERSED, StepProfile
 from pyengine.accounting.recursion import Plan
-from pyengine.accounting.tables import MOST_POINTS, Choosing, Detail, Table
+from pyengine.accounting.tables import MOST_POINTS, SMALLEST, Choosing, Detail, Table
 from pyengine.answers import Answer, Questions, Triple, names
 from pyengine.engines.within import BELOW_DOUBLES, too_wide
 from pyengine.errors import AccuracyError
@@ -29,7 +29,6 @@ Found = tuple[Triple, float, Places]
 TOLERANCE = 1e-6  # relative width of bounds where none is given
 ROUNDS = 12
 ROUGH = 0.3  # relative width above which it says little
-SMALLEST = 1e-280  # of what is left out
 NAME = "adaptive"
 FARTHEST = 600.0
 
@@ -213,8 +212,8 @@ class WorstCase(Questions):
             if width <= self._tolerance or triple[2] <= BELOW_DOUBLES:
                 self._latest = tables
                 return triple
-            if 0.9 * before < width < ROUGH:
-                break  # what rounding leaves
+            if 0.9 * before < width < ROUGH or self._is_rounded(tables, details, places):
+                break  # no finer table helps
             before = width
             details = {
                 order: self._finer(details[order], tables[order], place, width)
@@ -226,6 +225,19 @@ class WorstCase(Questions):
             raise AccuracyError(f"the worst strategy's {what} is below what the recursion keeps")
         raise too_wide(f"the worst strategy's {what}", *found[0])
 
+    def _is_rounded(
+        self, tables: Tables, details: dict[str, Detail], places: Places
+    ) -> bool:
+        """Whether rounding alone makes bounds too wide where tables are to have their digits."""
+        for order, (place, _) in places.items():
+            table = tables[order]
+            if abs(place - details[order].place) > 0.02 * (1.0 + place):
+                continue
+            at = min(int(place / table.spacing), table.value.size - 1)
+            if table.value[at] > 0.0 and table.rounding[at] > self._tolerance * table.value[at]:
+                return bool(table.upper[at] < (1.0 + ROUGH) * table.lower[at])
+        return False
+
     def _finer(
         self, detail: Detail, table: Table, place: tuple[float, float], width: float
     ) -> Detail:
@@ -235,7 +247,8 @@ class WorstCase(Questions):
         left_out = max(1e-2 * self._tolerance * delta, SMALLEST)
         if width < ROUGH:
             ratio = width / (0.8 * self._tolerance)
-            halvings = max(1, math.ceil(0.5 * math.log2(ratio)))
+            # lines below a coarse table are farther off than h² says
+            halvings = min(max(1, math.ceil(0.5 * math.log2(ratio))), 4 if width > 1e-3 else 16)
         else:
             halvings = 0 if left_out < 1e-3 * detail.left_out else 2
         return Detail(detail.spacing * 2.0**-halvings, place[0], left_out, detail.tail, place[1])

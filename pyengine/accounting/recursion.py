@@ -106,18 +106,17 @@ class Recursion:
         self._damping = np.exp(-tilt * self._x)
         self._slack = max(kernel.slack for kernel in kernels)
         parts = [self._part(kernel, *pair) for kernel, pair in zip(kernels, cut, strict=True)]
-        self._gain, self._spectrum, self._outside, self._mass, self._norm, self._doubt = zip(
+        self._gain, self._spectrum, self._outside, self._mass, self._norm = zip(
             *parts, strict=True
         )
 
     def _part(
         self, kernel: Kernel, start: int, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray], float, float, float]:
+    ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray], float, float]:
         """What one choice needs at every state.
 
         E_B (rR - 1)+ - (r - 1)+; the transform of the tilted weights; what V at both ends adds for
-        R that leads out of the window; the sum of the tilted weights, and their 2-norm; the doubt
-        about the first.
+        R that leads out of the window; the sum of the tilted weights, and their 2-norm.
         """
         x, tilt = self._x, self._tilt
         at = -np.arange(self._first, self._last + 1) - kernel.first  # node of k = 1/r
@@ -130,15 +129,16 @@ class Recursion:
             below = at < 0
             slope = kernel.values[0] * math.exp(-kernel.first * self._spacing)
             gain[below] = slope * self._damping[below]
+        # what the weights have is within the slack of r C'(1/r), and the bound is to have it
         call = gain + np.maximum(np.exp(x) - 1.0, 0.0) * self._damping
+        error = (kernel.slack + (LIBM + 8.0) * UNIT) * ABOVE_OUTSIDE
+        gain += error * call if self._is_upper else -error * call
         tilted = weights * np.exp(tilt * self._spacing * np.arange(start, start + weights.size))
         place = np.zeros(self._size)
         place[np.arange(start, start + weights.size) % self._size] = tilted
         outside = self._lumps(kernel)
         mass = float(tilted.sum()) * (1.0 + UNIT * tilted.size)
-        norm = _norm(tilted)
-        doubt = (kernel.slack + (LIBM + 6.0) * UNIT) * float(call.max()) * ABOVE_OUTSIDE
-        return gain, np.conj(np.fft.rfft(place)), outside, mass, norm, doubt
+        return gain, np.conj(np.fft.rfft(place)), outside, mass, _norm(tilted)
 
     def _lumps(self, kernel: Kernel) -> tuple[FloatArray, FloatArray]:
         """What V = 1 at the lowest and the highest node adds beyond them, tilted."""
@@ -203,15 +203,14 @@ class Recursion:
         """Value of one choice, and a bound on its error in the tilted coordinate."""
         value, transform, error, norm = then
         if not transform.size:  # nothing can be chosen afterwards
-            return self._gain[choice], self._doubt[choice] + error * self._mass[choice]
+            return self._gain[choice], 0.0
         new = np.fft.irfft(self._spectrum[choice] * transform, self._size)[: value.size]
         new += self._gain[choice]
         if self._is_upper:
             ends = [float(value[i]) + error for i in (0, -1)]
             for end, node, lump in zip(ends, (0, -1), self._outside[choice], strict=True):
                 new += lump * (end / self._damping[node])
-        doubt = self._doubt[choice] + error * self._mass[choice]
-        return new, doubt + rounding * self._norm[choice] * norm
+        return new, error * self._mass[choice] + rounding * self._norm[choice] * norm
 
     def _values(
         self, value: FloatArray, error: float, depth: int, best: npt.NDArray[np.int8] | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,15 @@ from pyengine.answers import Triple
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["Choosing", "Detail", "Table"]
+__all__ = ["SMALLEST", "Choosing", "Detail", "Table"]
 
 FloatArray = npt.NDArray[np.float64]
 
 RATES = np.unique(np.round(8.0 * np.geomspace(1.0, 400.0, 90))) / 8.0  # of exponential tilts
 COARSE = 0.25  # of the smallest standard deviation of a loss, roughly: the spacing to begin with
-MOST_POINTS = 3e9  # of all products of one side: about a minute
+MOST_POINTS = 1e9  # of all products of both sides: about half a minute
 MOST_NODES = 1 << 22
+SMALLEST = 1e-280  # of what is left out
 TILTED = 600.0  # largest exponent of a tilt
 DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile are drawn
 
@@ -54,12 +55,16 @@ class Detail:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """δ(ε_j) at ε_j = jh, j = 0, 1, ...: values between proven bounds."""
+    """δ(ε_j) at ε_j = jh, j = 0, 1, ...: values between proven bounds.
+
+    ``rounding`` is how much of the width between these no finer grid takes away.
+    """
 
     spacing: float
     lower: FloatArray
     value: FloatArray
     upper: FloatArray
+    rounding: FloatArray
 
     @property
     def epsilon(self) -> FloatArray:
@@ -74,15 +79,13 @@ class Table:
     def larger(self, other: Table) -> Table:
         """The larger of two profiles on one grid."""
         size = min(self.value.size, other.value.size)
-        lower, value, upper = (
-            np.maximum(mine[:size], its[:size])
-            for mine, its in (
-                (self.lower, other.lower),
-                (self.value, other.value),
-                (self.upper, other.upper),
-            )
+        pairs = (
+            (self.lower, other.lower),
+            (self.value, other.value),
+            (self.upper, other.upper),
+            (self.rounding, other.rounding),
         )
-        return Table(self.spacing, lower, value, upper)
+        return Table(self.spacing, *(np.maximum(mine[:size], its[:size]) for mine, its in pairs))
 
     def lines(self, cell: npt.NDArray[np.intp]) -> list[tuple[FloatArray, FloatArray]]:
         """Values at both ends of cells [t_j, t_{j+1}] of lines that lie below δ on them.
@@ -208,13 +211,14 @@ class Choosing:
             count = 1 - high.first
             weight = np.exp(np.arange(count) * detail.spacing)
             error = (LIBM + 4.0) * UNIT
-            values = between(
-                low.values[count - 1 :: -1], high.values[count - 1 :: -1], max(high.depth, 1)
-            )
-            top = np.minimum(weight * high.bounds[count - 1 :: -1] * (1.0 + error), 1.0)
-            bottom = weight * low.bounds[count - 1 :: -1] * (1.0 - error)
-            value = np.clip(weight * values, bottom, np.maximum(top, bottom))
-            found.append(Table(detail.spacing, bottom, value, top))
+            part = slice(count - 1, None, -1)  # x = -ε
+            plain = weight * low.values[part], weight * high.values[part]
+            top = np.minimum(weight * high.bounds[part] * (1.0 + error), 1.0)
+            bottom = weight * low.bounds[part] * (1.0 - error)
+            value = between(*plain, max(high.depth, 1))
+            value = np.clip(value, bottom, np.maximum(top, bottom))
+            rounding = np.maximum(plain[0] - bottom, 0.0) + np.maximum(top - plain[1], 0.0)
+            found.append(Table(detail.spacing, bottom, value, top, rounding))
         return found
 
     def choices(self, detail: Detail) -> tuple[int, list[npt.NDArray[np.int8]]]:
@@ -231,8 +235,12 @@ class Choosing:
                 f"the worst strategy would need a grid of {last - first:,} likelihood ratios, more "
                 f"than {MOST_NODES:,}: a larger tolerance needs fewer"
             )
+        # r times the A-mass at infinity is to be small beside the rest at the lowest r, too
+        below = -first * detail.spacing - detail.place
+        cut = detail.left_out * math.exp(-min((tilt - 1.0) * below, TILTED))
+        inner = replace(detail, left_out=max(cut, SMALLEST))
         kernels = [
-            kernel(profile, detail.spacing, *self._ends(profile, detail), is_upper)
+            kernel(profile, detail.spacing, *self._ends(profile, inner), is_upper)
             for profile in self.menu
         ]
         return Recursion(kernels, detail.spacing, first, last, tilt)
