@@ -196,7 +196,7 @@ def _corners(
 
     Nodes at which the function is not convex are left out: chords over them lie above a convex C
     whose upper bounds the values are, and below the function itself where these are lower bounds.
-    The node k = 1 and both ends stay; what rounding does there, `Kernel.slack` has.
+    Both ends stay; what rounding does there, `Kernel.slack` has.
     """
     keep = np.arange(nodes.size)
     if not is_upper:  # both ends are 0: no corner before the chord from there touches the function
@@ -208,18 +208,28 @@ def _corners(
     while True:
         k = np.exp(nodes[keep])
         gaps = k[:-1] * np.expm1(np.diff(nodes[keep]))
-        slopes = np.diff(values[keep]) / gaps
+        slopes = np.diff(values[keep]) / gaps  # of V; those of C are less by 1 at k < 1
+        less = np.where(keep[1:] <= middle, -1.0, 0.0)
+        across = (keep[:-1] < middle) & (keep[1:] > middle)
+        if across.any():  # V has a corner where k = 1, and C need not have one
+            slopes[across] -= -np.expm1(nodes[keep[:-1][across]]) / gaps[across]
         left = float(values[keep[0]] / k[0]) if is_upper else 0.0
         bends = np.diff(np.concatenate([[left], slopes, [0.0]]))
-        bends[keep == middle] += 1.0
-        wrong = (bends < 0.0) & (keep != middle)
+        bends += np.diff(np.concatenate([[-1.0], less, [0.0]]))
+        wrong = bends < 0.0
         wrong[[0, -1]] = False
         if not wrong.any():
             break
         keep = keep[~wrong]
     weights = np.zeros(nodes.size)
     weights[keep] = np.maximum(bends, 0.0)
-    whole = np.interp(np.exp(nodes), np.exp(nodes[keep]), values[keep])
+    k = np.exp(nodes)
+    whole = np.interp(k, k[keep], values[keep])
+    if across.any():
+        first, last = keep[:-1][across][0], keep[1:][across][0]
+        part = slice(first + 1, last)
+        whole[part] = values[last] + slopes[across] * (k[part] - k[last])
+        whole[part] -= np.maximum(1.0 - k[part], 0.0)
     return whole, weights
 
 

@@ -212,11 +212,13 @@ class WorstCase(Questions):
             if width <= self._tolerance or triple[2] <= BELOW_DOUBLES:
                 self._latest = tables
                 return triple
-            if 0.9 * before < width < ROUGH or self._is_rounded(tables, details, places):
+            if self._is_rounded(tables, details, places):
                 break  # no finer table helps
+            # smooth laws have widths like h², atoms between nodes ones like h
+            is_slow = before < ROUGH and width > 0.1 * before
             before = width
             details = {
-                order: self._finer(details[order], tables[order], place, width)
+                order: self._finer(details[order], tables[order], place, width, is_slow=is_slow)
                 for order, place in places.items()
             }
             if sum(self._choosing[o].points(at, 2) for o, at in details.items()) > MOST_POINTS:
@@ -239,14 +241,20 @@ class WorstCase(Questions):
         return False
 
     def _finer(
-        self, detail: Detail, table: Table, place: tuple[float, float], width: float
+        self,
+        detail: Detail,
+        table: Table,
+        place: tuple[float, float],
+        width: float,
+        *,
+        is_slow: bool,
     ) -> Detail:
-        """The detail from which to hope for bounds that are close enough: widths go with h²."""
+        """The detail from which to hope for bounds that are close enough."""
         at = table.delta(min(place[0], float(table.epsilon[-2])))
         delta = at[0] if at is not None and at[0] > 0.0 else detail.left_out
         left_out = max(1e-2 * self._tolerance * delta, SMALLEST)
         if width < ROUGH:
-            ratio = width / (0.8 * self._tolerance)
+            ratio = (width / (0.8 * self._tolerance)) ** (2 if is_slow else 1)
             # lines below a coarse table are farther off than h² says
             halvings = min(max(1, math.ceil(0.5 * math.log2(ratio))), 4 if width > 1e-3 else 16)
         else:

@@ -122,7 +122,7 @@ class Table:
         upper = self.upper[j] + share * (self.upper[j + 1] - self.upper[j])
         cell = np.array([j])
         lower = max(
-            float(left[0] + share * (right[0] - left[0])) for left, right in self.lines(cell)
+            float((1.0 - share) * left[0] + share * right[0]) for left, right in self.lines(cell)
         )
         lower = max(lower, float(self.lower[j + 1]))
         value = _geometric(self.value[j], self.value[j + 1], place - j)
