@@ -23,6 +23,7 @@ from pyengine.mechanisms import (
 
 if TYPE_CHECKING:
     from pyengine import special, targets
+    from pyengine.accounting import Filter, Odometer, adaptive
     from pyengine.calibration import Calibration, calibrate
     from pyengine.mechanisms import (
         AnalyticPair,
@@ -64,6 +65,7 @@ __all__ = [
     "DiscreteLaplaceMechanism",
     "DistributionPair",
     "ExponentialMechanism",
+    "Filter",
     "FinitePair",
     "GaussianMechanism",
     "GaussianMixtureMechanism",
@@ -72,6 +74,7 @@ __all__ = [
     "LikelihoodRatio",
     "Mechanism",
     "NotDefinedError",
+    "Odometer",
     "PoissonSampled",
     "RandomizedResponse",
     "RandomlyAllocated",
@@ -80,6 +83,7 @@ __all__ = [
     "ShuffledRandomizer",
     "TruncatedPoissonSampled",
     "__version__",
+    "adaptive",
     "banded_matrix_factorization",
     "calibrate",
     "compose",
@@ -107,6 +111,7 @@ __all__ = [
 
 # Imported when they are named: what DP-SGD does not need, and modules that need heavier packages.
 _LATER = {
+    "accounting": ("Filter", "Odometer", "adaptive"),
     "calibration": ("Calibration", "calibrate"),
     "mechanisms": (
         "AnalyticPair",
@@ -138,6 +143,7 @@ _LATER = {
     "shuffled": ("shuffled_lower_bound",),
 }
 _LAZY = (
+    "accounting",
     "analytic",
     "approximations",
     "audit",

@@ -29,7 +29,7 @@ FLOORS = (
     "mechanisms kinds answers pairs laws duality threat_models",
     "engines curves reference relaxed",
     "api calibration targets search gaussian_dp composing proven approximations baselines "
-    "membership priors interop shuffled",
+    "membership priors interop shuffled accounting",
     "statement resilience schemes serialization conformance tables verification audit plots report "
     "explore cli papers __main__",
 )

@@ -184,8 +184,11 @@ def _below(profile: StepProfile, index: npt.NDArray[np.int64], spacing: float) -
     lower = (1.0 + math.exp(part)) * excess + 5.0 * (1.0 + spacing) * doubt
     left = at_p + rise * (math.expm1(-3.0 * part) / width) - lower
     right = at_p + rise * (math.expm1(5.0 * part) / width) - lower
+    # where a line ends below 0 only 0 lies below V and has no corner within the cell
+    is_line = (left >= 0.0) & (right >= 0.0)
+    left, right = (np.where(is_line, ends, 0.0) for ends in (left, right))
     values = np.zeros(index.size)
-    values[1:-1] = np.maximum(np.minimum(right[:-1], left[1:]), 0.0)
+    values[1:-1] = np.minimum(right[:-1], left[1:])
     return values
 
 

@@ -18,7 +18,7 @@ from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["TOLERANCE", "WorstCase"]
+__all__ = ["FARTHEST", "TOLERANCE", "WorstCase"]
 
 FloatArray = npt.NDArray[np.float64]
 Tables = dict[str, Table]
@@ -30,7 +30,7 @@ TOLERANCE = 1e-6  # relative width of bounds where none is given
 ROUNDS = 12
 ROUGH = 0.3  # relative width above which it says little
 NAME = "adaptive"
-FARTHEST = 600.0
+FARTHEST = 600.0  # largest ε
 
 
 class WorstCase(Questions):

@@ -10,16 +10,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pyengine import _checks, api
-from pyengine.accounting.questions import WorstCase
+from pyengine.accounting.kernels import StepProfile
+from pyengine.accounting.questions import FARTHEST, WorstCase
 from pyengine.accounting.recursion import Plan
+from pyengine.accounting.tables import Choosing, Detail
 from pyengine.answers import Answering, Questions
 from pyengine.curves import NothingReleased
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism, checked_mechanism, in_words, steps_of
 
-__all__ = ["AdaptiveRun", "adaptive"]
+__all__ = ["AdaptiveRun", "Strategy", "adaptive"]
 
 MOST_STATES = 20_000
 MOST_CHOICES = 100
@@ -69,6 +72,35 @@ class AdaptiveRun(Answering):
     def __str__(self) -> str:
         return self.label
 
+    def strategy(self, epsilon: float, *, adjacency: str = "remove") -> Strategy:
+        """The worst strategy for δ(ε), as a table.
+
+        Parameters
+        ----------
+        epsilon : float
+            In [0, 600].
+        adjacency : {"add", "remove"}
+            The order of the neighbours.
+
+        Returns
+        -------
+        Strategy
+            Best choices on a grid of likelihood ratios: near a switch between two choices, where
+            both are as good to some digits, the grid's spacing decides.
+
+        Raises
+        ------
+        ValueError
+            For an argument outside its domain.
+        """
+        at = _checks.scalar("epsilon", epsilon, 0.0, FARTHEST)
+        order = _checks.choice("adjacency", adjacency, ("add", "remove"))
+        choosing = Choosing([StepProfile(step, order) for step in self.menu], self.plan)
+        detail = Detail(choosing.coarse / 8.0, at, 1e-12, 1e-12)
+        first, best = choosing.choices(detail)
+        ratios = (first + np.arange(best[0].size)) * detail.spacing + at
+        return Strategy(self, at, order, ratios, tuple(best))
+
     @cached_property
     def plan(self) -> Plan:
         """What may be chosen when."""
@@ -85,6 +117,67 @@ class AdaptiveRun(Answering):
         if all(pair == (0.0, 0.0) for pair in largest.values()):
             return NothingReleased()
         return WorstCase(self.menu, self.plan, adjacency, tolerance, largest)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Strategy:
+    """The worst strategy of a run for one ε; made by `AdaptiveRun.strategy`.
+
+    Parameters
+    ----------
+    run : AdaptiveRun
+        The run.
+    epsilon : float
+        Where δ is to be large.
+    adjacency : {"add", "remove"}
+        The order of the neighbours.
+    log_ratios : ndarray of float
+        Logs of the likelihood ratio of all releases so far, of the law that the order has first
+        over the other one: with the record over without it for "remove".
+    tables : tuple of ndarray of int8
+        For each state of the plan the best choice at each of these; -1 where none gains anything.
+    """
+
+    run: AdaptiveRun
+    epsilon: float
+    adjacency: str
+    log_ratios: npt.NDArray[np.float64]
+    tables: tuple[npt.NDArray[np.int8], ...]
+
+    def row(self, made: Sequence[int] = ()) -> npt.NDArray[np.int8]:
+        """Best choices after those that were made, one for each of `log_ratios`.
+
+        Parameters
+        ----------
+        made : sequence of int
+            The choices so far, each allowed when it was made.
+
+        Returns
+        -------
+        ndarray of int8
+            Indices of the menu; -1 where stopping is as good as any choice.
+        """
+        moves, state = self.run.plan.moves, len(self.run.plan.moves) - 1
+        for choice in made:
+            then = dict(moves[state])
+            if choice not in then:
+                raise ValueError(f"made must be choices that the run allows, got {made!r}")
+            state = then[choice]
+        return self.tables[state]
+
+    def choice(self, made: Sequence[int], log_ratio: float) -> int:
+        """Best choice after those that were made, at the nearest of `log_ratios`.
+
+        Parameters
+        ----------
+        made : sequence of int
+            As in `row`.
+        log_ratio : float
+            Log-likelihood ratio of what they released.
+        """
+        spacing = float(self.log_ratios[1] - self.log_ratios[0])
+        place = round((_checks.real("log_ratio", log_ratio) - float(self.log_ratios[0])) / spacing)
+        return int(self.row(made)[min(max(place, 0), self.log_ratios.size - 1)])
 
 
 def adaptive(
@@ -174,13 +267,15 @@ def _of_step(ask: Any, choice: Mechanism, x: float, order: str) -> float:
 
 
 def _plan(run: AdaptiveRun) -> Plan:
-    """All states of what is left that a run may come to, those of fewer steps first.
+    """All states of what is left that a run may come to, those with fewer steps left first.
 
-    What is left of a limit counts no further than the steps that are left can use it up.
+    What is left of a limit counts no further than the rest of the run can use it up.
     """
-    dearest = max(run.costs)
+    dearest, cheapest = max(run.costs), min(run.costs)
 
     def reduced(steps: int, budget: Fraction | None, most: tuple[int | None, ...]) -> State:
+        if budget is not None and cheapest > 0:
+            steps = min(steps, int(budget / cheapest))
         if budget is not None and budget >= steps * dearest:
             budget = None
         return steps, budget, tuple(None if k is None or k >= steps else k for k in most)
@@ -189,37 +284,36 @@ def _plan(run: AdaptiveRun) -> Plan:
         steps, budget, most = state
         found = []
         for choice, cost in enumerate(run.costs):
-            count = most[choice]
-            if steps == 0 or count == 0 or (budget is not None and cost > budget):
+            if steps == 0 or most[choice] == 0 or (budget is not None and cost > budget):
                 continue
             rest = tuple(k - 1 if k is not None and i == choice else k for i, k in enumerate(most))
             left = None if budget is None else budget - cost
             found.append((choice, reduced(steps - 1, left, rest)))
         return found
 
-    levels: list[dict[State, list[tuple[int, State]]]] = []
-    reached = {reduced(run.steps, run.budget, run.most)}
-    states = 0
-    while reached:
-        level = {state: moves(state) for state in reached}
-        states += len(level)
-        if states > MOST_STATES:
+    first = reduced(run.steps, run.budget, run.most)
+    known: dict[State, list[tuple[int, State]]] = {}
+    open_ = [first]
+    while open_:
+        state = open_.pop()
+        if state in known:
+            continue
+        known[state] = moves(state)
+        if len(known) > MOST_STATES:
             raise ValueError(
                 f"costs, budget and most must leave at most {MOST_STATES:,} states of what is "
                 "left, and leave more: costs that are multiples of one number leave fewer"
             )
-        levels.append(level)
-        reached = {then for found in level.values() for _, then in found}
+        open_.extend(then for _, then in known[state])
     index: dict[State, int] = {}
     plan: list[tuple[tuple[int, int], ...]] = [()]
     depth = [0]
-    for level in reversed(levels):
-        for state, found in level.items():
-            if not found:
-                index[state] = 0
-                continue
-            index[state] = len(plan)
-            plan.append(tuple((choice, index[then]) for choice, then in found))
-            depth.append(1 + max(depth[index[then]] for _, then in found))
-    return Plan(tuple(plan), max(depth))
-
+    for state in sorted(known, key=lambda state: state[0]):
+        if not known[state]:
+            index[state] = 0
+            continue
+        index[state] = len(plan)
+        plan.append(tuple((choice, index[then]) for choice, then in known[state]))
+        depth.append(1 + max(depth[index[then]] for _, then in known[state]))
+    # the first state has the most steps left, and comes last
+    return Plan(tuple(plan), depth[index[first]])
