@@ -1,6 +1,6 @@
 """Runs that adapt: steps chosen in view of what was released, filters and odometers."""
 
-from pyengine.accounting.runs import AdaptiveRun, Strategy, adaptive
 from pyengine.accounting.filters import Filter, Odometer
+from pyengine.accounting.runs import AdaptiveRun, Strategy, adaptive
 
 __all__ = ["AdaptiveRun", "Filter", "Odometer", "Strategy", "adaptive"]

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from pyengine import _checks
 from pyengine.accounting.runs import MOST_STATES, AdaptiveRun, adaptive
@@ -44,7 +45,7 @@ class Odometer:
     >>> all(odometer.spend(choice) for choice in (0, 1, 1))
     True
     >>> print(f"{pe.delta(odometer.run, 0.5):.4e}")
-    7.4021e-05
+    1.9422e-05
     """
 
     def __init__(
@@ -56,6 +57,15 @@ class Odometer:
         self._one, self._lock = one, threading.Lock()
         self._choices: list[int] = []
         self._spent = Fraction(0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = {**self.__dict__, "_choices": list(self._choices)}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
 
     @property
     def menu(self) -> tuple[Mechanism, ...]:
@@ -166,7 +176,7 @@ class Filter(Odometer):
     >>> steps = [pe.GaussianMechanism(s).poisson_sampled(p) for s, p in ((1, 0.02), (2, 0.06))]
     >>> budget = pe.Filter(steps, pe.targets.EpsilonDelta(1.0, 1e-6))
     >>> int(budget.budget)
-    21
+    6
     >>> budget.spend(0), budget.allows(1)
     (True, True)
     """

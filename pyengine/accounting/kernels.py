@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 
 REVERSED = {"add": "remove", "remove": "add"}
 PARTS = 8  # of a cell: lower bounds are chords between the parts 3 and 5
-LONGEST = 300.0  # losses beyond are cut off
+DISTANCES = np.geomspace(2.0**-12, 300.0, 1400)  # at which steps may be cut off
 
 
 @dataclass(frozen=True)
@@ -59,23 +59,18 @@ class StepProfile:
 
     def end(self, cut: float, side: int) -> float:
         """Some |x| on a side of 0 from which on V is at most ``cut``."""
-        low, high = 0.0, 2.0**-10
-        while self._above(side * high, cut):
-            low, high = high, 2.0 * high
-            if high > LONGEST:
-                return LONGEST
-        while high - low > 0.01 * high:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._above(side * middle, cut) else (low, middle)
-        return high
-
-    def _above(self, x: float, cut: float) -> bool:
-        return bool(self.at(np.array([x]))[1][0] > cut)
+        return float(DISTANCES[min(int(np.sum(_far_values(self, side) > cut)), DISTANCES.size - 1)])
 
     @property
     def variation(self) -> float:
         """Total variation between both laws, from above."""
         return float(self.at(np.zeros(1))[1][0])
+
+
+@kept(256)
+def _far_values(profile: StepProfile, side: int) -> FloatArray:
+    """V at all `DISTANCES` on a side of 0, from above; it falls."""
+    return profile.at(side * DISTANCES)[1]
 
 
 @dataclass(frozen=True, eq=False)

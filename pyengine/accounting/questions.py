@@ -168,8 +168,12 @@ class WorstCase(Questions):
             far = math.log(min(gamma[2], 1.0 - beta[1]) / alpha) + 0.01
             rest = (1.0 - alpha) / max(beta[1], 1.0 - gamma[2], 1e-300)
             near = min(max(math.log(rest), 0.0) + 0.01, FARTHEST)
-            places = {order: (0.0, 0.0) for order in orders}
-            for side, place, reach in ((above, at if is_far else 0.0, far), (below, 0.0 if is_far else other, near)):
+            sides = [
+                (above, at if is_far else 0.0, far),
+                (below, 0.0 if is_far else other, near),
+            ]
+            places = dict.fromkeys(orders, (0.0, 0.0))
+            for side, place, reach in sides:
                 for order in side:
                     old = places[order]
                     places[order] = (max(place, old[0]), max(reach, old[1]))
@@ -183,9 +187,7 @@ class WorstCase(Questions):
         first = tables[orders[0]]
         return first if len(orders) == 1 else first.larger(tables[orders[1]])
 
-    def _narrowed(
-        self, what: str, ask: Callable[[Tables], Found | None], places: Places
-    ) -> Triple:
+    def _narrowed(self, what: str, ask: Callable[[Tables], Found | None], places: Places) -> Triple:
         """Ask tables that become finer until the bounds are close enough."""
         orders = tuple(places)
         if all(order in self._latest for order in orders):
@@ -227,9 +229,7 @@ class WorstCase(Questions):
             raise AccuracyError(f"the worst strategy's {what} is below what the recursion keeps")
         raise too_wide(f"the worst strategy's {what}", *found[0])
 
-    def _is_rounded(
-        self, tables: Tables, details: dict[str, Detail], places: Places
-    ) -> bool:
+    def _is_rounded(self, tables: Tables, details: dict[str, Detail], places: Places) -> bool:
         """Whether rounding alone makes bounds too wide where tables are to have their digits."""
         for order, (place, _) in places.items():
             table = tables[order]

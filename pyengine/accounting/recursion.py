@@ -106,9 +106,7 @@ class Recursion:
         self._damping = np.exp(-tilt * self._x)
         self._slack = max(kernel.slack for kernel in kernels)
         parts = [self._part(kernel, *pair) for kernel, pair in zip(kernels, cut, strict=True)]
-        self._gain, self._spectrum, self._outside, self._mass, self._norm = zip(
-            *parts, strict=True
-        )
+        self._gain, self._spectrum, self._outside, self._mass, self._norm = zip(*parts, strict=True)
 
     def _part(
         self, kernel: Kernel, start: int, weights: FloatArray

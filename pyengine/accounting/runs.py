@@ -63,7 +63,8 @@ class AdaptiveRun(Answering):
             if most is not None
         ]
         if self.budget is not None:
-            limits.append(f"total cost at most {self.budget}")
+            each = ", ".join(f"{cost} of choice {i + 1}" for i, cost in enumerate(self.costs))
+            limits.append(f"total cost at most {self.budget} ({each})")
         return (
             f"up to {self.steps:,} steps, each chosen from {words} after seeing what was released"
             f"{''.join('; ' + limit for limit in limits)}; worst strategy"

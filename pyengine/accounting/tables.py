@@ -280,12 +280,12 @@ class Choosing:
         rates = RATES
         tilt = float(rates[int(np.argmin(up - rates * place - np.log(rates)))])
         # what crosses an end of the window has a small B-mass, or leads to a small value
-        last = min(float(((up + rest) / rates).min()) - place, float(((down + rest) / rates).min()))
-        first = -min(float(((up + rest) / rates).min()), place + float(((down + rest) / rates).min()))
+        farthest, lowest = (float(((gain + rest) / rates).min()) for gain in (up, down))
+        last = min(farthest - place, lowest)
+        first = -min(farthest, place + lowest)
         first = min(first, -place - 8.0 * detail.spacing, -detail.reach)
         low = math.floor(first / detail.spacing) - 1
         high = math.ceil(max(last, 8.0 * detail.spacing) / detail.spacing) + 1
         reach = max(-low, high) * detail.spacing
         tilt = max(1.0, min(tilt, math.floor(8.0 * TILTED / reach) / 8.0))
         return low, high, tilt
-

@@ -1,0 +1,435 @@
+"""Runs that adapt: the worst strategy against policy trees, compositions and a second program."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import random
+import threading
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from error_budget import check
+from thorough import ALL, stored
+
+import pyengine as pe
+from pyengine.accounting.kernels import StepProfile, kernel
+
+F = Fraction
+ONE = F(1)
+Pairs = list[tuple[Fraction, Fraction]]
+NOISE_AND_RATE = [(1.0, 0.02), (2.0, 0.06)]
+MENU = [pe.GaussianMechanism(s).poisson_sampled(p) for s, p in NOISE_AND_RATE]
+
+
+def response(p: Fraction, q: Fraction, order: str) -> tuple[pe.Mechanism, Pairs]:
+    """Sampled randomized response and the probabilities of its outcomes under both laws."""
+    step = pe.RandomizedResponse(p).poisson_sampled(q)
+    without, with_ = (p, 1 - p), ((1 - q) * p + q * (1 - p), (1 - q) * (1 - p) + q * p)
+    pairs = list(zip(without, with_, strict=True))
+    return step, pairs if order == "add" else [(b, a) for a, b in pairs]
+
+
+def tree(
+    menu: Sequence[Pairs],
+    steps: int,
+    threshold: Fraction,
+    left: Sequence[int],
+    costs: Sequence[int],
+    budget: int,
+    a: Fraction = ONE,
+    b: Fraction = ONE,
+) -> Fraction:
+    """δ of the best policy tree, every history for itself, in exact arithmetic."""
+    best = max(a - threshold * b, F(0))
+    for i, pairs in enumerate(menu):
+        if steps == 0 or left[i] == 0 or costs[i] > budget:
+            continue
+        rest = [k - (j == i) for j, k in enumerate(left)]
+        after = (
+            tree(menu, steps - 1, threshold, rest, costs, budget - costs[i], a * x, b * y)
+            for x, y in pairs
+        )
+        best = max(best, sum(after, F(0)))
+    return best
+
+
+def test_policy_trees() -> None:
+    """The bounds of random menus, budgets and limits hold the truth."""
+    rng = random.Random(4)
+    widths = []
+    for _ in range(600 if ALL else 60):
+        size = rng.randint(1, 3)
+        steps = rng.randint(1, 4 if size > 1 else 6)
+        order = rng.choice(["add", "remove"])
+        choices = [
+            response(F(rng.randint(51, 95), 100), F(rng.randint(1, 99), 100), order)
+            for _ in range(size)
+        ]
+        costs = [rng.randint(1, 3) for _ in range(size)]
+        budget, most = rng.randint(1, 3 * steps), rng.randint(0, steps)
+        menu = [step for step, _ in choices]
+        run = pe.adaptive(menu, steps, costs=costs, budget=budget, most={0: most})
+        epsilon = rng.randint(0, 1000) / 1000
+        with mpmath.workdps(40):
+            threshold = F(int(mpmath.floor(mpmath.exp(epsilon) * 10**30)), 10**30)
+        left = [most] + [steps] * (size - 1)
+        truth = float(tree([p for _, p in choices], steps, threshold, left, costs, budget))
+        found = pe.delta(run, epsilon, adjacency=order, bounds=True, tolerance=5e-3)
+        assert found.lower <= truth * (1 + 1e-14), (run, order, epsilon, truth, found)
+        assert truth * (1 - 1e-14) <= found.upper, (run, order, epsilon, truth, found)
+        if truth > 0.0:
+            widths.append((found.upper - found.lower) / truth)
+    assert max(widths) <= 5e-3 < 1e3 * min(widths) + 5e-3
+
+
+def profile_of(noise: float, rate: float, x: float) -> mpmath.mpf:
+    """H_k with the record over without it, k = e^x, of a sampled Gaussian."""
+    with mpmath.workdps(40):
+        k, mu, p = mpmath.exp(x), 1 / mpmath.mpf(noise), mpmath.mpf(rate)
+        if k <= 1 - p:
+            return 1 - k
+        z = (mpmath.log((k - 1 + p) / p) + mu**2 / 2) / mu
+        above = (1 - p) * mpmath.ncdf(-z) + p * mpmath.ncdf(mu - z)
+        return above - k * mpmath.ncdf(-z)
+
+
+@pytest.mark.parametrize("spacing", [2.0**-4, 2.0**-6, 2.0**-9])
+@pytest.mark.parametrize("is_upper", [True, False])
+def test_laws_on_the_grid_lie_on_their_side(spacing: float, is_upper: bool) -> None:
+    """Between nodes, too: a lower call function that is cut off at 0 in a cell lay above."""
+    p, q = F(4, 5), F(2, 25)
+    step, pairs = response(p, q, "remove")
+
+    def of_response(x: float) -> float:
+        return float(sum(max(float(a) - math.exp(x) * float(b), 0.0) for a, b in pairs))
+
+    cases: list[tuple[pe.Mechanism, Any]] = [
+        (step, of_response),
+        (MENU[0], lambda x: float(profile_of(1.0, 0.02, x))),
+        (MENU[1], lambda x: float(profile_of(2.0, 0.06, x))),
+    ]
+    rng = np.random.default_rng(1)
+    for mechanism, true in cases:
+        found = kernel(StepProfile(mechanism, "remove"), spacing, 0.07, 0.7, is_upper)
+        nodes = np.arange(found.first, found.last + 1) * spacing
+        k = np.exp(nodes)
+        x = rng.uniform(nodes[0], nodes[-1], 150)
+        call = np.interp(np.exp(x), k, found.values + np.maximum(1.0 - k, 0.0))
+        truth = np.array([true(at) for at in x])
+        excess = (call - truth) / np.maximum(truth, 1e-30)
+        assert (excess >= -1e-12).all() if is_upper else (excess <= 1e-12).all(), mechanism
+        # and what the weights have is what the values say
+        summed = np.maximum(k - np.exp(x)[:, None], 0.0) @ found.weights + found.far
+        assert (np.abs(summed - call) <= 1e-12 * (1.0 + call)).all()
+
+
+QUESTIONS = [
+    (pe.delta, 1.0),
+    (pe.delta, 0.0),
+    (pe.epsilon, 1e-6),
+    (pe.gamma_bound, 1e-3),
+    (pe.trade_off, 0.3),
+    (pe.trade_off, 0.9),
+]
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+@pytest.mark.parametrize(
+    ("step", "steps"),
+    [
+        (pe.GaussianMechanism(4.0), 16),
+        (MENU[1], 40),
+        (pe.LaplaceMechanism(5.0).poisson_sampled(0.5), 10),
+    ],
+)
+def test_a_menu_of_one_is_the_composition(step: Any, steps: int, adjacency: str) -> None:
+    run, composed = pe.adaptive([step], steps), step.composed(steps)
+    for ask, x in QUESTIONS:
+        if ask is pe.delta and adjacency == "add" and x == 1.0:
+            continue  # below 1e-30 for some
+        truth = ask(composed, x, adjacency=adjacency, bounds=True)
+        found = ask(run, x, adjacency=adjacency, bounds=True, tolerance=1e-5)
+        assert found.lower <= truth.upper, (ask, x)
+        assert truth.lower <= found.upper, (ask, x)
+        assert found.lower <= found.value <= found.upper
+        if ask is not pe.epsilon:
+            assert found.upper - found.lower <= 1e-5 * found.value
+
+
+def test_values_of_a_menu_of_one() -> None:
+    """Errors of the value are far below the width of its bounds."""
+    truth = pe.delta(pe.GaussianMechanism(4.0).composed(16), 1.0)
+    found = pe.delta(pe.adaptive([pe.GaussianMechanism(4.0)], 16), 1.0, tolerance=1e-8)
+    check("adaptive.menu_of_one", abs(found / truth - 1.0))
+
+
+def test_plain_gaussians_under_a_budget() -> None:
+    """Of Σ 1/σ² <= B all strategies that use it up are one Gaussian: to adapt costs nothing."""
+    menu = [pe.GaussianMechanism(s) for s in (2, 4)]
+    run = pe.adaptive(menu, 16, costs=["1/4", "1/16"], budget=1)
+    for epsilon in (0.0, 1.0, 4.0):
+        truth = pe.delta(pe.GaussianMechanism(1.0), epsilon)
+        found = pe.delta(run, epsilon, bounds=True, tolerance=1e-8)
+        assert found.lower <= truth <= found.upper
+        check("adaptive.gaussian_budget", abs(found.value / truth - 1.0))
+
+
+def test_the_known_menu() -> None:
+    """To adapt costs a quarter of δ beyond the worst fixed order; a second program agrees."""
+    run = pe.adaptive(MENU, 40)
+    fixed = [MENU[0].composed(k) + MENU[1].composed(40 - k) for k in range(41)]
+    key = f"adaptive: {NOISE_AND_RATE}, 40 steps, remove, epsilon 0.5 and 1, spacing 0.0035"
+    truths = stored(key, lambda: [f"{x:.9e}" for x in second_program(40, [0.5, 1.0], 0.0035)])
+    orders, adapted = (1.08336e-3, 1.72099e-5), (1.3593e-3, 2.0436e-5)
+    for epsilon, truth, order, rough in zip((0.5, 1.0), truths, orders, adapted, strict=True):
+        worst = max(pe.delta(m, epsilon, adjacency="remove") for m in fixed)
+        assert f"{worst:.5e}" == f"{order:.5e}"
+        found = pe.delta(run, epsilon, adjacency="remove", bounds=True)
+        assert found.lower <= float(truth) <= found.upper
+        assert found.upper - found.lower <= 1e-6 * found.value
+        check("adaptive.second_program", abs(found.value / float(truth) - 1.0))
+        assert abs(found.value - rough) < 1e-4 * rough
+
+
+def second_program(steps: int, epsilons: Sequence[float], spacing: float) -> list[float]:
+    """W by quintic splines of log E_B W(rR) in log r, Gauss panels split where choices change."""
+    from numpy.polynomial.legendre import leggauss
+    from scipy.interpolate import make_interp_spline
+    from scipy.special import ndtr
+
+    low, high, span, panels, points = -2.6, 2.6, 9.0, 36, 14
+    x = np.arange(low, high + spacing / 2, spacing)
+    u, w = leggauss(points)
+    edges = np.linspace(-span, span, panels + 1)
+    half = (edges[1] - edges[0]) / 2
+
+    def loss(z: Any, s: float, p: float) -> Any:
+        return np.log1p(p * np.expm1(z / s - 0.5 / s**2))
+
+    def place(at: Any, s: float, p: float) -> Any:
+        return s * (np.log(np.maximum(np.expm1(at) + p, 1e-300) / p) + 0.5 / s**2)
+
+    def density(z: Any) -> Any:
+        return np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+    logs = []
+    for s, p in NOISE_AND_RATE:
+        z = np.where(-x <= math.log1p(-p), -40.0, place(-x, s, p))
+        logs.append(np.log(np.exp(x) * ((1 - p) * ndtr(-z) + p * ndtr(1 / s - z)) - ndtr(-z)))
+    for _ in range(steps - 1):
+        splines = [make_interp_spline(x, values, k=5) for values in logs]
+
+        def value(at: Any, splines: Any = splines) -> Any:
+            inner = np.clip(at, low, high)
+            inside = np.exp(np.max([f(inner) for f in splines], axis=0))
+            return np.where(at > high, np.expm1(at), np.where(at < low, 0.0, inside))
+
+        best = np.argmax([f(x) for f in splines], axis=0)
+        switches = []
+        for i in np.flatnonzero(np.diff(best)):
+            left, right = x[i], x[i + 1]
+            for _ in range(60):
+                middle = (left + right) / 2
+                first = splines[best[i]](middle) > splines[best[i + 1]](middle)
+                left, right = (middle, right) if first else (left, middle)
+            switches.append(left)
+        z = (edges[:-1, None] + half + half * u).ravel()
+        weights = np.tile(half * w, panels) * density(z)
+        logs = []
+        for s, p in NOISE_AND_RATE:
+            parts = value(x[:, None] + loss(z, s, p)) * weights
+            parts = parts.reshape(x.size, panels, points).sum(axis=2)
+            inside: dict[tuple[int, int], list[float]] = {}
+            for switch in switches:
+                for i, at in enumerate(place(switch - x, s, p)):
+                    if abs(at) < span and switch - x[i] > math.log1p(-p):
+                        inside.setdefault((i, int((at + span) / (2 * half))), []).append(at)
+            for (i, panel), cuts in inside.items():
+                ends = np.array([edges[panel], *sorted(cuts), edges[panel + 1]])
+                widths = np.diff(ends) / 2
+                at = (ends[:-1] + widths)[:, None] + widths[:, None] * u
+                inner = value(x[i] + loss(at, s, p)) * density(at) * w
+                parts[i, panel] = (inner.sum(axis=1) * widths).sum()
+            logs.append(np.log(parts.sum(axis=1)))
+    splines = [make_interp_spline(x, values, k=5) for values in logs]
+    return [math.exp(e) * math.exp(max(float(f(-e)) for f in splines)) for e in epsilons]
+
+
+def test_larger_menus_and_limits_lose_more() -> None:
+    def upper(*args: Any, **words: Any) -> float:
+        run = pe.adaptive(*args, **words)
+        return float(pe.delta(run, 0.3, adjacency="remove", bounds=True, tolerance=1e-5).upper)
+
+    both = upper(MENU, 10)
+    assert max(upper([m], 10) for m in MENU) < both < upper(MENU, 11)
+    limited = [upper(MENU, 10, costs=[3, 4], budget=b) for b in (20, 30, 40)]
+    assert limited == sorted(limited)
+    assert limited[-1] == both
+    assert upper(MENU, 10, most={1: 3}) < upper(MENU, 10, most={1: 4}) < both
+
+
+def test_both_orders_are_one_curve() -> None:
+    """γ with H0 without the record, and β with H0 with it, are two names of one number."""
+    run = pe.adaptive(MENU, 10)
+    gamma = pe.gamma_bound(run, 0.05, adjacency="add", bounds=True)
+    beta = 1.0 - gamma.value
+    back = pe.trade_off(run, beta, adjacency="remove", bounds=True)
+    assert abs(back.value - 0.05) < 1e-6
+    wider = pe.gamma_bound(run, 0.05, adjacency="add_remove", bounds=True)
+    other = pe.gamma_bound(run, 0.05, adjacency="remove", bounds=True)
+    assert wider.upper >= max(gamma.lower, other.lower)
+
+
+def test_epsilon_and_delta_are_inverse() -> None:
+    run = pe.adaptive(MENU, 10)
+    epsilons = pe.epsilon(run, [1e-3, 1e-5, 1e-8], adjacency="remove", bounds=True)
+    assert (np.diff(epsilons.value) > 0.0).all()
+    deltas = pe.delta(run, epsilons.value, adjacency="remove")
+    assert np.abs(deltas / [1e-3, 1e-5, 1e-8] - 1.0).max() < 1e-6
+
+
+def test_infinite_losses() -> None:
+    """What shows the record for certain adds up, whatever else is chosen."""
+    pair = pe.from_probabilities(["0.5", "0.5", "0"], ["0.49", "0.5", "0.01"])
+    run = pe.adaptive([pair, pe.GaussianMechanism(5.0)], 4)
+    certain = 1.0 - 0.99**4
+    assert pe.gamma_bound(run, 0.0) == pytest.approx(certain, rel=1e-12)
+    assert pe.trade_off(run, 0.0, adjacency="add") == pytest.approx(0.99**4, rel=1e-12)
+    assert pe.delta(run, math.inf, adjacency="remove") == pytest.approx(certain, rel=1e-12)
+    assert pe.delta(run, math.inf, adjacency="add") == 0.0
+    assert pe.delta(run, 1.0, adjacency="remove", tolerance=1e-3) > certain
+    assert pe.epsilon(run, 0.0) == math.inf
+
+
+def test_bounded_losses() -> None:
+    """Beyond the largest loss of all choices δ is 0, and ε at δ = 0 is that loss."""
+    step = pe.RandomizedResponse("0.75")
+    run = pe.adaptive([step, pe.RandomizedResponse("0.6")], 5, most={0: 2})
+    largest = 2 * math.log(3) + 3 * math.log(1.5)
+    assert pe.epsilon(run, 0.0, bounds=True).lower <= largest <= pe.epsilon(run, 0.0) * (1 + 1e-12)
+    assert pe.delta(run, largest + 1e-9) == 0.0
+    nothing = pe.adaptive([step], 0)
+    assert pe.delta(nothing, 0.0) == 0.0
+    assert pe.trade_off(nothing, 0.25) == 0.75
+
+
+def test_monte_carlo_of_the_strategy_attains_the_bound() -> None:
+    run, rng, count = pe.adaptive(MENU, 40), np.random.default_rng(0), 200_000
+    strategy = run.strategy(0.5)
+    noise, rate = np.array(NOISE_AND_RATE).T
+    ratio = np.zeros(count)
+    grid = strategy.log_ratios
+    for step in range(40):
+        row = strategy.row([0] * step)
+        at = np.clip(np.rint((ratio - grid[0]) / (grid[1] - grid[0])), 0, grid.size - 1)
+        choice = np.maximum(row[at.astype(int)], 0)
+        s, p = noise[choice], rate[choice]
+        z = rng.standard_normal(count) * s + (rng.random(count) < p)
+        ratio += np.log1p(p * np.expm1((2.0 * z - 1.0) / (2.0 * s * s)))
+    gains = np.maximum(-np.expm1(0.5 - ratio), 0.0)
+    error = gains.std() / math.sqrt(count)
+    truth = pe.delta(run, 0.5, adjacency="remove", tolerance=1e-4)
+    assert abs(gains.mean() - truth) < 4.0 * error < 0.15 * truth
+    assert {strategy.choice([0] * 10, 0.0), strategy.choice([0] * 10, 0.3)} == {0, 1}
+    with pytest.raises(ValueError, match="made must be choices that the run allows"):
+        strategy.row([0] * 41)
+
+
+def test_filter_has_the_largest_budget() -> None:
+    target = pe.targets.EpsilonDelta(1.0, 1e-6)
+    found = pe.Filter(MENU, target, costs=[2, 3])
+    assert pe.delta(found.run_of(found.budget), 1.0, bounds=True).upper <= 1e-6
+    assert pe.delta(found.run_of(found.budget + 1), 1.0, bounds=True).lower > 1e-6
+    assert found.left == found.budget == pe.Filter(MENU, target, costs=["0.2", "0.3"]).budget * 10
+    spent = 0
+    while found.allows(1):
+        assert found.spend(1)
+        spent += 3
+    assert found.spent == spent == 3 * len(found.choices)
+    assert found.budget - spent < 3
+    assert not found.spend(1)
+    assert found.spent == spent
+    assert pe.Filter(MENU, pe.targets.Gamma(1e-3, 5e-3)).budget > 10
+
+
+def test_threads_share_a_filter() -> None:
+    shared = pe.Filter(MENU, pe.targets.EpsilonDelta(1.0, 1e-5))
+    admitted = []
+
+    def spend() -> None:
+        for _ in range(100):
+            if shared.spend(0):
+                admitted.append(1)
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(admitted) == shared.budget == shared.spent
+
+
+def test_filters_and_odometers_go_to_other_processes() -> None:
+    odometer = pe.Odometer(MENU)
+    assert all(odometer.spend(choice) for choice in (0, 1, 1))
+    again = pickle.loads(pickle.dumps(odometer))
+    assert again.choices == (0, 1, 1)
+    assert again.run == odometer.run == pe.adaptive(MENU, 3, costs=[1, 1], budget=3)
+    assert again.spend(0)
+    assert odometer.spent == 3
+
+
+def test_labels() -> None:
+    run = pe.adaptive(MENU, 40, costs=[1, 2], budget=50, most={0: 7})
+    assert str(run) == (
+        "up to 40 steps, each chosen from (Gaussian, noise 1, p 0.02, 1 step) or (Gaussian, noise "
+        "2, p 0.06, 1 step) after seeing what was released; choice 1 at most 7 times; total cost "
+        "at most 50 (1 of choice 1, 2 of choice 2); worst strategy"
+    )
+    assert hash(run) == hash(pe.adaptive(MENU, 40, costs=[1, 2], budget=50, most={0: 7}))
+
+
+@pytest.mark.parametrize(
+    ("menu", "steps", "words", "message"),
+    [
+        ([], 3, {}, "menu must hold 1 to 100 mechanisms, got 0"),
+        ([1.0], 3, {}, "mechanism must be a Mechanism, got 1.0"),
+        (MENU, -1, {}, "steps must be"),
+        (MENU, 3, {"costs": [1]}, "costs must have one entry for each choice"),
+        (MENU, 3, {"costs": [1, -1]}, "costs must be finite and >= 0"),
+        (MENU, 3, {"budget": math.inf}, "budget must be finite"),
+        (MENU, 3, {"most": {2: 1}}, "most must have indices of choices below 2, got 2"),
+        (MENU, 3, {"most": {0: -1}}, "most must be"),
+    ],
+)
+def test_wrong_runs(menu: Any, steps: int, words: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pe.adaptive(menu, steps, **words)
+
+
+def test_refusals() -> None:
+    run = pe.adaptive(MENU, 5)
+    with pytest.raises(pe.NotDefinedError, match="adjacency must be 'add', 'remove' or"):
+        pe.delta(run, 1.0, adjacency="substitute")
+    with pytest.raises(pe.NotDefinedError, match="method must be 'auto' or 'certified'"):
+        pe.delta(run, 1.0, method="lattice")
+    with pytest.raises(pe.AccuracyError, match=r"tolerance=\S+ or more gives this answer"):
+        pe.delta(run, 0.1, adjacency="remove", tolerance=1e-14)
+    with pytest.raises(pe.AccuracyError, match="up to epsilon = 600"):
+        pe.delta(run, 601.0, adjacency="remove")
+    with pytest.raises(ValueError, match="costs must be positive"):
+        pe.Odometer(MENU, costs=[0, 1])
+    with pytest.raises(ValueError, match="choice must be an index below 2, got 2"):
+        pe.Odometer(MENU).spend(2)
+    with pytest.raises(ValueError, match="target must be a single target"):
+        pe.Filter(MENU, 1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="target must be kept by a step of the menu"):
+        pe.Filter(MENU, pe.targets.EpsilonDelta(0.0, 1e-9))
+    many = pe.adaptive(MENU * 3, 60, costs=[F(1, p) for p in (2, 3, 5, 7, 11, 13)], budget=7)
+    with pytest.raises(ValueError, match="must leave at most 20,000 states"):
+        pe.delta(many, 1.0)
