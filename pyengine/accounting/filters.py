@@ -189,7 +189,8 @@ class Filter(Odometer):
         costs: Sequence[_checks.NumberLike] | None = None,
     ) -> None:
         super().__init__(menu, costs=costs)
-        if not isinstance(target, Target) or target.shape:
+        given: Any = target
+        if not isinstance(given, Target) or given.shape:
             raise ValueError(f"target must be a single target of pyengine.targets, got {target!r}")
         tolerance = CLOSE if target.tolerance is None else target.tolerance
         self.target = replace(target, bounds=True, tolerance=tolerance)
@@ -199,7 +200,8 @@ class Filter(Odometer):
         unit = _common(self.costs)
 
         def fits(count: int) -> bool:
-            return self.target.is_met(self.run_of(count * unit))
+            run: Any = self.run_of(count * unit)  # all questions take it as a mechanism
+            return bool(self.target.is_met(run))
 
         low = 0  # the last one that is known to fit, and the first one that does not
         high = int(min(self.costs) / unit)

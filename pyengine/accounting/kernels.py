@@ -124,7 +124,7 @@ def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upp
     """
     first, last = -math.ceil(low / spacing) - 1, math.ceil(high / spacing) + 1
     index = np.arange(first, last + 1)
-    nodes = index * spacing
+    nodes: FloatArray = index * np.float64(spacing)
     values = profile.at(nodes)[1] if is_upper else _below(profile, index, spacing)
     values, weights = _corners(nodes, values, -first, is_upper)
     far = float(values[-1])
@@ -164,7 +164,7 @@ def _below(profile: StepProfile, index: npt.NDArray[np.int64], spacing: float) -
     On each cell: the chord between the parts p and q around the middle m, extended, lies below V
     outside of [p, q]; inside, V lies below it by at most 1 + e^η times what it does at m, η = h/8.
     """
-    cells = index[:-1] * spacing
+    cells: FloatArray = index[:-1] * np.float64(spacing)
     part = spacing / PARTS
     places = [cells + number * part for number in (3, 4, 5)]
     bounds = [profile.at(place) for place in places]
@@ -199,9 +199,9 @@ def _corners(
     keep = np.arange(nodes.size)
     if not is_upper:  # both ends are 0: no corner before the chord from there touches the function
         k = np.exp(nodes)
-        left, right = slice(1, middle), slice(middle + 1, nodes.size - 1)
-        start = 1 + int(np.argmin(values[left] / (k[left] - k[0])))
-        stop = middle + 1 + int(np.argmin(values[right] / (k[-1] - k[right])))
+        low, high = slice(1, middle), slice(middle + 1, nodes.size - 1)
+        start = 1 + int(np.argmin(values[low] / (k[low] - k[0])))
+        stop = middle + 1 + int(np.argmin(values[high] / (k[-1] - k[high])))
         keep = np.concatenate([[0], keep[start : stop + 1], [nodes.size - 1]])
     while True:
         k = np.exp(nodes[keep])

@@ -13,7 +13,7 @@ from pyengine.accounting.kernels import REVERSED, StepProfile
 from pyengine.accounting.recursion import Plan
 from pyengine.accounting.tables import MOST_POINTS, SMALLEST, Choosing, Detail, Table
 from pyengine.answers import Answer, Questions, Triple, names
-from pyengine.engines.within import BELOW_DOUBLES, too_wide
+from pyengine.engines.within import BELOW_DOUBLES
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -94,7 +94,7 @@ class WorstCase(Questions):
         return Answer(value, lower, upper, names(NAME, x.size), True)
 
     def _delta(self, epsilon: float) -> Triple:
-        far = [order for order in self._orders if epsilon < self._largest[order][0]]
+        far = [o for o in self._orders if epsilon < self._largest[o][0] * (1.0 + 1e-12)]
         if not far:
             return self._infinite(self._orders)
         if epsilon > FARTHEST:
@@ -227,7 +227,16 @@ class WorstCase(Questions):
                 break
         if found is None:
             raise AccuracyError(f"the worst strategy's {what} is below what the recursion keeps")
-        raise too_wide(f"the worst strategy's {what}", *found[0])
+        (_, lower, upper), width, _ = found
+        advice = (
+            f"tolerance={1.5 * width:.1g} or more gives this answer"
+            if width < ROUGH
+            else "fewer steps, more noise or a smaller menu may be within reach"
+        )
+        raise AccuracyError(
+            f"the bounds {lower!r} and {upper!r} of the worst strategy's {what} are wider than "
+            f"asked; {advice}"
+        )
 
     def _is_rounded(self, tables: Tables, details: dict[str, Detail], places: Places) -> bool:
         """Whether rounding alone makes bounds too wide where tables are to have their digits."""
@@ -311,7 +320,7 @@ def _at_vertex(values: FloatArray, at: int) -> float:
     """The least value of a parabola through the least of some values and its neighbours."""
     if not 0 < at < values.size - 1:
         return float(values[at])
-    left, middle, right = values[at - 1 : at + 2].tolist()
+    left, middle, right = (float(value) for value in values[at - 1 : at + 2])
     bend = left - 2.0 * middle + right
     return middle - (right - left) ** 2 / (8.0 * bend) if bend > 0.0 else middle
 

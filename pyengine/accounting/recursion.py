@@ -161,8 +161,8 @@ class Recursion:
         """Values of the states that are wanted."""
         moves = plan.moves
         uses = np.zeros(len(moves), dtype=np.int64)
-        for state in moves:
-            for _, then in state:
+        for way in moves:
+            for _, then in way:
                 uses[then] += 1
         kept: dict[int, tuple[FloatArray, FloatArray, float, float]] = {}
         found: dict[int, Values] = {}
@@ -201,7 +201,7 @@ class Recursion:
         """Value of one choice, and a bound on its error in the tilted coordinate."""
         value, transform, error, norm = then
         if not transform.size:  # nothing can be chosen afterwards
-            return self._gain[choice], 0.0
+            return self._gain[choice], error * self._mass[choice]
         new = np.fft.irfft(self._spectrum[choice] * transform, self._size)[: value.size]
         new += self._gain[choice]
         if self._is_upper:

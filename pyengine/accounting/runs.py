@@ -18,6 +18,7 @@ from pyengine.accounting.questions import FARTHEST, WorstCase
 from pyengine.accounting.recursion import Plan
 from pyengine.accounting.tables import Choosing, Detail
 from pyengine.answers import Answering, Questions
+from pyengine.caches import kept
 from pyengine.curves import NothingReleased
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism, checked_mechanism, in_words, steps_of
@@ -99,7 +100,7 @@ class AdaptiveRun(Answering):
         choosing = Choosing([StepProfile(step, order) for step in self.menu], self.plan)
         detail = Detail(choosing.coarse / 8.0, at, 1e-12, 1e-12)
         first, best = choosing.choices(detail)
-        ratios = (first + np.arange(best[0].size)) * detail.spacing + at
+        ratios = np.asarray((first + np.arange(best[0].size)) * detail.spacing + at, np.float64)
         return Strategy(self, at, order, ratios, tuple(best))
 
     @cached_property
@@ -114,10 +115,7 @@ class AdaptiveRun(Answering):
                 "adjacency must be 'add', 'remove' or 'add_remove' for an adaptive run, got "
                 "'substitute'"
             )
-        largest = {order: _largest(self, order) for order in ("add", "remove")}
-        if all(pair == (0.0, 0.0) for pair in largest.values()):
-            return NothingReleased()
-        return WorstCase(self.menu, self.plan, adjacency, tolerance, largest)
+        return _questions(self, adjacency, tolerance)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,6 +247,15 @@ def adaptive(
             raise ValueError(f"most must have indices of choices below {len(choices)}, got {at}")
         limits[at] = _checks.count("most", limit)
     return AdaptiveRun(choices, number, exact, total, tuple(limits))
+
+
+@kept(64, grows=True)
+def _questions(run: AdaptiveRun, adjacency: str, tolerance: float | None) -> Questions:
+    """What answers for a run, with the tables that it made last."""
+    largest = {order: _largest(run, order) for order in ("add", "remove")}
+    if all(pair == (0.0, 0.0) for pair in largest.values()):
+        return NothingReleased()
+    return WorstCase(run.menu, run.plan, adjacency, tolerance, largest)
 
 
 def _largest(run: AdaptiveRun, order: str) -> tuple[float, float]:

@@ -69,7 +69,7 @@ class Table:
     @property
     def epsilon(self) -> FloatArray:
         """The nodes."""
-        return np.arange(self.value.size) * self.spacing
+        return np.asarray(np.arange(self.value.size) * self.spacing, dtype=np.float64)
 
     @property
     def t(self) -> FloatArray:
