@@ -107,6 +107,7 @@ class Kernel:
         return self.first + self.weights.size - 1
 
 
+# Map: laws of one step on a grid, above and below | test_adaptive | theory/adaptive
 @kept(256)
 def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upper: bool) -> Kernel:
     """Law on the grid that bounds a step from one side.

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.accounting.kernels import REVERSED, StepProfile
-from pyengine.accounting.recursion import Plan
-from pyengine.accounting.tables import MOST_POINTS, SMALLEST, Choosing, Detail, Table
+from pyengine.accounting.recursion import StatePlan
+from pyengine.accounting.tables import MOST_POINTS, SMALLEST, Choosing, Detail, ProfileTable
 from pyengine.answers import Answer, Questions, Triple, names
 from pyengine.engines.within import BELOW_DOUBLES
 from pyengine.errors import AccuracyError
@@ -21,7 +21,7 @@ from pyengine.numerics.rounding import LIBM, UNIT
 __all__ = ["FARTHEST", "TOLERANCE", "WorstCase"]
 
 FloatArray = npt.NDArray[np.float64]
-Tables = dict[str, Table]
+Tables = dict[str, ProfileTable]
 Places = dict[str, tuple[float, float]]  # an ε, and how far the table has to go
 # From tables: an answer, the width of its bounds relative to it, and where more digits are needed.
 Found = tuple[Triple, float, Places]
@@ -40,7 +40,7 @@ class WorstCase(Questions):
     ----------
     menu : tuple of Mechanism
         The choices.
-    plan : Plan
+    plan : StatePlan
         What may be chosen when.
     adjacency : {"add", "remove", "add_remove"}
         The neighbours.
@@ -53,7 +53,7 @@ class WorstCase(Questions):
     def __init__(
         self,
         menu: tuple[Mechanism, ...],
-        plan: Plan,
+        plan: StatePlan,
         adjacency: str,
         tolerance: float | None,
         largest: dict[str, tuple[float, float]],
@@ -183,7 +183,7 @@ class WorstCase(Questions):
         what = f"{'trade_off' if of_beta else 'gamma_bound'}({alpha!r})"
         return self._narrowed(what, ask, dict.fromkeys(orders, (1.0, 1.0)))
 
-    def _profile(self, tables: Tables, orders: tuple[str, ...]) -> Table:
+    def _profile(self, tables: Tables, orders: tuple[str, ...]) -> ProfileTable:
         first = tables[orders[0]]
         return first if len(orders) == 1 else first.larger(tables[orders[1]])
 
@@ -252,7 +252,7 @@ class WorstCase(Questions):
     def _finer(
         self,
         detail: Detail,
-        table: Table,
+        table: ProfileTable,
         place: tuple[float, float],
         width: float,
         *,
@@ -282,7 +282,7 @@ def _width(triple: Triple) -> float:
     return (upper - lower) / value if value > 0.0 else math.inf
 
 
-def _least_gamma(table: Table, alpha: float) -> tuple[Triple, float]:
+def _least_gamma(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
     """The least α t + H_t over t >= 1, between bounds, and the ε where it is."""
     t, error = table.t, (LIBM + 4.0) * UNIT
     upper = float((alpha * t + table.upper).min()) * (1.0 + error)
@@ -299,7 +299,7 @@ def _least_gamma(table: Table, alpha: float) -> tuple[Triple, float]:
     return (min(max(value, lower), upper), lower, upper), at * table.spacing
 
 
-def _largest_beta(table: Table, alpha: float) -> tuple[Triple, float]:
+def _largest_beta(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
     """The largest (1 - α - H_t) / t over t >= 1, between bounds, and the ε where it is."""
     t, error, rest = table.t, (LIBM + 6.0) * UNIT, 1.0 - alpha
     apart = 4.0 * UNIT  # of 1 - α - H

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pyengine.accounting.kernels import Kernel
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["Plan", "Recursion", "Values"]
+__all__ = ["Recursion", "StatePlan", "Values"]
 
 FloatArray = npt.NDArray[np.float64]
 FFT_ROUNDING = 10.0 * UNIT  # per level of a transform: docs/theory/lattice
@@ -24,7 +24,7 @@ ABOVE_OUTSIDE = 1.0 + 1e-9  # what the rounding of sums over a tail may lose
 
 
 @dataclass(frozen=True)
-class Plan:
+class StatePlan:
     """States of a run: what may still be chosen, and where each choice leads.
 
     Parameters
@@ -78,6 +78,7 @@ class Values:
     choices: npt.NDArray[np.int8] | None
 
 
+# Map: the worst strategy of a run that adapts | test_adaptive | theory/adaptive
 class Recursion:
     """The values of all states from kernels of one side.
 
@@ -156,7 +157,7 @@ class Recursion:
         return low * self._damping * ABOVE_OUTSIDE, high * self._damping * ABOVE_OUTSIDE
 
     def run(
-        self, plan: Plan, wanted: Sequence[int], *, with_choices: bool = False
+        self, plan: StatePlan, wanted: Sequence[int], *, with_choices: bool = False
     ) -> dict[int, Values]:
         """Values of the states that are wanted."""
         moves = plan.moves

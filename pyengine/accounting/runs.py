@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pyengine import _checks, api
 from pyengine.accounting.kernels import StepProfile
 from pyengine.accounting.questions import FARTHEST, WorstCase
-from pyengine.accounting.recursion import Plan
+from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import Choosing, Detail
 from pyengine.answers import Answering, Questions
 from pyengine.caches import kept
@@ -104,7 +104,7 @@ class AdaptiveRun(Answering):
         return Strategy(self, at, order, ratios, tuple(best))
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> StatePlan:
         """What may be chosen when."""
         return _plan(self)
 
@@ -274,7 +274,7 @@ def _of_step(ask: Any, choice: Mechanism, x: float, order: str) -> float:
     return float(ask(choice, x, adjacency=order))
 
 
-def _plan(run: AdaptiveRun) -> Plan:
+def _plan(run: AdaptiveRun) -> StatePlan:
     """All states of what is left that a run may come to, those with fewer steps left first.
 
     What is left of a limit counts no further than the rest of the run can use it up.
@@ -324,4 +324,4 @@ def _plan(run: AdaptiveRun) -> Plan:
         plan.append(tuple((choice, index[then]) for choice, then in known[state]))
         depth.append(1 + max(depth[index[then]] for _, then in known[state]))
     # the first state has the most steps left, and comes last
-    return Plan(tuple(plan), depth[index[first]])
+    return StatePlan(tuple(plan), depth[index[first]])

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.accounting.kernels import StepProfile, between, kernel
-from pyengine.accounting.recursion import Plan, Recursion
+from pyengine.accounting.recursion import Recursion, StatePlan
 from pyengine.answers import Triple
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["SMALLEST", "Choosing", "Detail", "Table"]
+__all__ = ["SMALLEST", "Choosing", "Detail", "ProfileTable"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class Detail:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ProfileTable:
     """δ(ε_j) at ε_j = jh, j = 0, 1, ...: values between proven bounds.
 
     ``rounding`` is how much of the width between these no finer grid takes away.
@@ -76,7 +76,7 @@ class Table:
         """e^ε at the nodes, in which δ is convex."""
         return np.exp(self.epsilon)
 
-    def larger(self, other: Table) -> Table:
+    def larger(self, other: ProfileTable) -> ProfileTable:
         """The larger of two profiles on one grid."""
         size = min(self.value.size, other.value.size)
         pairs = (
@@ -85,7 +85,9 @@ class Table:
             (self.upper, other.upper),
             (self.rounding, other.rounding),
         )
-        return Table(self.spacing, *(np.maximum(mine[:size], its[:size]) for mine, its in pairs))
+        return ProfileTable(
+            self.spacing, *(np.maximum(mine[:size], its[:size]) for mine, its in pairs)
+        )
 
     def lines(self, cell: npt.NDArray[np.intp]) -> list[tuple[FloatArray, FloatArray]]:
         """Values at both ends of cells [t_j, t_{j+1}] of lines that lie below δ on them.
@@ -182,11 +184,11 @@ class Choosing:
     ----------
     menu : sequence of StepProfile
         The choices.
-    plan : Plan
+    plan : StatePlan
         Their states; the last one is where a run begins.
     """
 
-    def __init__(self, menu: Sequence[StepProfile], plan: Plan) -> None:
+    def __init__(self, menu: Sequence[StepProfile], plan: StatePlan) -> None:
         self.menu, self.plan = tuple(menu), plan
         smallest = min(2.5 * profile.variation for profile in self.menu)
         self.coarse = 2.0 ** math.floor(math.log2(min(COARSE * smallest, 0.125)))
@@ -197,11 +199,11 @@ class Choosing:
         nodes = float(last - first)
         return sides * nodes * max(self.plan.products, 1) if nodes <= MOST_NODES else math.inf
 
-    def table(self, detail: Detail) -> Table:
+    def table(self, detail: Detail) -> ProfileTable:
         """Profile of the state where a run begins."""
         return self.tables(detail, [len(self.plan.moves) - 1])[0]
 
-    def tables(self, detail: Detail, states: Sequence[int]) -> list[Table]:
+    def tables(self, detail: Detail, states: Sequence[int]) -> list[ProfileTable]:
         """Profiles of some states."""
         upper, lower = (self._recursion(detail, is_upper=side) for side in (True, False))
         above, below = upper.run(self.plan, states), lower.run(self.plan, states)
@@ -218,7 +220,7 @@ class Choosing:
             value = between(*plain, max(high.depth, 1))
             value = np.clip(value, bottom, np.maximum(top, bottom))
             rounding = np.maximum(plain[0] - bottom, 0.0) + np.maximum(top - plain[1], 0.0)
-            found.append(Table(detail.spacing, bottom, value, top, rounding))
+            found.append(ProfileTable(detail.spacing, bottom, value, top, rounding))
         return found
 
     def choices(self, detail: Detail) -> tuple[int, list[npt.NDArray[np.int8]]]:
