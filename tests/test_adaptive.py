@@ -8,6 +8,7 @@ import random
 import threading
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -250,12 +251,17 @@ def second_program(steps: int, epsilons: Sequence[float], spacing: float) -> lis
                 for i, at in enumerate(place(switch - x, s, p)):
                     if abs(at) < span and switch - x[i] > math.log1p(-p):
                         inside.setdefault((i, int((at + span) / (2 * half))), []).append(at)
-            for (i, panel), cuts in inside.items():
-                ends = np.array([edges[panel], *sorted(cuts), edges[panel + 1]])
-                widths = np.diff(ends) / 2
-                at = (ends[:-1] + widths)[:, None] + widths[:, None] * u
-                inner = value(x[i] + loss(at, s, p)) * density(at) * w
-                parts[i, panel] = (inner.sum(axis=1) * widths).sum()
+            cut = [
+                (i, panel, left, right)
+                for (i, panel), places in inside.items()
+                for left, right in pairwise([edges[panel], *sorted(places), edges[panel + 1]])
+            ]
+            if cut:
+                rows, columns, left, right = (np.array(column) for column in zip(*cut, strict=True))
+                at = (left + right)[:, None] / 2 + (right - left)[:, None] / 2 * u
+                inner = value(x[rows][:, None] + loss(at, s, p)) * density(at) * w
+                parts[rows, columns] = 0.0
+                np.add.at(parts, (rows, columns), inner.sum(axis=1) * (right - left) / 2)
             logs.append(np.log(parts.sum(axis=1)))
     splines = [make_interp_spline(x, values, k=5) for values in logs]
     return [math.exp(e) * math.exp(max(float(f(-e)) for f in splines)) for e in epsilons]
