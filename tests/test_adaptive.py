@@ -300,6 +300,17 @@ def test_epsilon_and_delta_are_inverse() -> None:
     assert np.abs(deltas / [1e-3, 1e-5, 1e-8] - 1.0).max() < 1e-6
 
 
+def test_small_levels_of_bounded_losses() -> None:
+    """Tables that keep digits only where the loss is largest know nothing of the rest."""
+    step, pairs = response(F(37, 50), F(8, 25), "add")
+    run = pe.adaptive([step], 1)
+    level = F(1.3e-4)
+    truth = level * max(b / a for a, b in pairs)
+    found = pe.gamma_bound(run, float(level), bounds=True, tolerance=1e-3)
+    assert found.lower <= float(truth) * (1 + 1e-14)
+    assert float(truth) * (1 - 1e-14) <= found.upper
+
+
 def test_infinite_losses() -> None:
     """What shows the record for certain adds up, whatever else is chosen."""
     pair = pe.from_probabilities(["0.5", "0.5", "0"], ["0.49", "0.5", "0.01"])

@@ -181,13 +181,20 @@ class WorstCase(Questions):
             return triple, _width(triple), places
 
         what = f"{'trade_off' if of_beta else 'gamma_bound'}({alpha!r})"
-        return self._narrowed(what, ask, dict.fromkeys(orders, (1.0, 1.0)))
+        return self._narrowed(what, ask, dict.fromkeys(orders, (1.0, 1.0)), is_whole=True)
 
     def _profile(self, tables: Tables, orders: tuple[str, ...]) -> ProfileTable:
         first = tables[orders[0]]
         return first if len(orders) == 1 else first.larger(tables[orders[1]])
 
-    def _narrowed(self, what: str, ask: Callable[[Tables], Found | None], places: Places) -> Triple:
+    def _narrowed(
+        self,
+        what: str,
+        ask: Callable[[Tables], Found | None],
+        places: Places,
+        *,
+        is_whole: bool = False,
+    ) -> Triple:
         """Ask tables that become finer until the bounds are close enough."""
         orders = tuple(places)
         if all(order in self._latest for order in orders):
@@ -197,7 +204,7 @@ class WorstCase(Questions):
         tail = 1e-5 * self._tolerance
         spacing = min(self._choosing[order].coarse for order in orders)
         details = {
-            order: Detail(spacing, place, 1e-20, tail, reach)
+            order: Detail(spacing, place, 1e-20, tail, reach, is_whole)
             for order, (place, reach) in places.items()
         }
         found, before = None, math.inf
@@ -268,7 +275,13 @@ class WorstCase(Questions):
             halvings = min(max(1, math.ceil(0.5 * math.log2(ratio))), 4 if width > 1e-3 else 16)
         else:
             halvings = 0 if left_out < 1e-3 * detail.left_out else 2
-        return Detail(detail.spacing * 2.0**-halvings, place[0], left_out, detail.tail, place[1])
+        return replace(
+            detail,
+            spacing=detail.spacing * 2.0**-halvings,
+            place=place[0],
+            left_out=left_out,
+            reach=place[1],
+        )
 
 
 def _largest(found: list[Triple]) -> Triple:
@@ -289,7 +302,7 @@ def _least_gamma(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
     values = alpha * t + table.value
     at = int(np.argmin(values))
     cells = np.arange(t.size - 1)
-    least = np.zeros(cells.size)
+    least = alpha * t[:-1] + table.lower[1:]  # as H falls
     for left, right in table.lines(cells):
         ends = np.minimum(alpha * t[:-1] + left, alpha * t[1:] + right)
         np.maximum(least, ends, out=least)
@@ -306,7 +319,7 @@ def _largest_beta(table: ProfileTable, alpha: float) -> tuple[Triple, float]:
     lower = max(float(((rest - table.upper - apart) / t).max()) * (1.0 - error), 0.0)
     values = (rest - table.value) / t
     at = int(np.argmax(values))
-    most = np.full(t.size - 1, math.inf)
+    most = (rest - table.lower[1:] + apart) / t[:-1]  # as H falls
     for left, right in table.lines(np.arange(t.size - 1)):
         ends = np.maximum((rest - left + apart) / t[:-1], (rest - right + apart) / t[1:])
         np.minimum(most, ends, out=most)

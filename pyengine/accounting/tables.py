@@ -24,6 +24,7 @@ COARSE = 0.25  # of the smallest standard deviation of a loss, roughly: the spac
 MOST_POINTS = 1e9  # of all products of both sides: about half a minute
 MOST_NODES = 1 << 22
 SMALLEST = 1e-280  # of what is left out
+WHOLE = 20.0  # largest θ ε of a table that keeps digits between 0 and ε
 TILTED = 600.0  # largest exponent of a tilt
 DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile are drawn
 
@@ -44,6 +45,8 @@ class Detail:
         What may be left out of a step's V at R < 1.
     reach : float
         The table goes at least so far.
+    is_whole : bool
+        Whether values down to ε = 0 are to keep digits, too.
     """
 
     spacing: float
@@ -51,6 +54,7 @@ class Detail:
     left_out: float
     tail: float
     reach: float = 0.0
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,5 +293,6 @@ class Choosing:
         low = math.floor(first / detail.spacing) - 1
         high = math.ceil(max(last, 8.0 * detail.spacing) / detail.spacing) + 1
         reach = max(-low, high) * detail.spacing
-        tilt = max(1.0, min(tilt, math.floor(8.0 * TILTED / reach) / 8.0))
+        most = min(TILTED / reach, WHOLE / place if detail.is_whole and place > 0.0 else math.inf)
+        tilt = max(1.0, min(tilt, math.floor(8.0 * most) / 8.0))
         return low, high, tilt
