@@ -133,7 +133,8 @@ class WorstCase(Questions):
             apart = 0.0 if lower == upper else (wide[0][2] - wide[1][1]) / delta
             return found, apart, dict.fromkeys(self._orders, (value, value))
 
-        return self._narrowed(f"epsilon({delta!r})", ask, dict.fromkeys(self._orders, (1.0, 1.0)))
+        places = {o: (min(1.0, 0.5 * self._largest[o][0]), 0.0) for o in self._orders}
+        return self._narrowed(f"epsilon({delta!r})", ask, places)
 
     def _pure(self) -> Triple:
         """The largest loss of any run."""
@@ -213,7 +214,11 @@ class WorstCase(Questions):
             found = ask(tables)
             if found is None:  # the table ends before
                 details = {
-                    order: replace(at, place=2.0 * at.place, left_out=at.left_out**1.5)
+                    order: replace(
+                        at,
+                        place=min(2.0 * at.place, FARTHEST),
+                        left_out=max(at.left_out**1.5, SMALLEST),
+                    )
                     for order, at in details.items()
                 }
                 continue

@@ -105,6 +105,8 @@ class Recursion:
         reach = max(max(-start, start + weights.size - 1) for start, weights in cut)
         self._size = _length(count + reach)
         self._damping = np.exp(-tilt * self._x)
+        # W lies between (r - 1)+ and r: so neither values nor errors grow beyond
+        self._most = np.exp(np.minimum(self._x, 0.0)) * self._damping * (1.0 + 16.0 * UNIT)
         self._slack = max(kernel.slack for kernel in kernels)
         parts = [self._part(kernel, *pair) for kernel, pair in zip(kernels, cut, strict=True)]
         self._gain, self._spectrum, self._outside, self._mass, self._norm = zip(*parts, strict=True)
@@ -184,7 +186,9 @@ class Recursion:
                 uses[then] -= 1
                 if not uses[then]:
                     del kept[then]
+            np.minimum(value, self._most, out=value)
             error += 8.0 * UNIT * float(value.max())
+            error = min(error, float(self._most.max()))
             if uses[state]:
                 kept[state] = (value, self._transform(value), error, _norm(value))
             if state in wanted:

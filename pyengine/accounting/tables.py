@@ -25,7 +25,7 @@ MOST_POINTS = 1e9  # of all products of both sides: about half a minute
 MOST_NODES = 1 << 22
 SMALLEST = 1e-280  # of what is left out
 WHOLE = 20.0  # largest θ ε of a table that keeps digits between 0 and ε
-TILTED = 600.0  # largest exponent of a tilt
+TILTED = 300.0  # largest exponent of a tilt
 DISTANCES = (1, 2, 4, 8, 16)  # of the nodes through which lines below a profile are drawn
 
 
@@ -292,7 +292,7 @@ class Choosing:
         first = min(first, -place - 8.0 * detail.spacing, -detail.reach)
         low = math.floor(first / detail.spacing) - 1
         high = math.ceil(max(last, 8.0 * detail.spacing) / detail.spacing) + 1
-        reach = max(-low, high) * detail.spacing
+        reach = (high - low) * detail.spacing  # no square of a tilted number overflows
         most = min(TILTED / reach, WHOLE / place if detail.is_whole and place > 0.0 else math.inf)
         tilt = max(1.0, min(tilt, math.floor(8.0 * most) / 8.0))
         return low, high, tilt
