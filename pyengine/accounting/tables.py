@@ -283,6 +283,7 @@ class Choosing:
         up, down = self._moments(detail)
         place = detail.place
         rest = -math.log(detail.left_out) + math.log(10.0 * max(self.plan.depth, 1))
+        rest += detail.place  # δ is e^ε W
         rates = RATES
         tilt = float(rates[int(np.argmin(up - rates * place - np.log(rates)))])
         # what crosses an end of the window has a small B-mass, or leads to a small value
