@@ -405,9 +405,9 @@ def test_filters_and_odometers_go_to_other_processes() -> None:
 def test_labels() -> None:
     run = pe.adaptive(MENU, 40, costs=[1, 2], budget=50, most={0: 7})
     assert str(run) == (
-        "up to 40 steps, each chosen from (Gaussian, noise 1, p 0.02, 1 step) or (Gaussian, noise "
-        "2, p 0.06, 1 step) after seeing what was released; choice 1 at most 7 times; total cost "
-        "at most 50 (1 of choice 1, 2 of choice 2); worst strategy"
+        "up to 40 steps, each chosen from (DP-SGD, noise multiplier 1, 1 step at rate 0.02) or "
+        "(DP-SGD, noise multiplier 2, 1 step at rate 0.06) after seeing what was released; choice "
+        "1 at most 7 times; total cost at most 50 (1 of choice 1, 2 of choice 2); worst strategy"
     )
     assert hash(run) == hash(pe.adaptive(MENU, 40, costs=[1, 2], budget=50, most={0: 7}))
 
