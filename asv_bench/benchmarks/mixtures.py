@@ -48,3 +48,50 @@ class Cold:
 
 def track_error_mixture():
     return abs(pe.delta(MIXTURE, EPSILON, adjacency="remove") / DELTA - 1.0)
+
+
+# kinds that share a line, and digits of δ(1) under add_remove by `pyengine.reference`
+MIXED = {
+    "gaussian_laplace": pe.GaussianMechanism(2.0).composed(10)
+    + pe.LaplaceMechanism(2.0).composed(5),
+    "sgd_response": pe.dp_sgd(1.1, 0.015625, 400) + pe.RandomizedResponse(0.75).composed(5),
+    "five_kinds": pe.dp_sgd(1.0, 0.015625, 500)
+    + pe.LaplaceMechanism(3.0).composed(5)
+    + pe.ExponentialMechanism(0.25).composed(8)
+    + pe.DiscreteGaussianMechanism(3)
+    + pe.GenericMechanism(0.25, 1e-6),
+}
+TRUTHS = {"gaussian_laplace": 0.47129610222332814, "sgd_response": 0.63900814869944912}
+
+
+class Mixed:
+    """One answer about several kinds on one line, with everything that it needs."""
+
+    params = tuple(MIXED)
+    param_names = ("mechanism",)
+
+    def setup(self, name):
+        self.mechanism = MIXED[name]
+        pe.delta(self.mechanism, 1.0)
+
+    def time_gamma(self, name):
+        clear_cache()
+        pe.gamma_bound(self.mechanism, 1e-3)
+
+    def time_epsilon(self, name):
+        clear_cache()
+        pe.epsilon(self.mechanism, 1e-5)
+
+    def track_width(self, name):
+        found = pe.delta(self.mechanism, 1.0, bounds=True)
+        return (found.upper - found.lower) / found.value
+
+
+class MixedErrors:
+    """Errors of answers about several kinds on one line."""
+
+    params = tuple(TRUTHS)
+    param_names = ("mechanism",)
+
+    def track_error(self, name):
+        return abs(pe.delta(MIXED[name], 1.0) / TRUTHS[name] - 1.0)

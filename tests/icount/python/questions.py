@@ -62,6 +62,11 @@ def stages():
     laplace = pe.LaplaceMechanism(1.0).poisson_sampled(0.1).composed(100)
     exact = pe.LaplaceMechanism(2.0).composed(100)
     kinds = pe.compose(*(pe.dp_sgd(2.0 + i / 100, 0.05, 1) for i in range(200)))
+    mixed = pe.compose(
+        pe.dp_sgd(1.0, 1 / 64, 500),
+        pe.LaplaceMechanism(3.0).composed(5),
+        pe.RandomizedResponse(0.625).composed(2),
+    )
     target = pe.targets.EpsilonDelta(1.0, 1e-6)
     gauss = pe.GaussianMechanism(1.0)
 
@@ -99,5 +104,6 @@ def stages():
         "calibrate": ask(pe.calibrate, lambda s: pe.dp_sgd(s, 0.01, 1000), target),
         "bracket_sampled_laplace": ask(pe.delta, laplace, 1.0, bounds=True),
         "exact_laplace": ask(pe.delta, exact, 0.5),
+        "gamma_mixed": ask(pe.gamma_bound, mixed, 1e-3, bounds=True),
         "relaxed_gaussian": ask(pe.trade_off, gauss, 0.1, threat_model="relaxed"),
     }
