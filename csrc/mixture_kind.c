@@ -56,7 +56,9 @@ int pe_mixture_kind_finish(pe_mixture_kind *kind, double t_last, double t_top, p
     const pe_certified *c = &kind->known;
     double nodes = 0.0;
     for (size_t i = 0; i < kind->q.n_kinds; i++) nodes += (double)kind->q.kinds[i].m;
-    const double high = (double)c->log_m;
+    const double high = (double)c->log_m, tail = pe_integral_beyond(&kind->q, t_last, beyond);
+    if (!isfinite(high + c->log_m_error + c->line.c_ref + c->mean_error + beyond + tail))
+        return PE_TOO_COSTLY;
     *out = (pe_kind_at){{high, (double)(c->log_m - (pe_wide)high)},
                         c->log_m_error + 0x1p-104 * fabs(high),
                         c->line.c_ref,
@@ -64,7 +66,7 @@ int pe_mixture_kind_finish(pe_mixture_kind *kind, double t_last, double t_top, p
                         {c->removed[0], c->removed[1]},
                         nodes,
                         beyond,
-                        pe_integral_beyond(&kind->q, t_last, beyond)};
+                        tail};
     return PE_OK;
 }
 

@@ -329,12 +329,13 @@ int pe_shifted_fill(pe_shifted *s) {
     if (!status && !(whole > 0.0L)) status = PE_TOO_COSTLY;
     if (!status) {
         s->log_m = is_tapered ? s->part[0].window.log_total + logl(whole) : log1pl(total);
-        const double scale = (double)(1.0L / whole), eps = (double)LDBL_EPSILON;
-        s->log_m_error = 2.0 * eps * error * scale + 4.0 * eps * fabs((double)s->log_m);
+        const double eps = (double)LDBL_EPSILON;
+        s->log_m_error = (double)(2.0L * eps * (pe_wide)error / whole) + 4.0 * eps * fabs((double)s->log_m);
         count = drop_nothing(s, nodes);
-        status = new_arrays(s, count);
+        /* where sums are beyond all doubles their errors are known no more */
+        status = isfinite(s->log_m_error) ? new_arrays(s, count) : PE_TOO_COSTLY;
         mean = status ? NULL : calloc(2 * s->m, sizeof *mean);
-        if (!mean) status = PE_NO_MEMORY;
+        if (!status && !mean) status = PE_NO_MEMORY;
     }
     if (!status) {
         double mean_error = 0.0;

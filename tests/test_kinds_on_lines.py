@@ -393,3 +393,97 @@ def test_random_compositions_are_narrow_and_meet_the_lattice() -> None:
             assert one.lower <= other.upper, (mechanism, question, x, adjacency)
             assert other.lower <= one.upper, (mechanism, question, x, adjacency)
     assert narrow >= asked - 1
+
+
+# ---- what an audit of the first version found ---------------------------------------------------
+
+
+def test_tails_beyond_what_sums_know_are_not_zero() -> None:
+    """Errors that were no numbers passed for 0: masses were proven to be exactly 0."""
+    run = pe.dp_sgd("2.61", "0.304", 1, group_size=2)
+    mechanism = run + pe.RandomizedResponse("0.671").composed(4)
+    for kappa in (5.0929e-22, 9.01e-25):
+        low, value, high = pe.gamma_bound(mechanism, kappa, adjacency="remove", bounds=True)
+        assert kappa < low <= value <= high
+    order = line_order(composition_law(mechanism, "remove"))
+    assert order is not None
+    c = np.linspace(-4.0, 4.0, 161)
+    tails = order.tails(c)
+    known = tails.error < 1.0
+    for part in tails[:4]:
+        assert (part[known] > 0.0).all()
+    assert not np.isnan(np.array(tails)).any()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon"),
+    [
+        (
+            pe.dp_sgd(2.51, 0.0531, 3, group_size=3) + pe.RandomizedResponse(0.801).composed(3),
+            0.0552,
+        ),
+        (
+            pe.LaplaceMechanism(0.704).poisson_sampled(0.00377).composed(530)
+            + pe.dp_sgd(1.64, 0.385, 3),
+            4.71,
+        ),
+    ],
+)
+def test_profiles_beyond_what_sums_know_are_bounded(
+    mechanism: pe.Mechanism, epsilon: float
+) -> None:
+    low, value, high = pe.delta(mechanism, epsilon, adjacency="add", bounds=True)
+    assert 0.0 <= low <= value <= high <= 1.0
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_epsilon_beside_what_one_law_alone_shows(adjacency: str) -> None:
+    """A rounding above that mass the truth is far below the largest loss."""
+    mechanism = pe.GenericMechanism(0, "0.5") + pe.GaussianMechanism(1).composed(2)
+    low, _, high = pe.epsilon(mechanism, math.nextafter(0.5, 1.0), adjacency=adjacency, bounds=True)
+    assert low <= 12.15985 <= high
+    twice = pe.GaussianMechanism(1).composed(2) + pe.GenericMechanism(0, "1/10").composed(2)
+    low, _, high = pe.epsilon(twice, 0.19, adjacency=adjacency, bounds=True)
+    assert low <= 12.9021 <= high
+    assert pe.epsilon(mechanism, math.nextafter(0.5, 0.0), adjacency=adjacency) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta", "truth"),
+    [
+        (
+            pe.LaplaceMechanism(1).composed(10) + pe.ExponentialMechanism(0.5).composed(10),
+            0.0,
+            15.0,
+        ),
+        (
+            pe.GenericMechanism(0, "0.5")
+            + pe.LaplaceMechanism(1).composed(30)
+            + pe.ExponentialMechanism(0.5).composed(20),
+            0.5,
+            40.0,
+        ),
+        (pe.LaplaceMechanism(1).composed(2) + pe.DiscreteGaussianMechanism(3), 0.0, math.inf),
+        (pe.LaplaceMechanism(1).composed(3) + pe.DiscreteGaussianMechanism(1), 0.0, math.inf),
+    ],
+)
+def test_the_largest_loss_lies_between_its_bounds(
+    mechanism: pe.Mechanism, delta: float, truth: float
+) -> None:
+    low, _, high = pe.epsilon(mechanism, delta, bounds=True)
+    assert low <= truth <= high
+
+
+def test_infinite_losses_are_asked_at_infinity() -> None:
+    """Of questions that were left empty by them."""
+    assert pe.epsilon(pe.dp_sgd(1.33, 0.07, 3) + pe.GenericMechanism(2.03, 0.5), 0.115) == math.inf
+    tiny = pe.GenericMechanism("0.1", "1e-320").composed(10) + pe.GaussianMechanism(1.0)
+    low, _, high = pe.delta(tiny, math.inf, bounds=True)
+    assert low < 1e-319 < high
+
+
+def test_masses_below_all_numbers_are_left_to_others() -> None:
+    p = Fraction(1, 10**4950)
+    few = pe.from_probabilities([p, 1 - p], ["1/2", "1/2"])
+    mechanism = pe.GaussianMechanism("0.02").composed(2) + few
+    assert line_order(composition_law(mechanism, "add")) is None

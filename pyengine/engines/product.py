@@ -84,7 +84,7 @@ class ProductSide(CertifiedSide):
             finite = np.log(np.exp(log_target) - lost) if lost else log_target
             start = self._smooth.threshold(functional, finite - np.log1p(-self._lost[0]))
         found = np.full(log_target.size, np.nan)
-        known = np.isfinite(start)
+        known = np.isfinite(start) & np.isfinite(finite)
         if not known.any():
             return found
         sign = 1.0 if functional in FALLING else -1.0

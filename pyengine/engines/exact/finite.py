@@ -252,7 +252,8 @@ class FiniteComposition:
         # masses below e^-700 are lost in the sums, whatever their relative error
         error = self._error + 700.0 * LOG_ERROR + self._shift
         known = any(law.fine is not None for law, _ in self._laws)
-        return Weights(self._loss, self._a, self._b, error, (lambda: self._low) if known else None)
+        digits = (lambda: self._low) if known else None
+        return Weights(self._loss, self._a, self._b, error, digits, self.lowest())
 
     def _relative(self, *masses: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):

@@ -41,6 +41,8 @@ class Weights:
     digits : callable or None
         Makes what the losses are above the doubles, and a bound on the error of both together.
         Without it, losses are logarithms of ratios of masses.
+    lowest : pair of float, optional
+        Numbers not above and not below the infimum of all losses, where some are left out.
     """
 
     def __init__(
@@ -50,10 +52,13 @@ class Weights:
         b: FloatArray,
         error: float,
         digits: Callable[[], tuple[FloatArray, float]] | None = None,
+        lowest: tuple[float, float] | None = None,
     ) -> None:
         self._keep = (a > 0.0) | (b > 0.0)
         self.loss, self.a, self.b = loss[self._keep], a[self._keep], b[self._keep]
         self.error, self._digits = error, digits
+        least = float(self.loss.min())
+        self.lowest = (least, least) if lowest is None else lowest
 
     @cached_property
     def low(self) -> tuple[FloatArray, float] | None:
@@ -109,9 +114,10 @@ class Mixed:
     def lowest(self) -> tuple[float, float]:
         """Sums of both infima, and of both errors."""
         low, high = self._law.lowest()
-        least = float(self._weights.loss.min())
-        off = 2.0 * self._weights.error + 8.0 * UNIT * (1.0 + abs(low) + abs(least))
-        return low + least - off, high + least + off
+        least, most = self._weights.lowest
+        size = 1.0 + abs(low) + float(np.abs(self._weights.loss).max())
+        off = 2.0 * self._weights.error + 8.0 * UNIT * size
+        return low + least - off, high + most + off
 
     def infinite(self) -> tuple[float, float]:
         """No infinite losses."""
@@ -162,7 +168,8 @@ class Mixed:
         shift = 4.0 * UNIT * size + 2.0 * w.error
         # the profile of the other law falls by no more than its A-mass there times the shift, and
         # masses of the weights are known in relative terms
-        below = self.tails(-epsilon + 2.0 * shift).a_below
+        tails = self.tails(-epsilon + 2.0 * shift)
+        below = tails.a_below * (1.0 + tails.error)
         off = shift * below
         weak = error + off > WEAK * value
         if weak.any() and w.low is not None:

@@ -21,9 +21,10 @@ class OrderedLaw(ComposedLaw, Protocol):
     """An ordered pair whose masses are known with bounds, and about where they lie."""
 
     exchanged: bool
-    alone_masses: tuple[
-        float, float
-    ]  # of the first and of the second law, where the other has none
+    # masses of the first and of the second law where the other one has none,
+    alone_masses: tuple[float, float]
+    # and the former as a sum of two doubles, with a bound on its error
+    first_alone: tuple[float, float, float]
 
     @property
     def is_symmetric(self) -> bool:
@@ -69,6 +70,7 @@ class FiniteLosses:
     """
 
     alone_masses = 0.0, 0.0
+    first_alone = 0.0, 0.0, 0.0
 
     def __init__(self, ends: tuple[float, float], exchanged: bool) -> None:
         self._ends, self.exchanged = ends, exchanged
@@ -108,7 +110,8 @@ def tails_of(masses: Iterable[tuple[FloatArray, FloatArray]], shift: FloatArray)
         Of the thresholds.
     """
     parts, error = [], np.zeros(shift.size)
-    for mass, off in masses:
+    for mass, given in masses:
+        off = np.where(np.isnan(given), 1.0, given)
         unknown = (mass <= off) & (off > 0.0)
         known = np.where(unknown, np.minimum(off, 1.0), mass)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -27,6 +27,7 @@ __all__ = ["PanelBothOrders", "PanelOneOrder", "PanelQuestions", "is_small"]
 FloatArray = npt.NDArray[np.float64]
 
 WIDEST = 1e-4  # the lattice's own width
+TINIEST = 5e-324
 CLOSEST = 1e-12  # bounds of ε of this relative distance are close without looking at δ
 FEW = 8  # questions of which each is asked a rough bound first
 SURE = 4.0  # how often δ is below δ(0) where that is sure without looking
@@ -66,8 +67,8 @@ class PanelQuestions:
         law = self.law
         hidden, shown = law.alone_masses
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
-        _leave_open(beta, gamma, alpha, law.infinite()[1])
         _show(beta, gamma, alpha, hidden, shown)
+        _leave_open(beta, gamma, alpha, law.infinite()[1])
         c = np.where(alpha == 0.0, np.inf, np.where(_is_whole(alpha, hidden), -np.inf, 0.0))
         inside = (alpha > 0.0) & ~_is_whole(alpha, hidden)
         if inside.any():
@@ -96,8 +97,9 @@ class PanelQuestions:
         if finite.any():
             value[finite], error[finite] = self.law.profile(epsilon[finite])
         # beyond all losses is what may have none
-        value[~finite] = self.law.alone_masses[0]
-        error[~finite] = self.law.infinite()[0] + 8.0 * UNIT * self.law.alone_masses[0]
+        alone = self.law.alone_masses[0]
+        value[~finite] = alone
+        error[~finite] = self.law.infinite()[0] + 8.0 * UNIT * alone + TINIEST * (alone > 0.0)
         answer = _answer(value, value - error, value + error, 1.0)
         weak = self._is_wide(answer)
         if weak.any():
@@ -113,15 +115,15 @@ class PanelQuestions:
         found = Answer.exact(np.zeros(delta.size))
         found.engine = names(ENGINE, delta.size)
         low, high = (max(-end, 0.0) for end in self.law.lowest()[::-1])
-        nothing, alone = delta == 0.0, self.law.alone_masses[0]
+        # no ε does where δ is below what the first law alone shows; the largest loss does at that
+        alone, rest, unsure = self.law.first_alone
+        above = (delta - alone) - rest  # exact next to 0
+        nothing = (above == 0.0) & (unsure == 0.0)
         found.lower[nothing], found.upper[nothing] = low, high
         found.value[nothing] = high
-        # no ε does where that is less than the first law alone shows, and none may where it is that
-        never = delta < alone * (1.0 - 8.0 * UNIT)
-        open_ = ~never & (delta <= alone * (1.0 + 8.0 * UNIT)) & (alone > 0.0)
-        found.lower[never], found.lower[open_] = math.inf, low
-        found.value[never | open_] = found.upper[never | open_] = math.inf
-        asked = (delta > 0.0) & (delta < 1.0) & ~never & ~open_
+        never = above < -unsure - UNIT * UNIT * alone
+        found.lower[never] = found.value[never] = found.upper[never] = math.inf
+        asked = (delta > 0.0) & (delta < 1.0) & ~never & ~nothing
         known = np.where(asked, delta, 0.5)
         ends = self.law.expected_epsilon(known)
         # from δ(0) on, which is asked for only where it may not be much larger, ε is 0
@@ -333,9 +335,9 @@ class PanelBothOrders(BothOrders):
         """β and γ of the hull of both orders."""
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
         laws = self._add.law, self._remove.law
-        _leave_open(beta, gamma, alpha, max(law.infinite()[1] for law in laws))
         hidden, shown = (max(law.alone_masses[i] for law in laws) for i in (0, 1))
         _show(beta, gamma, alpha, hidden, shown)
+        _leave_open(beta, gamma, alpha, max(law.infinite()[1] for law in laws))
         inside = (alpha > 0.0) & ~_is_whole(alpha, hidden)
         if not inside.any():
             return beta, gamma
@@ -387,10 +389,11 @@ def _is_wide(
 
 
 def _leave_open(beta: Answer, gamma: Answer, alpha: FloatArray, mass: float) -> None:
-    """Enter what one law may have where the other one has nothing, at the level 0."""
+    """Add what one law may have where the other one has nothing, at the level 0."""
     if mass > 0.0:
-        gamma.upper[alpha == 0.0] = mass
-        beta.lower[alpha == 0.0] = np.nextafter(1.0 - mass, 0.0)
+        none = alpha == 0.0
+        gamma.upper[none] = np.minimum(np.nextafter(gamma.upper[none] + mass, 2.0), 1.0)
+        beta.lower[none] = np.maximum(np.nextafter(beta.lower[none] - mass, -1.0), 0.0)
 
 
 def _is_whole(alpha: FloatArray, hidden: float) -> npt.NDArray[np.bool_]:
@@ -437,8 +440,9 @@ def _narrow(answer: Answer, at: npt.NDArray[np.bool_], other: Answer) -> None:
     AccuracyError
         Where both have no number in common: one of the proofs fails there.
     """
-    lower = np.maximum(other.lower, answer.lower[at])
-    upper = np.minimum(other.upper, answer.upper[at])
+    # what is no number bounds nothing
+    lower = np.fmax(other.lower, answer.lower[at])
+    upper = np.fmin(other.upper, answer.upper[at])
     if (lower > upper).any():
         raise AccuracyError(
             "the proven bounds of two engines do not meet, which is a defect to be reported; "

@@ -7,7 +7,6 @@ composed on a line, and what is alone joins their masses (docs/theory/lines).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.exact.levels import Tails
+from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, Tails
 from pyengine.engines.panels.ordered import OrderedLaw, RoughTails
 from pyengine.laws.base import StepLaw
 from pyengine.laws.fine import Fine, lost_mass
@@ -37,10 +36,14 @@ class Alone(NamedTuple):
     ----------
     mass, rest : float
         The mass and its complement to 1, each within 4 units.
+    low, error : float
+        What the mass has beyond its double, and a bound on the error of both together.
     """
 
     mass: float
     rest: float
+    low: float
+    error: float
 
 
 class Parted(NamedTuple):
@@ -98,7 +101,8 @@ def _alone(parts: list[tuple[Fraction, int]]) -> Alone:
     log = Decimal(0)
     for mass, number in parts:
         log = CONTEXT.add(log, CONTEXT.multiply(Decimal(number), CONTEXT.ln(as_decimal(1 - mass))))
-    return Alone(lost_mass(parts)[0], float(CONTEXT.exp(log)))
+    high, low, error = lost_mass(parts)
+    return Alone(high, float(CONTEXT.exp(log)), low, error)
 
 
 def _finite_part(law: FiniteLaw, shift: Decimal) -> FiniteLaw:
@@ -116,7 +120,7 @@ def _finite_part(law: FiniteLaw, shift: Decimal) -> FiniteLaw:
         law.log_a - log_a,
         law.log_b - log_b,
         error=law.error + LOG_ERROR * (1.0 + abs(log_a) + abs(log_b)),
-        loss_error=law.loss_error + 8.0 * UNIT * (abs(step) + float(np.abs(law.loss).max())),
+        loss_error=law.loss_error + 16.0 * UNIT * (abs(step) + float(np.abs(law.loss).max())),
         ends=None if law.ends is None else (law.ends[0] + step, law.ends[1] + step),
         symmetric=law.symmetric,
         digits=None if law.digits is None else digits,
@@ -141,6 +145,7 @@ class AloneOrder:
         self._inner, self._of_a, self._of_b = inner, parts.of_a, parts.of_b
         self._moved, self.exchanged = parts.moved, inner.exchanged
         self.alone_masses = parts.of_a.mass, parts.of_b.mass
+        self.first_alone = parts.of_a.mass, parts.of_a.low, parts.of_a.error
 
     @property
     def is_symmetric(self) -> bool:
@@ -170,10 +175,8 @@ class AloneOrder:
     def lowest(self) -> tuple[float, float]:
         """Numbers not above and not below the smallest finite loss."""
         low, high = self._inner.lowest()
-        return (
-            math.nextafter(low - self._moved, -math.inf),
-            math.nextafter(high - self._moved, math.inf),
-        )
+        off = [4.0 * UNIT * (abs(x) + abs(self._moved)) for x in (low, high)]
+        return low - self._moved - off[0], high - self._moved + off[1]
 
     def infinite(self) -> tuple[float, float]:
         """Bounds on what is removed from either law, beside what is known to be alone."""
@@ -197,11 +200,11 @@ class AloneOrder:
 
     def profile_most(self, epsilon: float, enough: float = 0.0) -> float:
         """A number not below the profile, found quickly."""
-        at = epsilon - self._moved
+        at, off = epsilon - self._moved, 4.0 * UNIT * (epsilon + abs(self._moved))
         left = max(enough - self._of_a.mass, 0.0) / self._of_a.rest
-        if at < 0.0:
+        if at < off and self._moved != 0.0:
             return 1.0
-        inside = self._inner.profile_most(max(at - 4.0 * UNIT * epsilon, 0.0), left)
+        inside = self._inner.profile_most(max(at - off, 0.0), left)
         return (self._of_a.mass + self._of_a.rest * inside) * (1.0 + 16.0 * UNIT)
 
     def tails(self, c: FloatArray) -> Tails:
@@ -241,13 +244,14 @@ class AloneOrder:
         """H_{e^ε}(A‖B) with all masses, and a bound on its absolute error."""
         value, error = np.zeros((2, epsilon.size))
         finite = np.isfinite(epsilon)
-        if self._moved == 0.0:
+        if self._moved == 0.0 and finite.any():
             value[finite], error[finite] = self._inner.profile(epsilon[finite])
         elif finite.any():
             some = epsilon[finite]
             value[finite], error[finite] = self._profile_beside(some - self._moved, some)
         found = self._of_a.mass + self._of_a.rest * value
-        return found, self._of_a.rest * error * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * found
+        off = self._of_a.rest * error * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * found
+        return found, off + SUBNORMAL * (0.0 < self._of_a.mass < BELOW_DOUBLES)
 
     def _profile_beside(self, at: FloatArray, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The profile of what is left at numbers known to a rounding, which may be below 0."""

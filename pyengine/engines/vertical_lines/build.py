@@ -113,7 +113,8 @@ def _line_of(kinds: Kinds, index: int, lost: float) -> LossLine | None:
         Side(x, float(sum(n * step.bound_at(x) for step, n in steps)))
         for x in (grid.below, grid.above)
     )
-    return LossLine(steps, tilt, grid.spacing, grid.number, (below, above))
+    line = LossLine(steps, tilt, grid.spacing, grid.number, (below, above))
+    return line if line.is_known else None
 
 
 def _log_lost(choice: Choice, index: int) -> float:

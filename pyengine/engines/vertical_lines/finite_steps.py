@@ -30,12 +30,14 @@ from pyengine.engines.vertical_lines.tilted import (
     tilted_step,
 )
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
-from pyengine.numerics.rounding import UNIT
+from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["BoundedRangeShape", "FiniteShape"]
 
 FloatArray = npt.NDArray[np.float64]
 
+# logs of masses that extended precision holds with room for what tilts take off
+FAINTEST = float(np.log(np.finfo(Extended).tiny)) + 64.0
 NO_RULE = PanelRule(0, 0, 0.0)
 SIZES = np.array([10, 14, 18, 24, 32, 40, 56, 80])
 PANELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -72,6 +74,11 @@ class FiniteShape:
     def ends(self) -> tuple[float, float]:
         """The smallest and the largest loss."""
         return self.law.support()
+
+    @property
+    def off_ends(self) -> float:
+        """Bound on the errors of both."""
+        return self.law.support_error()
 
     @cached_property
     def nodes(self) -> StepNodes:
@@ -305,8 +312,9 @@ class ClosedRangeStep(TiltedStep):
     @property
     def log_error(self) -> float:
         """Of logarithms of hyperbolic sines."""
-        size = 4.0 + abs(self._log) + (1.0 + abs(self.tilt)) * self.shape.epsilon
-        return 16.0 * UNIT * size
+        end = self.shape.epsilon
+        size = 4.0 + abs(self._log) + (1.0 + abs(self.tilt)) * end
+        return 16.0 * UNIT * size + 4.0 * LIBM * UNIT * (1.0 + abs(math.log(end)))
 
     def mass_at_ends(self, pole: float) -> float:
         """None."""

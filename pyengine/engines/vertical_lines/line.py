@@ -165,6 +165,11 @@ class LossLine:
         beyond_all = rest * np.array([1.0, 1.0, 1.0 / both])
         self._error = (rounding + ends + beyond_all) * (1.0 + 1e-9)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether all errors that are the same for all thresholds are numbers."""
+        return math.isfinite(self._log_error) and not bool(np.isnan(self._error).any())
+
     def log_scale_at(self, c: float) -> float:
         """About K(λ) - λ c."""
         return float(self._log_mean) - self.tilt * c

@@ -60,6 +60,19 @@ def _losses(shape: Any) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def _sums_of_losses(kinds: Kinds) -> tuple[float, float]:
+    """The smallest and the largest loss of all steps, but for `_room`."""
+    low, high = (math.fsum(n * _losses(shape)[i] for shape, n in kinds) for i in (0, 1))
+    return low, high
+
+
+def _room(kinds: Kinds) -> float:
+    """Bound on the errors of the smallest and of the largest loss."""
+    low, high = _sums_of_losses(kinds)
+    errors = (n * getattr(shape, "off_ends", 0.0) for shape, n in kinds)
+    return 1e-12 * (abs(low) + abs(high)) + 1.01 * math.fsum(errors)
+
+
 class MixedOrder(LineOrder):
     """One order of the pair of a composition of steps of any kinds.
 
@@ -77,10 +90,8 @@ class MixedOrder(LineOrder):
 
     @staticmethod
     def _ends_of(kinds: Kinds) -> tuple[float, float]:
-        low, high = (
-            math.fsum(number * _losses(shape)[i] for shape, number in kinds) for i in (0, 1)
-        )
-        room = 1e-12 * (abs(low) + abs(high))
+        low, high = _sums_of_losses(kinds)
+        room = _room(kinds)
         return low - room, high + room
 
     @staticmethod
@@ -91,8 +102,10 @@ class MixedOrder(LineOrder):
         return float(of_a), float(of_b)
 
     def lowest(self) -> tuple[float, float]:
-        """Nothing below the smallest loss, and a number not below it."""
-        return -math.inf, math.nextafter(self.support()[0], math.inf)
+        """Numbers not above and not below the smallest loss: none below where more is removed."""
+        end = self.support()[0]  # which lies as far outside as losses may be off
+        least = end if self.is_bounded and self.removed == (0.0, 0.0) else -math.inf
+        return least, math.nextafter(end + 2.0 * _room(self.kinds), math.inf)
 
     def line_at(self, index: int) -> LossLine | None:
         """Return a line of the choice, or the next one nearer to the poles that can be made.
@@ -147,7 +160,9 @@ class WeightedOrder(MixedOrder):
     def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: OrderedLaw) -> None:
         super().__init__(kinds, exchanged)
         self._inner = inner
-        self._weights = Weights(weights.loss, weights.a, weights.b, weights.error)
+        self._weights = Weights(
+            weights.loss, weights.a, weights.b, weights.error, lowest=weights.lowest
+        )
         self._mixed = Mixed(self._weights, inner)  # type: ignore[arg-type]
 
     def lowest(self) -> tuple[float, float]:

@@ -175,6 +175,7 @@ class LineOrder(FiniteLosses):
                 one, other = (0, 1) if is_above else (1, 0)
                 part = parts[law]
                 part[one, at], part[other, at] = mass, 1.0 - mass
+                error = np.where(np.isnan(error), 1.0, error)
                 part[one + 2, at] = error * (1.0 + 1e-9) + SUBNORMAL + line.removed[law]
                 part[other + 2, at] = part[one + 2, at] + UNIT
 
@@ -282,6 +283,7 @@ class LineOrder(FiniteLosses):
         at = whole & ~inside
         value[at] = -np.expm1(epsilon[at])
         error[at] = 4.0 * UNIT + (1.0 - value[at]) * second
+        error = np.where(np.isnan(error), 1.0, error)
         return value, error + SUBNORMAL * (inside | whole) + lost
 
 

@@ -181,7 +181,12 @@ class _Gathered:
             noise = Fraction(inner.noise_multiplier) + Fraction(inner.low)
             self._variance += number / (noise * noise)
             return True
-        is_finite = isinstance(law, FiniteLaw) and law.infinite() == (0.0, 0.0)
+        is_finite = (
+            isinstance(law, FiniteLaw)
+            and law.infinite() == (0.0, 0.0)
+            and float(law.log_a.min()) > finite_steps.FAINTEST
+            and float(law.log_b.min()) > finite_steps.FAINTEST
+        )
         if not (is_finite or law.exact_mixtures() is not None):
             return False
         self._either.append((law, number))
