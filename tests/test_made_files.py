@@ -25,6 +25,9 @@ pytest.importorskip("flint")
 pytest.importorskip("matplotlib")
 
 from closed_form_truth import precision
+from test_papers_published import alike
+
+from pyengine.cli.main import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "tests" / "data"
@@ -82,14 +85,13 @@ def test_files_commands_and_tests_exist(row: list[str]) -> None:
         if words[0] == "make":
             assert re.search(rf"^{words[1]}:", targets, re.M), command
         elif words[:2] == ["python", "-m"]:
-            assert (
-                importlib.util.find_spec(words[2])
-                or (ROOT / Path(*words[2].split("."))).with_suffix(".py").exists()
-            ), command
+            module = ROOT / Path(*words[2].split("."))
+            assert module.is_dir() or module.with_suffix(".py").is_file(), command
         elif words[0] == "python":
             assert (ROOT / words[1]).is_file(), command
         else:
             assert words[0] == "pyengine", command
+            make_parser().parse_args(words[1:])
     for name in re.findall(r"`([^`]+)`", row[2]):
         path, _, test = name.partition("::")
         text = (ROOT / "tests" / path).read_text(encoding="utf-8")
@@ -186,6 +188,14 @@ def test_accuracy_measured() -> None:
             assert r.claim <= PRINTED * float(claim), (key, point)
             seen.add(key)
     assert len(seen) >= 5
+
+
+def test_adjacency_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = script("docs/figures/adjacency.py")
+    kept, made = tool.OUTPUT, tmp_path / "adjacency.png"
+    monkeypatch.setattr(tool, "OUTPUT", made)
+    tool.main()
+    assert alike(made.read_bytes(), kept)
 
 
 # ---- data of the tests
