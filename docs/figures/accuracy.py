@@ -34,6 +34,7 @@ ENGINES = {
     "spectral": "#3b6fb6",
     "convolution": "#d95f02",
     "certified": "#7570b3",
+    "lattice": "#e7298a",
 }
 SYMBOLS = {"gamma": "γ(κ)", "beta": "β(α)", "delta": "δ(ε)"}
 SPLIT = 1e-30  # the limit of the error is 1e-11 above and 1e-9 below
@@ -163,7 +164,7 @@ def draw(results: list[Result], path: Path) -> None:
         axes[row, 0].set_ylabel("measured relative error")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside upper center", ncols=5, frameon=False, markerscale=2
+        handles, labels, loc="outside upper center", ncols=6, frameon=False, markerscale=2
     )
     figure.savefig(path, dpi=110)
     plt.close(figure)
