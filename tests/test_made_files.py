@@ -190,6 +190,19 @@ def test_accuracy_measured() -> None:
     assert len(seen) >= 5
 
 
+def test_readme_says_what_was_measured() -> None:
+    page = (ROOT / "docs" / "theory" / "accuracy_measured.md").read_text(encoding="utf-8")
+    points, answered, refused = re.findall(r"\d+", page.splitlines()[0])
+    above, below = (
+        max((row[5] for row in rows_of("theory/accuracy_measured.md") if size in row), key=float)
+        for size in ("above 1e-30", "below 1e-30")
+    )
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"On {int(points):,} random points" in readme
+    assert f"{int(answered):,} estimates were compared" in readme
+    assert f"is {above} above 1e-30 and {below} below; {refused} questions were refused" in readme
+
+
 def test_adjacency_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = script("docs/figures/adjacency.py")
     kept, made = tool.OUTPUT, tmp_path / "adjacency.png"
