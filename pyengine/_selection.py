@@ -90,7 +90,7 @@ def repeat_and_select(
     if word == "poisson":
         if mean is None or shape is not None or stopping is not None:
             raise ValueError("runs 'poisson' needs mean, and neither shape nor stopping")
-        expected = float(_checks.positive("mean", mean))
+        times, power = math.frexp(_checks.positive("mean", mean))
     else:
         if mean is not None or shape is None or stopping is None:
             raise ValueError("runs 'negative_binomial' needs shape and stopping, and no mean")
@@ -99,7 +99,7 @@ def repeat_and_select(
             raise ValueError(f"shape must be finite and above -1, got {shape!r}")
         if not 0.0 < gamma < 1.0:
             raise ValueError(f"stopping must lie in (0, 1), got {stopping!r}")
-        expected = _mean(eta, gamma)
+        times, power = _mean(eta, gamma)
     if not callable(profile):
         raise ValueError(f"profile must be a function of epsilon, got {profile!r}")
     profile = Guarded(profile)
@@ -107,12 +107,15 @@ def repeat_and_select(
     found = _checks.real_array("profile(epsilon)", profile(inner), 0.0, 1.0)
     if found.shape != inner.shape:
         raise ValueError(f"profile must keep the shape of its argument, got {found.shape}")
-    if word == "poisson":
-        cost = expected * (np.expm1(inner) + found)
-    else:
-        with np.errstate(over="ignore"):
-            failed = np.where(found > 0.0, found / gamma, 0.0) * (1.0 - gamma)
-            cost = (eta + 1.0) * np.log1p(np.expm1(inner) + failed)
+    with np.errstate(over="ignore"):
+        if word == "poisson":
+            cost = np.ldexp(times * (np.expm1(inner) + found), power)
+        else:
+            more = np.expm1(inner) + found / gamma * (1.0 - gamma)
+            cost = np.log1p(more)
+            beyond = np.isinf(more)  # γ is below 1e-308 there, and 1 - γ is 1
+            cost[beyond] = np.logaddexp(inner[beyond], np.log(found[beyond]) - math.log(gamma))
+            cost = (eta + 1.0) * cost
     costs = (inner > 0.0) | (found > 0.0)
     left = at - np.where(costs, cost * (1.0 + SLACK) + LOST, 0.0)
     left = np.where(costs, left * (1.0 - 2.0 * UNIT), left)
@@ -120,15 +123,26 @@ def repeat_and_select(
     if not asked.any():
         return 1.0
     deltas = _checks.real_array("profile(epsilon)", profile(left[asked]), 0.0, 1.0)
-    least = float(deltas.min())
-    return min(1.0, expected * least * (1.0 + SLACK) + LOST) if least > 0.0 else 0.0
+    least, lower = math.frexp(deltas.min())
+    if least == 0.0:
+        return 0.0
+    if power + lower > 1:  # both parts are at least 1/2
+        return 1.0
+    return min(1.0, math.ldexp(times * least * (1.0 + SLACK), power + lower) + LOST)
 
 
-def _mean(eta: float, gamma: float) -> float:
-    """Mean of the truncated negative binomial law."""
-    exponent = eta * math.log(gamma)
-    if abs(exponent) < 1.0:  # 1 - γ^η over η, whose limit at 0 is -log γ
-        share = -math.expm1(exponent) / eta if abs(exponent) > 1e-300 else -math.log(gamma)
-        return (1.0 - gamma) / share / gamma
-    # neither term is near the other
-    return (1.0 - gamma) * (eta / (gamma - math.pow(gamma, 1.0 + eta)))
+def _mean(eta: float, gamma: float) -> tuple[float, int]:
+    """Mean m 2^e of the truncated negative binomial law, which may be beyond all doubles."""
+    log = math.log(gamma)
+    part, power = math.frexp(gamma)  # by which is divided at the end
+    if abs(eta * log) < 1.0:  # 1 - γ^η over η, whose limit at 0 is -log γ
+        share = -math.expm1(eta * log) / eta if abs(eta * log) > 1e-300 else -log
+        mean = (1.0 - gamma) / share
+    elif eta <= -0.5:  # 1 + η is exact, and its power far above γ and a normal double
+        mean = (1.0 - gamma) * (eta / (gamma - math.pow(gamma, 1.0 + eta)))
+        part, power = 1.0, 0
+    else:  # γ^η is below 2^538
+        mean = (1.0 - gamma) * (eta / (1.0 - math.pow(gamma, eta)))
+    mean, more = math.frexp(mean)
+    mean, last = math.frexp(mean / part)
+    return mean, more + last - power

@@ -564,7 +564,11 @@ def draw_selection(source: random.Random) -> tuple[Any, ...]:
         return (
             profile,
             epsilon,
-            {"mean": spread(source, 1e-300 if source.random() < 0.1 else 1e-3, 1e3)},
+            {
+                "mean": spread(source, 1e-300, 1e308)
+                if source.random() < 0.1
+                else spread(source, 1e-3, 1e3)
+            },
         )
     wide = source.random() < 0.3
     shape = source.choice(

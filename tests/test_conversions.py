@@ -13,7 +13,7 @@ from thorough import ALL
 
 pytest.importorskip("flint")
 
-from conversion_truth import CONVERSIONS, campaign
+from conversion_truth import CONVERSIONS, LogLinear, campaign
 
 import pyengine as pe
 from pyengine import duality
@@ -134,12 +134,36 @@ def test_selection_bounds_the_best_of_finite_runs(law: dict[str, Any]) -> None:
     assert closest > 0.02
 
 
+SHAPES = (1.0, 0.0, -0.5, -1 / 700, -0.9, -1.0 + 1e-15, 2.5, 1e-3, 1e300, 1.7e308)
+ENDS: list[tuple[LogLinear, float, dict[str, Any]]] = [
+    *(
+        (LogLinear(a, 1.0), 50.0, {"runs": "negative_binomial", "shape": eta, "stopping": gamma})
+        for a in (700.0, 744.0)
+        for eta in SHAPES
+        for gamma in (5e-324, 5e-320, 5e-313, 1e-310, 1e-300, 0.9, 1.0 - 2.0**-53)
+    ),
+    *((LogLinear(700.0, 50.0), 700.0, {"mean": mean}) for mean in (1e-300, 1e300, 1.79e308)),
+]
+
+
+def test_selection_from_runs_beyond_all_doubles() -> None:
+    """The expected number of runs, and what is charged for failures, overflowed to δ = 1."""
+    judge, found = CONVERSIONS["repeat_and_select"].judge, []
+    for profile, epsilon, law in ENDS:
+        bound = duality.repeat_and_select(profile, epsilon, **law)
+        error, unsafe = judge(bound, profile, epsilon, law)
+        assert error <= 1.0, (profile, epsilon, law, bound)
+        assert not unsafe
+        found.append(bound)
+    assert sum(0.0 < bound < 1.0 for bound in found) > len(found) / 4
+
+
 @pytest.mark.parametrize("law", LAWS[2:])
 def test_means_are_those_of_the_laws(law: dict[str, Any]) -> None:
     from pyengine._selection import _mean
 
     phi, h = generating(**law), 1e-6
-    assert _mean(law["shape"], law["stopping"]) == pytest.approx(
+    assert math.ldexp(*_mean(law["shape"], law["stopping"])) == pytest.approx(
         (phi(1.0) - phi(1.0 - h)) / h, rel=1e-4
     )
 
