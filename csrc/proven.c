@@ -16,8 +16,8 @@ static const double ENOUGH = 8.0;     /* times what is good enough of an estimat
 static const double CLOSE = 2.0;      /* and from where on it is worth sums in long double */
 
 /* Lines nearer to a pole take four times as many values each, and are not asked where those before have gained
- * nothing.  A divided law takes some 0.1 s, and is not asked where lines have left so little, unless steps are so few
- * that another law would be made, which takes longer. */
+ * nothing and little is left.  A divided law takes some 0.1 s, and is not asked where lines have left so little,
+ * unless steps are so few that another law would be made, which takes longer. */
 static const double UNDIVIDED = 1e-9;
 static const double FEW_STEPS = 1000.0;
 
@@ -263,7 +263,8 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
         status = certify_on(status, line, functional, c, row);
         worse = is_worse(row, functional, &error, worse);
     }
-    for (int i = 0; i < PE_NEAR && worse < MOST_WORSE && !is_settled(status, row, functional); i++) {
+    for (int i = 0; i < PE_NEAR && !is_settled(status, row, functional); i++) {
+        if (worse >= MOST_WORSE && row[2 + PE_FUNCTIONALS + functional] <= UNDIVIDED) break;
         pe_certified *line = NULL;
         status = near_certified(contours, i, functional, c, &line);
         status = certify_on(status, line, functional, c, row);

@@ -14,9 +14,10 @@ other environments, and would keep them so in its ``.pyc``.  The kernels in C gu
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, wraps
+from functools import wraps
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -95,7 +96,7 @@ def _guard_class(cls: type) -> None:
                 setattr(cls, name, guarded(value))
         elif kind is property:
             setattr(cls, name, value.getter(guarded(value.fget)))
-        elif isinstance(value, cached_property):
+        elif isinstance(value, functools.cached_property):
             value.func = guarded(value.func)
         elif kind is classmethod or kind is staticmethod:
             setattr(cls, name, kind(guarded(value.__func__)))

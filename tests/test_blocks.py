@@ -90,7 +90,7 @@ def test_the_answer_says_that_it_is_a_bound(capsys: pytest.CaptureFixture[str]) 
     flags = "--noise 2 --steps-per-epoch 30 --selected 3 --epochs 2 --epsilon 1"
     assert main(["delta", *flags.split(), "--bounds", "estimated"]) == 0
     printed = capsys.readouterr().out
-    assert "each record in 3 of 30 steps (bounds, by blocks), 2 epochs" in printed
+    assert "2 epochs of 30 batches, each record in 3 of them" in printed
     assert "blocks" in printed.splitlines()[-1]
     run = pe.dp_sgd_allocated("2", 30, 2, selected=3)
     assert f"{pe.delta(run, 1.0):.6g}"[:7] in printed

@@ -181,4 +181,5 @@ def test_vanishing_profile_beside_atoms_that_are_left_out(epsilon: float) -> Non
     )
     bounds = pe.delta(mechanism, epsilon, adjacency="add", bounds=True)
     assert bounds.lower == bounds.value == 0.0
-    assert 0.0 < bounds.upper < 1e-320
+    # sums on a line count roundings of subnormal numbers
+    assert 0.0 < bounds.upper < 1e-316

@@ -109,7 +109,9 @@ def test_one_entry_without_a_proof_refuses_an_array() -> None:
 def test_other_words_are_refused_however_often_they_are_asked(wrong: Any) -> None:
     pe.delta(RUN, 0.5, bounds=True)  # what is kept for True must not answer for 1
     for _ in range(2):
-        with pytest.raises(ValueError, match="bounds must be True, False or 'estimated', got"):
+        with pytest.raises(
+            ValueError, match=r"bounds must be True \(proven\), False or 'estimated', got"
+        ):
             pe.delta(RUN, 0.5, bounds=wrong)
     assert isinstance(pe.delta(RUN, 0.5, bounds=np.True_), pe.Bounds)
     assert isinstance(pe.delta(RUN, 0.5, bounds=np.False_), float)

@@ -35,7 +35,7 @@ QUESTIONS = {
     "GaussianMechanism(2.0).composed(44579)), 0.11659074104298078, bounds=True)": 5697.23999914411,
     "pe.delta(compose(DiscreteLaplaceMechanism(254.1396939722058, 1).poisson_sampled('1/10000')"
     ".composed(6), GaussianMechanism(6.369570736459841).composed(3693)), 37.680452493174215, "
-    "adjacency='remove', bounds=True)": 0.761895175905965,
+    "adjacency='remove', bounds=True)": 0.7618951759049627,
     "pe.trade_off(compose(from_probabilities(['3/5', '0', '1/10', '0', '1/10', '0', '1/5'], ['0', "
     "'1/2', '1/10', '1/10', '1/5', '0', '1/10']).sampled_without_replacement(batch_size=1, "
     "dataset_size=654327), GaussianMechanism('173/100').composed(12987)), 0.6292989167499591, "

@@ -44,7 +44,7 @@ TWICE = "the error of the mean counts these errors over all nodes, with a factor
 
 TERMS = (
     Term("values of t left out", C, "f * (", "q->omitted[k]", "rows", {"omitted": -9.0}),
-    Term("their integral", C, "exp(rest) / next + ", "integral_beyond(q, next, rest)", "rows",
+    Term("their integral", C, "exp(rest) / next + ", "pe_integral_beyond(q, next, rest)", "rows",
          {"omitted": -9.0}),
     Term("aliases", C, "", "(k == 3 ? profile_alias : alias)", "rows", {"alias": 1e-3}),
     Term("aliases: their exponent", C, "rounded = ",
@@ -52,7 +52,8 @@ TERMS = (
          {"alias": 1e-3, "exponent of an alias": LOUDER}, LOUDER / UNIT),
     Term("nodes of z, in the values", S, "s->slack += ", "2.0 * missed", "sums", SPARSE),
     Term("nodes of z, in log M", S, "s->log_m_error += ", "2.0 * missed", "sums", SPARSE),
-    Term("log M: its terms", N, "", "2.0 * eps * error * scale", "sums", {"bell": 20.0 * LOUD}),
+    Term("log M: its terms", N, "", "(double)(2.0L * eps * (pe_wide)error / whole)", "sums",
+         {"bell": 20.0 * LOUD}),
     Term("rotations: exponentials and depth", V, "U * (",
          "(177.0 + s->rounding + deep) * sums[0]", "sums", {"exponentials": 7.0 * LOUD}, PART),
     Term("rotations: angles", V, "", "8.0 * sums[1]", "sums", {"angles": 3.4 * LOUD}, PART),

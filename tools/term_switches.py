@@ -83,7 +83,7 @@ SWITCHES = (
                  for file in (N, REAL))),
     Switch("log M of a kind", 0.0,
            ((N, "logl(whole) : log1pl(total);", "logl(whole) : log1pl(total) + {x};"),
-            (N, "s->log_m_error = 2.0 *", "s->log_m_error = {x} + 2.0 *"))),
+            (N, "s->log_m_error = (double)", "s->log_m_error = {x} + (double)"))),
     _operation("log W", (N, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
                          "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n"),
                (REAL, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"

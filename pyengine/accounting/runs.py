@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from pyengine.accounting.questions import FARTHEST, WorstCase
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import Choosing, Detail
 from pyengine.answers import Answering, Questions
-from pyengine.caches import kept
+from pyengine.caches import cached_property, kept
 from pyengine.curves import NothingReleased
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism, checked_mechanism, in_words, steps_of

@@ -15,7 +15,7 @@ from pyengine.answers import Answer, ErrorCurve, PairQuestions, Questions, names
 from pyengine.curves import OneOrder, larger, taken
 from pyengine.engines.certified import relative_width
 from pyengine.engines.exact.both import hull
-from pyengine.engines.exact.levels import Tails, Thresholds, between, bounds
+from pyengine.engines.exact.levels import BELOW_DOUBLES, Tails, Thresholds, between, bounds
 from pyengine.engines.hull import BothOrders
 from pyengine.engines.panels.ordered import OrderedLaw, RoughTails
 from pyengine.engines.panels.search import STEP, TRIES, points_at, root_of
@@ -28,6 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 
 WIDEST = 1e-4  # the lattice's own width
 TINIEST = 5e-324
+FLATTEST, CLOSER = 1e-6, 1e-3  # widths of ε from which on δ is to leave so much less open
 CLOSEST = 1e-12  # bounds of ε of this relative distance are close without looking at δ
 FEW = 8  # questions of which each is asked a rough bound first
 SURE = 4.0  # how often δ is below δ(0) where that is sure without looking
@@ -146,9 +147,12 @@ class PanelQuestions:
             label = names(ENGINE, value.size)
             found.put(asked, Answer(np.clip(value, lower, upper), lower, upper, label, True))
             # bounds of ε are too far apart where they leave more open of δ than is allowed
-            is_open = ~np.isfinite(upper)
+            is_open, closer = ~np.isfinite(upper), self.widest < WIDEST
             upper = np.where(is_open, 0.0, upper)  # whose difference is a number
-            wide = (upper - lower > CLOSEST * upper) & (left > self.widest * delta[asked])
+            # of a profile that is flat there an engine beside this one may leave less open
+            flat = (upper - lower > FLATTEST * upper) & closer
+            widest = np.where(flat, CLOSER, 1.0) * self.widest
+            wide = (upper - lower > CLOSEST * upper) & (left > widest * delta[asked])
             wide |= is_open
             wide &= delta[asked] >= self.law.least_known
             if wide.any():
@@ -357,7 +361,7 @@ class PanelBothOrders(BothOrders):
             return points_at(law, roughly, levels, low, high, jumps, has_atoms=has_atoms)
 
         found = hull(*orders, level, ENGINE, find)
-        beta.put(inside, found[0])
+        beta.put(inside, _settled(found[0]))
         gamma.put(inside, found[1])
         known = max(law.least_known for law in laws)
         widest = self._add.widest
@@ -429,7 +433,13 @@ def _answer(
     lower = np.clip(np.where(exact, lower, np.nextafter(lower, -1.0)), 0.0, most)
     upper = np.clip(np.where(exact, upper, np.nextafter(upper, 2.0)), 0.0, most)
     engine = names(ENGINE, value.size)
-    return Answer(np.clip(value, lower, upper), lower, upper, engine, True)
+    return _settled(Answer(np.clip(value, lower, upper), lower, upper, engine, True))
+
+
+def _settled(answer: Answer) -> Answer:
+    """The same with the value 0 of what is not known to be more, and is below all doubles."""
+    answer.value[(answer.lower == 0.0) & (answer.upper < BELOW_DOUBLES)] = 0.0
+    return answer
 
 
 def _narrow(answer: Answer, at: npt.NDArray[np.bool_], other: Answer) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 import pyengine.engines.panels.range as panels_range
 import pyengine.engines.vertical_lines.finite_steps as finite_steps
 from pyengine.caches import kept
@@ -36,6 +38,7 @@ __all__ = ["deformed_order", "line_order"]
 LEAST = 20  # Laplace steps
 MOST_KINDS = 64
 MOST_LOSSES = 4096  # that sums of others are weighted over
+FARTHEST_LOSS = 1e100
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
 Laws = tuple[tuple[StepLaw, int], ...]
 
@@ -184,6 +187,7 @@ class _Gathered:
         is_finite = (
             isinstance(law, FiniteLaw)
             and law.infinite() == (0.0, 0.0)
+            and float(np.abs(law.loss).max(initial=0.0)) < FARTHEST_LOSS
             and float(law.log_a.min()) > finite_steps.FAINTEST
             and float(law.log_b.min()) > finite_steps.FAINTEST
         )
