@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from pyengine.answers import Questions
+from pyengine.answers import PairQuestions, Questions
 from pyengine.engines.declared.products import ProductEngine
 from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
@@ -110,15 +110,18 @@ def _levels(problem: Problem) -> list[PanelQuestions]:
         if found:
             found.append(PanelQuestions(law, narrow, _always(found[-1])))
             continue
-        after = _after_lines(problem)
-        widest = narrow if isinstance(after, ProductEngine) else problem.tolerance
-        found.append(PanelQuestions(law, widest, partial(after.pair, problem)))
+        widest = narrow if ProductEngine.may_support(problem) else problem.tolerance
+        found.append(PanelQuestions(law, widest, partial(_sums, problem)))
     return found
 
 
 def _always(made: Made) -> Callable[[], Made]:
     """What is made already, as those take it that make it when it is asked."""
     return lambda: made
+
+
+def _sums(problem: Problem) -> PairQuestions:
+    return _after_lines(problem).pair(problem)
 
 
 def _after_lines(problem: Problem) -> Engine:

@@ -31,6 +31,14 @@ class ProductEngine(Engine):
         return self._parts(problem) is not None
 
     @staticmethod
+    def may_support(problem: Problem) -> bool:
+        """Whether steps of few losses stand beside others, told without any work."""
+        from pyengine.laws.finite import FiniteLaw
+
+        few = [isinstance(law, FiniteLaw) for law, _ in problem.laws]
+        return any(few) and not all(few)
+
+    @staticmethod
     def _parts(problem: Problem) -> tuple[FiniteComposition, Problem] | None:
         """Steps of few losses, and the same problem of the other steps."""
         if problem.is_relaxed or problem.given is not None or problem.adjacency == "substitute":

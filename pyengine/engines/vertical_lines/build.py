@@ -224,13 +224,23 @@ def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | N
     frequency = np.sqrt(-2.0 * beyond / variance) * GROWTH ** np.arange(HEIGHTS)
     steps = sum(number for _, number in kinds)
 
+    falls = [
+        None if getattr(shape, "is_costly", False) else fall_of(shape, tilt, *two, frequency, steps)
+        for (shape, _), two in zip(
+            kinds, ((mean, spread) for mean, _, spread in known), strict=True
+        )
+    ]
+
     def is_small(at: int) -> bool:
         log, tails, whole = 0.0, 0.0, math.inf
-        for (shape, number), (mean, _, spread) in zip(kinds, known, strict=True):
-            fall = fall_of(shape, tilt, mean, spread, frequency[at : at + 1], steps, lost)
-            modulus = max(float(fall.modulus[0]), 1e-300)
+        for (shape, number), (mean, _, spread), fall in zip(kinds, known, falls, strict=True):
+            i = at
+            if fall is None:
+                there = frequency[at : at + 1]
+                fall, i = fall_of(shape, tilt, mean, spread, there, steps, lost), 0
+            modulus = max(float(fall.modulus[i]), 1e-300)
             log += number * math.log(modulus)
-            tail = float(fall.tail[0]) / modulus
+            tail = float(fall.tail[i]) / modulus
             tails += number * tail
             if log_at_ends(shape, tilt, mean, steps) == -math.inf:
                 whole = min(whole, tail)

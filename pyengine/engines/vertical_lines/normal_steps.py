@@ -205,6 +205,7 @@ class MixtureShape:
     """
 
     laws: tuple[tuple[StepLaw, int], ...]
+    is_costly: ClassVar[bool] = True  # to bound far out: one frequency at a time
     is_symmetric: ClassVar[bool] = False
     is_bounded: ClassVar[bool] = False
 
