@@ -30,6 +30,7 @@ enum {
     MOST_KEPT = 16, /* lines, of some MB each at most */
 };
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
+static const double CLOSE = 1e-9; /* error of rows for which no line of their own is made */
 static const double MAX_VALUES = 260000; /* below 2^18: angles of sums in long double */
 static const double MOST_WORK = 4e8; /* nodes times values of a kind */
 
@@ -548,13 +549,10 @@ static int kept_line(pe_contours *contours, double c, int i, pe_certified **out)
     return at->line->status;
 }
 
-int pe_divided_row(pe_contours *contours, int functional, double c, double *row) {
+/* The better row of at most two numbers of large losses, on lines that are made for thresholds at the middle. */
+static int row_of(pe_contours *contours, int functional, double middle, double c, double *row) {
     int best = PE_TOO_COSTLY;
     double taken = NAN;
-    pe_fail_row(row);
-    if (contours->n_groups > MOST_KINDS) return best;
-    if (!contours->proven && !(contours->proven = calloc(1, sizeof *contours->proven))) return PE_NO_MEMORY;
-    const double middle = served_by(contours, c);
     for (int i = 0; i < 2; i++) {
         double found[PE_ROW];
         pe_certified *line = NULL;
@@ -573,6 +571,22 @@ int pe_divided_row(pe_contours *contours, int functional, double c, double *row)
         if (pe_row_shortfall(row, functional) <= 1.0) break;
     }
     return best;
+}
+
+int pe_divided_row(pe_contours *contours, int functional, double c, double *row) {
+    pe_fail_row(row);
+    if (contours->n_groups > MOST_KINDS) return PE_TOO_COSTLY;
+    if (!contours->proven && !(contours->proven = calloc(1, sizeof *contours->proven))) return PE_NO_MEMORY;
+    const double middle = served_by(contours, c);
+    const int status = row_of(contours, functional, middle, c, row);
+    if (status == PE_NO_MEMORY || row[2 + PE_FUNCTIONALS + functional] <= CLOSE || middle == c) return status;
+    /* a line of its own, where the law changes much between the thresholds that share one */
+    double own[PE_ROW];
+    pe_fail_row(own);
+    const int again = row_of(contours, functional, c, c, own);
+    if (!again && (status || pe_row_shortfall(own, functional) < pe_row_shortfall(row, functional)))
+        memcpy(row, own, sizeof own);
+    return status && again ? again : PE_OK;
 }
 
 void pe_divided_free(pe_divided_line *lines) {
