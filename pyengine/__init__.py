@@ -10,7 +10,12 @@ from pyengine._lazy import finder
 from pyengine._version import __version__
 from pyengine.api import Bounds, delta, epsilon, gamma_bound, trade_off
 from pyengine.composing import compose
-from pyengine.errors import AccuracyError, ApproximationWarning, NotDefinedError
+from pyengine.errors import (
+    AccuracyError,
+    ApproximationWarning,
+    BudgetError,
+    NotDefinedError,
+)
 from pyengine.mechanisms import (
     Composition,
     GaussianMechanism,
@@ -23,7 +28,7 @@ from pyengine.mechanisms import (
 
 if TYPE_CHECKING:
     from pyengine import special, targets
-    from pyengine.accounting import Filter, Odometer, adaptive
+    from pyengine.accounting import Budget, Filter, Odometer, adaptive
     from pyengine.calibration import Calibration, calibrate
     from pyengine.mechanisms import (
         AnalyticPair,
@@ -59,6 +64,8 @@ __all__ = [
     "AnalyticPair",
     "ApproximationWarning",
     "Bounds",
+    "Budget",
+    "BudgetError",
     "Calibration",
     "Composition",
     "DiscreteGaussianMechanism",
@@ -111,7 +118,7 @@ __all__ = [
 
 # Imported when they are named: what DP-SGD does not need, and modules that need heavier packages.
 _LATER = {
-    "accounting": ("Filter", "Odometer", "adaptive"),
+    "accounting": ("Budget", "Filter", "Odometer", "adaptive"),
     "calibration": ("Calibration", "calibrate"),
     "mechanisms": (
         "AnalyticPair",

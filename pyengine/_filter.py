@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pyengine import _checks
 
-__all__ = ["GaussianFilter"]
+__all__ = ["GaussianFilter", "root_above"]
 
 
 class _Booked(NamedTuple):
@@ -88,14 +88,18 @@ class GaussianFilter:
     @property
     def spent(self) -> float:
         """μ of all that was booked, rounded up."""
-        square = self._last().spent
-        root = _root_below(square)
-        return root if Fraction(root) ** 2 == square else math.nextafter(root, math.inf)
+        return root_above(self._last().spent)
 
     @property
     def left(self) -> float:
         """Largest μ of one more release as a double: it is rounded down, so that it fits."""
         return _root_below(self._total - self._last().spent)
+
+
+def root_above(square: Fraction) -> float:
+    """Smallest double, or inf, whose square is at least a number in [0, ∞)."""
+    root = _root_below(square)
+    return root if Fraction(root) ** 2 == square else math.nextafter(root, math.inf)
 
 
 def _root_below(square: Fraction) -> float:

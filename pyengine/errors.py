@@ -1,6 +1,12 @@
 """Exceptions of the package."""
 
-__all__ = ["AccuracyError", "ApproximationWarning", "NotDefinedError", "SamplingWarning"]
+__all__ = [
+    "AccuracyError",
+    "ApproximationWarning",
+    "BudgetError",
+    "NotDefinedError",
+    "SamplingWarning",
+]
 
 
 class AccuracyError(ArithmeticError):
@@ -17,6 +23,10 @@ class NotDefinedError(ValueError):
     An adjacency, a threat model or a method that does not cover what was asked about.  It is a
     class of its own so that tables can tell such questions from a slip of the program.
     """
+
+
+class BudgetError(RuntimeError):
+    """A release does not fit into a budget; it was not booked and must not happen."""
 
 
 class ApproximationWarning(UserWarning):

@@ -8,12 +8,14 @@ the other above its tangents, so that a finite comparison covers all ε (docs/ca
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine import api
+from pyengine._filter import root_above
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import GaussianMechanism, Mechanism, steps_of
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -29,6 +31,7 @@ TIGHT = 1e-12  # how far the bound on the largest ratio may lie above its value,
 POINTS = 20_000  # of the finest grid: where the two profiles nearly agree, the bound stays loose
 SMALLEST = 1e-290  # profiles below are not compared
 ROUNDING = 8.0 * UNIT
+FEW = 16  # different steps up to which μ² is summed exactly: denominators grow with their number
 
 
 def log_excess(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:
@@ -81,10 +84,12 @@ def _gaussian_mu(mechanism: Mechanism) -> float | None:
         if noise is None or noise.family != "gaussian" or sampled:
             return None
         if step.share > 0:
-            parts.append(math.sqrt(number) / float(noise.multiplier))
+            parts.append((number, noise.multiplier))
+    if len(parts) <= FEW:
+        return root_above(sum((n / Fraction(s) ** 2 for n, s in parts), start=Fraction(0)))
     # each part errs by 4 units, and the root of their squares by two more: squares may be beyond
     # all doubles
-    return math.hypot(*parts) * (1.0 + ROUNDING)
+    return math.hypot(*(math.sqrt(n) / float(s) for n, s in parts)) * (1.0 + ROUNDING)
 
 
 def _end(mechanism: Mechanism, mu: float, slack: float, **keywords: Any) -> float:

@@ -28,6 +28,13 @@ ROUGH = 1e-2  # relative width of the bounds of a figure far from what is allowe
 Domains = dict[str, tuple[float, float]]
 
 
+def single_target(value: Any) -> Target:
+    """Return a value that is a target without arrays; a ValueError for any other value."""
+    if not isinstance(value, Target) or value.shape:
+        raise ValueError(f"target must be a single target of pyengine.targets, got {value!r}")
+    return value
+
+
 def _gap(found: float, allowed: float, scale: Callable[[float], float]) -> float:
     """Difference on an increasing scale; <= 0 exactly where found <= allowed."""
     first, second = scale(found), max(scale(allowed), BOTTOM)

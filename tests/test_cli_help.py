@@ -20,8 +20,8 @@ from pyengine.cli.output import spelled
 from pyengine.tables import progress
 
 NAMES = (
-    "gamma tradeoff delta epsilon calibrate statement report table verify plot schemes papers "
-    "conformance doctor completion"
+    "gamma tradeoff delta epsilon calibrate budget statement report table verify plot schemes "
+    "papers conformance doctor completion"
 )
 
 

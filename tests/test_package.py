@@ -29,8 +29,8 @@ FLOORS = (
     "mechanisms kinds answers pairs laws duality threat_models",
     "engines curves reference relaxed",
     "api calibration targets search gaussian_dp composing proven approximations baselines "
-    "membership priors interop shuffled accounting",
-    "statement resilience schemes serialization conformance tables verification audit plots report "
+    "membership priors interop shuffled serialization accounting",
+    "statement resilience schemes conformance tables verification audit plots report "
     "explore cli papers __main__",
 )
 FLOOR = {f"pyengine.{room}": i for i, rooms in enumerate(FLOORS) for room in rooms.split()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import random
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -118,3 +120,27 @@ def test_gaussian_dp_of_other_mechanisms_asks_for_slack() -> None:
 def test_bad_input(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 16, 17, 40])
+def test_mu_of_gaussian_steps_is_rounded_up_once(kinds: int) -> None:
+    """25 releases of noise 5 are 1-GDP; sums of many kinds may be a few units above the root."""
+    five = pe.GaussianMechanism(5.0).composed(25)
+    assert GaussianDP(1.0, bounds=True).achieved(five) == GaussianDP(1.0, bounds=True)
+    assert GaussianDP(1.0, bounds=True).is_met(five)
+    random_ = random.Random(kinds)
+    for _ in range(50):
+        noises = [math.exp(random_.uniform(-3, 3)) for _ in range(kinds)]
+        counts = [random_.randint(1, 1000) for _ in range(kinds)]
+        run = pe.compose(
+            *(pe.GaussianMechanism(s).composed(n) for s, n in zip(noises, counts, strict=True))
+        )
+        found = Fraction(GaussianDP(1.0).achieved(run).mu)
+        square = sum(Fraction(n) / Fraction(s) ** 2 for s, n in zip(noises, counts, strict=True))
+        assert found**2 >= square
+        below = math.nextafter(found, 0.0) if kinds <= 16 else float(found) * (1 - 1e-14)
+        assert Fraction(below) ** 2 < square
+    for extreme in (1e-300, 1e300):
+        assert GaussianDP(1.0).achieved(pe.GaussianMechanism(extreme)).mu == pytest.approx(
+            1 / extreme, rel=1e-15
+        )

@@ -1,6 +1,17 @@
-"""Runs that adapt: steps chosen in view of what was released, filters and odometers."""
+"""Runs that adapt: steps chosen in view of what was released, filters and odometers; budgets."""
 
+from pyengine.accounting.budget import Budget, PlannedRelease
 from pyengine.accounting.filters import Filter, Odometer
+from pyengine.accounting.ledger import Release
 from pyengine.accounting.runs import AdaptiveRun, Strategy, adaptive
 
-__all__ = ["AdaptiveRun", "Filter", "Odometer", "Strategy", "adaptive"]
+__all__ = [
+    "AdaptiveRun",
+    "Budget",
+    "Filter",
+    "Odometer",
+    "PlannedRelease",
+    "Release",
+    "Strategy",
+    "adaptive",
+]

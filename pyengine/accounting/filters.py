@@ -12,7 +12,7 @@ from typing import Any
 from pyengine import _checks
 from pyengine.accounting.runs import MOST_STATES, AdaptiveRun, adaptive
 from pyengine.mechanisms import Mechanism
-from pyengine.targets import Target
+from pyengine.targets import Target, single_target
 
 __all__ = ["Filter", "Odometer"]
 
@@ -57,6 +57,7 @@ class Odometer:
         self._one, self._lock = one, threading.Lock()
         self._choices: list[int] = []
         self._spent = Fraction(0)
+        self._limit: Fraction | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -107,7 +108,7 @@ class Odometer:
         return adaptive(self.menu, steps, costs=self.costs, budget=total)
 
     def spend(self, choice: int) -> bool:
-        """Book a choice.
+        """Book a choice, unless it would exceed a filter's budget.
 
         Parameters
         ----------
@@ -117,24 +118,21 @@ class Odometer:
         Returns
         -------
         bool
-            Whether it may be made: an odometer has no limit, and says True.
+            Whether it was booked; if not, it must not be made.  An odometer books every choice.
         """
-        return self._book(choice, None)
+        cost = self._cost(choice)
+        with self._lock:
+            if self._limit is not None and self._spent + cost > self._limit:
+                return False
+            self._choices.append(int(choice))
+            self._spent += cost
+            return True
 
     def _cost(self, choice: int) -> Fraction:
         index = _checks.count("choice", choice)
         if index >= len(self.costs):
             raise ValueError(f"choice must be an index below {len(self.costs)}, got {choice!r}")
         return self.costs[index]
-
-    def _book(self, choice: int, limit: Fraction | None) -> bool:
-        cost = self._cost(choice)
-        with self._lock:
-            if limit is not None and self._spent + cost > limit:
-                return False
-            self._choices.append(int(choice))
-            self._spent += cost
-            return True
 
 
 class Filter(Odometer):
@@ -189,12 +187,10 @@ class Filter(Odometer):
         costs: Sequence[_checks.NumberLike] | None = None,
     ) -> None:
         super().__init__(menu, costs=costs)
-        given: Any = target
-        if not isinstance(given, Target) or given.shape:
-            raise ValueError(f"target must be a single target of pyengine.targets, got {target!r}")
-        tolerance = CLOSE if target.tolerance is None else target.tolerance
-        self.target = replace(target, bounds=True, tolerance=tolerance)
-        self.budget = self._largest()
+        judged = single_target(target)
+        tolerance = CLOSE if judged.tolerance is None else judged.tolerance
+        self.target = replace(judged, bounds=True, tolerance=tolerance)
+        self.budget = self._limit = self._largest()
 
     def _largest(self) -> Fraction:
         unit = _common(self.costs)
@@ -238,21 +234,6 @@ class Filter(Odometer):
             Proven where True; where False, the run may go on with cheaper choices, if any is left.
         """
         return self._cost(choice) <= self.left
-
-    def spend(self, choice: int) -> bool:
-        """Book a choice if it is allowed.
-
-        Parameters
-        ----------
-        choice : int
-            Its index in the menu.
-
-        Returns
-        -------
-        bool
-            Whether it was allowed and booked; if not, nothing was, and it must not be made.
-        """
-        return self._book(choice, self.budget)
 
 
 def _common(costs: Iterable[Fraction]) -> Fraction:

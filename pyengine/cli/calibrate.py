@@ -19,7 +19,7 @@ from pyengine.mechanisms import describe, label_of
 if TYPE_CHECKING:
     from pyengine.targets import Target
 
-__all__ = ["register"]
+__all__ = ["VARIED", "add_targets", "figures_of", "register", "rounded", "targets_of"]
 
 DESCRIPTION = """\
 Find the smallest noise, the largest sampling probability or the most steps that meet a target, or
@@ -74,10 +74,7 @@ def register(commands: Commands) -> None:
         metavar="KEY",
         help=f"{', '.join(VARIED)} (noise)",
     )
-    targets = parser.add_argument_group("targets")
-    for name in ("epsilon", "delta", "kappa", "gamma", "alpha", "beta", "advantage", "mu", "slack"):
-        targets.add_argument(f"--{name}", metavar="X")
-    targets.add_argument("--adjacency", metavar="WORD", help="of all targets (their own defaults)")
+    targets = add_targets(parser)
     targets.add_argument(
         "--proven",
         action="store_true",
@@ -86,6 +83,15 @@ def register(commands: Commands) -> None:
     grammar.add_mechanism(parser)
     parser.add_argument("--digits", default="10", metavar="N", help="significant digits (10)")
     parser.add_argument("--json", action="store_true", help="JSON instead of text")
+
+
+def add_targets(parser: argparse.ArgumentParser) -> Any:
+    """Add the flags of targets, and return their group."""
+    targets = parser.add_argument_group("targets")
+    for name in ("epsilon", "delta", "kappa", "gamma", "alpha", "beta", "advantage", "mu", "slack"):
+        targets.add_argument(f"--{name}", metavar="X")
+    targets.add_argument("--adjacency", metavar="WORD", help="of all targets (their own defaults)")
+    return targets
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -98,14 +104,10 @@ def run(arguments: argparse.Namespace) -> int:
         digits = _checks.count("--digits", arguments.digits, least=1)
         if digits > MOST_DIGITS:
             raise ValueError(f"--digits must be at most {MOST_DIGITS}, got {arguments.digits}")
-        targets = _targets(arguments)
+        targets = targets_of(arguments, proven=arguments.proven)
         make = grammar.family(grammar.phases_of(arguments), arguments.vary, others=True)
         found = calibrate(make, targets, integer=varied.integer, maximize=not varied.improves)
-        shown = str(found.value)
-        if not varied.integer:
-            # a rounded number must meet the target as well
-            rounding = ROUND_CEILING if varied.improves else ROUND_FLOOR
-            shown = number(found.value, digits, rounding)
+        shown = rounded(varied, found.value, digits)
         mechanism = make(shown)
         achieved = [target.achieved(mechanism) for target in targets]
     except ValueError as error:
@@ -121,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
         records=grammar.records_of(arguments),
     )
     if arguments.json:
-        figures = [{"target": type(t).__name__, **_figures(t)} for t in achieved]
+        figures = [{"target": type(t).__name__, **figures_of(t)} for t in achieved]
         value = found.value if varied.integer else float(shown)
         content = {"vary": arguments.vary, "value": value, "unrounded": found.value}
         label = [each._asdict() for each in label_of(mechanism, targets[0].adjacency)]
@@ -137,11 +139,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _targets(arguments: argparse.Namespace) -> list[Target]:
+def targets_of(arguments: argparse.Namespace, *, proven: bool) -> list[Target]:
+    """Targets that the flags of `add_targets` say; at least one."""
     from pyengine import targets as kinds
 
     given = {name: _strictest(name, exact) for name, exact in _limits(arguments).items()}
-    words: dict[str, Any] = {"bounds": True} if arguments.proven else {}
+    words: dict[str, Any] = {"bounds": True} if proven else {}
     if arguments.adjacency is not None:
         words["adjacency"] = arguments.adjacency
     makers = (kinds.EpsilonDelta, kinds.Gamma, kinds.TradeOff)
@@ -184,7 +187,15 @@ def _strictest(name: str, exact: Fraction) -> float:
     return value
 
 
-def _figures(target: Target) -> dict[str, float]:
+def rounded(varied: Varied, value: float, digits: int) -> str:
+    """A parameter that was found, rounded to the side on which it meets the target as well."""
+    if varied.integer:
+        return str(value)
+    return number(value, digits, ROUND_CEILING if varied.improves else ROUND_FLOOR)
+
+
+def figures_of(target: Target) -> dict[str, float]:
+    """Numbers of a target, by name."""
     return {name: float(getattr(target, name)) for name in target._domains}
 
 
@@ -195,7 +206,7 @@ def _in_words(found: Target, limits: dict[str, Fraction], digits: int) -> str:
     """
     from pyengine.targets import Advantage, EpsilonDelta, Gamma, TradeOff
 
-    figures = _figures(found)
+    figures = figures_of(found)
     limits = {"slack": Fraction(0), "eta": limits.get("advantage", Fraction(0)), **limits}
     up = {
         key: _rounded(value, limits[key], digits, ROUND_CEILING) for key, value in figures.items()

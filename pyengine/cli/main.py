@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pyengine._extras import MissingPackageError
 from pyengine.caches import kept
 from pyengine.cli import (
+    budget,
     calibrate,
     completion,
     conformance,
@@ -47,6 +48,7 @@ output that cannot be written; 3 a defect of pyengine itself; 130 interrupted"""
 COMMANDS = (
     questions,
     calibrate,
+    budget,
     statement,
     report,
     explore,

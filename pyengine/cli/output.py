@@ -15,7 +15,16 @@ from pyengine._version import __version__
 from pyengine.mechanisms import Mechanism, in_words, label_of
 
 __all__ = [
-    *("decimal", "paint", "print_json", "print_label", "print_table", "remark", "remarks_on"),
+    *(
+        "decimal",
+        "label_lines",
+        "paint",
+        "print_json",
+        "print_label",
+        "print_table",
+        "remark",
+        "remarks_on",
+    ),
     "spelled",
 ]
 
@@ -76,16 +85,19 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def print_label(mechanism: Mechanism, adjacency: str) -> None:
     """Print what numbers about a mechanism must be read with."""
-    label = label_of(mechanism, adjacency)
-    for line in in_words(mechanism):
+    for line in (*in_words(mechanism), *label_lines(mechanism, adjacency)):
         print(spelled(line))
-    for title, texts in (
+
+
+def label_lines(mechanism: Mechanism, adjacency: str) -> list[str]:
+    """Return how batches must be drawn, what is protected, and what answers are bounds of."""
+    label = label_of(mechanism, adjacency)
+    titles = (
         ("batches", [each.batches for each in label]),
         ("protects", [f"{each.protects} (adjacency {adjacency})" for each in label]),
         ("answers", [KNOWN[each.known] for each in label if each.known]),
-    ):
-        for text in dict.fromkeys(texts):
-            print(spelled(f"{title}: {text}"))
+    )
+    return [f"{title}: {text}" for title, texts in titles for text in dict.fromkeys(texts)]
 
 
 def print_json(content: dict[str, Any]) -> None:

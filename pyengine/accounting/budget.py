@@ -1,0 +1,432 @@
+"""A privacy budget: a target, the releases booked so far, and what may still be released."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyengine import _checks, api
+from pyengine.accounting.ledger import FileLedger, Ledger, MemoryLedger, Release
+from pyengine.calibration import Calibration, calibrate
+from pyengine.composing import compose
+from pyengine.errors import AccuracyError, BudgetError
+from pyengine.mechanisms import Composition, GaussianMechanism, GenericMechanism, Mechanism
+from pyengine.targets import Target, single_target
+
+__all__ = ["Budget", "PlannedRelease"]
+
+Maker = Callable[[Any], Mechanism]
+
+
+class PlannedRelease(NamedTuple):
+    """A share of a budget; made by `Budget.split`.
+
+    Parameters
+    ----------
+    name : str
+        As it was given.
+    noise : float
+        The parameter that was found.
+    mechanism : Mechanism
+        The release with that parameter.
+    """
+
+    name: str
+    noise: float
+    mechanism: Mechanism
+
+
+class Budget:
+    """A target that all releases about the same records keep together.
+
+    Parameters
+    ----------
+    target : Target
+        A single target of `pyengine.targets`, such as ``EpsilonDelta(1.0, 1e-6)``,
+        ``GaussianDP(0.5)`` or ``TradeOff(0.01, 0.95)``.  It is judged by proven bounds, whatever
+        its ``bounds`` says.
+    path : str or path, optional
+        A new file in which the releases are booked, so that they outlive the process and that
+        other processes of this machine share them; without it they are kept in memory.
+
+    Raises
+    ------
+    ValueError
+        For anything but a single target.
+    OSError
+        For a file that exists or cannot be written.
+
+    Notes
+    -----
+    A release is approved only where a proven bound of the composition of all that is booked, and
+    of the release, meets the target.  The bound is that of the joint composition; nothing is lost
+    by adding up what the releases have alone.
+
+    The guarantee is for releases whose *mechanisms* are fixed beforehand; what each of them
+    computes may depend on earlier results.  Where the noise, the rate or the choice to go on
+    depends on what was released, use `Filter`, or `pyengine.duality.GaussianFilter` for Gaussian
+    releases alone (docs, guides/budgets).
+
+    Threads may share a budget, and processes may share its file: whoever books first is counted
+    by all others, because a release is booked only if nothing else was since its bound was
+    computed.  The file is a database of SQLite, which wants a local disk.  A forked child has a
+    copy of a budget in memory, which knows nothing of what the parent spends.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> budget = pe.Budget(pe.targets.EpsilonDelta(1.0, 1e-6))
+    >>> plan = budget.split(
+    ...     {"counts": pe.LaplaceMechanism, "training": lambda s: pe.dp_sgd(s, 0.01, 1000)},
+    ...     weights=[1, 3],
+    ... )
+    >>> for share in plan:
+    ...     print(share.name, round(share.noise, 6))
+    ...     _ = budget.spend(share.mechanism, share.name)
+    counts 2.492439
+    training 2.248696
+    >>> budget.spend(pe.LaplaceMechanism(1000.0))
+    Traceback (most recent call last):
+    ...
+    pyengine.errors.BudgetError: the release does not fit into EpsilonDelta(epsilon=1, \
+delta=1e-06): with it all releases have epsilon 1, delta 1.00037e-06; nothing was booked
+    """
+
+    def __init__(self, target: Target, path: str | os.PathLike[str] | None = None) -> None:
+        proven = replace(single_target(target), bounds=True)
+        self._set(proven, MemoryLedger() if path is None else FileLedger.made(path, proven))
+
+    def _set(self, target: Target, ledger: Ledger) -> None:
+        self._target, self._ledger = replace(target, bounds=True), ledger
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Budget:
+        """A budget in a file that `Budget` or `save` made; what is spent is booked there.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        Budget
+            With all that was booked, and all that other processes will book.
+
+        Raises
+        ------
+        ValueError
+            For a file that holds no budget, or a damaged one.
+        OSError
+            For a file that cannot be read.
+        """
+        ledger = FileLedger(path)
+        made = cls.__new__(cls)
+        made._set(ledger.target, ledger)
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write target and releases to a new file, from which `load` makes a budget.
+
+        The file is a copy: what this budget spends from then on is not booked there.
+
+        Parameters
+        ----------
+        path : str or path
+            Must not exist.
+
+        Raises
+        ------
+        ValueError
+            For a mechanism or a target that holds functions.
+        OSError
+            For a file that exists or cannot be written.
+        """
+        FileLedger.made(path, self._target, self._ledger.read())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise TypeError("a budget in memory has no copies, which would spend it twice: save it")
+        return type(self).load, (self.path,)
+
+    def __copy__(self) -> Budget:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Budget:
+        return self
+
+    def __repr__(self) -> str:
+        number = len(self._ledger.read())
+        where = "" if self.path is None else f", in {self.path}"
+        return f"Budget: {self._target!r}, {number:,} release{'s' * (number != 1)} booked{where}"
+
+    @property
+    def target(self) -> Target:
+        """What all releases keep together; its ``bounds`` is True."""
+        return self._target
+
+    @property
+    def path(self) -> Path | None:
+        """The file in which releases are booked; None for a budget in memory."""
+        return self._ledger.path if isinstance(self._ledger, FileLedger) else None
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """What is booked, with names, in that order."""
+        return tuple(self._ledger.read())
+
+    @property
+    def spent(self) -> Composition:
+        """All that is booked as one mechanism, to be asked as any other."""
+        return _joint(self._ledger.read())
+
+    def achieved(self) -> Target:
+        """What all that is booked just meets: the target with proven figures of `spent`."""
+        return self._target.achieved(self.spent)
+
+    def spent_epsilon(self, delta: float | None = None) -> float:
+        """ε of all that is booked, a proven upper bound.
+
+        Parameters
+        ----------
+        delta : float, optional
+            In [0, 1]; by default that of the target, if it has one.
+
+        Returns
+        -------
+        float
+            At δ, for the neighbours of the target.
+        """
+        at = delta if delta is not None else getattr(self._target, "delta", None)
+        if at is None:
+            kind = type(self._target).__name__
+            raise ValueError(f"delta must be given for a target {kind}, which has none")
+        words = self._target._keywords()
+        return float(api.epsilon(self.spent, _checks.scalar("delta", at, 0.0, 1.0), **words).upper)
+
+    def allows(self, *mechanisms: Any) -> bool:
+        """Whether releases fit beside all that is booked.
+
+        Parameters
+        ----------
+        *mechanisms : Mechanism, or what describes one
+            As `compose` takes them.
+
+        Returns
+        -------
+        bool
+            Proven where True; where False, no proof was found.
+
+        Raises
+        ------
+        AccuracyError
+            Where no engine has proven bounds of the composition.
+        """
+        return self._target.is_met(_joint(self._ledger.read(), *mechanisms))
+
+    def spend(self, mechanism: Any, name: str = "") -> Release:
+        """Book a release that fits; otherwise refuse it and book nothing.
+
+        Parameters
+        ----------
+        mechanism : Mechanism, or what describes one
+            As `compose` takes it.  It must not run before it is booked.
+        name : str
+            What to call it.
+
+        Returns
+        -------
+        Release
+            What was booked: its mechanism is a composition.
+
+        Raises
+        ------
+        BudgetError
+            Where the release does not fit.  Nothing was booked, and it must not happen.
+        AccuracyError
+            Where no engine has proven bounds of the composition; nothing was booked.
+        """
+        if not isinstance(name, str):
+            raise ValueError(f"name must be a string, got {_checks.shown(name)}")
+        release = Release(name, compose(mechanism))
+        while True:
+            booked = self._ledger.read()
+            joint = _joint(booked, release.mechanism)
+            if not self._target.is_met(joint):
+                raise BudgetError(self._refusal(joint, name))
+            if self._ledger.append(release, len(booked)):
+                return release
+
+    def _refusal(self, joint: Mechanism, name: str) -> str:
+        who = f"the release {name!r}" if name else "the release"
+        try:
+            found = f"with it all releases have {_figures(self._target.achieved(joint))}; "
+        except (ValueError, AccuracyError):  # the refusal stands without its figure
+            found = ""
+        return f"{who} does not fit into {self._target.called()}: {found}nothing was booked"
+
+    def remaining_noise(self, make: Maker = GaussianMechanism) -> float:
+        """Smallest noise of one more release that fits.
+
+        Parameters
+        ----------
+        make : callable
+            From the noise to a mechanism, as of `calibrate`; by default one Gaussian release, whose
+            noise is in multiples of its sensitivity.
+
+        Returns
+        -------
+        float
+            A release of this noise fits: it was evaluated.
+
+        Raises
+        ------
+        ValueError
+            Where no finite noise fits, or any noise does.
+        """
+        return float(self._more(make, maximize=False).value)
+
+    def remaining_steps(self, step: Any) -> int:
+        """Largest number of times that a release may be repeated.
+
+        Parameters
+        ----------
+        step : Mechanism, or what describes one
+            One step, or a composition of some.
+
+        Returns
+        -------
+        int
+            So many fit, and one more does not by the same bounds; 0 if none does.
+
+        Raises
+        ------
+        ValueError
+            Where any number of them fits.
+        """
+        one = compose(step)
+        found = self._more(one.composed, maximize=True, integer=True)
+        return int(found.value)
+
+    def remaining_epsilon(self, delta: float = 0.0) -> float:
+        """Largest ε of one more release of which nothing is known but that it is (ε, δ)-DP.
+
+        Parameters
+        ----------
+        delta : float
+            δ of that release, in [0, 1].
+
+        Returns
+        -------
+        float
+            `GenericMechanism` of this ε and δ fits, and so does all that is (ε, δ)-DP; 0 if nothing
+            with a positive ε does.
+
+        Raises
+        ------
+        ValueError
+            Where any ε fits, as for a target that asks nothing.
+        """
+        given = _checks.scalar("delta", delta, 0.0, 1.0)
+        # the smallest parameter of a calibration: what is left below it is nothing
+        if not self.allows(GenericMechanism(SMALLEST, given)):
+            return 0.0
+        return float(self._more(lambda e: GenericMechanism(e, given), maximize=True).value)
+
+    def _more(self, make: Maker, *, maximize: bool, integer: bool = False) -> Calibration:
+        booked = self.spent
+        return calibrate(
+            lambda x: compose(booked, make(x)), self._target, maximize=maximize, integer=integer
+        )
+
+    def split(
+        self,
+        planned: Mapping[str, Maker] | Sequence[Maker],
+        weights: Sequence[_checks.NumberLike] | None = None,
+    ) -> tuple[PlannedRelease, ...]:
+        """Share all that is left among releases that are planned.
+
+        Parameters
+        ----------
+        planned : mapping of str to callable, or sequence of callable
+            For each release a callable from its noise to a mechanism; more noise must mean more
+            privacy.
+        weights : sequence of float or exact number, optional
+            Weight > 0 of each; equal ones if not given.
+
+        Returns
+        -------
+        tuple of PlannedRelease
+            In the order given.  Together, beside all that is booked, they meet the target by its
+            proven bounds, to the last digits that `calibrate` finds.  Nothing is booked.
+
+        Raises
+        ------
+        ValueError
+            Where a release alone fits with any noise or with none, or for an argument outside its
+            domain.
+
+        Notes
+        -----
+        With s the noise with which a release alone would use up all that is left, its noise is
+        c s/√w for weights that sum to 1, with one c for all of them that is calibrated in the joint
+        composition.  For Gaussian releases, c = 1 and the weights are shares of μ², or of the ρ of
+        zCDP.  Where pure differential privacy is asked for (δ = 0), the noise is c s/w: the
+        weights are shares of ε.
+        """
+        names, makers = _plan(planned)
+        shares = _shares(weights, len(makers))
+        is_pure = getattr(self._target, "delta", None) == 0.0
+        alone = [self.remaining_noise(make) for make in makers]
+        unit = [
+            noise / (share if is_pure else math.sqrt(share))
+            for noise, share in zip(alone, shares, strict=True)
+        ]
+
+        def made(c: float) -> list[Mechanism]:
+            return [make(c * noise) for make, noise in zip(makers, unit, strict=True)]
+
+        c = float(self._more(lambda c: compose(*made(c)), maximize=False).value)
+        return tuple(
+            PlannedRelease(name, c * noise, mechanism)
+            for name, noise, mechanism in zip(names, unit, made(c), strict=True)
+        )
+
+
+SMALLEST = 2.0**-200
+
+
+def _joint(booked: Sequence[Release], *more: Any) -> Composition:
+    """The composition, which is the same value whatever the order of the releases."""
+    return compose(*(release.mechanism for release in booked), *more)
+
+
+def _figures(found: Target) -> str:
+    return ", ".join(f"{name} {getattr(found, name):.6g}" for name in found._domains)
+
+
+def _plan(planned: Any) -> tuple[list[str], list[Maker]]:
+    if isinstance(planned, Mapping):
+        names, makers = list(planned), list(planned.values())
+    else:
+        makers = _checks.listed("planned", planned)
+        names = [str(i + 1) for i in range(len(makers))]
+    if not makers or not all(map(callable, makers)) or not all(isinstance(n, str) for n in names):
+        raise ValueError(
+            "planned must hold one or more callables from noise to a mechanism, got "
+            f"{_checks.shown(planned)}"
+        )
+    return names, makers
+
+
+def _shares(weights: Any, number: int) -> list[float]:
+    given = [1] * number if weights is None else _checks.listed("weights", weights)
+    if len(given) != number:
+        raise ValueError(f"weights must be one for each of {number} releases, got {weights!r}")
+    values = [float(_checks.positive("weights", weight)) for weight in given]
+    total = math.fsum(values)
+    return [value / total for value in values]

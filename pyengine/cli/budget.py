@@ -1,0 +1,244 @@
+"""``pyengine budget``: a file that says what may still be released about the same records."""
+
+from __future__ import annotations
+
+import argparse
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from typing import TYPE_CHECKING, Any
+
+from pyengine.cli import grammar
+from pyengine.cli.calibrate import VARIED, add_targets, figures_of, rounded, targets_of
+from pyengine.cli.errors import FOUND, CommandError
+from pyengine.cli.output import label_lines, print_json, print_table, spelled
+from pyengine.cli.parsers import Commands, command
+from pyengine.decimals import number
+from pyengine.mechanisms import describe, in_words, label_of
+
+if TYPE_CHECKING:
+    from pyengine.accounting import Budget
+    from pyengine.targets import Target
+
+__all__ = ["register"]
+
+DESCRIPTION = """\
+Keep the releases about the same records within a target. The budget is a file, which several
+processes may use at once. A release is booked only if a proven bound of it and of all that is
+booked meets the target; else nothing is booked and the exit code is 1. The releases must be chosen
+without looking at what the earlier ones gave."""
+EXAMPLES = """\
+examples:
+  pyengine budget new study.budget --epsilon 1 --delta 1e-6
+  pyengine budget split study.budget --share counts 1 mechanism=laplace \\
+      --share training 3 p=0.01,steps=1000
+  pyengine budget spend study.budget --name counts --mechanism laplace --noise 2.5
+  pyengine budget remaining study.budget
+  pyengine budget remaining study.budget --p 0.01 --steps 1000
+  pyengine budget remaining study.budget --vary steps --noise 4 --p 0.01
+  pyengine budget show study.budget"""
+SPLIT = """\
+Share all that is left by weights: with the noise that is printed the releases meet the target
+together, beside all that is booked. The weights are shares of μ² for Gaussian noise, and of ε where
+δ = 0. Nothing is booked."""
+REMAINING = """\
+Print what all that is booked has spent, and what one more release may be: the least noise of a
+Gaussian release, the largest ε of one that is ε-DP, or the missing parameter of the mechanism that
+is given."""
+DIGITS = 10
+AT_LEAST = ("alpha", "beta", "kappa")  # a figure at a smaller level or prior holds as well
+ASSUMPTION = "no release was chosen in view of what earlier ones gave"
+
+
+def register(commands: Commands) -> None:
+    """Add the command and its actions to the parser."""
+    parser = command(
+        commands, "budget", "releases that together keep a target", DESCRIPTION, EXAMPLES, run
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    new = _action(actions, "new", "a new file for a target", "Make a file for a target.", _new)
+    add_targets(new)
+    spend = _action(
+        actions, "spend", "book a release that fits", "Book a release, or refuse it.", _spend
+    )
+    spend.add_argument("--name", default="", metavar="TEXT", help="what to call the release")
+    grammar.add_mechanism(spend)
+    split = _action(actions, "split", "share what is left by weights", SPLIT, _split)
+    split.add_argument(
+        "--share",
+        nargs=3,
+        action="append",
+        required=True,
+        metavar=("NAME", "WEIGHT", "PHASE"),
+        help="a release that is planned, as of --phase, without its noise; give it again for more",
+    )
+    remaining = _action(actions, "remaining", "what may still be released", REMAINING, _remaining)
+    remaining.add_argument(
+        "--vary",
+        choices=VARIED,
+        default="noise",
+        metavar="KEY",
+        help=f"what to find of the mechanism: {', '.join(VARIED)} (noise)",
+    )
+    grammar.add_mechanism(remaining)
+    _action(actions, "show", "what was released", "Print the target and all releases.", _show)
+
+
+def _action(actions: Commands, name: str, summary: str, text: str, act: Any) -> Any:
+    examples = [line for line in EXAMPLES.replace(" \\\n     ", "").splitlines() if name in line]
+    shown = "\n".join(["examples:", *examples])
+    parser = command(actions, name, summary, text, shown, run)
+    parser.set_defaults(act=act)
+    parser.add_argument("budget", metavar="FILE", help="the file of the budget")
+    parser.add_argument("--json", action="store_true", help="JSON instead of text")
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what the action says."""
+    try:
+        return int(arguments.act(arguments))
+    except (ValueError, OSError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _opened(arguments: argparse.Namespace) -> Budget:
+    from pyengine.accounting import Budget
+
+    return Budget.load(arguments.budget)
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    from pyengine.accounting import Budget
+
+    targets = targets_of(arguments, proven=True)
+    if len(targets) > 1:
+        raise CommandError("a budget has one target")
+    budget = Budget(targets[0], arguments.budget)
+    _print(arguments, {"target": _as_object(budget.target)}, [_target_line(budget.target)])
+    return 0
+
+
+def _spend(arguments: argparse.Namespace) -> int:
+    from pyengine.errors import BudgetError
+
+    budget = _opened(arguments)
+    try:
+        release = budget.spend(grammar.read_mechanism(arguments), arguments.name)
+    except BudgetError as error:
+        _print(arguments, {"booked": False, "reason": str(error)}, [f"refused: {error}"])
+        return FOUND
+    content = {"booked": True, "name": release.name, "mechanism": describe(release.mechanism)}
+    _print(arguments, content, ["booked: " + ", ".join(in_words(release.mechanism))])
+    return 0
+
+
+def _split(arguments: argparse.Namespace) -> int:
+    budget = _opened(arguments)
+    planned = {
+        name: grammar.family(grammar.phases_of_text(phase), "noise")
+        for name, _, phase in arguments.share
+    }
+    if len(planned) < len(arguments.share):
+        raise CommandError("--share: each release needs a name of its own")
+    shares = budget.split(planned, [weight for _, weight, _ in arguments.share])
+    # a rounded noise must serve as well
+    noise = [number(share.noise, DIGITS, ROUND_CEILING) for share in shares]
+    made = [planned[share.name](text) for share, text in zip(shares, noise, strict=True)]
+    content = [
+        {"name": share.name, "noise": float(text), "mechanism": describe(mechanism)}
+        for share, text, mechanism in zip(shares, noise, made, strict=True)
+    ]
+    if arguments.json:
+        print_json({"split": content})
+    else:
+        rows = [[share.name, text] for share, text in zip(shares, noise, strict=True)]
+        print_table(["release", "noise"], rows)
+    return 0
+
+
+def _remaining(arguments: argparse.Namespace) -> int:
+    budget = _opened(arguments)
+    achieved = budget.achieved()
+    content: dict[str, Any] = {"spent": _as_object(achieved)}
+    lines = [_spent_line(achieved)]
+    delta = getattr(budget.target, "delta", None)
+    if delta is not None:
+        epsilon = budget.spent_epsilon()
+        content["spent_epsilon"] = {"epsilon": epsilon, "delta": delta}
+        lines.append(f"spent: ε {_up(epsilon)} at δ {delta:g}")
+    given = [arguments.phase, arguments.file, *(getattr(arguments, key) for key in grammar.FLAGS)]
+    if any(given):
+        key = arguments.vary
+        found: float = _missing(budget, arguments)
+        text = rounded(VARIED[key], found, DIGITS)
+        content["remaining"] = {key: int(text) if VARIED[key].integer else float(text)}
+        lines.append(f"remaining: {key} {text}")
+    else:
+        noise, epsilon = budget.remaining_noise(), budget.remaining_epsilon()
+        content["remaining"] = {"noise": noise, "epsilon": epsilon}
+        lines.append(f"remaining: a Gaussian release of noise {_up(noise)} or more")
+        lines.append(f"remaining: or any ε-DP release of ε {number(epsilon, DIGITS, ROUND_FLOOR)}")
+    _print(arguments, content, lines)
+    return 0
+
+
+def _missing(budget: Budget, arguments: argparse.Namespace) -> Any:
+    """The parameter of one more release."""
+    from pyengine.calibration import calibrate
+    from pyengine.composing import compose
+
+    varied = VARIED[arguments.vary]
+    make = grammar.family(grammar.phases_of(arguments), arguments.vary, others=True)
+    booked = budget.spent
+    return calibrate(
+        lambda x: compose(booked, make(x)),
+        budget.target,
+        integer=varied.integer,
+        maximize=not varied.improves,
+    ).value
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    budget = _opened(arguments)
+    releases, achieved = budget.releases, budget.achieved()
+    adjacency = budget.target.adjacency
+    content = {
+        "target": _as_object(budget.target),
+        "spent": _as_object(achieved),
+        "label": [each._asdict() for each in label_of(budget.spent, adjacency)],
+        "assumption": ASSUMPTION,
+        "releases": [{"name": r.name, "mechanism": describe(r.mechanism)} for r in releases],
+    }
+    words = [f"{r.name or '-'}: {', '.join(in_words(r.mechanism))}" for r in releases]
+    lines = [_target_line(budget.target), *words, _spent_line(achieved)]
+    label = label_lines(budget.spent, adjacency) if releases else []
+    _print(arguments, content, [*lines, *label, f"assumes: {ASSUMPTION}"])
+    return 0
+
+
+def _print(arguments: argparse.Namespace, content: dict[str, Any], lines: list[str]) -> None:
+    if arguments.json:
+        print_json({**content, "proven": True})
+    else:
+        print("\n".join(map(spelled, lines)))
+
+
+def _as_object(target: Target) -> dict[str, Any]:
+    kind = {"target": type(target).__name__, "adjacency": target.adjacency}
+    return {**kind, **figures_of(target)}
+
+
+def _target_line(target: Target) -> str:
+    return f"target: {target.in_words()} (adjacency {target.adjacency})"
+
+
+def _spent_line(found: Target) -> str:
+    """Figures that hold as they are printed."""
+    figures = (
+        f"{name} {number(value, DIGITS, ROUND_FLOOR if name in AT_LEAST else ROUND_CEILING)}"
+        for name, value in figures_of(found).items()
+    )
+    return f"spent: {', '.join(figures)} (adjacency {found.adjacency}; proven)"
+
+
+def _up(value: float) -> str:
+    return number(value, DIGITS, ROUND_CEILING)
