@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         from_profile,
         matrix_mechanism,
         matrix_sensitivity,
+        noise_multiplier,
         tree_aggregation_matrix,
     )
     from pyengine.serialization import from_json, to_json
@@ -107,6 +108,7 @@ __all__ = [
     "gamma_bound",
     "matrix_mechanism",
     "matrix_sensitivity",
+    "noise_multiplier",
     "shuffled_lower_bound",
     "special",
     "targets",
@@ -144,6 +146,7 @@ _LATER = {
         "from_profile",
         "matrix_mechanism",
         "matrix_sensitivity",
+        "noise_multiplier",
         "tree_aggregation_matrix",
     ),
     "serialization": ("from_json", "to_json"),

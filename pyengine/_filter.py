@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pyengine import _checks
 
-__all__ = ["GaussianFilter", "root_above"]
+__all__ = ["GaussianFilter", "root_above", "root_below"]
 
 
 class _Booked(NamedTuple):
@@ -93,16 +93,16 @@ class GaussianFilter:
     @property
     def left(self) -> float:
         """Largest μ of one more release as a double: it is rounded down, so that it fits."""
-        return _root_below(self._total - self._last().spent)
+        return root_below(self._total - self._last().spent)
 
 
 def root_above(square: Fraction) -> float:
     """Smallest double, or inf, whose square is at least a number in [0, ∞)."""
-    root = _root_below(square)
+    root = root_below(square)
     return root if Fraction(root) ** 2 == square else math.nextafter(root, math.inf)
 
 
-def _root_below(square: Fraction) -> float:
+def root_below(square: Fraction) -> float:
     """Largest double whose square is at most a number in [0, ∞)."""
     if not square:
         return 0.0

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         tree_aggregation_matrix,
     )
     from pyengine.mechanisms.mixture import GaussianMixtureMechanism
+    from pyengine.mechanisms.multiplier import noise_multiplier
     from pyengine.mechanisms.participation import Sensitivity, matrix_sensitivity
     from pyengine.mechanisms.report import Label, describe, in_words, label_of, step_in_words
     from pyengine.mechanisms.shuffled import ShuffledRandomizer
@@ -97,6 +98,7 @@ __all__ = [
     "label_of",
     "matrix_mechanism",
     "matrix_sensitivity",
+    "noise_multiplier",
     "step_in_words",
     "steps_of",
     "tree_aggregation_matrix",
@@ -122,6 +124,7 @@ _LATER = {
     ),
     "matrix": ("banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_matrix"),
     "mixture": ("GaussianMixtureMechanism",),
+    "multiplier": ("noise_multiplier",),
     "participation": ("Sensitivity", "matrix_sensitivity"),
     "report": ("Label", "describe", "in_words", "label_of", "step_in_words"),
     "shuffled": ("ShuffledRandomizer",),
