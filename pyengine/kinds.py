@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from pyengine.errors import AccuracyError
+from pyengine.caches import kept
+from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.laws.base import StepLaw, sampled_law
 from pyengine.laws.bounded_range import BoundedRangeLaw
 from pyengine.laws.density import DensityLaw, density_law, ratio_law
@@ -33,20 +34,34 @@ from pyengine.mechanisms import (
     FinitePair,
     GaussianMechanism,
     GaussianMixtureMechanism,
+    GaussianReleases,
     GenericMechanism,
     LaplaceMechanism,
     LikelihoodRatio,
+    Mechanism,
     RandomizedResponse,
     RandomlyAllocated,
+    Releases,
+    RevealedMixture,
     ShuffledRandomizer,
     Step,
     TruncatedPoissonSampled,
     allocated_epoch,
     from_probabilities,
+    steps_of,
 )
-from pyengine.numerics.exact_numbers import in_two_doubles
+from pyengine.numerics.exact_numbers import as_decimal, in_two_doubles
 
-__all__ = ["Kind", "kind_of_step", "kinds", "named_kinds", "register"]
+__all__ = [
+    "Kind",
+    "added_law",
+    "kind_of_step",
+    "kinds",
+    "named_kinds",
+    "plain_law",
+    "register",
+    "written_kinds",
+]
 
 Outcomes = list[tuple[Fraction, Fraction]]
 
@@ -74,7 +89,8 @@ class Kind:
     read : callable, optional
         Makes a step of what JSON holds; ``make`` if not given.
     outcomes : callable, optional
-        Probabilities of each outcome without and with the record, where they are rational.
+        Probabilities of each outcome without and with the record, where they are rational; None
+        for a step whose are not.
     replaces : bool
         Whether it says what another record in the place of one does.
     substituted : callable, optional
@@ -89,6 +105,8 @@ class Kind:
         none.
     from_events : mapping
         By the names of further events of dp_accounting, what makes mechanisms of them.
+    is_written : bool
+        Whether JSON holds it, though files and the command line have no word for it.
     """
 
     mechanism: type[Step]
@@ -98,13 +116,14 @@ class Kind:
     vectors: tuple[str, ...] = ()
     is_flag: bool = True
     read: Callable[..., Step] | None = None
-    outcomes: Callable[[Any], Outcomes] | None = None
+    outcomes: Callable[[Any], Outcomes | None] | None = None
     replaces: bool = False
     substituted: Callable[[Any, Any], StepLaw] | None = None
     distance: Callable[[Any], float] | None = None
     is_trivial: Callable[[Any], bool] | None = None
     event: Callable[[Any, Any], Any] | None = None
     from_events: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    is_written: bool = False
 
     @property
     def name(self) -> str:
@@ -146,9 +165,39 @@ def named_kinds() -> dict[str, Kind]:
     return {kind.name: kind for kind in _KINDS.values() if kind.word is not None}
 
 
+def written_kinds() -> dict[str, Kind]:
+    """Return the kinds that JSON can hold, by the names of their classes."""
+    return {kind.name: kind for kind in _KINDS.values() if kind.word is not None or kind.is_written}
+
+
 def kind_of_step(step: Step) -> Kind | None:
     """Return the entry of an unsampled step; None for what has none."""
     return next((_KINDS[base] for base in type(step).__mro__ if base in _KINDS), None)
+
+
+@kept(256)
+def added_law(step: Step) -> StepLaw:
+    """Return the ordered pair of one step, sampled or not: without the record and with it."""
+    inner = step.inner
+    share = 1 if inner is step else step.share
+    outcomes = _outcomes_of(inner)
+    if outcomes is not None:
+        p = Fraction(share)
+        return FiniteLaw.from_fractions((a, (1 - p) * a + p * b) for a, b in outcomes)
+    # Map: Prop. 9 of Lebeda et al. (2024): half the noise | test_lebeda | theory/adjacency
+    # without replacement the record pushes another one out: the pair is that of substitution
+    law = plain_law(inner, doubled=step.scheme == "without_replacement")
+    if isinstance(law, FiniteLaw) and share != 1:
+        return law.poisson_sampled(share)
+    return sampled_law(law, share)
+
+
+def plain_law(step: Step, *, doubled: bool) -> StepLaw:
+    """Return the pair of an unsampled step; with twice the sensitivity for ``doubled`` noise."""
+    kind = kind_of_step(step)
+    if kind is None:
+        raise NotDefinedError(f"mechanism must have a law of its loss, got {step!r}")
+    return kind.law(step, doubled)
 
 
 def _halved(noise: Any, doubled: bool) -> Fraction:
@@ -173,6 +222,14 @@ def _gaussian_law(step: GaussianMechanism, doubled: bool) -> StepLaw:
 def _substituted_gaussian(step: GaussianMechanism, p: float | Fraction) -> StepLaw:
     high, low = in_two_doubles(step.noise_multiplier)
     return SubstitutedGaussian(high, p, low)
+
+
+def _gaussian_distance(step: GaussianMechanism) -> float:
+    return math.erf(1.0 / (float(step.noise_multiplier) * math.sqrt(2.0)))
+
+
+def _gaussian_event(module: Any, step: GaussianMechanism) -> Any:
+    return module.GaussianDpEvent(float(step.noise_multiplier))
 
 
 def _outcomes_of_pair(step: FinitePair) -> Outcomes:
@@ -203,7 +260,8 @@ def _analytic_law(step: AnalyticPair, _: bool) -> StepLaw:
 
 def _truncated_law(step: TruncatedPoissonSampled, _: bool) -> StepLaw:
     """Samples of the others below the largest size, and full ones, where records are displaced."""
-    from pyengine.laws.truncated import RevealedMixtureLaw, truncation  # here, as few runs need it
+    from pyengine.laws.revealed import revealed_law  # here, as few runs need it
+    from pyengine.laws.truncated import truncation
 
     found = truncation(step.probability, step.batch_size, step.dataset_size)
     below = sampled_law(_gaussian_law(step.mechanism, doubled=False), step.probability)
@@ -212,7 +270,7 @@ def _truncated_law(step: TruncatedPoissonSampled, _: bool) -> StepLaw:
     full = sampled_law(_gaussian_law(step.mechanism, doubled=True), found.inside)
     if found.rest == 0:
         return full
-    return RevealedMixtureLaw(below, full, found.rest, found.full)
+    return revealed_law((below, full), (found.rest, found.full))
 
 
 def _shuffled_law(step: ShuffledRandomizer, _: bool) -> StepLaw:
@@ -230,6 +288,53 @@ def _truncated_event(module: Any, step: TruncatedPoissonSampled) -> Any:
     )
 
 
+def _outcomes_of(step: Step) -> Outcomes | None:
+    kind = kind_of_step(step)
+    return None if kind is None or kind.outcomes is None else kind.outcomes(step)
+
+
+def _outcomes_of_releases(step: Releases) -> Outcomes | None:
+    from pyengine.laws.releases import outcomes_together  # here, as few runs need it
+
+    found = [(_outcomes_of(part), number) for part, number in step.parts]
+    rational = [(outcomes, number) for outcomes, number in found if outcomes is not None]
+    return outcomes_together(rational) if len(rational) == len(found) else None
+
+
+def _releases_law(step: Releases, doubled: bool) -> StepLaw:
+    from pyengine.laws.releases import sum_law  # here, as few runs need it
+
+    return sum_law([(plain_law(part, doubled=doubled), number) for part, number in step.parts])
+
+
+def _mixture_of_mechanisms(step: RevealedMixture, _: bool) -> StepLaw:
+    from pyengine.laws.revealed import revealed_law  # here, as few runs need it
+
+    shares = tuple(as_decimal(Fraction(weight)) for weight in step.weights)
+    return revealed_law(tuple(map(_whole_law, step.mechanisms)), shares)
+
+
+def _whole_law(mechanism: Mechanism) -> StepLaw:
+    """The pair of all steps together, of which Gaussian ones on all records are one."""
+    from pyengine.laws.releases import sum_law  # here, as few runs need it
+
+    steps = [(step, number) for step, number in steps_of(mechanism) if step.share > 0]
+    gaussian = [
+        (step.noise.multiplier, number)
+        for step, number in steps
+        if step.noise is not None and step.noise.family == "gaussian"
+    ]
+    parts = [
+        (added_law(step), number)
+        for step, number in steps
+        if step.noise is None or step.noise.family != "gaussian"
+    ]
+    if gaussian:
+        noises, times = zip(*gaussian, strict=True)
+        parts.append((added_law(GaussianReleases(noises, times)), 1))
+    return sum_law(parts)
+
+
 def _read_pair(p: Any, q: Any) -> FinitePair:
     """Pair of these very probabilities, which were normalised before they were written."""
     checked = from_probabilities(p, q)
@@ -238,8 +343,9 @@ def _read_pair(p: Any, q: Any) -> FinitePair:
     return checked
 
 
-def _read_epoch(noise_multiplier: Any, steps_per_epoch: Any, selected: Any = 1) -> Step:
-    return RandomlyAllocated(GaussianMechanism(noise_multiplier), steps_per_epoch, selected)
+def _read_epoch(steps_per_epoch: Any, selected: Any = 1, **noise: Any) -> Step:
+    make = GaussianReleases if "noise_multipliers" in noise else GaussianMechanism
+    return RandomlyAllocated(make(**noise), steps_per_epoch, selected)
 
 
 def _discrete_laplace_event(module: Any, step: DiscreteLaplaceMechanism) -> Any:
@@ -267,8 +373,8 @@ for _kind in (
         "gaussian",
         replaces=True,
         substituted=_substituted_gaussian,
-        distance=lambda step: math.erf(1.0 / (float(step.noise_multiplier) * math.sqrt(2.0))),
-        event=lambda module, step: module.GaussianDpEvent(float(step.noise_multiplier)),
+        distance=_gaussian_distance,
+        event=_gaussian_event,
     ),
     Kind(
         LaplaceMechanism,
@@ -320,6 +426,17 @@ for _kind in (
         vectors=("shifts", "weights"),
         event=_mixture_event,
     ),
+    Kind(
+        GaussianReleases,
+        _gaussian_law,
+        replaces=True,
+        substituted=_substituted_gaussian,
+        distance=_gaussian_distance,
+        event=_gaussian_event,
+        is_written=True,
+    ),
+    Kind(RevealedMixture, _mixture_of_mechanisms, is_written=True),
+    Kind(Releases, _releases_law, outcomes=_outcomes_of_releases, is_written=True),
     Kind(TruncatedPoissonSampled, _truncated_law, event=_truncated_event),
     Kind(RandomlyAllocated, _epoch_law, "dp_sgd_allocated", make=allocated_epoch, read=_read_epoch),
     Kind(

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyengine import _checks, _toml, targets
 from pyengine.api import Bounds
-from pyengine.kinds import named_kinds
+from pyengine.kinds import written_kinds
 from pyengine.mechanisms import (
     Mechanism,
     Step,
@@ -20,6 +20,7 @@ from pyengine.mechanisms import (
     as_mechanism,
     compose,
     describe,
+    steps_of,
 )
 from pyengine.targets import Target
 
@@ -132,7 +133,7 @@ def from_json(text: str) -> Any:
 
 
 def _step(described: dict[str, Any]) -> dict[str, Any]:
-    if described["mechanism"] not in named_kinds():
+    if described["mechanism"] not in written_kinds():
         raise ValueError(
             f"value must be made of numbers, got a {described['mechanism']}, which holds functions"
         )
@@ -179,7 +180,7 @@ def _read_mechanism(value: Any) -> Mechanism:
 
 
 def _read_step(value: Any) -> Mechanism:
-    given = _table("mechanism", value, "mechanism", tuple(named_kinds()))
+    given = _table("mechanism", value, "mechanism", tuple(written_kinds()))
     kind = given.pop("mechanism")
     for key in COUNTS & given.keys():
         if isinstance(given[key], float):
@@ -187,6 +188,9 @@ def _read_step(value: Any) -> Mechanism:
             raise ValueError(
                 f"{key} must be an integer without point or exponent, got {given[key]!r}"
             )
+    for key, read in NESTED.items():
+        if key in given:
+            given[key] = read(key, given[key])
     how = {key: given.pop(key) for key in SAMPLING if key in given}
     count = how.pop("steps", None)
     try:
@@ -208,6 +212,17 @@ def _read_step(value: Any) -> Mechanism:
     return step if count is None else step.composed(count)
 
 
+def _steps(name: str, value: Any) -> list[tuple[Step, int]]:
+    """The parts of a step that is made of several."""
+    return [part for item in _checks.listed(name, value) for part in steps_of(_read_step(item))]
+
+
+def _several(name: str, value: Any) -> list[Mechanism]:
+    """The mechanisms that a step is made of, each as a list of its steps."""
+    rows = [_checks.listed(name, item) for item in _checks.listed(name, value)]
+    return [compose(*map(_read_step, row)) for row in rows]
+
+
 def _truncated(
     step: Step, sampling_probability: Any, truncated_batch_size: Any, dataset_size: Any
 ) -> Step:
@@ -215,8 +230,12 @@ def _truncated(
 
 
 def _reader(name: str) -> Callable[..., Step]:
-    kind = named_kinds()[name]
+    kind = written_kinds()[name]
     return kind.read or kind.maker
+
+
+# Steps inside of a step.
+NESTED: dict[str, Callable[[str, Any], Any]] = {"parts": _steps, "mechanisms": _several}
 
 
 def _read_target(value: Any) -> Target:

@@ -305,12 +305,12 @@ def test_citation() -> None:
 
 
 FIRST = {
-    "delta(pe.LaplaceMechanism(1.0), 0.5)": 43,
-    "delta(pe.LaplaceMechanism(1.0), 0.5, bounds=True)": 43,
-    "delta(pe.RandomizedResponse(0.7, 3), 0.5)": 43,
-    "delta(pe.DiscreteGaussianMechanism(2).composed(3), 0.5)": 43,
-    "epsilon(pe.GenericMechanism(0.1).composed(9), 1e-3, adjacency='add')": 43,
-    "delta(pe.LaplaceMechanism(1.0).composed(5), 0.5)": 85,
+    "delta(pe.LaplaceMechanism(1.0), 0.5)": 45,
+    "delta(pe.LaplaceMechanism(1.0), 0.5, bounds=True)": 45,
+    "delta(pe.RandomizedResponse(0.7, 3), 0.5)": 45,
+    "delta(pe.DiscreteGaussianMechanism(2).composed(3), 0.5)": 45,
+    "epsilon(pe.GenericMechanism(0.1).composed(9), 1e-3, adjacency='add')": 45,
+    "delta(pe.LaplaceMechanism(1.0).composed(5), 0.5)": 87,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -109,20 +108,13 @@ def _without_replacement(event: Any) -> Mechanism:
 
 def _one_sample(inner: Any, outer: Any) -> Step | None:
     """One step that releases what an event does on a single sample; None if it releases nothing."""
-    parts = steps_of(from_dp_event(inner))
-    if not parts:
+    run = from_dp_event(inner)
+    if not steps_of(run):
         return None
-    if len(parts) == 1 and parts[0][1] == 1:
-        step = parts[0][0]
-        if step.inner is not step:
-            raise _not_exact(outer, f"a sample of {type(inner).__name__}")
-        return step
-    squares = Fraction(0)
-    for step, number in parts:
-        if step.noise is None or step.noise.family != "gaussian":
-            raise _not_exact(outer, "several steps on one sample, not all of them Gaussian")
-        squares += number / Fraction(step.noise.multiplier) ** 2
-    return GaussianMechanism(1.0 / math.sqrt(squares))
+    try:
+        return compose(run).on_one_sample()
+    except ValueError as error:
+        raise _not_exact(outer, f"a sample of {type(inner).__name__}: {error}") from None
 
 
 def _mixture(event: Any) -> Mechanism:

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from pyengine.caches import kept
 from pyengine.errors import NotDefinedError
-from pyengine.kinds import kind_of_step
-from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw, sampled_law
+from pyengine.kinds import added_law, kind_of_step, plain_law
+from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.substituted import SplicedLaw, spliced
 from pyengine.mechanisms import Mechanism, Step, step_in_words, steps_of
@@ -91,35 +91,10 @@ def step_law(step: Step, adjacency: str) -> StepLaw:
     """Return the ordered pair of one step; see `composition_law`."""
     if adjacency == "substitute":
         return _substitute(step)
-    law = _added(step)
+    law = added_law(step)
     if adjacency == "add":
         return law
     return law.reversed if isinstance(law, FiniteLaw) else ReversedLaw(law)
-
-
-@kept(256)
-def _added(step: Step) -> StepLaw:
-    """The pair (without, with the record)."""
-    inner = step.inner
-    share = 1 if inner is step else step.share
-    kind = kind_of_step(inner)
-    if kind is not None and kind.outcomes is not None:
-        p = Fraction(share)
-        return FiniteLaw.from_fractions((a, (1 - p) * a + p * b) for a, b in kind.outcomes(inner))
-    # Map: Prop. 9 of Lebeda et al. (2024): half the noise | test_lebeda | theory/adjacency
-    # without replacement the record pushes another one out: the pair is that of substitution
-    law = _plain(inner, doubled=step.scheme == "without_replacement")
-    if isinstance(law, FiniteLaw) and share != 1:
-        return law.poisson_sampled(share)
-    return sampled_law(law, share)
-
-
-def _plain(step: Step, *, doubled: bool) -> StepLaw:
-    """The pair of an unsampled step; with twice the sensitivity for noise that is ``doubled``."""
-    kind = kind_of_step(step)
-    if kind is None:
-        raise NotDefinedError(f"mechanism must have a law of its loss, got {step!r}")
-    return kind.law(step, doubled)
 
 
 def _substitute(step: Step) -> StepLaw:
@@ -136,7 +111,7 @@ def _substitute(step: Step) -> StepLaw:
         )
     if sampled and kind.substituted is not None:
         return kind.substituted(inner, step.share)
-    plain = _plain(inner, doubled=True)
+    plain = plain_law(inner, doubled=True)
     if inner is step:
         return plain
     share = Fraction(step.share)

@@ -16,26 +16,15 @@ case is the one above, dominates.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import numpy as np
-
-from pyengine.caches import cached_property, kept
-from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
-from pyengine.laws.normals import (
-    Alternatives,
-    ExactAlternatives,
-    ExactMixturePair,
-    MixturePair,
-)
+from pyengine.caches import kept
 from pyengine.numerics.binomials import log_probability
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
-from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["RevealedMixtureLaw", "Truncation", "truncation"]
+__all__ = ["Truncation", "truncation"]
 
 DIGITS = 45  # to which tails of binomials are summed
 MOST_TERMS = 5_000_000
@@ -122,103 +111,3 @@ def _falling(trials: int, p: Fraction, first: int, odds: Decimal, *, up: bool) -
         f"dataset_size must be at most about 1e12 here: the binomial tail of {trials:,} trials has "
         f"more than {MOST_TERMS:,} terms"
     )
-
-
-@dataclass(frozen=True)
-class RevealedMixtureLaw(Law):
-    """One of two pairs, of which whoever sees the release knows which one it is.
-
-    Parameters
-    ----------
-    first, second : StepLaw
-        The pairs; neither is on a lattice.
-    rest, full : Decimal
-        Their probabilities, to 40 digits, above 0.
-    """
-
-    first: StepLaw
-    second: StepLaw
-    rest: Decimal
-    full: Decimal
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether those of both pairs are."""
-        return self.first.is_proven and self.second.is_proven
-
-    @cached_property
-    def log_first(self) -> float:
-        """Logarithm of the probability of the first pair, its nearest double."""
-        return float(CONTEXT.ln(self.rest))
-
-    @cached_property
-    def log_second(self) -> float:
-        """That of the second pair."""
-        return float(CONTEXT.ln(self.full))
-
-    def support(self) -> tuple[float, float]:
-        """Of both pairs together."""
-        return _ends(self.first.support(), self.second.support())
-
-    def support_error(self) -> float:
-        """The larger of both."""
-        return max(self.first.support_error(), self.second.support_error())
-
-    def limits(self) -> tuple[float, float]:
-        """Of both pairs together."""
-        return _ends(self.first.limits(), self.second.limits())
-
-    def left_out(self) -> float:
-        """The larger of both."""
-        return max(self.first.left_out(), self.second.left_out())
-
-    def infinite(self) -> tuple[float, float]:
-        """Those of both pairs by their probabilities."""
-        shares = math.exp(self.log_first), math.exp(self.log_second)
-        parts = self.first.infinite(), self.second.infinite()
-        below, above = (shares[0] * parts[0][i] + shares[1] * parts[1][i] for i in (0, 1))
-        return below, above
-
-    def mixtures(self) -> Alternatives | None:
-        """Those of both pairs with their probabilities."""
-        found: list[MixturePair] = []
-        for law, log_share in ((self.first, self.log_first), (self.second, self.log_second)):
-            pairs = law.mixtures()
-            if pairs is None:
-                return None
-            found += (pair._replace(log_share=pair.log_share + log_share) for pair in pairs)
-        return tuple(found)
-
-    def exact_mixtures(self) -> ExactAlternatives | None:
-        """Those of both pairs with their probabilities."""
-        found: list[ExactMixturePair] = []
-        for law, share in ((self.first, self.rest), (self.second, self.full)):
-            pairs = law.exact_mixtures()
-            if pairs is None:
-                return None
-            found += (pair._replace(share=pair.share * Fraction(share)) for pair in pairs)
-        return tuple(found)
-
-    def cells(self, edges: FloatArray) -> Cells:
-        """Sums of the cells of both pairs.
-
-        A cell is that of the one pair together with that of the other: their edges lie on either
-        side of the given one, both within the larger ``shift``.
-        """
-        parts = self.first.cells(edges), self.second.cells(edges)
-        shares = self.log_first, self.log_second
-        with np.errstate(invalid="ignore"):
-            log_a = np.logaddexp(parts[0].log_a + shares[0], parts[1].log_a + shares[1])
-            log_b = np.logaddexp(parts[0].log_b + shares[0], parts[1].log_b + shares[1])
-        size = np.zeros(edges.size + 1)
-        for cells in parts:
-            for mass in cells[:2]:
-                size = np.maximum(size, np.where(np.isfinite(mass), np.abs(mass), 0.0))
-        largest = max(map(abs, shares))
-        error = np.maximum(parts[0].error, parts[1].error)
-        error = 1.01 * error + UNIT * (4.0 * LIBM + 8.0 * (size + largest))
-        return Cells(log_a, log_b, error, np.maximum(parts[0].shift, parts[1].shift))
-
-
-def _ends(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    return min(one[0], other[0]), max(one[1], other[1])

@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from pyengine.mechanisms.mixture import GaussianMixtureMechanism
     from pyengine.mechanisms.multiplier import noise_multiplier
     from pyengine.mechanisms.participation import Sensitivity, matrix_sensitivity
+    from pyengine.mechanisms.releases import GaussianReleases, Releases
     from pyengine.mechanisms.report import Label, describe, in_words, label_of, step_in_words
+    from pyengine.mechanisms.revealed import RevealedMixture, revealed_mixture
     from pyengine.mechanisms.shuffled import ShuffledRandomizer
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "FinitePair",
     "GaussianMechanism",
     "GaussianMixtureMechanism",
+    "GaussianReleases",
     "GenericMechanism",
     "Label",
     "LaplaceMechanism",
@@ -75,6 +78,8 @@ __all__ = [
     "PoissonSampled",
     "RandomizedResponse",
     "RandomlyAllocated",
+    "Releases",
+    "RevealedMixture",
     "SampledWithoutReplacement",
     "Sensitivity",
     "ShuffledRandomizer",
@@ -99,6 +104,7 @@ __all__ = [
     "matrix_mechanism",
     "matrix_sensitivity",
     "noise_multiplier",
+    "revealed_mixture",
     "step_in_words",
     "steps_of",
     "tree_aggregation_matrix",
@@ -126,7 +132,9 @@ _LATER = {
     "mixture": ("GaussianMixtureMechanism",),
     "multiplier": ("noise_multiplier",),
     "participation": ("Sensitivity", "matrix_sensitivity"),
+    "releases": ("GaussianReleases", "Releases"),
     "report": ("Label", "describe", "in_words", "label_of", "step_in_words"),
+    "revealed": ("RevealedMixture", "revealed_mixture"),
     "shuffled": ("ShuffledRandomizer",),
 }
 
@@ -140,3 +148,13 @@ def _shown(mechanism: Mechanism) -> str:
 
 
 Mechanism.__repr__ = guarded(_shown)  # type: ignore[method-assign]  # in the words of reports, which come later
+
+
+def _on_one_sample(composition: Composition) -> Step:
+    from pyengine.mechanisms.releases import on_one_sample
+
+    return on_one_sample(composition)
+
+
+_on_one_sample.__doc__ = Composition.on_one_sample.__doc__
+Composition.on_one_sample = guarded(_on_one_sample)  # type: ignore[method-assign]  # kinds come later

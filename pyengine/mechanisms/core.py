@@ -387,6 +387,114 @@ class Composition(Mechanism):
         """Total number of steps."""
         return sum(number for _, number in self.parts)
 
+    def on_one_sample(self) -> Step:
+        """Return one step that releases what all steps do, on the same records.
+
+        Returns
+        -------
+        Step
+            A composition of one step is that step.
+
+        Raises
+        ------
+        ValueError
+            For steps that are sampled, or whose law cannot be had together.
+        """
+        raise NotImplementedError  # the package puts in what knows the kinds of steps
+
+    def poisson_sampled(self, probability: _checks.NumberLike) -> Mechanism:
+        """Run all steps on **one** Poisson sample of the records.
+
+        Parameters
+        ----------
+        probability : float, or exact number as str, Fraction or Decimal
+            Probability with which each record takes part, independently, in [0, 1].
+
+        Returns
+        -------
+        Mechanism
+            One sampled step; the composition itself at probability 1.
+
+        Raises
+        ------
+        ValueError
+            As `on_one_sample`.
+
+        Notes
+        -----
+        Steps that each draw a sample of their own leak **less**: compose sampled steps only where
+        the samples are drawn apart.
+
+        Examples
+        --------
+        >>> import pyengine as pe
+        >>> two = pe.GaussianMechanism(1.0) + pe.GaussianMechanism(2.0)
+        >>> run = two.poisson_sampled(0.01).composed(1000)
+        >>> apart = pe.dp_sgd(1.0, 0.01, 1000) + pe.dp_sgd(2.0, 0.01, 1000)
+        >>> pe.epsilon(apart, 1e-5) < pe.epsilon(run, 1e-5)
+        True
+        """
+        value = _checks.rate("probability", probability)
+        if value == 1 or not self.parts:
+            return self
+        return self.on_one_sample().poisson_sampled(value)
+
+    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Mechanism:
+        """Run all steps on **one** batch of fixed size, drawn uniformly without replacement.
+
+        Parameters
+        ----------
+        batch_size : int
+            Number of records in the batch, in [0, ``dataset_size``].
+        dataset_size : int
+            Number of records, >= 1.
+
+        Returns
+        -------
+        Mechanism
+            One sampled step; the composition itself if the batch is the whole data set.
+
+        Raises
+        ------
+        ValueError
+            As `on_one_sample`.
+        """
+        batch, size = _checks.batch(batch_size, dataset_size)
+        if batch == size or not self.parts:
+            return self
+        step = self.on_one_sample()
+        return step.sampled_without_replacement(batch_size=batch, dataset_size=size)
+
+    def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
+        """Run all steps on each batch of an epoch, every record in one or some of them, at random.
+
+        Parameters
+        ----------
+        steps, selected : int
+            As in `GaussianMechanism.randomly_allocated`.
+
+        Returns
+        -------
+        Mechanism
+            The epoch; the composition itself for one batch.
+
+        Raises
+        ------
+        ValueError
+            As `on_one_sample`, and for steps that are not all of Gaussian noise.
+        """
+        if _checks.count("steps", steps, least=1) == 1 or not self.parts:
+            return self
+        step = self.on_one_sample()
+        make = getattr(step, "randomly_allocated", None)
+        if make is None:
+            raise ValueError(
+                "random allocation must be that of Gaussian noise: no law of an epoch of other "
+                f"releases is known, got {step!r}"
+            )
+        made: Mechanism = make(steps, selected)
+        return made
+
 
 def as_mechanism(value: Any) -> Mechanism | None:
     """Return a value that is a mechanism, of whichever kind; None for any other value."""

@@ -31,6 +31,7 @@ COMPOSITE = (
     "SampledWithoutReplacement",
     "TruncatedPoissonSampled",
 )
+NESTED = ("GaussianReleases", "Releases", "RevealedMixture", "revealed_mixture")
 PARAMETERS = {"noise": "noise_multiplier", "p": "sampling_probability"}
 
 
@@ -67,6 +68,10 @@ def kind_of(word: object) -> str:
         raise ValueError(
             f"mechanism {word!r} is said by its parts: phases, steps, sampling_probability, or "
             "batch_size and dataset_size"
+        )
+    if word in NESTED:
+        raise ValueError(
+            f"mechanism {word!r} is made of other mechanisms, which only Python and JSON can hold"
         )
     hint = _checks.did_you_mean(word, (*known, *named))
     raise ValueError(

@@ -1,0 +1,251 @@
+"""The law of several releases of the same records: their losses add up.
+
+One release of any law beside finitely many losses: the cells of the sum are those of that release,
+moved by each loss and weighted by its mass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from pyengine.errors import AccuracyError
+from pyengine.laws.base import Cells, FloatArray, Law, StepLaw, largest_finite
+from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["SumLaw", "finite_sum", "outcomes_together", "sum_law"]
+
+Outcomes = list[tuple[Fraction, Fraction]]
+
+MOST_ATOMS = 1 << 20  # of a finite law
+MOST_EXACT = 4096  # ratios whose products are formed in fractions
+MOST_FACTORS = 64  # of such a product
+MOST_MOVED = 1024  # losses by which the cells of another law are moved
+NOTHING = FiniteLaw.from_fractions([(Fraction(1), Fraction(1))])
+
+
+# Map: several releases of one sample | test_releases | theory/adjacency
+def sum_law(parts: list[tuple[StepLaw, int]]) -> StepLaw:
+    """Return the law of the sum of independent losses.
+
+    Parameters
+    ----------
+    parts : list of (StepLaw, int)
+        Laws and how often each is added; at most one of them, once, is not finite.
+
+    Raises
+    ------
+    AccuracyError
+        For others, and where the sum has too many losses.
+    """
+    finite = [(law, number) for law, number in parts if isinstance(law, FiniteLaw)]
+    others = [(law, number) for law, number in parts if not isinstance(law, FiniteLaw)]
+    if sum(number for _, number in others) > 1 or not all(law.has_cells for law, _ in others):
+        raise AccuracyError(
+            "releases of one sample have a law that is known where all of them but one are "
+            "Gaussian or have finitely many outcomes (Gaussian ones count as one): compose the "
+            "others on samples of their own, which must then be drawn apart"
+        )
+    if not finite:
+        return others[0][0] if others else NOTHING
+    losses = finite_sum(finite, MOST_MOVED if others else MOST_ATOMS)
+    if not others or not losses.loss.size:  # both laws are told apart without the others
+        return losses
+    other = others[0][0]
+    if max(other.infinite()) > 0.0:
+        raise AccuracyError(
+            "a release with infinite losses stands on one sample beside none but those of "
+            "finitely many outcomes"
+        )
+    return SumLaw(losses, other)
+
+
+def outcomes_together(parts: Iterable[tuple[Outcomes, int]]) -> Outcomes | None:
+    """Return exact probabilities of all outcomes together, those of one ratio as one.
+
+    None where there are more than `MOST_EXACT` ratios, or too many releases for fractions.
+    """
+    parts = list(parts)
+    if sum(number for _, number in parts) > MOST_FACTORS:
+        return None
+    total: Outcomes = [(Fraction(1), Fraction(1))]
+    for outcomes, number in parts:
+        for _ in range(number):
+            found: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
+            for a, b in total:
+                for c, d in outcomes:
+                    one, other = a * c, b * d
+                    if one == other == 0:
+                        continue
+                    ratio = other / one if one else None
+                    before = found.get(ratio, (Fraction(0), Fraction(0)))
+                    found[ratio] = before[0] + one, before[1] + other
+            if len(found) > MOST_EXACT:
+                return None
+            total = list(found.values())
+    return total
+
+
+def finite_sum(parts: list[tuple[FiniteLaw, int]], most: int) -> FiniteLaw:
+    """Return the law of a sum of finitely many losses, of at most so many."""
+    total: FiniteLaw | None = None
+    for law, number in parts:
+        power, left, square = None, number, law
+        while True:  # by squaring
+            if left & 1:
+                power = square if power is None else _added(power, square, most)
+            left >>= 1
+            if not left:
+                break
+            square = _added(square, square, most)
+        assert power is not None
+        total = power if total is None else _added(total, power, most)
+    assert total is not None
+    return total
+
+
+def _added(first: FiniteLaw, second: FiniteLaw, most: int) -> FiniteLaw:
+    """The law of the sum of two losses."""
+    size = first.loss.size * second.loss.size
+    if size > 4 * MOST_ATOMS:
+        raise AccuracyError(_too_many(size))
+    loss = np.add.outer(first.loss, second.loss).ravel()
+    log_a = np.add.outer(first.log_a, second.log_a).ravel()
+    one, other = (
+        law.alone or tuple(Fraction(x) for x in law.infinite()) for law in (first, second)
+    )
+    below, above = (x + y - x * y for x, y in zip(one, other, strict=True))
+    moved = sum(ROUNDED * largest_finite(law.support()) + law.loss_error for law in (first, second))
+    # sums over atoms that have one loss, at most as many as the smaller law has
+    rounding = 4.0 * LOG_ERROR + UNIT * min(first.loss.size, second.loss.size)
+    ends = None
+    if first.ends is not None or second.ends is not None:
+        ends = tuple(x + y for x, y in zip(first.limits(), second.limits(), strict=True))
+    made = FiniteLaw.from_atoms(
+        loss,
+        log_a,
+        (below, above),
+        moved,
+        None if ends is None else (ends[0], ends[1]),
+        symmetric=first.symmetric and second.symmetric,
+    )
+    if made.loss.size > most:
+        raise AccuracyError(_too_many(made.loss.size))
+    return replace(made, error=made.error + first.error + second.error + rounding)
+
+
+def _too_many(size: int) -> str:
+    return (
+        f"releases of one sample have {size:,} losses together, more than are added up: use fewer "
+        "outcomes or fewer releases on a sample"
+    )
+
+
+@dataclass(frozen=True)
+class SumLaw(Law):
+    """The sum of a loss of finitely many values and of another one.
+
+    Parameters
+    ----------
+    finite : FiniteLaw
+        The former.
+    other : StepLaw
+        The latter, without infinite losses.
+    """
+
+    finite: FiniteLaw
+    other: StepLaw
+
+    @property
+    def is_proven(self) -> bool:
+        """As the other's."""
+        return self.other.is_proven
+
+    def support(self) -> tuple[float, float]:
+        """Sums of both ends."""
+        return _sums(self.finite.support(), self.other.support())
+
+    def support_error(self) -> float:
+        """Of both, and a rounding."""
+        error = self.finite.support_error() + self.other.support_error()
+        return error + 4.0 * UNIT * largest_finite(self.support())
+
+    def limits(self) -> tuple[float, float]:
+        """Sums of both limits."""
+        return _sums(self.finite.limits(), self.other.limits())
+
+    def left_out(self) -> float:
+        """What either leaves out."""
+        return self.finite.left_out() + self.other.left_out()
+
+    def infinite(self) -> tuple[float, float]:
+        """As of the finite losses."""
+        return self.finite.infinite()
+
+    def cells(self, edges: FloatArray) -> Cells:
+        """Cells of the other law, moved by each loss and weighted by its masses.
+
+        All moved edges lie within the largest shift of the given ones, as in a mixture of pairs
+        that is revealed.
+        """
+        sums = [_Sums(edges.size + 1) for _ in range(2)]
+        shift = np.zeros(edges.size)
+        rows = zip(self.finite.loss, self.finite.log_a, self.finite.log_b, strict=True)
+        for loss, log_a, log_b in rows:
+            moved = edges - loss
+            cells = self.other.cells(moved)
+            size = np.abs(edges) + abs(loss)
+            off = ROUNDED * abs(loss) + self.finite.loss_error + 2.0 * UNIT * size
+            shift = np.maximum(shift, cells.shift + off)
+            for found, mass, weight in zip(
+                sums, (cells.log_a, cells.log_b), (log_a, log_b), strict=True
+            ):
+                error = LOG_ERROR * (1.0 + abs(weight)) + self.finite.error
+                found.add(mass + weight, 1.01 * cells.error + error)
+        (mass_a, error_a), (mass_b, error_b) = (found.total() for found in sums)
+        return Cells(mass_a, mass_b, np.maximum(error_a, error_b), shift)
+
+
+class _Sums:
+    """Logs of sums of masses with their relative errors, added in pairs of equal counts."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._parts: list[tuple[int, FloatArray, FloatArray]] = []
+
+    def add(self, log_mass: FloatArray, error: FloatArray) -> None:
+        """Add masses."""
+        with np.errstate(divide="ignore"):
+            self._parts.append((1, log_mass, log_mass + np.log(error)))
+        while len(self._parts) > 1 and self._parts[-1][0] == self._parts[-2][0]:
+            self._join()
+
+    def _join(self) -> None:
+        number, mass, off = self._parts.pop()
+        before, other, more = self._parts.pop()
+        sums = np.logaddexp(mass, other)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            finite = np.where(np.isfinite(sums), np.abs(sums), 0.0)
+            rounding = np.log(UNIT * (4.0 * LIBM + 4.0 * (1.0 + finite)))
+            off = np.logaddexp(np.logaddexp(off, more), sums + rounding)
+        self._parts.append((number + before, sums, off))
+
+    def total(self) -> tuple[FloatArray, FloatArray]:
+        """Logs of the sums, and their relative errors."""
+        if not self._parts:
+            return np.full(self._size, -math.inf), np.zeros(self._size)
+        while len(self._parts) > 1:
+            self._join()
+        _, mass, off = self._parts[0]
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = 1.01 * np.exp(np.where(np.isfinite(mass), off - mass, -math.inf))
+        return mass, error + 16.0 * UNIT
+
+
+def _sums(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    return first[0] + second[0], first[1] + second[1]

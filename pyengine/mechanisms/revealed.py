@@ -1,0 +1,192 @@
+"""One of several mechanisms, of which whoever sees the release knows which one ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pyengine import _checks
+from pyengine.mechanisms.core import Composition, Mechanism, Step, phases_of, steps_of
+from pyengine.mechanisms.finite import NORMALISATION
+from pyengine.mechanisms.report import summary
+from pyengine.mechanisms.words import Words
+
+__all__ = ["RevealedMixture", "revealed_mixture"]
+
+SHOWN = 3  # mechanisms that a name lists
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class RevealedMixture(Step):
+    """One of several mechanisms, drawn at random and named in the release; see `revealed_mixture`.
+
+    Parameters
+    ----------
+    weights : sequence of float or exact number
+        Probabilities of the mechanisms.
+    mechanisms : sequence of Mechanism
+        As many.
+    """
+
+    weights: tuple[_checks.Number, ...]
+    mechanisms: tuple[Mechanism, ...]
+
+    def __init__(self, weights: Any, mechanisms: Any) -> None:
+        parts = _checks.listed("weights", weights)
+        shares = [_checks.probability("weights", weight) for weight in parts]
+        things = _checks.listed("mechanisms", mechanisms)
+        if len(shares) != len(things) or not things:
+            raise ValueError(
+                f"mechanisms must have one entry for each of at least one weight, got "
+                f"{len(things)} for {len(shares)}"
+            )
+        rows: dict[Mechanism, Fraction] = {}
+        for share, thing in zip(shares, things, strict=True):
+            if not isinstance(thing, Mechanism):
+                raise ValueError(f"mechanisms must hold Mechanisms, got {thing!r}")
+            if isinstance(thing, Composition) and thing.steps == 1:
+                thing = phases_of(thing)[0][0]
+            rows[thing] = rows.get(thing, Fraction(0)) + Fraction(share)
+        total = sum(rows.values(), Fraction(0))
+        exactly = all(isinstance(share, Fraction) for share in shares)
+        if total != 1 and (exactly or abs(total - 1) > NORMALISATION):
+            raise ValueError(f"weights must sum to 1, got a sum of {float(total)!r}")
+        heaviest = max(rows, key=lambda thing: rows[thing])
+        rows[heaviest] += 1 - total
+        kept = sorted(
+            ((share, thing) for thing, share in rows.items() if share > 0),
+            key=lambda row: (-row[0], repr(row[1])),
+        )
+        object.__setattr__(self, "weights", tuple(share for share, _ in kept))
+        object.__setattr__(self, "mechanisms", tuple(thing for _, thing in kept))
+
+    @property
+    def share(self) -> _checks.Number:
+        """0 where no mechanism releases anything about the record, else 1."""
+        several = (step.share for thing in self.mechanisms for step, _ in steps_of(thing))
+        return 1 if any(several) else 0
+
+    def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
+        """Run on a Poisson sample, whichever mechanism is drawn: the draw does not see the records.
+
+        Parameters
+        ----------
+        probability : float, or exact number as str, Fraction or Decimal
+            Probability with which each record takes part, independently, in [0, 1].
+
+        Returns
+        -------
+        RevealedMixture
+            That of the sampled mechanisms.
+        """
+        return self._of(_sampler(thing).poisson_sampled(probability) for thing in self.mechanisms)
+
+    def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
+        """Run on a batch of fixed size, whichever mechanism is drawn.
+
+        Parameters
+        ----------
+        batch_size, dataset_size : int
+            As in `Step.sampled_without_replacement`.
+
+        Returns
+        -------
+        RevealedMixture
+            That of the sampled mechanisms.
+        """
+        return self._of(
+            _sampler(thing).sampled_without_replacement(
+                batch_size=batch_size, dataset_size=dataset_size
+            )
+            for thing in self.mechanisms
+        )
+
+    def _of(self, mechanisms: Iterable[Mechanism]) -> Step:
+        return RevealedMixture(self.weights, tuple(mechanisms))
+
+    def described(self) -> dict[str, Any]:
+        """The weights, and parameters of all steps of each mechanism."""
+        described = tuple(
+            tuple({**step.described(), "steps": number} for step, number in steps_of(thing))
+            for thing in self.mechanisms
+        )
+        name = type(self).__name__
+        return {"mechanism": name, "weights": self.weights, "mechanisms": described}
+
+    def own_words(self) -> Words:
+        """Weights and mechanisms, with what holds of all of them."""
+        shown = [
+            f"{float(weight):g}: {summary(thing)}"
+            for weight, thing in zip(self.weights[:SHOWN], self.mechanisms, strict=False)
+        ]
+        if self.weights[SHOWN:]:
+            shown.append(f"{len(self.weights) - SHOWN:,} more")
+        words = [step.words for thing in self.mechanisms for step, _ in phases_of(thing)]
+        first = words[0] if words else super().own_words()
+        batches = list(dict.fromkeys(found.batches for found in words)) or [first.batches]
+        units = list(dict.fromkeys(found.unit for found in words)) or [first.unit]
+        return Words(
+            f"one of several mechanisms, which is public ({'; '.join(shown)})",
+            batches[0]
+            if len(batches) == 1
+            else "by the mechanism that is drawn: " + "; or ".join(batches),
+            unit=units[0] if len(units) == 1 else " or ".join(units),
+            neighbours=first.neighbours,
+            hidden=("weights", "mechanisms"),
+            known=next((found.known for found in words if found.known), ""),
+        )
+
+
+def _sampler(thing: Mechanism) -> Step | Composition:
+    if isinstance(thing, Step | Composition):
+        return thing
+    raise ValueError(f"mechanisms must hold steps and compositions, got {thing!r}")
+
+
+def revealed_mixture(mechanisms: Any) -> RevealedMixture:
+    """Run one of several mechanisms, drawn at random and named in the release.
+
+    Parameters
+    ----------
+    mechanisms : sequence of (number, Mechanism)
+        Each with its probability, in [0, 1]; the sum is 1, to 1e-12 for floats (what rounding
+        leaves is given to the largest one).  The draw must not depend on the records.
+
+    Returns
+    -------
+    RevealedMixture
+        A step that composes.  Its profile is δ(ε) = Σ wᵢ δᵢ(ε), in each order of the neighbours.
+
+    Raises
+    ------
+    ValueError
+        For probabilities that are none or do not sum to 1, and for what are no mechanisms; an
+        `AccuracyError`, when a question is asked, for a mechanism of several steps that are
+        neither of finitely many outcomes nor all Gaussian and run on all records.
+
+    Notes
+    -----
+    The draw is public: a mixture whose draw stays hidden leaks less, and is another mechanism
+    (`GaussianMixtureMechanism` for one of Gaussian noise).
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> strong, weak = pe.GaussianMechanism(1.0), pe.GaussianMechanism(4.0)
+    >>> either = pe.revealed_mixture([("1/10", strong), ("9/10", weak)])
+    >>> parts = pe.delta(strong, 1.0) / 10 + pe.delta(weak, 1.0) * 9 / 10
+    >>> abs(pe.delta(either, 1.0) / parts - 1) < 1e-12
+    True
+    >>> either.composed(20).steps
+    20
+    """
+    rows = _checks.listed("mechanisms", mechanisms)
+    try:
+        pairs = [(weight, thing) for weight, thing in rows]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"mechanisms must be pairs of a probability and a Mechanism, got {rows!r}"
+        ) from None
+    return RevealedMixture([weight for weight, _ in pairs], [thing for _, thing in pairs])

@@ -1,0 +1,312 @@
+"""Several releases of one sample, and revealed mixtures, against sums and integrals."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import thorough
+from scipy.special import ndtr
+
+import pyengine as pe
+from pyengine.mechanisms.releases import merged_noise
+
+G = pe.GaussianMechanism
+SEEDS = thorough.some(range(400), 16)
+Outcomes = list[tuple[float, float]]
+
+
+def sampled_profile(outcomes: Outcomes, mu: float, q: float, epsilon: float, *, add: bool) -> float:
+    """H of finitely many outcomes beside N(0, 1) or N(μ, 1) on a sample: normal masses.
+
+    For each outcome of masses (a, b): A has the density a φ(z), B (1 - q) a φ(z) + q b φ(z - μ).
+    """
+    total = 0.0
+    for a, b in outcomes:
+        e = math.exp(-epsilon if add else epsilon)
+        level = e - (1.0 - q)  # B exceeds e A where q b e^{μz - μ²/2} > a level
+        if b == 0.0 or a == 0.0:
+            excess = max(q * b, 0.0) if a == 0.0 else max(-level * a, 0.0)
+            both = (a, (1.0 - q) * a + q * b)
+        else:
+            z = -math.inf
+            if level > 0.0:
+                z = math.log(a * level / (q * b)) / mu + 0.5 * mu
+            excess = q * b * ndtr(mu - z) - level * a * ndtr(-z)
+            both = (a, (1.0 - q) * a + q * b)
+        if add:  # H_{e^ε}(A‖B) = A - e^ε B + e^ε (B - e^-ε A)_+
+            excess = both[0] - math.exp(epsilon) * both[1] + math.exp(epsilon) * excess
+        total += excess
+    return total
+
+
+def two_noises(mus: tuple[float, float], q: float, epsilon: float) -> float:
+    """Remove order of two Gaussian releases of one sample: closed in one, a trapezoid in both.
+
+    The trapezoidal rule converges geometrically for what is analytic in the first release.
+    """
+    first, second = mus
+    x = np.arange(-42.0, 42.0 + first, 1.0 / 64.0)
+    weight = np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) / 64.0
+    ratio = np.exp(first * x - 0.5 * first * first)
+    level = math.exp(epsilon) - (1.0 - q)
+    z = np.log(level / (q * ratio)) / second + 0.5 * second
+    return float(np.sum(weight * (q * ratio * ndtr(second - z) - level * ndtr(-z))))
+
+
+def response(truth: float) -> Outcomes:
+    return [(truth, 1.0 - truth), (1.0 - truth, truth)]
+
+
+def together(*outcomes: Outcomes) -> Outcomes:
+    return [
+        (math.prod(a for a, _ in row), math.prod(b for _, b in row))
+        for row in itertools.product(*outcomes)
+    ]
+
+
+def holds(bounds: Any, truth: float, rounding: float = 1e-11) -> None:
+    assert bounds.lower - rounding * abs(truth) - 1e-15 <= truth
+    assert truth <= bounds.upper + rounding * abs(truth) + 1e-15
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_noises_on_one_sample(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = (float(x) for x in rng.uniform(0.5, 4.0, 2))
+    q, epsilon = float(10.0 ** rng.uniform(-3, -0.02)), float(rng.uniform(0.05, 2.0))
+    step = (G(one) + G(other)).poisson_sampled(q)
+    found = pe.delta(step, epsilon, adjacency="remove", bounds=True)
+    holds(found, two_noises((1.0 / one, 1.0 / other), q, epsilon))
+    assert found.upper - found.lower < 1e-10 * found.upper + 1e-15
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_finite_release_beside_noise_on_one_sample(seed: int) -> None:
+    rng = np.random.default_rng(seed + 1000)
+    noise, truth = float(rng.uniform(0.5, 4.0)), float(rng.uniform(0.5, 0.95))
+    q, epsilon = float(10.0 ** rng.uniform(-3, -0.02)), float(rng.uniform(0.02, 1.5))
+    number = int(rng.integers(1, 4))
+    run = pe.compose(pe.RandomizedResponse(truth).composed(number), G(noise))
+    step = run.poisson_sampled(q)
+    outcomes = together(*[response(truth)] * number)
+    for adjacency in ("add", "remove"):
+        found = pe.delta(step, epsilon, adjacency=adjacency, bounds=True)
+        exact = sampled_profile(outcomes, 1.0 / noise, q, epsilon, add=adjacency == "add")
+        holds(found, max(exact, 0.0), 1e-10)
+        assert found.upper - found.lower < 1e-9 * found.upper + 1e-13
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_finite_releases_on_one_sample(seed: int) -> None:
+    """Brute force over all outcomes, of one sample and of two."""
+    rng = np.random.default_rng(seed + 2000)
+    p, r = rng.dirichlet(np.ones(3), 2)
+    truth, q = float(rng.uniform(0.5, 0.95)), float(rng.uniform(0.01, 0.9))
+    size, epsilon = int(rng.integers(1, 20)), float(rng.uniform(0.0, 1.0))
+    run = pe.from_probabilities(p, r) + pe.RandomizedResponse(truth)
+    pair = list(
+        zip(
+            *(
+                np.array(x)
+                for x in pe.from_probabilities(p, r).described().values()
+                if isinstance(x, tuple)
+            ),
+            strict=True,
+        )
+    )
+    outcomes = together(pair, response(truth))
+    for step, rate in (
+        (run.poisson_sampled(q), q),
+        (run.sampled_without_replacement(batch_size=size, dataset_size=20), size / 20),
+    ):
+        one = [(a, (1.0 - rate) * a + rate * b) for a, b in outcomes]
+        for times in (1, 2):
+            rows = together(*[one] * times)
+            for adjacency in ("add", "remove"):
+                exact = sum(
+                    max(
+                        a - math.exp(epsilon) * b
+                        if adjacency == "add"
+                        else b - math.exp(epsilon) * a,
+                        0.0,
+                    )
+                    for a, b in rows
+                )
+                found = pe.delta(step.composed(times), epsilon, adjacency=adjacency, bounds=True)
+                holds(found, exact)
+
+
+def test_noise_of_several_releases_is_exact_where_it_is_a_fraction() -> None:
+    assert merged_noise([(2.0, 4)]) == 1.0
+    assert isinstance(merged_noise([(2.0, 4)]), float)
+    assert merged_noise([(Fraction(1, 3), 1), (Fraction(1, 4), 1)]) == Fraction(1, 5)
+    for rows in ([(1.0, 1), (2.0, 1)], [(Fraction(1, 3), 7), (0.1, 10**6)], [(1e-150, 2)]):
+        square = 1 / sum(n / Fraction(x) ** 2 for x, n in rows)
+        noise = Fraction(merged_noise(rows))
+        # the same side of each double near it, and of the middles between these
+        near = float(noise)
+        for double in (near, math.nextafter(near, 0.0), math.nextafter(near, math.inf)):
+            assert (Fraction(double) < noise) == (Fraction(double) ** 2 < square)
+        assert abs(noise**2 / square - 1) < Fraction(1, 2**4000)
+
+
+def test_releases_of_one_noise_are_one_release() -> None:
+    four = G(2.0).composed(4).poisson_sampled(0.01).composed(100)
+    assert pe.epsilon(four, 1e-5) == pe.epsilon(pe.dp_sgd(1.0, 0.01, 100), 1e-5)
+    whole = (G(1.0) + G(2.0)).poisson_sampled(1)
+    assert whole == G(1.0) + G(2.0)
+    assert pe.compose().poisson_sampled(0.5) == pe.compose()
+    assert G(1.0).composed(1).poisson_sampled(0.5) == G(1.0).poisson_sampled(0.5)
+
+
+def test_samples_of_their_own_leak_less_than_one() -> None:
+    """So that two samples are no way to account for one: gradients and a count of the clipped."""
+    noise = (1.0 - 1.0 / 400.0) ** -0.5  # with a second noise of 20 as much as noise 1
+    one = (G(noise) + G(20.0)).poisson_sampled(0.01).composed(1000)
+    two = pe.dp_sgd(noise, 0.01, 1000) + pe.dp_sgd(20.0, 0.01, 1000)
+    below, above = pe.epsilon(two, 1e-5, bounds=True), pe.epsilon(one, 1e-5, bounds=True)
+    assert below.upper < above.lower
+    assert f"{below.upper:.4f} {above.upper:.4f}" == "1.8245 1.8282"
+
+
+def test_allocation_and_substitution_of_several_noises() -> None:
+    run, noise = G(1.0) + G(2.0), 2.0 / math.sqrt(5.0)
+    epoch = run.randomly_allocated(10)
+    assert pe.delta(epoch, 0.3) == pytest.approx(
+        pe.delta(G(noise).randomly_allocated(10), 0.3), rel=1e-12
+    )
+    twice = run.randomly_allocated(10, selected=2)
+    assert pe.epsilon(twice, 1e-5) == pytest.approx(
+        pe.epsilon(G(noise).randomly_allocated(10, selected=2), 1e-5), rel=1e-9
+    )
+    for make in (
+        lambda m: m.poisson_sampled(0.1),
+        lambda m: m.sampled_without_replacement(batch_size=3, dataset_size=30),
+    ):
+        found = pe.delta(make(run), 0.3, adjacency="substitute", bounds=True)
+        holds(found, pe.delta(make(G(noise)), 0.3, adjacency="substitute"), 1e-9)
+    assert run.randomly_allocated(1) == run
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: pe.dp_sgd(1.0, 0.1, 3).poisson_sampled(0.1), "must not draw samples of their own"),
+        (lambda: (G(1) + G(2).randomly_allocated(3)).poisson_sampled(0.1), "already samples"),
+        (
+            lambda: (G(1) + pe.GaussianMixtureMechanism(1, [0, 1], [0.5, 0.5])).poisson_sampled(
+                0.1
+            ),
+            "must be sampled alone",
+        ),
+        (lambda: (G(1) + pe.LaplaceMechanism(1)).randomly_allocated(4), "that of Gaussian noise"),
+        (lambda: pe.GaussianReleases([]), "at least one noise multiplier"),
+        (lambda: pe.GaussianReleases([1, 2], [1]), "one entry for each"),
+        (lambda: pe.GaussianReleases([1, -2]), "noise_multipliers must be positive"),
+        (lambda: pe.revealed_mixture([(0.5, G(1))]), "weights must sum to 1"),
+        (lambda: pe.revealed_mixture([("1/2", G(1)), ("1/2", 3)]), "must hold Mechanisms, got 3"),
+        (lambda: pe.revealed_mixture([G(1)]), "pairs of a probability and a Mechanism"),
+        (lambda: pe.revealed_mixture([]), "at least one weight"),
+        (
+            lambda: pe.revealed_mixture([(1, pe.dp_sgd(1, 0.1, 1))]).poisson_sampled(0.1),
+            "single step",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(ask: Callable[[], Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ask()
+
+
+def test_what_has_no_law_is_refused() -> None:
+    step = pe.LaplaceMechanism(1).composed(2).poisson_sampled(0.1)
+    with pytest.raises(pe.AccuracyError, match="compose the others on samples of their own"):
+        pe.delta(step, 0.1)
+    wide = pe.revealed_mixture([("1/2", pe.dp_sgd(1, 0.1, 20)), ("1/2", G(1))])
+    with pytest.raises(pe.AccuracyError, match="have a law that is known"):
+        pe.delta(wide, 0.1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_revealed_mixtures(seed: int) -> None:
+    """The profile is the mean of the profiles; of two runs, the mean over all pairs."""
+    rng = np.random.default_rng(seed + 3000)
+    menu = [
+        G(float(rng.uniform(0.5, 4.0))),
+        G(float(rng.uniform(0.5, 4.0))) + G(float(rng.uniform(0.5, 4.0))),
+        pe.dp_sgd(float(rng.uniform(0.5, 2.0)), float(rng.uniform(0.01, 0.5)), 1),
+        pe.RandomizedResponse(float(rng.uniform(0.5, 0.9))).composed(int(rng.integers(1, 4))),
+        pe.GenericMechanism(float(rng.uniform(0.0, 1.0)), float(rng.uniform(0.0, 0.01))),
+        pe.LaplaceMechanism(float(rng.uniform(0.5, 4.0))),
+    ]
+    chosen = rng.permutation(len(menu))[: int(rng.integers(2, 5))]
+    weights = [
+        Fraction(int(w), 100) for w in rng.multinomial(100, rng.dirichlet(np.ones(len(chosen))))
+    ]
+    rows = [(w, menu[i]) for w, i in zip(weights, chosen, strict=True)]
+    mixture, epsilon = pe.revealed_mixture(rows), float(rng.uniform(0.0, 2.0))
+    for adjacency in ("add", "remove"):
+        parts = [
+            (float(w), pe.delta(thing, epsilon, adjacency=adjacency, bounds=True))
+            for w, thing in rows
+        ]
+        found = pe.delta(mixture, epsilon, adjacency=adjacency, bounds=True)
+        holds(found, sum(w * x.value for w, x in parts), 1e-10)
+        twice = pe.delta(mixture.composed(2), epsilon, adjacency=adjacency, bounds=True)
+        low = high = 0.0
+        for (v, one), (w, other) in itertools.product(rows, rows):
+            if v and w:
+                part = pe.delta(pe.compose(one, other), epsilon, adjacency=adjacency, bounds=True)
+                low, high = low + float(v * w) * part.lower, high + float(v * w) * part.upper
+        assert twice.lower <= high * (1.0 + 1e-12)
+        assert low <= twice.upper * (1.0 + 1e-12) + 1e-15
+
+
+def test_random_outcomes_of_a_mixture_by_brute_force() -> None:
+    """All questions of a mixture of finite pairs: that of the pair on disjoint outcomes."""
+    p, r = pe.from_probabilities(["1/2", "1/2"], ["1/4", "3/4"]), pe.RandomizedResponse("2/3")
+    mixture = pe.revealed_mixture([("1/3", p), ("2/3", r)])
+    joint = pe.from_probabilities(["1/6", "1/6", "4/9", "2/9"], ["1/12", "3/12", "2/9", "4/9"])
+    alpha = np.linspace(0.0, 1.0, 21)
+    for times in (1, 3):
+        one, other = mixture.composed(times), joint.composed(times)
+        np.testing.assert_allclose(pe.trade_off(one, alpha), pe.trade_off(other, alpha), atol=1e-14)
+        assert pe.epsilon(one, 1e-3) == pytest.approx(pe.epsilon(other, 1e-3), rel=1e-13)
+    sampled = mixture.poisson_sampled("1/5")
+    assert pe.delta(sampled, 0.05) == pytest.approx(
+        pe.delta(joint.poisson_sampled("1/5"), 0.05), rel=1e-13
+    )
+    batch = mixture.sampled_without_replacement(batch_size=1, dataset_size=5)
+    assert pe.delta(batch, 0.05) == pytest.approx(pe.delta(sampled, 0.05), rel=1e-13)
+
+
+def test_json_and_words() -> None:
+    both = pe.RandomizedResponse("3/4").composed(3) + G("3/2")
+    mixture = pe.revealed_mixture([("1/3", both), ("2/3", pe.dp_sgd(1, "1/10", 1))])
+    for made in (
+        (G(1.0) + G("1/3")).poisson_sampled(0.1),
+        G(1.0).composed(3).sampled_without_replacement(batch_size=1, dataset_size=9).composed(4),
+        (G(1.0) + G(2.0)).randomly_allocated(7),
+        both.poisson_sampled("1/7").composed(5),
+        mixture,
+        mixture.composed(3),
+    ):
+        text = pe.to_json(made)
+        json.loads(text)
+        assert pe.from_json(text) == made
+    assert repr((G(1.0) + G(2.0)).poisson_sampled(0.01).composed(1000)) == (
+        "DP-SGD with 2 Gaussian releases of each batch, noise multipliers (1, 2), 1,000 steps at "
+        "rate 0.01"
+    )
+    assert len(repr(mixture)) <= 160
+    with pytest.raises(ValueError, match="parts must be a sequence"):
+        pe.from_json(
+            '{"schema": "pyengine/1", "mechanism": [{"mechanism": "Releases", "parts": 3}]}'
+        )
