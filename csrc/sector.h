@@ -39,11 +39,10 @@ typedef struct {
 
 /* Cells of one width along the axis. */
 typedef struct {
-    double from, width; /* the width is a power of 2 */
+    double from, width, often, end; /* the width is a power of 2, and this its inverse */
     size_t n;
-    double *top;   /* upper bounds of log F */
+    double *top;   /* n + 1 upper bounds of log F, the last one of it to the right of all cells */
     double *kappa; /* upper bounds of kappa */
-    double beyond; /* of log F to the right of all cells */
 } pe_sector_cells;
 
 struct pe_sector {
@@ -89,13 +88,20 @@ typedef struct {
 
 #define PE_SECTOR_LOST 0.4
 
-enum { PE_SECTOR_STRIPS = 26 };
+enum { PE_SECTOR_STRIPS = 26, PE_SECTOR_BLOCKS = 64 };
+
+/* Log of a bound of the integral on one line, for all sums in a block of the axis. */
+typedef struct {
+    double from, to, bound;
+    int strip; /* 1 + its number; 0 where there is none */
+} pe_sector_block;
 
 /* What one convolution needs again and again. */
 typedef struct {
     int of_losses; /* whether w are added, and not e^w, */
     double shift; /* and from that sum to the w of the whole, near whose floor 0 is: places stay below 2^8 */
     pe_sector_nodes nodes[PE_SECTOR_STRIPS];
+    pe_sector_block blocks[PE_SECTOR_BLOCKS];
     int strip; /* the one that served last; below 0 at first */
     double reach; /* of r: the largest distance between a sum and the low ends of its parts, and 2 */
     double *room; /* of a sum */
@@ -147,8 +153,8 @@ PE_INLINE double pe_sector_loss(const pe_sector *a, double w) {
 }
 
 PE_INLINE size_t pe_sector_cell(const pe_sector_cells *c, double w) {
-    const double at = floor((w - c->from) / c->width);
-    if (!(at > 0.0)) return 0;
+    const double at = (w - c->from) * c->often;
+    if (!(at >= 1.0)) return 0;
     return at < (double)c->n ? (size_t)at : c->n - 1;
 }
 
@@ -157,7 +163,7 @@ PE_INLINE double pe_sector_top(const pe_sector_cells *c, double from, double to)
     const size_t first = pe_sector_cell(c, from), last = pe_sector_cell(c, to);
     double top = c->top[first];
     for (size_t i = first + 1; i <= last; i++) top = c->top[i] > top ? c->top[i] : top;
-    return to > c->from + c->width * (double)c->n && c->beyond > top ? c->beyond : top;
+    return to > c->end && c->top[c->n] > top ? c->top[c->n] : top;
 }
 
 PE_INLINE double pe_sector_kappa(const pe_sector_cells *c, double w) {

@@ -77,10 +77,13 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
     if (!(n < 4e6)) return PE_TOO_COSTLY;
     c->from = from;
     c->width = width;
+    c->often = 1.0 / width;
     c->n = (size_t)n;
-    c->top = malloc(2 * c->n * sizeof(double));
+    c->end = from + width * (double)c->n;
+    c->top = malloc((2 * c->n + 1) * sizeof(double));
     if (!c->top) return PE_NO_MEMORY;
-    c->kappa = c->top + c->n;
+    c->kappa = c->top + c->n + 1;
+    c->top[c->n] = -INFINITY;
     const double base = pe_sector_rates(k), step = exp(width);
     double ratio = growth_ratio(k, 0.0, SMALL);
     const double first = exp(from);

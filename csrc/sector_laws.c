@@ -186,7 +186,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     if (!(s->is_ratio ? z > 1e-9 : z * fmax(1.0, y) / mu > 1.0 + 1e-9)) return PE_TOO_COSTLY;
     for (size_t i = pe_sector_cell(&c->cells, high) + 1; i < c->cells.n; i++)
         c->cells.top[i] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
-    c->cells.beyond = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
+    c->cells.top[c->cells.n] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
     if ((status = pe_sector_prove(c))) return status;
     set_below(c);
     const double z_less = z - 1e-9 * (1.0 + fabs(z));
@@ -474,7 +474,7 @@ static void fill_beyond(two_laws *t, pe_sector *c) {
             cells->top[j] = is_beyond ? bound : fmax(cells->top[j], bound);
         }
     }
-    cells->beyond = half_bound(t, cells->from + cells->width * (double)cells->n);
+    cells->top[cells->n] = half_bound(t, cells->end);
 }
 
 static int make_sum(two_laws *t, pe_sector *c) {

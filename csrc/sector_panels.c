@@ -181,11 +181,24 @@ void pe_sector_fill_cells(pe_sector *c) {
     t->top[first] = fmax(t->top[first], pe_sector_value(c, 0, c->edge[0], 0.0) + 1e-8);
 }
 
+/* cos and sin of k times the middle of each arc of an ellipse */
+typedef struct {
+    double cosine[TURNS][TERMS], sine[TURNS][TERMS];
+} arcs;
+
+static void make_arcs(arcs *t) {
+    for (int j = 0; j < TURNS; j++)
+        for (int k = 0; k < TERMS; k++) {
+            t->cosine[j][k] = cos(k * ((j + 0.5) * (PI / TURNS)));
+            t->sine[j][k] = sin(k * ((j + 0.5) * (PI / TURNS)));
+        }
+}
+
 /* Log of a bound of |F e^-polynomial| on an ellipse about a panel, whose axes add up to rho times its half. */
-static double ellipse_bound(const pe_sector *c, size_t p, double rho) {
+static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, double rho) {
     const double lo = c->edge[p], half = 0.5 * (c->edge[p + 1] - lo), mid = lo + half;
     const double real = 0.5 * (rho + 1.0 / rho), imag = 0.5 * (rho - 1.0 / rho);
-    if (half * imag > 0.78 || mid + half * real > c->cells.from + c->cells.width * (double)c->cells.n)
+    if (half * imag > 0.78 || mid + half * real > c->cells.end)
         return INFINITY;
     const double *coef = c->coef + TERMS * p;
     double slope = 0.0, power = 1.0, top = -INFINITY, weight[TERMS];
@@ -204,8 +217,8 @@ static double ellipse_bound(const pe_sector *c, size_t p, double rho) {
         const double height = half * imag * fmin(1.0, sin(middle) + 0.5 * turn);
         double value = 0.0, tilt = 0.0;
         for (int k = 0; k < TERMS; k++) {
-            value += weight[k] * cos(k * middle);
-            tilt -= k * weight[k] * sin(k * middle);
+            value += weight[k] * t->cosine[j][k];
+            tilt -= k * weight[k] * t->sine[j][k];
         }
         const double least = value - 0.5 * turn * fabs(tilt) - 0.125 * turn * turn * bend;
         const double top_here = pe_sector_top(&c->cells, left, right) +
@@ -217,13 +230,13 @@ static double ellipse_bound(const pe_sector *c, size_t p, double rho) {
 
 /* What a panel is off by, at most alpha + beta h, with h the largest of all panels: the best of several ellipses and
  * degrees of the polynomial that is held to its values at the places of the check. */
-static void between_places(const pe_sector *c, size_t p, double *alpha, double *beta) {
+static void between_places(const pe_sector *c, const arcs *t, size_t p, double *alpha, double *beta) {
     static const double RHO[] = {1.5, 1.8, 2.1, 2.5, 2.9, 3.4, 4.0, 5.0, 6.0, 8.0};
     const double off = expm1(c->checked[p]);
     double best = INFINITY;
     *alpha = *beta = INFINITY;
     for (size_t i = 0; i < sizeof RHO / sizeof *RHO; i++) {
-        const double rho = RHO[i], bound = exp(fmin(ellipse_bound(c, p, rho), 600.0));
+        const double rho = RHO[i], bound = exp(fmin(ellipse_bound(c, t, p, rho), 600.0));
         for (int degree = 12; degree < CHECKS - 8; degree += 2) {
             const double often = 1.0 / cos(PI * degree / (2.0 * CHECKS) + 1e-5);
             const double rest = 2.0 * pow(rho, -degree) / (rho - 1.0) * (often + 1.0);
@@ -238,9 +251,11 @@ static void between_places(const pe_sector *c, size_t p, double *alpha, double *
 
 int pe_sector_prove(pe_sector *c) {
     double alpha = 0.0, beta = 0.0;
+    arcs t;
+    make_arcs(&t);
     for (size_t p = 0; p < c->n; p++) {
         double own, times;
-        between_places(c, p, &own, &times);
+        between_places(c, &t, p, &own, &times);
         alpha = fmax(alpha, own);
         beta = fmax(beta, times);
         c->off[p] = own;
@@ -250,11 +265,10 @@ int pe_sector_prove(pe_sector *c) {
     c->error = 0.0;
     for (size_t p = 0; p < c->n; p++) {
         double own, times;
-        between_places(c, p, &own, &times);
+        between_places(c, &t, p, &own, &times);
         c->off[p] = -log1p(-fmin(h, own + times * h)) * (1.0 + 1e-6) + c->rounding[p];
         c->error = fmax(c->error, c->off[p]);
     }
-    for (size_t i = 0; i < c->cells.n; i++) c->cells.top[i] += c->error;
-    c->cells.beyond += c->error;
+    for (size_t i = 0; i <= c->cells.n; i++) c->cells.top[i] += c->error;
     return PE_OK;
 }

@@ -76,7 +76,7 @@ static double weight_bound(const integral *q, double to) {
 static double log_remainder(const integral *q, double mid, double half) {
     static const double RHO[] = {2.0, 3.0, 4.5, 7.0, 11.0};
     const pe_sector_cells *cells = &q->a->cells;
-    const double end = cells->from + cells->width * (double)cells->n;
+    const double end = cells->end;
     double best = INFINITY;
     for (size_t i = 0; i < sizeof RHO / sizeof *RHO; i++) {
         const double rho = RHO[i], real = 0.5 * half * (rho + 1.0 / rho),

@@ -21,6 +21,7 @@ static const double TOO_WELL =
     5e-18; /* and one that a wider spacing may serve, next to what the rule leaves at best */
 static const double AT_FIRST = 3.0; /* strip, in kappa^-1/2 */
 static const double HOPELESS = 1e-3; /* what the ends lack, where no strip helps */
+static const double BLOCK = 0.25; /* width of a block at most, in kappa^-1/2 */
 
 static const double MOST_NODES = 5e5; /* of a strip on either side, 40 MB */
 
@@ -197,22 +198,23 @@ double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_secto
 /* Values of one panel's polynomial at places given as distances from its middle in two parts. */
 PE_CLONES static void panel_values(const double *c, double scale, size_t n, const double *high,
                                    const double *low, double *out) {
-    /* lanes together, as each step of one recurrence waits for the one before */
-    for (size_t i = 0; i < n; i += PE_LANES) {
-        const size_t m = n - i < PE_LANES ? n - i : PE_LANES;
-        double t[PE_LANES] = {0.0}, b1[PE_LANES], b2[PE_LANES];
-        for (size_t l = 0; l < m; l++) t[l] = (high[i + l] + low[i + l]) * scale;
-        for (int l = 0; l < PE_LANES; l++) {
+    /* many together, as each step of one recurrence waits for the one before */
+    enum { TOGETHER = 2 * PE_LANES };
+    for (size_t i = 0; i < n; i += TOGETHER) {
+        const size_t m = n - i < TOGETHER ? n - i : TOGETHER;
+        double twice[TOGETHER] = {0.0}, b1[TOGETHER], b2[TOGETHER];
+        for (size_t l = 0; l < m; l++) twice[l] = 2.0 * ((high[i + l] + low[i + l]) * scale);
+        for (int l = 0; l < TOGETHER; l++) {
             b1[l] = c[PE_SECTOR_TERMS - 1];
             b2[l] = 0.0;
         }
         for (int k = PE_SECTOR_TERMS - 2; k > 0; k--)
-            for (int l = 0; l < PE_LANES; l++) {
-                const double b0 = c[k] + (2.0 * t[l] * b1[l] - b2[l]);
+            for (int l = 0; l < TOGETHER; l++) {
+                const double b0 = c[k] + (twice[l] * b1[l] - b2[l]);
                 b2[l] = b1[l];
                 b1[l] = b0;
             }
-        for (int l = 0; l < PE_LANES; l++) b1[l] = c[0] + (t[l] * b1[l] - b2[l]);
+        for (int l = 0; l < TOGETHER; l++) b1[l] = c[0] + (0.5 * twice[l] * b1[l] - b2[l]);
         for (size_t l = 0; l < m; l++) out[i + l] = b1[l];
     }
 }
@@ -285,8 +287,22 @@ static double sum_of(size_t n, const double *x, double top) {
     return sum;
 }
 
-static double top_at(const pe_sector_cells *c, double w) {
-    return w > c->from + c->width * (double)c->n ? c->beyond : c->top[pe_sector_cell(c, w)];
+/* Both places of n nodes, of which the one of a rises with the index and the one of b falls, and a bound of the log of
+ * each term. */
+PE_CLONES static void bound_terms(const pe_sector_cells *a, const pe_sector_cells *b, size_t n, double w_a, double w_b,
+                                  const double *rising, const double *falling, double *at_a, double *at_b,
+                                  double *bound) {
+    const double last_a = (double)a->n, last_b = (double)b->n;
+    for (size_t i = 0; i < n; i++) {
+        at_a[i] = w_a - rising[-(ptrdiff_t)i];
+        at_b[i] = w_b - falling[i];
+        double cell_a = (at_a[i] - a->from) * a->often, cell_b = (at_b[i] - b->from) * b->often;
+        cell_a = cell_a < last_a ? cell_a : last_a; /* the entry after the last cell is that of what is beyond */
+        cell_b = cell_b < last_b ? cell_b : last_b;
+        cell_a = cell_a > 0.0 ? cell_a : 0.0;
+        cell_b = cell_b > 0.0 ? cell_b : 0.0;
+        bound[i] = a->top[(int)cell_a] + b->top[(int)cell_b];
+    }
 }
 
 /* The nodes whose terms count; both places, the lower part of each, and a bound of the log of all others in `left`. */
@@ -312,12 +328,11 @@ static size_t choose_nodes(pe_sector_sums *s, const line *l, double w, double **
     const double end_a = pe_sector_low(a), end_b = pe_sector_low(b);
     const double high_a = pe_sector_high(a), high_b = pe_sector_high(b);
     double *bound = parts[7], *out = parts[6], top = -INFINITY, above = -INFINITY;
+    double *at_a = parts[0], *at_b = parts[2];
+    bound_terms(&a->cells, &b->cells, n, w_a, w_b, high - first, high + first, at_a, at_b, bound);
     size_t n_out = 0;
     for (size_t i = 0; i < n; i++) {
-        const long j = first + (long)i;
-        bound[i] = top_at(&a->cells, w_a - high[-j]) + top_at(&b->cells, w_b - high[j]);
-        const double place_a = w_a - high[-j], place_b = w_b - high[j];
-        if (place_a > high_a || place_b > high_b || place_a < end_a || place_b < end_b) {
+        if (at_a[i] > high_a || at_b[i] > high_b || at_a[i] < end_a || at_b[i] < end_b) {
             above = larger(above, bound[i]);
             out[n_out++] = bound[i];
             bound[i] = -INFINITY;
@@ -329,9 +344,9 @@ static size_t choose_nodes(pe_sector_sums *s, const line *l, double w, double **
     for (size_t i = 0; i < n; i++) {
         if (bound[i] < top - NOTHING) continue;
         const long j = first + (long)i;
-        parts[0][kept] = w_a - high[-j];
+        at_a[kept] = at_a[i];
         parts[1][kept] = -low[-j];
-        parts[2][kept] = w_b - high[j];
+        at_b[kept] = at_b[i];
         parts[3][kept] = -low[j];
         kept++;
     }
@@ -372,6 +387,20 @@ static double sum_with(pe_sector_sums *s, const line *l, double w, double *error
     return log_value;
 }
 
+/* What the rule leaves of a sum whose log is `value`, relative to it: by a bound for the block that w is in, or where
+ * that is not good enough by one for w alone. */
+static double rest_of(pe_sector_sums *s, const line *l, int number, double w, double value) {
+    const double leaves = log(2.0) - EXPONENT + 1e-9 - value;
+    const double kappa = pe_sector_kappa(&l->a->cells, w) + pe_sector_kappa(&l->b->cells, w);
+    const double width = pe_power_of_two(BLOCK / sqrt(kappa));
+    const double index = floor(w / width), from = index * width, to = from + width;
+    pe_sector_block *block = &s->blocks[(size_t)fmod(fabs(index), PE_SECTOR_BLOCKS)];
+    if (block->strip != number + 1 || block->from != from || block->to != to)
+        *block = (pe_sector_block){from, to, line_bound(s, l, from, to), number + 1};
+    const double rest = exp(leaves + block->bound);
+    return rest < WELL ? rest : fmin(rest, exp(leaves + line_bound(s, l, w, w)));
+}
+
 double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double w, double *error) {
     w -= s->shift;
     if (s->strip < 0) {
@@ -392,7 +421,7 @@ double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, 
         const double value = sum_with(s, &l, w, &off, &lost);
         if (s->status) return NAN;
         if (!isfinite(value)) continue; /* no node lies within both laws */
-        const double rest = exp(log(2.0) - EXPONENT + 1e-9 + line_bound(s, &l, w, w) - value);
+        const double rest = rest_of(s, &l, number, w, value);
         if (!isfinite(rest)) continue;
         if (lost > HOPELESS && !isfinite(least)) return value;
         if (!(rest < 0.2 * least)) break; /* what the ends lack counts, and no narrower strip has it */

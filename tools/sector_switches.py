@@ -88,13 +88,13 @@ SWITCHES = (
             "place at = {.high = (double)(nearbyintl(w * {x}) / {x})"),
     # values of panels
     _error("recurrence",
-           (S, "c[k] + (2.0 * t[l] * b1[l] - b2[l]);",
-            "(c[k] + (2.0 * t[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * "
+           (S, "c[k] + (twice[l] * b1[l] - b2[l]);",
+            "(c[k] + (twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * "
             "(1.0 + {x});"),
-           (S, "c[0] + (t[l] * b1[l] - b2[l]);",
-            "(c[0] + (t[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * (1.0 + {x});")),
-    _error("place", (S, "(high[i + l] + low[i + l]) * scale;",
-                     "(high[i + l] + low[i + l]) * scale * (1.0 + 2.0 * {x});")),
+           (S, "c[0] + (0.5 * twice[l] * b1[l] - b2[l]);",
+            "(c[0] + (0.5 * twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * (1.0 + {x});")),
+    _error("place", (S, "(high[i + l] + low[i + l]) * scale);",
+                     "(high[i + l] + low[i + l]) * scale * (1.0 + 2.0 * {x}));")),
     _error("sum of both", (S, "out[i + l] += value[l];", "out[i + l] += value[l] * (1.0 + {x});")),
     _error("parts", (S, "= (double)(part - high);",
                      "= (double)(part - high) + {x} * 0x1p-9 * (1.0 + high);")),
@@ -282,7 +282,7 @@ TERMS = (
            {"digits of a threshold": 2.0**30}),
     # losses of means of ratios
     Sector("losses: remainder of the trapezoidal rule", "sums of losses",
-           ((S, "const double rest = exp(", "const double rest = {x} * exp("),),
+           ((S, "const double rest = rest_of(", "const double rest = {x} * rest_of("),),
            {"exponent": 12.0}),
     Sector("losses: nodes beyond the panels", "shallow sums of losses",
            ((S, "sum_of(n_out, out, above)))", "sum_of(n_out, out, above)) + log({x}))"),)),
