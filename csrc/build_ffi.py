@@ -50,6 +50,7 @@ SOURCES = [
     "csrc/loss_rows.c",
     "csrc/loss_step.c",
     "csrc/sampling.c",
+    "csrc/random_steps.c",
     "csrc/mean_cells.c",
     "csrc/lattice.c",
     "csrc/legendre.c",

@@ -259,6 +259,10 @@ class _Lib:
     def pe_sample_losses(
         self, seed: int, first: int, n: int, tables: int, table: Any, out: Any, /
     ) -> None: ...
+    def pe_random_steps_room(self, steps: Any, n: int, /) -> int: ...
+    def pe_random_step_losses(
+        self, steps: Any, n: int, z: Any, x: Any, share: Any, work: Any, out: Any, /
+    ) -> None: ...
     def pe_mean_cells(
         self,
         n: int,

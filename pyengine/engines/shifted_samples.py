@@ -1,12 +1,12 @@
-"""Monte Carlo for records in random places: normal laws N(0, I) beside means of N(mᵢ, I).
+"""Monte Carlo for records in random bins: the normal law N(0, I) beside a mean of N(mᵢ, I).
 
-The law without the record is Q = N(0, I), that with it P = mean of N(mᵢ, I); such steps are
-composed.  With a number h >= 0 the samples come from a law that is moved to where a question is
-decided: from the mean of N((1 + h) mᵢ, I) where the target is P, from N(-h m, I), m the mean of all
-mᵢ, where it is Q.  The weight w = d(target)/d(sampled) obeys log w <= K - h l, l = log of the ratio
-of the target to the other law, with a known K (docs/theory/allocation), so that the variables whose
-means are asked for are bounded, and the intervals of `pyengine.engines.intervals` are proven but
-for the rounding of the samples.
+The law without the record is Q = N(0, I), that with it P = mean of N(mᵢ, I).  With a number h >= 0
+the samples come from a law that is moved to where a question is decided: from the mean of
+N((1 + h) mᵢ, I) where the target is P, from N(-h m, I), m the mean of all mᵢ, where it is Q.  The
+weight w = d(target)/d(sampled) obeys log w <= K - h l, l = log of the ratio of the target to the
+other law, with a known K (docs/theory/allocation), so that the variables whose means are asked for
+are bounded, and the intervals of `pyengine.engines.intervals` are proven but for the rounding of
+the samples.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pyengine.answers import Answer, FloatArray, Questions, names
-from pyengine.caches import cached_property, kept
+from pyengine.answers import Answer, FloatArray, names
+from pyengine.caches import kept
 from pyengine.engines.intervals import empirical_bernstein
-from pyengine.errors import AccuracyError, NotDefinedError
-from pyengine.mechanisms import Mechanism, in_words, steps_of
-from pyengine.numerics.bracketing import bisected
+from pyengine.errors import AccuracyError
 
-__all__ = ["ShiftedSampleQuestions", "bins_profile"]
+__all__ = ["CONFIDENCE", "DIGIT", "HITS", "Found", "answer_of", "bins_profile", "largest_of"]
 
 NAME = "monte_carlo"
 SEED, CONFIDENCE = 0, 0.99
@@ -35,66 +33,6 @@ DIGIT = 0.25  # standard error, relative to a value, from which on no digit of i
 CLEAR = 2.0  # ends of an interval, one over the other, that tell the value's size by themselves
 WORK, FEWEST, MOST = 2e8, 2000, 400_000  # normal numbers of a sample of all, and its size
 ROOM = 2**21  # numbers that are in memory at once
-MOST_NORMALS = 1e6  # of one loss
-CANDIDATES = tuple(4.0 * 0.75**j for j in range(32))  # relative distances that are tested in turn
-
-
-@dataclass(frozen=True)
-class _Places:
-    """k of t places of shift μ each; a plain Gaussian step has one of one.
-
-    The mean of |mᵢ|², the largest one, and |m|² of the mean m of all mᵢ are what bounds need.
-    """
-
-    mu: float
-    steps: int
-    selected: int
-
-    @property
-    def square(self) -> float:
-        """|mᵢ|², which is the same for all i."""
-        return self.selected * self.mu**2
-
-    @property
-    def square_of_mean(self) -> float:
-        """|m|²."""
-        return self.square * self.selected / self.steps
-
-    def drawn(self, rng: np.random.Generator, size: int, h: float, of_p: bool) -> FloatArray:
-        """Losses log dP/dQ and the logs of the weights, as two rows."""
-        x = rng.standard_normal((size, self.steps))
-        if of_p:  # by symmetry, the first places are as good as any others
-            x[:, : self.selected] += (1.0 + h) * self.mu
-            loss = self._log_ratio(x, self.mu)
-            moved = loss if h == 0.0 else self._log_ratio(x, (1.0 + h) * self.mu)
-            return np.array([loss, loss - moved])
-        x -= h * self.mu * self.selected / self.steps
-        loss = self._log_ratio(x, self.mu)
-        mean = self.mu * self.selected / self.steps * x.sum(axis=1)
-        return np.array([loss, h * mean + 0.5 * h * h * self.square_of_mean])
-
-    def _log_ratio(self, x: FloatArray, mu: float) -> FloatArray:
-        """Logarithm of the mean over all i of dN(mᵢ, I)/dN(0, I)."""
-        t, k = self.steps, self.selected
-        top = x.max(axis=1)
-        y = np.exp(mu * (x - top[:, None]))
-        if k == 1:
-            sums = y.sum(axis=1)
-        else:  # elementary symmetric polynomials: sums of positive terms
-            rows = np.zeros((k + 1, x.shape[0]))
-            rows[0] = 1.0
-            for i in range(t):
-                rows[1:] += y[:, i] * rows[:-1]
-            sums = rows[k]
-        log_choices = math.lgamma(t + 1) - math.lgamma(k + 1) - math.lgamma(t - k + 1)
-        with np.errstate(divide="ignore"):
-            found = np.log(sums) + mu * k * top - log_choices - 0.5 * k * mu * mu
-        if not np.isfinite(found).all():
-            raise AccuracyError(
-                f"the losses of epochs with each record in {k} of {t} steps at a noise multiplier "
-                f"of {1.0 / self.mu:g} leave the range of doubles"
-            )
-        return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +47,6 @@ class _Bins:
         return int(self.shifts.shape[1])
 
     @property
-    def selected(self) -> int:
-        """One place."""
-        return 1
-
-    @property
     def square(self) -> float:
         """The largest |mᵢ|²."""
         return float(np.square(self.shifts).sum(axis=1).max()) * (1.0 + 1e-12)
@@ -124,7 +57,7 @@ class _Bins:
         return float(np.square(self.shifts.mean(axis=0)).sum()) * (1.0 + 1e-12)
 
     def drawn(self, rng: np.random.Generator, size: int, h: float, of_p: bool) -> FloatArray:
-        """As of `_Places`."""
+        """Losses log dP/dQ and the logs of the weights, as two rows."""
         x = rng.standard_normal((size, self.steps))
         if of_p:
             x += (1.0 + h) * self.shifts[rng.integers(0, len(self.shifts), size)]
@@ -142,24 +75,21 @@ class _Bins:
         return np.asarray(top + np.log(np.exp(exponents - top[:, None]).mean(axis=1)))
 
 
-_Parts = tuple[tuple[_Places | _Bins, int], ...]
-
-
 def bins_profile(
     shifts: FloatArray, epsilon: FloatArray, adjacency: str
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Lower ends, values and upper ends of δ(ε), each interval of 99 %, of places in given rows."""
-    parts = ((_Bins(shifts), 1),)
+    places = _Bins(shifts)
     sides = {"remove": [True], "add": [False], "add_remove": [True, False]}[adjacency]
-    targets = [_OneTarget(parts, of_p) for of_p in sides]
+    targets = [_OneTarget(places, of_p) for of_p in sides]
     failure = (1.0 - CONFIDENCE) / len(targets)
-    found = _answer(
-        [_largest([target.profile(float(x), failure) for target in targets]) for x in epsilon]
+    found = answer_of(
+        [largest_of([target.profile(float(x), failure) for target in targets]) for x in epsilon]
     )
     return found.lower, found.value, found.upper
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """A value in its interval, and its standard error, inf where no digit is known."""
 
     value: float
@@ -168,55 +98,28 @@ class _Found(NamedTuple):
     error: float
 
 
-def _largest(rows: Sequence[_Found]) -> _Found:
+def largest_of(rows: Sequence[Found]) -> Found:
     """The largest of several values, known where those that are not known are smaller."""
     value, lower, upper, _ = map(max, zip(*rows, strict=True))
     known = [row for row in rows if row.error <= DIGIT * row.value]
     best = max(known, key=lambda row: row.value, default=None)
     if best is None or any(row.upper > best.value for row in rows if row not in known):
-        return _Found(value, lower, upper, math.inf)
-    return _Found(value, lower, upper, best.error)
-
-
-def _parts(mechanism: Mechanism) -> _Parts:
-    found: list[tuple[_Places | _Bins, int]] = []
-    for step, number in steps_of(mechanism):
-        if step.places is not None:
-            noise, steps, selected = step.places
-            found.append((_Places(1.0 / float(noise), steps, selected), number))
-        elif step.noise is not None and step.noise.family == "gaussian":
-            mu = math.sqrt(number) / float(step.noise.multiplier)
-            found.append((_Places(mu, 1, 1), 1))
-        else:
-            raise NotDefinedError(
-                "method='monte_carlo' takes random allocation beside plain Gaussian steps, got "
-                f"{' and '.join(in_words(mechanism))}"
-            )
-    normals = sum(places.steps * number for places, number in found)
-    if normals > MOST_NORMALS:
-        raise AccuracyError(
-            f"one loss of {' and '.join(in_words(mechanism))} takes {normals:,} normal numbers, at "
-            f"most {MOST_NORMALS:,.0f} are feasible"
-        )
-    return tuple(found)
+        return Found(value, lower, upper, math.inf)
+    return Found(value, lower, upper, best.error)
 
 
 class _Sample:
     """Log ratios l of the target to the other law, in decreasing order, with logs of weights."""
 
-    def __init__(self, parts: _Parts, of_p: bool, h: float, size: int, seed: int) -> None:
+    def __init__(self, places: _Bins, of_p: bool, h: float, size: int, seed: int) -> None:
         rng = np.random.default_rng([seed, int(of_p), int(1000 * h), size])
-        total = np.zeros((2, size))
-        self.bound = 0.0
-        for places, number in parts:
-            chunk = max(1, ROOM // places.steps)
-            for _ in range(number):
-                for first in range(0, size, chunk):
-                    count = min(chunk, size - first)
-                    total[:, first : first + count] += places.drawn(rng, count, h, of_p)
-            half = 0.5 * h * places.square
-            own = half * (1.0 + h) if of_p else half + 0.5 * h * h * places.square_of_mean
-            self.bound += number * own
+        total = np.empty((2, size))
+        chunk = max(1, ROOM // places.steps)
+        for first in range(0, size, chunk):
+            count = min(chunk, size - first)
+            total[:, first : first + count] = places.drawn(rng, count, h, of_p)
+        half = 0.5 * h * places.square
+        self.bound = half * (1.0 + h) if of_p else half + 0.5 * h * h * places.square_of_mean
         ratio = total[0] if of_p else -total[0]
         order = np.argsort(-ratio)
         self.h, self.size, self.log_weight = h, size, total[1][order]
@@ -237,18 +140,6 @@ class _Sample:
         largest = math.exp(min(self.bound - h * epsilon + factor, 700.0))
         return self._moments(terms, largest)
 
-    def target(self, c: float) -> tuple[float, float, float]:
-        """As above, of the target's mass beyond c."""
-        above = self.above(c)
-        largest = math.exp(min(self.bound - self.h * c, 700.0))
-        return self._moments(np.exp(self.log_weight[:above]), largest)
-
-    def other(self, c: float) -> tuple[float, float, float]:
-        """As above, of the other law's mass beyond c."""
-        above = self.above(c)
-        largest = math.exp(min(self.bound - (1.0 + self.h) * c, 700.0))
-        return self._moments(np.exp(self.log_weight[:above] - self.ratio[:above]), largest)
-
     def _moments(self, terms: FloatArray, largest: float) -> tuple[float, float, float]:
         return float(terms.sum()) / self.size, float(terms @ terms) / self.size, largest
 
@@ -267,24 +158,23 @@ class _Sample:
 
 
 @kept(32, grows=True)
-def _sampled(parts: _Parts, of_p: bool, h: float, size: int, seed: int) -> _Sample:
-    return _Sample(parts, of_p, h, size, seed)
+def _sampled(places: _Bins, of_p: bool, h: float, size: int, seed: int) -> _Sample:
+    return _Sample(places, of_p, h, size, seed)
 
 
 class _OneTarget:
     """Questions on the hockey-stick divergence of one law from the other."""
 
-    def __init__(self, parts: _Parts, of_p: bool) -> None:
-        self._parts, self._of_p = parts, of_p
-        normals = sum(places.steps * (places.selected + 8) * n for places, n in parts)
-        self.size = int(min(max(WORK / max(normals, 1), FEWEST), MOST))
+    def __init__(self, places: _Bins, of_p: bool) -> None:
+        self._places, self._of_p = places, of_p
+        self.size = int(min(max(WORK / (9.0 * places.steps), FEWEST), MOST))
 
     def _pilots(self) -> list[_Sample]:
         size = min(PILOT, self.size)
-        return [_sampled(self._parts, self._of_p, h, size, SEED + 1) for h in MOVES]
+        return [_sampled(self._places, self._of_p, h, size, SEED + 1) for h in MOVES]
 
     def _main(self, h: float) -> _Sample:
-        return _sampled(self._parts, self._of_p, h, self.size, SEED)
+        return _sampled(self._places, self._of_p, h, self.size, SEED)
 
     def _chosen(self, epsilon: float, failure: float) -> tuple[_Sample, _Sample, _Sample]:
         """Pilots for the value, for its lower and for its upper end."""
@@ -302,187 +192,17 @@ class _OneTarget:
         highest = min(rows, key=lambda row: end(row, 1.0))
         return sharpest[0], lowest[0], highest[0]
 
-    def profile(self, epsilon: float, failure: float) -> _Found:
+    def profile(self, epsilon: float, failure: float) -> Found:
         """Value and interval, whose ends fail together with probability ``failure`` at most."""
         value, low, high = (self._main(pilot.h) for pilot in self._chosen(epsilon, 0.5 * failure))
         below, above = low.profile(epsilon), high.profile(epsilon)
         lower = max(below[0] - low.far(below, 0.5 * failure), 0.0)
         upper = min(above[0] + high.far(above, 0.5 * failure), 1.0)
         moments = value.profile(epsilon)
-        return _Found(min(max(moments[0], lower), upper), lower, upper, value.error(moments))
-
-    def estimated(self, epsilon: float) -> float:
-        """The pilots' estimate of the profile."""
-        return self._chosen(epsilon, 0.01)[0].profile(epsilon)[0]
-
-    def epsilon(self, delta: float, failure: float) -> _Found:
-        """ε at a δ in (0, 1): candidates that the pilots choose are tested in turn.
-
-        They are tested from the safest one on, until one fails: the first wrong one passes with the
-        probability of a single test at most.
-        """
-        near, _ = _crossing(self.estimated, delta)
-        value, _ = _crossing(
-            lambda x: self._main(self._chosen(x, failure)[0].h).profile(x)[0], delta
-        )
-        lower, upper = 0.0, math.inf
-        for part in CANDIDATES:
-            point = near - part * max(near, 0.1)
-            if self.profile(point, failure).lower <= delta:
-                break
-            lower = max(point, 0.0)
-        for part in CANDIDATES:
-            point = near + part * max(near, 0.1)
-            if self.profile(point, failure).upper > delta:
-                break
-            upper = max(point, 0.0)
-        # the value is known where the profile there is
-        there = self.profile(value, failure)
-        known = there.error <= DIGIT * there.value
-        value = min(max(value, 0.0, lower), upper)
-        return _Found(value, lower, upper, 0.0 if known else math.inf)
-
-    def gamma_below(self, alpha: float, c: float, failure: float) -> tuple[float, float, float]:
-        """Estimate, its standard error and lower bound of γ, the target's mass of tests of level α.
-
-        The pilot moves the threshold until the upper bound of its level should not be above α; if
-        it is, nothing is known but that γ >= α.
-        """
-        pilot = self._chosen(c, failure)[0]
-
-        def highest(x: float) -> float:
-            moments = pilot.other(x)
-            return moments[0] + 2.0 * pilot.far(moments, failure, self.size)
-
-        point, _ = _crossing(highest, alpha)
-        sample = self._main(pilot.h)
-        at = _crossing(lambda x: sample.other(x)[0], alpha)[0]
-        value, *_ = estimate = sample.target(at)
-        level = sample.other(at)
-        # γ moves with its level by no more than in proportion
-        error = sample.error(estimate) + value * sample.error(level) / alpha
-        moments = sample.other(point)
-        if not moments[0] + sample.far(moments, 0.5 * failure) <= alpha:
-            return value, error, alpha
-        moments = sample.target(point)
-        return value, error, max(moments[0] - sample.far(moments, 0.5 * failure), alpha)
+        return Found(min(max(moments[0], lower), upper), lower, upper, value.error(moments))
 
 
-def _crossing(f: object, level: float) -> tuple[float, float]:
-    """Where a decreasing function crosses a level, between -1000 and 1000, and its value there."""
-    assert callable(f)
-    low, high = -1.0, 1.0
-    while f(low) < level and low > -1e3:
-        low *= 2.0
-    while f(high) > level and high < 1e3:
-        high *= 2.0
-    found = float(bisected(lambda x: f(float(x)) > level, low, high, rounds=40)[1])
-    return found, float(f(found))
-
-
-class ShiftedSampleQuestions(Questions):
-    """Questions on epochs of random allocation, each with a proven interval of 99 %.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Random allocation, k >= 1 steps of a record in each epoch, beside plain Gaussian steps.
-    adjacency : {"add", "remove", "add_remove"}
-        The neighbours.
-    wanted : {"beta", "gamma"} or None
-        Which error of a trade-off function is to be known; None for both.
-
-    Raises
-    ------
-    AccuracyError
-        Where neither the samples nor the interval tell a digit of a value.
-
-    Notes
-    -----
-    Each value's interval holds the truth with probability 0.99 at least, for itself; the samples of
-    several values are the same ones.
-    """
-
-    def __init__(self, mechanism: Mechanism, adjacency: str, wanted: str | None = None) -> None:
-        self._parts, self._adjacency = _parts(mechanism), adjacency
-        self._wanted = wanted
-
-    @cached_property
-    def _with(self) -> _OneTarget:
-        return _OneTarget(self._parts, True)
-
-    @cached_property
-    def _without(self) -> _OneTarget:
-        return _OneTarget(self._parts, False)
-
-    def _sides(self, *, of_b: bool) -> list[_OneTarget]:
-        """Targets: A of each order for profiles, B for tests."""
-        if self._adjacency == "add_remove":
-            return [self._with, self._without]
-        return [self._with if (self._adjacency == "remove") != of_b else self._without]
-
-    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
-        """β = T(α) and γ = 1 - T(α)."""
-        rows = [self._gamma(float(x)) for x in alpha]
-        gamma = _answer(
-            rows if self._wanted == "gamma" else [row._replace(error=0.0) for row in rows]
-        )
-        low, high = 1.0 - gamma.upper, np.minimum(1.0 - gamma.lower, 1.0 - alpha)
-        value = np.clip(1.0 - gamma.value, low, high)
-        if self._wanted == "gamma":
-            return Answer(value, low, high, gamma.engine.copy()), gamma
-        found = zip(value.tolist(), low.tolist(), high.tolist(), rows, strict=True)
-        return _answer([_Found(x, least, most, row.error) for x, least, most, row in found]), gamma
-
-    def _gamma(self, alpha: float) -> _Found:
-        if alpha in (0.0, 1.0):
-            return _Found(alpha, alpha, alpha, 0.0)
-        sides = self._sides(of_b=True)
-        failure = (1.0 - CONFIDENCE) / (2.0 * len(sides))
-
-        def line(c: float) -> float:
-            return alpha * math.exp(c) + max(side.estimated(c) for side in sides)
-
-        slopes = np.linspace(-4.0, min(-math.log(alpha), 40.0), 33).tolist()
-        c = min(slopes, key=line)
-        step = slopes[1] - slopes[0]
-        c = min(np.linspace(c - step, c + step, 9).tolist(), key=line)
-        tops = [side.profile(c, 2.0 * failure) for side in sides]
-        upper = min(alpha * math.exp(c) + max(top.upper for top in tops), 1.0)
-        below = [side.gamma_below(alpha, c, failure) for side in sides]
-        lower = max(low for _, _, low in below)
-        value, error, _ = max(below)
-        if len(sides) == 2:  # the hull may lie on a line between both curves
-            on_line = min(alpha * math.exp(c) + max(top.value for top in tops), 1.0)
-            if on_line > value:
-                value, error = on_line, max(top.error for top in tops)
-        upper = max(upper, alpha)
-        value = min(max(value, lower, alpha), upper)
-        return _Found(value, min(max(lower, alpha), upper), upper, error)
-
-    def profile(self, epsilon: FloatArray) -> Answer:
-        """δ(ε) at ε >= 0."""
-        sides = self._sides(of_b=False)
-        failure = (1.0 - CONFIDENCE) / len(sides)
-        return _answer(
-            [_largest([side.profile(float(x), failure) for side in sides]) for x in epsilon]
-        )
-
-    def epsilon(self, delta: FloatArray) -> Answer:
-        """The smallest ε >= 0 with δ(ε) <= δ."""
-        sides = self._sides(of_b=False)
-        failure = (1.0 - CONFIDENCE) / len(sides)
-        found = []
-        for x in map(float, delta):
-            if x in (0.0, 1.0):
-                end = 0.0 if x else math.inf
-                found.append(_Found(end, end, end, 0.0))
-            else:
-                found.append(_largest([side.epsilon(x, failure) for side in sides]))
-        return _answer(found)
-
-
-def _answer(rows: Sequence[_Found]) -> Answer:
+def answer_of(rows: Sequence[Found]) -> Answer:
     """Values in their intervals; refused where neither these nor the samples tell a digit."""
     for row in rows:
         if row.error > DIGIT * row.value and row.upper > CLEAR * row.lower:

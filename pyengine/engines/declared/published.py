@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyengine.answers import Questions
 from pyengine.curves import OneOrder
 from pyengine.engines.problem import Ask, Engine, Problem
@@ -75,11 +77,19 @@ class MonteCarloEngine(ApproximationEngine):
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
         from pyengine.engines.approximate import in_orders
+        from pyengine.engines.blocks import dominating
         from pyengine.engines.monte_carlo import MonteCarloPair
 
         places = [step.places for step, _ in steps_of(problem.mechanism)]
         if any(places) and problem.adjacency != "substitute":
-            from pyengine.engines.shifted_samples import ShiftedSampleQuestions
+            from pyengine.engines.allocated_samples import AllocatedSampleQuestions
 
-            return ShiftedSampleQuestions(problem.mechanism, problem.adjacency, problem.wanted)
+            above = replace(problem, mechanism=dominating(problem.mechanism), method="auto")
+            above = replace(above, tolerance=None, wanted=None)
+            return AllocatedSampleQuestions(
+                problem.mechanism,
+                problem.adjacency,
+                lambda order: ask(above.ordered(order)),
+                problem.wanted,
+            )
         return in_orders(MonteCarloPair, problem.mechanism, problem.adjacency)

@@ -40,6 +40,7 @@ static const struct {
     {"polynomials on panels", run_panels},
     {"kernels of three arguments", run_ternary},
     {"random losses", run_sampling},
+    {"losses of random steps", run_random_steps},
     {"transforms of losses", run_transforms},
     {"bounds at levels", run_levels},
     {"sums on lines", run_line_sums},

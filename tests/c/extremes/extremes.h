@@ -29,6 +29,7 @@ int run_legendre(void);
 
 /* random_losses.c */
 int run_sampling(void);
+int run_random_steps(void);
 int run_transforms(void);
 int run_rays(void);
 

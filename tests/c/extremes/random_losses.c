@@ -28,6 +28,43 @@ int run_sampling(void) {
     return failures;
 }
 
+/* All steps or none with the record, blocks of one step and of many, values beyond all doubles. */
+int run_random_steps(void) {
+    int failures = 0;
+    const double weight[3] = {0.5, 0.25, 0.25};
+    for (size_t k = 1; k <= 5; ++k)
+        for (size_t t = k; t <= 21; t += 5)
+            for (size_t placed = 0; placed <= k; placed += k)
+                for (int far = 0; far < 2; ++far) {
+                    const size_t n = 3, others = t - placed, replicates = 2;
+                    const pe_random_steps s = {
+                        others,
+                        k,
+                        placed,
+                        replicates,
+                        far ? 1e200 : 0.5,
+                        (double)k / (double)t,
+                        0.0,
+                        placed ? 3 : 0,
+                        0.5,
+                        -0.125,
+                        1.0,
+                        weight,
+                    };
+                    const size_t room = pe_random_steps_room(&s, n), drawn = replicates * placed * n;
+                    double *z = allocate(others * n), *x = allocate(drawn), *share = allocate(drawn);
+                    double *work = allocate(room), *out = allocate(3 * replicates * n);
+                    for (size_t i = 0; i < others * n; ++i) z[i] = (double)(i % 7) - 3.0;
+                    for (size_t i = 0; i < drawn; ++i) x[i] = (double)(i % 5) - 1.0;
+                    for (size_t i = 0; i < drawn; ++i) share[i] = i % 2 ? 0.0 : 1.0 - 0x1p-53;
+                    pe_random_step_losses(&s, n, z, x, share, work, out);
+                    for (size_t i = 0; i < 3 * replicates * n; ++i)
+                        failures += far ? !isnan(out[i]) : !(fabs(out[i]) < 100.0);
+                    free(z), free(x), free(share), free(work), free(out);
+                }
+    return failures;
+}
+
 /* Of every length of the last block; angles up to the largest. */
 int run_transforms(void) {
     int failures = 0;
