@@ -39,8 +39,26 @@ class Bounds(NamedTuple):
     value: Any
     upper: Any
 
+    def _repr_html_(self) -> str:
+        """The numbers as a notebook shows them: to 12 digits, the bounds rounded outwards."""
+        from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+
+        from pyengine.decimals import number
+        from pyengine.markup import html_table
+
+        sides = (ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_CEILING)
+        columns = [np.ravel(each)[:SHOWN] for each in self]
+        rows = [
+            [number(float(x), 12, side) for x, side in zip(row, sides, strict=True)]
+            for row in zip(*columns, strict=True)
+        ]
+        size = np.size(self.value)
+        more = [f"and {size - SHOWN:,} more"] if size > SHOWN else []
+        return html_table(self._fields, rows, more)
+
 
 ESTIMATED = "estimated"  # the word for bounds that need no proof
+SHOWN = 20  # rows of bounds that a notebook shows
 
 # Prepared questions; contours and compositions are kept where they are made.
 _prepared: Cache[Questions] = Cache(128, lambda _: 4096)

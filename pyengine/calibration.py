@@ -55,6 +55,18 @@ class Calibration:
     def __int__(self) -> int:
         return int(self.value)
 
+    def _repr_html_(self) -> str:
+        """The result as a notebook shows it."""
+        from pyengine.markup import html_table
+
+        achieved = self.achieved if isinstance(self.achieved, tuple) else (self.achieved,)
+        lines = {
+            "Value": str(self.value),
+            "Achieves": "\n".join(map(str, achieved)),
+            "Mechanism": str(self.mechanism),
+        }
+        return html_table((), list(lines.items()))
+
     def __index__(self) -> int:
         if isinstance(self.value, int):
             return self.value

@@ -1,10 +1,11 @@
-"""Tables as Markdown and as LaTeX."""
+"""Tables as Markdown, as LaTeX and as HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
-__all__ = ["latex_table", "markdown_table"]
+__all__ = ["html_table", "latex_table", "markdown_table"]
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -76,3 +77,36 @@ def latex_table(
 
 def _in_latex(cell: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in " ".join(cell.split()))
+
+
+def html_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
+    """Text of a table in HTML, for notebooks; left-aligned, without style sheets or scripts.
+
+    Parameters
+    ----------
+    heads : sequence of str
+        One for each column; none for a table whose rows begin with their head.
+    rows : sequence of sequence of str
+        Cells; what HTML takes for markup is escaped, line ends become breaks.
+    notes : sequence of str
+        Paragraphs below the table.
+    """
+    lines = [_row(["th"] * len(heads), heads)] if heads else []
+    for row in rows:
+        lines.append(_row(["td" if heads else "th", *["td"] * (len(row) - 1)], row))
+    below = "".join(f"<p>{_in_html(note)}</p>" for note in notes)
+    return f"<table>{''.join(lines)}</table>{below}"
+
+
+def _row(tags: Sequence[str], cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(map(_cell, tags, cells))}</tr>"
+
+
+def _cell(tag: str, text: str) -> str:
+    return f'<{tag} style="text-align:left">{_in_html(text)}</{tag}>'
+
+
+def _in_html(text: str) -> str:
+    return "<br>".join(escape(line) for line in text.splitlines())

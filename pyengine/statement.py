@@ -14,7 +14,7 @@ from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.composing import compose
 from pyengine.decimals import number
 from pyengine.errors import AccuracyError
-from pyengine.markup import latex_table, markdown_table
+from pyengine.markup import html_table, latex_table, markdown_table
 from pyengine.mechanisms import Label, Mechanism, in_words, label_of, steps_of
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.report import NEIGHBOURS
@@ -66,7 +66,7 @@ class Figure:
         return number(self.bound, DIGITS, ROUND_CEILING)
 
     def as_object(self) -> dict[str, Any]:
-        """The figure as an object of strings and numbers, for JSON (docs, json)."""
+        """The figure as an object of strings and numbers, for JSON (docs, tables)."""
         numbers = {"at": self.at, "value": self.bound, "lower": self.lower, "upper": self.bound}
         words = {"what": self.what, "bound": self.bound, "certainty": self.certainty}
         return {"metric": self.metric, **numbers, **words}
@@ -146,8 +146,13 @@ class Statement:
         head = [f"{title}: {'; '.join(texts)}" for title, texts in self.head()]
         return latex_table(HEADS, self.rows(), [*head, *self._tail()])
 
+    def _repr_html_(self) -> str:
+        """The statement as a notebook shows it."""
+        head = [[title, "\n".join(texts)] for title, texts in self.head()]
+        return html_table((), head) + html_table(HEADS, self.rows(), self._tail())
+
     def as_object(self) -> dict[str, Any]:
-        """The statement as an object of strings, numbers and lists, for JSON (docs, json)."""
+        """The statement as an object of strings, numbers and lists, for JSON (docs, tables)."""
         return {
             "schema": SCHEMA,
             "mechanism": list(self.mechanism),

@@ -147,6 +147,13 @@ def _shown(mechanism: Mechanism) -> str:
     return summary(mechanism)
 
 
+def _shown_as_html(mechanism: Mechanism) -> str:
+    from pyengine.mechanisms.report import shown_as_html
+
+    return shown_as_html(mechanism)
+
+
+Mechanism._repr_html_ = guarded(_shown_as_html)  # type: ignore[attr-defined]
 Mechanism.__repr__ = guarded(_shown)  # type: ignore[method-assign]  # in the words of reports, which come later
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from pyengine.markup import html_table
 from pyengine.mechanisms.core import Mechanism, Step, phases_of, steps_of
 from pyengine.mechanisms.words import Words, number_in_words
 
-__all__ = ["Label", "describe", "in_words", "label_of", "step_in_words", "summary"]
+__all__ = ["Label", "describe", "in_words", "label_of", "shown_as_html", "step_in_words", "summary"]
 
 FEW = 4  # entries of a vector that a line shows
 FIRST = 3  # kinds of steps that a summary shows
@@ -140,6 +141,23 @@ def summary(mechanism: Mechanism) -> str:
         steps = sum(number for _, number in phases[FIRST:])
         lines.append(f"and {steps:,} more of {len(phases) - FIRST:,} other kinds")
     return "; ".join(lines) or "no steps"
+
+
+def shown_as_html(mechanism: Mechanism) -> str:
+    """Return a table of the label, for notebooks: what `repr` says, the batches, what is protected.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+    """
+    label = label_of(mechanism)
+    columns = {
+        "Mechanism": summary(mechanism).split("; "),
+        "Batches": dict.fromkeys(each.batches for each in label),
+        "Protects": dict.fromkeys(each.protects for each in label),
+    }
+    return html_table((), [[head, "\n".join(lines)] for head, lines in columns.items() if lines])
 
 
 def _cut(text: str) -> str:
