@@ -171,7 +171,7 @@ bench-compare: bench-check
 	    --split --show-stderr --bench '$(or $(BENCH),.)' $(or $(BASE),$(error BASE: which commit?)) HEAD
 
 # Counts and errors of $(COMMITS) commits, every $(EVERY)th that changed the package, as asv's pages and
-# as docs/developer/history.*.  A commit that lacks what is measured makes asv exit with 2.
+# as docs/developer/instruction_history.*.  A commit that lacks what is measured makes asv exit with 2.
 COMMITS ?= 12
 EVERY   ?= 5
 HISTORY ?= instructions|track_error

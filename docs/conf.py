@@ -28,7 +28,14 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
 ]
-exclude_patterns = ["_build"]
+# Tables that pages include are no pages.
+exclude_patterns = [
+    "_build",
+    "*_measured.md",
+    "*/*_measured.md",
+    "batch_selection_truth.md",
+    "theory/accuracy_by_mechanism.md",
+]
 nitpicky = True
 nitpick_ignore_regex = [
     # Shorthands of numpydoc and types of other packages: the build reads no network, so there is no
@@ -64,6 +71,41 @@ def formulas():
 html_static_path = [formulas(), "code.css"]
 html_css_files = ["code.css"]
 mathjax_path = "tex-svg-full.js"
+
+templates_path = ["_templates"]
+MOVED = {  # addresses of pages that are gone, and where what they said stands
+    "quickstart": "tutorial.html",
+    "statement": "report.html",
+    "explore": "report.html#a-page-to-play-with",
+    "gallery": "report.html#pictures",
+    "verify": "tables.html#verify",
+    "json": "tables.html#json",
+    "audit": "attacks.html",
+    "interop": "hosts.html#anything-else",
+    "drop_in": "hosts.html",
+    "guides/index": "cookbook.html",
+    "guides/dp_sgd": "tutorial.html",
+    "guides/opacus": "hosts.html#opacus",
+    "guides/jax_privacy": "hosts.html#jax-privacy-and-dp-accounting",
+    "guides/tf_privacy": "hosts.html#tensorflow-privacy",
+    "guides/shuffled_loaders": "batch_selection.html#shuffled-batches",
+    "guides/adaptive": "api/accounting.html",
+    "guides/accountants": "accountants.html",
+    "guides/budgets": "api/budgets.html",
+    "guides/noise_multiplier": "api/noise_multiplier.html",
+    "guides/tables": "tables.html",
+    "schemes/index": "batch_selection.html",
+    "schemes/random_allocation": "batch_selection.html#random-allocation",
+    "schemes/without_replacement": "batch_selection.html#batches-without-replacement",
+    "schemes/truncated_poisson": "batch_selection.html#truncated-poisson-samples",
+    "schemes/groups": "batch_selection.html#several-records-of-a-user",
+    "schemes/banded": "batch_selection.html#banded-matrices",
+    "schemes/matrix": "batch_selection.html#fixed-orders-and-trees",
+    "schemes/balls_in_bins": "batch_selection.html#random-bins-with-a-matrix",
+    "schemes/shuffled": "batch_selection.html#shuffled-batches",
+}
+html_additional_pages = dict.fromkeys(MOVED, "moved.html")
+html_context = {"moved": MOVED}
 
 
 def errors_in(name, document):
@@ -105,7 +147,7 @@ class ErrorBudget(Directive):
 
 
 def make_pictures(_app):
-    """Draw the pictures of gallery.md and of schemes, unless they are newer than the package."""
+    """Draw the pictures of the pages, unless they are newer than the package."""
     sys.path.insert(0, str(Path(__file__).parent / "figures"))
     import gallery
     import schemes

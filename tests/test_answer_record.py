@@ -52,3 +52,22 @@ def test_answers_are_proven_bounds_or_reasons() -> None:
     assert tool.width(found) < 1e-13
     blocks = "pe.GaussianMechanism(1.0).randomly_allocated(12, selected=2)"
     assert tool.width(tool.answer(asked._replace(mechanism=blocks))) > 1e-3
+
+
+def test_page_has_percentiles_of_all_families() -> None:
+    rows = [
+        row(0.1, 0.1) | {"family": name, "least": 0.001 * k}
+        for name in tool.FAMILIES
+        for k in (1, 2, 9)
+    ]
+    rows += [x | {"family": "mixed", "least": 0.3} for x in (refusal(), row(0.1, 0.2))]
+    made = list(tool.page(rows))
+    assert made[2].endswith("| 3 | 0 | 0e+00 | 2 ms | 7.6 ms | 8.9 ms |")
+    assert made[-2].split(" | ")[1:4] == ["2", "1", "5e-01"]
+    assert made[-2].endswith("0.3 s |")
+    kept = tool.SPEED.read_text(encoding="utf-8").splitlines()
+    assert [line.split(" | ")[0] for line in kept] == [line.split(" | ")[0] for line in made]
+    for line, name in zip(kept[2:], tool.FAMILY_WORDS, strict=True):
+        asked, refused = map(int, line.split(" | ")[1:3])
+        assert asked >= 30, name
+        assert refused <= asked // 50, name

@@ -303,7 +303,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_guide_s_accountant(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    guide = Path(__file__).parents[1] / "docs" / "guides" / "accountants.md"
+    guide = Path(__file__).parents[1] / "docs" / "accountants.md"
     code = re.search(r"^```python\n(import math.*?)^```", guide.read_text("utf-8"), re.M | re.S)
     assert code is not None
     (tmp_path / "mine.py").write_text(code.group(1), "utf-8")

@@ -20,15 +20,14 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 # Files that commands of a page read: the first block of that language on the page is one.
 FILES = {
+    "docs/batch_selection.md": {"C.csv": "text"},
     "docs/cli.md": {"run.toml": "toml"},
-    "docs/guides/tables.md": {"my.toml": "toml"},
+    "docs/cookbook.md": {"theirs.csv": "text"},
     "docs/report.md": {"run.toml": "toml"},
-    "docs/schemes/balls_in_bins.md": {"C.csv": "text"},
-    "docs/schemes/matrix.md": {"C.csv": "text"},
-    "docs/tables.md": {"my.toml": "toml"},
-    "docs/verify.md": {"mine.csv": "text"},
+    "docs/tables.md": {"my.toml": "toml", "mine.csv": "text"},
 }
-CODES = {"pyengine verify mine.csv": 1}  # of commands that find something
+# of commands that find something
+CODES = {"pyengine verify mine.csv": 1, "pyengine verify theirs.csv": 1}
 # Commands that need a cluster, other libraries, or minutes, or do not end: parsed, not run.  The
 # table of the six workflows is what tests/test_cli.py makes by the same words.
 ONLY_PARSED = re.compile(r"HOST|^pyengine (conformance|explore|papers|table -o)|--workers|<\(|>")
@@ -56,7 +55,7 @@ WITH_COMMANDS = [page for page in PAGES if commands(page.read_text(encoding="utf
 
 def test_commands_are_found() -> None:
     names = {page.name for page in WITH_COMMANDS}
-    assert names >= {"README.md", "cli.md", "gallery.md", "tables.md", "verify.md", "dp_sgd.md"}
+    assert names >= {"README.md", "batch_selection.md", "cli.md", "report.md", "tables.md"}
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "asv_bench" / "results"
-PAGE = ROOT / "docs" / "developer" / "history.md"
+PAGE = ROOT / "docs" / "developer" / "instruction_history.md"
 PICTURE = PAGE.with_suffix(".svg")
 SHOWN = 8  # graphs with a colour of their own: those that moved most
 
@@ -66,14 +66,14 @@ def _draw(commits, relative):
 
 def _table(commits, relative):
     lines = [
-        "# History",
+        "# Instructions over commits",
         "",
         "Instructions of kernels and questions ([Testing](testing.md#instruction-counts)) at past",
         "commits, relative to the oldest one that has them; grey are those that moved least.",
         "Written by `make bench-history`, which also makes asv's own pages, one graph for each",
         "benchmark: where they have been made, `make docs` puts them at `benchmarks/index.html`.",
         "",
-        "![Instructions over commits](history.svg)",
+        "![Instructions over commits](instruction_history.svg)",
         "",
         "| commit | date | median | largest rise | subject |",
         "|---|---|---|---|---|",
