@@ -69,7 +69,7 @@ class Budget:
     The guarantee is for releases whose *mechanisms* are fixed beforehand; what each of them
     computes may depend on earlier results.  Where the noise, the rate or the choice to go on
     depends on what was released, use `Filter`, or `pyengine.duality.GaussianFilter` for Gaussian
-    releases alone (docs, guides/budgets).
+    releases alone (docs, api/budgets).
 
     Threads may share a budget, and processes may share its file: whoever books first is counted
     by all others, because a release is booked only if nothing else was since its bound was

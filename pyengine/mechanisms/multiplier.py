@@ -64,7 +64,7 @@ def noise_multiplier(
     With groups g, n noises and the divisor B (1 for a sum), the multiplier z is
     B √n / √(Σ_g (clip_g/std_g)²), and half of that for micro-batches that are clipped as one.
 
-    See docs/guides/noise_multiplier for what is easily missed.
+    See docs/api/noise_multiplier for what is easily missed.
 
     Examples
     --------
