@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from pyengine.markup import html_table
 from pyengine.mechanisms.core import Mechanism, Step, phases_of, steps_of
 from pyengine.mechanisms.words import Words, number_in_words
 
@@ -151,6 +150,8 @@ def shown_as_html(mechanism: Mechanism) -> str:
     mechanism : Mechanism
         What is released.
     """
+    from pyengine.markup import html_table
+
     label = label_of(mechanism)
     columns = {
         "Mechanism": summary(mechanism).split("; "),
