@@ -60,7 +60,9 @@ def test_page_has_percentiles_of_all_families() -> None:
         for name in tool.FAMILIES
         for k in (1, 2, 9)
     ]
-    rows += [x | {"family": "mixed", "least": 0.3} for x in (refusal(), row(0.1, 0.2))]
+    rows += [
+        x | {"family": "mixed", "seconds": 0.3, "least": 7.0} for x in (refusal(), row(0.1, 0.2))
+    ]
     made = list(tool.page(rows))
     assert made[2].endswith("| 3 | 0 | 0e+00 | 2 ms | 7.6 ms | 8.9 ms |")
     assert made[-2].split(" | ")[1:4] == ["2", "1", "5e-01"]

@@ -309,14 +309,23 @@ FAMILY_WORDS = {
 }
 
 
+def shortest(row: dict[str, Any]) -> float:
+    """Seconds of one question: the least by the clock, or processor time of one that is not short.
+
+    Other work on the machine makes the clock of long questions wrong, and leaves the least of short
+    ones nearly as it is.
+    """
+    return float(row["least"] if row["least"] < SHORT else max(row["seconds"], SHORT / AGAIN))
+
+
 def page(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Lines of a table for the docs: percentiles of the least time of a first proven answer."""
+    """Lines of a table for the docs: percentiles of the time of a first proven answer."""
     yield "| questions about | asked | refused | median width | 50 % | 90 % | 99 % |"
     yield "|---|---|---|---|---|---|---|"
     for family, words in FAMILY_WORDS.items():
         some = [row for row in rows if family in (row["family"], "all")]
         widths = [w for w in map(width, some) if w < math.inf]
-        times = np.quantile([1e3 * row["least"] for row in some], [0.5, 0.9, 0.99])
+        times = np.quantile([1e3 * shortest(row) for row in some], [0.5, 0.9, 0.99])
         shown = " | ".join(f"{x:.2g} ms" if x < 99.5 else f"{x / 1e3:.2g} s" for x in times)
         refused = sum("refused" in row for row in some)
         yield f"| {words} | {len(some)} | {refused} | {np.median(widths):.0e} | {shown} |"

@@ -157,10 +157,10 @@ Mechanism._repr_html_ = guarded(_shown_as_html)  # type: ignore[attr-defined]
 Mechanism.__repr__ = guarded(_shown)  # type: ignore[method-assign]  # in the words of reports, which come later
 
 
-def _on_one_sample(composition: Composition) -> Step:
+def _on_one_sample(self: Composition) -> Step:  # a method, by its name for the docs
     from pyengine.mechanisms.releases import on_one_sample
 
-    return on_one_sample(composition)
+    return on_one_sample(self)
 
 
 _on_one_sample.__doc__ = Composition.on_one_sample.__doc__
