@@ -72,4 +72,4 @@ def test_page_has_percentiles_of_all_families() -> None:
     for line, name in zip(kept[2:], tool.FAMILY_WORDS, strict=True):
         asked, refused = map(int, line.split(" | ")[1:3])
         assert asked >= 30, name
-        assert refused <= asked // 50, name
+        assert refused <= asked // 20, name
