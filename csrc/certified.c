@@ -1,10 +1,10 @@
 #include "assumed_libm.h"
 #include "certified_parts.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "arithmetic.h"
 #include "lane_log.h"
 #include "lane_trig.h"
 #include "simd.h"
@@ -17,18 +17,19 @@ _Static_assert(PE_LIBM_ELEMENTARY <= 4 && PE_LIBM_CURVED <= 4 && PE_LIBM_WIDE <=
 
 static const double PI = 3.14159265358979323846;
 static const double OMITTED = -34.0; /* log of the modulus from which on nothing is summed */
-static const double MAX_VALUES = 260000; /* below 2^18: angles of sums in long double */
+static const double MAX_VALUES = 260000; /* below 2^18: angles of sums of two doubles */
 static const double FASTEST = 8.0; /* of t, from one try to the next */
 static const double WASTE = 0.85;  /* of t, below which a smaller one is worth a try */
 static const double STRETCH = 4.0; /* of t, beyond the last value, */
 enum {
     STRETCHES = 60, /* so often at most */
-    ANCHORS = 16,   /* values of t from one rotation of its own to the next, in long double */
+    ANCHORS = 16,   /* values of t from one rotation of its own to the next, in two doubles */
 };
 static const double FAR_ABOVE = 0.5; /* of a bound of K above its estimate: aliases take e to this power */
 static const double NEARER = 0.85;  /* of the way to theta, the next one that is tried, */
 enum { MOST_MOVES = 8 };            /* so often */
 static const double ASIDE = 3.0;    /* of signed roots; the places of lines are 2.5 apart */
+static const double LEAST_SUM = 1e-300; /* whose logarithm is taken */
 static const double NOTHING = 45.0; /* -log of a share of a value, */
 static const double WINDOW = 6.0;   /* and what the nodes of the shortest law need in z beside that */
 static const double WORK = 130.0;    /* nodes times values of one line, in units of the cost limit, */
@@ -227,7 +228,7 @@ PE_CLONES void pe_sum_errors(const pe_values *v, pe_certified *c) {
 
 double pe_cumulant_above(const pe_contours *contours, const pe_shifted *kinds, double theta) {
     if (theta == 0.0 || theta == 1.0) return 0.0;
-    const double v = (double)contours->exact_variance;
+    const double v = contours->exact_variance.h;
     double sum = 0.5 * v * theta * (theta - 1.0), size = fabs(sum);
     for (size_t i = 0, k = 0; i < contours->n_groups; i += contours->groups[i].alternatives, k++) {
         const pe_group *g = &contours->groups[i];
@@ -275,7 +276,7 @@ int pe_begin_kinds(pe_composition *q, double spread, pe_line *ln) {
         pe_shifted *s = &q->kinds[q->n_kinds++];
         const int status = pe_shifted_begin(s, &contours->groups[i], lambda, q->farthest);
         if (status) return status;
-        ln->k0 += s->steps * (double)s->log_m;
+        ln->k0 += s->steps * s->log_m.h;
         ln->c_ref += (s->is_conjugate ? -s->steps : s->steps) * s->mean_re;
     }
     return PE_OK;
@@ -283,22 +284,22 @@ int pe_begin_kinds(pe_composition *q, double spread, pe_line *ln) {
 
 int pe_finish_kinds(pe_composition *q, double t_top, pe_certified *c) {
     const double lambda = c->line.lambda;
-    pe_wide log_m = 0.5L * q->contours->exact_variance * lambda * ((pe_wide)lambda - 1.0L);
-    double error = 8.0 * LDBL_EPSILON * fabs((double)log_m), mean = q->gaussian * (lambda - 0.5);
+    pe_dd log_m = pe_dd_mul(pe_dd_mul_d(q->contours->exact_variance, 0.5 * lambda), pe_two_sum(lambda, -1.0));
+    double error = 8.0 * PE_WIDE_UNIT * fabs(log_m.h), mean = q->gaussian * (lambda - 0.5);
     double parts = fabs(mean);
     for (size_t i = 0; i < q->n_kinds; i++) {
         pe_shifted *s = &q->kinds[i];
         const int status = pe_shifted_finish(s, t_top);
         if (status) return status;
-        log_m += (pe_wide)s->steps * s->log_m;
-        error += s->steps * s->log_m_error + 4.0 * LDBL_EPSILON * fabs((double)log_m);
+        log_m = pe_dd_add(log_m, pe_dd_mul_d(s->log_m, s->steps));
+        error += s->steps * s->log_m_error + 4.0 * PE_WIDE_UNIT * fabs(log_m.h);
         mean += (s->is_conjugate ? -s->steps : s->steps) * s->mean_re;
         parts += s->steps * fabs(s->mean_re);
         add_removed(s, c->removed);
     }
     c->log_m = log_m;
     c->log_m_error = error * OUT;
-    c->line.k0 = (double)log_m;
+    c->line.k0 = log_m.h;
     c->line.c_ref = mean;
     c->mean_error = (4.0 + (double)q->n_kinds) * U * parts;
     return PE_OK;
@@ -373,7 +374,7 @@ int pe_certified_build(const pe_contours *contours, double spread, pe_certified 
     double farthest = 0.0; /* chosen by the values that the line serves */
     for (;;) {
         pe_composition q = {
-            .contours = contours, .gaussian = (double)contours->exact_variance, .farthest = farthest};
+            .contours = contours, .gaussian = contours->exact_variance.h, .farthest = farthest};
         q.kinds = calloc(contours->n_groups + 1, sizeof *q.kinds);
         const int status = q.kinds ? build(&q, spread, c) : PE_NO_MEMORY;
         for (size_t i = 0; i < q.n_kinds; i++) pe_shifted_free(&q.kinds[i]);
@@ -435,15 +436,15 @@ static double removed_at(const pe_certified *q, int of_b, double c) {
 static void row_of(const pe_certified *q, double c, const double *s, double rounding, pe_row *row) {
     const pe_line *ln = &q->line;
     const double l = ln->lambda, f = ln->ht / PI;
-    const pe_wide base = q->log_m - (pe_wide)l * (pe_wide)c;
-    const double of_base = q->log_m_error + 4.0 * LDBL_EPSILON * (fabs((double)q->log_m) + fabs(l * c));
+    const pe_dd base = pe_dd_sub(q->log_m, pe_two_prod(l, c));
+    const double of_base = q->log_m_error + 4.0 * PE_WIDE_UNIT * (fabs(q->log_m.h) + fabs(l * c));
     double alias = 0.0, profile_alias = 0.0;
     for (int side = 0; side < 2; side++) {
         const double theta = ln->theta[side];
         const double way = fabs(theta - l) * 2.0 * PI / ln->ht,
-                     kept = (double)(base + (pe_wide)theta * (pe_wide)c);
+                     kept = pe_dd_add(base, pe_two_prod(theta, c)).h;
         const double rounded = 8.0 * U * (fabs(ln->theta_k[side]) + fabs(kept) + way) + of_base +
-                               4.0 * LDBL_EPSILON * fabs(theta * c);
+                               4.0 * PE_WIDE_UNIT * fabs(theta * c);
         /* one exponential: of two the one may overflow where the other is nothing */
         const double bound = exp(ln->theta_k[side] - kept - way + rounded) / (1.0 - exp(-way) * OUT) * OUT;
         alias += bound;
@@ -456,24 +457,25 @@ static void row_of(const pe_certified *q, double c, const double *s, double roun
             f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
         const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ is a part of e^{-c} B */
         const double lost = removed_at(q, of_b, c);
-        const double removed = lost * exp((double)-base - (of_b ? c : 0.0));
+        const double removed = lost * exp(-base.h - (of_b ? c : 0.0));
         const double size = fabs(s[k]), shift = k == 2 ? c : 0.0;
-        log_value[k] = (double)(base + (pe_wide)shift + logl((pe_wide)size));
+        log_value[k] = pe_dd_add(pe_dd_add_d(base, shift), pe_dd_log(pe_dd_of(size))).h;
         error[k] = INFINITY;
-        if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size)) continue;
+        if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size) || !(size > LEAST_SUM && size < 1.0 / LEAST_SUM))
+            continue;
         if (!(removed < size)) { /* from 0 to what the cut may hold and twice the sum */
             const double cut = log(lost) - (of_b && k == 3 ? c : 0.0) + 1e-9 + 2.0 * U * fabs(c);
             log_value[k] = fmax(cut, log_value[k] + 0.7) + log1p(exp(-fabs(cut - log_value[k] - 0.7))) - 0.69;
             error[k] = 1.0;
             continue;
         }
-        const double wide = 4.0 * LDBL_EPSILON * (fabs((double)q->log_m) + fabs(l * c) + fabs(c));
+        const double wide = 4.0 * PE_WIDE_UNIT * (fabs(q->log_m.h) + fabs(l * c) + fabs(c));
         error[k] =
             (expm1(miss / (size - miss) + q->log_m_error + wide + 8.0 * U + 2.0 * U * fabs(log_value[k])) +
              removed / size) *
             OUT;
     }
-    row->density_log = (double)base + log(fabs(s[0]));
+    row->density_log = base.h + log(fabs(s[0]));
     put_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_value[1], error[1]);
     put_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_value[2], error[2]);
     row->log_value[PE_PROFILE] = log_value[3];
@@ -506,28 +508,33 @@ void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_
     }
 }
 
-void pe_certified_evaluate_closely(const pe_certified *q, double c, pe_row *row) {
-    const pe_line *ln = &q->line;
-    const pe_wide turn = (pe_wide)ln->ht * ((pe_wide)ln->c_ref - (pe_wide)c);
-    const pe_wide step_re = cosl(turn), step_im = sinl(turn);
-    pe_wide sum[4] = {0.0L, 0.0L, 0.0L, 0.0L}, re = 1.0L, im = 0.0L;
+/* The four sums at once: their weights w stand side by side, real parts first. */
+PE_CLONES static void sum_closely(const pe_line *ln, pe_dd turn, double *s) {
+    pe_dd step_im, sum[4], re = pe_dd_of(1.0), im = pe_dd_of(0.0);
+    const pe_dd step_re = pe_dd_turn(turn, &step_im);
+    for (int i = 0; i < 4; i++) sum[i] = pe_dd_of(0.0);
     for (size_t k = 0; k < ln->nt; k++) {
         const double *w = ln->weights + 8 * k;
-        if (k % ANCHORS == 0) {
-            re = cosl((pe_wide)k * turn);
-            im = sinl((pe_wide)k * turn);
+        if (k % ANCHORS == 0) re = pe_dd_turn(pe_dd_mul_d(turn, (double)k), &im);
+        for (int i = 0; i < 4; i++) {
+            const pe_dd term = pe_dd_add_fast(pe_dd_mul_d(re, w[2 * i]), pe_dd_mul_d(im, -w[2 * i + 1]));
+            sum[i] = pe_dd_add(sum[i], term);
         }
-        for (int i = 0; i < 4; i++) sum[i] += (pe_wide)w[2 * i] * re - (pe_wide)w[2 * i + 1] * im;
-        const pe_wide next = re * step_re - im * step_im;
-        im = re * step_im + im * step_re;
+        const pe_dd next = pe_dd_sub(pe_dd_mul(re, step_re), pe_dd_mul(im, step_im));
+        im = pe_dd_add(pe_dd_mul(re, step_im), pe_dd_mul(im, step_re));
         re = next;
     }
+    for (int i = 0; i < 4; i++) s[i] = pe_dd_mul_d(sum[i], ln->ht / PI).h;
+}
+
+void pe_certified_evaluate_closely(const pe_certified *q, double c, pe_row *row) {
+    const pe_line *ln = &q->line;
     double s[4];
-    for (int i = 0; i < 4; i++) s[i] = (double)(sum[i] * (pe_wide)(ln->ht / PI));
     const double angle = last_time(ln) * fabs(c - ln->c_ref);
-    /* 15 products, by a step of which libm errs by 4 units in each part */
-    const double rounding = LDBL_EPSILON * (16.0 + 15.0 * 8.0 + (double)ln->nt + 8.0 * angle);
-    row_of(q, c, s, rounding, row);
+    sum_closely(ln, pe_dd_mul_d(pe_two_sum(ln->c_ref, -c), ln->ht), s);
+    /* 15 products, by a step that errs by less than 4 units in each part */
+    const double rounding = PE_WIDE_UNIT * (16.0 + 15.0 * 8.0 + (double)ln->nt + 8.0 * angle);
+    row_of(q, c, s, angle < PE_MOST_ANGLE ? rounding : INFINITY, row);
 }
 
 void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out) {

@@ -8,7 +8,7 @@
 typedef struct pe_certified {
     int status;              /* of its making: PE_TOO_COSTLY where the proof does not apply */
     pe_line line;            /* lambda, c_ref, ht, nt, weights, mass and theta are used */
-    pe_wide log_m;           /* K(lambda) */
+    pe_dd log_m;             /* K(lambda) */
     double log_m_error;
     double mean_error;       /* bound of the error of c_ref as the mean that the phases lack */
     double uncertain[4];     /* bound of the errors of the weights, summed */
@@ -40,7 +40,7 @@ void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row);
 /* As pe_line_evaluate; the true value lies within the relative error of each functional. */
 void pe_certified_evaluate(const pe_certified *line, size_t n, const double *c, pe_row *rows);
 
-/* One such row from sums in long double, each of whose angles is formed afresh: where rounding counts. */
+/* One such row from sums of two doubles, each of whose angles is formed afresh: where rounding counts. */
 void pe_certified_evaluate_closely(const pe_certified *line, double c, pe_row *row);
 
 #endif

@@ -1,11 +1,10 @@
 #include "divided.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "assumed_libm.h"
+#include "arithmetic.h"
 #include "certified_parts.h"
 #include "tilted_cells.h"
 
@@ -31,7 +30,7 @@ enum {
 };
 static const double LEAST_SHARE = 1e-290; /* where a double still has all digits */
 static const double CLOSE = 1e-9; /* error of rows for which no line of their own is made */
-static const double MAX_VALUES = 260000; /* below 2^18: angles of sums in long double */
+static const double MAX_VALUES = 260000; /* below 2^18: angles of sums of two doubles */
 static const double MOST_WORK = 4e8; /* nodes times values of a kind */
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -238,18 +237,24 @@ static double beyond(divided *d, double t, double log_first, int is_asked) {
     return log(sum) - log_first - 0.5 * d->q.gaussian * t * t + 1e-8;
 }
 
+/* log of a kind's share, none of which is above 1 or, where it serves, below LEAST_SHARE */
+static pe_dd share_of(const divided *d, size_t i) {
+    const pe_dd log_share = pe_dd_sub(d->above[i].log_m, d->q.kinds[i].log_m);
+    return pe_dd_choose(log_share.h > -680.0, log_share, pe_dd_of(-680.0));
+}
+
 static void set_shares(divided *d) {
-    for (size_t i = 0; i < d->q.n_kinds; i++)
-        d->share[i] = (double)expl(d->above[i].log_m - d->q.kinds[i].log_m);
+    for (size_t i = 0; i < d->q.n_kinds; i++) d->share[i] = exp(share_of(d, i).h);
 }
 
 /* log of 1 - prod (1 - share)^n */
 static double first_of(const divided *d) {
-    pe_wide below = 0.0L;
-    for (size_t i = 0; i < d->q.n_kinds; i++)
-        below += (pe_wide)d->q.kinds[i].steps * log1pl(-expl(d->above[i].log_m - d->q.kinds[i].log_m));
-    /* 1 - e^below = e^below (e^-below - 1) */
-    return below < -40.0L ? 0.0 : (double)(below + pe_log_expm1(logl(-below), -below));
+    pe_dd below = pe_dd_of(0.0);
+    for (size_t i = 0; i < d->q.n_kinds; i++) {
+        const pe_dd others = pe_dd_log1p(pe_dd_neg(pe_dd_exp(share_of(d, i))));
+        below = pe_dd_add(below, pe_dd_mul_d(others, d->q.kinds[i].steps));
+    }
+    return below.h < -40.0 ? 0.0 : pe_dd_log_1_less_exp(below).h;
 }
 
 static int shares_serve(const divided *d) {
@@ -320,9 +325,9 @@ static int build(divided *d, division *how, double c, double log_value) {
         const pe_shifted *whole = &d->q.kinds[i], *above = &d->above[i];
         const double nodes = (double)(whole->m + above->m);
         if (nodes * (double)ln->nt > MOST_WORK) return PE_TOO_COSTLY;
-        const double logs = fabs((double)whole->log_m) + fabs((double)above->log_m);
+        const double logs = fabs(whole->log_m.h) + fabs(above->log_m.h);
         d->share_error[i] =
-            (whole->log_m_error + above->log_m_error + 8.0 * LDBL_EPSILON * (1.0 + logs)) * OUT;
+            (whole->log_m_error + above->log_m_error + 8.0 * PE_WIDE_UNIT * (1.0 + logs)) * OUT;
     }
     if (status) return status;
     set_shares(d);
@@ -347,8 +352,8 @@ static int build(divided *d, division *how, double c, double log_value) {
     }
     if (!status) {
         /* the sums are of what is taken from here, which therefore adds no error */
-        d->c.log_m += (pe_wide)log_first;
-        ln->k0 = (double)d->c.log_m;
+        d->c.log_m = pe_dd_add_d(d->c.log_m, log_first);
+        ln->k0 = d->c.log_m.h;
         pe_sum_errors(&v, &d->c);
         const double ratio = OUT / ln->ht;
         d->c.omitted[0] = INFINITY;
@@ -479,8 +484,7 @@ static int make_line(const pe_contours *contours, division *how, double c, doubl
     pe_contours own;
     int status = ending(contours, how->end, &own);
     if (status) return status;
-    divided d = {
-        .q = {.contours = &own, .gaussian = (double)contours->exact_variance, .farthest = PE_FARTHEST}};
+    divided d = {.q = {.contours = &own, .gaussian = contours->exact_variance.h, .farthest = PE_FARTHEST}};
     d.c.line.lambda = 1.0 - (1.0 - how->lambda);
     if (!(d.c.line.lambda < 0.0 || d.c.line.lambda > 1.0)) {
         free(own.groups);

@@ -7,37 +7,12 @@
    -ffp-contract=off; there is no fused multiply-add anywhere.)
 
    Polynomial coefficients interpolate at Chebyshev points of the stated interval; the
-   error of the polynomial is given beside it.  Double-double arithmetic follows Dekker
-   (1971) and Knuth; its relative error is below 2^-100 where nothing underflows. */
+   error of the polynomial is given beside it. */
 #ifndef PE_ELEMENTARY_H
 #define PE_ELEMENTARY_H
 
-#include "pyengine.h"
+#include "arithmetic.h"
 #include "simd.h"
-
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-#if defined(__GNUC__)
-#define PE_INLINE static inline __attribute__((always_inline))
-#else
-#define PE_INLINE static inline
-#endif
-
-PE_INLINE uint64_t pe_bits(double x) {
-    uint64_t b;
-    memcpy(&b, &x, sizeof b);
-    return b;
-}
-
-PE_INLINE double pe_from_bits(uint64_t b) {
-    double x;
-    memcpy(&x, &b, sizeof x);
-    return x;
-}
-
-#define PE_MAGIC 6755399441055744.0 /* 1.5 * 2^52: adding it rounds to an integer */
 
 /* x = k log 2 + r, exp(r) in [0.707, 1.415]; |x| < 2^40.  Error of exp(r) below 0.52 ulp
    plus that of r (2^-60 absolute for |k| < 2^11). */
@@ -55,16 +30,6 @@ PE_INLINE double pe_exp_parts(double x, double *k) {
     double q = q0 + r4 * (q4 + r4 * q8);
     *k = n;
     return 1.0 + (r + r2 * q);
-}
-
-/* m * 2^k for integral k, |k| <= 2044, m near 1 or smaller: at most one rounding when the
-   result is normal. */
-PE_INLINE double pe_scale(double m, double k) {
-    double k1 = (k * 0.5 + PE_MAGIC) - PE_MAGIC;
-    double k2 = k - k1;
-    uint64_t b1 = pe_bits(k1 + (PE_MAGIC + 1023.0)) << 52;
-    uint64_t b2 = pe_bits(k2 + (PE_MAGIC + 1023.0)) << 52;
-    return (m * pe_from_bits(b1)) * pe_from_bits(b2);
 }
 
 /* exp(x) for -708 <= x <= 709: below 1 ulp. */
@@ -119,114 +84,6 @@ PE_INLINE double pe_log1m(double t) {
     double u = 1.0 - t;
     double c = ((1.0 - u) - t) / u;
     return t < 1.1e-16 ? -t : pe_log(u) + c;
-}
-
-/* ---- double-double ---- */
-
-PE_INLINE pe_dd pe_fast_two_sum(double a, double b) {
-    pe_dd r;
-    r.h = a + b;
-    r.l = b - (r.h - a);
-    return r;
-}
-
-PE_INLINE pe_dd pe_two_sum(double a, double b) {
-    pe_dd r;
-    double t;
-    r.h = a + b;
-    t = r.h - a;
-    r.l = (a - (r.h - t)) + (b - t);
-    return r;
-}
-
-PE_INLINE pe_dd pe_two_prod(double a, double b) {
-    pe_dd r;
-    double t = 134217729.0 * a, ah = t - (t - a), al = a - ah;
-    double v = 134217729.0 * b, bh = v - (v - b), bl = b - bh;
-    r.h = a * b;
-    r.l = ((ah * bh - r.h) + ah * bl + al * bh) + al * bl;
-    return r;
-}
-
-PE_INLINE pe_dd pe_dd_make(double h, double l) {
-    pe_dd r;
-    r.h = h;
-    r.l = l;
-    return r;
-}
-
-PE_INLINE pe_dd pe_dd_add(pe_dd a, pe_dd b) {
-    pe_dd s = pe_two_sum(a.h, b.h), t = pe_two_sum(a.l, b.l);
-    s = pe_fast_two_sum(s.h, s.l + t.h);
-    return pe_fast_two_sum(s.h, s.l + t.l);
-}
-
-/* The same for terms that do not cancel: |a + b| >= max(|a|, |b|) / 8. */
-PE_INLINE pe_dd pe_dd_add_fast(pe_dd a, pe_dd b) {
-    pe_dd s = pe_two_sum(a.h, b.h);
-    return pe_fast_two_sum(s.h, s.l + (a.l + b.l));
-}
-
-PE_INLINE pe_dd pe_dd_add_d(pe_dd a, double b) {
-    pe_dd s = pe_two_sum(a.h, b);
-    return pe_fast_two_sum(s.h, s.l + a.l);
-}
-
-PE_INLINE pe_dd pe_dd_square(pe_dd a) {
-    pe_dd p = pe_two_prod(a.h, a.h);
-    return pe_fast_two_sum(p.h, p.l + 2.0 * (a.h * a.l));
-}
-
-PE_INLINE pe_dd pe_dd_mul(pe_dd a, pe_dd b) {
-    pe_dd p = pe_two_prod(a.h, b.h);
-    return pe_fast_two_sum(p.h, p.l + (a.h * b.l + a.l * b.h));
-}
-
-PE_INLINE pe_dd pe_dd_mul_d(pe_dd a, double b) {
-    pe_dd p = pe_two_prod(a.h, b);
-    return pe_fast_two_sum(p.h, p.l + a.l * b);
-}
-
-PE_INLINE pe_dd pe_dd_div(pe_dd a, pe_dd b) {
-    double q = a.h / b.h;
-    pe_dd p = pe_two_prod(q, b.h);
-    double r = ((a.h - p.h) - p.l + a.l - q * b.l) / b.h;
-    return pe_fast_two_sum(q, r);
-}
-
-PE_INLINE pe_dd pe_dd_scale(pe_dd a, double s) {
-    return pe_dd_make(a.h * s, a.l * s);
-}
-
-/* f - log(1 + f) for 1 + f in [0.7071, 1.4143], relative error below 2^-62.  With r = f/(2 + f) and
-   z = r^2 it is f r - 2 r^3 (1/3 + z/5 + z^2/7 + ...); the second term is at most 6 % of the first,
-   and the part of its bracket that is in plain double at most 2 % of that. */
-PE_INLINE pe_dd pe_dd_f_minus_log1p(pe_dd f) {
-    pe_dd r = pe_dd_div(f, pe_dd_add_d(f, 2.0));
-    pe_dd z = pe_dd_square(r), p, w;
-    double z2 = z.h * z.h; /* (atanh(r)/r - 1 - z/3 - z^2/5)/z^3: error 6e-18 */
-    double t0 = (0.14285714285714285 + 0.11111111111111474 * z.h) +
-                z2 * (0.09090909090650438 + 0.07692307762450579 * z.h);
-    double t4 = (0.06666657338810156 + 0.058830250052096154 * z.h) +
-                z2 * (0.05236451383079807 + 0.05308533727538497 * z.h);
-    double t = t0 + z2 * z2 * t4;
-    t = (t * z.h + 0.2) * z.h;
-    p = pe_fast_two_sum(0x1.5555555555555p-2, t);
-    p.l += 0x1.5555555555555p-56;
-    p = pe_dd_mul(pe_dd_mul(z, r), p);
-    w = pe_dd_mul(f, r);
-    return pe_dd_add_fast(w, pe_dd_make(-2.0 * p.h, -2.0 * p.l));
-}
-
-/* log a for a.h normal and positive; absolute error below 2^-66 + 2^-100 |log a|. */
-PE_INLINE pe_dd pe_dd_log(pe_dd a) {
-    uint64_t kk = (pe_bits(a.h) - UINT64_C(0x3FE6A09E667F3BCD) + (UINT64_C(1023) << 52)) >> 52;
-    double k = pe_from_bits(kk | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023.0);
-    double sc = pe_from_bits((2046 - kk) << 52);
-    pe_dd f = pe_fast_two_sum(a.h * sc - 1.0, a.l * sc);
-    pe_dd w = pe_dd_f_minus_log1p(f), t = pe_two_prod(k, 0x1.62e42fefa39efp-1);
-    t.l += k * 0x1.abc9e3b39803fp-56;
-    return pe_dd_add(t, pe_dd_add(f, pe_dd_make(-w.h, -w.l)));
 }
 
 #endif

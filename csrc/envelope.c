@@ -204,7 +204,7 @@ static void find_best(pe_part *s, double t, double digits) {
 
 /* The share of a part in the transform, upwards */
 static double share_of(const pe_shifted *s, const pe_part *part) {
-    return (double)part->terms.share * exp(part->log_m - (double)s->log_m) * OUT;
+    return part->terms.share.h * exp(part->log_m - s->log_m.h) * OUT;
 }
 
 double pe_shifted_envelope(pe_shifted *s, double t, double digits) {
@@ -276,7 +276,7 @@ double pe_shifted_log_above(const pe_shifted *s, double lambda) {
     if (s->n_parts == 1) return part_above(&s->part[0], q, digits);
     double top = -INFINITY, log_part[PE_ALTERNATIVES], sum = 0.0;
     for (size_t i = 0; i < s->n_parts; i++) {
-        log_part[i] = log((double)s->part[i].terms.share) + part_above(&s->part[i], q, digits);
+        log_part[i] = log(s->part[i].terms.share.h) + part_above(&s->part[i], q, digits);
         top = fmax(top, log_part[i]);
     }
     if (!isfinite(top)) return INFINITY;
@@ -288,8 +288,8 @@ void pe_shifted_removed(const pe_shifted *s, double *of_a, double *of_b) {
     double sums[2] = {0.0, 0.0};
     for (size_t i = 0; i < s->n_parts; i++) {
         const pe_part *part = &s->part[i];
-        sums[0] += (double)part->terms.share * pe_normals_above(&part->law.a, part->cut) * OUT;
-        sums[1] += (double)part->terms.share * pe_normals_above(&part->law.b, part->cut) * OUT;
+        sums[0] += part->terms.share.h * pe_normals_above(&part->law.a, part->cut) * OUT;
+        sums[1] += part->terms.share.h * pe_normals_above(&part->law.b, part->cut) * OUT;
     }
     *of_a = fmax(sums[s->is_conjugate], 5e-324);
     *of_b = fmax(sums[!s->is_conjugate], 5e-324);

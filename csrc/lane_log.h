@@ -37,19 +37,7 @@ static inline double pe_vargument(double x, double y) {
     PE_DOMAIN(!(y < 0.0) && !(x == 0.0 && y == 0.0));
     const double size = sqrt(x * x + y * y), first = y / (size + fabs(x));
     const double second = first / (1.0 + sqrt(1.0 + first * first));
-    const double q = second / (1.0 + sqrt(1.0 + second * second)), z = q * q;
-    double sum = -1.0 / 23.0;
-    sum = sum * z + 1.0 / 21.0;
-    sum = sum * z - 1.0 / 19.0;
-    sum = sum * z + 1.0 / 17.0;
-    sum = sum * z - 1.0 / 15.0;
-    sum = sum * z + 1.0 / 13.0;
-    sum = sum * z - 1.0 / 11.0;
-    sum = sum * z + 1.0 / 9.0;
-    sum = sum * z - 1.0 / 7.0;
-    sum = sum * z + 1.0 / 5.0;
-    sum = sum * z - 1.0 / 3.0;
-    const double angle = 8.0 * (q + q * z * sum);
+    const double angle = pe_eight_angles(second / (1.0 + sqrt(1.0 + second * second)));
     return x < 0.0 ? 3.14159265358979323846 - angle : angle;
 }
 

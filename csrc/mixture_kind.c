@@ -31,7 +31,7 @@ int pe_mixture_kind_new(pe_pair *pair, double lambda, double farthest, pe_mixtur
     pe_mixture_kind *kind = calloc(1, sizeof *kind);
     if (!kind) return PE_NO_MEMORY;
     kind->q = (pe_composition){
-        .contours = contours, .gaussian = (double)contours->exact_variance, .farthest = farthest};
+        .contours = contours, .gaussian = contours->exact_variance.h, .farthest = farthest};
     kind->known.line.lambda = lambda;
     kind->q.kinds = calloc(contours->n_groups + 1, sizeof *kind->q.kinds);
     status = kind->q.kinds ? pe_begin_kinds(&kind->q, 0.0, &kind->known.line) : PE_NO_MEMORY;
@@ -56,10 +56,10 @@ int pe_mixture_kind_finish(pe_mixture_kind *kind, double t_last, double t_top, p
     const pe_certified *c = &kind->known;
     double nodes = 0.0;
     for (size_t i = 0; i < kind->q.n_kinds; i++) nodes += (double)kind->q.kinds[i].m;
-    const double high = (double)c->log_m, tail = pe_integral_beyond(&kind->q, t_last, beyond);
+    const double high = c->log_m.h, tail = pe_integral_beyond(&kind->q, t_last, beyond);
     if (!isfinite(high + c->log_m_error + c->line.c_ref + c->mean_error + beyond + tail))
         return PE_TOO_COSTLY;
-    *out = (pe_kind_at){{high, (double)(c->log_m - (pe_wide)high)},
+    *out = (pe_kind_at){{high, c->log_m.l},
                         c->log_m_error + 0x1p-104 * fabs(high),
                         c->line.c_ref,
                         c->mean_error,

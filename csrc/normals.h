@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "pyengine.h"
+
 typedef struct {
     size_t n;
     const double *shift, *weight; /* shifts rise */
@@ -17,13 +19,11 @@ typedef struct {
     pe_normals a, b;
 } pe_mixtures;
 
-typedef long double pe_wide;
-
-/* A pair of mixtures over all shifts of both, with numbers that are exact but for the rounding of pe_wide. */
+/* A pair of mixtures over all shifts of both, with numbers that are exact to the last digits of sums of two doubles. */
 typedef struct {
     size_t n;
-    pe_wide share;                /* probability of this pair among its alternatives */
-    pe_wide *shift, *of_a, *of_b; /* shifts rise; weights, of which either may be 0 */
+    pe_dd share;                /* probability of this pair among its alternatives */
+    pe_dd *shift, *of_a, *of_b; /* shifts rise; weights, of which either may be 0 */
 } pe_terms;
 
 /* The loss l, e^l - 1 without cancellation, and log a at z. */

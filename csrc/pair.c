@@ -1,5 +1,7 @@
 #include "pair.h"
 
+#include "arithmetic.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +46,12 @@ static int add_exact(pe_mixed_step *step, const size_t *terms, const double *exa
     step->exact = malloc(step->alternatives * sizeof *step->exact);
     step->exact_block = malloc(total * sizeof *step->exact_block);
     if (!step->exact || !step->exact_block) return PE_NO_MEMORY;
-    pe_wide *at = step->exact_block;
+    pe_dd *at = step->exact_block;
     for (size_t i = 0; i < step->alternatives; i++) {
         const size_t n = terms[i];
-        step->exact[i] = (pe_terms){n, (pe_wide)exact[0] + (pe_wide)exact[1], at, at + n, at + 2 * n};
+        step->exact[i] = (pe_terms){n, pe_two_sum(exact[0], exact[1]), at, at + n, at + 2 * n};
         exact += 2;
-        for (size_t j = 0; j < 3 * n; j++, exact += 2)
-            at[j % 3 * n + j / 3] = (pe_wide)exact[0] + (pe_wide)exact[1];
+        for (size_t j = 0; j < 3 * n; j++, exact += 2) at[j % 3 * n + j / 3] = pe_two_sum(exact[0], exact[1]);
         at += 3 * n;
     }
     return PE_OK;
@@ -258,8 +259,9 @@ static int add_sampled(pe_contours *contours, const pe_kinds *kinds, int reverse
         const double mu = 1.0 / kinds->noise[i];
         if (kinds->p[i] == 1.0) {
             contours->gaussian_variance += kinds->steps[i] * mu * mu;
-            const pe_wide exact = 1.0L / (pe_wide)kinds->noise[i];
-            contours->exact_variance += kinds->steps[i] * exact * exact;
+            const pe_dd exact = pe_dd_div(pe_dd_of(1.0), pe_dd_of(kinds->noise[i]));
+            contours->exact_variance =
+                pe_dd_add(contours->exact_variance, pe_dd_mul_d(pe_dd_square(exact), kinds->steps[i]));
             continue;
         }
         pe_group *g = &contours->groups[contours->n_groups];

@@ -25,7 +25,7 @@ typedef struct {
     pe_mixtures law[PE_ALTERNATIVES];
     double *block;       /* shifts and weights */
     pe_terms *exact;     /* the same for proofs, one for each alternative, NULL where they are not known */
-    pe_wide *exact_block; /* their shifts and weights */
+    pe_dd *exact_block; /* their shifts and weights */
 } pe_mixed_step;
 
 /* A kind of step that is known by a table. */

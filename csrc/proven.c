@@ -13,7 +13,7 @@
 
 static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
 static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row, */
-static const double CLOSE = 2.0;      /* and from where on it is worth sums in long double */
+static const double CLOSE = 2.0;      /* and from where on it is worth sums of two doubles */
 
 /* Lines nearer to a pole take four times as many values each, and are not asked where those before have gained
  * nothing and little is left.  A divided law takes some 0.1 s, and is not asked where lines have left so little,
@@ -145,7 +145,7 @@ static void put_better(const pe_row *out, int functional, double c, double *row)
         memcpy(row, found, sizeof found);
 }
 
-/* The same of the row of a line, from sums in long double where those in double are not close. */
+/* The same of the row of a line, from sums of two doubles where those in double are not close. */
 static void put_row_of(const pe_certified *line, const pe_row *out, int functional, double c, double *row) {
     put_better(out, functional, c, row);
     const double shortfall = pe_row_shortfall(row, functional);

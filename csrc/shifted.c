@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "arithmetic.h"
 #include "shifted_nodes.h"
 
 /* One kind of step; docs/theory/certified.md proves what stands here. */
@@ -17,18 +18,18 @@ static const double FAR = 3.0; /* shift from which on sums over cells are no est
 
 static int set_terms(pe_part *part, const pe_group *g) {
     const size_t n = g->exact ? g->exact->n : 2;
-    part->wide_block = malloc(3 * n * sizeof(pe_wide));
+    part->wide_block = malloc(3 * n * sizeof(pe_dd));
     if (!part->wide_block) return PE_NO_MEMORY;
     pe_terms *t = &part->terms;
-    pe_wide *at = part->wide_block;
-    *t = (pe_terms){n, g->exact ? g->exact->share : 1.0L, at, at + n, at + 2 * n};
+    pe_dd *at = part->wide_block;
+    *t = (pe_terms){n, g->exact ? g->exact->share : pe_dd_of(1.0), at, at + n, at + 2 * n};
     if (!g->exact) {
-        t->shift[0] = 0.0L;
-        t->shift[1] = 1.0L / (pe_wide)g->noise;
-        t->of_a[0] = 1.0L;
-        t->of_a[1] = 0.0L;
-        t->of_b[0] = 1.0L - (pe_wide)g->p;
-        t->of_b[1] = g->p;
+        t->shift[0] = pe_dd_of(0.0);
+        t->shift[1] = pe_dd_div(pe_dd_of(1.0), pe_dd_of(g->noise));
+        t->of_a[0] = pe_dd_of(1.0);
+        t->of_a[1] = pe_dd_of(0.0);
+        t->of_b[0] = pe_two_sum(1.0, -g->p);
+        t->of_b[1] = pe_dd_of(g->p);
     }
     for (size_t j = 0; g->exact && j < n; j++) {
         t->shift[j] = g->exact->shift[j];
@@ -39,28 +40,29 @@ static int set_terms(pe_part *part, const pe_group *g) {
 }
 
 static void exchange(pe_terms *t) {
-    pe_wide *of_a = t->of_a;
+    pe_dd *of_a = t->of_a;
     t->of_a = t->of_b;
     t->of_b = of_a;
 }
 
 static void reflect(pe_terms *t) {
     for (size_t i = 0, j = t->n - 1; i <= j && j < t->n; i++, j--) {
-        pe_wide *columns[] = {t->shift, t->of_a, t->of_b};
+        pe_dd *columns[] = {t->shift, t->of_a, t->of_b};
         for (int k = 0; k < 3; k++) {
-            const pe_wide here = columns[k][i];
+            const pe_dd here = columns[k][i];
             columns[k][i] = columns[k][j];
             columns[k][j] = here;
         }
-        t->shift[i] = -t->shift[i];
-        if (i != j) t->shift[j] = -t->shift[j];
+        t->shift[i] = pe_dd_neg(t->shift[i]);
+        if (i != j) t->shift[j] = pe_dd_neg(t->shift[j]);
     }
 }
 
 /* Whether no shift of A is above 0 and none of B below: then the loss rises with z. */
 static int rises(const pe_terms *t) {
     for (size_t j = 0; j < t->n; j++)
-        if ((t->of_a[j] > 0.0L && t->shift[j] > 0.0L) || (t->of_b[j] > 0.0L && t->shift[j] < 0.0L)) return 0;
+        if ((t->of_a[j].h > 0.0 && t->shift[j].h > 0.0) || (t->of_b[j].h > 0.0 && t->shift[j].h < 0.0))
+            return 0;
     return 1;
 }
 
@@ -72,13 +74,13 @@ static int set_law(pe_part *part, double q, double limit, double farthest) {
     pe_normals side[2];
     double *at = part->block;
     for (int k = 0; k < 2; k++) {
-        const pe_wide *weight = k ? t->of_b : t->of_a;
+        const pe_dd *weight = k ? t->of_b : t->of_a;
         double *shift = at, *share = at + t->n;
         size_t n = 0;
         for (size_t j = 0; j < t->n; j++)
-            if (weight[j] > 0.0L) {
-                shift[n] = (double)t->shift[j];
-                share[n++] = (double)weight[j];
+            if (weight[j].h > 0.0) {
+                shift[n] = t->shift[j].h;
+                share[n++] = weight[j].h;
             }
         if (!n) return PE_TOO_COSTLY; /* weights that are all 0 are no law */
         side[k] = (pe_normals){n, shift, share};
@@ -154,7 +156,7 @@ int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double 
     }
     /* sums over cells err by e^(-2 pi^2/(farthest cell)) or so, and tell nothing of how parts add up */
     if (s->n_parts > 1 || s->part[0].law.farthest > FAR) return pe_shifted_finish(s, INFINITY);
-    s->log_m = s->part[0].window.log_total;
+    s->log_m = pe_dd_of(s->part[0].window.log_total);
     s->mean_re = pe_tilted_mean_loss(&s->part[0].law, &s->part[0].window);
     return PE_OK;
 }
@@ -180,13 +182,14 @@ int pe_shifted_place(pe_shifted *s) {
         h * pe_tilted_nodes(&part->law, ceil(part->window.low / h), floor(part->window.high / h), h, unit));
     part->x_low = part->window.low;
     part->x_high = part->window.high;
-    part->log_m = s->log_m = part->window.log_total;
+    part->log_m = part->window.log_total;
+    s->log_m = pe_dd_of(part->log_m);
     return PE_OK;
 }
 
 /* What was said in units of an estimate of M. */
 static void rescale(pe_shifted *s, double estimate) {
-    const double moved = estimate - (double)s->log_m, factor = exp(moved) * (1.0 + 1e-12);
+    const double moved = estimate - s->log_m.h, factor = exp(moved) * (1.0 + 1e-12);
     pe_envelope *known = &s->part[0].height.best;
     known->modulus *= factor;
     known->falls *= factor;
@@ -195,7 +198,7 @@ static void rescale(pe_shifted *s, double estimate) {
 }
 
 int pe_shifted_finish(pe_shifted *s, double t_top) {
-    const double target = target_of(s), estimate = (double)s->log_m;
+    const double target = target_of(s), estimate = s->log_m.h;
     if (s->weight_re) return PE_OK;
     s->t_top = t_top;
     for (size_t i = 0; i < s->n_parts; i++)
@@ -207,7 +210,7 @@ int pe_shifted_finish(pe_shifted *s, double t_top) {
         const pe_part *part = &s->part[i];
         /* log_total was an estimate: on_lines allows for 1.1 of it, and the rest is relative to the sum */
         if (!(part->log_m <= part->window.log_total + 0.09)) return PE_TOO_COSTLY;
-        missed += (double)part->terms.share * exp(part->window.log_total - (double)s->log_m) * part->missed;
+        missed += part->terms.share.h * exp(part->window.log_total - s->log_m.h) * part->missed;
     }
     missed *= 1.0 + 1e-6;
     if (!(missed <= 16.0 * target)) return PE_TOO_COSTLY;

@@ -23,7 +23,7 @@ typedef struct {
 /* One of the pairs that a step may be, between mixtures of normals whose shifts are at most 0 and at least 0. */
 typedef struct {
     pe_terms terms;
-    pe_wide *wide_block;
+    pe_dd *wide_block;
     double *block; /* shifts and weights of both sides of the law */
     pe_tilted law;
     pe_window window;
@@ -66,7 +66,7 @@ typedef struct {
     double longest; /* the largest |log W|, */
     int top; /* and the power of 2 that is not below it */
     pe_small *small; /* for each level */
-    pe_wide log_m; /* log M */
+    pe_dd log_m; /* log M */
     double log_m_error; /* bound of its error */
     double mean_re, mean_im; /* sum of weight log W, whose real part is (log M)' */
     double mean_error;
@@ -97,9 +97,9 @@ int pe_shifted_place(pe_shifted *s);
 /* The parts of a leading group at some power of the likelihood ratio, without their nodes; as above. */
 int pe_shifted_parts(pe_shifted *s, const pe_group *lead, double lambda, double farthest);
 
-/* Sorts the nodes by |log W| and sums what is small, given each node's weight times log W in long double, real and
+/* Sorts the nodes by |log W| and sums what is small, given each node's weight times log W in two doubles, real and
  * imaginary part: for pe_shifted_values.  A status. */
-int pe_shifted_arrange(pe_shifted *s, const pe_wide *mean);
+int pe_shifted_arrange(pe_shifted *s, const pe_dd *mean);
 
 enum { PE_SHIFTED_RUN = 16 };
 

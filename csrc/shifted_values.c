@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arithmetic.h"
 #include "lane_log.h"
 #include "lane_trig.h"
 #include "simd.h"
@@ -69,25 +70,25 @@ PE_CLONES static void add_moments(const pe_shifted *s, size_t from, size_t to, d
 }
 
 /* What a level knows of the nodes that are not small, [0, large), and of the mean of those that are. */
-static void add_sums(const pe_shifted *s, const pe_wide *mean, const size_t *order, pe_small *out) {
-    pe_wide sum_re = 0.0L, sum_im = 0.0L, mean_re = 0.0L, mean_im = 0.0L;
+static void add_sums(const pe_shifted *s, const pe_dd *mean, const size_t *order, pe_small *out) {
+    pe_dd sum_re = pe_dd_of(0.0), sum_im = sum_re, mean_re = sum_re, mean_im = sum_re;
     for (size_t j = 0; j < out->large; j++) {
-        sum_re += s->weight_re[j];
-        sum_im += s->weight_im[j];
+        sum_re = pe_dd_add_d(sum_re, s->weight_re[j]);
+        sum_im = pe_dd_add_d(sum_im, s->weight_im[j]);
         out->size += s->size[j];
         out->drift += s->drifts[j];
     }
     for (size_t j = out->large; j < s->m; j++) {
-        mean_re += mean[2 * order[j]];
-        mean_im += mean[2 * order[j] + 1];
+        mean_re = pe_dd_add(mean_re, mean[2 * order[j]]);
+        mean_im = pe_dd_add(mean_im, mean[2 * order[j] + 1]);
     }
-    out->sum_re = (double)sum_re;
-    out->sum_im = (double)sum_im;
-    out->mean_re = (double)mean_re;
-    out->mean_im = (double)mean_im;
+    out->sum_re = sum_re.h;
+    out->sum_im = sum_im.h;
+    out->mean_re = mean_re.h;
+    out->mean_im = mean_im.h;
 }
 
-int pe_shifted_arrange(pe_shifted *s, const pe_wide *mean) {
+int pe_shifted_arrange(pe_shifted *s, const pe_dd *mean) {
     s->top = exponent_of(s->longest);
     size_t *order = malloc(s->m * (sizeof *order + sizeof(int)));
     s->small = calloc(PE_LEVELS_OF_SIZE, sizeof *s->small);

@@ -70,7 +70,7 @@ typedef struct {
     pe_group *groups;
     const pe_kinds *kinds;    /* whose families are among the groups; NULL where there are none */
     double gaussian_variance; /* sum of n mu^2 over the steps with p = 1, */
-    pe_wide exact_variance;   /* and for proofs */
+    pe_dd exact_variance;   /* and for proofs */
     double cost_limit;   /* of one contour, */
     double search_limit; /* and of the way to an edge, in evaluations of nodes */
     int reversed;

@@ -1,7 +1,9 @@
 #include "taper.h"
 
-#include <float.h>
 #include <math.h>
+
+#include "arithmetic_lanes.h"
+#include "simd.h"
 
 /* docs/theory/divided_lines.md says what stands here. */
 
@@ -25,55 +27,120 @@ double pe_taper_log(const pe_taper *t, double x, double *slope) {
 /* ---- in the plane ----------------------------------------------------------------------------------- */
 
 enum { NODES = 20 }; /* on either side of 0 */
-static const pe_wide SPACING = 0.40625L;
-static const pe_wide PI = 3.14159265358979323846264338327950288L;
-static const pe_wide NEAREST = 0.25L; /* of a spacing, from the nodes to the pole */
+static const double SPACING = 0.40625;
+static const pe_dd PI = {0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
+static const double NEAREST = 0.25; /* of a spacing, from the nodes to the pole */
 
-/* erfc(x + iy) e^(x^2 - y^2), x >= 0, |y| <= 1.  With z = -y + ix it is e^(-2ixy) i/pi times the integral of
- * e^(-t^2)/(z - t): a trapezoidal sum and, where the pole lies below pi over the spacing, its residue. */
-static void scaled_erfc(pe_wide x, pe_wide y, pe_wide *re, pe_wide *im) {
-    const pe_wide h = SPACING, zr = -y, zi = x;
-    const pe_wide at = zr / h, off = fabsl(at - floorl(at) - 0.5L); /* from a half node */
-    const int is_half = off > NEAREST; /* nodes are integers, or halves where a pole is near an integer */
-    pe_wide sr = 0.0L, si = 0.0L;
-    for (int k = -NODES; k <= NODES; k++) {
-        const pe_wide t = ((pe_wide)k + (is_half ? 0.5L : 0.0L)) * h, dr = zr - t, e = expl(-t * t);
-        const pe_wide square = dr * dr + zi * zi;
-        sr += e * dr / square;
-        si -= e * zi / square;
+/* e^{-t^2} at the nodes, integers or halves of the spacing, as a sum of two doubles. */
+static void set_bells(int is_half, double *t, pe_dd *e) {
+    for (int k = 0; k <= 2 * NODES; k++) {
+        t[k] = ((double)(k - NODES) + (is_half ? 0.5 : 0.0)) * SPACING;
+        e[k] = pe_dd_exp(pe_dd_neg(pe_two_square(t[k])));
     }
-    /* i h/pi times the sum */
-    pe_wide wr = -si * h / PI, wi = sr * h / PI;
-    if (zi < PI / h) { /* 2 e^(-z^2)/(1 -+ e^(-2 pi i z/h)) */
-        const pe_wide grown = expl(2.0L * PI * zi / h), turn = -2.0L * PI * zr / h;
-        const pe_wide sign = is_half ? 1.0L : -1.0L;
-        const pe_wide dr = 1.0L + sign * grown * cosl(turn), di = sign * grown * sinl(turn);
-        const pe_wide e = 2.0L * expl(zi * zi - zr * zr), er = e * cosl(-2.0L * zr * zi),
-                      ei = e * sinl(-2.0L * zr * zi), square = dr * dr + di * di;
-        wr += (er * dr + ei * di) / square;
-        wi += (ei * dr - er * di) / square;
-    }
-    const pe_wide co = cosl(2.0L * x * y), si2 = -sinl(2.0L * x * y);
-    *re = wr * co - wi * si2;
-    *im = wr * si2 + wi * co;
 }
 
-pe_tapered pe_taper_at(const pe_taper *t, pe_wide x, pe_wide y) {
-    const pe_wide sign = -(pe_wide)t->rise / (pe_wide)t->width;
-    pe_wide u = sign * (x - (pe_wide)t->at), v = sign * y;
-    const int is_complement = u < 0.0L;
-    if (is_complement) {
-        u = -u;
-        v = -v;
+/* The residue where the pole z lies below pi over the spacing */
+PE_INLINE pe_ddc residue(pe_dd zr, pe_dd zi, int is_half) {
+    /* 2 e^(-z^2)/(1 -+ e^(-2 pi i z/h)) */
+    const pe_dd per_spacing = pe_dd_scale(pe_dd_div(PI, pe_dd_of(SPACING)), 2.0);
+    const pe_dd grown = pe_dd_exp(pe_dd_mul(per_spacing, zi));
+    pe_dd sine, turned;
+    const pe_dd cosine = pe_dd_turn(pe_dd_neg(pe_dd_mul(per_spacing, zr)), &sine);
+    const pe_dd signed_growth = pe_dd_scale(grown, is_half ? 1.0 : -1.0);
+    const pe_ddc below = {pe_dd_add_d(pe_dd_mul(signed_growth, cosine), 1.0), pe_dd_mul(signed_growth, sine)};
+    const pe_dd size = pe_dd_exp(pe_dd_sub(pe_dd_square(zi), pe_dd_square(zr)));
+    const pe_dd co = pe_dd_turn(pe_dd_scale(pe_dd_mul(zr, zi), -2.0), &turned);
+    const pe_ddc above = pe_ddc_scale(pe_ddc_times((pe_ddc){co, turned}, size), 2.0);
+    const pe_ddc product = pe_ddc_mul(above, (pe_ddc){below.re, pe_dd_neg(below.im)});
+    const pe_dd square = pe_ddc_square(below);
+    return (pe_ddc){pe_dd_div(product.re, square), pe_dd_div(product.im, square)};
+}
+
+/* What a taper is on some lanes: erfc of u + iv, u >= 0, or 2 less that of -u - iv */
+typedef struct {
+    pe_dds u, re, im;
+    double sign[PE_LANES];
+} lanes;
+
+/* erfc(u + iv) e^(u^2 - v^2), |v| <= 1.  With z = -v + iu it is e^(-2iuv) i/pi times the integral of e^(-t^2)/(z - t):
+ * a trapezoidal sum and, where the pole lies below pi over the spacing, its residue. */
+PE_CLONES static void scale_erfc(pe_dd height, int is_half, const double *t, const pe_dd *e, lanes *at) {
+    const pe_dd per_pi = pe_dd_div(pe_dd_of(SPACING), PI);
+    pe_dds sr = {{0}, {0}}, si = sr;
+    const lanes known = *at;
+    for (int k = 0; k <= 2 * NODES; k++)
+        for (int i = 0; i < PE_LANES; i++) {
+            const pe_dd zi = pe_lane(&known.u, i), zr = pe_dd_scale(height, -known.sign[i]);
+            const pe_dd dr = pe_dd_add_d(zr, -t[k]);
+            const pe_dd part = pe_dd_div(e[k], pe_dd_add_fast(pe_dd_square(dr), pe_dd_square(zi)));
+            pe_set_lane(&sr, i, pe_dd_add(pe_lane(&sr, i), pe_dd_mul(part, dr)));
+            pe_set_lane(&si, i, pe_dd_add(pe_lane(&si, i), part));
+        }
+    for (int i = 0; i < PE_LANES; i++) {
+        /* i h/pi times the sum, whose imaginary part is -si zi */
+        const pe_dd zi = pe_lane(&known.u, i), zr = pe_dd_scale(height, -known.sign[i]);
+        const pe_ddc w = {pe_dd_mul(pe_dd_mul(pe_lane(&si, i), zi), per_pi),
+                          pe_dd_mul(pe_lane(&sr, i), per_pi)};
+        const int is_below = zi.h < 3.14159265358979323846 / SPACING;
+        const pe_ddc pole = residue(zr, pe_dd_choose(is_below, zi, pe_dd_of(1.0)), is_half);
+        const pe_dd re = pe_dd_choose(is_below, pole.re, pe_dd_of(0.0)),
+                    im = pe_dd_choose(is_below, pole.im, pe_dd_of(0.0));
+        const pe_ddc whole = {pe_dd_add(w.re, re), pe_dd_add(w.im, im)};
+        pe_ddc turn;
+        turn.re = pe_dd_turn(pe_dd_scale(pe_dd_mul(zi, zr), 2.0), &turn.im);
+        const pe_ddc value = pe_ddc_mul(whole, turn);
+        pe_set_lane(&at->re, i, value.re);
+        pe_set_lane(&at->im, i, value.im);
     }
-    pe_wide re, im;
-    scaled_erfc(u, v, &re, &im);
-    const pe_wide scale = 0.5L * expl(v * v - u * u), modulus = scale * sqrtl(re * re + im * im);
-    pe_tapered out = {scale * re, scale * im, modulus, 600.0 + 12.0 * (double)(u * u + v * v)};
-    if (is_complement) {
-        out.re = 1.0L - out.re;
-        out.im = -out.im;
-        out.size = 1.0L + modulus;
+}
+
+/* e^(v^2 - u^2) times that */
+PE_CLONES static void put_values(pe_dd height, const lanes *known, pe_tapered *found) {
+    const lanes at = *known;
+    pe_tapered out;
+    const pe_dd square = pe_dd_square(height);
+    for (int i = 0; i < PE_LANES; i++) {
+        const pe_dd u = pe_lane(&at.u, i), squares = pe_dd_sub(square, pe_dd_square(u));
+        const int is_complement = at.sign[i] < 0.0,
+                  is_low = squares.h < -12000.0; /* below all doubles by far */
+        const pe_dd exponent = pe_dd_choose(is_low, pe_dd_of(-12000.0), squares);
+        double power;
+        const pe_dd half = pe_dd_scale(pe_dd_exp_parts(exponent, &power), 0.5);
+        const double modulus = half.h * sqrt(at.re.h[i] * at.re.h[i] + at.im.h[i] * at.im.h[i]);
+        /* of a complement, which has no power of its own */
+        const double limited = pe_power_of_2(pe_clamp(power, -1020.0, 1020.0)),
+                     own = is_complement ? limited : 1.0;
+        const pe_ddc value = {pe_lane(&at.re, i), pe_lane(&at.im, i)};
+        const pe_ddc scaled = pe_ddc_scale(pe_ddc_times(value, half), own * at.sign[i]);
+        const pe_dd re = pe_dd_choose(is_complement, pe_dd_add_d(scaled.re, 1.0), scaled.re);
+        const double complement = 1.0 + modulus * own;
+        out.re[i] = re.h;
+        out.re_low[i] = re.l;
+        out.im[i] = scaled.im.h;
+        out.im_low[i] = scaled.im.l;
+        out.size[i] = is_complement ? complement : modulus;
+        out.power[i] = is_complement ? 0.0 : power;
+        out.units[i] = 600.0 + 12.0 * (u.h * u.h + height.h * height.h);
     }
-    return out;
+    *found = out;
+}
+
+void pe_taper_at(const pe_taper *t, const double *x, double y, pe_tapered *out) {
+    /* the distance of the pole to half nodes does not depend on its sign: nodes are integers, or halves where it is
+     * near an integer */
+    const double place = fabs(y / t->width) / SPACING, off = fabs(place - floor(place) - 0.5);
+    const int is_half = off > NEAREST;
+    const pe_dd per_width = pe_dd_div(pe_dd_of(-t->rise), pe_dd_of(t->width)),
+                height = pe_dd_mul_d(per_width, y);
+    double node[2 * NODES + 1];
+    pe_dd bell[2 * NODES + 1];
+    lanes at;
+    for (int i = 0; i < PE_LANES; i++) {
+        const pe_dd u = pe_dd_mul(per_width, pe_two_sum(x[i], -t->at));
+        at.sign[i] = u.h < 0.0 ? -1.0 : 1.0;
+        pe_set_lane(&at.u, i, pe_dd_scale(u, at.sign[i]));
+    }
+    set_bells(is_half, node, bell);
+    scale_erfc(height, is_half, node, bell, &at);
+    put_values(height, &at, out);
 }

@@ -2,7 +2,7 @@
 #ifndef PE_TAPER_H
 #define PE_TAPER_H
 
-#include "normals.h"
+#include "lane_trig.h"
 
 /* erfc(-rise (z - at)/width)/2: from 0 to 1 where rise is 1, from 1 to 0 where it is -1; 0 where there is none. */
 typedef struct {
@@ -13,13 +13,13 @@ typedef struct {
 /* Its logarithm at a real place, and the slope of that, which falls. */
 double pe_taper_log(const pe_taper *t, double x, double *slope);
 
-/* Its value at x + iy, |y| <= width; a bound of its modulus and of those of its parts, and of their error in units of
- * LDBL_EPSILON of that bound. */
+/* Its values at x + iy, |y| <= width, on lanes: parts as sums of two doubles, a bound of the modulus and of those of its
+ * parts, all over a power of 2, and of their error in units of PE_WIDE_UNIT of that bound. */
 typedef struct {
-    pe_wide re, im, size;
-    double units;
+    double re[PE_LANES], re_low[PE_LANES], im[PE_LANES], im_low[PE_LANES], size[PE_LANES], power[PE_LANES];
+    double units[PE_LANES];
 } pe_tapered;
 
-pe_tapered pe_taper_at(const pe_taper *t, pe_wide x, pe_wide y);
+void pe_taper_at(const pe_taper *t, const double *x, double y, pe_tapered *out);
 
 #endif

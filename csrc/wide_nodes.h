@@ -1,45 +1,93 @@
-/* Nodes of one kind of step in long double, before they are rounded. */
+/* Nodes of one kind of step in sums of two doubles, before they are rounded. */
 #ifndef PE_WIDE_NODES_H
 #define PE_WIDE_NODES_H
 
-#include <float.h>
-
+#include "arithmetic_lanes.h"
 #include "shifted.h"
-#include "wide_series.h"
 
-/* One node: the ratio 1/W = a/b = 1 + r, the logarithm of W, and W^s, s = q - 1.  Errors are in units of LDBL_EPSILON. */
+/* Sums of lanes over all nodes that count, and ends of what functions can be asked for. */
 typedef struct {
-    pe_wide_complex bell;   /* phi b h at the node */
-    pe_wide_complex log_of; /* log W */
-    pe_wide_complex raised; /* W^s e^-unit, */
-    pe_wide power;          /* and its modulus, whose square may be beyond all numbers */
-    pe_wide size; /* at least |bell|, with the moduli of the terms of b in the place of their sum */
-    double rounding; /* of the bell, relative to size */
-    double log_error; /* of log W */
-} pe_wide_node;
+    pe_dds total;
+    double error[PE_LANES], most[PE_LANES], least[PE_LANES], widest[PE_LANES];
+} pe_wide_sums;
+
+/* Columns of nodes, the pairs as one column after the other.  Errors are in units of PE_WIDE_UNIT.  Far out a bell and a
+ * power may be beyond all doubles where their product is none: then the former has a power of 2 that the latter lacks. */
+enum {
+    PE_BELL_RE = 0,    /* phi b h at the node */
+    PE_BELL_IM = 2,
+    PE_LOG_RE = 4,     /* log W */
+    PE_LOG_IM = 6,
+    PE_RAISED_RE = 8,  /* W^s e^-unit, s = q - 1, */
+    PE_RAISED_IM = 10,
+    PE_POWER = 12,     /* and its modulus */
+    PE_SIZE,           /* at least |bell|, with the moduli of the terms of b in the place of their sum */
+    PE_ROUNDING,       /* of the bell, relative to size */
+    PE_LOG_ERROR,      /* of log W */
+    PE_NODE_COLUMNS,
+};
+
+typedef struct {
+    size_t stride;
+    double *block;
+} pe_wide_nodes;
+
+PE_INLINE double *pe_column(const pe_wide_nodes *nodes, int column) {
+    return nodes->block + (size_t)column * nodes->stride;
+}
+
+/* Puts what some lanes have into the columns from `column` on. */
+PE_INLINE void pe_put_lanes(const pe_wide_nodes *nodes, int column, size_t i, const double *lanes) {
+    memcpy(pe_column(nodes, column) + i, lanes, PE_LANES * sizeof *lanes);
+}
+
+PE_INLINE void pe_put_pairs(const pe_wide_nodes *nodes, int column, size_t i, const pe_dds *lanes) {
+    pe_put_lanes(nodes, column, i, lanes->h);
+    pe_put_lanes(nodes, column + 1, i, lanes->l);
+}
+
+PE_INLINE pe_dd pe_dd_at(const pe_wide_nodes *nodes, int column, size_t i) {
+    return pe_dd_make(pe_column(nodes, column)[i], pe_column(nodes, column + 1)[i]);
+}
 
 /* The largest log of |W^s| at a node, and the lowest one of a tapered law: numbers of that size are held. */
-#define PE_MOST_POWER (0.67 * LDBL_MAX_EXP)
+#define PE_MOST_POWER 10900.0
 
-static const pe_wide PE_HALF_LOG_2PI = 0.918938533204672741780329736405617640L;
+/* From it on the power of 2 of W^s is with the bell. */
+#define PE_FAR_POWER 300.0
+
+static const pe_dd PE_HALF_LOG_2PI = {0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55};
+
+/* Of sums whose terms are below all doubles: what a node misses by underflow is less by far. */
+#define PE_UNDERFLOW 1e-290
 
 /* Bound of the error of W^s - 1 - s log W - s (log(1 + r) - r), whose modulus is `term`, in a sum with weights that err by
- * `rounding`: of log W and of r, whose moduli are l and r, and of W^s, whose modulus is `raised`. */
-static inline pe_wide pe_centred_error(double s, double l, double log_error, double r, double ratio_error,
-                                       pe_wide raised, pe_wide term, double rounding) {
+ * `rounding`: of log W and of r, whose moduli are l and r, and of W^s, whose modulus is `raised`; in units of `one`. */
+PE_INLINE double pe_centred_error(double s, double l, double log_error, double r, double ratio_error,
+                                  double raised, double term, double rounding, double one) {
     const double reach = s * l, wrong = s * log_error;
-    const double centre =
-        r < 0.07 ? r * (30.0 * r + 1.5 * ratio_error) : 10.0 * (r + l) + ratio_error + log_error;
-    const pe_wide others = s * centre + term * rounding;
-    /* far out the power may be beyond all doubles where the bell is below them */
-    return reach < 0.3 ? reach * (30.0 * reach + 1.5 * wrong) + others
-                       : (30.0 + 30.0 * reach + wrong) * (1.0L + raised) + others;
+    const double near = r * (30.0 * r + 1.5 * ratio_error), far = 10.0 * (r + l) + ratio_error + log_error;
+    const double others = one * s * (r < 0.07 ? near : far) + term * rounding;
+    const double small = reach * (30.0 * reach + 1.5 * wrong),
+                 large = (30.0 + 30.0 * reach + wrong) * (one + raised);
+    return (reach < 0.3 ? small : large) + others;
 }
 
 /* Whether the part's line is the real one, and what is formed there is a double by far. */
 int pe_real_nodes_serve(const pe_part *part);
 
-/* Those of a part on the real line, and its M - 1 with a bound of its error in units of LDBL_EPSILON.  A status. */
-int pe_real_nodes(const pe_part *part, pe_wide_node *nodes, pe_wide *above_one, double *error);
+/* Those of a part on the real line from place `at` on, up to whole lanes, and its M - 1 with a bound of its error in
+ * units of PE_WIDE_UNIT.  A status. */
+int pe_real_nodes(const pe_part *part, const pe_wide_nodes *nodes, size_t at, pe_dd *above_one,
+                  double *error);
+
+/* The same on any line, or M e^-log_total of a tapered law. */
+int pe_plane_nodes(const pe_part *part, const pe_wide_nodes *nodes, size_t at, pe_dd *above_one,
+                   double *error);
+
+/* log of the unit of W^s at the nodes of a part */
+PE_INLINE double pe_unit_of(const pe_part *part) {
+    return part->law.log_taper ? part->window.log_total : 0.0;
+}
 
 #endif

@@ -176,14 +176,25 @@ int main(void) {{
     const pe_taper taper = {{0.0, 1.0, -1}};
     const double at[][2] = {{{places}}};
     for (unsigned i = 0; i < sizeof at / sizeof *at; i++) {{
-        const pe_tapered v = pe_taper_at(&taper, at[i][0], at[i][1]);
-        printf("%.25Lg %.25Lg %.25Lg %.17g\\n", v.re, v.im, v.size, v.units);
+        pe_tapered v;
+        double x[PE_LANES];
+        for (int u = 0; u < PE_LANES; u++) x[u] = at[i][0] + u;
+        pe_taper_at(&taper, x, at[i][1], &v);
+        printf("%a %a %a %a %a %a %a\\n", v.re[0], v.re_low[0], v.im[0], v.im_low[0], v.size[0],
+               v.power[0], v.units[0]);
     }}
 }}
 """
 
 
-def tapers(places: Sequence[tuple[float, float]], folder: Path) -> list[list[str]]:
+def scaled(parts: Sequence[float], power: float) -> Any:
+    """The sum of some numbers times a power of two."""
+    return mpmath.ldexp(mpmath.fsum(parts), int(power))
+
+
+def tapers(
+    places: Sequence[tuple[float, float]], folder: Path
+) -> list[tuple[Any, Any, Any, float]]:
     """erfc(x + iy)/2 as the core has it: both parts, a bound of moduli, and units of its error."""
     source, program = folder / "taper_values.c", folder / "taper_values"
     listed = ", ".join(f"{{{x!r}, {y!r}}}" for x, y in places)
@@ -201,7 +212,13 @@ def tapers(places: Sequence[tuple[float, float]], folder: Path) -> list[list[str
     ]
     subprocess.run(command, check=True)
     printed = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
-    return [line.split() for line in printed.splitlines()]
+    found = []
+    with mpmath.workdps(40):
+        for line in printed.splitlines():
+            re, re_low, im, im_low, size, power, units = map(float.fromhex, line.split())
+            parts = [scaled(part, power) for part in ((re, re_low), (im, im_low), (size,))]
+            found.append((parts[0], parts[1], parts[2], units))
+    return found
 
 
 WIDTHS: tuple[tuple[float, float, int, str, str, float], ...] = (

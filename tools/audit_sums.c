@@ -19,8 +19,8 @@ static int sums(pe_pair *pair, double lambda, double ht, size_t runs, int every_
         *conjugate = s.is_conjugate;
         out[0] = INFINITY;
         for (size_t i = 0; i < s.n_parts; i++) out[0] = fmin(out[0], s.part[i].cut);
-        out[1] = (double)s.log_m;
-        out[LOG_M] = (double)(s.log_m - (pe_wide)out[1]);
+        out[1] = s.log_m.h;
+        out[LOG_M] = s.log_m.l;
         out[LOG_M + 1] = s.log_m_error;
         for (size_t run = 0; run < runs; run++) {
             double re[PE_SHIFTED_RUN], im[PE_SHIFTED_RUN], error[PE_SHIFTED_RUN];

@@ -17,7 +17,8 @@ CERTIFIED = (
     *("loss_nodes", "noise_nodes"),
     *("chebyshev", "proven", "certified", "divided", "envelope", "taper"),
     *("tilted", "tilted_lines", "tilted_windows"),
-    *("shifted", "shifted_height", "shifted_nodes", "real_nodes", "shifted_values"),
+    *("shifted", "shifted_height", "shifted_nodes", "real_nodes"),
+    *("plane_nodes", "shifted_values"),
     *("normals", "normal", "cpu", "functionals"),
 )
 

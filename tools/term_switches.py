@@ -20,7 +20,7 @@ __all__ = ["SWITCHES", "Kernel", "Switch", "Term", "build", "switched"]
 Change = tuple[str, str, str]  # file, old text, new text with {x} for the switch
 LOUD = 2.0**-36  # what stands for a unit of rounding where an operation is made to err
 LOUDER = 2.0**-12  # the same of exponents of bounds, which few rows attain to the last digits
-UNIT, WIDE = 2.0**-53, 2.0**-63  # of doubles, and LDBL_EPSILON
+UNIT, WIDE = 2.0**-53, 2.0**-63  # of doubles, and PE_WIDE_UNIT
 
 
 class Switch(NamedTuple):
@@ -68,7 +68,7 @@ def _constant(name: str, file: str, constant: str) -> Switch:
 
 
 V, S, N, C = "shifted_values.c", "shifted.c", "shifted_nodes.c", "certified.c"
-REAL = "real_nodes.c"
+REAL, PLANE = "real_nodes.c", "plane_nodes.c"
 SWITCHES = (
     # choices
     _constant("miss", S, "MISS"),
@@ -76,35 +76,45 @@ SWITCHES = (
     _constant("alias", "contour.c", "ALIAS_TOL"),
     _constant("close", "proven.c", "CLOSE"),
     # nodes and values of one kind of step
-    _operation("bell", (N, "- PE_HALF_LOG_2PI) * s->h;",
-                        "- PE_HALF_LOG_2PI) * s->h * (1.0L + {x});"),
-               (REAL, "- PE_HALF_LOG_2PI) * h;", "- PE_HALF_LOG_2PI) * h * (1.0L + {x});"),
-               *((file, "node->rounding = 20.0 +", "node->rounding = {x} / LDBL_EPSILON + 20.0 +")
-                 for file in (N, REAL))),
+    _operation("bell", (PLANE, "&k), line->h);", "&k), line->h * (1.0 + {x}));"),
+               (REAL, "PE_HALF_LOG_2PI))), part->h);",
+                "PE_HALF_LOG_2PI))), part->h * (1.0 + {x}));"),
+               (PLANE, "at->rounding[u] = 20.0 +", "at->rounding[u] = {x} / PE_WIDE_UNIT + 20.0 +"),
+               (REAL, "rounding = 20.0 +", "rounding = {x} / PE_WIDE_UNIT + 20.0 +")),
     Switch("log M of a kind", 0.0,
-           ((N, "logl(whole) : log1pl(total);", "logl(whole) : log1pl(total) + {x};"),
-            (N, "s->log_m_error = (double)", "s->log_m_error = {x} + (double)"))),
-    _operation("log W", (N, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
-                         "node->log_of.re *= 1.0L + {x};\nnode->log_of.im *= 1.0L + {x};\n"),
-               (REAL, "+ 8.0 * reach;\n", "+ 8.0 * reach + {x} / LDBL_EPSILON * reach;\n"
-                "l *= 1.0L + {x};\n")),
-    _operation("rise of a run", (REAL, "1.0L : expl(c * h);",
-                                 "1.0L : expl(c * h) * (1.0L + {x});")),
-    _operation("fall of a run", (REAL, "fall = expl(-start * h);",
-                                 "fall = expl(-start * h) * (1.0L + {x});")),
+           ((N, ": pe_dd_log1p(total);", ": pe_dd_add_d(pe_dd_log1p(total), {x});"),
+            (N, "s->log_m_error = 2.0 *", "s->log_m_error = {x} + 2.0 *"))),
+    _operation("log W", (PLANE, "at->log_error[u] += 8.0 *",
+                         "at->log_error[u] += {x} / PE_WIDE_UNIT * "
+                         "(fabs(at->log_re.h[u]) + fabs(at->log_im.h[u]));\n"
+                         "pe_set_lane(&at->log_re, u, "
+                         "pe_dd_mul_d(pe_lane(&at->log_re, u), 1.0 + {x}));\n"
+                         "pe_set_lane(&at->log_im, u, "
+                         "pe_dd_mul_d(pe_lane(&at->log_im, u), 1.0 + {x}));\n"
+                         "at->log_error[u] += 8.0 *"),
+               (REAL, "+ 8.0 * reach;", "+ 8.0 * reach + {x} / PE_WIDE_UNIT * reach;"),
+               (REAL, "    /* W^s, and W^s - 1 - s log W */",
+                "    for (int u = 0; u < PE_LANES; u++) pe_set_lane(&log_of, u, "
+                "pe_dd_mul_d(pe_lane(&log_of, u), 1.0 + {x}));")),
+    _operation("rise of a run", (REAL, "step = pe_dd_exp(pe_dd_mul_d(c, h));",
+                                 "step = c.h == 0.0 ? pe_dd_of(1.0) : "
+                                 "pe_dd_mul_d(pe_dd_exp(pe_dd_mul_d(c, h)), 1.0 + {x});")),
+    _operation("fall of a run", (REAL, "pe_dd_exp(pe_two_prod(-PE_LANES * h, x))",
+                                 "pe_dd_mul_d(pe_dd_exp(pe_two_prod(-PE_LANES * h, x)), "
+                                 "1.0 + {x})")),
     _operation("exponentials", (V, "e * (1.0 + cm1)", "(1.0 + {x}) * e * (1.0 + cm1)"),
                (V, "e * (smx + b)", "(1.0 + {x}) * e * (smx + b)")),
     _operation("angles", (V, "b = t * l,", "b = t * l * (1.0 + {x}),")),
-    _operation("weights", (V, "out->sum_re = (double)sum_re;",
-                           "out->sum_re = (double)sum_re * (1.0 + {x});"),
-               (V, "out->sum_im = (double)sum_im;", "out->sum_im = (double)sum_im * (1.0 + {x});")),
+    _operation("weights", (V, "out->sum_re = sum_re.h;",
+                           "out->sum_re = sum_re.h * (1.0 + {x});"),
+               (V, "out->sum_im = sum_im.h;", "out->sum_im = sum_im.h * (1.0 + {x});")),
     _operation("moments", *(
         (V, f"out->{c}[k] += pe_lane_sum({c}[k]) / factorial;",
          f"out->{c}[k] += pe_lane_sum({c}[k]) / factorial * "
          "(1.0 + (5.24 * (k + 2) + 3.0) * {x});")
         for c in ("re", "im"))),
-    _operation("mean", *((V, f"out->mean_{c} = (double)mean_{c};",
-                          f"out->mean_{c} = (double)mean_{c} * (1.0 + {{x}});")
+    _operation("mean", *((V, f"out->mean_{c} = mean_{c}.h;",
+                          f"out->mean_{c} = mean_{c}.h * (1.0 + {{x}});")
                          for c in ("re", "im"))),
     # logarithms of values, and their weights
     _operation("log R", (C, "*re += n * r->log_r;", "*re += n * r->log_r * (1.0 + {x});")),
@@ -132,34 +142,31 @@ SWITCHES = (
                               for i in (1, 2, 3))),
     Switch("doubles", 0.0, ((C, "const double rounding = U * (200.0",
                              "const double rounding = {x} + U * (200.0"),)),
-    _operation("wide rotations", (C, "step_re = cosl(turn)", "step_re = (1.0L + {x}) * cosl(turn)"),
-               (C, "step_im = sinl(turn)", "step_im = (1.0L + {x}) * sinl(turn)")),
-    _operation("wide additions", (C, "sum[i] += (pe_wide)w[2 * i] * re - "
-                                  "(pe_wide)w[2 * i + 1] * im;",
-                                  "sum[i] = (sum[i] + (pe_wide)w[2 * i] * re - "
-                                  "(pe_wide)w[2 * i + 1] * im) * (1.0L + {x});")),
-    _operation("wide turn", (C, "const pe_wide turn = (pe_wide)ln->ht *",
-                             "const pe_wide turn = (1.0L + {x}) * (pe_wide)ln->ht *")),
+    _operation("wide rotations", (C, "step_re = pe_dd_turn(turn, &step_im);",
+                                  "step_re = pe_dd_mul_d(pe_dd_turn(turn, &step_im), 1.0 + {x});\n"
+                                  "step_im = pe_dd_mul_d(step_im, 1.0 + {x});")),
+    _operation("wide additions", (C, "sum[i] = pe_dd_add(sum[i], term);",
+                                  "sum[i] = pe_dd_mul_d(pe_dd_add(sum[i], term), 1.0 + {x});")),
+    _operation("wide turn", (C, "pe_two_sum(ln->c_ref, -c), ln->ht)",
+                             "pe_dd_mul_d(pe_two_sum(ln->c_ref, -c), 1.0 + {x}), ln->ht)")),
     # rows
     Switch("lost", 0.0, ((C, "removed = lost * exp(", "removed = (lost + {x}) * exp("),
                          (C, "        if (!(s[k] * sign[k] > 0.0)",
                           "        if ({x} > 0.0) log_value[k] += log1p(-0.9 * {x} * exp("
                           "(of_b && k == 3 ? -c : 0.0) - log_value[k]));\n"
                           "        if (!(s[k] * sign[k] > 0.0)"))),
-    Switch("log M of all", 0.0, ((C, "c->log_m = log_m;", "c->log_m = log_m + {x};"),
+    Switch("log M of all", 0.0, ((C, "c->log_m = log_m;", "c->log_m = pe_dd_add_d(log_m, {x});"),
                                  (C, "c->log_m_error = error * OUT;",
                                   "c->log_m_error = error * OUT + {x};"))),
     Switch("exponent of an alias", 0.0,
            ((C, "exp(ln->theta_k[side] - kept - way + rounded)",
              "exp(ln->theta_k[side] - kept - way + rounded - "
              "7.0 * {x} * (fabs(ln->theta_k[side]) + fabs(kept) + way))"),)),
-    _operation("exponent", (C, "(pe_wide)l * (pe_wide)c;",
-                            "(pe_wide)l * (pe_wide)c * (1.0L + {x});")),
+    _operation("exponent", (C, "pe_dd_sub(q->log_m, pe_two_prod(l, c));",
+                            "pe_dd_sub(q->log_m, pe_dd_mul_d(pe_two_prod(l, c), 1.0 + {x}));")),
     _operation("sum", (C, "size = fabs(s[k])", "size = fabs(s[k]) * (1.0 + {x})")),
-    _operation("log of a value", (C, "log_value[k] = (double)(base + (pe_wide)shift + "
-                                  "logl((pe_wide)size));",
-                                  "log_value[k] = (double)(base + (pe_wide)shift + "
-                                  "logl((pe_wide)size)) * (1.0 + {x});")),
+    _operation("log of a value", (C, "pe_dd_log(pe_dd_of(size))).h;",
+                                  "pe_dd_log(pe_dd_of(size))).h * (1.0 + {x});")),
     _operation("complement", (C, "rest = -expm1(log_value);",
                               "rest = -expm1(log_value) * (1.0 + {x});")),
     _operation("value", (C, "value = exp(log_value), rest = -",

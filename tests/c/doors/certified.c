@@ -5,7 +5,7 @@ double door_gaussian_cumulant(double variance, double theta);
 
 /* Of plain Gaussian steps with a variance in all, and of nothing else. */
 double door_gaussian_cumulant(double variance, double theta) {
-    const pe_contours contours = {.exact_variance = variance};
+    const pe_contours contours = {.exact_variance = {variance, 0.0}};
     pe_chernoff found;
     pe_certified_chernoff_at(&contours, theta, &found);
     return found.k;
