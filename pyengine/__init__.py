@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         revealed_mixture,
         tree_aggregation_matrix,
     )
+    from pyengine.risks import GaussianFit, bayes_risk, gaussian_fit
     from pyengine.serialization import from_json, to_json
     from pyengine.shuffled import shuffled_lower_bound
 
@@ -79,6 +80,7 @@ __all__ = [
     "ExponentialMechanism",
     "Filter",
     "FinitePair",
+    "GaussianFit",
     "GaussianMechanism",
     "GaussianMixtureMechanism",
     "GaussianReleases",
@@ -100,6 +102,7 @@ __all__ = [
     "__version__",
     "adaptive",
     "banded_matrix_factorization",
+    "bayes_risk",
     "calibrate",
     "compose",
     "delta",
@@ -113,6 +116,7 @@ __all__ = [
     "from_probabilities",
     "from_profile",
     "gamma_bound",
+    "gaussian_fit",
     "matrix_mechanism",
     "matrix_sensitivity",
     "noise_multiplier",
@@ -161,6 +165,7 @@ _LATER = {
         "revealed_mixture",
         "tree_aggregation_matrix",
     ),
+    "risks": ("GaussianFit", "bayes_risk", "gaussian_fit"),
     "serialization": ("from_json", "to_json"),
     "shuffled": ("shuffled_lower_bound",),
 }

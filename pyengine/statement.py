@@ -19,18 +19,28 @@ from pyengine.mechanisms import Label, Mechanism, in_words, label_of, steps_of
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.report import NEIGHBOURS
 from pyengine.proven import proven_bounds
+from pyengine.risks import RISKS, risk_answers
 from pyengine.shuffled import known_leak, without_amplification
 
 __all__ = ["ADJACENCIES", "Figure", "Statement", "privacy_statement"]
 
 SCHEMA = "pyengine-statement/1"
 DIGITS = 4
+UP = 1.0 + 2.0**-51
 SHUFFLE = "pyengine statement ... --sampling shuffle"
 DIFFERENT = "A loader that shuffles is different"
 NO_FIGURES = f"{DIFFERENT}, and these figures are none of its."
 HEADS = ("what", "at most", "bound")
 ADJACENCIES = tuple(NEIGHBOURS["present"])
-METRICS = ("epsilon", "true_positive_rate", "advantage", "reconstruction")
+METRICS = (
+    "epsilon",
+    "true_positive_rate",
+    "advantage",
+    "reconstruction",
+    "right_guess",
+    "gaussian_mu",
+    "gaussian_regret",
+)
 
 
 @dataclass(frozen=True)
@@ -46,9 +56,11 @@ class Figure:
     certainty : {"proven", "estimate"}
         Whether the bound is proven, floating point included.
     metric : str
-        One of "epsilon", "true_positive_rate", "advantage" and "reconstruction".
+        One of "epsilon", "true_positive_rate", "advantage", "reconstruction", "right_guess",
+        "gaussian_mu" and "gaussian_regret".
     at : float
-        Its argument: δ, a false positive rate, κ; 0 for the advantage, which is δ at ε = 0.
+        Its argument: δ, a false positive rate, κ, a prior, a slack; 0 for the advantage, which is δ
+        at ε = 0.
     lower : float
         The lower bound.
     """
@@ -184,6 +196,8 @@ def privacy_statement(
     adjacency: str = "add_remove",
     false_positive_rates: Iterable[float] = (0.001, 0.01),
     kappas: Iterable[float] = (0.0001, 0.01),
+    priors: Iterable[float] = (),
+    slack: float | None = None,
     proven: bool = True,
 ) -> Statement:
     """State what a run protects: ε at δ, tests of membership and reconstruction, on the safe side.
@@ -199,7 +213,14 @@ def privacy_statement(
     false_positive_rates : iterable of float
         Of tests whether the record took part, in [0, 1].
     kappas : iterable of float
-        Success probabilities of a reconstruction without the release, in [0, 1].
+        Success probabilities without the release, in [0, 1], of whoever reconstructs a record,
+        infers an attribute or re-identifies somebody: one bound holds for all of them.
+    priors : iterable of float
+        Probabilities that the record took part, in [0, 1], for each of which the chance of a right
+        guess is stated.
+    slack : float, optional
+        δ up to which μ of Gaussian differential privacy, and its regret, are stated (`gaussian_fit`
+        of `pyengine`).
     proven : bool
         Whether to take the time for proofs where the fastest engine estimates its error,
         milliseconds for DP-SGD.  A figure that cannot be proven is an estimate and says so.
@@ -231,7 +252,7 @@ def privacy_statement(
     true positive rate at false positive rate 0.001       0.004069   proven, rounded up
     true positive rate at false positive rate 0.01        0.02914    proven, rounded up
     advantage of a test, true minus false positive rate   0.1611     proven, rounded up
-    reconstruction, where a guess succeeds at 0.0001 (κ)  0.0005475  proven, rounded up
+    reconstruction or inference, where a guess succeeds at 0.0001 (κ)  0.0005475  proven, rounded up
     <BLANKLINE>
     All bounds are proven, rounding included. Computed by pyengine ...
     Not covered: hyperparameters tuned on the same data, other releases.
@@ -256,8 +277,17 @@ def privacy_statement(
     title = "advantage of a test, true minus false positive rate"
     figures.append(ask(title, "delta", 0.0, METRICS[2]))
     for kappa in real_levels("kappas", kappas):
-        title = f"reconstruction, where a guess succeeds at {kappa:g} (κ)"
+        title = f"reconstruction or inference, where a guess succeeds at {kappa:g} (κ)"
         figures.append(ask(title, "gamma_bound", kappa, METRICS[3]))
+    for prior in real_levels("priors", priors):
+        title = f"right guess whether the record took part, at prior {prior:g}"
+        figures.append(_right_guess(ask(title, "bayes_risk", prior, METRICS[4])))
+    if slack is not None:
+        apart = _checks.scalar("slack", slack, 0.0, 1.0)
+        beyond = f"up to δ = {apart:g}"
+        figures.append(ask(f"μ of Gaussian DP, {beyond}", "gaussian_mu", apart, METRICS[5]))
+        title = "regret of that μ, in the chance of a right guess"
+        figures.append(ask(title, "gaussian_regret", apart, METRICS[6]))
     notes = _notes(run, level, adjacency)
     return Statement(label, adjacency, tuple(figures), __version__, notes)
 
@@ -297,12 +327,17 @@ class _Asker:
     def figure(self, what: str, name: str, argument: float, metric: str) -> Figure:
         """One figure, proven if that is wanted and can be."""
         found = self._found(what, name, argument, metric)
-        if self._leak is None:
+        if self._leak is None or name in RISKS:
             return found
         # the lower bound is that of the run itself, not of what dominates it
         return replace(found, lower=least(name, self._leak, argument, self._adjacency))
 
     def _found(self, what: str, name: str, argument: float, metric: str) -> Figure:
+        words: dict[str, Any] = {"adjacency": self._adjacency, "proven": self._proven}
+        if name in RISKS:
+            bounds, _, proven = risk_answers(name, self._run, [argument], **words)
+            lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
+            return Figure(what, upper, certainty(proven[0]), metric, argument, lower)
         if self._proven:
             try:
                 found = proven_bounds(name, self._run, argument, adjacency=self._adjacency)
@@ -315,6 +350,12 @@ class _Asker:
         )
         lower, upper = float(bounds.lower[0]), float(bounds.upper[0])
         return Figure(what, upper, certainty(proven[0]), metric, argument, lower)
+
+
+def _right_guess(risk: Figure) -> Figure:
+    """The chance of a right guess from that of a wrong one, rounded outwards."""
+    lower, upper = (1.0 - bound for bound in (risk.bound, risk.lower))
+    return replace(risk, bound=min(upper * UP, 1.0), lower=lower / UP)
 
 
 def real_levels(name: str, given: Any) -> list[float]:

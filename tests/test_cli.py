@@ -110,7 +110,7 @@ def test_refused_values(
             raise pe.AccuracyError("no answer, try more noise")
         return api.answers(name, *question, **keywords)
 
-    monkeypatch.setattr(table_cells, "answers", answers)
+    monkeypatch.setattr(table_cells, "risk_answers", answers)
     assert main(["table", str(spec), "-o", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr().out
     assert "Refused: 1 of 3" in printed

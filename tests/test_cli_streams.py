@@ -172,14 +172,14 @@ def test_slips_of_ours_are_not_refused_cells(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    answers = table_cells.answers
+    answers = table_cells.risk_answers
 
     def slips(question: str, mechanism: object, points: list[float], **words: object) -> object:
         if 1e-6 in points:
             raise slip
         return answers(question, mechanism, points, **words)
 
-    monkeypatch.setattr(table_cells, "answers", slips)
+    monkeypatch.setattr(table_cells, "risk_answers", slips)
     text = SPEC.replace(', "substitute"', "")
     (tmp_path / "spec.toml").write_text(text)
     arguments = ["table", str(tmp_path / "spec.toml"), "-o", str(tmp_path / "out")]

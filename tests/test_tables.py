@@ -122,7 +122,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
             raise pe.AccuracyError("no answer, try more noise")
         return api.answers(*question, **keywords)
 
-    monkeypatch.setattr(table_cells, "answers", answers)
+    monkeypatch.setattr(table_cells, "risk_answers", answers)
     return table_of(parse(REFUSING, "test"))
 
 

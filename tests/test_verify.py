@@ -348,7 +348,7 @@ def test_truth_that_is_not_known(
     def refuse(*_: object, **__: object) -> None:
         raise pe.AccuracyError("too hard")
 
-    monkeypatch.setattr("pyengine.tables.cells.answers", refuse)
+    monkeypatch.setattr("pyengine.tables.cells.risk_answers", refuse)
     written.write_text("".join(MINE.splitlines(keepends=True)[:2]))
     assert main(["verify", str(written), "--engine", "auto"]) == 1
     assert "NO TRUTH: too hard" in capsys.readouterr().out

@@ -16,13 +16,15 @@ __all__ = ["add_figures", "read_figures", "register"]
 
 DESCRIPTION = """\
 Print what to report about a run: the mechanism, who are neighbours, ε at δ, the true positive rate
-of tests of membership, their advantage, and reconstruction. All figures are bounds, rounded up, and
-each says whether it is proven."""
+of tests of membership, their advantage, and reconstruction or inference, which one bound covers:
+whoever re-identifies a person, infers an attribute or reconstructs a record. All figures are
+bounds, rounded up, and each says whether it is proven."""
 EPILOG = """\
 examples:
   pyengine statement --noise 1 --p 0.01 --steps 1000 --delta 1e-5
   pyengine statement --noise 1 --batch-size 256 --dataset-size 60000 --sampling poisson \\
       --epochs 10 --delta 1e-5 --format markdown
+  pyengine statement --noise 1 --p 0.01 --steps 1000 --delta 1e-5 --prior 0.5 --slack 1e-6
   pyengine statement --file run.toml --delta 1e-6 --fpr 1e-4 --kappa 1e-6 --format latex
 """
 FORMATS = ("text", "markdown", "latex", "json")
@@ -55,6 +57,18 @@ def add_figures(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="success probabilities of a guess without the release (0.0001 0.01)",
     )
+    parser.add_argument(
+        "--prior",
+        nargs="+",
+        default=[],
+        metavar="X",
+        help="probabilities that the record took part, to state the chance of a right guess",
+    )
+    parser.add_argument(
+        "--slack",
+        metavar="X",
+        help="state μ of Gaussian differential privacy as well, with its regret, up to this δ",
+    )
     grammar.add_mechanism(parser)
     parser.add_argument(
         "--adjacency",
@@ -78,6 +92,8 @@ def read_figures(arguments: argparse.Namespace) -> dict[str, Any]:
         "adjacency": arguments.adjacency,
         "false_positive_rates": read_probabilities("fpr", arguments.fpr),
         "kappas": read_probabilities("kappa", arguments.kappa),
+        "priors": read_probabilities("prior", arguments.prior) if arguments.prior else [],
+        "slack": None if arguments.slack is None else read_probability("slack", arguments.slack),
         "proven": not arguments.estimate,
     }
 

@@ -52,6 +52,7 @@ SHARED = (
     Control("delta", "δ of ε", 1e-5, 1e-12, 0.1),
     Control("false_positive_rate", "False positive rate", 1e-3, 1e-6, 0.5),
     Control("kappa", "Prior κ", 1e-4, 1e-9, 0.5),
+    Control("prior", "Prior of membership", 0.5, 1e-4, 0.999),
 )
 SIZES = {"batch": "batch size, records, epochs", "rate": "probability, steps"}
 SAMPLING = {

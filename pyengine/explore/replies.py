@@ -60,6 +60,8 @@ def reply(settings: Settings) -> dict[str, Any]:
         adjacency=adjacency,
         false_positive_rates=[numbers["false_positive_rate"]],
         kappas=[numbers["kappa"]],
+        priors=[numbers["prior"]],
+        slack=numbers["delta"] if settings.proven else None,  # seconds, for some runs
         proven=settings.proven,
     )
     found = _weaker(run, settings) if settings.words["threat_model"] == "relaxed" else None

@@ -26,6 +26,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "delta": (1e-300, 0.999, False),
     "false_positive_rate": (1e-300, 0.999, False),
     "kappa": (1e-300, 0.999, False),
+    "prior": (1e-300, 0.999, False),
 }
 CHOICES: dict[str, tuple[str, ...]] = {
     "size": ("batch", "rate"),

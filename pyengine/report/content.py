@@ -153,6 +153,8 @@ def privacy_report(
     adjacency: str = "add_remove",
     false_positive_rates: Sequence[float] = (0.001, 0.01),
     kappas: Sequence[float] = (0.0001, 0.01),
+    priors: Sequence[float] = (),
+    slack: float | None = None,
     proven: bool = True,
     group_sizes: Iterable[int] = (2, 5),
     attacks: Iterable[Attack] = (),
@@ -162,7 +164,7 @@ def privacy_report(
 
     Parameters
     ----------
-    mechanism, delta, adjacency, false_positive_rates, kappas, proven
+    mechanism, delta, adjacency, false_positive_rates, kappas, priors, slack, proven
         As in `pyengine.statement.privacy_statement`; rows that name other neighbours are of those.
     group_sizes : iterable of int
         Numbers of records of one user, >= 2, of which each is sampled by itself.
@@ -199,7 +201,7 @@ def privacy_report(
     groups = _checks.listed("group_sizes", group_sizes)
     sizes = [_checks.count("group_sizes", size, least=2) for size in groups]
     rates = real_levels("false_positive_rates", false_positive_rates)
-    priors = real_levels("kappas", kappas)
+    guesses = real_levels("kappas", kappas)
     measured = list(attacks)
     for attack in measured:
         if not isinstance(attack, Attack):
@@ -210,17 +212,19 @@ def privacy_report(
         delta,
         adjacency=adjacency,
         false_positive_rates=rates,
-        kappas=priors,
+        kappas=guesses,
+        priors=priors,
+        slack=slack,
         proven=proven,
     )
     level = float(delta)
     ask = _RunQuestions(run, adjacency, proven)
     first = [(f"ε at δ = {level:g}", "epsilon", level)]
     first += [(f"TPR at FPR {x:g}", "gamma_bound", float(x)) for x in rates[:1]]
-    first += [(f"γ at κ = {x:g}", "gamma_bound", float(x)) for x in priors[:1]]
-    places = [0, *([1] if rates else []), *([2 + len(rates)] if priors else [])]
+    first += [(f"γ at κ = {x:g}", "gamma_bound", float(x)) for x in guesses[:1]]
+    places = [0, *([1] if rates else []), *([2 + len(rates)] if guesses else [])]
     noises, noise = noise_curve(run, level, adjacency, proven=proven)
-    levels = sorted({*LEVELS, *map(float, rates), *map(float, priors)})
+    levels = sorted({*LEVELS, *map(float, rates), *map(float, guesses)})
     fine = np.geomspace(min([LOWEST, *(x for x in levels if x > 0.0)]), 1.0, POINTS)
     return PrivacyReport(
         title,

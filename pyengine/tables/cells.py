@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from pyengine import _checks
-from pyengine.api import QUESTIONS, answers
 from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
+from pyengine.risks import ASKED, REFERENCED, risk_answers
 from pyengine.tables.models import model_of
 from pyengine.tables.numbers import fraction
 
@@ -66,7 +66,7 @@ def auto(
     model = model_of(threat_model)
 
     def ask(points: Sequence[float]) -> list[Cell]:
-        bounds, engines, proven = answers(
+        bounds, engines, proven = risk_answers(
             question, mechanism, points, adjacency=adjacency, threat_model=model
         )
         return [
@@ -119,13 +119,13 @@ def reference(
     from pyengine import reference as truth
 
     ask = partial(
-        getattr(truth, question),
+        getattr(truth, REFERENCED[question]),
         mechanism,
         adjacency=adjacency,
         threat_model=model_of(threat_model),
         digits=digits,
     )
-    ceiling = QUESTIONS[question].ceiling
+    ceiling = ASKED[question].ceiling
 
     def one(points: Sequence[str]) -> list[Cell]:
         return [from_mpf(ask(point), digits, ceiling) for point in points]

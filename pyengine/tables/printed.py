@@ -13,7 +13,17 @@ from pyengine.tables.workflows import Workflow
 __all__ = ["HEADS", "labelled", "notes", "printed", "protected"]
 
 HEADS = ("run", "question", "adjacency", "at", "lower", "value", "upper", "bounds")
-SYMBOLS = {"gamma_bound": "γ(κ)", "trade_off": "β(α)", "delta": "δ(ε)", "epsilon": "ε(δ)"}
+SYMBOLS = {
+    "gamma_bound": "γ(κ)",
+    "trade_off": "β(α)",
+    "delta": "δ(ε)",
+    "epsilon": "ε(δ)",
+    "true_positive_rate": "TPR(FPR)",
+    "unified_risk": "unified risk",
+    "bayes_risk": "Bayes risk",
+    "gaussian_mu": "μ(slack)",
+    "gaussian_regret": "regret(slack)",
+}
 DIGITS = 6
 NAMED, LISTED = 3, 20  # runs that a note names, and whose mechanisms are said
 

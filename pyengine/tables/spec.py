@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pyengine import _checks, _toml
-from pyengine.api import QUESTIONS
 from pyengine.engines.registry import ADJACENCIES
+from pyengine.risks import ASKED, REFERENCED
 from pyengine.tables.matrices import plain_tables
 from pyengine.tables.models import model_text
 from pyengine.tables.numbers import Literal, fraction, number_text
@@ -54,7 +54,7 @@ class Grid:
     @property
     def argument(self) -> str:
         """Name of the question's argument."""
-        return QUESTIONS[self.question].argument
+        return ASKED[self.question].argument
 
 
 @dataclass(frozen=True)
@@ -160,19 +160,24 @@ def parse(text: str, source: str, directory: Path = Path()) -> Specification:
     """
     try:
         content = _content(text, source)
-        allowed = ("engine", "digits", "formats", "workflow", "special", *QUESTIONS)
+        allowed = ("engine", "digits", "formats", "workflow", "special", *ASKED)
         _only(content, allowed, "the specification")
         functions = _specials(content.get("special", []))
-        grids = tuple(_grid(name, value) for name, value in content.items() if name in QUESTIONS)
+        grids = tuple(_grid(name, value) for name, value in content.items() if name in ASKED)
         alone = bool(functions) and "workflow" not in content and not grids
         inputs: dict[str, str] = {}
         runs = () if alone else _workflows(content, directory, inputs)
         _differ([run.name for run in runs] + [function.name for function, _ in functions])
         if not grids and not alone:
-            raise ValueError(f"no question: add one of [{'], ['.join(QUESTIONS)}]")
+            raise ValueError(f"no question: add one of [{'], ['.join(ASKED)}]")
         engine = _checks.choice("engine", content.get("engine", "auto"), ENGINES)
         if "digits" in content and engine != "reference":
             raise ValueError('digits needs engine = "reference"')
+        beyond = [grid.question for grid in grids if grid.question not in REFERENCED]
+        if engine == "reference" and beyond:
+            raise ValueError(
+                f'[{beyond[0]}] has no engine = "reference", which answers {", ".join(REFERENCED)}'
+            )
         digits = _digits(content.get("digits", DIGITS))
         formats = format_names(content.get("formats", ["csv", "jsonl"]))
     except ValueError as error:  # a TOML syntax error is one, too
@@ -272,7 +277,7 @@ def _grid_of(index: int, table: Any, directory: Path, inputs: dict[str, str]) ->
 
 def _grid(question: str, table: Any) -> Grid:
     where = f"[{question}]"
-    argument = QUESTIONS[question].argument
+    argument = ASKED[question].argument
     _only(table, (argument, "adjacency", "threat_model"), where)
     values = table.get(argument)
     if not isinstance(values, list) or not values:
@@ -314,7 +319,7 @@ def argument_text(question: str, value: object) -> str:
     ValueError
         For anything else.
     """
-    name, upper = QUESTIONS[question].argument, QUESTIONS[question].upper
+    name, upper = ASKED[question].argument, ASKED[question].upper
     interval = "[0, 1]" if upper == 1.0 else "[0, inf)"
     text = "inf" if str(value).lstrip("+") == "inf" else number_text(name, value)
     if text == "inf" or not 0 <= fraction(text) <= upper or _double(text) == math.inf:

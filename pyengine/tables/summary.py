@@ -19,7 +19,16 @@ __all__ = ["summary"]
 WIDTH = 80
 RUNS = 20  # lines of a table that one reads
 COLUMNS = 5  # what fits a line of 80 characters beside a name
-SYMBOLS = {"kappa": "κ", "alpha": "α", "epsilon": "ε", "delta": "δ"}
+SYMBOLS = {
+    "kappa": "κ",
+    "alpha": "α",
+    "epsilon": "ε",
+    "delta": "δ",
+    "false_positive_rate": "FPR",
+    "baseline": "baseline",
+    "prior": "prior",
+    "slack": "slack",
+}
 TITLES = {
     "gamma_bound": "γ(κ): the most that a reconstruction attack can reach with the release,\n"
     "if it succeeds with probability κ without it",
@@ -27,6 +36,13 @@ TITLES = {
     "misses the record",
     "epsilon": "ε(δ): the smallest ε for which the run is (ε, δ)-differentially private",
     "delta": "δ(ε): the smallest δ for which the run is (ε, δ)-differentially private",
+    "true_positive_rate": "TPR(FPR): the most that a test whether a record took part can reach",
+    "unified_risk": "unified risk: the most that re-identification, inference of an attribute or\n"
+    "reconstruction can reach, if it succeeds at the baseline without the release",
+    "bayes_risk": "Bayes risk: the least probability of a wrong guess whether a record took part,\n"
+    "at the prior probability of it",
+    "gaussian_mu": "μ: the run is μ-Gaussian differentially private up to the slack in δ",
+    "gaussian_regret": "regret of that μ: the most that it overstates a right guess by",
 }
 
 
