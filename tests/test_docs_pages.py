@@ -1,0 +1,108 @@
+"""The pages for users: how many and long, what each recipe has, and where old addresses lead."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+if not (DOCS / "index.md").exists():  # a package without its sources
+    pytest.skip("the sources are not here", allow_module_level=True)
+
+LARGEST = {"pages": 15, "words": 12_000, "README": 700, "release": 1_200, "recipes": 20}
+# What people look for, each a main entry of the index: the search leads there first.
+SOUGHT = (
+    *("federated", "client", "guarantee", "hyperparameter", "resume", "schedule", "shuffle"),
+    *("groups", "LaTeX", "checkpoint", "riskcal", "Opacus", "dp_accounting", "prv_accountant"),
+)
+RECIPES = re.split(r"^### ", (DOCS / "cookbook.md").read_text(encoding="utf-8"), flags=re.M)[1:]
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def words(text: str) -> int:
+    """Words with a letter or a digit, code and tables included."""
+    return sum(re.search(r"\w", word) is not None for word in text.split())
+
+
+def user_pages() -> list[Path]:
+    index = text_of(DOCS / "index.md")
+    (listed,) = re.findall(r":caption: Use it\n\n(.*?)```", index, re.S)
+    return [DOCS / "index.md", *(DOCS / f"{name}.md" for name in listed.split())]
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Of the headings, as MyST makes them, and as docutils does."""
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", text_of(page), re.M):
+        slug = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        found |= {slug, re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")}
+    return frozenset(found)
+
+
+def test_user_pages_are_few_and_short() -> None:
+    pages = user_pages()
+    assert 10 < len(pages) <= LARGEST["pages"]
+    assert sum(words(text_of(page)) for page in pages) <= LARGEST["words"]
+    assert words(text_of(ROOT / "README.md")) <= LARGEST["README"]
+
+
+def test_releases_are_told_in_few_words() -> None:
+    releases = re.split(r"^## ", text_of(ROOT / "CHANGELOG.md"), flags=re.M)[1:]
+    for release in releases:
+        assert words(release) <= LARGEST["release"], release[:20]
+        assert set(re.findall(r"^### (.*)$", release, re.M)) <= {"Added", "Changed", "Fixed"}
+
+
+def test_there_are_recipes_for_everyday_tasks() -> None:
+    assert len(RECIPES) >= LARGEST["recipes"]
+    assert len({recipe.splitlines()[0] for recipe in RECIPES}) == len(RECIPES)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.splitlines()[0])
+def test_recipes_have_code_words_to_publish_and_a_trap(recipe: str) -> None:
+    assert re.search(r"^```(python|sh)$", recipe, re.M)
+    assert len(re.findall(r"^\*\*Write:\*\* ", recipe, re.M)) == 1
+    assert len(re.findall(r"^\*\*Trap:\*\* ", recipe, re.M)) == 1
+
+
+def test_every_page_has_one_title() -> None:
+    for page in DOCS.rglob("*.md"):
+        text = re.sub(r"^```.*?^```", "", text_of(page), flags=re.M | re.S)
+        titles = re.findall(r"^# ", text, re.M)
+        included = any(page.name in text_of(other) for other in DOCS.rglob("*.md") if other != page)
+        assert len(titles) == 1 or (not titles and included), page
+
+
+def test_what_people_look_for_is_in_the_index() -> None:
+    entries = {
+        entry.strip(" !")
+        for page in user_pages()
+        for line in re.findall(r"^```\{index\} (.*)$", text_of(page), re.M)
+        for entry in line.split(",")
+    }
+    assert entries >= set(SOUGHT)
+
+
+def moved() -> dict[str, str]:
+    for node in ast.parse(text_of(DOCS / "conf.py")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MOVED":
+            return dict(ast.literal_eval(node.value))
+    raise AssertionError
+
+
+@pytest.mark.parametrize(("old", "new"), moved().items())
+def test_old_addresses_lead_to_pages_and_headings(old: str, new: str) -> None:
+    name, _, anchor = new.partition("#")
+    page = (DOCS / name).with_suffix(".md")
+    assert not (DOCS / f"{old}.md").exists()
+    assert page.exists()
+    assert not anchor or anchor in anchors(page)
