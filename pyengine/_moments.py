@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine._renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.scaled import LOST
@@ -19,6 +20,7 @@ __all__ = ["from_rdp", "from_zcdp", "to_gdp"]
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST = 700.0
+BLOCK = 1 << 16  # bounds at once
 FARTHEST = 690.0  # of log(α - 1) in a search: beyond, δ is 0 or 1 to all digits
 NEAR = 1.15  # ε up to which μ is a series, of TERMS terms; log_ndtr is proven from μ/2 = .7 on
 TERMS = 34
@@ -40,9 +42,11 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     Returns
     -------
     float or ndarray of the shape of ``epsilon``
-        An upper bound of δ(ε): the smallest over the orders of
-        e^{(α - 1)(ρ_α - ε)} (1 - 1/α)^α/(α - 1), and at most 1.  It is rounded up, by at most
-        3e-15 (4 + log(1/δ) + 2 log α) of it and 2e-323.
+        An upper bound of δ(ε): the best that one of the orders implies, which two Bernoulli laws
+        attain.  It is rounded up, by at most 1e-13 (1 + α)(1 + ε + ρ_α) of it and 1e-12, and
+        never above the smallest e^{(α - 1)(ρ_α - ε)} (1 - 1/α)^α/(α - 1), which is rounded up by
+        3e-15 (4 + log(1/δ) + 2 log α) of it and 2e-323; that one alone where α - 1 is not in
+        [1e-12, 1e12].
 
     Raises
     ------
@@ -51,8 +55,11 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
 
     References
     ----------
-    C. Canonne, G. Kamath, T. Steinke, The Discrete Gaussian for Differential Privacy (2020),
-    arXiv:2004.00010, Proposition 12.
+    S. Asoodeh, J. Liao, F. Calmon, O. Kosut, L. Sankar, Three Variants of Differential Privacy:
+    Lossless Conversion and Applications (2021), arXiv:2008.06529, Theorem 3, for the best bound of
+    one order; C. Canonne, G. Kamath, T. Steinke, The Discrete Gaussian for Differential Privacy
+    (2020), arXiv:2004.00010, Proposition 12, for the other one.  Several orders at once, and both
+    directions, are a mechanism: `pyengine.RenyiCurve` (docs, theory/directions).
 
     Examples
     --------
@@ -69,14 +76,24 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     if rho.shape != alpha.shape or not (rho >= 0.0).all():
         raise ValueError(f"divergences must be >= 0, one for each order, got {divergences!r}")
     at = _checks.real_array("epsilon", epsilon, 0.0, LARGEST)
+    x = alpha - 1.0
+    goal = at.ravel()
     with np.errstate(over="ignore"):
-        rate = rho - at.ravel()[:, None]
-        value = _upper_delta(alpha - 1.0, rate, np.abs(rate)).min(axis=1).reshape(at.shape)
+        rate = rho - goal[:, None]
+        value = _upper_delta(x, rate, np.abs(rate)).min(axis=1)
+    inside = (x >= SMALLEST_X) & (x <= LARGEST_X)
+    for some in np.array_split(np.arange(goal.size), 1 + goal.size * x.size // BLOCK):
+        shape = some.size, int(inside.sum())
+        if shape[1]:
+            one, cost = (np.broadcast_to(row[inside], shape).ravel() for row in (x, rho))
+            best = order_bound(one, cost, np.repeat(goal[some], shape[1])).reshape(shape)
+            value[some] = np.minimum(value[some], best.min(axis=1))
+    value = value.reshape(at.shape)
     return value if at.shape else float(value)
 
 
 def from_zcdp(rho: Any, epsilon: Any) -> Any:
-    """Privacy profile that ρ-zCDP implies: the best order of `from_rdp` for ρ_α = α ρ.
+    """Privacy profile that ρ-zCDP implies: that of the best order for ρ_α = α ρ.
 
     Parameters
     ----------
@@ -88,8 +105,8 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
     Returns
     -------
     float or ndarray of the shape of ``epsilon``
-        An upper bound of δ(ε), rounded up, by at most 2e-15 (4 + (α - 1)(α ρ + ε) + log α) of it
-        and 2e-323, α being the best order.  For noise that is Gaussian `pyengine.delta` is the
+        An upper bound of δ(ε): the best that one order implies, at most 1e-9 above the smallest
+        one, and rounded up as `from_rdp`.  For noise that is Gaussian `pyengine.delta` is the
         truth, and smaller.
 
     Raises
@@ -99,7 +116,8 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
 
     References
     ----------
-    As `from_rdp`, Corollary 13.
+    As `from_rdp`.  Near ε = 0 both directions together are stronger than any order of one:
+    `pyengine.ZeroConcentrated` has that.
 
     Examples
     --------
@@ -125,7 +143,15 @@ def from_zcdp(rho: Any, epsilon: Any) -> Any:
         # any order gives a bound: the search only chooses one
         x = np.exp(np.where(fall(high) > 0.0, high, falling_root(fall, low, high)))
         cost = (1.0 + x) * size
-        value = _upper_delta(x, cost - goal, cost + goal).reshape(at.shape)
+        value = _upper_delta(x, cost - goal, cost + goal)
+        # the best order of the better bound is not above that one
+        most = np.clip(2.0 * x, SMALLEST_X, LARGEST_X)
+        for some in np.array_split(np.arange(goal.size), 1 + 20 * goal.size // BLOCK):
+            best, _ = best_order(
+                lambda y: (1.0 + y) * size * (1.0 + 4.0 * UNIT) + LOST, goal[some], most[some]
+            )
+            value[some] = np.minimum(value[some], best)
+    value = value.reshape(at.shape)
     return value if at.shape else float(value)
 
 

@@ -42,10 +42,12 @@ from pyengine.mechanisms import (
     RandomizedResponse,
     RandomlyAllocated,
     Releases,
+    RenyiCurve,
     RevealedMixture,
     ShuffledRandomizer,
     Step,
     TruncatedPoissonSampled,
+    ZeroConcentrated,
     allocated_epoch,
     from_probabilities,
     steps_of,
@@ -105,6 +107,9 @@ class Kind:
         none.
     from_events : mapping
         By the names of further events of dp_accounting, what makes mechanisms of them.
+    joined : callable, optional
+        From steps and how often each runs to the one law of all of them, where a composition knows
+        more than the laws of its steps say.  Steps that are sampled keep their own laws.
     is_written : bool
         Whether JSON holds it, though files and the command line have no word for it.
     """
@@ -123,6 +128,7 @@ class Kind:
     is_trivial: Callable[[Any], bool] | None = None
     event: Callable[[Any, Any], Any] | None = None
     from_events: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    joined: Callable[[list[tuple[Step, int]]], StepLaw] | None = None
     is_written: bool = False
 
     @property
@@ -335,6 +341,23 @@ def _whole_law(mechanism: Mechanism) -> StepLaw:
     return sum_law(parts)
 
 
+def _curves_law(steps: list[tuple[Step, int]]) -> StepLaw:
+    """The pair of all curves together."""
+    from pyengine.laws.renyi import CurvePart, curve_law, joined_curve  # here, as few runs need it
+
+    parts = []
+    for step, number in steps:
+        found = step.described()
+        orders = found.get("orders", ())
+        values = found["values"] if orders else (found["rho"], found["xi"])
+        parts.append(CurvePart(orders, values, found["delta"], number))
+    return curve_law(joined_curve(parts))
+
+
+def _curve_law(step: Step, _: bool) -> StepLaw:
+    return _curves_law([(step, 1)])
+
+
 def _read_pair(p: Any, q: Any) -> FinitePair:
     """Pair of these very probabilities, which were normalised before they were written."""
     checked = from_probabilities(p, q)
@@ -433,6 +456,15 @@ for _kind in (
         substituted=_substituted_gaussian,
         distance=_gaussian_distance,
         event=_gaussian_event,
+        is_written=True,
+    ),
+    Kind(RenyiCurve, _curve_law, replaces=True, joined=_curves_law, is_written=True),
+    Kind(
+        ZeroConcentrated,
+        _curve_law,
+        replaces=True,
+        is_trivial=lambda step: step.rho == step.xi == step.delta == 0,
+        joined=_curves_law,
         is_written=True,
     ),
     Kind(RevealedMixture, _mixture_of_mechanisms, is_written=True),

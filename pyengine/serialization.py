@@ -223,6 +223,12 @@ def _several(name: str, value: Any) -> list[Mechanism]:
     return [compose(*map(_read_step, row)) for row in rows]
 
 
+def _infinite(name: str, value: Any) -> list[Any]:
+    """Numbers, some of which may be infinite."""
+    items = _checks.listed(name, value)
+    return [INFINITE.get(item, item) if isinstance(item, str) else item for item in items]
+
+
 def _truncated(
     step: Step, sampling_probability: Any, truncated_batch_size: Any, dataset_size: Any
 ) -> Step:
@@ -234,8 +240,12 @@ def _reader(name: str) -> Callable[..., Step]:
     return kind.read or kind.maker
 
 
-# Steps inside of a step.
-NESTED: dict[str, Callable[[str, Any], Any]] = {"parts": _steps, "mechanisms": _several}
+# What a step holds that is no number and no list of finite ones.
+NESTED: dict[str, Callable[[str, Any], Any]] = {
+    "parts": _steps,
+    "mechanisms": _several,
+    "values": _infinite,
+}
 
 
 def _read_target(value: Any) -> Target:

@@ -34,7 +34,7 @@ def hockey_stick(p: Any, q: Any, epsilon: float) -> float:
 
 def test_rdp_holds_for_finite_laws() -> None:
     orders = np.concatenate([1.0 + np.geomspace(1e-3, 1.0, 20), np.linspace(2.1, 200.0, 200)])
-    for _ in range(200):
+    for _ in range(200 if ALL else 40):
         p, q = pair(int(RNG.integers(2, 7)), float(RNG.choice([0.1, 1.0, 3.0])))
         logs = orders[:, None] * np.log(p) + (1.0 - orders[:, None]) * np.log(q)
         divergences = np.logaddexp.reduce(logs, axis=1) / (orders - 1.0)
@@ -44,24 +44,24 @@ def test_rdp_holds_for_finite_laws() -> None:
             assert real <= found * (1 + 1e-12) + 1e-15
 
 
-def test_rdp_is_its_formula() -> None:
+def test_rdp_is_not_above_the_older_formula() -> None:
     for alpha, rho, epsilon in ((2.0, 0.5, 1.0), (1.01, 0.1, 0.3), (300.0, 3.0, 4.0)):
         with mpmath.workdps(40):
             a, r, e = (mpmath.mpf(x) for x in (alpha, rho, epsilon))
-            truth = min(mpmath.exp((a - 1) * (r - e)) / (a - 1) * (1 - 1 / a) ** a, 1)
+            older = min(mpmath.exp((a - 1) * (r - e)) / (a - 1) * (1 - 1 / a) ** a, 1)
             found = duality.from_rdp([alpha], [rho], epsilon)
-            assert truth <= found <= truth * (1 + mpmath.mpf(10) ** -11)
+            assert 0.05 * older < found <= older * (1 + mpmath.mpf(10) ** -11)
     assert duality.from_rdp([2.0, 3.0], [math.inf, math.inf], 1.0) == 1.0
 
 
 def test_zcdp_takes_the_best_order() -> None:
-    orders = 1.0 + np.geomspace(1e-4, 1e5, 100_000)
+    orders = 1.0 + np.geomspace(1e-9, 1e5, 3000)
     for rho in (1e-3, 0.1, 0.5, 4.0):
         for epsilon in (0.0, 0.2, 1.0, 5.0, 30.0):
             fine = duality.from_rdp(orders, orders * rho, epsilon)
             found = duality.from_zcdp(rho, epsilon)
             assert found <= fine * (1 + 1e-9)
-            assert found >= fine * (1 - 1e-5)  # the grid of orders is 2e-4 wide
+            assert found >= fine * (1 - 3e-3)  # the grid of orders is 1e-2 wide
             noise = pe.GaussianMechanism(math.sqrt(0.5 / rho))
             assert found >= pe.delta(noise, epsilon, adjacency="add")
     assert duality.from_zcdp(0.1, [[0.5, 1.0]]).shape == (1, 2)
@@ -87,9 +87,16 @@ def test_random_inputs(name: str) -> None:
 
 
 def test_rdp_next_to_order_one() -> None:
-    """(1 - 1/α)^α was formed from 1/α, and lost the digits of α - 1."""
-    found = duality.from_rdp([1.000000007451473], [0.0], 0.0)
-    assert 0.99999985309530 < found < 0.99999985309532
+    """(1 - 1/α)^α was formed from 1/α, and lost the digits of α - 1.
+
+    Only such orders have the older formula alone: no divergence of order α is no loss at all.
+    """
+    x = 2.0**-45
+    found = duality.from_rdp([1.0 + x], [0.0], 0.0)
+    with mpmath.workdps(40):
+        truth = mpmath.exp(-x * mpmath.log1p(1 / mpmath.mpf(x)) - mpmath.log1p(x))
+    assert truth < found < truth + 1e-15
+    assert 0.0 < duality.from_rdp([1.000000007451473], [0.0], 0.0) < 1e-12
 
 
 def test_gdp_of_little_privacy_loss() -> None:

@@ -186,7 +186,13 @@ def test_every_mechanism_has_a_name() -> None:
     }
     sampling = {"Step", "PoissonSampled", "SampledWithoutReplacement", "TruncatedPoissonSampled"}
     no_numbers = {"AnalyticPair", "DistributionPair", "LikelihoodRatio"}
-    of_others = {"GaussianReleases", "Releases", "RevealedMixture"}
+    of_others = {
+        "GaussianReleases",
+        "Releases",
+        "RevealedMixture",
+        "RenyiCurve",
+        "ZeroConcentrated",
+    }
     assert single - sampling - no_numbers - of_others == set(named_kinds())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from pyengine.caches import kept
@@ -45,11 +46,21 @@ def composition_law(mechanism: Mechanism, adjacency: str) -> Laws:
 
 @kept(256)
 def _laws(mechanism: Mechanism, adjacency: str) -> tuple[tuple[StepLaw, int], ...]:
-    return tuple(
-        (step_law(step, adjacency), number)
-        for step, number in steps_of(mechanism)
-        if _share(step) > 0
-    )
+    steps = [(step, number) for step, number in steps_of(mechanism) if _share(step) > 0]
+    return tuple(_joined(steps, lambda step: step_law(step, adjacency)))
+
+
+def _joined(steps: list[tuple[Step, int]], law_of: Callable[[Step], StepLaw]) -> Laws:
+    """Laws of steps, those that are known best together as one."""
+    laws: Laws = []
+    groups: dict[Callable[[list[tuple[Step, int]]], StepLaw], list[tuple[Step, int]]] = {}
+    for step, number in steps:
+        kind = kind_of_step(step)
+        if kind is not None and kind.joined is not None:
+            groups.setdefault(kind.joined, []).append((step, number))
+        else:
+            laws.append((law_of(step), number))
+    return [*laws, *((join(parts), 1) for join, parts in groups.items())]
 
 
 def real_substitutions(mechanism: Mechanism) -> list[Laws] | None:
@@ -68,15 +79,24 @@ def real_substitutions(mechanism: Mechanism) -> list[Laws] | None:
     def law(step: Step, order: str) -> StepLaw:
         return step_law(step, order if step.scheme == "without_replacement" else "substitute")
 
-    compositions = [[(law(step, order), n) for step, n in steps] for order in ("add", "remove")]
-    mixed: Laws = []
-    for step, n in steps:
+    alone = [(step, n) for step, n in steps if not _is_joined(step)]
+    joined = _joined([part for part in steps if _is_joined(part[0])], lambda step: law(step, "add"))
+    compositions = [
+        [*joined, *((law(step, order), n) for step, n in alone)] for order in ("add", "remove")
+    ]
+    mixed = list(joined)
+    for step, n in alone:
         if step.scheme == "without_replacement":
             halves = ((law(step, "remove"), n - n // 2), (law(step, "add"), n // 2))
             mixed += [part for part in halves if part[1]]
         else:
             mixed.append((law(step, "add"), n))
     return [*compositions, mixed]
+
+
+def _is_joined(step: Step) -> bool:
+    kind = kind_of_step(step)
+    return kind is not None and kind.joined is not None
 
 
 def _share(step: Step) -> Fraction | float:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from pyengine.mechanisms.analytic import AnalyticPair, from_analytic_densities
     from pyengine.mechanisms.batches import RandomlyAllocated, TruncatedPoissonSampled
+    from pyengine.mechanisms.curves import RenyiCurve, ZeroConcentrated
     from pyengine.mechanisms.finite import (
         ExponentialMechanism,
         FinitePair,
@@ -79,6 +80,7 @@ __all__ = [
     "RandomizedResponse",
     "RandomlyAllocated",
     "Releases",
+    "RenyiCurve",
     "RevealedMixture",
     "SampledWithoutReplacement",
     "Sensitivity",
@@ -86,6 +88,7 @@ __all__ = [
     "Stage",
     "Step",
     "TruncatedPoissonSampled",
+    "ZeroConcentrated",
     "allocated_epoch",
     "as_mechanism",
     "banded_matrix_factorization",
@@ -114,6 +117,7 @@ _LATER = {
     "additive": ("DiscreteGaussianMechanism", "DiscreteLaplaceMechanism", "LaplaceMechanism"),
     "analytic": ("AnalyticPair", "from_analytic_densities"),
     "batches": ("RandomlyAllocated", "TruncatedPoissonSampled"),
+    "curves": ("RenyiCurve", "ZeroConcentrated"),
     "finite": (
         "ExponentialMechanism",
         "FinitePair",

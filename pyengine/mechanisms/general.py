@@ -26,6 +26,7 @@ __all__ = [
     "from_distributions",
     "from_log_likelihood_ratio",
     "from_profile",
+    "symmetric_masses",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -250,9 +251,7 @@ def from_profile(
         if after > before and not convexify:
             raise ValueError(f"profile must not increase, but it does before epsilon = {point!r}")
     right = [(Fraction(math.exp(e)), v) for e, v in zip(grid, values, strict=True)]
-    # the other direction has the same profile: H_(1/t) = 1 - 1/t + H_t / t
-    left = [(1 / t, 1 - 1 / t + value / t) for t, value in reversed(right[1:])]
-    points = [(Fraction(0), Fraction(1)), *left, *right]
+    points = _both_sides(right)
     hull = _falling_hull(points)
     dents = [abs(_on(hull, t) - v) for t, v in points]
     if not convexify and any(d > CONVEX * v for d, (_, v) in zip(dents, points, strict=True)):
@@ -262,7 +261,8 @@ def from_profile(
             f"epsilon = {abs(math.log(float(points[where][0] or 1))):.6g}; "
             "convexify=True takes the largest convex function below it"
         )
-    return _pair_of(hull)
+    first, second = zip(*_masses(hull), strict=True)
+    return from_probabilities(first, second)
 
 
 def _grid(profile: Callable[[float], float], epsilon: Any) -> list[float]:
@@ -289,6 +289,28 @@ def _value(profile: Callable[[float], float], epsilon: float) -> float:
 Point = tuple[Fraction, Fraction]
 
 
+def symmetric_masses(right: list[Point]) -> list[Point]:
+    """Masses of a pair that dominates what has at most these values of H_t, in both orders.
+
+    Parameters
+    ----------
+    right : list of (Fraction, Fraction)
+        Increasing t, from 1, and the values; they need not be convex.
+
+    Returns
+    -------
+    list of (Fraction, Fraction)
+        Of each outcome, with and without the record, that with the largest ratio last.
+    """
+    return _masses(_falling_hull(_both_sides(right)))
+
+
+def _both_sides(right: list[Point]) -> list[Point]:
+    """The same with t < 1: the other direction has the same profile, H_(1/t) = 1 - 1/t + H_t/t."""
+    left = [(1 / t, 1 - 1 / t + value / t) for t, value in reversed(right[1:])]
+    return [(Fraction(0), Fraction(1)), *left, *right]
+
+
 def _falling_hull(points: list[Point]) -> list[Point]:
     """Lower convex hull of points with increasing abscissae, exactly, up to where it is lowest."""
     hull = lower_hull(points)
@@ -312,7 +334,7 @@ def _on(hull: list[Point], t: Fraction) -> Fraction:
     return before[1] + _slope(before, after) * (t - before[0])
 
 
-def _pair_of(hull: list[Point]) -> FinitePair:
+def _masses(hull: list[Point]) -> list[Point]:
     """Pair (A, B) with H_t(A‖B) the hull: B has the changes of slope, A has t times as much."""
     slopes = [
         Fraction(-1),
@@ -320,5 +342,5 @@ def _pair_of(hull: list[Point]) -> FinitePair:
         Fraction(0),
     ]
     b = [after - before for before, after in pairwise(slopes)]
-    a = [t * mass for (t, _), mass in zip(hull, b, strict=True)]
-    return from_probabilities([*a, hull[-1][1]], [*b, Fraction(0)])
+    masses = [(t * mass, mass) for (t, _), mass in zip(hull, b, strict=True)]
+    return [*masses, (hull[-1][1], Fraction(0))]

@@ -31,7 +31,14 @@ COMPOSITE = (
     "SampledWithoutReplacement",
     "TruncatedPoissonSampled",
 )
-NESTED = ("GaussianReleases", "Releases", "RevealedMixture", "revealed_mixture")
+NESTED = (
+    "GaussianReleases",
+    "Releases",
+    "RenyiCurve",
+    "RevealedMixture",
+    "ZeroConcentrated",
+    "revealed_mixture",
+)
 PARAMETERS = {"noise": "noise_multiplier", "p": "sampling_probability"}
 
 
@@ -70,9 +77,7 @@ def kind_of(word: object) -> str:
             "batch_size and dataset_size"
         )
     if word in NESTED:
-        raise ValueError(
-            f"mechanism {word!r} is made of other mechanisms, which only Python and JSON can hold"
-        )
+        raise ValueError(f"mechanism {word!r} is one that only Python and JSON can hold")
     hint = _checks.did_you_mean(word, (*known, *named))
     raise ValueError(
         f"mechanism must be one of {', '.join(known)}, or the name of a class such as "

@@ -1,0 +1,173 @@
+"""The best profile that a bound on one Rényi divergence allows, by duality.
+
+Let R = dP/dQ, x = τ - 1 > 0, and E_Q R^τ <= C = e^{xρ}.  If λ r^τ + μ r + ν >= (r - e^ε)₊ for all
+r >= 0, then δ(ε) = E_Q (R - e^ε)₊ <= λ C + μ + ν.  Of those, the best one touches at two ratios
+r₁ < e^ε < r₂: it has λ = 1/(τ (r₂^x - r₁^x)), μ = -λ τ r₁^x and ν = λ x r₁^τ, the mean
+(x/τ) (r₂^τ - r₁^τ)/(r₂^x - r₁^x) of both is e^ε, and so
+
+    δ(ε) <= λ (C - 1 + φ(r₁)),   φ(r) = 1 + x r^τ - τ r^x >= 0.
+
+Any r₁ and any r₂ whose mean is **at most** e^ε give a bound; the law on {r₁, r₂} under which all
+holds with equality attains it (docs, theory/directions).  Where ρ >= ε + log(τ/x), r₁ is 0, and the
+best bound is 1 - e^{ε - ρ}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.scaled import LOST
+
+__all__ = ["LARGEST_X", "SMALLEST_X", "best_order", "order_bound"]
+
+FloatArray = npt.NDArray[np.float64]
+
+SMALLEST_X, LARGEST_X = 1e-12, 1e12
+LEAST = 1e-9  # x that a search tries: the bound of order 1, the limit, to all digits that matter
+GRID, CLOSER = 20, 6  # points of a grid, and how often one closes in
+HALVINGS = 36  # of log s: the bound is flat in s
+STEPS = 2  # of Newton, from the place of the halving before
+LAST = 6
+CLOSEST = 1e-13
+SMALLEST, LARGEST = -690.0, 7.0  # of log s
+
+
+def order_bound(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """δ(ε) that a Rényi divergence of order 1 + x allows, rounded up.
+
+    Parameters
+    ----------
+    x, rho, epsilon : ndarray of one shape
+        x in [1e-12, 1e12]; ρ >= 0, inf where nothing is known; ε in [0, 700].
+
+    Returns
+    -------
+    ndarray
+        At most some 1e-14 (1 + x (1 + ε + ρ)) of the bound above it, where it is below 1/2.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        known = rho < np.inf
+        cost = np.where(known, rho, 1.0)
+        s1 = _place(x, cost, epsilon)
+        found = _certified(x, cost, epsilon, s1)
+        # ratios next to 1 are told apart by what rounding may move them
+        apart = _certified(x, cost, epsilon, np.maximum(s1, CLOSEST))
+        found = np.minimum(found, apart)
+        # the ratio 0 beside another one
+        beyond = cost - epsilon >= np.log1p(1.0 / x) * (1.0 + 16.0 * UNIT * (1.0 + LIBM))
+        whole = -np.expm1(epsilon - cost) * (1.0 + (LIBM + 4.0) * UNIT)
+        whole += 2.0 * UNIT * np.exp(epsilon - cost) * np.abs(cost - epsilon)
+        found = np.where(beyond, np.minimum(found, whole), found)
+    return np.where(known & (found <= 1.0), found, 1.0)
+
+
+def best_order(
+    cost: Callable[[FloatArray], FloatArray], epsilon: FloatArray, most: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The smallest `order_bound` over all orders, and its x, for a bound ρ(x) of each order.
+
+    Parameters
+    ----------
+    cost : callable
+        ρ at x, rounded up.
+    epsilon, most : ndarray of shape (n,)
+        ε >= 0, and the largest x that is tried.
+
+    Returns
+    -------
+    value, x : ndarray of shape (n,)
+        Each x gives a bound: the search, grids that close in, only chooses one, whose bound is
+        some 1e-10 of it above the smallest one.
+    """
+    low, high = np.full(epsilon.size, np.log(LEAST)), np.log(np.maximum(most, 2.0 * LEAST))
+    share = np.linspace(0.0, 1.0, GRID)
+    best, place = np.full(epsilon.size, np.inf), np.exp(low)
+    rows = np.arange(epsilon.size)
+    for _ in range(CLOSER):
+        x = np.exp(low[:, None] + share * (high - low)[:, None])
+        found = order_bound(x.ravel(), cost(x.ravel()), np.repeat(epsilon, GRID)).reshape(x.shape)
+        at = found.argmin(axis=1)
+        value = found[rows, at]
+        place = np.where(value < best, x[rows, at], place)
+        best = np.minimum(best, value)
+        step = (high - low) / (GRID - 1)
+        middle = np.log(place)
+        low, high = np.maximum(middle - step, low), np.minimum(middle + step, high)
+    return best, place
+
+
+def _log_ratio(x: FloatArray, s: FloatArray) -> FloatArray:
+    """Log (a/b), a = (1 - e^{-τ s})/τ and b = (1 - e^{-x s})/x."""
+    tau = 1.0 + x
+    return np.asarray(np.log(np.expm1(-tau * s) / tau / (np.expm1(-x * s) / x)))
+
+
+def _second(
+    x: FloatArray, epsilon: FloatArray, s1: FloatArray, s2: FloatArray, steps: int
+) -> FloatArray:
+    """Log r₂ at which the mean is e^ε, by Newton: s₂ + log (a/b)(s₁ + s₂) = ε, of slope >= 1/2."""
+    tau = 1.0 + x
+    for _ in range(steps):
+        s = np.maximum(s1 + s2, 1e-300)
+        slope = 1.0 + tau / np.expm1(tau * s) - x / np.expm1(x * s)
+        slope = np.where(np.isfinite(slope), np.clip(slope, 0.5, 1.0), 0.5)
+        s2 = s2 - (s2 + _log_ratio(x, s) - epsilon) / slope
+        s2 = np.maximum(s2, -s1)
+    return s2
+
+
+def _place(x: FloatArray, rho: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """-log r₁ where both ratios have E R^τ = C: it rises with s₁, and any place is valid."""
+    tau = 1.0 + x
+    low = np.broadcast_to(np.asarray(SMALLEST), x.shape)
+    high = np.broadcast_to(np.asarray(LARGEST), x.shape)
+    s2 = epsilon + np.log1p(1.0 / x)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        s1 = np.exp(middle)
+        s2 = _second(x, epsilon, s1, s2, STEPS)
+        inside = s2 > 0.0
+        # the mass of the upper ratio: α r₂ = 1 - r₁ + α r₁
+        log_mass = np.log(np.expm1(-s1) / np.expm1(-s1 - s2)) - s2
+        upper = log_mass + tau * s2
+        rest = np.log1p(-np.minimum(np.exp(log_mass), 1.0)) - tau * s1
+        # E R (R^x - 1) against e^{xρ} - 1, which keeps the digits of small x
+        near = np.exp(log_mass + s2) * np.expm1(x * s2) + np.exp(rest + x * s1) * np.expm1(-x * s1)
+        is_more = np.where(
+            x * rho < 1.0, near > np.expm1(x * rho), np.logaddexp(upper, rest) > x * rho
+        )
+        more = inside & is_more
+        high, low = np.where(more, middle, high), np.where(more, low, middle)
+        s2 = np.where(np.isfinite(s2), s2, epsilon + np.log1p(1.0 / x))
+    return np.asarray(np.exp(low))
+
+
+def _certified(x: FloatArray, rho: FloatArray, epsilon: FloatArray, s1: FloatArray) -> FloatArray:
+    """λ (C - 1 + φ(r₁)) at doubles s₁ and s₂ whose mean is at most e^ε, rounded up.
+
+    In units: τ 1, s₁ + s₂ 1, products 1; 1 - e^{-y} errs by at most the relative error of y, and
+    LIBM: a and b by LIBM + 6.
+    """
+    tau = 1.0 + x
+    s2 = _second(x, epsilon, s1, epsilon + np.log1p(1.0 / x), LAST)
+    log_ratio = _log_ratio(x, s1 + s2)
+    error = UNIT * (
+        3.0 * LIBM + 20.0 + LIBM * np.abs(log_ratio) + 6.0 * (np.abs(s2) + np.abs(epsilon))
+    )
+    # a move of s₂ moves the mean's logarithm by half of it at least
+    s2 = s2 - 2.0 * (np.maximum(s2 + log_ratio - epsilon, 0.0) + error)
+    s = s1 + s2
+    b = -np.expm1(-x * s) / x
+    grown = x * (rho - s2)  # C and r₂^-x together
+    grown += 4.0 * UNIT * x * (np.abs(rho - s2) + np.abs(rho))
+    first = np.exp(np.minimum(grown, 800.0)) * (-np.expm1(-x * rho) / x)
+    p, q = -np.expm1(-x * s1) / x, np.exp(-x * s1) * -np.expm1(-s1)
+    phi = np.maximum(p - q, 0.0) + (2.0 * LIBM + 12.0 + 4.0 * x * s1) * UNIT * (p + q)
+    second = np.exp(-x * s2 * (1.0 - np.copysign(4.0 * UNIT, s2))) * phi
+    value = (first + second) / (tau * b)
+    value = value * (1.0 + (4.0 * LIBM + 32.0) * UNIT) + LOST
+    return np.where((s > 0.0) & np.isfinite(value) & (b > 0.0), value, np.inf)

@@ -1,0 +1,249 @@
+"""The pair of the optimal trade-off function of bounds on Rényi divergences.
+
+Each order alone has a best profile (`pyengine._renyi`).  The largest convex function below the
+smallest of them, at ε and by symmetry at -ε, is the best that all orders in both directions imply:
+a test is allowed where each order allows it, and the supporting lines of an intersection of convex
+sets are had from those of the sets.  Between the values that are computed the profile is joined by
+chords in e^ε, so the finite pair dominates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine._renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
+from pyengine.caches import kept
+from pyengine.laws.base import positive
+from pyengine.laws.finite import FiniteLaw
+from pyengine.mechanisms.general import symmetric_masses
+from pyengine.numerics.rounding import LIBM, UNIT
+from pyengine.numerics.scaled import LOST
+
+__all__ = ["CurveBounds", "curve_law", "joined_curve"]
+
+FloatArray = npt.NDArray[np.float64]
+
+DEEPEST = 1e-20  # values end where the profile is this small
+NEAREST, LARGEST = 1e-8, 700.0
+COARSE, FINE = 120, 2600
+STEEP, HALVINGS = 0.1, 60
+FEW = 16  # outcomes of which all is formed in fractions
+ABOVE = 1.0 + (LIBM + 4.0) * UNIT
+
+
+class CurveBounds(NamedTuple):
+    """Upper bounds of Rényi divergences, of both laws from each other.
+
+    Parameters
+    ----------
+    orders : tuple of float
+        Orders, increasing; empty for all orders above 1.
+    values : tuple of float
+        Bounds at these orders, or (ρ, ξ) for all orders: ξ + α ρ.
+    delta : float
+        Probability with which anything is told.
+    """
+
+    orders: tuple[float, ...]
+    values: tuple[float, ...]
+    delta: float
+
+
+class CurvePart(NamedTuple):
+    """A curve of one step, and how often it runs; numbers as they were given."""
+
+    orders: tuple[float, ...]
+    values: tuple[Any, ...]
+    delta: Any
+    number: int
+
+
+def joined_curve(parts: list[CurvePart]) -> CurveBounds:
+    """Return the curve of a composition, from those of its steps."""
+    whole = [part for part in parts if not part.orders]
+    rho, xi = (
+        sum((part.number * Fraction(part.values[i]) for part in whole), Fraction(0)) for i in (0, 1)
+    )
+    delta = _told(parts)
+    given = [part for part in parts if part.orders]
+    orders = tuple(sorted({alpha for part in given for alpha in part.orders}))
+    if not orders:
+        return CurveBounds((), (_up(rho), _up(xi)), delta)
+    values = []
+    tables = [(part, _least(part)) for part in given]
+    for alpha in orders:
+        total: Fraction | None = xi + Fraction(alpha) * rho
+        for part, least in tables:
+            found = _between(part.orders, least, alpha)
+            total = None if found is None or total is None else total + part.number * found
+        values.append(math.inf if total is None else _up(total))
+    return CurveBounds(orders, tuple(values), delta)
+
+
+def _told(parts: list[CurvePart]) -> float:
+    """1 - Π (1 - δᵢ)^nᵢ, rounded up."""
+    if any(part.delta == 1 for part in parts):
+        return 1.0
+    rest = 0.0
+    for part in parts:
+        # a probability below 1, whose double may be 1
+        delta = min(_up(Fraction(part.delta)), math.nextafter(1.0, 0.0))
+        rest += part.number * math.log1p(-delta)
+    return min(1.0, -math.expm1(rest) * (1.0 + (4.0 * LIBM + 8.0 * len(parts)) * UNIT))
+
+
+def _least(part: CurvePart) -> list[float]:
+    """Divergences grow with the order, so each is at most the bounds of larger orders."""
+    found, least = [], math.inf
+    for value in reversed(part.values):
+        least = min(least, value)
+        found.append(least)
+    return found[::-1]
+
+
+def _between(orders: tuple[float, ...], values: list[float], alpha: float) -> Fraction | None:
+    """Bound at any order: (α - 1) D_α is convex in α; None beyond the last order."""
+    from bisect import bisect_left
+
+    at = bisect_left(orders, alpha)
+    if at == len(orders) or values[at] == math.inf:
+        return None
+    above = Fraction(values[at])
+    if orders[at] == alpha or at == 0:
+        return above
+    low, high, x = (Fraction(y) for y in (orders[at - 1], orders[at], alpha))
+    chord = (high - x) * (low - 1) * Fraction(values[at - 1]) + (x - low) * (high - 1) * above
+    return min(above, chord / ((high - low) * (x - 1)))
+
+
+def _up(x: Fraction) -> float:
+    """The next double that is not below."""
+    try:
+        near = float(x)
+    except OverflowError:
+        return math.inf
+    return near if Fraction(near) >= x else math.nextafter(near, math.inf)
+
+
+@kept(64)
+# Map: the optimal trade-off function of Rényi divergences | test_renyi_curves | theory/directions
+def curve_law(curve: CurveBounds) -> FiniteLaw:
+    """Return the pair, finite and symmetric, that dominates all mechanisms with a curve."""
+    told = Fraction(min(curve.delta, 1.0))
+    search = _search_of(curve)
+    if told == 1 or search is None:
+        return FiniteLaw.from_fractions(_apart(Fraction(1)))
+    epsilon, delta = search()
+    # at t >= e^ε the profile is at most that at ε
+    t = np.exp(epsilon) * ABOVE
+    right = [(Fraction(x), Fraction(y)) for x, y in zip(t.tolist(), delta.tolist(), strict=True)]
+    right[0] = (Fraction(1), right[0][1])
+    masses = symmetric_masses(right)
+    if len(masses) < FEW:
+        rows = [((1 - told) * a, (1 - told) * b) for a, b in masses]
+        return FiniteLaw.from_fractions([*rows, *_apart(told)])
+    # the last two have infinite losses; all others are mirror images of each other, ordered by t
+    alone = told + (1 - told) * masses[-1][0]
+    both = [(a, b) for a, b in masses if a and b]
+    log_a, log_b = (np.log([float((1 - told) * row[i]) for row in both]) for i in (0, 1))
+    loss = np.log([float(b / a) for a, b in both])
+    order = np.argsort(loss)
+    return FiniteLaw(
+        loss[order],
+        log_a[order],
+        log_b[order],
+        positive(alone),
+        positive(alone),
+        symmetric=True,
+        alone=(alone, alone),
+    )
+
+
+def _apart(share: Fraction) -> list[tuple[Fraction, Fraction]]:
+    """Outcomes that tell both laws apart, with so much probability."""
+    return [(share, Fraction(0)), (Fraction(0), share)]
+
+
+Values = tuple[FloatArray, FloatArray]
+
+
+def _search_of(curve: CurveBounds) -> Callable[[], Values] | None:
+    """What computes the profile where it matters; None where no order is bounded."""
+    if not curve.orders:
+        rho, xi = curve.values
+        if rho == xi == 0.0:
+            return lambda: (np.array([0.0]), np.array([0.0]))
+
+        def cost(x: FloatArray) -> FloatArray:
+            return np.asarray(((1.0 + x) * rho + xi) * (1.0 + 4.0 * UNIT) + LOST)
+
+        def coarse(epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return best_order(cost, epsilon, np.full(epsilon.size, LARGEST_X))
+
+        def fine(epsilon: FloatArray, near: FloatArray, found: FloatArray) -> FloatArray:
+            x = np.exp(np.interp(epsilon, near, np.log(found)))
+            return order_bound(x, cost(x), epsilon)
+
+        return lambda: _values(coarse, fine)
+    x = np.array(curve.orders) - 1.0
+    rho_of = np.array(curve.values)
+    use = (rho_of < math.inf) & (x >= SMALLEST_X)
+    if not use.any():
+        return None
+    # divergences grow with the order
+    x, rho_of = np.minimum(x[use], LARGEST_X), rho_of[use]
+    rho_of = np.minimum.accumulate(rho_of[::-1])[::-1]
+
+    def tried(epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rows = [order_bound(x, rho_of, np.full(x.size, e)) for e in epsilon]
+        best = np.array([row.argmin() for row in rows])
+        return np.array([row.min() for row in rows]), best
+
+    def beside(epsilon: FloatArray, near: FloatArray, found: FloatArray) -> FloatArray:
+        after = np.clip(np.searchsorted(near, epsilon), 1, near.size - 1)
+        rows = []
+        for order in (found[after - 1], found[after]):
+            at = order.astype(np.intp)
+            rows.append(order_bound(x[at], rho_of[at], epsilon))
+        return np.asarray(np.minimum(*rows))
+
+    return lambda: _values(tried, beside)
+
+
+def _values(
+    coarse: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    fine: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+) -> Values:
+    """ε from 0 to where the profile is tiny, closest where it bends most, and the profile."""
+    ends = np.geomspace(NEAREST, LARGEST, COARSE)
+    tiny = coarse(ends)[0] <= DEEPEST
+    end = float(ends[int(tiny.argmax())]) if tiny.any() else LARGEST
+    epsilon = end * np.linspace(0.0, 1.0, COARSE) ** 2
+    value, order = coarse(epsilon)
+    size = np.maximum(value, DEEPEST)
+    fall = np.diff(np.log(size))
+    slope = np.diff(value) / np.diff(np.exp(epsilon))
+    bend = np.abs(np.diff(slope, prepend=slope[0])) * np.exp(epsilon[:-1])
+    # an interval's chord adds (Δ log δ)²/8 of δ, or what its bend has; some for what is not seen
+    pace = np.abs(fall) + np.sqrt(bend / size[:-1] * np.diff(epsilon)) + np.diff(epsilon) / end
+    place = np.concatenate([[0.0], np.cumsum(pace)])
+    points = np.interp(np.linspace(0.0, place[-1], FINE), place, epsilon)
+    points = np.unique(np.concatenate([points, epsilon]))
+    near = np.asarray(order, dtype=np.float64)
+    found = fine(points, epsilon, near)
+    for _ in range(HALVINGS):  # where the profile falls off a cliff
+        drop = -np.diff(np.log(np.maximum(found, DEEPEST))) > STEEP
+        drop &= np.diff(points) > 1e-14 * points[1:]
+        if not drop.any():
+            break
+        at = np.flatnonzero(drop)[:COARSE]
+        middle = 0.5 * (points[at] + points[at + 1])
+        found = np.insert(found, at + 1, fine(middle, epsilon, near))
+        points = np.insert(points, at + 1, middle)
+    return points, found

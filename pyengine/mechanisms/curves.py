@@ -1,0 +1,159 @@
+"""Mechanisms of which bounds on Rényi divergences are known: curves that add up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from pyengine import _checks
+from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.words import Words, number_in_words
+
+__all__ = ["RenyiCurve", "ZeroConcentrated"]
+
+MOST_ORDERS = 10_000
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class RenyiCurve(Step):
+    """Any mechanism whose Rényi divergences are bounded at given orders.
+
+    Parameters
+    ----------
+    orders : sequence of float
+        Orders α > 1, finite.
+    values : sequence of float
+        As many upper bounds of the Rényi divergences of these orders, of both laws from each other;
+        >= 0, and infinite where none is known.
+    delta : float or exact number
+        Probability, in [0, 1], with which anything may be told, besides.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside their domains.
+
+    Notes
+    -----
+    Its pair is the optimal trade-off function of the curve against a uniform law: both laws of any
+    mechanism with these divergences are harder to tell apart, and at each level two Bernoulli laws
+    attain it.  In one composition all curves, `ZeroConcentrated` among them, are **one curve**, the
+    sum of them at the orders of all (between two orders of one of them its divergence times α - 1
+    is convex); that curve is one factor beside all other steps.  Answers are upper bounds of what
+    such a mechanism tells; the pair is the one that dominates, joined by chords of its profile,
+    which add less than 1e-4 of δ (docs, theory/directions).
+
+    References
+    ----------
+    I. Mironov, Rényi Differential Privacy (2017), arXiv:1702.07476; the optimal trade-off function:
+    arXiv:2602.04562.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> curve = pe.RenyiCurve([1.5, 2, 4, 8, 16], [0.015, 0.02, 0.04, 0.08, 0.16])
+    >>> f"{pe.epsilon(curve.composed(10), 1e-5):.3f}"
+    '2.014'
+    >>> f"{pe.epsilon(curve.composed(10) + pe.GaussianMechanism(4.0), 1e-5):.2f}"
+    '2.26'
+    """
+
+    orders: tuple[float, ...]
+    values: tuple[float, ...]
+    delta: _checks.Number = 0.0
+
+    def __init__(self, orders: Any, values: Any, delta: Any = 0.0) -> None:
+        alphas = [_checks.real("orders", x) for x in _checks.listed("orders", orders)]
+        costs = [_checks.real("values", x) for x in _checks.listed("values", values)]
+        if not alphas or len(alphas) != len(costs):
+            raise ValueError(
+                f"values must have one entry for each of at least one order, got {len(costs)} for "
+                f"{len(alphas)}"
+            )
+        if len(alphas) > MOST_ORDERS:
+            raise ValueError(f"orders must be at most {MOST_ORDERS:,}, got {len(alphas):,}")
+        if not all(1.0 < x < math.inf for x in alphas):
+            raise ValueError(f"orders must be finite numbers above 1, got {_checks.shown(orders)}")
+        if not all(x >= 0.0 for x in costs):
+            raise ValueError(f"values must be >= 0, got {_checks.shown(values)}")
+        least: dict[float, float] = {}
+        for alpha, cost in zip(alphas, costs, strict=True):
+            least[alpha] = min(cost, least.get(alpha, math.inf))
+        rows = sorted(least.items())
+        object.__setattr__(self, "orders", tuple(alpha for alpha, _ in rows))
+        object.__setattr__(self, "values", tuple(cost for _, cost in rows))
+        object.__setattr__(self, "delta", _checks.probability("delta", delta))
+
+    def own_words(self) -> Words:
+        """The orders, and that neighbours are whose divergences were bounded."""
+        first, last = self.orders[0], self.orders[-1]
+        between = f" from {first:g} to {last:g}" if first < last else f" {first:g}"
+        several = "order" if first == last else f"{len(self.orders):,} orders"
+        name = f"any mechanism with bounded Rényi divergences of {several}{between}"
+        hidden = ("orders", "values", *(("delta",) if self.delta == 0 else ()))
+        return (
+            super()
+            .own_words()
+            ._replace(name=name, neighbours="given", hidden=hidden, known="upper bound")
+        )
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ZeroConcentrated(Step):
+    """Any mechanism of zero-concentrated differential privacy: D_α <= ξ + α ρ for all α > 1.
+
+    Parameters
+    ----------
+    rho, xi : float or exact number
+        ρ and ξ, in [0, ∞).
+    delta : float or exact number
+        In [0, 1]; above 0, (ξ, ρ) hold given events of probability 1 - δ under both laws
+        (δ-approximate zero-concentrated differential privacy).
+
+    Raises
+    ------
+    ValueError
+        For arguments outside their domains.
+
+    Notes
+    -----
+    As `RenyiCurve`, whose orders are all orders.  Gaussian noise of multiplier σ has ρ = 1/(2σ²),
+    and tells less than that implies: compose `GaussianMechanism` where the noise is known.
+
+    References
+    ----------
+    M. Bun, T. Steinke, Concentrated Differential Privacy: Simplifications, Extensions, and Lower
+    Bounds (2016), arXiv:1605.02065, Definitions 1.1 and 8.1; the optimal trade-off function:
+    arXiv:2602.04562.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> ten = pe.ZeroConcentrated("1/200").composed(10)
+    >>> round(pe.epsilon(ten, 1e-5), 4), round(pe.epsilon(pe.ZeroConcentrated("1/20"), 1e-5), 4)
+    (1.3081, 1.3081)
+    >>> round(pe.epsilon(pe.GaussianMechanism(10.0).composed(10), 1e-5), 4)
+    1.1994
+    """
+
+    rho: _checks.Number
+    xi: _checks.Number = 0.0
+    delta: _checks.Number = 0.0
+
+    def __init__(self, rho: Any, xi: Any = 0.0, delta: Any = 0.0) -> None:
+        object.__setattr__(self, "rho", _checks.non_negative("rho", rho))
+        object.__setattr__(self, "xi", _checks.non_negative("xi", xi))
+        object.__setattr__(self, "delta", _checks.probability("delta", delta))
+
+    def own_words(self) -> Words:
+        """Both parameters, and that neighbours are for whom they were found."""
+        name = f"any {number_in_words(self.rho)}-zCDP mechanism"
+        if self.delta:
+            name = f"{name} but for probability {number_in_words(self.delta)}"
+        hidden = ("rho", "delta", *(("xi",) if self.xi == 0 else ()))
+        return (
+            super()
+            .own_words()
+            ._replace(name=name, neighbours="given", hidden=hidden, known="upper bound")
+        )
