@@ -3,8 +3,10 @@
 Everything takes NumPy arrays of gradients or scores, whatever framework made them.
 """
 
+from pyengine.audit.auroc import Auroc, auroc
 from pyengine.audit.bands import clopper_pearson
 from pyengine.audit.canary import dirac_canary, magnitude_scores, offline_scores
+from pyengine.audit.counts import CountAudit, count_audit
 from pyengine.audit.glir import glir_log_p_values
 from pyengine.audit.gradients import GradientDistribution
 from pyengine.audit.lower_bounds import epsilon_lower_bound, gamma_lower_bound, mu_lower_bound
@@ -18,12 +20,16 @@ from pyengine.audit.report import Finding, picture, report
 from pyengine.audit.trade_off import EmpiricalTradeOff, Gap, empirical_trade_off
 
 __all__ = [
+    "Auroc",
+    "CountAudit",
     "EmpiricalTradeOff",
     "Finding",
     "Gap",
     "GradientDistribution",
     "OneRun",
+    "auroc",
     "clopper_pearson",
+    "count_audit",
     "dirac_canary",
     "empirical_trade_off",
     "epsilon_lower_bound",

@@ -54,6 +54,7 @@ class Finding:
             "verdict": gap.verdict,
             "excess": gap.excess,
             "confidence": self.curve.confidence,
+            "reversed": self.curve.is_reversed,
             "epsilon_lower_bound": epsilon_lower_bound(self.curve, self.delta),
             "delta": self.delta,
             "mu_lower_bound": mu_lower_bound(self.curve),
@@ -103,6 +104,8 @@ def _shown(row: Mapping[str, Any]) -> str:
         found.append(f"mu >= {row['mu_lower_bound']:.3g}")
     if found:
         return f"shown by the attack: {', '.join(found)}"
+    if row["reversed"]:
+        return "small scores speak for the record, significantly: negate them"
     if row["undecided"]:
         return "guessing and the bound both fit: more runs, or a stronger attack, would tell"
     return "the attack does not rule out guessing"

@@ -93,6 +93,15 @@ class EmpiricalTradeOff:
     beta_upper: FloatArray
     confidence: float
 
+    @property
+    def is_reversed(self) -> bool:
+        """Whether small scores speak for the record, significantly.
+
+        At some threshold the rate of false positives is above that of true ones: negated scores
+        are an attack, and these are none.
+        """
+        return bool((self.alpha_lower > 1.0 - self.beta_lower).any())
+
     def upper(self, alpha: npt.ArrayLike) -> FloatArray:
         """Upper bound on the smallest type-II error that this attack attains at a level.
 
