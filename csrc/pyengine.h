@@ -400,76 +400,12 @@ void pe_level_bounds(size_t points, size_t n, const double *alpha, const double 
 void pe_level_between(size_t points, size_t n, const double *alpha, const double *tails, double *out,
                       int64_t *row);
 
-/* ---- Legendre polynomials p_0, p_1, ..., orthonormal for the uniform law on (0, 1): legendre.c -----------
+/* ---- n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights: gauss.c ---------------------------------
  *
- * Method          the recurrence of the polynomials with maximum 1
- * Error           docs/theory/panels
+ * Method          Newton's method on the recurrence of the polynomials with maximum 1
+ * Error           docs/theory/lines
  */
-
-/* Values of the first `size` at n points: size rows. */
-void pe_legendre_values(size_t size, size_t n, const double *s, double *out);
-void pe_legendre_extended(size_t size, size_t n, const long double *s, long double *out);
-
-/* The product of a matrix and the transpose of one with `columns` rows. */
-void pe_extended_product(size_t rows, size_t inner, size_t columns, const long double *a,
-                         const long double *b, long double *out);
-
-/* n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights, by Newton's method. */
 void pe_gauss_nodes(size_t n, long double *place, long double *weight);
-
-/* Convolutions of polynomials below a size >= 1.
- *
- * Definition      T[i, j, k], the coefficient of p_k of p_i * p_j on (0, 1); weight[i, j, m] is at least the
- *                 norm of T[i, j, k] for all k >= m, m <= size, of which there are 2 size
- * Returns         a status
- */
-int pe_legendre_products(size_t size, double *table, double *weight);
-
-/* Products of transforms along rows of panels: panel_products.c.
- *
- * Definition      the sums over i and j of T[i, j, k] a[i] b[j], k < made, at each of `points` frequencies, for
- *                 even i + j and behind them for odd ones; complex numbers as pairs
- * Domain          made, first, second <= size of the table; points >= 1; same: whether a and b are one
- * Returns         a status
- */
-int pe_panel_products(size_t points, size_t first, size_t second, size_t made, size_t size,
-                      const double *table, const double *a, const double *b, int same, double *out);
-
-/* Integrals over the last parts of n panels, of which they are the `rest`, of a polynomial with the coefficients
- * series[panel] times e^(-rate x), x from the begin of that part, and times 1 - e^(-bent x) where bent is not 0.
- *
- * Definition      scale[k] is the root of 2 k + 1; place and weight are `count` nodes on (0, 1) for the first
- *                 `reach` of what is left
- * Domain          0 <= rest <= 1, all else finite, rate and bent >= 0
- */
-void pe_panel_ends(size_t n, const double *rest, const int64_t *panel, size_t size, const double *series,
-                   const double *scale, double rate, double bent, double reach, size_t count,
-                   const double *place, const double *weight, double *out);
-
-/* Laws on panels, seen from places: panel_row.c.  A density on `panels` panels of one length from `start` on, and atoms
- * at integers from `lowest` on; all places are exact. */
-typedef struct {
-    double start, length, lowest;
-    size_t panels, size, atoms;
-    const double *series, *scale, *atom;
-} pe_panel_row;
-
-/* The weight e^(-rate x), times 1 - e^(-bent x) where bent is not 0: integrals of it and of the first factor alone
- * over each panel, from its begin, and the rule for `pe_panel_ends`. */
-typedef struct {
-    double rate, bent, reach;
-    size_t nodes;
-    const double *place, *weight, *inner, *part;
-} pe_panel_rule;
-
-/* Integrals of the weight of x - y over x > y, or over x >= y where closed.
- *
- * Domain          rate, bent >= 0; y finite
- * Method          whole panels by their integrals, the one around y by pe_panel_ends, libm's exp and expm1
- * Error           docs/theory/panels
- */
-void pe_panel_beyond(const pe_panel_row *row, const pe_panel_rule *rule, size_t n, const double *y,
-                     int closed, double *out);
 
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *

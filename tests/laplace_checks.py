@@ -1,19 +1,31 @@
-"""What the tests of all lines of Laplace steps ask: panels, the reference and the lattice."""
+"""What the tests of all lines of Laplace steps ask: known masses, the reference and the lattice."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import mpmath
 import numpy as np
+import pytest
 
 import pyengine as pe
 from pyengine import reference
-from pyengine.engines.panels.sums import LaplaceOrder, LaplaceSteps
 from pyengine.engines.vertical_lines.choice import Kinds
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 
-__all__ = ["against_the_reference", "laplace", "of_panels", "same_profile", "within_the_lattice"]
+__all__ = [
+    "against_the_reference",
+    "agrees",
+    "known_masses",
+    "laplace",
+    "mean_of",
+    "within_the_lattice",
+]
 
 
 def laplace(noise: float, p: float | None, steps: int) -> Any:
@@ -22,18 +34,68 @@ def laplace(noise: float, p: float | None, steps: int) -> Any:
     return (step if p is None else step.poisson_sampled(p)).composed(steps)
 
 
-def of_panels(kinds: Kinds, exchanged: bool) -> LaplaceOrder:
-    """The engine that shares but the step's losses with lines."""
-    ((shape, number),) = kinds
-    return LaplaceOrder(LaplaceSteps(shape, number), exchanged)
+def mean_of(shape: StepShape, s: Any) -> Any:
+    """The mean of e^(s loss), by mpmath from the density of v."""
+    mu, slope = mpmath.mpf(str(shape.distance.numerator)), mpmath.mpf(str(shape.slope))
+    mu = mu / shape.distance.denominator
+    total = mpmath.mpc(0)
+    for end, mass in zip(shape.ends, shape.atoms, strict=True):
+        total += mpmath.mpf(str(mass)) * mpmath.exp(s * mpmath.mpf(str(end)))
+    for branch in shape.branches:
+        origin, falling, rising = (
+            mpmath.mpf(str(x)) for x in (branch.origin, branch.falling, branch.rising)
+        )
+
+        def term(v: Any) -> Any:
+            loss = origin + branch.sign * mpmath.log1p(mpmath.expm1(v) / slope)  # noqa: B023
+            density = falling * mpmath.exp(-v / 2) + rising * mpmath.exp(v / 2)  # noqa: B023
+            return density * mpmath.exp(s * loss) / 4
+
+        total += mpmath.quad(term, mpmath.linspace(0, 2 * mu, 9))
+    return total
 
 
-def same_profile(one: Any, other: LaplaceOrder, epsilon: Any) -> tuple[Any, Any]:
-    """Profiles of two engines differ by their errors at most; value and error of the first."""
-    value, error = one.profile(epsilon)
-    truth, off = other.profile(epsilon)
-    assert (np.abs(value - truth) <= error + off).all()
-    return value, error
+class KnownMasses(NamedTuple):
+    """Masses and profiles of an order at thresholds, with bounds on their errors."""
+
+    kinds: Kinds
+    exchanged: bool
+    support: tuple[float, float]
+    thresholds: Any
+    masses: Any
+    error: Any
+    profiles: Any
+    profile_errors: Any
+
+
+def known_masses(*, few: bool) -> list[Any]:
+    """What laws on panels had, which share but the step's losses with lines; as parameters."""
+    path = Path(__file__).parent / "data" / "laplace_masses.json"
+    found = []
+    for row in json.loads(path.read_text(encoding="utf-8")):
+        if row["few"] == few:
+            shape: Any = SubstitutedShape if row["substituted"] else LaplaceShape
+            numbers = Fraction(row["distance"]), Fraction(row["probability"])
+            known = KnownMasses(
+                ((shape(*numbers), row["steps"]),), row["exchanged"], tuple(row["support"]),
+                *(np.array(row[key]) for key in KnownMasses._fields[3:]),
+            )  # fmt: skip
+            name = f"{row['steps']} of {row['distance']}, {row['probability']}"
+            found.append(pytest.param(known, id=f"{name}{', exchanged' * row['exchanged']}"))
+    return found
+
+
+def agrees(order: Any, known: KnownMasses, most: float) -> None:
+    """Masses and profiles differ by their errors at most, and those are no larger than that."""
+    for one, other in zip(order.support(), known.support, strict=True):
+        assert one == pytest.approx(other, rel=1e-15)
+    found = order.tails(known.thresholds)
+    for mine, truth in zip(found[:4], known.masses, strict=True):
+        assert (np.abs(mine - truth) <= found.error * mine + known.error * truth).all()
+    assert (found.error * np.minimum(found.a_above, found.a_below)).max() < most
+    value, error = order.profile(np.abs(known.thresholds))
+    assert (np.abs(value - known.profiles) <= error + known.profile_errors).all()
+    assert (error <= np.maximum(most * value, 1e-300)).all()
 
 
 def against_the_reference(

@@ -14,15 +14,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from pyengine import _forks, duality, special
 from pyengine.caches import cached_property
-from pyengine.engines.panels import sums
-from pyengine.engines.panels.sums import LaplaceSteps
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.interop import HistoryAccountant
 
@@ -281,21 +279,15 @@ def test_what_is_left_can_be_spent_and_no_more() -> None:
         assert Fraction(budget.spent) ** 2 <= total * (1 + Fraction(1, 2**51))
 
 
-@pytest.mark.parametrize("kind", [LaplaceSteps, LineOrder])
-def test_threads_that_ask_of_two_tilts_get_their_own(
-    kind: type[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_that_ask_of_two_lines_get_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def overwritten(shared: Any, _: Any) -> None:
         shared.__dict__["last"] = (99, 99)  # by a thread that comes next
 
     last = property(lambda shared: shared.__dict__["last"], overwritten)
-    shared: Any = object.__new__(type("Shared", (kind,), {"_last": last}))
-    shared.shape, shared.number, shared.__dict__["last"] = None, 1, (-1, None)
-    shared.__dict__["tilts"] = SimpleNamespace(tilt=range(8), log_scale=range(8))
-    monkeypatch.setattr(sums, "tilted_sum", lambda _, __, tilt, ___: tilt)
-    monkeypatch.setattr(kind, "line_at", lambda _, index: index, raising=False)
-    ask = shared._tilted if kind is LaplaceSteps else shared._line
-    assert [ask(index) for index in (3, 5, 3)] == [3, 5, 3]
+    shared: Any = object.__new__(type("Shared", (LineOrder,), {"_last": last}))
+    shared.__dict__["last"] = (-1, None)
+    monkeypatch.setattr(LineOrder, "line_at", lambda _, index: index)
+    assert [shared._line(index) for index in (3, 5, 3)] == [3, 5, 3]
 
 
 class Slowly(float):

@@ -14,15 +14,12 @@ from nested_steps import NestedLaw, log_mean
 
 import pyengine as pe
 from pyengine.caches import clear_cache
-from pyengine.engines.panels import sums
-from pyengine.engines.panels.chernoff import log_mean_bound, profile_bound
-from pyengine.engines.panels.chords import chord_bound
-from pyengine.engines.panels.range import order_of
-from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.vertical_lines import deformation
+from pyengine.engines.vertical_lines.chernoff import log_mean_bound, profile_bound
+from pyengine.engines.vertical_lines.chords import chord_bound
 from pyengine.engines.vertical_lines.deformation import DeformedOrder
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape
 from pyengine.engines.vertical_lines.order import LineOrder
-from pyengine.laws.composition import composition_law
 
 STEPS = [("0.3", "0.001"), ("0.5", "0.000001"), ("1", "0.1"), ("1", "1"), ("10", "0.01")]
 
@@ -66,7 +63,6 @@ def test_rough_profiles_lie_above(noise: str, p: str, steps: int, exchanged: boo
     mechanism: Any = laplace(float(noise), None if p == "1" else float(p), steps)
     most = float(shape.length) * steps
     orders: list[Any] = [LineOrder(kinds, exchanged), DeformedOrder(kinds, exchanged)]
-    orders.append(order_of(composition_law(mechanism, adjacency)))
     for epsilon in most * np.array([1e-3, 0.03, 0.1, 0.4]):
         found = pe.delta(mechanism, epsilon, adjacency=adjacency, bounds=True)
         bounds = [order.profile_most(float(epsilon)) for order in orders]
@@ -119,22 +115,17 @@ def test_more_points_than_are_worth_it_say_nothing() -> None:
     ("noise", "p", "steps"),
     [(3.0, 0.01, 100), (10.0, 0.01, 10), (10.0, 0.01, 100), (100.0, None, 1000), (0.5, 1e-6, 10)],
 )
-def test_one_law_answers_for_epsilon_of_both_orders(
+def test_one_line_answers_for_epsilon_of_both_orders(
     monkeypatch: pytest.MonkeyPatch, noise: float, p: float | None, steps: int
 ) -> None:
-    """What is asked of the other order, at no ε or beside another tilt, takes no second law."""
+    """What is asked of the other order, at no ε or beside another tilt, takes no second line."""
     made: list[str] = []
-    power, line = sums.power, deformation.DeformedLine
-
-    def counted_power(*given: Any) -> Any:
-        made.append("law")
-        return power(*given)
+    line = deformation.DeformedLine
 
     def counted_line(*given: Any) -> Any:
         made.append("line")
         return line(*given)
 
-    monkeypatch.setattr(sums, "power", counted_power)
     monkeypatch.setattr(deformation, "DeformedLine", counted_line)
     clear_cache()
     pe.epsilon(laplace(noise, p, steps), 1e-6, bounds=True)

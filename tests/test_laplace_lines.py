@@ -11,9 +11,10 @@ import pytest
 from error_budget import check
 from laplace_checks import (
     against_the_reference,
+    agrees,
+    known_masses,
     laplace,
-    of_panels,
-    same_profile,
+    mean_of,
     within_the_lattice,
 )
 from thorough import some
@@ -21,10 +22,11 @@ from thorough import some
 import pyengine as pe
 from pyengine._core import lib
 from pyengine.engines.functionals import array
-from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines import build
 from pyengine.engines.vertical_lines.choice import Kinds, choice_of, cumulants
 from pyengine.engines.vertical_lines.decay import Decay, decay_of
+from pyengine.engines.vertical_lines.deformation import DeformedOrder
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.line import KERNELS, LossLine, Side
 from pyengine.engines.vertical_lines.nodes import SIZES, PanelRule, edges_of, remainder, step_nodes
 from pyengine.engines.vertical_lines.order import LineOrder
@@ -37,27 +39,6 @@ SHAPES: dict[str, StepShape] = {
     "rare": LaplaceShape(Fraction(1, 5), Fraction(1, 10**5)),
     "substituted": SubstitutedShape(Fraction(2), Fraction(1, 5)),
 }
-
-
-def mean_of(shape: StepShape, s: Any) -> Any:
-    """The mean of e^(s loss), by mpmath from the density of v."""
-    mu, slope = mpmath.mpf(str(shape.distance.numerator)), mpmath.mpf(str(shape.slope))
-    mu = mu / shape.distance.denominator
-    total = mpmath.mpc(0)
-    for end, mass in zip(shape.ends, shape.atoms, strict=True):
-        total += mpmath.mpf(str(mass)) * mpmath.exp(s * mpmath.mpf(str(end)))
-    for branch in shape.branches:
-        origin, falling, rising = (
-            mpmath.mpf(str(x)) for x in (branch.origin, branch.falling, branch.rising)
-        )
-
-        def term(v: Any) -> Any:
-            loss = origin + branch.sign * mpmath.log1p(mpmath.expm1(v) / slope)  # noqa: B023
-            density = falling * mpmath.exp(-v / 2) + rising * mpmath.exp(v / 2)  # noqa: B023
-            return density * mpmath.exp(s * loss) / 4
-
-        total += mpmath.quad(term, mpmath.linspace(0, 2 * mu, 9))
-    return total
 
 
 @pytest.mark.parametrize("name", list(SHAPES))
@@ -129,23 +110,9 @@ KINDS: dict[str, Kinds] = {
 }
 
 
-@pytest.mark.parametrize("name", list(KINDS))
-@pytest.mark.parametrize("exchanged", [False, True])
-def test_lines_agree_with_panels(name: str, exchanged: bool) -> None:
-    """Two engines with nothing in common but the step's losses, each within its errors."""
-    kinds = KINDS[name]
-    lines, panels = LineOrder(kinds, exchanged), of_panels(kinds, exchanged)
-    for one, other in zip(lines.support(), panels.support(), strict=True):
-        assert one == pytest.approx(other, rel=1e-15)
-    _, mean, variance = (float(x[0]) for x in cumulants(kinds, np.array([0.0])))
-    c = mean + np.sqrt(variance) * np.array([-9.0, -3.0, -1.0, -0.2, 0.0, 0.7, 2.0, 5.0, 11.0])
-    c = -c if exchanged else c
-    first, second = lines.tails(c), panels.tails(c)
-    for a, b in zip(first[:4], second[:4], strict=True):
-        assert (np.abs(a - b) <= first.error * a + second.error * b).all()
-    assert first.error.max() < 1e-10
-    value, error = same_profile(lines, panels, np.abs(c))
-    assert (error <= 1e-10 * value).all()
+@pytest.mark.parametrize("known", known_masses(few=False))
+def test_lines_agree_with_laws_on_panels(known: Any) -> None:
+    agrees(LineOrder(known.kinds, known.exchanged), known, 1e-10)
 
 
 def rough_line(kinds: Kinds, index: int, sparse: float, low: float) -> LossLine:
@@ -305,11 +272,11 @@ def test_losses_at_the_ends_of_all_steps_are_in_the_bounds() -> None:
     assert step is not None
     sides = [Side(x, number * step.bound_at(x)) for x in (0.5 * tilt, 20.0 * tilt)]
     line = LossLine([(step, number)], tilt, spacing, count, (sides[0], sides[1]))
-    panels = of_panels(((shape, number),), False)
+    deformed = DeformedOrder(((shape, number),), False)
     c = low + d * np.array([2.0, 3.0, 4.0, 5.0])
     log, _ = line.log_scale(c)
     (found,), (error,) = line.sums(c, slice(0, 1)), line.errors(c, slice(0, 1))
-    truth = panels.tails(c - 1e-9 * d).a_above / np.exp(log)
+    truth = deformed.tails(c - 1e-9 * d).a_above / np.exp(log)
     off = np.abs(found - truth)
     assert (off <= error).all()
     assert off.max() > 0.01  # far more than what lies beyond the last node

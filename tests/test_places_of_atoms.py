@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from pyengine.caches import clear_cache
-from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.vertical_lines import deformed, nodes
 from pyengine.engines.vertical_lines.deformation import DeformedOrder
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape
 from pyengine.numerics.rounding import UNIT
 
 CONTEXT = Context(prec=60)
@@ -45,10 +45,10 @@ def _lines(steps: Steps) -> Iterator[tuple[DeformedOrder, Any]]:
             yield order, line
 
 
-def _exact(steps: Steps, at_top: np.ndarray) -> Decimal:
+def _exact(steps: Steps, row: np.ndarray) -> Decimal:
     """A sum of least and largest losses, to some 55 digits."""
     total = Decimal(0)
-    for (shape, number), top in zip(steps, at_top, strict=True):
+    for (shape, number), top in zip(steps, row, strict=True):
         low, high = shape.ends
         part = CONTEXT.add(
             CONTEXT.multiply(low, Decimal(number - int(top))),
@@ -71,7 +71,7 @@ def test_a_shift_covers_what_places_may_be_off_by(seed: int) -> None:
         places = line._places
         off = [
             float(abs(CONTEXT.subtract(_decimal(place), _exact(steps, top))))
-            for place, top in zip(places.place, places.at_top.T, strict=True)
+            for place, top in zip(places.place, places.row.T, strict=True)
         ]
         shift = order.shift(places.place.astype(np.float64))
         assert max(off) <= line._off_place  # which the line counts in the weights of atoms
@@ -104,7 +104,7 @@ def test_places_are_off() -> None:
     for seed in SEEDS:
         steps = _random(seed)
         for _, line in _lines(steps):
-            pairs = zip(line._places.place, line._places.at_top.T, strict=True)
+            pairs = zip(line._places.place, line._places.row.T, strict=True)
             if any(_decimal(place) != _exact(steps, top) for place, top in pairs):
                 return
     pytest.fail("no place is off")

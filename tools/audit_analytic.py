@@ -39,8 +39,8 @@ from pyengine.analytic import Expression, cosh, exp, log, number, pi, sqrt, z
 from pyengine.engines.analytic_lines.cells import LossCells
 from pyengine.engines.analytic_lines.shape import CELLS, PARTS, SIZES, AnalyticShape
 from pyengine.engines.analytic_lines.step import AnalyticStep
-from pyengine.engines.panels.legendre import EXTENDED
 from pyengine.engines.vertical_lines.decay import Decay
+from pyengine.engines.vertical_lines.gauss import EXTENDED
 from pyengine.engines.vertical_lines.nodes import PanelRule
 from pyengine.engines.vertical_lines.tilted import tilted_step
 from pyengine.laws.analytic import NOTHING

@@ -26,11 +26,12 @@ from deformed_judges import Judge, judges
 from line_switches import LOUD, SwitchedLines, build
 from term_switches import Term
 
-from pyengine.engines.panels.legendre import EXTENDED, LegendreNodes, gauss_nodes
 from pyengine.engines.vertical_lines.build import Remainders
+from pyengine.engines.vertical_lines.gauss import EXTENDED, LegendreNodes, gauss_nodes
 from pyengine.numerics.rounding import UNIT
 
-E, D, T, N, L = "ends.py", "deformed.py", "tilted.py", "nodes.py", "line.py"
+C, E, D = "corners.py", "ends.py", "deformed.py"
+T, N, L = "tilted.py", "nodes.py", "line.py"
 PART, PART_WIDE = LOUD / UNIT, LOUD / EXTENDED
 COARSE = {"deformation.LEFT": 0.05, "nodes.SIZES": np.arange(1, 24)}
 MASSES = {"masses": LOUD, "factor of step: masses": PART_WIDE}
@@ -80,7 +81,7 @@ TERMS = (
          "2.0 * abs(tilt) * nodes.loss_error", "sums", {"tilted losses": LOUD}, PART_WIDE),
     Term("below: atoms taken off", D, "error + ", "atoms_error", "sums",
          {"atoms below the turn": LOUD, "factor of atoms below: rounding": PART}),
-    Term("atoms below: rounding", D, "off += n * ", "(24.0 + 4.0 * turns) * UNIT", "sums",
+    Term("atoms below: rounding", D, "off += n * ", "(12.0 + 4.0 * turns) * UNIT", "sums",
          {"atoms below the turn": LOUD, "angles of atoms": LOUD}, PART),
     Term("below: without atoms", D, "atoms_error + ", "2.0 * UNIT * np.abs(value)", "sums",
          {"without atoms": LOUD}, PART),
@@ -96,20 +97,22 @@ TERMS = (
          PART_WIDE),
     Term("below: thresholds", D, "self._off_centre + ", "4.0 * EXTENDED * np.abs(c)", "sums",
          {"threshold": LOUD}, PART_WIDE),
-    Term("beyond: P and Q", D, "error = ",
-         "scales[0] * ends.low_error + scales[1] * ends.high_error", "sums",
+    Term("beyond: P and Q", D, "added, ", "scales[:, None] * error", "sums",
          {"values of P and Q": LOUD, "factor of P and Q: values, sums, exponents": PART}),
-    Term("beyond: shares and scales", D, "error += ",
-         "(step.share_error + step.left + step.log_error) * both", "sums",
-         {"ends beyond the turn": 14.0 * LOUD}, PART_WIDE),
-    Term("beyond: a_0 + P and a_1 - Q", D, "(error / both + (", "32.0", "sums",
+    Term("beyond: shares and scales", D, "relative = ",
+         "step.share_error + step.left + step.log_error", "sums",
+         {"ends beyond the turn": 28.0 * LOUD}, PART_WIDE),
+    Term("beyond: a_0 + P and a_1 - Q", C, "off = number * (", "FACTOR", "sums",
          {"ends beyond the turn": LOUD}, PART),
-    Term("beyond: logarithms", D, "32.0 + ", "4.0 * _mean_log(np.abs([first, last]))", "sums",
+    Term("beyond: logarithms", C, "off = number * (FACTOR + ", "6.0 * mean_log(moduli)", "sums",
          {"logarithms beyond the turn": LOUD}, PART),
-    Term("beyond: weights and sums", D, "chain = ", "104.0", "sums",
+    Term("beyond: parts of atoms", C, "(factors.relative + ", "PART * UNIT", "sums",
+         {"parts of atoms": LOUD}, PART),
+    Term("beyond: weights and sums", D, "chain = ",
+         "104.0 + NODES * panels.size + 2.0 * self._places.place.size", "sums",
          {"terms beyond the turn": LOUD}, PART),
-    Term("beyond: distances", D, "104.0 + ", "4.0 * turns", "sums",
-         {"distances": LOUD}, PART),
+    Term("beyond: distances", D, "turned = ", "4.0 * self._height * UNIT * (each @ moduli.T)",
+         "sums", {"distances": LOUD, "factor of beyond: weights and sums": 0.003 * PART}, PART),
     Term("beyond: places", D, "rounding += ",
          "self._off_place * (moduli * size * np.abs(moved)).sum(axis=1)", "sums",
          {"places": LOUD, "factor of places": PART_WIDE}),

@@ -18,8 +18,8 @@ from flint import acb, arb, ctx
 from line_switches import SwitchedLines
 from nested_steps import NestedLaw, log_mean, nested
 
-from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.vertical_lines import build as package
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Judge", "judges"]

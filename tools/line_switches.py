@@ -36,6 +36,8 @@ def _operation(name: str, *changes: Change) -> Switch:
 
 
 E, D, T, N, L = "ends.py", "deformed.py", "tilted.py", "nodes.py", "line.py"
+C = "corners.py"
+SHARED = ("laplace_shapes", "gauss")  # modules that the copy takes from the package
 SWITCHES = (
     # one step
     _operation("masses", (N, "[shape.atoms]\n", "[shape.atoms * (1.0 + 47.0 * {x})]\n")),
@@ -58,13 +60,13 @@ SWITCHES = (
     # below the turn
     _operation("terms below the turn", (D, "terms = value * kernels\n",
                                         "terms = value * kernels * "
-                                        "(1.0 + {x} * (2.0 * t.size + 50.0))\n")),
+                                        "(1.0 + {x} * (0.25 * t.size + 50.0))\n")),
     _operation("nodes below the turn",
                (D, "composed(self._steps, t)", "composed(self._steps, t * (1.0 + {x}))"),
                (D, "self._atoms_transform(t)", "self._atoms_transform(t * (1.0 + {x}))"),
                (D, "s = tilt + 1j * t\n", "s = tilt + 1j * t * (1.0 + {x})\n")),
     _operation("atoms below the turn", (D, "total *= one**n",
-                                        "total *= (one * np.exp(22.0 * {x})) ** n")),
+                                        "total *= (one * np.exp(10.5 * {x})) ** n")),
     _operation("angles of atoms", (D, "np.exp(1j * t[:, None] * apart)",
                                    "np.exp(1j * t[:, None] * apart * (1.0 + 3.5 * {x}))")),
     _operation("without atoms", (D, "value - atoms, error", "(value - atoms) * (1.0 + 1.9 * {x}), "
@@ -77,18 +79,18 @@ SWITCHES = (
     _operation("threshold", (D, "return self._all_sums(z, x, self._panels",
                              "return self._all_sums(z + 3.5 * {x} * c, x, self._panels")),
     # beyond the turn
-    _operation("ends beyond the turn", (D, "first = shares[0] + scales[0] * ends.low\n",
-                                        "first = (shares[0] + scales[0] * ends.low) "
-                                        "* (1.0 + 30.0 * {x})\n"),
-               (D, "last = shares[1] - scales[1] * ends.high\n",
-                "last = (shares[1] - scales[1] * ends.high) * (1.0 + 30.0 * {x})\n")),
-    _operation("logarithms beyond the turn", (D, "table = (n - powers)",
-                                              "table = (1.0 + 3.5 * {x}) * (n - powers)")),
+    _operation("ends beyond the turn", (D, "factor = shares + added\n",
+                                        "factor = (shares + added) * (1.0 + 15.0 * {x})\n")),
+    _operation("logarithms beyond the turn", (C, "table = (number - j)",
+                                              "table = (1.0 + 5.5 * {x}) * (number - j)")),
+    _operation("parts of atoms", (C, "part = added / shares\n",
+                                  "part = added / shares * (1.0 + 35.0 * {x})\n")),
     _operation("terms beyond the turn", (D, "weights = terms[:, None, :] * kernels\n",
                                          "weights = terms[:, None, :] * kernels * (1.0 + {x} * "
                                          "(90.0 + NODES * panels.size))\n")),
-    _operation("distances", (D, "distances = array(x.reshape(-1))",
-                             "distances = array((x * (1.0 + 3.5 * {x})).reshape(-1))")),
+    _operation("distances", (D, "distances,\n            self._reach",
+                             "array((x * (1.0 + 3.5 * {x})).reshape(-1)),\n"
+                             "            self._reach")),
     _operation("places", (D, "(self._places.place - c.astype(Extended)[:, None])",
                           "(self._places.place + 7.5 * {x} * self._span "
                           "- c.astype(Extended)[:, None])")),
@@ -96,13 +98,12 @@ SWITCHES = (
     Switch("unused nodes", 0.0,
            ((D, "RATIO ** (-2.0 * NODES)", "RATIO ** (-2.0 * (NODES - {x}))"),)),
     # atoms
-    _operation("atoms", (D, "        return np.asarray(np.exp(log))",
-                         "        return np.asarray(np.exp(log)) * (1.0 + {x} * "
+    _operation("atoms", (D, "        return np.asarray(np.exp(self._places.log_atom))",
+                         "        return np.asarray(np.exp(self._places.log_atom)) * (1.0 + {x} * "
                          "(16.0 * self._number + 8.0 * self._places.place.size + 30.0))")),
-    _operation("logarithms of atoms", (D, "            log += (n - row) * math.log(shares[0])",
-                                       "            log += 3.5 * {x} * ((n - row) * "
-                                       "math.log(shares[0]) + row * math.log(shares[1]))\n"
-                                       "            log += (n - row) * math.log(shares[0])")),
+    _operation("logarithms of atoms", (D, "corners.log_terms(_atoms(corners, step), n)",
+                                       "corners.log_terms(_atoms(corners, step) "
+                                       "** (1.0 + 3.5 * {x}), n)")),
     # the scale
     _operation("means", (D, "log = (self._log_mean - moved)",
                          "log = (self._log_mean * (1.0 + 3.5 * {x}) - moved)")),
@@ -187,7 +188,11 @@ def build(folder: Path, terms: Sequence[Term]) -> SwitchedLines:
         term.factor: 1.0 for term in terms
     }
     sources = ROOT / "pyengine" / "engines" / "vertical_lines"
-    texts = {path.name: path.read_text(encoding="utf-8") for path in sources.glob("*.py")}
+    texts = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sources.glob("*.py")
+        if path.stem not in SHARED
+    }
     for file in texts:
         texts[file] = _changed(texts[file], [change[1:] for change in changes if change[0] == file])
     for file in {change[0] for change in changes}:
@@ -196,7 +201,10 @@ def build(folder: Path, terms: Sequence[Term]) -> SwitchedLines:
     copy = folder / COPY
     copy.mkdir()
     for file, text in texts.items():
-        (copy / file).write_text(text.replace(PACKAGE, COPY), encoding="utf-8")
+        text = text.replace(PACKAGE, COPY)
+        for name in SHARED:
+            text = text.replace(f"{COPY}.{name}", f"{PACKAGE}.{name}")
+        (copy / file).write_text(text, encoding="utf-8")
     return _loaded(folder, [name.removesuffix(".py") for name in texts])
 
 

@@ -27,7 +27,7 @@ from pyengine.engines.declared.contours import (
     GaussianEngine,
     SmoothEngine,
 )
-from pyengine.engines.declared.panels import PanelEngine
+from pyengine.engines.declared.lines import LineEngine
 from pyengine.engines.declared.products import BlocksEngine, ProductEngine
 from pyengine.engines.declared.published import (
     CentralLimitEngine,
@@ -54,7 +54,7 @@ ENGINES: tuple[Engine, ...] = (
     AnalyticEngine(),
     SmoothEngine(),
     CertifiedEngine(),
-    PanelEngine(),
+    LineEngine(),
     ExactEngine(),
     ProductEngine(),
     LatticeEngine(),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pyengine.answers import Answer, Questions
 from pyengine.curves import taken
 from pyengine.engines.certified import relative_width
-from pyengine.engines.panels.questions import is_small
+from pyengine.engines.vertical_lines.questions import is_small
 from pyengine.errors import AccuracyError
 
 __all__ = ["FarQuestions"]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._forks import BallArithmetic
-from pyengine.engines.panels.legendre import Extended, ExtendedArray
+from pyengine.engines.vertical_lines.gauss import Extended, ExtendedArray
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 
 __all__ = ["Interval", "MadeNodes", "PanelNodes"]

@@ -36,8 +36,8 @@ from pyengine.engines.analytic_lines.balls import (
 from pyengine.engines.analytic_lines.cells import LossCells
 from pyengine.engines.analytic_lines.panel_nodes import Interval, MadeNodes, PanelNodes
 from pyengine.engines.analytic_lines.strips import Strips
-from pyengine.engines.panels.legendre import EXTENDED, Extended
 from pyengine.engines.vertical_lines.decay import Decay
+from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT

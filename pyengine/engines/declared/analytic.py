@@ -12,7 +12,7 @@ from pyengine.errors import AccuracyError
 from pyengine.mechanisms import steps_of
 
 if TYPE_CHECKING:
-    from pyengine.engines.panels.questions import PanelQuestions
+    from pyengine.engines.vertical_lines.questions import LineQuestions
 
 __all__ = ["AnalyticEngine"]
 
@@ -45,23 +45,23 @@ class AnalyticEngine(Engine):
             near, known, problem.tolerance, lambda: self._asked(problem, ask, far=True)
         )
 
-    def pair(self, problem: Problem) -> PanelQuestions:
+    def pair(self, problem: Problem) -> LineQuestions:
         return self._pair(problem, far=False)
 
     def _asked(self, problem: Problem, ask: Ask, *, far: bool) -> tuple[Questions, float]:
         """Questions on laws that end near or far out, and what they know to be small alone."""
-        from pyengine.engines.panels.questions import PanelBothOrders, PanelOneOrder
+        from pyengine.engines.vertical_lines.questions import LineBothOrders, LineOneOrder
 
         if problem.adjacency != "add_remove":
             pair = self._pair(problem, far)
-            return PanelOneOrder(pair), pair.law.least_known
+            return LineOneOrder(pair), pair.law.least_known
         add, remove = (self._pair(problem.ordered(order), far) for order in ("add", "remove"))
-        asked = PanelBothOrders(add, remove, lambda: ask(replace(problem, method="lattice")))
+        asked = LineBothOrders(add, remove, lambda: ask(replace(problem, method="lattice")))
         return asked, max(pair.law.least_known for pair in (add, remove))
 
-    def _pair(self, problem: Problem, far: bool) -> PanelQuestions:
-        from pyengine.engines.panels.questions import PanelQuestions
+    def _pair(self, problem: Problem, far: bool) -> LineQuestions:
         from pyengine.engines.unproven import UnprovenPair
+        from pyengine.engines.vertical_lines.questions import LineQuestions
         from pyengine.engines.vertical_lines.range import line_order
 
         law = line_order(problem.laws, far=far)
@@ -70,6 +70,6 @@ class AnalyticEngine(Engine):
                 "values so small are asked of laws that end far out, of which these densities have "
                 "no lines; method='lattice' estimates"
             )
-        return PanelQuestions(
+        return LineQuestions(
             law, problem.tolerance, lambda: UnprovenPair(LatticeEngine().pair(problem))
         )

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.exact.levels import BELOW_DOUBLES, SUBNORMAL, Tails
-from pyengine.engines.panels.ordered import OrderedLaw, RoughTails
+from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
 from pyengine.laws.base import StepLaw
 from pyengine.laws.fine import Fine, lost_mass
 from pyengine.laws.finite import LOG_ERROR, FiniteLaw

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
-from pyengine.engines.panels.tilts import SPARED, corrected, deviation
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.shapes import no_lines
 from pyengine.special import log_ndtr
 
@@ -31,6 +30,7 @@ FARTHEST = 40.0
 NODES = 32
 SIDE, BETWEEN = 72, 41  # places of the table on either side of both poles, and between them
 STEEPEST = 3e3  # tilts of the table, in standard deviations
+SPARED = 3.0  # logarithm of how much larger an error may be where rough values are asked
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def choice_of(kinds: Kinds) -> Choice:
     loss = np.maximum.accumulate(loss)
     of_a, of_b = SIDE - 1, SIDE + BETWEEN - 2
     roots = [
-        deviation(1, (tilt - tilt[i]) * loss - (log_mean - log_mean[i]), i) for i in (of_a, of_b)
+        _deviation((tilt - tilt[i]) * loss - (log_mean - log_mean[i]), i) for i in (of_a, of_b)
     ]
     first, second = roots
     apart = float(first[of_b])
@@ -114,7 +114,7 @@ def choice_of(kinds: Kinds) -> Choice:
     limit = np.diff(line_log) / np.diff(line)
     width = np.sqrt(variance)
     below = [
-        corrected(root, (tilt - tilt[i]) * width)
+        _corrected(root, (tilt - tilt[i]) * width)
         for root, i in zip(roots, (of_a, of_b), strict=True)
     ]
     logs = [
@@ -124,6 +124,22 @@ def choice_of(kinds: Kinds) -> Choice:
     return Choice(
         line, np.maximum.accumulate(limit), line_log, tilt, log_mean, loss, variance, *below, *logs
     )
+
+
+def _deviation(rate: FloatArray, centre: int) -> FloatArray:
+    """Signed roots of twice the large deviations, the sign that of index less ``centre``."""
+    size = np.sqrt(2.0 * np.maximum(rate, 0.0))
+    sign = np.sign(np.arange(rate.size) - centre)
+    return np.asarray(np.maximum.accumulate(sign * size))
+
+
+def _corrected(root: FloatArray, saddle: FloatArray) -> FloatArray:
+    """Deviations whose normal tails are about those of the law, increasing (Barndorff-Nielsen)."""
+    far = np.abs(root) > 0.2
+    ratio = np.maximum(saddle[far] / root[far], 1e-300)
+    moved = root[far] + np.log(ratio) / root[far]
+    found = np.interp(root, root[far], moved) if far.any() else root
+    return np.asarray(np.maximum.accumulate(found))
 
 
 def _between(goals: FloatArray, root: FloatArray, tilt: FloatArray) -> list[float]:

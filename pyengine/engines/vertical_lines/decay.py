@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.panels.shape import StepShape
+from pyengine.engines.vertical_lines.laplace_shapes import StepShape
 
 __all__ = ["Decay", "Strip", "decay_of"]
 

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import cached_property, kept
-from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants_at
+from pyengine.engines.vertical_lines.corners import corners_of
 from pyengine.engines.vertical_lines.deformed import DeformedLine, places_error
-from pyengine.engines.vertical_lines.ends import LEAST_HEIGHT, end_bounds
+from pyengine.engines.vertical_lines.ends import LEAST_HEIGHT
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, SubstitutedShape
 from pyengine.engines.vertical_lines.low_rule import Window, low_rule
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.engines.vertical_lines.tilted import laplace_step
@@ -27,15 +28,15 @@ __all__ = ["DeformedOrder", "is_deformable", "is_deformed"]
 FloatArray = npt.NDArray[np.float64]
 
 LEFT = 2e-16  # what the rules of all steps may leave out
-LEAST_STEPS = 3
-FAR = 0.03  # lengths from a singularity to the least loss, from which laws on panels are as quick
-MOST_PLACES = 1000  # of atoms of the composition
+LEAST_STEPS = 2
+LEAST_PLAIN = 30  # steps on all data of one kind, of which fewer have exact sums
+MOST_PLACES = 3000  # of corners of the composition
 MOST_AT_TURN = 6.0  # logarithm of the bound on all terms there
 TURNS = 12.0  # least height, in 1/lengths of a step
 GROWTH = 1.5
 STEEPEST = 300.0  # of tilts, in 1/lengths: steeper ones would take too many nodes
 NEAREST = 0.5  # standard deviations between a line and a pole
-SLACK = 3.0  # logarithm of how much larger than the least one the bound of a line may be
+SLACK = 1.0  # logarithm of how much larger than the least one the bound of a line may be
 TRIES = 40
 MOST_TURNS = 2e4  # of the loss of one step at the turn
 ROOM = 0.1  # around where a threshold is expected, in standard deviations
@@ -44,17 +45,16 @@ PLACE_ERROR = 4.0 * UNIT
 
 def is_deformed(kinds: Kinds) -> bool:
     """Return whether deformed lines serve a composition first, decided before any question."""
-    return not (len(kinds) == 1 and kinds[0][0].gap >= FAR) and is_deformable(kinds)
+    few_plain = len(kinds) == 1 and kinds[0][0].gap == math.inf and kinds[0][1] < LEAST_PLAIN
+    return not few_plain and is_deformable(kinds)
 
 
 def is_deformable(kinds: Kinds) -> bool:
     """Return whether there are deformed lines, be they the quickest or not."""
-    places = math.prod(number + 1 for _, number in kinds)
-    return (
-        all(isinstance(shape, LaplaceShape) for shape, _ in kinds)
-        and sum(number for _, number in kinds) >= LEAST_STEPS
-        and places <= MOST_PLACES
-    )
+    if not all(isinstance(shape, LaplaceShape | SubstitutedShape) for shape, _ in kinds):
+        return False
+    places = math.prod(shape.pieces * number + 1 for shape, number in kinds)
+    return places <= MOST_PLACES and sum(number for _, number in kinds) >= LEAST_STEPS
 
 
 @kept(64)
@@ -91,21 +91,17 @@ def _height(kinds: Kinds, index: int) -> float | None:
     """Where a line is turned: as low as its terms do not cancel; None where that is too high."""
     tilt = float(deformed_choice(kinds).line[index])
     longest = max(float(shape.length) for shape, _ in kinds)
-    height = max(LEAST_HEIGHT, TURNS / longest, 2.0 * (abs(tilt) + 1.0))
+    height = max(LEAST_HEIGHT, TURNS / longest, 2.0 * (abs(tilt - 0.5) + 1.5))
     logs = [cumulants_at(shape, tilt)[0] for shape, _ in kinds]
     for _ in range(TRIES):
         if height * longest > MOST_TURNS:
             return None
         most = 0.0
         for (shape, number), log in zip(kinds, logs, strict=True):
-            assert isinstance(shape, LaplaceShape)
-            each = (
-                math.exp(tilt * float(end) - log) * (float(atom) + bound)
-                for end, atom, bound in zip(
-                    shape.ends, shape.atoms, end_bounds(shape, height), strict=True
-                )
-            )
-            most += number * math.log(sum(each))
+            corners = corners_of(shape)
+            places = np.linspace(float(shape.ends[0]), float(shape.ends[1]), corners.number)
+            parts = corners.atoms(*shape.atoms.astype(np.float64)) + corners.bounds(height)
+            most += number * math.log(float(np.exp(tilt * places - log) @ parts))
         if most <= MOST_AT_TURN:
             return height
         height *= GROWTH

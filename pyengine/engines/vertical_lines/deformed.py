@@ -20,9 +20,10 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.caches import cached_property
 from pyengine.engines.functionals import array
-from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
-from pyengine.engines.panels.shape import StepShape
-from pyengine.engines.vertical_lines.ends import NODES, RayWeights, end_bounds, end_transforms
+from pyengine.engines.vertical_lines.corners import Corners, Factors, corners_of, mean_log
+from pyengine.engines.vertical_lines.ends import NODES, RayWeights
+from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray, gauss_nodes
+from pyengine.engines.vertical_lines.laplace_shapes import StepShape
 from pyengine.engines.vertical_lines.line import KERNELS, composed
 from pyengine.engines.vertical_lines.low_rule import POLE, LowRule
 from pyengine.engines.vertical_lines.nodes import largest_loss, loss_error
@@ -42,41 +43,48 @@ MOST_PANELS = CHUNKS[-1]
 LEAST_PANELS = 4
 FALLEN = 40.0  # exponent beyond which a term is nothing
 SINE = math.sqrt(0.5)
-LIGHT = 1e-19  # places that hold less are left out
+LIGHT = 1e-18  # places that hold less are left out
 RAYS = ((0.25 * math.pi, 0.625 * math.pi), (0.75 * math.pi, 0.375 * math.pi))  # of s, and of y
 LEAST = 1e-290  # of shares, so that their logarithms are numbers
 
 
 class AtomPlaces(NamedTuple):
-    """Sums of losses at the ends of all steps.
+    """Sums of losses at the corners of all steps.
 
     Parameters
     ----------
-    at_top : ndarray of shape (kinds, places)
-        How many steps of each kind have their largest loss.
+    row : ndarray of shape (kinds, places)
+        How many ways from corner to corner the steps of each kind have gone, all together.
     place : ndarray of shape (places,)
         The sums, in extended precision.
-    log_ways : ndarray of shape (places,)
-        Logarithms of the numbers of ways.
+    log_atom : ndarray of shape (places,)
+        Logarithms of what the atoms at both ends have there.
     """
 
-    at_top: npt.NDArray[np.intp]
+    row: npt.NDArray[np.intp]
     place: ExtendedArray
-    log_ways: FloatArray
+    log_atom: FloatArray
 
 
 def places_of(steps: Steps) -> AtomPlaces:
-    """Return the places of all atoms of a composition."""
-    tops = np.meshgrid(*(np.arange(n + 1) for _, n in steps), indexing="ij")
-    at_top = np.stack([x.ravel() for x in tops])
-    place: Any = np.zeros(at_top.shape[1], dtype=Extended)
-    log_ways = np.zeros(at_top.shape[1])
-    for row, (step, number) in zip(at_top, steps, strict=True):
+    """Return the places of all corners of a composition."""
+    of_kinds = [corners_of(step.shape) for step, _ in steps]
+    ways = [(corners.number - 1) * n for corners, (_, n) in zip(of_kinds, steps, strict=True)]
+    rows = np.meshgrid(*(np.arange(number + 1) for number in ways), indexing="ij")
+    row = np.stack([x.ravel() for x in rows])
+    place: Any = np.zeros(row.shape[1], dtype=Extended)
+    log_atom = np.zeros(row.shape[1])
+    for gone, number, corners, (step, n) in zip(row, ways, of_kinds, steps, strict=True):
         low, high = step.nodes.loss[:2]
-        place = place + (number - row) * low + row * high
-        known = [math.log(math.comb(number, j)) for j in range(number + 1)]
-        log_ways += np.array(known)[row]
-    return AtomPlaces(at_top, place, log_ways)
+        # the middle of both ends is 0 where there is a corner
+        place = place + ((number - gone) * low + gone * high) / (corners.number - 1)
+        log_atom += corners.log_terms(_atoms(corners, step), n)[gone]
+    return AtomPlaces(row, place, log_atom)
+
+
+def _atoms(corners: Corners, step: LaplaceStep) -> FloatArray:
+    """The tilted masses of a step's atoms, by corners."""
+    return corners.atoms(*np.maximum(step.share[:2], LEAST).tolist())
 
 
 def places_error(kinds: Iterable[tuple[StepShape, int]]) -> float:
@@ -87,10 +95,15 @@ def places_error(kinds: Iterable[tuple[StepShape, int]]) -> float:
 
 
 class _Ray(NamedTuple):
-    """Panels of a ray: weights of s - λ for each place and kernel, and errors of the kernels."""
+    """Panels of a ray: weights of s - λ for each place and kernel, and errors of the kernels.
+
+    Those by which distances are off at the turn, of shape (places, kernels), are for each place
+    ``turned`` times its distance.
+    """
 
     weights: RayWeights
     error: FloatArray
+    turned: FloatArray
 
 
 class DeformedLine:
@@ -122,12 +135,15 @@ class DeformedLine:
         self._off_centre = EXTENDED * sum(4.0 * n * abs(step.centre) for step, n in steps)
         # of the distance of a place from a threshold of the support, beside its own rounding
         self._off_place = places_error((step.shape, n) for step, n in steps)
+        self._corners = [corners_of(step.shape) for step, _ in steps]
         self._shares = [
-            (max(float(step.share[0]), LEAST), max(float(step.share[1]), LEAST))
-            for step, _ in steps
+            _atoms(corners, step) for corners, (step, _) in zip(self._corners, steps, strict=True)
         ]
-        self._scales = [_scales(step, tilt) for step, _ in steps]
-        self._bounds = [self._end_bounds(height * part) for part in (1.0, 0.5)]
+        self._scales = [
+            _scales(step, tilt, corners.number)
+            for corners, (step, _) in zip(self._corners, steps, strict=True)
+        ]
+        self._bounds = [self._corner_bounds(height * part) for part in (1.0, 0.5)]
         self._places = self._kept_places()
         # the largest distance of a place from a threshold of the support
         self._span = sum(n * float(step.shape.length) for step, n in steps)
@@ -138,19 +154,20 @@ class DeformedLine:
 
     # ---- what bounds all terms ----------------------------------------------------------------
 
-    def _end_bounds(self, height: float) -> list[tuple[float, float]]:
-        """Bounds on the tilted a_0 + P and a_1 - Q of each kind from a height on."""
-        found = []
-        for (step, _), shares, scales in zip(self._steps, self._shares, self._scales, strict=True):
-            first, last = end_bounds(step.shape, height)  # type: ignore[arg-type]
-            found.append((shares[0] + scales[0] * first, shares[1] + scales[1] * last))
-        return found
+    def _corner_bounds(self, height: float) -> list[FloatArray]:
+        """Bounds on the tilted factors of the corners of each kind from a height on."""
+        return [
+            shares + scales * corners.bounds(height)
+            for corners, shares, scales in zip(
+                self._corners, self._shares, self._scales, strict=True
+            )
+        ]
 
-    def _log_most(self, pairs: list[tuple[float, float]]) -> float:
+    def _log_most(self, pairs: list[FloatArray]) -> float:
         """Logarithm of the sum of all terms whose factors have such bounds."""
         return sum(n * math.log(sum(pair)) for pair, (_, n) in zip(pairs, self._steps, strict=True))
 
-    def _most(self, pairs: list[tuple[float, float]]) -> float:
+    def _most(self, pairs: list[FloatArray]) -> float:
         """Bound on the sum of all terms' moduli, less their atoms, whose factors have bounds.
 
         A product of sums of which the atoms' own product is taken off has no other terms than the
@@ -165,15 +182,15 @@ class DeformedLine:
     def _kept_places(self) -> AtomPlaces:
         """The places whose terms count; what the others hold is kept as an error."""
         found = places_of(self._steps)
-        log = found.log_ways.copy()
-        for row, (_, n), (low, high) in zip(
-            found.at_top, self._steps, self._bounds[1], strict=True
+        log = np.zeros(found.place.size)
+        for row, corners, (_, n), bounds in zip(
+            found.row, self._corners, self._steps, self._bounds[1], strict=True
         ):
-            log += (n - row) * math.log(low) + row * math.log(high)
+            log += corners.log_terms(bounds, n)[row]
         counts = log > math.log(LIGHT)
         counts[np.argmax(log)] = True
         self._dropped = 2.0 * float(np.exp(log[~counts]).sum())
-        return AtomPlaces(found.at_top[:, counts], found.place[counts], found.log_ways[counts])
+        return AtomPlaces(found.row[:, counts], found.place[counts], found.log_atom[counts])
 
     # ---- below the turn -----------------------------------------------------------------------
 
@@ -226,7 +243,7 @@ class DeformedLine:
             total *= one**n
             log += n * math.log(float(share.sum()))
             turns = t * float(np.abs(apart).max())
-            off += n * (24.0 + 4.0 * turns) * UNIT
+            off += n * (12.0 + 4.0 * turns) * UNIT
             off += n * (step.share_error + 2.0 * t * step.nodes.loss_error + 2.0 * step.left)
         return total, 2.0 * math.exp(log) * np.expm1(off)
 
@@ -250,38 +267,68 @@ class DeformedLine:
         way = complex(math.cos(angle), math.sin(angle))
         moved = 1j * self._height + tau * way
         s = self.tilt + moved
-        terms = np.zeros((self._places.place.size, s.size), dtype=np.complex128)
-        atoms = np.zeros(self._places.place.size)
-        log_all, off = np.zeros(s.size), np.zeros(s.size)
-        for row, (step, n), shares, scales in zip(
-            self._places.at_top, self._steps, self._shares, self._scales, strict=True
-        ):
-            ends = end_transforms(step.shape, s, inner)  # type: ignore[arg-type]
-            first = shares[0] + scales[0] * ends.low
-            last = shares[1] - scales[1] * ends.high
-            powers = np.arange(n + 1.0)[:, None]
-            table = (n - powers) * np.log(first) + powers * np.log(last)
-            terms += table[row]
-            atoms += (n - row) * math.log(shares[0]) + row * math.log(shares[1])
-            both = np.abs(first) + np.abs(last)
-            error = scales[0] * ends.low_error + scales[1] * ends.high_error
-            error += (step.share_error + step.left + step.log_error) * both
-            log_all += n * np.log(both)
-            off += n * (error / both + (32.0 + 4.0 * _mean_log(np.abs([first, last]))) * UNIT)
-        terms = np.exp(terms + self._places.log_ways[:, None])
-        terms -= np.exp(atoms + self._places.log_ways)[:, None]
+        factors = [self._factors(at, s, inner, step) for at, (step, _) in enumerate(self._steps)]
+        terms, whole, off = self._terms_less_atoms(factors)
         kernels = np.array([1.0 / s, 1.0 / (s - 1.0), 1.0 / (s * (s - 1.0))]) * (weight * way)
         moduli = np.abs(kernels)
-        turns = self._height * self._span
+        rounding = (moduli * whole * np.expm1(off)).sum(axis=1)
         # a distance that is off moves a term by τ |x| e^(-τ |x| sqrt(1/2)) beyond the turn's part
-        chain = 104.0 + 4.0 * turns + NODES * panels.size + 2.0 * self._places.place.size
-        whole = np.exp(log_all) + math.exp(self._log_most(self._shares))
-        each = whole * np.expm1(off + chain * UNIT)
-        rounding = (moduli * each).sum(axis=1)
-        size = np.abs(terms).sum(axis=0)
+        chain = 104.0 + NODES * panels.size + 2.0 * self._places.place.size
+        each = np.abs(terms)
+        size = each.sum(axis=0)
+        rounding += (moduli * size).sum(axis=1) * chain * UNIT
         rounding += self._off_place * (moduli * size * np.abs(moved)).sum(axis=1)
         weights = terms[:, None, :] * kernels
-        return _Ray(RayWeights.of(moved, weights), rounding + self.left_on(panels))
+        turned = 4.0 * self._height * UNIT * (each @ moduli.T)
+        return _Ray(RayWeights.of(moved, weights), rounding + self.left_on(panels), turned)
+
+    def _factors(self, kind: int, s: ComplexArray, inner: float, step: LaplaceStep) -> Factors:
+        """What corners of a kind of step have far up a line."""
+        corners, shares, scales = self._corners[kind], self._shares[kind], self._scales[kind]
+        added, error = corners.transforms(s, inner)
+        added = scales[:, None] * added
+        relative = step.share_error + step.left + step.log_error
+        return Factors(shares[:, None], added, scales[:, None] * error, relative)
+
+    def _terms_less_atoms(
+        self, factors: list[Factors]
+    ) -> tuple[ComplexArray, FloatArray, FloatArray]:
+        """Terms of all places without their atoms; a bound on all of them, and relative errors."""
+        if all(
+            corners.is_small(each, n)
+            for corners, (_, n), each in zip(self._corners, self._steps, factors, strict=True)
+        ):
+            return self._small_terms(factors)
+        terms = np.ones((self._places.place.size, factors[0].added.shape[1]), dtype=np.complex128)
+        log_all, off = np.zeros((2, terms.shape[1]))
+        for row, corners, (_, n), (shares, added, error, relative) in zip(
+            self._places.row, self._corners, self._steps, factors, strict=True
+        ):
+            factor = shares + added
+            both = np.abs(factor).sum(axis=0)
+            table, rounded = corners.powers(factor, n, row)
+            terms *= table
+            log_all += n * np.log(both)
+            off += n * (error.sum(axis=0) / both + relative) + rounded
+        terms -= self._atom_mass[:, None]
+        whole = np.exp(log_all) + math.exp(self._log_most(self._shares))
+        return terms, whole, off + 16.0 * UNIT
+
+    def _small_terms(self, factors: list[Factors]) -> tuple[ComplexArray, FloatArray, FloatArray]:
+        """The same where what is beside atoms is a small part of them: by its part alone."""
+        size = factors[0].added.shape[1]
+        atoms = np.ones(self._places.place.size)
+        rest = np.zeros((atoms.size, size), dtype=np.complex128)
+        whole, off = np.ones(size), np.zeros(size)
+        for row, corners, (_, n), each in zip(
+            self._places.row, self._corners, self._steps, factors, strict=True
+        ):
+            own = corners.beside_atoms(each, n, row)
+            rest = rest * (own.atoms[:, None] + own.rest) + atoms[:, None] * own.rest
+            atoms *= own.atoms
+            whole *= own.whole
+            off += own.error
+        return rest, whole, off
 
     def left_on(self, panels: npt.NDArray[np.intp]) -> FloatArray:
         """Bound on what Gauss's rules leave out on panels of a ray, for each kernel."""
@@ -385,22 +432,20 @@ class DeformedLine:
     @cached_property
     def _atom_mass(self) -> FloatArray:
         """What the atoms have, exactly but for rounding."""
-        log = self._places.log_ways.copy()
-        for row, (_, n), shares in zip(self._places.at_top, self._steps, self._shares, strict=True):
-            log += (n - row) * math.log(shares[0]) + row * math.log(shares[1])
-        return np.asarray(np.exp(log))
+        return np.asarray(np.exp(self._places.log_atom))
 
     def errors(self, c: FloatArray, kernels: slice) -> FloatArray:
         """Bounds on the errors of `sums`."""
         z = np.asarray((c.astype(Extended) - self._centre).astype(np.float64))
         off = ANGLE_ERROR * np.abs(z) + self._off_centre + 4.0 * EXTENDED * np.abs(c)
         error = self._low_error[kernels, None] + self._per_distance[kernels, None] * off
-        error += self.left_below(c, kernels)
+        error += self.left_below(c, kernels) + self._low.far_errors(z, kernels)
         x = self._apart(c)
         most = self._panels(float(np.abs(x).min()))
         for chunk in range(int(np.searchsorted(CHUNKS[:-1], most))):
             for side in (0, 1):
-                error += self._ray(side, chunk).error[kernels, None]
+                ray = self._ray(side, chunk)
+                error += ray.error[kernels, None] + (np.abs(x) @ ray.turned).T[kernels]
         error += self._fixed[kernels, None]
         return np.asarray(error * (1.0 + 1e-9))
 
@@ -417,15 +462,15 @@ class DeformedLine:
     def _fixed(self) -> FloatArray:
         """What is left out beyond the last panels and of light places, and of atoms' rounding."""
         # beyond the last panels P and Q are next to nothing: at most their largest values over s
-        rest = self._most(self._end_bounds(SINE * self._first * 2.0 ** (MOST_PANELS - 1)))
+        rest = self._most(self._corner_bounds(SINE * self._first * 2.0 ** (MOST_PANELS - 1)))
         fallen = math.exp(-FALLEN) * self._most(self._bounds[0])
         atoms = math.exp(self._log_most(self._shares))
         rounding = (self._number * 16.0 + 8.0 * self._places.place.size + 32.0) * UNIT
         rounding += (
             4.0
             * UNIT
-            * sum(
-                n * float(_mean_log(np.array(shares)))
+            * math.fsum(
+                n * float(mean_log(shares))
                 for shares, (_, n) in zip(self._shares, self._steps, strict=True)
             )
         )
@@ -443,12 +488,9 @@ class DeformedLine:
         )
 
 
-def _scales(step: LaplaceStep, tilt: float) -> tuple[float, float]:
-    """What P and Q are multiplied by: e^(λ end) over the mean."""
-    first, last = (np.exp(Extended(tilt) * end - step.log_mean) for end in step.nodes.loss[:2])
-    return float(first), float(last)
-
-
-def _mean_log(parts: FloatArray) -> FloatArray:
-    """The mean size of the logarithms of numbers, each counted as often as it is large."""
-    return np.asarray((parts * np.abs(np.log(parts))).sum(axis=0) / parts.sum(axis=0))
+def _scales(step: LaplaceStep, tilt: float, number: int) -> FloatArray:
+    """What corners have in units of e^(s loss) is multiplied by: e^(λ loss) over the mean."""
+    low, high = step.nodes.loss[:2]
+    places = [low, high] if number == 2 else [low, 0 * low, high]
+    scales = np.exp(Extended(tilt) * np.array(places) - step.log_mean)
+    return np.asarray(scales.astype(np.float64))

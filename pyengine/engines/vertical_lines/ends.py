@@ -20,8 +20,8 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.caches import cached_property, kept
 from pyengine.engines.functionals import array
-from pyengine.engines.panels.legendre import gauss_nodes
-from pyengine.engines.panels.shape import LaplaceShape
+from pyengine.engines.vertical_lines.gauss import gauss_nodes
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
@@ -236,8 +236,13 @@ def ways_left(
     across = np.maximum((s * (end * ray)).real, -s.imag * height)
     back, up = [], []
     for start in (0.0, length):
-        # |r| is at least its imaginary part; beyond, f is at most what it is at 0
+        # |r| is at least its imaginary part, and that at 0 less what it changes by from there;
+        # beyond, f is at most what it is at 0
         near = 0.25 * np.exp(-0.5 * (start - end)) / np.sqrt(slope) / np.sin(height) ** 1.5
+        up_to = slope * math.exp(start)
+        least = _peak(shape, start) ** (2.0 / 3.0) * (1.0 - 1e-12) - up_to * np.expm1(end)
+        flat = 0.25 * up_to * np.exp(end) / np.maximum(least, 1e-100) ** 1.5
+        near = np.minimum(near, np.where(least > 0.0, flat, np.inf))
         back.append(np.minimum(near, 1e300) * end * np.exp(across))
         peak = 0.25 * slope * math.exp(start) / _peak(shape, start)
         up.append(peak * np.exp(-s.imag * height) / s.imag)

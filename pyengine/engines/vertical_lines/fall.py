@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.decay import decay_of
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.shapes import no_lines
 from pyengine.engines.vertical_lines.tilted import NOTHING_LOST
 

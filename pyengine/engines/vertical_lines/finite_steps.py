@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import cached_property, kept
-from pyengine.engines.panels.legendre import EXTENDED, Extended, gauss_nodes
 from pyengine.engines.vertical_lines.choice import cumulants_of
 from pyengine.engines.vertical_lines.decay import Decay
 from pyengine.engines.vertical_lines.fall import Fall, fall_of, log_at_ends
+from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, gauss_nodes
 from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes, expected_nodes
 from pyengine.engines.vertical_lines.tilted import (
     NOTHING_LOST,

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import cached_property
-from pyengine.engines.panels.legendre import EXTENDED, Extended
+from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
 from pyengine.engines.vertical_lines.tilted import TiltedStep
 from pyengine.engines.vertical_lines.trig_sums import ANGLE_ERROR, TrigSums, chain_error
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -204,6 +204,7 @@ class LossLine:
         )
         error = self._error[kernels, None] + self._per_distance[kernels, None] * off
         error += self._residue_errors(c, kernels) + self._aliases(c)
+        error += self._sums.far_errors(self._distance(c), kernels)
         return np.asarray(error * (1.0 + 1e-9))
 
     def _residues(self, c: FloatArray, kernels: slice) -> FloatArray:

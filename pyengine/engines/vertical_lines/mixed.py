@@ -18,13 +18,13 @@ import numpy.typing as npt
 from pyengine.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.exact.mixed import Mixed, Weights
-from pyengine.engines.panels.chernoff import log_mean_bound as laplace_bound
-from pyengine.engines.panels.ordered import OrderedLaw, RoughTails
-from pyengine.engines.panels.shape import LaplaceShape
 from pyengine.engines.vertical_lines.build import line_at
+from pyengine.engines.vertical_lines.chernoff import log_mean_bound as laplace_bound
 from pyengine.engines.vertical_lines.choice import Kinds
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.line import LossLine
 from pyengine.engines.vertical_lines.order import LineOrder
+from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
 
 __all__ = ["MixedOrder", "WeightedOrder", "log_mean_bound", "removed_of"]
 
@@ -43,7 +43,8 @@ def log_mean_bound(shape: Any, tilt: float) -> float:
 
 
 @log_mean_bound.register(LaplaceShape)
-def _(shape: LaplaceShape, tilt: float) -> float:
+@log_mean_bound.register(SubstitutedShape)
+def _(shape: StepShape, tilt: float) -> float:
     return laplace_bound(shape, tilt)
 
 

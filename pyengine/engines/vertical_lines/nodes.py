@@ -16,8 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, gauss_nodes
-from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape, extended
+from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray, gauss_nodes
+from pyengine.engines.vertical_lines.laplace_shapes import (
+    LaplaceShape,
+    StepShape,
+    SubstitutedShape,
+    extended,
+)
 from pyengine.engines.vertical_lines.shapes import no_lines
 from pyengine.numerics.exact_numbers import as_decimal
 

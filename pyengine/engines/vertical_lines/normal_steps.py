@@ -19,12 +19,12 @@ import numpy.typing as npt
 from pyengine._core import ffi, lib
 from pyengine.caches import cached_property, kept
 from pyengine.engines.functionals import array
-from pyengine.engines.panels.legendre import EXTENDED, Extended
-from pyengine.engines.panels.shape import extended
 from pyengine.engines.spectral import Spectral
 from pyengine.engines.vertical_lines.build import log_above
 from pyengine.engines.vertical_lines.choice import cumulants_of
 from pyengine.engines.vertical_lines.fall import Fall, fall_of, log_at_ends
+from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
+from pyengine.engines.vertical_lines.laplace_shapes import extended
 from pyengine.engines.vertical_lines.nodes import expected_nodes
 from pyengine.engines.vertical_lines.tilted import (
     NOTHING_LOST,

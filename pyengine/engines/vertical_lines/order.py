@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from pyengine.caches import cached_property
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
-from pyengine.engines.panels.chords import bound_for
-from pyengine.engines.panels.ordered import FiniteLosses, RoughTails, tails_of
 from pyengine.engines.vertical_lines.build import line_at
 from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of
+from pyengine.engines.vertical_lines.chords import bound_for
 from pyengine.engines.vertical_lines.deformed import DeformedLine
 from pyengine.engines.vertical_lines.line import LossLine
+from pyengine.engines.vertical_lines.ordered import FiniteLosses, RoughTails, tails_of
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.special import ndtri

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
-import pyengine.engines.panels.range as panels_range
 import pyengine.engines.vertical_lines.finite_steps as finite_steps
 from pyengine.caches import kept
 from pyengine.engines.exact import exact_refusal
 from pyengine.engines.exact.kept import finite_composition
-from pyengine.engines.panels.ordered import OrderedLaw
-from pyengine.engines.panels.shape import shape_of
 from pyengine.engines.vertical_lines.alone import AloneOrder, parted
 from pyengine.engines.vertical_lines.build import is_served
 from pyengine.engines.vertical_lines.choice import Kinds, cumulants_at
@@ -22,6 +19,7 @@ from pyengine.engines.vertical_lines.deformation import (
     is_deformable,
     is_deformed,
 )
+from pyengine.engines.vertical_lines.laplace_shapes import shape_of
 from pyengine.engines.vertical_lines.mixed import MixedOrder, WeightedOrder
 from pyengine.engines.vertical_lines.order import LineOrder
 from pyengine.errors import AccuracyError
@@ -135,18 +133,11 @@ def _beside_few(laws: Laws, kinds: Kinds, *, exchanged: bool) -> WeightedOrder |
     others = tuple(part for part in laws if not isinstance(part[0], FiniteLaw))
     if not few or not others:
         return None
-    inner = _order(others, False) or _alternative(others)
+    inner = _order(others, False) or deformed_order(list(others))
     made = finite_composition(few)
     if inner is None or isinstance(made, str) or made.size > MOST_LOSSES:
         return None
     return WeightedOrder(kinds, exchanged, made.weights(), inner)
-
-
-def _alternative(laws: Laws) -> OrderedLaw | None:
-    """Laws on panels or deformed lines, where those are not what serves first."""
-    if panels_range.is_served(list(laws)):
-        return panels_range.order_of(list(laws))
-    return deformed_order(list(laws))
 
 
 class _Gathered:

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.caches import cached_property
 from pyengine.engines.functionals import array
-from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray
-from pyengine.engines.panels.shape import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.decay import Decay, decay_of
+from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
 from pyengine.engines.vertical_lines.shapes import no_lines
 from pyengine.numerics.rounding import LIBM, UNIT

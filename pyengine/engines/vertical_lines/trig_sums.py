@@ -14,14 +14,19 @@ __all__ = ["ANGLE_ERROR", "TrigSums", "chain_error"]
 FloatArray = npt.NDArray[np.float64]
 
 LANES = 8
+FARTHEST = 1e8  # angles that the kernel takes in lanes
 # of a distance from a threshold: what rounding it, its product with a frequency and the kernel's
 # reduction of the angle move a term by, in parts of the angle
 ANGLE_ERROR = 8.0 * UNIT
 
 
 def chain_error(size: int) -> float:
-    """Bound on the errors of `TrigSums` of so many nodes, in parts of their moduli."""
-    return (2.0 * size + 40.0) * UNIT
+    """Bound on the errors of `TrigSums` of so many nodes, in parts of their moduli.
+
+    Each of `LANES` sums has its part of the nodes, and both parts of a product are at most √2 times
+    its modulus together; `TrigSums.far_errors` are beside that.
+    """
+    return (0.25 * size + 40.0) * UNIT
 
 
 class TrigSums:
@@ -43,6 +48,12 @@ class TrigSums:
         parts = np.zeros((2, kinds, self._size))
         parts[0, :, :size], parts[1, :, :size] = weight.real, weight.imag
         self._frequency, self._parts = at, parts
+        self._far = 2.0 * size * UNIT * np.abs(weight).sum(axis=1)
+
+    def far_errors(self, z: FloatArray, kinds: slice) -> FloatArray:
+        """Bounds on further errors where angles are too large for lanes, of shape (kinds, n)."""
+        is_far = np.abs(z) * self._frequency[-1] >= 0.999 * FARTHEST
+        return np.asarray(np.where(is_far, self._far[kinds, None], 0.0))
 
     def at(self, z: FloatArray, kinds: slice) -> FloatArray:
         """The sums of some kinds, of shape (z.size, kinds)."""

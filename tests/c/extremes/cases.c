@@ -44,9 +44,8 @@ static const struct {
     {"transforms of losses", run_transforms},
     {"bounds at levels", run_levels},
     {"sums on lines", run_line_sums},
-    {"laws beyond places", run_beyond},
     {"integrals along rays", run_rays},
-    {"Legendre polynomials", run_legendre},
+    {"Gauss's nodes", run_gauss},
     {"laws with proven errors", run_sector},
 };
 

@@ -25,7 +25,7 @@ int run_lattice(void);
 
 /* panels.c */
 int run_panels(void);
-int run_legendre(void);
+int run_gauss(void);
 
 /* random_losses.c */
 int run_sampling(void);
@@ -36,6 +36,5 @@ int run_rays(void);
 /* levels.c */
 int run_levels(void);
 int run_line_sums(void);
-int run_beyond(void);
 
 #endif

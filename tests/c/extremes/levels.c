@@ -51,26 +51,3 @@ int run_line_sums(void) {
     }
     return failures;
 }
-
-/* Laws without panels or without atoms, seen from far on both sides and from every end. */
-int run_beyond(void) {
-    int failures = 0;
-    const double series[4] = {0.25, 0.0, 0.25, 0.0}, scale[2] = {1.0, 1.7320508075688772},
-                 atom[2] = {0.25, 0.25};
-    const double place[2] = {0.2113248654051871, 0.7886751345948129}, weight[2] = {0.5, 0.5};
-    const double inner[2] = {0.25, 0.25}, part[2] = {0.25, 0.25};
-    const double y[6] = {-1e300, -1.0, 0.0, 0.5, 1.0, 1e300}, expected[6] = {1.0, 1.0, 0.75, 0.5, 0.0, 0.0};
-    double out[6];
-    for (size_t panels = 0; panels <= 2; panels += 2)
-        for (size_t atoms = 0; atoms <= 2; atoms += 2) {
-            const pe_panel_row row = {0.0, 0.5, 0.0, panels, 2, atoms, series, scale, atom};
-            const pe_panel_rule rule = {0.0, 0.0, 1.0, 2, place, weight, inner, part};
-            pe_panel_beyond(&row, &rule, 6, y, 0, out);
-            for (int i = 0; i < 6; ++i) {
-                const double at_atoms = y[i] < 0.0 ? 0.5 : y[i] < 1.0 ? 0.25 : 0.0;
-                const double goal = (panels ? expected[i] - at_atoms : 0.0) + (atoms ? at_atoms : 0.0);
-                failures += !(fabs(out[i] - goal) < 1e-15);
-            }
-        }
-    return failures;
-}

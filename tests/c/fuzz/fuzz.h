@@ -35,12 +35,8 @@ void fuzz_sparse_power(void);
 void fuzz_frequencies(void);
 void fuzz_spectrum(void);
 
-/* panels.c */
-void fuzz_legendre(void);
+/* gauss.c */
 void fuzz_gauss(void);
-void fuzz_extended_product(void);
-void fuzz_products(void);
-void fuzz_panel_ends(void);
 
 /* transforms.c */
 void fuzz_loss_transform(void);
@@ -52,7 +48,6 @@ void fuzz_powers(void);
 /* lines.c */
 void fuzz_trig_sums(void);
 void fuzz_place_integrals(void);
-void fuzz_panel_beyond(void);
 void fuzz_levels(void);
 
 /* random_losses.c */

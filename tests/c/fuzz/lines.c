@@ -1,6 +1,6 @@
 #include "fuzz.h"
 
-/* Sums on lines and along rays, integrals of laws on panels and bounds at levels; against the C library in long double, or
+/* Sums on lines and along rays, and bounds at levels; against the C library in long double, or
  * the same from single parts. */
 
 static const double U = 0x1p-53;
@@ -120,82 +120,6 @@ void fuzz_place_integrals(void) {
     free(x);
     free(out);
     free(mass);
-}
-
-/* Panel by panel, by `pe_panel_ends`. */
-void fuzz_panel_beyond(void) {
-    const size_t panels = below(9), size = 1 + below(6), atoms = below(5), count = 4 + below(12);
-    const double length = ldexp(1.0, -(int)below(4)), start = length * (double)below(9) - 3.0;
-    const double rate = below(4) ? log_uniform(1e-6, 1e3) : 0.0,
-                 bent = below(2) ? log_uniform(1e-6, 4.0) : 0.0;
-    const double lowest = (double)below(5) - 4.0, reach = 1.0;
-    double *series = filled(panels * size, weight_of), *mass = filled(atoms, probability);
-    double *scale = allocate(size), *place = allocate(count), *weight = allocate(count);
-    double *inner = allocate(panels), *part = allocate(panels), y[6], out[6];
-    long double *nodes = malloc(2 * count * sizeof *nodes);
-    if (nodes == NULL) exit(EXIT_FAILURE);
-    pe_gauss_nodes(count, nodes, nodes + count);
-    for (size_t i = 0; i < count; ++i) {
-        place[i] = (double)nodes[i];
-        weight[i] = (double)nodes[count + i];
-    }
-    for (size_t k = 0; k < size; ++k) scale[k] = sqrt(2.0 * (double)k + 1.0);
-    const double one = 1.0;
-    for (size_t i = 0; i < panels; ++i) {
-        const int64_t at = (int64_t)i;
-        double *const both[2] = {inner + i, part + i};
-        for (int k = 0; k < 2; ++k)
-            pe_panel_ends(1, &one, &at, size, series, scale, rate * length, k ? bent * length : 0.0, reach,
-                          count, place, weight, both[k]);
-    }
-    const pe_panel_row row = {start, length, lowest, panels, size, atoms, series, scale, mass};
-    const pe_panel_rule rule = {rate, bent, reach, count, place, weight, inner, part};
-    for (int i = 0; i < 6; ++i)
-        y[i] = below(3)   ? uniform(-8.0, 12.0)
-               : below(2) ? start + length * (double)below(9)
-                          : (double)below(9) - 4.0;
-    const int closed = below(2) == 0;
-    pe_panel_beyond(&row, &rule, 6, y, closed, out);
-    for (int i = 0; i < 6; ++i) {
-        long double sum = 0.0L, moduli = 0.0L;
-        for (size_t j = 0; j < panels; ++j) {
-            const double begin = start + length * (double)j;
-            const int64_t at = (int64_t)j;
-            if (begin + length <= y[i]) continue;
-            if (begin < y[i]) {
-                const double rest = (begin + length - y[i]) / length;
-                double found;
-                pe_panel_ends(1, &rest, &at, size, series, scale, rate * length, bent * length, reach, count,
-                              place, weight, &found);
-                sum += found;
-                moduli += fabs(found);
-                continue;
-            }
-            const long double apart = (long double)begin - y[i], share = expl(-rate * apart);
-            const long double kept = expl(-bent * apart);
-            const long double all =
-                bent != 0.0 ? share * ((1.0L - kept) * inner[j] + kept * part[j]) : share * inner[j];
-            sum += all;
-            moduli += share * (fabs(inner[j]) + fabs(part[j])) * (1.0L + rate * apart);
-        }
-        for (size_t j = 0; j < atoms; ++j) {
-            const long double apart = (long double)lowest + (double)j - y[i];
-            if (closed ? apart < 0.0L : apart <= 0.0L) continue;
-            const long double each =
-                mass[j] * expl(-rate * apart) * (bent != 0.0 ? -expm1l(-bent * apart) : 1.0L);
-            sum += each;
-            moduli += each * (1.0L + rate * apart);
-        }
-        require(fabsl(out[i] - sum) <= 64.0L * U * moduli + 1e-300L, "panel_beyond", "the parts", y[i]);
-    }
-    free(series);
-    free(mass);
-    free(scale);
-    free(place);
-    free(weight);
-    free(inner);
-    free(part);
-    free(nodes);
 }
 
 /* The pair of the densities 1 and 2 x on (0, 1), of the loss log 2 x, has T(alpha) = (1 - alpha)^2. */

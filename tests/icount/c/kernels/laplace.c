@@ -1,14 +1,9 @@
-/* The kernels of Laplace steps: transforms of losses, tables of polynomials, and laws on panels. */
+/* The kernels of Laplace steps: transforms of losses, sums on lines and along rays, and bounds at levels. */
 #include "kernel.h"
 
-#include <string.h>
-
-enum { LOSSES = 226, FREQUENCIES = 64, SIZE = 24, POINTS = 65, PANELS = 8, PLACES = 32 };
+enum { LOSSES = 226, FREQUENCIES = 64, PLACES = 32 };
 
 static double *apart, *share, *frequency, *real, *imag;
-static double *table, *weight, *series, *spectrum, *sums;
-static double *rest, *scale, *place, *part, *ends;
-static int64_t panel[PLACES];
 static double *factor, *node, *ray, *rays;
 static int64_t ray_blocks[FREQUENCIES], ray_row[FREQUENCIES];
 
@@ -62,59 +57,9 @@ static void laplace_rays(void) {
 }
 KERNEL("laplace_rays", prepare_rays, laplace_rays);
 
-static void prepare_table(void) {
-    table = icount_doubles((size_t)SIZE * SIZE * SIZE);
-    weight = icount_doubles((size_t)SIZE * SIZE * (SIZE + 1));
-}
+enum { LINE = 512, AT = 5, ROWS = 4, PARTS = 6 };
 
-static void laplace_table(void) {
-    memset(weight, 0, (size_t)SIZE * SIZE * (SIZE + 1) * sizeof(double));
-    icount_require(pe_legendre_products(SIZE, table, weight) == PE_OK, "there is memory");
-    icount_require(fabs(table[0] - 0.5) < 1e-15, "masses are multiplied");
-}
-KERNEL("laplace_table", prepare_table, laplace_table);
-
-static void prepare_products(void) {
-    prepare_table();
-    laplace_table();
-    spectrum = icount_doubles((size_t)2 * SIZE * POINTS);
-    sums = icount_doubles((size_t)4 * SIZE * POINTS);
-    for (size_t i = 0; i < (size_t)2 * SIZE * POINTS; i++) spectrum[i] = icount_between(-1.0, 1.0, i);
-}
-
-static void laplace_products(void) {
-    const int status = pe_panel_products(POINTS, SIZE, SIZE, SIZE, SIZE, table, spectrum, spectrum, 1, sums);
-    icount_require(status == PE_OK, "there is memory");
-    icount_require_numbers(sums, (size_t)4 * SIZE * POINTS);
-}
-KERNEL("laplace_products", prepare_products, laplace_products);
-
-static void prepare_ends(void) {
-    series = icount_doubles((size_t)PANELS * SIZE);
-    rest = icount_doubles(PLACES);
-    scale = icount_doubles(SIZE);
-    place = icount_doubles(PLACES);
-    part = icount_doubles(PLACES);
-    ends = icount_doubles(PLACES);
-    for (size_t i = 0; i < (size_t)PANELS * SIZE; i++) series[i] = i % SIZE ? 0.01 : 1.0;
-    for (size_t i = 0; i < SIZE; i++) scale[i] = sqrt(2.0 * (double)i + 1.0);
-    for (size_t i = 0; i < PLACES; i++) {
-        rest[i] = icount_between(0.0, 1.0, i);
-        place[i] = ((double)i + 0.5) / PLACES;
-        part[i] = 1.0 / PLACES;
-        panel[i] = (int64_t)(i % PANELS);
-    }
-}
-
-static void laplace_ends(void) {
-    pe_panel_ends(PLACES, rest, panel, SIZE, series, scale, 0.5, 0.1, 1.0, PLACES, place, part, ends);
-    icount_require_numbers(ends, PLACES);
-}
-KERNEL("laplace_ends", prepare_ends, laplace_ends);
-
-enum { LINE = 512, AT = 5, BEYOND = 64, ROWS = 4, PARTS = 6 };
-
-static double *line_node, *line_weight, *line_sum, *line_at, *atom, *inner, *tails, *level, *found;
+static double *line_node, *line_weight, *line_sum, *line_at, *tails, *level, *found;
 
 static void prepare_line(void) {
     line_node = icount_doubles(LINE);
@@ -132,23 +77,6 @@ static void laplace_line(void) {
     icount_require_numbers(line_sum, (size_t)2 * AT);
 }
 KERNEL("laplace_line", prepare_line, laplace_line);
-
-static void prepare_beyond(void) {
-    prepare_ends();
-    atom = icount_doubles(BEYOND);
-    inner = icount_doubles(PANELS);
-    for (size_t i = 0; i < PANELS; i++) inner[i] = 0.1;
-    for (size_t i = 0; i < BEYOND; i++) atom[i] = 1e-3;
-}
-
-/* A law of few steps beyond places. */
-static void laplace_beyond(void) {
-    const pe_panel_row row = {0.0, 0.5, 0.0, PANELS, SIZE, BEYOND, series, scale, atom};
-    const pe_panel_rule rule = {0.5, 0.1, 1.0, PLACES, place, part, inner, inner};
-    pe_panel_beyond(&row, &rule, PLACES, rest, 0, ends);
-    icount_require_numbers(ends, PLACES);
-}
-KERNEL("laplace_beyond", prepare_beyond, laplace_beyond);
 
 static void prepare_levels(void) {
     tails = icount_doubles((size_t)PARTS * ROWS * PLACES);

@@ -3,7 +3,7 @@
 A step whose losses are spread to the lattice points on both sides of each, so that the mass of
 either law stays what it is, has chords for its profile, and so has every sum of such steps: it lies
 above.  One transform of a few thousand points tells the profile within some thousandths, where
-Chernoff's bound is ten times as large (docs/theory/panels).
+Chernoff's bound is ten times as large (docs/theory/lines).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
-from pyengine.engines.panels.chernoff import profile_bound
-from pyengine.engines.panels.shape import LaplaceShape, StepShape
+from pyengine.engines.vertical_lines.chernoff import profile_bound
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["bound_for", "chord_bound"]
@@ -62,7 +62,7 @@ def bound_for(
     return min(most, closer)
 
 
-# Map: profiles of sums of Laplace steps, from chords | test_laplace_chernoff | theory/panels
+# Map: profiles of sums of Laplace steps, from chords | test_laplace_chernoff | theory/lines
 def chord_bound(
     kinds: tuple[tuple[StepShape, int], ...], tilt: float, epsilon: float, *, exchanged: bool
 ) -> float:

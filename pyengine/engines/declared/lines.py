@@ -1,4 +1,4 @@
-"""Steps of all kinds on one line, and Laplace steps on panels, with proven bounds."""
+"""Steps of all kinds on one line, with proven bounds."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 
 if TYPE_CHECKING:
-    from pyengine.engines.panels.ordered import OrderedLaw
-    from pyengine.engines.panels.questions import PanelQuestions
+    from pyengine.engines.vertical_lines.ordered import OrderedLaw
+    from pyengine.engines.vertical_lines.questions import LineQuestions
 
-__all__ = ["PanelEngine"]
+__all__ = ["LineEngine"]
 
 Made = TypeVar("Made")
 
-# relative widths of bounds that no other engine is asked to narrow: of lines, and of laws on panels
+# relative widths of bounds that no others are asked to narrow: of lines, and of deformed ones
 NARROW, WIDE = 1e-9, 1e-8
 
 
-class PanelEngine(Engine):
-    """Steps of one kind or several whose sum has lines, and few Laplace steps on panels.
+class LineEngine(Engine):
+    """Steps of one kind or several whose sum has lines, deformed ones where they are few.
 
-    What neither answers narrowly is asked of deformed lines, and of exact sums, sums of rows or the
-    lattice, as well.
+    What those do not answer narrowly is asked of exact sums, sums of rows or the lattice, as well.
     """
 
     name = "certified"
@@ -43,13 +42,13 @@ class PanelEngine(Engine):
         steps = sum(number for _, number in problem.laws)
         if steps < 2 or all(isinstance(law, FiniteLaw) for law, _ in problem.laws):
             return False  # what neither engine serves, told without importing them
-        return _has_panels(problem) or _has_lines(problem)
+        return _has_lines(problem)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions:
-        from pyengine.engines.panels.questions import PanelBothOrders, PanelOneOrder
+        from pyengine.engines.vertical_lines.questions import LineBothOrders, LineOneOrder
 
         if problem.adjacency != "add_remove":
-            return PanelOneOrder(self.pair(problem))
+            return LineOneOrder(self.pair(problem))
 
         def sums() -> Questions:
             engine = _after_lines(problem)
@@ -64,10 +63,10 @@ class PanelEngine(Engine):
         # the first ones are the last of each
         both = min(len(add), len(remove))
         for pair in zip(add[len(add) - both :], remove[len(remove) - both :], strict=True):
-            found = PanelBothOrders(*pair, sums if found is None else _always(found))
+            found = LineBothOrders(*pair, sums if found is None else _always(found))
         return sums() if found is None else found
 
-    def pair(self, problem: Problem) -> PanelQuestions:
+    def pair(self, problem: Problem) -> LineQuestions:
         return _levels(problem)[-1]
 
 
@@ -77,17 +76,10 @@ def _has_lines(problem: Problem) -> bool:
     return line_order(problem.laws) is not None
 
 
-def _has_panels(problem: Problem) -> bool:
-    from pyengine.engines.panels.range import is_served
-
-    return is_served(problem.laws)
-
-
-def _levels(problem: Problem) -> list[PanelQuestions]:
+def _levels(problem: Problem) -> list[LineQuestions]:
     """Questions on the engines that serve, the first one last; each asks the one before it."""
-    from pyengine.engines.panels.questions import PanelQuestions
-    from pyengine.engines.panels.range import order_of
-    from pyengine.engines.vertical_lines.deformation import DeformedOrder, is_deformed
+    from pyengine.engines.vertical_lines.deformation import DeformedOrder
+    from pyengine.engines.vertical_lines.questions import LineQuestions
     from pyengine.engines.vertical_lines.range import deformed_order, line_order
 
     # what each answer may be wide at most where another engine follows
@@ -95,23 +87,18 @@ def _levels(problem: Problem) -> list[PanelQuestions]:
     line = line_order(problem.laws)
     if line is not None:
         steps.append((line, NARROW))
-    others: list[tuple[OrderedLaw, float]] = []
-    if _has_panels(problem):
-        others.append((order_of(problem.laws), WIDE))
     if not isinstance(line, DeformedOrder):
         deformed = deformed_order(problem.laws)
         if deformed is not None:
-            # the quicker ones first
-            others.insert(0 if is_deformed(deformed.kinds) else len(others), (deformed, WIDE))
-    steps += others
-    found: list[PanelQuestions] = []
+            steps.append((deformed, WIDE))
+    found: list[LineQuestions] = []
     for law, width in reversed(steps):
         narrow = width if problem.tolerance is None else min(width, problem.tolerance)
         if found:
-            found.append(PanelQuestions(law, narrow, _always(found[-1])))
+            found.append(LineQuestions(law, narrow, _always(found[-1])))
             continue
         widest = narrow if ProductEngine.may_support(problem) else problem.tolerance
-        found.append(PanelQuestions(law, widest, partial(_sums, problem)))
+        found.append(LineQuestions(law, widest, partial(_sums, problem)))
     return found
 
 
@@ -125,6 +112,6 @@ def _sums(problem: Problem) -> PairQuestions:
 
 
 def _after_lines(problem: Problem) -> Engine:
-    """Which engine is asked for what lines and panels do not know narrowly."""
+    """Which engine is asked for what lines do not know narrowly."""
     engines = ExactEngine(), ProductEngine()
     return next((engine for engine in engines if engine.supports(problem)), LatticeEngine())

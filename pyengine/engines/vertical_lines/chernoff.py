@@ -1,7 +1,7 @@
 """Chernoff's bounds on profiles of Laplace steps: proven, quick and rough.
 
 They tell that the profile of one order is below that of the other one, so that nobody has to know
-its digits (docs/theory/panels).
+its digits (docs/theory/lines).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.panels.shape import LaplaceShape, StepShape
+from pyengine.engines.vertical_lines.laplace_shapes import StepShape
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["log_mean_bound", "profile_bound"]
@@ -49,8 +49,6 @@ def profile_bound(
         return math.inf
     log, size = 0.0, 0.0
     for shape, number in kinds:
-        if not isinstance(shape, LaplaceShape):
-            return math.inf
         each = number * log_mean_bound(shape, tilt)
         log, size = log + each, size + abs(each)
     c = epsilon if exchanged else -epsilon
@@ -60,11 +58,12 @@ def profile_bound(
 
 
 @kept(256)
-def log_mean_bound(shape: LaplaceShape, tilt: float) -> float:
+def log_mean_bound(shape: StepShape, tilt: float) -> float:
     """Return a number not below the logarithm of the mean of e^(tilt loss) under A.
 
-    As a function of y = e^v the ratio's power is convex for tilts outside of (0, 1), so that chords
-    on cells of v are above it; their integrals have closed forms.
+    As a function of y = e^v the power of the ratio, or of its inverse where losses fall, is convex
+    unless the exponent lies in (0, 1), so that chords on cells of v are above it; their integrals
+    have closed forms.  Elsewhere the larger end of a cell is above it.
     """
     if 0.0 < tilt < 1.0:
         raise ValueError(f"tilt must not lie between 0 and 1, got {tilt!r}")
@@ -72,13 +71,19 @@ def log_mean_bound(shape: LaplaceShape, tilt: float) -> float:
         return math.inf
     slope, (low, high) = float(shape.slope), (float(end) for end in shape.ends)
     v = 2.0 * float(shape.distance) * np.arange(CELLS + 1.0) / CELLS
-    exponent = tilt * (low + np.log1p(np.expm1(v) / slope))
-    top = float(exponent.max())
-    value = np.exp(exponent - top)
-    mass = 0.5 * np.exp(-0.5 * v[:-1]) * -math.expm1(-0.5 * float(v[1]))
-    # the mean of (e^v - 1)/(e^w - 1) on a cell of the length w, where v has the density e^(-v/2)
-    part = 1.0 / (1.0 + math.exp(0.5 * float(v[1])))
-    total = float((mass * ((1.0 - part) * value[:-1] + part * value[1:])).sum())
-    total += sum((shape.atoms.astype(np.float64) * value[[0, -1]]).tolist())
+    away, width = np.log1p(np.expm1(v) / slope), math.exp(0.5 * float(v[1]))
+    logs = [tilt * (float(each.origin) + each.sign * away) for each in shape.branches]
+    top = max(tilt * low, tilt * high, *(float(log.max()) for log in logs))
+    total = math.fsum((shape.atoms * np.exp(tilt * np.array([low, high]) - top)).tolist())
+    # the mean of (e^v - 1)/(e^w - 1) on a cell of the length w, where v has either density
+    falling = 0.5 * np.exp(-0.5 * v[:-1]) * (1.0 - 1.0 / width), 1.0 / (1.0 + width)
+    rising = 0.5 * np.exp(0.5 * v[:-1]) * (width - 1.0), (width + 2.0) / (3.0 * (width + 1.0))
+    for each, log in zip(shape.branches, logs, strict=True):
+        value = np.exp(log - top)
+        is_convex = not 0.0 < tilt * each.sign < 1.0
+        largest = np.maximum(value[:-1], value[1:])
+        for (mass, part), weight in ((falling, each.falling), (rising, each.rising)):
+            mean = (1.0 - part) * value[:-1] + part * value[1:] if is_convex else largest
+            total += float(weight) * float((mass * mean).sum())
     size = abs(tilt) * (abs(low) + abs(high) + float(shape.length))
     return top + math.log(total * SLACK) + 32.0 * UNIT * (size + 1.0)

@@ -17,12 +17,12 @@ from pyengine.engines.certified import relative_width
 from pyengine.engines.exact.both import hull
 from pyengine.engines.exact.levels import BELOW_DOUBLES, Tails, Thresholds, between, bounds
 from pyengine.engines.hull import BothOrders
-from pyengine.engines.panels.ordered import OrderedLaw, RoughTails
-from pyengine.engines.panels.search import STEP, TRIES, points_at, root_of
+from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
+from pyengine.engines.vertical_lines.search import STEP, TRIES, points_at, root_of
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import UNIT
 
-__all__ = ["PanelBothOrders", "PanelOneOrder", "PanelQuestions", "is_small"]
+__all__ = ["LineBothOrders", "LineOneOrder", "LineQuestions", "is_small"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,7 +40,7 @@ NEXT = 1e-3  # how far beyond one order's ε that of the other one is looked for
 ENGINE = "certified"
 
 
-class PanelQuestions:
+class LineQuestions:
     """Questions on one order.
 
     Parameters
@@ -202,7 +202,9 @@ class PanelQuestions:
         if coarse.any():
             value = np.where(coarse, np.minimum(value + step, end), value)
             first, off = law.profile(value)
-        apart = 1.01 * (np.abs(first - delta) + off) / slope + 4.0 * UNIT * value
+        # no slope is known at the largest ε, below which profiles rise
+        moved = np.where(value < end, 1.01 * (np.abs(first - delta) + off) / slope, 0.0)
+        apart = moved + 4.0 * UNIT * value
         for _ in range(TRIES):
             lower, upper = np.maximum(value - apart, 0.0), np.minimum(value + apart, end)
             found, off = (x.reshape(2, -1) for x in law.profile(np.concatenate([lower, upper])))
@@ -248,29 +250,29 @@ def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
     return (profile(before) - profile(root)) / (root - before)
 
 
-class PanelOneOrder(OneOrder):
+class LineOneOrder(OneOrder):
     """Questions on one order of Laplace steps; lines and laws are kept elsewhere."""
 
     is_light = True
 
 
-class PanelBothOrders(BothOrders):
+class LineBothOrders(BothOrders):
     """Questions on both orders of Laplace steps: adjacency ``add_remove``.
 
     Parameters
     ----------
-    add, remove : PanelQuestions
+    add, remove : LineQuestions
         The ordered pairs.
     otherwise : callable
         Makes the questions that answer what is too wide.
     """
 
     is_light = True
-    _add: PanelQuestions
-    _remove: PanelQuestions
+    _add: LineQuestions
+    _remove: LineQuestions
 
     def __init__(
-        self, add: PanelQuestions, remove: PanelQuestions, otherwise: Callable[[], Questions]
+        self, add: LineQuestions, remove: LineQuestions, otherwise: Callable[[], Questions]
     ) -> None:
         super().__init__(add, remove)
         self._otherwise = otherwise
@@ -314,9 +316,7 @@ class PanelBothOrders(BothOrders):
             return found
         return larger(found, second.epsilon(delta, found.lower if law.has_atoms else None))
 
-    def _by_size(
-        self, delta: FloatArray
-    ) -> tuple[PanelQuestions, PanelQuestions, FloatArray | None]:
+    def _by_size(self, delta: FloatArray) -> tuple[LineQuestions, LineQuestions, FloatArray | None]:
         """The order whose ε is expected to be the larger one, the other one, and where it is.
 
         That is ``remove`` but next to the largest loss, where close bounds tell.

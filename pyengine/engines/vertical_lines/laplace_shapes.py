@@ -4,7 +4,7 @@ With μ the distance of both laws in scales of the noise, q = 1 - p and y the ra
 A's times e^μ, the loss log(q + p y e^-μ) of a step on a Poisson sample goes from that of y = 1 to
 that of y = e^(2 μ), where A has the atoms 1/2 and e^-μ/2; between them A's law of y has the density
 y^(-3/2)/4.  At the part x of the way from the least loss to the largest one, d above it, y is
-1 + κ (e^(d x) - 1) with κ = 1 + q e^μ/p (docs/theory/panels).
+1 + κ (e^(d x) - 1) with κ = 1 + q e^μ/p (docs/theory/lines).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import cached_property, kept
-from pyengine.engines.panels.legendre import EXTENDED, Extended, ExtendedArray, rough_nodes
+from pyengine.engines.vertical_lines.gauss import Extended, ExtendedArray, rough_nodes
 from pyengine.laws.base import StepLaw
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 
@@ -105,6 +105,11 @@ class LaplaceShape:
         return extended(1 + CONTEXT.divide(CONTEXT.multiply(rest, CONTEXT.exp(mu)), p))
 
     @property
+    def half(self) -> LaplaceShape:
+        """The step whose density lies between two corners: this one."""
+        return self
+
+    @property
     def branches(self) -> tuple[Branch, ...]:
         """The losses between both atoms."""
         one = Extended(1)
@@ -116,17 +121,6 @@ class LaplaceShape:
         rest = -1.0 / float(self.slope)
         return -math.log1p(rest) / float(self.length) if rest > -1.0 else math.inf
 
-    def density(self, x: ExtendedArray) -> ExtendedArray:
-        """A's density at parts x of the way, of relative error at most `density_error`."""
-        d = self.length
-        y = 1 + self.slope * np.expm1(d * x)
-        return np.asarray(d * self.slope * np.exp(d * x) / (4 * y * np.sqrt(y)))
-
-    @property
-    def density_error(self) -> float:
-        """Bound on the relative error of `density`."""
-        return EXTENDED * (64.0 + 4.0 * float(self.length))
-
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Parts of the way and A's masses that stand for the density; for choices only."""
         s, weight = rough_nodes(count)
@@ -134,21 +128,6 @@ class LaplaceShape:
         inner = mu * s
         x = (np.log1p(p * np.expm1(inner)) - float(self.ends[0])) / float(self.length)
         return np.clip(x, 0.0, 1.0), 0.25 * mu * weight * np.exp(-0.5 * (inner + mu))
-
-    def largest(self, middle: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Bounds on the density in strips of the plane; infinite where there is none.
-
-        Strips are low <= Re x <= high, for the piece of the density that ``middle`` lies in.  y/κ
-        is e^(d x) - e^(d s), of modulus at least the same of Re x where that is above s, where y
-        vanishes, and so the density has nowhere a larger modulus than at Re x.
-        """
-        del middle
-        d, slope = float(self.length), float(self.slope)
-        grown = slope * np.expm1(d * low)
-        least = (1.0 + grown) - 1e-13 * (1.0 + np.abs(grown))  # for the rounding of both terms
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = d * slope * np.exp(d * high) / (4.0 * least * np.sqrt(least))
-        return np.asarray(np.where(least > 0.0, found * (1.0 + 1e-9), np.inf))
 
 
 @dataclass(frozen=True)
@@ -178,21 +157,21 @@ class SubstitutedShape:
         return self._hash
 
     @cached_property
-    def _half(self) -> LaplaceShape:
-        """The step whose losses are as long as one half."""
+    def half(self) -> LaplaceShape:
+        """The step whose losses are as long as one half, and whose density lies between corners."""
         return LaplaceShape(self.distance, self.probability)
 
     @cached_property
     def ends(self) -> tuple[Decimal, Decimal]:
         """The least and the largest loss, to 60 digits."""
-        low, high = self._half.ends
+        low, high = self.half.ends
         most = CONTEXT.subtract(high, low)
         return -most, most
 
     @cached_property
     def length(self) -> Any:
         """The largest loss less the least one."""
-        return 2 * self._half.length
+        return 2 * self.half.length
 
     @cached_property
     def _shares(self) -> tuple[Any, Any]:
@@ -213,7 +192,7 @@ class SubstitutedShape:
     @property
     def slope(self) -> Any:
         """The number κ of either half."""
-        return self._half.slope
+        return self.half.slope
 
     @property
     def branches(self) -> tuple[Branch, ...]:
@@ -224,20 +203,7 @@ class SubstitutedShape:
     @property
     def gap(self) -> float:
         """How far beyond the middle the density of a half has its singularity, in lengths."""
-        return 0.5 * self._half.gap
-
-    def density(self, x: ExtendedArray) -> ExtendedArray:
-        """A's density at parts x of the way, of relative error at most `density_error`."""
-        slope, (rest, share) = self._half.slope, self._shares
-        size = self._half.length * np.abs(1 - 2 * x)
-        y = 1 + slope * np.expm1(size)
-        change = self.length * slope * np.exp(np.where(x < 0.5, size, 0))
-        return np.asarray(change * (rest / y + share) / (4 * np.sqrt(y)))
-
-    @property
-    def density_error(self) -> float:
-        """Bound on the relative error of `density`."""
-        return EXTENDED * (96.0 + 4.0 * float(self.length))
+        return 0.5 * self.half.gap
 
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Parts of the way and A's masses that stand for the density; for choices only."""
@@ -245,24 +211,10 @@ class SubstitutedShape:
         mu, p = float(self.distance), float(self.probability)
         z = np.concatenate([0.5 * (s + 1.0), -0.5 * (s[::-1] + 1.0)])
         weight = 0.5 * np.concatenate([weight, weight[::-1]])
-        size = np.log1p(np.expm1(2.0 * mu * np.abs(z)) / float(self._half.slope))
+        size = np.log1p(np.expm1(2.0 * mu * np.abs(z)) / float(self.half.slope))
         x = 0.5 - np.sign(z) * size / float(self.length)
         near = (1.0 - p) * np.exp(-mu * np.abs(z)) + p * np.exp(-mu * np.abs(1.0 - z))
         return np.clip(x, 0.0, 1.0), 0.5 * mu * weight * near
-
-    def largest(self, middle: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Bounds on the density in strips of the plane, as of a `LaplaceShape`."""
-        d, slope = float(self._half.length), float(self._half.slope)
-        rest, share = (float(x) for x in self._shares)
-        below = middle < 0.5
-        first = d * np.where(below, 1.0 - 2.0 * high, 2.0 * low - 1.0)
-        last = d * np.where(below, 1.0 - 2.0 * low, 2.0 * high - 1.0)
-        grown = slope * np.expm1(first)
-        least = (1.0 + grown) - 1e-13 * (1.0 + np.abs(grown))  # for the rounding of both terms
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            change = 2.0 * d * slope * np.exp(np.where(below, last, 0.0))
-            found = change * (rest / least + share) / (4.0 * np.sqrt(least))
-        return np.asarray(np.where(least > 0.0, found * (1.0 + 1e-9), np.inf))
 
 
 StepShape = LaplaceShape | SubstitutedShape

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.exact.levels import Tails, Thresholds, excess
-from pyengine.engines.panels.ordered import RoughTails
+from pyengine.engines.vertical_lines.ordered import RoughTails
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["points_at", "root_of"]

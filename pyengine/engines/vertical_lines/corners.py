@@ -1,0 +1,314 @@
+"""What the corners of a Laplace step's losses have in its transform, and in that of equal steps.
+
+The density of losses is analytic between its corners: the two ends, and under ``substitute`` the
+middle, too.  So the transform is the sum over corners of e^(s loss) times a factor that does not
+oscillate, and that of N steps a polynomial in e^(s d) whose coefficients are those of a power of
+the factors (docs/theory/deformed_lines).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.caches import cached_property, kept
+from pyengine.engines.lattice.fft_convolution import FFT_ROUNDING
+from pyengine.engines.vertical_lines.ends import end_bounds, end_transforms
+from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape
+from pyengine.numerics.rounding import UNIT
+
+__all__ = ["Corners", "Factors", "corners_of", "mean_log"]
+
+FloatArray = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
+
+# roundings of a factor, of a root of unity in the polynomial, and of a power for each step
+FACTOR, ROOT, POWER = 16.0, 24.0, 4.0
+
+
+SMALL = 0.01  # part of an atom beside which its own is summed
+PART = 40.0  # roundings of such a part, its logarithm times a number, and an exponential
+MOST_INSIDE = 10  # steps at corners without atoms, of which more have next to nothing together
+NEXT_TO_NOTHING = 1e-19
+
+
+class Factors(NamedTuple):
+    """Factors of the corners of a kind of step at some s: atoms, and what densities add.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (corners, 1)
+        The tilted masses of the atoms.
+    added, error : ndarray of shape (corners, points)
+        What densities add, and bounds on its errors.
+    relative : float
+        Bound on relative errors of both.
+    """
+
+    shares: FloatArray
+    added: ComplexArray
+    error: FloatArray
+    relative: float
+
+
+class BesideAtoms(NamedTuple):
+    """Atoms of equal steps at places, and the rest of the terms at points.
+
+    ``error`` bounds the errors of the rest of all places together, in parts of ``whole``.
+    """
+
+    atoms: FloatArray
+    rest: ComplexArray
+    whole: FloatArray
+    error: FloatArray
+
+
+class Way(NamedTuple):
+    """A part of the losses: from one corner to another one, with what its density is multiplied by.
+
+    Where it is ``mirrored`` losses fall, and the density is e^(distance) times as large.
+    """
+
+    start: int
+    end: int
+    share: float
+    mirrored: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """The corners of a step, the least loss first and the largest one last.
+
+    Parameters
+    ----------
+    half : LaplaceShape
+        The step whose density each way has.
+    ways : tuple of Way
+        The ways between them.
+    """
+
+    half: LaplaceShape
+    ways: tuple[Way, ...]
+
+    @property
+    def number(self) -> int:
+        """How many corners there are: one more than ways."""
+        return len(self.ways) + 1
+
+    @cached_property
+    def _grown(self) -> float:
+        """e^d."""
+        return math.exp(float(self.half.length))
+
+    def transforms(self, s: ComplexArray, angle: float) -> tuple[ComplexArray, FloatArray]:
+        """What densities add to the factors of corners at points s, and bounds on the errors.
+
+        Parameters are those of `end_transforms`; a mirrored way takes 1 - s, of which the complex
+        conjugate lies above the real axis as s does.
+        """
+        value = np.zeros((self.number, s.size), dtype=np.complex128)
+        error = np.zeros((self.number, s.size))
+        for start, end, share, mirrored in self.ways:
+            if mirrored:
+                found = end_transforms(self.half, 1.0 - s.conj(), math.pi - angle)
+                low, high, far = found.low.conj(), found.high.conj(), share * self._grown
+            else:
+                found = end_transforms(self.half, s, angle)
+                low, high, far = found.low, found.high, share
+            value[start] += share * low
+            value[end] -= far * high
+            error[start] += share * found.low_error
+            error[end] += far * found.high_error
+        return value, error
+
+    def bounds(self, height: float) -> FloatArray:
+        """Bounds on what densities add wherever the imaginary part of s is at least a height."""
+        found = np.zeros(self.number)
+        first, last = end_bounds(self.half, height)
+        for start, end, share, mirrored in self.ways:
+            found[start] += share * first
+            found[end] += share * (self._grown if mirrored else 1.0) * last
+        return found * (1.0 + 16.0 * UNIT)
+
+    def atoms(self, low: float, high: float) -> FloatArray:
+        """What the atoms at both ends have, by corners: nothing between them."""
+        found = np.zeros(self.number)
+        found[0], found[-1] = low, high
+        return found
+
+    def powers(
+        self, factor: ComplexArray, number: int, row: npt.NDArray[np.intp]
+    ) -> tuple[ComplexArray, FloatArray]:
+        """Some coefficients of a power of the polynomial of factors, and a bound on all errors.
+
+        The latter is relative to the power of the sum of the factors' moduli; factors are off by
+        `FACTOR` units of that sum.
+        """
+        moduli = np.abs(factor)
+        both = moduli.sum(axis=0)
+        if self.number == 2:
+            at, back = np.unique(row, return_inverse=True)
+            j = at.astype(np.float64)[:, None]
+            table = (number - j) * np.log(factor[0]) + j * np.log(factor[1])
+            off = number * (FACTOR + 6.0 * mean_log(moduli)) * UNIT
+            return np.exp(table + _log_ways(number)[at, None])[back], off
+        found, off = self._by_roots(factor / both, number, number * np.log(both))
+        return found[row], off
+
+    def _by_roots(
+        self, factor: ComplexArray, number: int, log_both: FloatArray
+    ) -> tuple[ComplexArray, FloatArray]:
+        """The same from values of the polynomial at roots of unity, for factors of the sum 1.
+
+        By Parseval's identity the Euclidean norm of the coefficients is that of the values over the
+        root of their number, and the sum of all errors at most that root times theirs.
+        """
+        last = (self.number - 1) * number
+        levels = math.ceil(math.log2(last + 1.0))
+        k = np.arange(1 << levels)
+        root = np.exp(2j * math.pi * np.where(2 * k > k.size, k - k.size, k) / k.size)
+        value = factor[-1]
+        for one in factor[-2::-1]:
+            value = value * root[:, None] + one
+        power = _power(value, number)
+        slope = _norm(np.abs(value) ** (number - 1))
+        off = number * UNIT * ((FACTOR + ROOT) * slope + POWER * _norm(power))
+        off += FFT_ROUNDING * levels * _norm(power) + (8.0 + 4.0 * np.abs(log_both)) * UNIT
+        found = np.fft.fft(power, axis=0)[: last + 1] * (np.exp(log_both) / k.size)
+        return found, off * (1.0 + 1e-6)
+
+    def is_small(self, factors: Factors, number: int) -> bool:
+        """Whether what densities add at both ends is small beside the atoms there, as inside."""
+        ends = [0, -1]
+        if not (np.abs(factors.added[ends]).max(axis=1) < SMALL * factors.shares[ends, 0]).all():
+            return False
+        return self.number == 2 or self._inside(factors, number) <= MOST_INSIDE
+
+    def _inside(self, factors: Factors, number: int) -> int:
+        """How many steps may be at the middle: of more there is next to nothing."""
+        part = float(np.abs(factors.added[1]).max() / factors.shares.sum())
+        return next(
+            (k for k in range(MOST_INSIDE + 1) if _most_inside(part, number, k) < NEXT_TO_NOTHING),
+            MOST_INSIDE + 1,
+        )
+
+    def beside_atoms(self, factors: Factors, number: int, row: npt.NDArray[np.intp]) -> BesideAtoms:
+        """Terms of a power, as of `powers`, without those of the atoms alone, where `is_small`."""
+        ends = [0, -1]
+        shares, error, added = factors.shares[ends], factors.error[ends], factors.added[ends]
+        steps = self.number - 1
+        j = row // steps
+        with np.errstate(divide="ignore"):
+            atoms = np.exp(self.log_terms(factors.shares[:, 0], number)[row])
+        part = added / shares
+        log, high = _log1p(part), j[:, None].astype(np.float64)
+        exponent = (number - high) * log[0] + high * log[1]
+        rest = atoms[:, None] * _expm1(exponent)
+        moduli = np.abs(part)
+        off = 1.5 * (error / shares + (factors.relative + PART * UNIT) * moduli)
+        whole = np.exp(number * np.abs(log).max(axis=0)) * float(shares.sum()) ** number
+        found = number * off.max(axis=0)
+        if steps == 1:
+            return BesideAtoms(atoms, rest, whole, found)
+        both = np.abs(shares + added)
+        inside = np.abs(factors.added[1])
+        total = both.sum(axis=0)
+        middle = np.where(inside > 0.0, factors.added[1], 1e-300)
+        known = np.log(shares + added), np.log(middle)
+        most = self._inside(factors, number)
+        for k in range(1, most + 1):
+            at = np.flatnonzero((row >= k) & ((row - k) % 2 == 0) & ((row - k) // 2 <= number - k))
+            i = ((row[at] - k) // 2)[:, None].astype(np.float64)
+            logs = (number - k - i) * known[0][0] + i * known[0][1] + k * known[1]
+            ways = math.log(math.comb(number, k)) + _log_ways(number - k)[(row[at] - k) // 2]
+            rest[at] += np.exp(logs + ways[:, None])
+        # relative errors of those, which are at most a number of times the middle's part of all
+        each = number * (factors.relative + (FACTOR + 6.0 * mean_log(both)) * UNIT)
+        each = each + number * factors.error[ends].sum(axis=0) / total
+        logs = 6.0 * UNIT * np.abs(np.log(np.maximum(inside, 1e-300)))
+        beside = number * (inside / total) * (1.0 + inside / total) ** number
+        found = found + beside * (each + most * logs) + number * factors.error[1] / total * 2.0
+        left = _most_inside(inside / total, number, most)
+        return BesideAtoms(atoms, rest, np.maximum(whole, total**number), found + left)
+
+    def log_terms(self, factor: FloatArray, number: int) -> FloatArray:
+        """Logarithms of the coefficients for factors above 0; for bounds and for atoms alone."""
+        steps = self.number - 1
+        if steps == 1 or factor[1] == 0.0:
+            found = np.full(steps * number + 1, -np.inf)
+            j = np.arange(number + 1.0)
+            logs = (number - j) * math.log(factor[0]) + j * math.log(factor[-1])
+            found[::steps] = logs + _log_ways(number)
+            return found
+        whole = float(factor.sum())
+        power = _polynomial_power(factor / whole, number)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(power) + number * math.log(whole))
+
+
+@kept(64)
+def _log_ways(number: int) -> FloatArray:
+    """Logarithms of the binomial coefficients."""
+    return np.array([math.log(math.comb(number, j)) for j in range(number + 1)])
+
+
+def _norm(values: FloatArray | ComplexArray) -> FloatArray:
+    """Euclidean norms of columns."""
+    return np.asarray(np.sqrt((np.abs(values) ** 2).sum(axis=0)))
+
+
+def mean_log(parts: FloatArray) -> FloatArray:
+    """Return the mean size of the logarithms of numbers, each counted as often as it is large."""
+    known = np.maximum(parts, 1e-300)
+    return np.asarray((known * np.abs(np.log(known))).sum(axis=0) / known.sum(axis=0))
+
+
+def _power(z: ComplexArray, number: int) -> ComplexArray:
+    """The power of numbers, by squares."""
+    if number == 1:
+        return z
+    half = _power(z * z, number // 2)
+    return half * z if number % 2 else half
+
+
+def _most_inside(part: float | FloatArray, number: int, inside: int) -> Any:
+    """Bound on the terms with more steps than some at a corner that has such a part of all."""
+    if inside >= number:
+        return 0.0 * part
+    more = inside + 1
+    return math.comb(number, more) * part**more * (1.0 + part) ** (number - more)
+
+
+def _log1p(z: ComplexArray) -> ComplexArray:
+    """The logarithm of 1 + z for small z, within 12 units of z."""
+    x, y = z.real, z.imag
+    return np.asarray(0.5 * np.log1p(x * (2.0 + x) + y * y) + 1j * np.arctan2(y, 1.0 + x))
+
+
+def _expm1(z: ComplexArray) -> ComplexArray:
+    """The exponential of z less 1, within 12 units of z e^|z|."""
+    x, y = z.real, z.imag
+    half = np.sin(0.5 * y)
+    return np.asarray(np.expm1(x) * np.cos(y) - 2.0 * half * half + 1j * np.exp(x) * np.sin(y))
+
+
+def _polynomial_power(factor: FloatArray, number: int) -> FloatArray:
+    """Coefficients of the power of a polynomial, by squares."""
+    if number == 1:
+        return factor
+    half = _polynomial_power(factor, number // 2)
+    square = np.convolve(half, half)
+    return np.convolve(square, factor) if number % 2 else square
+
+
+@kept(64)
+def corners_of(shape: StepShape) -> Corners:
+    """Return the corners of a step."""
+    if shape.pieces == 1:
+        return Corners(shape.half, (Way(0, 1, 1.0, False),))
+    share = float(shape.branches[1].falling)
+    return Corners(shape.half, (Way(1, 0, share, True), Way(1, 2, share, False)))
