@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         TruncatedPoissonSampled,
         ZeroConcentrated,
         banded_matrix_factorization,
+        blt_coefficients,
         from_analytic_densities,
         from_distributions,
         from_log_likelihood_ratio,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         matrix_sensitivity,
         noise_multiplier,
         revealed_mixture,
+        toeplitz_mechanism,
         tree_aggregation_matrix,
     )
     from pyengine.risks import GaussianFit, bayes_risk, gaussian_fit
@@ -107,6 +109,7 @@ __all__ = [
     "adaptive",
     "banded_matrix_factorization",
     "bayes_risk",
+    "blt_coefficients",
     "calibrate",
     "compose",
     "delta",
@@ -130,6 +133,7 @@ __all__ = [
     "targets",
     "threat_models",
     "to_json",
+    "toeplitz_mechanism",
     "trade_off",
     "tree_aggregation_matrix",
 ]
@@ -160,6 +164,7 @@ _LATER = {
         "TruncatedPoissonSampled",
         "ZeroConcentrated",
         "banded_matrix_factorization",
+        "blt_coefficients",
         "from_analytic_densities",
         "from_distributions",
         "from_log_likelihood_ratio",
@@ -169,6 +174,7 @@ _LATER = {
         "matrix_sensitivity",
         "noise_multiplier",
         "revealed_mixture",
+        "toeplitz_mechanism",
         "tree_aggregation_matrix",
     ),
     "risks": ("GaussianFit", "bayes_risk", "gaussian_fit"),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from thorough import ALL
 
 import pyengine as pe
 from pyengine.engines import shifted_samples
+from pyengine.mechanisms import separation
 
 RNG = np.random.default_rng(20240501)
 
@@ -70,6 +73,63 @@ def test_against_all_patterns_and_signs(word: str) -> None:
         elif word != "min_separation":  # the cases that are called bounds are those of mixed signs
             assert (matrix < 0.0).any()
     assert exact >= (15 if word == "min_separation" else 40)
+
+
+def separable(rng: np.random.Generator, number: int) -> Any:
+    """Trees, bands, rows of nodes that nest, and matrices of any kind, in turn."""
+    steps = int(rng.integers(2, 15))
+    if number % 4 == 0:
+        return pe.tree_aggregation_matrix(steps) * float(rng.choice([1.0, 0.3, -2.0]))
+    if number % 4 == 1:
+        bands = range(int(rng.integers(1, steps + 1)))
+        return sum(np.diag(rng.random(steps - i) + 0.1, -i) for i in bands)
+    if number % 4 == 2:
+        return rng.normal(size=(steps, steps))
+    rows = [0.2 * row for row in np.eye(steps)]
+    for size in (1 << rng.integers(0, 4, 5)).tolist():
+        first = int(rng.integers(0, steps)) // size * size
+        rows.append(np.zeros(steps))
+        rows[-1][first : first + size] = rng.random() + 0.1
+    return np.array(rows)
+
+
+def test_patterns_some_steps_apart_against_all_of_them() -> None:
+    rng = np.random.default_rng(8)
+    for number in range(1000 if ALL else 60):
+        matrix = separable(rng, number)
+        steps = matrix.shape[1]
+        times, gap = int(rng.integers(1, 6)), int(rng.integers(1, 6))
+        products = np.abs(matrix.T @ matrix)
+        truth = max(
+            float(products[np.ix_(pattern, pattern)].sum())
+            for pattern in patterns(steps, "min_separation", times, gap)
+        )
+        found = pe.matrix_sensitivity(matrix, "min_separation", times=times, separation=gap)
+        assert truth * (1.0 - 1e-12) <= found.value**2 <= truth * (1.0 + 1e-9)
+        assert found.exact or (number % 4 == 2 and (matrix < 0.0).any())
+
+
+@pytest.mark.parametrize(("steps", "times", "gap", "square"), [(16, 3, 5, 23), (64, 3, 20, 29)])
+def test_trees_some_steps_apart(steps: int, times: int, gap: int, square: int) -> None:
+    """By all patterns: the bound from each step's largest share says 24 and 30 of the first two."""
+    matrix = pe.tree_aggregation_matrix(steps)
+    products = matrix.T @ matrix
+    chosen = patterns(steps, "min_separation", times, gap)
+    assert max(products[np.ix_(p, p)].sum() for p in chosen) == square
+    found = pe.matrix_sensitivity(matrix, "min_separation", times=times, separation=gap)
+    assert found.exact
+    assert found.value == pytest.approx(math.sqrt(square), rel=1e-15)
+    assert Fraction(found.value) ** 2 >= square
+
+
+def test_too_many_states_leave_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step's largest share says 24 of the tree over 16 steps."""
+    monkeypatch.setattr(separation, "MOST_STATES", 3)
+    monkeypatch.setattr(separation, "MOST_JOINS", 10.0)
+    matrix = pe.tree_aggregation_matrix(16)
+    bound = pe.matrix_sensitivity(matrix, "min_separation", times=3, separation=5)
+    assert not bound.exact
+    assert bound.value == pytest.approx(math.sqrt(24.0), rel=1e-10)
 
 
 def test_exact_where_theory_says_so() -> None:
@@ -229,6 +289,97 @@ def test_samples_of_unequal_bins(adjacency: str, monkeypatch: pytest.MonkeyPatch
     assert truth < pe.delta(run, 0.3, adjacency=adjacency)
 
 
+def test_classes_of_bins_dominate() -> None:
+    """Any number of classes bounds plain samples of the pair, and some number improves on one."""
+    rng, better = np.random.default_rng(21), 0
+    for _ in range(300 if ALL else 12):
+        steps = int(rng.integers(4, 13))
+        bins = int(rng.integers(2, steps + 1))
+        bands = int(rng.integers(1, steps))
+        matrix = np.tril(np.triu(rng.random((steps, steps)), -bands)) + 0.3 * np.eye(steps)
+        noise = float(np.linalg.norm(matrix, axis=0).max() * rng.uniform(0.8, 3.0))
+        epsilon = float(rng.uniform(0.1, 1.0))
+        moves = np.stack([matrix[:, i::bins].sum(axis=1) for i in range(bins)]) / noise
+        x = rng.normal(size=(40_000, steps))
+        exponents = x @ moves.T - 0.5 * np.square(moves).sum(axis=1)
+        ratio = np.exp(exponents).mean(axis=1)
+        for adjacency, gain in (
+            ("remove", np.maximum(ratio - math.exp(epsilon), 0.0)),
+            ("add", np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0)),
+        ):
+            found, error = gain.mean(), gain.std() / math.sqrt(gain.size)
+            bounds = {}
+            for classes in {1, int(rng.integers(1, bins + 1)), bins, None}:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", pe.ApproximationWarning)
+                    run = pe.matrix_mechanism(
+                        noise, matrix, "balls_in_bins", bins=bins, classes=classes
+                    )
+                bounds[classes] = pe.delta(run, epsilon, adjacency=adjacency)
+                assert bounds[classes] >= found - 5.0 * error
+            better += bounds[None] < bounds[1] * (1.0 - 1e-6)
+            alone = pe.GaussianMechanism(1.0 / math.sqrt(np.square(moves).sum(axis=1).max()))
+            assert bounds[bins] == pytest.approx(pe.delta(alone, epsilon), rel=1e-9)
+    assert better >= 4
+
+
+def square_root_bands(steps: int, bands: int) -> Any:
+    """Square root of prefix sums cut to bands, its first column of norm 1."""
+    column = np.cumprod([1.0] + [1.0 - 0.5 / i for i in range(1, bands)])
+    column /= np.linalg.norm(column)
+    return sum(np.diag(np.full(steps - i, c), -i) for i, c in enumerate(column))
+
+
+def test_classes_need_less_noise() -> None:
+    """At noise 1 samples of the pair say 6.34 for ε(1e-5); one class needs 1.21 for it."""
+    matrix = square_root_bands(200, 20)
+    with pytest.warns(pe.ApproximationWarning):
+        run = pe.matrix_mechanism(1.14, matrix, "balls_in_bins", bins=50)
+    with pytest.warns(pe.ApproximationWarning):
+        one = pe.matrix_mechanism(1.14, matrix, "balls_in_bins", bins=50, classes=1)
+    epochs = [step for step, _ in pe.mechanisms.steps_of(run) if step.places]
+    assert [step.places.steps for step in epochs] == [10]
+    assert "which of 5 classes" in epochs[0].words.batches
+    assert pe.epsilon(run, 1e-5) < 6.35 < 0.95 * pe.epsilon(one, 1e-5)
+    assert pe.epsilon(run + pe.GaussianMechanism(5.0), 1e-5) > pe.epsilon(run, 1e-5)
+
+
+def test_toeplitz_matrices_against_those_written_down() -> None:
+    rng, attained = np.random.default_rng(4), 0
+    for number in range(300 if ALL else 60):
+        steps = int(rng.integers(1, 30))
+        column = rng.normal(size=int(rng.integers(1, steps + 1)))
+        if number % 3:
+            column = np.sort(np.abs(column))[::-1] * (-1.0) ** number
+        matrix = sum(np.diag(np.full(steps - i, c), -i) for i, c in enumerate(column))
+        word = pe.mechanisms.participation.PARTICIPATIONS[int(rng.integers(0, 3))]
+        keywords = (
+            {}
+            if word == "single"
+            else {"times": int(rng.integers(1, 5)), "separation": int(rng.integers(1, 6))}
+        )
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            run = pe.toeplitz_mechanism(1.0, column, steps, word, **keywords)
+            dense = pe.matrix_mechanism(1.0, matrix, word, **keywords)
+        assert run.noise_multiplier <= dense.noise_multiplier * (1.0 + 1e-10)
+        if not warned:
+            attained += 1
+            assert run.noise_multiplier == pytest.approx(dense.noise_multiplier, rel=1e-12)
+    assert attained >= 40 * (5 if ALL else 1)
+
+
+def test_buffered_toeplitz_matrices() -> None:
+    theta, omega = [0.9, 0.5, 0.0], [0.2, 0.1, 0.05]
+    column = pe.blt_coefficients(theta, omega, 30)
+    exact = [1.0] + [sum(w * t**i for t, w in zip(theta, omega, strict=True)) for i in range(29)]
+    assert np.allclose(column, exact, rtol=1e-14, atol=0.0)
+    run = pe.toeplitz_mechanism("2", pe.blt_coefficients([0.99], [0.1], 100_000), 100_000)
+    square = 1.0 + 0.01 * (1.0 - 0.99**199_998) / (1.0 - 0.99**2)
+    assert run.noise_multiplier == pytest.approx(2.0 / math.sqrt(square), rel=1e-13)
+    assert run.noise_multiplier <= 2.0 / math.sqrt(square)
+
+
 def test_bins_of_an_identity_are_random_allocation() -> None:
     run = pe.matrix_mechanism(2.0, np.eye(12), "balls_in_bins", bins=3)
     # the same bin in all four epochs moves the sums of its steps by one each
@@ -251,6 +402,11 @@ def test_bins_of_an_identity_are_random_allocation() -> None:
         (lambda: pe.matrix_mechanism(1.0, [1.0]), "C must be a matrix"),
         (lambda: pe.matrix_mechanism(1.0, np.eye(3), bins=2), "bins must go with"),
         (lambda: pe.matrix_mechanism(1.0, np.eye(3), "balls_in_bins"), "takes bins"),
+        (lambda: pe.matrix_mechanism(1.0, np.eye(3), classes=1), "classes must go with"),
+        (
+            lambda: pe.matrix_mechanism(1.0, np.eye(3), "balls_in_bins", bins=3, classes=4),
+            "at most the number of bins, 3",
+        ),
         (lambda: pe.matrix_mechanism(1.0, np.eye(3), "balls_in_bins", bins=4), "at most the num"),
         (lambda: pe.matrix_mechanism(1.0, np.eye(3), "balls_in_bins", bins=0), "integer >= 1"),
         (
@@ -274,6 +430,13 @@ def test_bins_of_an_identity_are_random_allocation() -> None:
         (lambda: pe.banded_matrix_factorization(1.0, 0.1, 10, 11), "bands must be at most steps"),
         (lambda: pe.banded_matrix_factorization(1.0, 0.1, 10, 0), "bands must be an integer >= 1"),
         (lambda: pe.banded_matrix_factorization(1.0, 1.1, 10, 2), "sampling_probability must lie"),
+        (lambda: pe.toeplitz_mechanism(1.0, [1.0, 0.5], 1), "1 to steps = 1 numbers"),
+        (lambda: pe.toeplitz_mechanism(1.0, [0.0, 0.5], 2), "begin with one beyond 1e-100"),
+        (lambda: pe.toeplitz_mechanism(1.0, [1.0], 10**8), "steps must be at most 10,000,000"),
+        (lambda: pe.toeplitz_mechanism(1.0, [1.0], 9, times=2), "go with participation"),
+        (lambda: pe.blt_coefficients([0.5], [1.0, 2.0], 3), "lists of one length"),
+        (lambda: pe.blt_coefficients([1.5], [1.0], 3), "buffer_decay must lie"),
+        (lambda: pe.blt_coefficients([0.5], [1.0], 0), "steps must be an integer >= 1"),
         (lambda: pe.tree_aggregation_matrix(0), "steps must be an integer >= 1"),
         (lambda: pe.tree_aggregation_matrix(10**6), "steps must be at most"),
     ],

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     )
     from pyengine.mechanisms.matrix import (
         banded_matrix_factorization,
+        blt_coefficients,
         matrix_mechanism,
+        toeplitz_mechanism,
         tree_aggregation_matrix,
     )
     from pyengine.mechanisms.mixture import GaussianMixtureMechanism
@@ -92,6 +94,7 @@ __all__ = [
     "allocated_epoch",
     "as_mechanism",
     "banded_matrix_factorization",
+    "blt_coefficients",
     "checked_mechanism",
     "compose",
     "describe",
@@ -110,6 +113,7 @@ __all__ = [
     "revealed_mixture",
     "step_in_words",
     "steps_of",
+    "toeplitz_mechanism",
     "tree_aggregation_matrix",
 ]
 
@@ -132,7 +136,13 @@ _LATER = {
         "from_log_likelihood_ratio",
         "from_profile",
     ),
-    "matrix": ("banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_matrix"),
+    "matrix": (
+        "banded_matrix_factorization",
+        "blt_coefficients",
+        "matrix_mechanism",
+        "toeplitz_mechanism",
+        "tree_aggregation_matrix",
+    ),
     "mixture": ("GaussianMixtureMechanism",),
     "multiplier": ("noise_multiplier",),
     "participation": ("Sensitivity", "matrix_sensitivity"),

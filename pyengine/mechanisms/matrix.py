@@ -15,10 +15,21 @@ from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms.core import Composition, Step, compose, phases_of
 from pyengine.mechanisms.dp_sgd import dp_sgd
 from pyengine.mechanisms.gaussian import GaussianMechanism
-from pyengine.mechanisms.participation import bin_products, square_of_sensitivity
+from pyengine.mechanisms.participation import (
+    LONGEST,
+    bin_products,
+    square_of_sensitivity,
+    toeplitz_square,
+)
 from pyengine.mechanisms.words import Words, worded
 
-__all__ = ["banded_matrix_factorization", "matrix_mechanism", "tree_aggregation_matrix"]
+__all__ = [
+    "banded_matrix_factorization",
+    "blt_coefficients",
+    "matrix_mechanism",
+    "toeplitz_mechanism",
+    "tree_aggregation_matrix",
+]
 
 LARGEST_TREE = 8192  # leaves
 BINS = "balls_in_bins"
@@ -112,6 +123,7 @@ def matrix_mechanism(
     times: int | None = None,
     separation: int | None = None,
     bins: int | None = None,
+    classes: int | None = None,
 ) -> Step | Composition:
     """One release of C x + z, where x has the sums of all steps, in an order or in random bins.
 
@@ -130,15 +142,18 @@ def matrix_mechanism(
         the steps i, i + b, i + 2b, ... of bin i.
     bins : int
         b, in [1, steps], for ``balls_in_bins`` only.
+    classes : int, optional
+        Number c of classes of bins, in [1, b], for ``balls_in_bins`` only: the bins r, r + c, ...
+        are bounded together.  The best one by a closed form if not given.
 
     Returns
     -------
     GaussianMechanism or Composition
         Of noise ``noise_multiplier / sensitivity``: exactly, where that is a fraction, else rounded
         down.  Under ``substitute`` both records take part at the same steps.  For
-        ``balls_in_bins`` one epoch of random allocation to b steps beside a Gaussian step, which
-        dominate; they are attained where the sums of the absolute columns of the bins have equal
-        norms and equal products.
+        ``balls_in_bins`` one epoch of random allocation to the b / c bins of a class beside a
+        Gaussian step, which dominate; they are attained where the sums of the absolute columns of
+        the bins have equal norms and equal products, and c is 1.
 
     Raises
     ------
@@ -175,16 +190,138 @@ def matrix_mechanism(
                 f"participation {BINS!r} takes bins and neither times nor separation, got "
                 f"{bins!r}, {times!r} and {separation!r}"
             )
-        return _in_bins(noise, C, bins)
-    if bins is not None:
-        raise ValueError(f"bins must go with participation {BINS!r}, got {bins!r}")
+        return _in_bins(noise, C, bins, classes)
+    for name, value in (("bins", bins), ("classes", classes)):
+        if value is not None:
+            raise ValueError(f"{name} must go with participation {BINS!r}, got {value!r}")
     square, exact = square_of_sensitivity(C, participation, times, separation)
+    return _one_gaussian(noise, square, exact, participation, times, separation)
+
+
+def toeplitz_mechanism(
+    noise_multiplier: _checks.NumberLike,
+    coefficients: Any,
+    steps: int,
+    participation: str = "single",
+    *,
+    times: int | None = None,
+    separation: int | None = None,
+) -> Step:
+    """Matrix mechanism of a lower triangular Toeplitz matrix C that is not written down.
+
+    Parameters
+    ----------
+    noise_multiplier : float, or exact number as str, Fraction or Decimal
+        As of `matrix_mechanism`.
+    coefficients : array_like of shape (m,), m <= steps
+        First column of C, zeros behind left out: the release of step i has c₀xᵢ + c₁xᵢ₋₁ + ….
+        Finite, c₀ not zero; `blt_coefficients` has those of buffered linear Toeplitz matrices.
+    steps : int
+        Number n of columns, in [1, 10^7].
+    participation, times, separation
+        As in `matrix_sensitivity`.
+
+    Returns
+    -------
+    GaussianMechanism
+        As of `matrix_mechanism`, for n of any size: the sensitivity takes n times k operations.  It
+        is exact for ``single``, for coefficients that decrease to >= 0 (Theorem 2 of Kalinin and
+        Lampert), and for at most ``separation`` of them.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside their domains.
+
+    Warns
+    -----
+    ApproximationWarning
+        For other coefficients, whose sizes are replaced by the largest one behind.
+
+    References
+    ----------
+    N. Kalinin, C. Lampert, Banded Square Root Matrix Factorization for Differentially Private Model
+    Training (2024), arXiv:2405.13763.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> epochs = {"participation": "fixed_order", "times": 4, "separation": 25_000}
+    >>> round(pe.toeplitz_mechanism(2.0, [1.0, 0.5], 100_000, **epochs).noise_multiplier, 12)
+    0.894427191
+    """
+    noise = _checks.positive("noise_multiplier", noise_multiplier)
+    square, exact = toeplitz_square(coefficients, steps, participation, times, separation)
+    return _one_gaussian(noise, square, exact, participation, times, separation)
+
+
+def blt_coefficients(buffer_decay: Any, output_scale: Any, steps: int) -> npt.NDArray[np.float64]:
+    """First column of a buffered linear Toeplitz (BLT) matrix.
+
+    Parameters
+    ----------
+    buffer_decay : array_like of shape (d,)
+        θ in [0, 1].
+    output_scale : array_like of shape (d,)
+        ω, finite.
+    steps : int
+        Length n of the column, in [1, 10^7].
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        1 and Σ ωⱼ θⱼ^(i-1) for i >= 1, each term to a few units.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside their domains.
+
+    References
+    ----------
+    K. Dvijotham et al., Efficient and Near-Optimal Noise Generation for Streaming Differential
+    Privacy (2024), arXiv:2404.16706; H. B. McMahan, Z. Xu, Y. Zhang, A Hassle-free Algorithm for
+    Private Learning in Practice (2024), arXiv:2408.08868.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> pe.blt_coefficients([0.5], [0.25], 4)
+    array([1.    , 0.25  , 0.125 , 0.0625])
+    """
+    number = _checks.count("steps", steps, least=1)
+    if number > LONGEST:
+        raise ValueError(f"steps must be at most {LONGEST:,}, got {_checks.shown(steps)}")
+    decay = np.atleast_1d(_checks.real_array("buffer_decay", buffer_decay, 0.0, 1.0))
+    scale = np.atleast_1d(_checks.real_array("output_scale", output_scale, -1e100, 1e100))
+    if decay.ndim != 1 or decay.shape != scale.shape:
+        raise ValueError(
+            "buffer_decay and output_scale must be lists of one length, got shapes "
+            f"{decay.shape} and {scale.shape}"
+        )
+    column = np.ones(number)
+    column[1:] = 0.0
+    power = np.arange(number - 1)
+    for theta, omega in zip(decay.tolist(), scale.tolist(), strict=True):
+        column[1:] += omega * theta**power
+    return column
+
+
+def _one_gaussian(
+    noise: _checks.Number,
+    square: Fraction,
+    exact: bool,
+    participation: str,
+    times: int | None,
+    separation: int | None,
+) -> Step:
+    """One Gaussian of the noise over the sensitivity, in words."""
     if not exact:
         warnings.warn(
             "only an upper bound of the sensitivity of C is known: what is answered for this "
             "mechanism is an upper bound of what is released",
             ApproximationWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     words = Words(
         "matrix mechanism, one Gaussian release of the noise over the sensitivity of C",
@@ -199,9 +336,9 @@ def matrix_mechanism(
     return worded(GaussianMechanism(_quotient(noise, square)), words)
 
 
-def _in_bins(noise: _checks.Number, C: Any, bins: int) -> Composition:
+def _in_bins(noise: _checks.Number, C: Any, bins: int, classes: int | None) -> Composition:
     """What dominates a record in a random bin: the products' largest for all, and the rest."""
-    square, product, exact = bin_products(C, bins)
+    square, product, size, number, exact = bin_products(C, bins, float(noise), classes)
     if not exact:
         warnings.warn(
             "only an upper bound of what random bins leak is known for C: what is answered for "
@@ -209,10 +346,15 @@ def _in_bins(noise: _checks.Number, C: Any, bins: int) -> Composition:
             ApproximationWarning,
             stacklevel=3,
         )
+    known = (
+        ""
+        if number == 1
+        else f" (a bound, as if it were known which of {number:,} classes of bins it is in)"
+    )
     words = Words(
         "matrix mechanism in random bins",
         f"each record is put into one of {bins:,} bins once, uniformly and by itself, and takes "
-        f"part in the steps i, i + {bins:,}, ... of bin i",
+        f"part in the steps i, i + {bins:,}, ... of bin i" + known,
         counted="release",
         known="" if exact else "upper bound",
     )
@@ -221,7 +363,7 @@ def _in_bins(noise: _checks.Number, C: Any, bins: int) -> Composition:
         shared = words._replace(name=f"{words.name}, what all bins share")
         parts.append(worded(GaussianMechanism(_quotient(noise, product)), shared))
     if square > product:
-        rest = GaussianMechanism(_quotient(noise, square - product)).randomly_allocated(bins)
+        rest = GaussianMechanism(_quotient(noise, square - product)).randomly_allocated(size)
         own = words._replace(name=f"{words.name}, what each has of its own")
         parts.append(worded(rest, own if product else words))
     return compose(*parts)

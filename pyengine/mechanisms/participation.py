@@ -17,20 +17,24 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
+from pyengine.mechanisms.separation import heaviest
 
 __all__ = [
+    "LONGEST",
     "PARTICIPATIONS",
     "Sensitivity",
     "bin_moves",
     "bin_products",
     "matrix_sensitivity",
     "square_of_sensitivity",
+    "toeplitz_square",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 
 PARTICIPATIONS = ("single", "fixed_order", "min_separation")
 UNIT = 2.0**-52
+LONGEST = 10**7  # steps of a Toeplitz matrix, of which only the column is formed
 LARGEST = 16_384  # columns; the products of two columns are formed in blocks of rows
 BLOCK = 256
 CANDIDATES = 64  # patterns whose sums are formed exactly
@@ -48,6 +52,29 @@ class Sensitivity(NamedTuple):
     """
 
     value: float
+    exact: bool
+
+
+class BinProducts(NamedTuple):
+    """What a bound of random bins needs.
+
+    Parameters
+    ----------
+    square, product : Fraction
+        Largest |mᵢ|², and largest ⟨mᵢ, mⱼ⟩ of two bins of a class, mᵢ the sum of the absolute
+        columns of bin i: at least the true ones, and at most some rows × 2⁻⁵⁰ above, relatively.
+        The product is 0 for classes of one bin.
+    size, classes : int
+        Least number of bins of a class, and number of classes.
+    exact : bool
+        Whether all squares are the same, all products are, no entries of C differ in sign, and
+        there is one class.
+    """
+
+    square: Fraction
+    product: Fraction
+    size: int
+    classes: int
     exact: bool
 
 
@@ -76,9 +103,10 @@ def matrix_sensitivity(
     -------
     Sensitivity
         For ``single`` and ``fixed_order`` exact, if the columns that decide have products of
-        one sign pattern (all of a non-negative matrix have).  For ``min_separation`` exact if C is
-        banded within b, or Toeplitz with decreasing entries >= 0 (Theorem 2 of Kalinin and
-        Lampert); otherwise an upper bound.
+        one sign pattern (all of a non-negative matrix have).  For ``min_separation`` as well if C
+        is banded within 2b, has few patterns, is Toeplitz with decreasing entries >= 0 (Theorem 2
+        of Kalinin and Lampert), or has the nodes of trees as rows, all by dynamic programming;
+        otherwise an upper bound.
 
     Raises
     ------
@@ -115,6 +143,20 @@ def square_of_sensitivity(
 ) -> tuple[Fraction, bool]:
     """Square of `matrix_sensitivity`, at least the true one, and whether it is attained."""
     matrix = _matrix(C)
+    steps = matrix.shape[1]
+    word, number, gap = _pattern(steps, participation, times, separation)
+    if word == "min_separation" and number > 1 and not _decreasing_toeplitz(matrix):
+        return _separated(matrix, number, gap)
+    first_is_largest = word == "min_separation" and number > 1  # of a decreasing Toeplitz matrix
+    starts = 1 if first_is_largest else steps
+    patterns = [np.arange(i, min(steps, i + number * gap), gap) for i in range(starts)]
+    return _largest(matrix, patterns)
+
+
+def _pattern(
+    steps: int, participation: str, times: int | None, separation: int | None
+) -> tuple[str, int, int]:
+    """The word, the largest number of steps of a record, and their distance."""
     word = _checks.choice("participation", participation, PARTICIPATIONS)
     if word == "single":
         if times is not None or separation is not None:
@@ -122,18 +164,46 @@ def square_of_sensitivity(
                 "times and separation go with participation 'fixed_order' or 'min_separation', got "
                 f"{times!r} and {separation!r}"
             )
-        number, gap = 1, 1
-    else:
-        number = _checks.count("times", 0 if times is None else times, least=1)
-        gap = _checks.count("separation", 0 if separation is None else separation, least=1)
-    steps = matrix.shape[1]
-    number = min(number, -(-steps // gap))
-    if word == "min_separation" and number > 1 and not _decreasing_toeplitz(matrix):
-        return _separated(matrix, number, gap)
-    first_is_largest = word == "min_separation" and number > 1  # of a decreasing Toeplitz matrix
-    starts = 1 if first_is_largest else steps
-    patterns = [np.arange(i, min(steps, i + number * gap), gap) for i in range(starts)]
-    return _largest(matrix, patterns)
+        return word, 1, 1
+    number = _checks.count("times", 0 if times is None else times, least=1)
+    gap = _checks.count("separation", 0 if separation is None else separation, least=1)
+    return word, min(number, -(-steps // gap)), gap
+
+
+def toeplitz_square(
+    coefficients: Any, steps: int, participation: str, times: int | None, separation: int | None
+) -> tuple[Fraction, bool]:
+    """Square of the sensitivity of a lower triangular Toeplitz matrix, as `square_of_sensitivity`.
+
+    Steps 0, b, 2b, … are the heaviest pattern of coefficients that decrease to >= 0, and of any
+    that are at most b: products of columns vanish, and the first columns are the longest.
+    """
+    number = _checks.count("steps", steps, least=1)
+    if number > LONGEST:
+        raise ValueError(f"steps must be at most {LONGEST:,}, got {_checks.shown(steps)}")
+    column = _checks.real_array("coefficients", coefficients, -1e100, 1e100)
+    if column.ndim != 1 or not 0 < column.size <= number:
+        raise ValueError(
+            f"coefficients must be a list of 1 to steps = {number:,} numbers, got shape "
+            f"{column.shape}"
+        )
+    if not abs(float(column[0])) > 1e-100:
+        raise ValueError(f"coefficients must begin with one beyond 1e-100, got {column[0]}")
+    _, most, gap = _pattern(number, participation, times, separation)
+    sizes = np.abs(column)
+    falling = bool((column >= 0.0).all() or (column <= 0.0).all()) and bool(
+        (np.diff(sizes) <= 0.0).all()
+    )
+    exact = most == 1 or falling or column.size <= gap
+    if not exact:
+        sizes = np.maximum.accumulate(sizes[::-1])[::-1]
+    row = np.zeros(number)
+    for first in range(0, most * gap, gap):
+        end = min(first + sizes.size, number)
+        row[first:end] += sizes[: end - first]
+    # each entry is off by k - 1 roundings of sums, its square by twice that and one of its own
+    value = Fraction(math.fsum(np.square(row).tolist()))
+    return value * (1 + Fraction((2.0 * most + 2.0) * UNIT)), exact
 
 
 def bin_moves(C: Any, bins: int) -> tuple[FloatArray, FloatArray]:
@@ -148,8 +218,8 @@ def bin_moves(C: Any, bins: int) -> tuple[FloatArray, FloatArray]:
 
 
 # Map: balls in bins, by Kahane's inequality | test_matrix | theory/allocation
-def bin_products(C: Any, bins: int) -> tuple[Fraction, Fraction, bool]:
-    """Largest |mᵢ|² and largest ⟨mᵢ, mⱼ⟩, i ≠ j, of the movements by a record in bin i or j.
+def bin_products(C: Any, bins: int, noise: float, classes: int | None = None) -> BinProducts:
+    """Largest |mᵢ|² and largest ⟨mᵢ, mⱼ⟩, i ≠ j, of the movements by records in bins of one class.
 
     Parameters
     ----------
@@ -157,19 +227,22 @@ def bin_products(C: Any, bins: int) -> tuple[Fraction, Fraction, bool]:
         As in `matrix_sensitivity`.
     bins : int
         Number b of bins; a record in bin i takes part in the steps i, i + b, i + 2b, ...
+    noise : float
+        The noise, which decides which number of classes is best.
+    classes : int, optional
+        Number c of classes in [1, b]; class r has the bins r, r + c, ...
 
-    Returns
-    -------
-    square, product : Fraction
-        Of mᵢ, the sum of the absolute columns of bin i: at least the true ones, and at most some
-        rows × 2⁻⁵⁰ above, relatively.  The product is 0 for one bin.
-    exact : bool
-        Whether all squares are the same, all products are, and no entries of C differ in sign.
+    Notes
+    -----
+    If it is not given, c is 1 where that is exact, and else the number that has the least
+    E_Q(dP/dQ)² of what dominates: a choice, each of which is a bound.
     """
     matrix, moves = bin_moves(C, bins)
     number = moves.shape[1]
     products = moves.T @ moves
     squares, others = np.diag(products), products[~np.eye(number, dtype=np.bool_)]
+    if classes is not None and _checks.count("classes", classes, least=1) > number:
+        raise ValueError(f"classes must be at most the number of bins, {number}, got {classes}")
     # sums of terms >= 0: the relative errors of the entries, of the products and of their sum
     slack = Fraction((2.0 * matrix.shape[1] + matrix.shape[0] + 4.0) * UNIT)
     whole = 2.0**20 * moves
@@ -179,10 +252,26 @@ def bin_products(C: Any, bins: int) -> tuple[Fraction, Fraction, bool]:
     same = all(
         float(np.ptp(x)) <= float(slack) * float(x.max()) for x in (squares, others) if x.size
     )
-    square, product = (
-        Fraction(float(x.max())) if x.size else Fraction(0) for x in (squares, others)
-    )
-    return square * (1 + slack), product * (1 + slack), one_sign and same
+    exact = one_sign and same and classes in (None, 1)
+    square = float(squares.max())
+    # products of bins at each distance, the largest
+    apart = np.array([float(products.diagonal(d).max()) for d in range(number)])
+    if exact:
+        classes = 1
+    tried = range(1, number + 1) if classes is None else (classes,)
+    best = min((_log_square(square, apart[c::c], number // c, noise), c) for c in tried)
+    chosen = best[1]
+    product = Fraction(max(apart[chosen::chosen].tolist(), default=0.0))
+    found = Fraction(square) * (1 + slack), product * (1 + slack)
+    return BinProducts(*found, number // chosen, chosen, exact)
+
+
+def _log_square(square: float, products: FloatArray, size: int, noise: float) -> float:
+    """Logarithm of E_Q(dP/dQ)² of a class of so many bins, of the largest square and product."""
+    shared = float(products.max()) if products.size else 0.0
+    own = max(square - shared, 0.0) / noise / noise
+    rest = own - math.log(size) if own > 700.0 else math.log1p(math.expm1(own) / size)
+    return shared / noise / noise + rest
 
 
 def _matrix(C: Any) -> FloatArray:
@@ -291,11 +380,22 @@ def _decreasing_toeplitz(matrix: FloatArray) -> bool:
 
 
 def _separated(matrix: FloatArray, number: int, gap: int) -> tuple[Fraction, bool]:
-    """Bound over all patterns of at most so many steps, at least ``gap`` apart.
+    """The largest weight of a pattern of at most so many steps, at least ``gap`` apart, or a bound.
 
-    Each step i adds at most uᵢ, the largest Σⱼ |⟨cᵢ, cⱼ⟩| over the patterns that hold i; the
-    largest sum of such bounds over a pattern is found by dynamic programming.
+    The bound, where dynamic programming has too many states: each step i adds at most uᵢ, the
+    largest Σⱼ |⟨cᵢ, cⱼ⟩| over the patterns that hold i; the largest sum of such bounds over a
+    pattern is found by dynamic programming.
     """
+    found = heaviest(matrix, number, gap)
+    if found is not None:
+        whole = 2.0**20 * matrix  # all sums are then multiples of 2^-40, doubles below 2^12
+        is_whole = bool((whole == np.rint(whole)).all()) and found.weight < 2.0**12
+        value = Fraction(found.weight)
+        if not is_whole:
+            value *= 1 + Fraction(2.0 * _rounding(matrix, number))
+        if found.pattern is None:
+            return value, True
+        return value, _exactly(matrix[:, found.pattern])[1]
     shares, diagonal = np.empty(matrix.shape[1]), np.einsum("ij,ij->j", matrix, matrix)
     for start, rows in _row_blocks(matrix):
         steps = np.arange(start, start + len(rows))
