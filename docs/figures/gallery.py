@@ -1,4 +1,4 @@
-"""Pictures of docs/gallery.md; the build of the site runs ``docs/figures/gallery.py DIR``."""
+"""Pictures of the pages for users; the build of the site runs ``docs/figures/gallery.py DIR``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of docs/schemes: δ(ε) of each scheme beside Poisson samples, at equal noise."""
+"""Pictures of docs/schemes_at_equal_noise.md: δ(ε) of each scheme beside Poisson samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyengine.plots import delta_figure, save
 STEP = pe.GaussianMechanism(1.0)
 UNEQUAL = [[1, 0.25, 0.25], [0.25, 1, 0.25], [0.25, 0.25, 1]]
 POISSON = ("Poisson, p 1/10, 100 steps", pe.dp_sgd(1.0, "1/10", 100))
-# of each page: the name of the scheme and its run, then Poisson's
+# of each section: the name of the scheme and its run, then Poisson's
 RUNS: dict[str, tuple[tuple[str, pe.Mechanism], tuple[str, pe.Mechanism]]] = {
     "random_allocation": (
         ("random allocation, 10 epochs of 10", pe.dp_sgd_allocated(1.0, 10, 10)),

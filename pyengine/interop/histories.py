@@ -48,7 +48,7 @@ def assume_poisson(who: str, mechanism: Mechanism) -> None:
     warnings.warn(
         f"{who} cannot see how batches are drawn; {ASSUMED}. For a loader that shuffles, its "
         "answers are no guarantee: ask about pyengine.dp_sgd(..., sampling='shuffle') (see the "
-        "guide on shuffled loaders)",
+        "docs, how batches are chosen)",
         SamplingWarning,
         stacklevel=3,
     )

@@ -54,7 +54,7 @@ def dp_sgd(
         expected size.  ``without_replacement``: each batch is drawn from all records and has
         exactly ``batch_size``.  ``shuffle``: all records are shuffled once an epoch and cut into
         batches; answers are the upper bounds of one Gaussian step for each epoch, without any
-        amplification (see the guide on shuffled loaders), and of ``steps`` as many epochs are
+        amplification (docs, how batches are chosen), and of ``steps`` as many epochs are
         counted as they can be at most.
     group_size : int
         Number k of records of one user, >= 1, of which each enters a batch independently of the
