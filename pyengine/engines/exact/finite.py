@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,10 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MAX_PRODUCTS = 1 << 21
+# Losses of a lattice that more products are summed on, how many of these there are at most, and the
+# largest quotient of two spacings.
+MAX_LATTICE, MAX_ON_LATTICE, MAX_QUOTIENT = 1 << 20, 1 << 28, 4096
+SCALE = 200  # power of 2 that masses are raised by there, so that none underflows that counts
 # Exponents of masses below are taken for this one: two of them add up, and nothing is read so deep.
 DEEPEST = -(1 << 61)
 MAX_SUMMANDS = 1 << 22  # of one block of profiles
@@ -108,6 +114,9 @@ def _sums(x: _Atoms, y: _Atoms) -> tuple[FloatArray, FloatArray | None, float]:
 
 def _times(x: _Atoms, y: _Atoms) -> _Atoms:
     if x.size * y.size > MAX_PRODUCTS:
+        found = _on_a_lattice(x, y)
+        if found is not None:
+            return found
         raise NotComposedError(
             f"an exact composition would need {x.size} x {y.size} products, more than "
             f"{MAX_PRODUCTS}: compose fewer steps or ask method='lattice'"
@@ -121,6 +130,83 @@ def _times(x: _Atoms, y: _Atoms) -> _Atoms:
         x.error + y.error,
         loss_error,
     )
+
+
+class _Multiples(NamedTuple):
+    """Losses as multiples of a spacing from the least one, and by how much they are off."""
+
+    number: IntArray
+    off: float
+
+    @classmethod
+    def of(cls, atoms: _Atoms, spacing: float) -> _Multiples:
+        apart = atoms.loss - atoms.loss[0]
+        number = np.round(apart / spacing)
+        off = float(np.abs(apart - number * spacing).max())
+        # differences and products are rounded, and the losses' ends are at most that far apart
+        rounded = 2.0 * UNIT * (float(np.abs(atoms.loss).max()) + float(apart[-1]))
+        return cls(number.astype(np.int64), off + rounded)
+
+
+def _spacing(x: _Atoms, y: _Atoms) -> float | None:
+    """About the spacing of a lattice that may hold the losses of both."""
+    if min(x.size, y.size) < 2:
+        return None
+    gaps = [float(np.diff(each.loss).min()) for each in (x, y)]
+    ranges = [float(each.loss[-1] - each.loss[0]) for each in (x, y)]
+    counts = [round(r / gap) for r, gap in zip(ranges, gaps, strict=True)]
+    steps = [r / count for r, count in zip(ranges, counts, strict=True)]
+    quotient = Fraction(steps[0] / steps[1]).limit_denominator(MAX_QUOTIENT)
+    if not 0 < quotient.numerator <= MAX_QUOTIENT:
+        return None
+    # the longer one knows the spacing better
+    if ranges[0] >= ranges[1]:
+        return steps[0] / quotient.numerator
+    return steps[1] / quotient.denominator
+
+
+# Map: finite laws on a common lattice | test_common_lattices | theory/exact
+def _on_a_lattice(x: _Atoms, y: _Atoms) -> _Atoms | None:
+    """The same where all losses are multiples of one spacing, next to rounding; else None.
+
+    All sums of products are positive, so that each errs by as many roundings as it has terms.
+    """
+    spacing = _spacing(x, y)
+    if spacing is None:
+        return None
+    few, many = (x, y) if x.size <= y.size else (y, x)
+    of_few, of_many = (_Multiples.of(each, spacing) for each in (few, many))
+    least, most = (float(x.loss[i] + y.loss[i]) for i in (0, -1))
+    same = 64.0 * UNIT * (1.0 + max(abs(least), abs(most)))
+    size = int(of_few.number[-1] + of_many.number[-1]) + 1
+    width = int(of_many.number[-1]) + 1
+    if of_few.off + of_many.off > same or size > MAX_LATTICE or few.size * width > MAX_ON_LATTICE:
+        return None
+    masses = np.zeros((2, size))
+    for of_law in (0, 1):
+        dense = np.zeros(width)
+        dense[of_many.number] = _raised(many, of_law)
+        room = np.empty(width)
+        raised = _raised(few, of_law)
+        for first, mass in zip(of_few.number.tolist(), raised.tolist(), strict=True):
+            masses[of_law, first : first + width] += np.multiply(dense, mass, out=room)
+    known = np.flatnonzero(masses.max(axis=0))
+    mantissa, exponent = np.frexp(masses[:, known])
+    exponent = np.where(mantissa > 0.0, exponent.astype(np.int64) - 2 * SCALE, DEEPEST)
+    loss = (x.loss[0] + y.loss[0]) + known * spacing
+    spread = of_few.off + of_many.off + 4.0 * UNIT * (abs(least) + abs(most))
+    low, loss_error = None, 0.0
+    if x.low is not None and y.low is not None:
+        low, loss_error = np.zeros(loss.size), x.loss_error + y.loss_error + spread
+        loss_error += float(np.abs(x.low).max() + np.abs(y.low).max())
+    error = x.error + y.error + UNIT * (few.size + 4.0) + spread
+    return _Atoms(loss, low, mantissa, exponent, error, loss_error)
+
+
+def _raised(atoms: _Atoms, of_law: int) -> FloatArray:
+    """Masses times 2^`SCALE`."""
+    exponent = np.clip(atoms.exponent[of_law] + SCALE, -3000, 3000).astype(np.int32)
+    return np.asarray(np.ldexp(atoms.mantissa[of_law], exponent))
 
 
 def _power(step: _Atoms, number: int) -> _Atoms:
