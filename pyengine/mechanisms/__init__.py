@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     )
     from pyengine.mechanisms.analytic import AnalyticPair, from_analytic_densities
     from pyengine.mechanisms.batches import RandomlyAllocated, TruncatedPoissonSampled
+    from pyengine.mechanisms.choices import (
+        pate_noisy_max,
+        permute_and_flip,
+        report_noisy_max,
+        thresholded_histogram,
+    )
     from pyengine.mechanisms.curves import RenyiCurve, ZeroConcentrated
     from pyengine.mechanisms.finite import (
         ExponentialMechanism,
@@ -110,9 +116,13 @@ __all__ = [
     "matrix_mechanism",
     "matrix_sensitivity",
     "noise_multiplier",
+    "pate_noisy_max",
+    "permute_and_flip",
+    "report_noisy_max",
     "revealed_mixture",
     "step_in_words",
     "steps_of",
+    "thresholded_histogram",
     "toeplitz_mechanism",
     "tree_aggregation_matrix",
 ]
@@ -121,6 +131,12 @@ _LATER = {
     "additive": ("DiscreteGaussianMechanism", "DiscreteLaplaceMechanism", "LaplaceMechanism"),
     "analytic": ("AnalyticPair", "from_analytic_densities"),
     "batches": ("RandomlyAllocated", "TruncatedPoissonSampled"),
+    "choices": (
+        "pate_noisy_max",
+        "permute_and_flip",
+        "report_noisy_max",
+        "thresholded_histogram",
+    ),
     "curves": ("RenyiCurve", "ZeroConcentrated"),
     "finite": (
         "ExponentialMechanism",

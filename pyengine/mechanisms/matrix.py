@@ -333,7 +333,7 @@ def _one_gaussian(
         counted="release",
         known="" if exact else "upper bound",
     )
-    return worded(GaussianMechanism(_quotient(noise, square)), words)
+    return worded(GaussianMechanism(over_root(noise, square)), words)
 
 
 def _in_bins(noise: _checks.Number, C: Any, bins: int, classes: int | None) -> Composition:
@@ -361,15 +361,15 @@ def _in_bins(noise: _checks.Number, C: Any, bins: int, classes: int | None) -> C
     parts: list[Step] = []
     if product:
         shared = words._replace(name=f"{words.name}, what all bins share")
-        parts.append(worded(GaussianMechanism(_quotient(noise, product)), shared))
+        parts.append(worded(GaussianMechanism(over_root(noise, product)), shared))
     if square > product:
-        rest = GaussianMechanism(_quotient(noise, square - product)).randomly_allocated(size)
+        rest = GaussianMechanism(over_root(noise, square - product)).randomly_allocated(size)
         own = words._replace(name=f"{words.name}, what each has of its own")
         parts.append(worded(rest, own if product else words))
     return compose(*parts)
 
 
-def _quotient(noise: _checks.Number, square: Fraction) -> _checks.Number:
+def over_root(noise: _checks.Number, square: Fraction) -> _checks.Number:
     """Noise over the root of a square, not above the true one."""
     root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
     if root * root == square:

@@ -1,0 +1,294 @@
+"""Choices and histograms by noise, as mechanisms of other kinds that dominate them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine import _checks, special
+from pyengine.errors import AccuracyError
+from pyengine.mechanisms.core import Composition, Mechanism, Step, compose
+from pyengine.mechanisms.finite import GenericMechanism
+from pyengine.mechanisms.gaussian import GaussianMechanism
+from pyengine.mechanisms.matrix import over_root
+from pyengine.mechanisms.words import Words, worded
+
+__all__ = ["pate_noisy_max", "permute_and_flip", "report_noisy_max", "thresholded_histogram"]
+
+FloatArray = npt.NDArray[np.float64]
+
+UNIT = 2.0**-52
+MISSED = 45.0  # -log of what the trapezoidal rule misses, about
+NONE_DRAWN = "none are drawn: each release may use every record"
+MOST_QUERIES = 10**8
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+def report_noisy_max(
+    noise_multiplier: _checks.NumberLike, queries: int, *, span: _checks.NumberLike
+) -> Step:
+    """Index of the largest of d queries after Gaussian noise, of queries with bounded values.
+
+    Parameters
+    ----------
+    noise_multiplier : float, or exact number as str, Fraction or Decimal
+        Standard deviation of the noise on each query over the sensitivity of a query, in (0, ∞).
+    queries : int
+        Number d of queries, in [2, 10^8]; each moves by at most its sensitivity, in any direction.
+    span : float, or exact number as str, Fraction or Decimal
+        Largest value of a query less the smallest one that it may have, on any data, over the
+        sensitivity; in (0, ∞).
+
+    Returns
+    -------
+    GenericMechanism
+        Of the largest log ratio of the probabilities of an index, which some queries attain, and
+        δ = 0; rounded up by at most some 1e-12.  It is ε-differentially private as the largest
+        difference of two queries is bounded; the values themselves are not released.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+    AccuracyError
+        Where ε, or the span over the noise, is above 10^4.
+
+    Notes
+    -----
+    Docs, theory/adjacency, has the proof.
+
+    References
+    ----------
+    Report Noisy Max and Above Threshold with Gaussian noise on bounded queries have pure guarantees
+    in arXiv:2509.08804.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> run = pe.report_noisy_max(2.0, 10, span=5)
+    >>> print(f"{run.epsilon:.6f}", f"{pe.epsilon(run.composed(4), 1e-5):.6f}")
+    2.975808 11.903219
+    """
+    noise = float(_checks.positive("noise_multiplier", noise_multiplier))
+    number = _checks.count("queries", queries, least=2)
+    if number > MOST_QUERIES:
+        raise ValueError(f"queries must be at most {MOST_QUERIES:,}, got {_checks.shown(queries)}")
+    width = float(_checks.positive("span", span))
+    lowest = width / noise
+    if not lowest < 1e4:
+        raise AccuracyError(
+            f"the span over the noise must be below 10^4, got {lowest:g}; permute_and_flip or a "
+            "GaussianMechanism of all queries is answered"
+        )
+    moved = 2.0 * min(1.0, width) / noise
+    # quotients are off by 2 units, differences by one more
+    off = 4.0 * UNIT * (lowest + moved)
+    above = _log_of_win(moved - lowest, number, off)
+    below = _log_of_win(-lowest, number, off)
+    value = (above[0] - below[0]) + above[1] + below[1]
+    if not value < 1e4:
+        raise AccuracyError(f"epsilon is {value:g}, above 10^4; more noise is answered")
+    words = Words(
+        f"report noisy max of {number:,} queries, Gaussian noise",
+        NONE_DRAWN,
+        neighbours="given",
+        counted="choice",
+        known="upper bound",
+        given=(
+            ("noise_multiplier", f"{noise:g}"),
+            ("queries", f"{number}"),
+            ("span", f"{width:g}"),
+        ),
+    )
+    return worded(GenericMechanism(max(value * (1.0 + 4.0 * UNIT), 0.0)), words)
+
+
+def _log_of_win(gap: float, queries: int, off: float) -> tuple[float, float]:
+    """Logarithm of ∫ φ(z) Φ(gap + z)^(d-1) dz, and how far it may be off.
+
+    The integrand F is at most e^{da²/2} as large on the lines ±ia as it is on the real line, since
+    |φ(z + ia)| = φ(z) e^{a²/2} and |Φ(x + ia)| <= Φ(x) e^{a²/2}; a trapezoidal rule of spacing s
+    misses at most 2 e^{da²/2}/(e^{2πa/s} - 1) of the integral, least at a = 2π/(s d).
+
+    ``off`` is the absolute error of the gap.
+    """
+    spacing = math.pi * math.sqrt(2.0 / (MISSED * queries))
+    line = 2.0 * math.pi / (spacing * queries)
+    missed = (
+        2.0 * math.exp(0.5 * queries * line * line) / math.expm1(2.0 * math.pi * line / spacing)
+    )
+
+    def logs(z: FloatArray) -> FloatArray:
+        log_of = np.asarray(special.log_ndtr(gap + z))
+        return np.asarray(-0.5 * z * z + (queries - 1) * log_of)
+
+    low, high = -1.0, max(1.0, -2.0 * gap) + math.sqrt(2.0 * math.log(queries)) + 1.0
+    for _ in range(60):  # the mode, where terms fall to both sides
+        left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
+        a, b = logs(np.array([left, right]))
+        low, high = (left, high) if a < b else (low, right)
+    # log F is at least as concave as that of φ: beyond 11 from the mode it is e^-60 of its largest
+    z = low + spacing * np.arange(-math.ceil(11.0 / spacing), math.ceil(11.0 / spacing) + 1.0)
+    found = logs(z)
+    top = float(found.max())
+    terms = np.exp(found - top)
+    total = math.fsum(terms.tolist())
+    beyond = 0.0
+    for end, inner in ((0, 1), (-1, -2)):  # terms fall faster and faster
+        ratio = math.exp(float(found[end] - found[inner]))
+        assert ratio < 1.0
+        beyond += float(terms[end]) * ratio / (1.0 - ratio)
+    # relative errors of the terms: of log Φ, of its argument, of sums and of the exponential
+    x = gap + z
+    log_of = np.asarray(special.log_ndtr(x))
+    with np.errstate(under="ignore"):
+        steep = 1.01 * np.exp(-0.5 * x * x - HALF_LOG_2PI - log_of)
+    error = (queries - 1) * (8.0 * UNIT * np.abs(log_of) + steep * (off + 2.0 * UNIT * np.abs(x)))
+    error += 8.0 * UNIT * (1.0 + z * z + np.abs(found) + abs(top))
+    mean = float(terms @ error) / total
+    value = top + math.log(total * spacing) - HALF_LOG_2PI
+    slack = mean + missed + beyond / total + 8.0 * UNIT * (1.0 + abs(value))
+    return value, 1.01 * slack
+
+
+def permute_and_flip(epsilon: _checks.NumberLike) -> Step:
+    """Permute-and-flip, the choice of an index whose score is good.
+
+    Parameters
+    ----------
+    epsilon : float, or exact number as str, Fraction or Decimal
+        ε of its exponents, in [0, ∞): item i with score qᵢ is taken with probability
+        exp(ε (qᵢ - max q) / (2 Δ)) when its turn comes, Δ the sensitivity of scores.
+
+    Returns
+    -------
+    GenericMechanism
+        Of ε and δ = 0, which dominates all that is ε-differentially private.
+
+    Raises
+    ------
+    ValueError
+        For an ε outside its domain.
+
+    References
+    ----------
+    R. McKenna, D. Sheldon, Permute-and-Flip: A New Mechanism for Differentially Private Selection
+    (2020), arXiv:2010.12603, Theorem 2.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> pe.permute_and_flip("0.1") == pe.GenericMechanism("0.1")
+    True
+    """
+    step = GenericMechanism(epsilon)
+    words = Words(
+        "permute-and-flip",
+        NONE_DRAWN,
+        neighbours="given",
+        counted="choice",
+        known="upper bound",
+    )
+    return worded(step, words)
+
+
+def pate_noisy_max(noise_multiplier: _checks.NumberLike, queries: int) -> Composition:
+    """PATE with Gaussian noise on votes (GNMax): labels by teachers of disjoint records.
+
+    Parameters
+    ----------
+    noise_multiplier : float, or exact number as str, Fraction or Decimal
+        Standard deviation σ of the noise on the number of votes for each class, in (0, ∞).
+    queries : int
+        Number of labels, >= 0; they may depend on each other.
+
+    Returns
+    -------
+    Composition
+        Gaussian steps of noise σ/√2, rounded down, one for each label: another vote of one teacher
+        moves two counts by 1 each.  It does not look at votes, and dominates what is released, the
+        largest noisy counts' classes.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+
+    References
+    ----------
+    N. Papernot et al., Scalable Private Learning with PATE (2018), arXiv:1802.08908, Section 4.1.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> run = pe.pate_noisy_max(100.0, 1000)
+    >>> print(f"{pe.epsilon(run, 1e-5):.6f}")
+    1.760057
+    """
+    noise = _checks.positive("noise_multiplier", noise_multiplier)
+    words = Words(
+        "PATE by the noisy maximum of votes",
+        "none are drawn: each teacher learns from records of its own and votes on each query",
+        counted="label",
+        known="upper bound",
+    )
+    return worded(GaussianMechanism(over_root(noise, Fraction(2))), words).composed(queries)
+
+
+def thresholded_histogram(
+    noise_multiplier: _checks.NumberLike, threshold: _checks.NumberLike, *, keys: int = 1
+) -> Mechanism:
+    """Counts of unknown keys with Gaussian noise, of those alone that come out above a threshold.
+
+    Parameters
+    ----------
+    noise_multiplier : float, or exact number as str, Fraction or Decimal
+        Standard deviation σ of the noise on each count, in (0, ∞); a record adds at most 1 to it.
+    threshold : float, or exact number as str, Fraction or Decimal
+        Largest noisy count τ that is not released; keys without a record are not looked at.
+    keys : int
+        Largest number k of keys that a record counts for, >= 1.
+
+    Returns
+    -------
+    Composition
+        A Gaussian step of noise σ/√k beside a (0, δ) mechanism, δ = 1 - Φ((τ - 1)/σ)^k that a key
+        of the record alone comes out; rounded to the safe side.  It dominates: keys that another
+        record has as well are in the first part, others in the second one.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain.
+
+    References
+    ----------
+    B. Wilkins et al., Exact Privacy Analysis of the Gaussian Sparse Histogram Mechanism (2024),
+    arXiv:2202.01100.
+
+    Examples
+    --------
+    >>> import pyengine as pe
+    >>> run = pe.thresholded_histogram(5.0, 28.0, keys=2)
+    >>> print(f"{pe.delta(run, 2.0):.4e}")
+    6.6641e-08
+    """
+    noise = _checks.positive("noise_multiplier", noise_multiplier)
+    limit = _checks.real("threshold", threshold)
+    number = _checks.count("keys", keys, least=1)
+    x = (1.0 - float(limit)) / float(noise)
+    alone = special.ndtr(x)
+    # x is off by 4 units, which count with the slope of log Φ, at most |x| + 1
+    alone *= 1.0 + 16.0 * UNIT * (1.0 + abs(x) * (abs(x) + 1.0))
+    delta = -math.expm1(number * math.log1p(-alone)) if alone < 1.0 else 1.0
+    delta = min(max(delta * (1.0 + 8.0 * UNIT), math.ulp(0.0)), 1.0)
+    batches = f"none are drawn: each record counts for at most {number:,} keys"
+    values, new = (
+        Words(f"histogram above a threshold, {x}", batches, counted="release", known="upper bound")
+        for x in ("counts", "keys of one record")
+    )
+    step = GaussianMechanism(over_root(noise, Fraction(number)))
+    return compose(worded(step, values), worded(GenericMechanism(0, delta), new))

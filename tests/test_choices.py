@@ -1,0 +1,144 @@
+"""Choices and histograms by noise against quadrature of other code, drawn queries and samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import log_ndtr
+from scipy.stats import norm
+from thorough import ALL
+
+import pyengine as pe
+
+
+def log_win(gaps: Any) -> float:
+    """Log probability that a query beats the others, whose means lie so much below its own."""
+    gaps = np.asarray(gaps, dtype=float)
+
+    def log_of(z: float) -> float:
+        return -0.5 * z * z + float(log_ndtr(gaps + z).sum())
+
+    z = np.linspace(-40.0, 40.0, 4001)
+    middle = z[int(np.argmax([log_of(x) for x in z]))]
+    top = log_of(middle)
+    found = quad(
+        lambda x: math.exp(log_of(x) - top),
+        middle - 12.0,
+        middle + 12.0,
+        points=[middle - 2.0, middle, middle + 2.0],
+        epsabs=0.0,
+        epsrel=1e-12,
+        limit=200,
+    )[0]
+    return top + math.log(found / math.sqrt(2.0 * math.pi))
+
+
+def test_noisy_max_is_the_largest_log_ratio() -> None:
+    """Of drawn queries none has a larger one, and those at the ends of the span attain it."""
+    rng = np.random.default_rng(2)
+    for _ in range(300 if ALL else 5):
+        noise, span = float(10.0 ** rng.uniform(-0.3, 1.3)), float(10.0 ** rng.uniform(-0.7, 1.0))
+        number = int(rng.integers(2, 7))
+        epsilon = float(pe.report_noisy_max(noise, number, span=span).epsilon)
+        ends = np.full(number - 1, -span / noise)
+        moved = 2.0 * min(1.0, span) / noise
+        truth = log_win(ends + moved) - log_win(ends)
+        assert truth * (1.0 - 1e-9) <= epsilon <= truth * (1.0 + 1e-9)
+        for _ in range(3):
+            first = rng.uniform(0.0, span, number)
+            second = np.clip(first + rng.choice([-1.0, 0.3, 1.0], number), 0.0, span)
+            for i in range(number):
+                ratio = log_win(np.delete((first[i] - first) / noise, i)) - log_win(
+                    np.delete((second[i] - second) / noise, i)
+                )
+                assert abs(ratio) <= epsilon * (1.0 + 1e-9)
+
+
+def test_noisy_max_of_many_queries() -> None:
+    """Proven ends lie beside each other; more queries and less noise leak more."""
+    values = [float(pe.report_noisy_max(1.0, 10**n, span=5).epsilon) for n in range(1, 8)]
+    assert values == sorted(values)
+    assert values[-1] == pytest.approx(
+        log_win_of_equal(-3.0, 10**7) - log_win_of_equal(-5.0, 10**7), rel=1e-8
+    )
+    assert pe.report_noisy_max("1/2", 10, span="5/2") == pe.report_noisy_max(0.5, 10, span=2.5)
+    run = pe.report_noisy_max(3.0, 2, span=100)
+    assert pe.delta(run, 10.0) > 1e-3 > 1e-20 > pe.delta(run, float(run.epsilon))
+
+
+def log_win_of_equal(gap: float, number: int) -> float:
+    z = np.linspace(-5.0, 15.0, 400_001)
+    logs = -0.5 * z * z + (number - 1) * log_ndtr(gap + z)
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()) * float(z[1] - z[0]))
+
+
+def test_histograms_above_a_threshold_dominate_their_pairs() -> None:
+    """j keys of one record alone and k - j shared ones, by the definition of a profile."""
+    rng = np.random.default_rng(6)
+    for _ in range(300 if ALL else 20):
+        noise, keys = float(rng.uniform(0.5, 10.0)), int(rng.integers(1, 6))
+        threshold = 1.0 + noise * float(rng.uniform(-1.0, 6.0))
+        run = pe.thresholded_histogram(noise, threshold, keys=keys)
+        epsilon = float(rng.uniform(0.0, 3.0))
+        found = pe.delta(run, epsilon)
+        for alone in range(keys + 1):
+            delta = 1.0 - norm.cdf((threshold - 1.0) / noise) ** alone
+            mu = math.sqrt(keys - alone) / noise
+            shared = 0.0
+            if mu:
+                shared = norm.cdf(0.5 * mu - epsilon / mu)
+                shared -= math.exp(epsilon) * norm.cdf(-0.5 * mu - epsilon / mu)
+            truth = delta + (1.0 - delta) * shared
+            assert found >= truth * (1.0 - 1e-9) - 1e-16
+        whole = 1.0 - norm.cdf((threshold - 1.0) / noise) ** keys
+        mu = math.sqrt(keys) / noise
+        shared = norm.cdf(0.5 * mu - epsilon / mu)
+        shared -= math.exp(epsilon) * norm.cdf(-0.5 * mu - epsilon / mu)
+        assert found == pytest.approx(whole + (1.0 - whole) * shared, rel=1e-7, abs=1e-15)
+    far = pe.thresholded_histogram(1.0, 37.0)
+    (delta,) = [step.delta for step, _ in pe.mechanisms.steps_of(far) if hasattr(step, "delta")]
+    assert norm.sf(36.0) <= delta <= norm.sf(36.0) * (1.0 + 1e-10)
+    assert pe.delta(pe.thresholded_histogram(1.0, -100.0), 5.0) == 1.0
+
+
+def test_names() -> None:
+    assert pe.permute_and_flip("0.1") == pe.GenericMechanism("0.1")
+    run = pe.pate_noisy_max(100.0, 50)
+    assert pe.epsilon(run, 1e-5) == pytest.approx(
+        pe.epsilon(pe.GaussianMechanism(100.0 / math.sqrt(2.0)).composed(50), 1e-5), rel=1e-12
+    )
+    for made, words, known in (
+        (pe.permute_and_flip(1.0), "permute-and-flip", "upper bound"),
+        (pe.report_noisy_max(1.0, 3, span=2), "noisy max of 3 queries", "upper bound"),
+        (run, "noisy maximum of votes", "upper bound"),
+        (pe.thresholded_histogram(1.0, 5.0), "histogram above a threshold", "upper bound"),
+    ):
+        label = pe.mechanisms.label_of(made)[0]
+        assert words in label.mechanism
+        assert label.known == known
+        assert pe.from_json(pe.to_json(made)) == made
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: pe.report_noisy_max(0.0, 2, span=1), ValueError, "noise_multiplier must be pos"),
+        (lambda: pe.report_noisy_max(1.0, 1, span=1), ValueError, "integer >= 2"),
+        (lambda: pe.report_noisy_max(1.0, 10**9, span=1), ValueError, "queries must be at most"),
+        (lambda: pe.report_noisy_max(1.0, 2, span=0), ValueError, "span must be positive"),
+        (lambda: pe.report_noisy_max(1e-3, 2, span=11), pe.AccuracyError, "below 10.4"),
+        (lambda: pe.report_noisy_max(0.01, 2, span=90), pe.AccuracyError, "more noise"),
+        (lambda: pe.permute_and_flip(-1), ValueError, "epsilon"),
+        (lambda: pe.pate_noisy_max(-1, 2), ValueError, "noise_multiplier must be positive"),
+        (lambda: pe.thresholded_histogram(1.0, math.nan), ValueError, "threshold"),
+        (lambda: pe.thresholded_histogram(1.0, 3.0, keys=0), ValueError, "keys must be an integer"),
+    ],
+)
+def test_wrong_input(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
