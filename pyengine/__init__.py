@@ -28,7 +28,7 @@ from pyengine.mechanisms import (
 
 if TYPE_CHECKING:
     from pyengine import special, targets
-    from pyengine.accounting import Budget, Filter, Odometer, adaptive
+    from pyengine.accounting import Budget, Filter, Odometer, adaptive, individual
     from pyengine.calibration import Calibration, calibrate
     from pyengine.mechanisms import (
         AnalyticPair,
@@ -128,6 +128,7 @@ __all__ = [
     "from_profile",
     "gamma_bound",
     "gaussian_fit",
+    "individual",
     "matrix_mechanism",
     "matrix_sensitivity",
     "noise_multiplier",
@@ -148,7 +149,7 @@ __all__ = [
 
 # Imported when they are named: what DP-SGD does not need, and modules that need heavier packages.
 _LATER = {
-    "accounting": ("Budget", "Filter", "Odometer", "adaptive"),
+    "accounting": ("Budget", "Filter", "Odometer", "adaptive", "individual"),
     "calibration": ("Calibration", "calibrate"),
     "mechanisms": (
         "AnalyticPair",

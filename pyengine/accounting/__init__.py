@@ -3,15 +3,18 @@
 from pyengine.accounting.budget import Budget, PlannedRelease
 from pyengine.accounting.filters import Filter, Odometer
 from pyengine.accounting.ledger import Release
+from pyengine.accounting.records import IndividualLosses, individual
 from pyengine.accounting.runs import AdaptiveRun, Strategy, adaptive
 
 __all__ = [
     "AdaptiveRun",
     "Budget",
     "Filter",
+    "IndividualLosses",
     "Odometer",
     "PlannedRelease",
     "Release",
     "Strategy",
     "adaptive",
+    "individual",
 ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from pyengine.caches import kept
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["Kernel", "StepProfile", "between", "kernel"]
+__all__ = ["Kernel", "StepProfile", "between", "kernel", "values_below"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -126,7 +127,7 @@ def kernel(profile: StepProfile, spacing: float, low: float, high: float, is_upp
     first, last = -math.ceil(low / spacing) - 1, math.ceil(high / spacing) + 1
     index = np.arange(first, last + 1)
     nodes: FloatArray = index * np.float64(spacing)
-    values = profile.at(nodes)[1] if is_upper else _below(profile, index, spacing)
+    values = profile.at(nodes)[1] if is_upper else values_below(profile, nodes)
     values, weights = _corners(nodes, values, -first, is_upper)
     far = float(values[-1])
     k = np.exp(nodes)
@@ -159,32 +160,41 @@ def between(lower: FloatArray, upper: FloatArray, steps: int) -> FloatArray:
     return np.asarray((below * upper + above * lower) / (below + above))
 
 
-def _below(profile: StepProfile, index: npt.NDArray[np.int64], spacing: float) -> FloatArray:
+class StepBounds(Protocol):
+    """What has V at k = e^x between proven bounds, for one step or for several, row by row."""
+
+    def at(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds."""
+        ...
+
+
+def values_below(profile: StepBounds, nodes: FloatArray) -> FloatArray:
     """Values at the nodes of a function that is linear on cells and lies below V.
 
     On each cell: the chord between the parts p and q around the middle m, extended, lies below V
-    outside of [p, q]; inside, V lies below it by at most 1 + e^η times what it does at m, η = h/8.
+    outside of [p, q]; inside, V lies below it by at most 1 + e^η times what it does at m, η an
+    eighth of the cell.
     """
-    cells: FloatArray = index[:-1] * np.float64(spacing)
+    spacing = np.diff(nodes)
     part = spacing / PARTS
-    places = [cells + number * part for number in (3, 4, 5)]
+    places = [nodes[:-1] + number * part for number in (3, 4, 5)]
     bounds = [profile.at(place) for place in places]
     (at_p, at_m, at_q), tops = ([pair[side] for pair in bounds] for side in (0, 1))
     doubt = np.maximum.reduce([top - low for low, top in bounds]) + 8.0 * UNIT * np.maximum(
         tops[0], tops[2]
     )
-    width = math.expm1(2.0 * part)
+    width = np.expm1(2.0 * part)
     rise = at_q - at_p
-    middle = at_p + rise * (math.expm1(part) / width)
+    middle = at_p + rise * (np.expm1(part) / width)
     excess = np.maximum(middle - at_m, 0.0)
-    lower = (1.0 + math.exp(part)) * excess + 5.0 * (1.0 + spacing) * doubt
-    left = at_p + rise * (math.expm1(-3.0 * part) / width) - lower
-    right = at_p + rise * (math.expm1(5.0 * part) / width) - lower
+    lower = (1.0 + np.exp(part)) * excess + 5.0 * (1.0 + spacing) * doubt
+    left = at_p + rise * (np.expm1(-3.0 * part) / width) - lower
+    right = at_p + rise * (np.expm1(5.0 * part) / width) - lower
     # where a line ends below 0 only 0 lies below V and has no corner within the cell
     is_line = (left >= 0.0) & (right >= 0.0)
     left, right = (np.where(is_line, ends, 0.0) for ends in (left, right))
-    values = np.zeros(index.size)
-    values[1:-1] = np.minimum(right[:-1], left[1:])
+    values = np.zeros((*left.shape[:-1], nodes.size))
+    values[..., 1:-1] = np.minimum(right[..., :-1], left[..., 1:])
     return values
 
 

@@ -1,0 +1,375 @@
+"""Laws of one sampled Gaussian step, above and below, for all norms that a record may have.
+
+Norms are not rounded: between two nodes of the grid of norms a step lies below a mixture of the
+laws of both nodes with a little less noise, and above one with a little more (theory/individual,
+Lemmas 1 and 2).  What a run needs of these laws are logarithms of their transforms, polynomials in
+the norm on each block of nodes up to an error that is measured at every node.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.accounting.kernels import values_below
+from pyengine.accounting.recursion import FFT_ROUNDING
+from pyengine.caches import kept
+from pyengine.numerics.rounding import ERFC, LIBM, UNIT
+from pyengine.special import ndtr
+
+__all__ = [
+    "BITS",
+    "BLOCKS",
+    "DEGREE",
+    "GRID",
+    "OCTAVES",
+    "ROWS",
+    "Shape",
+    "Transforms",
+    "basis",
+    "step_transforms",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+BITS = 8  # of the mantissa: 2^8 nodes of the grid of norms in an octave
+OCTAVES = 12  # the smallest node is 2^-12 of the clipping norm
+PARTS = 4  # blocks in an octave
+ROWS = (1 << BITS) // PARTS  # nodes in a block
+BLOCKS = OCTAVES * PARTS
+DEGREE = 9  # coefficients on a block
+GRID: FloatArray = np.append(
+    (2.0 ** np.arange(-OCTAVES, 0)[:, None] * (1.0 + np.arange(1 << BITS) / (1 << BITS))).ravel(),
+    1.0,
+)
+WIDTH = 2.0**-BITS  # relative distance of nodes, at most
+FLOOR = 1e-290  # added to V from above, so that no relative error is that of subnormal numbers
+FINE = 96  # nodes of a law are 1 / 96 of their distance from 1 apart, at most
+TILTED = 600.0  # largest exponent of a tilt
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Grid, tilt and number of frequencies of the laws of a run.
+
+    Parameters
+    ----------
+    spacing : float
+        h, a power of two.
+    tilt : float
+        θ > 0.
+    size : int
+        n, a power of two: laws are summed modulo n h.
+    frequencies : int
+        How many of 2πf/n, f = 0, 1, ..., are summed.
+    reach : float
+        Standard deviations of the noise up to which steps are described.
+    """
+
+    spacing: float
+    tilt: float
+    size: int
+    frequencies: int
+    reach: float
+
+    @property
+    def period(self) -> float:
+        """The length n h."""
+        return self.size * self.spacing
+
+    @property
+    def farther(self) -> FloatArray:
+        """Tilts of the bounds of what is beyond the period."""
+        return self.tilt * np.array([1.25, 1.6, 2.2, 3.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Transforms:
+    """Logarithms of the transforms of all norms of some blocks of the grid, as polynomials on each.
+
+    Parameters
+    ----------
+    mass : ndarray of float
+        Coefficients of log Σ a_j e^{θjh}, a the law's A-masses; shape (blocks, `DEGREE`).
+    ratios : ndarray of complex
+        Those of the log of the transform over that sum, at f = 1, 2, ...; (blocks, `DEGREE`, f).
+    beyond : ndarray of float
+        Those of a bound of the log of |ratio| at all higher frequencies.
+    farther : ndarray of float
+        Those of bounds of the logs of the sums at the tilts `Shape.farther`.
+    far : float
+        Largest A-mass where the likelihood ratio is infinite.
+    each : ndarray of float
+        By how much a step's log may be off, at f = 0, 1, ...; shape (blocks, f).
+    square : ndarray of float
+        By how much more, over the square of the norm.
+    slack : float
+        λ: the law's call function is on its side of the step's up to a factor 1 ± λ.
+    """
+
+    mass: FloatArray
+    ratios: npt.NDArray[np.complex128]
+    beyond: FloatArray
+    farther: FloatArray
+    far: float
+    each: FloatArray
+    square: FloatArray
+    slack: float
+
+
+def basis() -> FloatArray:
+    """Chebyshev polynomials at all nodes of a block and its end; shape (`ROWS` + 1, `DEGREE`)."""
+    x = 2.0 * np.arange(ROWS + 1) / ROWS - 1.0
+    return np.asarray(np.polynomial.chebyshev.chebvander(x, DEGREE - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """V of steps of several μ at k = e^x, between proven bounds: one row for each μ."""
+
+    mu: FloatArray
+    rate: float
+    order: str
+
+    def at(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds; shape (μ, x)."""
+        sign = 1.0 if self.order == "remove" else -1.0
+        log, error = _normal_log(sign * x, self.rate)
+        weight = self.rate * np.exp(np.minimum(np.where(np.isfinite(log), log, -750.0), 0.0))
+        if sign < 0.0:  # V_add(k) = k V_remove(1/k)
+            weight = weight * np.exp(x)
+        size = np.where(np.isfinite(log), np.abs(log), math.inf)
+        mu = self.mu[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = size / mu
+            near = np.asarray(ndtr(0.5 * mu - z))
+            alive = z - 0.5 * mu < 37.5
+            other = np.exp(np.where(alive, size, 0.0)) * np.asarray(ndtr(-z - 0.5 * mu))
+            doubt = 64.0 + 2.0 * ERFC + 8.0 * (z + 0.5 * mu + 1.0) * (z + mu + 1.0)
+            doubt = UNIT * near * (doubt + np.where(alive, size, 0.0) * error)
+        found = np.where(alive, near - other, 0.0)
+        doubt = np.where(alive, doubt, 1e-300)
+        doubt = np.where(np.isfinite(size), doubt, 0.0)
+        up = weight * (1.0 + (2.0 * LIBM + 8.0) * UNIT)
+        down = weight * (1.0 - (2.0 * LIBM + 8.0) * UNIT)
+        return np.maximum(found - doubt, 0.0) * down, np.maximum(found + doubt, 0.0) * up
+
+    def log(self, x: FloatArray) -> FloatArray:
+        """|log k'| of the two normal laws at k = e^x."""
+        sign = 1.0 if self.order == "remove" else -1.0
+        return np.abs(_normal_log(sign * x, self.rate)[0])
+
+
+def _normal_log(x: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
+    """Logarithm of k' with k - 1 = p (k' - 1), k = e^x, and its error in units."""
+    y = np.expm1(x) / rate
+    inside = y > -1.0 + 8.0 * LIBM * UNIT
+    y = np.where(inside, y, 0.0)
+    log = np.where(inside, np.log1p(y), -math.inf)
+    condition = np.where(y < 0.0, 1.0 / (1.0 + y), 1.0)
+    return log, (LIBM + 2.0) * condition + LIBM
+
+
+def _shifts(mu: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
+    """Relative η above and below by which μ of a node is moved: Lemmas 1 and 2, rounded upwards."""
+    r = 1.03 * WIDTH
+    top = r * r * mu * mu / 32.0 * np.exp(1.1 * mu * mu * r)
+    half = 0.5 * mu
+    ratio = np.exp((half + reach) * 1.05 * r * (half + reach))
+    low = r * r * reach * reach / 8.0 * ratio
+    return 1.1 * top + 32.0 * UNIT, 1.1 * low + 32.0 * UNIT
+
+
+def _index(mu: float, rate: float, shape: Shape, order: str) -> npt.NDArray[np.int64]:
+    """Nodes between which all steps up to a μ have what is described of them."""
+    far = shape.reach * mu
+    high = math.log1p(rate * math.expm1(far)) if far < 30.0 else far + math.log(rate)
+    low = math.log1p(rate * math.expm1(-far))
+    limit = TILTED / (1.0 + float(shape.farther[-1]))
+    high, low = min(high, limit), max(low, -limit)
+    if order == "add":
+        high, low = -low, -high
+    below, above = (_spread(max(end, 0.0) / shape.spacing) for end in (-low, high))
+    return np.concatenate([-below[:0:-1], above])
+
+
+def _spread(reach: float) -> npt.NDArray[np.int64]:
+    """0, 1, 2, ..., that are farther apart where they are larger, until one is beyond a number."""
+    parts = [np.arange(2 * FINE)]
+    while parts[-1][-1] < reach:
+        step = 1 << len(parts)
+        parts.append(np.arange(FINE * step, 2 * FINE * step, step))
+    found = np.concatenate(parts)
+    return found[: int(np.searchsorted(found, reach)) + 2]
+
+
+# Map: laws of one step of all norms | test_individual | theory/individual
+@kept(64)
+def step_transforms(
+    noise: float, rate: float, shape: Shape, first: int, last: int, order: str, is_upper: bool
+) -> Transforms:
+    """Transforms of laws above or below a step, of norms in the blocks from first to last.
+
+    Parameters
+    ----------
+    noise : float
+        Noise multiplier, over the clipping norm.
+    rate : float
+        In (0, 1].
+    shape : Shape
+        The grid.
+    first, last : int
+        Blocks of the norm over the clipping norm, 0 the one from 2^-`OCTAVES`.
+    order : {"add", "remove"}
+        Order of the pair.
+    is_upper : bool
+        The side.
+    """
+    vander = basis()
+    inverse = np.linalg.pinv(vander)
+    parts, each = [], []
+    square = np.zeros(shape.frequencies)
+    far, slack = 0.0, 0.0
+    for block in range(first, last + 1):
+        nodes = GRID[block * ROWS : (block + 1) * ROWS + 1]
+        mu = nodes / noise
+        up, down = _shifts(mu, shape.reach)
+        rows = _Rows(mu * (1.0 + up) if is_upper else mu * (1.0 - down), rate, order)
+        index = _index(float(rows.mu[-1]), rate, shape, order)
+        weights, ends, off = _weights(rows, index, shape, is_upper)
+        far, slack = max(far, ends), max(slack, off)
+        columns, doubt, bend = _columns(weights, index, shape, nodes)
+        fitted = inverse @ columns
+        miss = np.abs(vander @ fitted - columns).max(axis=0)
+        miss += 64.0 * UNIT * np.abs(fitted).sum(axis=0) + 1e-3 * miss
+        count = shape.frequencies
+        if not is_upper and miss[0] > 0.1 * columns[:, 0].real.max():
+            # laws too small for the grid, as good as none: R = 1 lies below every step
+            fitted[:], miss[:], doubt[:], bend[:] = 0.0, 0.0, 0.0, 0.0
+        each.append(doubt + miss[:count])
+        square = np.maximum(square, bend)
+        fitted[0, count:] += miss[count:]  # bounds stay bounds
+        parts.append(fitted)
+    found = np.array(parts)
+    count = shape.frequencies
+    return Transforms(
+        np.ascontiguousarray(found[:, :, 0].real),
+        np.ascontiguousarray(found[:, :, 1:count]),
+        np.ascontiguousarray(found[:, :, count].real),
+        np.ascontiguousarray(found[:, :, count + 1 :].real),
+        far,
+        np.array(each),
+        square,
+        slack,
+    )
+
+
+def _weights(
+    rows: _Rows, index: npt.NDArray[np.int64], shape: Shape, is_upper: bool
+) -> tuple[FloatArray, float, float]:
+    """B-masses at the nodes, the largest A-mass beyond them, and λ."""
+    x: FloatArray = index * np.float64(shape.spacing)
+    k = np.exp(x)
+    middle = int(np.searchsorted(index, 0))
+    gaps = k[:-1] * np.expm1(np.diff(x))
+    if is_upper:
+        values = rows.at(x)[1] + FLOOR
+        left = values[:, :1] / k[0]
+    else:
+        values = values_below(rows, x)
+        values = _cut(rows, values, x, k, middle, shape.reach)
+        left = np.zeros((values.shape[0], 1))
+    zero = np.zeros((values.shape[0], 1))
+    slopes = np.hstack([left, np.diff(values, axis=1) / gaps, zero])
+    weights = np.diff(slopes, axis=1)
+    weights[:, middle] += 1.0
+    np.maximum(weights, 0.0, out=weights)
+    far = values[:, -1] if is_upper else np.zeros(values.shape[0])
+    above = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+    summed = np.cumsum((gaps * above[:, 1:])[:, ::-1], axis=1)[:, ::-1]
+    summed = np.hstack([summed, zero]) + far[:, None]
+    call = values + np.where(index < 0, -np.expm1(np.minimum(x, 0.0)), 0.0)
+    total = summed[:, 0] + k[0] * above[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(call > 0.0, summed / call, np.where(summed > 0.0, math.inf, 1.0))
+    if is_upper:
+        off = max(1.0 - float(ratio.min()), 1.0 - float(total.min()))
+    else:
+        off = max(float(ratio.max()) - 1.0, float(total.max()) - 1.0)
+    slack = max(off, 0.0) + UNIT * (2.0 * x.size + 3.0 * LIBM + 16.0)
+    return weights, float(far.max()), slack * (1.0 + 1e-6)
+
+
+def _cut(
+    rows: _Rows, values: FloatArray, x: FloatArray, k: FloatArray, middle: int, reach: float
+) -> FloatArray:
+    """Values below, that vanish where a row is not described: convex up to there.
+
+    From both ends a chord touches the function; before it touches, the chord is taken.
+    """
+    inside = rows.log(x) <= reach * rows.mu[:, None] * (1.0 - 3.0 * WIDTH)
+    inside[:, [0, -1]] = False
+    count = x.size
+    low = np.argmax(inside, axis=1)
+    high = count - 1 - np.argmax(inside[:, ::-1], axis=1)
+    known = inside.any(axis=1) & (low < middle) & (high > middle)
+    place = np.arange(count)
+    found = values.copy()
+    for end, side in ((low, place <= middle), (high, place >= middle)):
+        part = place[side]
+        beyond = part <= end[:, None] if end is low else part >= end[:, None]
+        gap = np.abs(k[part] - k[end][:, None])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.where(beyond, math.inf, values[:, part] / gap)
+        touch = part[np.argmin(slope, axis=1)]
+        least = slope.min(axis=1)[:, None]
+        least = np.where(np.isfinite(least), least, 0.0)
+        before = part < touch[:, None] if end is low else part > touch[:, None]
+        line = np.where(beyond, 0.0, least * gap * (1.0 - 4.0 * UNIT))
+        found[:, part] = np.where(before, line, found[:, part])
+    return np.where(known[:, None], found, 0.0)
+
+
+def _columns(
+    weights: FloatArray, index: npt.NDArray[np.int64], shape: Shape, nodes: FloatArray
+) -> tuple[npt.NDArray[np.complex128], FloatArray, FloatArray]:
+    """What is a polynomial in the norm; rounding, and what mixtures of two nodes differ by."""
+    x: FloatArray = index * np.float64(shape.spacing)
+    count, n = shape.frequencies, shape.size
+    tilted = weights * np.exp((1.0 + shape.tilt) * x)
+    mass = tilted.sum(axis=1)
+    place = np.zeros((weights.shape[0], n))
+    at = index % n
+    turns = index // n
+    for number in range(int(turns[0]), int(turns[-1]) + 1):  # no node twice in one turn
+        turn = turns == number
+        place[:, at[turn]] += tilted[:, turn]
+    spectrum = np.fft.rfft(place, axis=1)
+    ratio = spectrum / mass[:, None]
+    rounding = (FFT_ROUNDING * math.log2(n) + UNIT * (index.size / 64.0 + 8.0)) * 1.01
+    size = np.abs(ratio)
+    found = np.empty((mass.size, count + 1 + shape.farther.size), dtype=np.complex128)
+    found[:, 0] = np.log(mass)
+    found[:, 1:count] = np.log(size[:, 1:count]) + 1j * np.unwrap(
+        np.angle(ratio[:, 1:count]), axis=0
+    )
+    beyond = np.minimum(size[:, count:].max(axis=1, initial=0.0) + rounding, 1.0)
+    pair = np.maximum(beyond, np.append(beyond[1:], beyond[-1]))
+    found[:, count] = np.log(np.maximum(pair, 1e-300))
+    for i, tilt in enumerate(shape.farther):
+        logs = np.log((weights * np.exp((1.0 + tilt) * x)).sum(axis=1))
+        found[:, count + 1 + i] = np.maximum(logs, np.append(logs[1:], logs[-1]))
+    smallest = size[:, :count].min(axis=0)
+    smallest[0] = 1.0
+    with np.errstate(divide="ignore"):
+        doubt = np.where(smallest > 4.0 * rounding, 2.0 * rounding / smallest, math.inf)
+    doubt += UNIT * (4.0 * LIBM + 16.0 + (1.0 + shape.tilt) * np.abs(x).max() * 2.0)
+    apart = np.abs(np.diff(spectrum[:, :count], axis=0))
+    sizes = np.abs(spectrum[:, :count])
+    least = 0.5 * (sizes[1:] + sizes[:-1] - apart)
+    with np.errstate(divide="ignore"):
+        bend = np.where(least > 0.0, 0.125 * (apart / least) ** 2, math.inf)
+    return found, doubt, (bend / nodes[:-1, None] ** 2).max(axis=0) * 1.01

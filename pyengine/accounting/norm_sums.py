@@ -1,0 +1,492 @@
+"""ε and γ of many records at once, from sums of polynomials of their norms.
+
+Records whose laws are alike share a grid, a tilt and the transforms of steps.  `theory/individual`
+has the proof; the names are those of that page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.accounting.norm_laws import (
+    BLOCKS,
+    DEGREE,
+    GRID,
+    ROWS,
+    Shape,
+    Transforms,
+    basis,
+    step_transforms,
+)
+from pyengine.caches import kept
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["Asked", "Sums", "solved"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+RATES = 0.25 * 2.0 ** (0.5 * np.arange(30))  # of exponential tilts
+ROUNDS = 2
+AT_ONCE = 1 << 11  # records
+MOST_NODES = 1 << 15
+FARTHEST = 12.0  # standard deviations of noise that a tilt may weigh
+LARGE = 1e200  # of an error that is infinite
+TOP = 1e250  # of a transform at 0
+MOST_ERROR = 1e3  # relative to a transform at 0, from which on nothing is known
+STANDARD = 9.5  # standard deviations of a transform beyond which nothing is left
+# Of one step the law above is off by h²/12, the one below by h²/8 + h²/128 - h²/12: theory/adaptive
+BETWEEN = (1.0 / 8.0 + 1.0 / 128.0 - 1.0 / 12.0) / (1.0 / 8.0 + 1.0 / 128.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What is kept of all steps of one noise and rate.
+
+    Parameters
+    ----------
+    noise, rate : float
+        Noise multiplier and rate.
+    moments : ndarray of float
+        Sums of Chebyshev polynomials, interpolated linearly between nodes; shape (records,
+        `BLOCKS`, `DEGREE`).
+    count : ndarray of float
+        Number of steps whose norm is not 0.
+    below : ndarray of float
+        Those among them whose norm is below the smallest node.
+    """
+
+    noise: float
+    rate: float
+    moments: FloatArray
+    count: FloatArray
+    below: FloatArray
+
+    @classmethod
+    def empty(cls, noise: float, rate: float, records: int) -> Sums:
+        """No step yet."""
+        return cls(
+            noise, rate, np.zeros((records, BLOCKS, DEGREE)), np.zeros(records), np.zeros(records)
+        )
+
+    def moments_of(self, chosen: IntArray, is_upper: bool) -> FloatArray:
+        """Moments of some records; norms below the smallest node count as that node, or as 0."""
+        found = self.moments[chosen]
+        if is_upper:
+            found[:, 0] += self.below[chosen, None] * basis()[0]
+        return found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """ε at a δ or γ at a κ."""
+
+    name: str
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Rough:
+    """Where the answers lie, roughly: tilt, standard deviation, that of a step, and ε."""
+
+    tilt: FloatArray
+    deviation: FloatArray
+    step: FloatArray
+    place: FloatArray
+
+
+def solved(
+    sums: Sequence[Sums], question: Asked, orders: tuple[str, ...], tolerance: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lower bounds, values and upper bounds of all records.
+
+    Parameters
+    ----------
+    sums : sequence of Sums
+        The steps.
+    question : Asked
+        What is asked.
+    orders : tuple of {"add", "remove"}
+        Orders of the pairs, of which the largest value counts.
+    tolerance : float
+        Width of bounds that is aimed at.
+    """
+    level = question.level
+    records = sums[0].count.size
+    nothing = 0.0 if question.name == "epsilon" else level
+    lower, upper = np.full(records, nothing), np.full(records, nothing)
+    open_ = np.flatnonzero(sum(s.count for s in sums) > 0.0)
+    if not open_.size:
+        return lower, lower.copy(), upper
+    upper[open_] = math.inf if question.name == "epsilon" else 1.0
+    rough = _roughly(sums, question, open_)
+    fine = np.zeros(open_.size, dtype=np.int64)  # halvings of the spacing
+    for _ in range(ROUNDS):
+        for shape, chosen, blocks in _classes(sums, rough, open_, fine, level, tolerance):
+            for start in range(0, chosen.size, AT_ONCE):
+                part = chosen[start : start + AT_ONCE]
+                at = open_[part]
+                law = _Composed(sums, at, shape, blocks, orders)
+                place = rough.place[part]
+                ask = _epsilons if question.name == "epsilon" else _gammas
+                low, high = ask(law, level, place)
+                lower[at] = np.maximum(lower[at], low)
+                upper[at] = np.minimum(upper[at], high)
+        size = upper - nothing
+        finite = size[np.isfinite(size)]
+        floor = 1e-2 * float(finite.max(initial=0.0))
+        with np.errstate(invalid="ignore"):
+            width = (upper - lower) / np.maximum(size, max(floor, 1e-12))
+        width[~np.isfinite(upper)] = math.inf
+        bad = width[open_] > tolerance
+        if not bad.any():
+            break
+        more = np.ceil(0.5 * np.log2(np.clip(width[open_] / tolerance, 1.0, 256.0))).astype(int)
+        fine = np.maximum(fine + np.maximum(more, 1), 1)[bad]
+        rough = _Rough(*(getattr(rough, name)[bad] for name in _Rough.__dataclass_fields__))
+        open_ = open_[bad]
+    value = lower + BETWEEN * (upper - lower)
+    return lower, np.where(np.isfinite(upper), value, upper), upper
+
+
+def _roughly(sums: Sequence[Sums], question: Asked, chosen: IntArray) -> _Rough:
+    """From Chernoff's bounds of all records; no bound of an answer rests on it."""
+    logs = np.zeros((chosen.size, RATES.size))
+    square, fourth = np.zeros(chosen.size), np.zeros(chosen.size)
+    for each in sums:
+        moments = each.moments_of(chosen, True).reshape(chosen.size, -1)
+        logs += moments @ _cumulants(each.noise, each.rate).reshape(-1, RATES.size)
+        scale = (each.rate / each.noise) ** 2
+        square += scale * (moments @ _powers(2).ravel())
+        fourth += scale**2 * (moments @ _powers(4).ravel())
+    # where a polynomial misses them, which are at least about this
+    logs = np.maximum(logs, square[:, None] * 0.25 * RATES * (RATES + 1.0))
+    level = -math.log(question.level)
+    if question.name == "epsilon":
+        bound = (logs + level - np.log1p(RATES) - RATES * np.log1p(1.0 / RATES)) / RATES
+    else:
+        bound = (logs + level) / (RATES + 1.0)
+    best = np.argmin(bound, axis=1)
+    row = np.arange(chosen.size)
+    place = np.maximum(bound[row, best], 0.0)
+    over = 2.0 / (RATES * (RATES + 1.0))
+    deviation = np.sqrt(logs[row, best] * over[best])
+    step = np.sqrt(fourth / square)
+    tilt = np.maximum(RATES[best], 1.5 / deviation)
+    return _Rough(tilt, deviation, step, place)
+
+
+@kept(16)
+def _cumulants(noise: float, rate: float) -> FloatArray:
+    """Logarithm of E_B R^(λ+1) at all `RATES`, about, as polynomials of the norm on blocks."""
+    rows = np.unique(np.rint(ROWS * 0.5 * (1.0 - np.cos(np.pi * np.arange(17) / 16))).astype(int))
+    inverse = np.linalg.pinv(basis()[rows])
+    found = np.zeros((BLOCKS, DEGREE, RATES.size))
+    for block in range(BLOCKS):
+        mu = GRID[block * ROWS + rows] / noise
+        for i, power in enumerate(RATES):
+            far = min((power + 1.0) * float(mu[-1]), 400.0)
+            z = np.arange(-9.0, far + 9.0, 0.125)
+            log = np.logaddexp(
+                math.log1p(-rate) if rate < 1.0 else -math.inf,
+                math.log(rate) + mu[:, None] * z - 0.5 * mu[:, None] ** 2,
+            )
+            terms = (power + 1.0) * log - 0.5 * z * z
+            top = terms.max(axis=1)
+            value = np.log(
+                np.exp(terms - top[:, None]).sum(axis=1) * 0.125 / math.sqrt(2 * math.pi)
+            )
+            value = np.maximum(value + top, 0.0)
+            fitted = inverse @ value
+            if (np.abs(basis()[rows] @ fitted - value) > 0.1 * value + 1e-12).any():
+                # no polynomial: K grows at least like the square of the norm, so this lies above
+                fitted = float(value[-1]) * _powers(2)[block] / GRID[block * ROWS + ROWS] ** 2
+            found[block, :, i] = fitted
+    return found
+
+
+def _classes(
+    sums: Sequence[Sums],
+    rough: _Rough,
+    open_: IntArray,
+    fine: IntArray,
+    level: float,
+    tolerance: float,
+) -> list[tuple[Shape, IntArray, tuple[int, int]]]:
+    """Records that share a grid, with the blocks of their norms."""
+    spacing = 2.0 * np.floor(0.5 * np.log2(2.0 * math.sqrt(12.0 * tolerance) * rough.step)) - fine
+    used = np.zeros((open_.size, BLOCKS), dtype=bool)
+    for each in sums:
+        used |= each.moments[open_, :, 0] > 0.0
+        used[:, 0] |= each.below[open_] > 0.0
+    last = BLOCKS - 1 - np.argmax(used[:, ::-1], axis=1)
+    first = np.argmax(used, axis=1)
+    last = np.minimum(last | 1, BLOCKS - 1)  # fewer classes
+    tilt = np.floor(2.0 * np.log2(0.9 * rough.tilt))
+    for top in np.unique(last):  # a larger tilt would weigh losses that are too rare to count
+        at = last == top
+        for power in np.unique(tilt[at])[::-1]:
+            lower = power
+            while lower > -4.0 and _reach(sums, 2.0 ** (0.5 * lower), int(top), level) > FARTHEST:
+                lower -= 1.0
+            tilt[at & (tilt == power)] = lower
+    period = np.maximum(16.0 * rough.deviation, (14.0 - math.log(level)) * 2.0 ** (-0.5 * tilt))
+    length = np.maximum(np.ceil(np.log2(period)), spacing + 5.0)
+    spacing = np.maximum(spacing, length - math.log2(MOST_NODES))
+    size = length - spacing
+    keys = np.stack([spacing, tilt, last]).T
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    found = []
+    for i, (power, power_of_tilt, top) in enumerate(distinct):
+        chosen = np.flatnonzero(which.ravel() == i)
+        h, n = 2.0 ** float(power), 1 << int(size[chosen].max())
+        least = float(rough.deviation[chosen].min())
+        count = math.ceil(STANDARD / least * n * h / (2.0 * math.pi)) + 2
+        theta = 2.0 ** (0.5 * float(power_of_tilt))
+        reach = _reach(sums, theta, int(top), level)
+        shape = Shape(h, theta, n, min(max(count, 8), n // 2 + 1), reach)
+        found.append((shape, chosen, (int(first[chosen].min()), int(top))))
+    return found
+
+
+def _reach(sums: Sequence[Sums], tilt: float, last: int, level: float) -> float:
+    """Standard deviations beyond which a tilted step has next to nothing, at most 14."""
+    z = np.arange(5.0, 14.25, 0.25)
+    most = math.log(1e-6 * level)
+    found = 5.0
+    for each in sums:
+        mu, p = float(GRID[(last + 1) * ROWS]) / each.noise, each.rate
+        steps = max(float(each.count.max()), 1.0)
+        loss = np.log1p(p * np.expm1(mu * z - 0.5 * mu * mu))
+        plain = math.log(steps * p) - 0.5 * (z - mu) ** 2
+        tilted = plain + np.where(z < (tilt + 1.0) * mu + 9.0, tilt * loss, 0.0)
+        enough = (plain <= most + 7.0) & (tilted <= math.log(1e-6 * tilt))
+        found = max(found, float(z[int(np.argmax(enough))]) if enough.any() else 14.0)
+    return found
+
+
+class _Composed:
+    """H_t at t = e^{Jh} of some records between bounds, the larger one of all orders."""
+
+    def __init__(
+        self,
+        sums: Sequence[Sums],
+        chosen: IntArray,
+        shape: Shape,
+        blocks: tuple[int, int],
+        orders: tuple[str, ...],
+    ) -> None:
+        self.shape = shape
+        # the larger one of both lies above either, and "remove" is mostly the larger
+        self.lower = [_Side(sums, chosen, shape, blocks, orders[-1], False)]
+        self.upper = [_Side(sums, chosen, shape, blocks, order, True) for order in orders]
+        f = np.arange(shape.frequencies)
+        angle = 2.0 * math.pi * np.arange(shape.size) / shape.size
+        self._turn = np.exp(1j * angle)
+        self._f = f
+
+    def _turns(self, place: IntArray) -> npt.NDArray[np.complex128]:
+        return np.asarray(self._turn[(place[:, None] * self._f) % self.shape.size])
+
+    def low(self, place: IntArray) -> FloatArray:
+        """Lower bounds of H_t, each record at a place of its own."""
+        turn = self._turns(place)
+        surely = -np.expm1(np.minimum(place * self.shape.spacing, 0.0))
+        sides = [side.bound(place, turn) for side in self.lower]
+        return np.asarray(np.maximum.reduce([surely * (1.0 - 8.0 * LIBM * UNIT), *sides]))
+
+    def high(self, place: IntArray) -> FloatArray:
+        """Upper bounds of it."""
+        turn = self._turns(place)
+        sides = [side.bound(place, turn) for side in self.upper]
+        return np.asarray(np.minimum(np.maximum.reduce(sides), 1.0))
+
+    def doubt(self, place: IntArray) -> FloatArray:
+        """By how much the curve of a lower law may lie above `low`."""
+        return np.asarray(np.maximum.reduce([side.doubt(place) for side in self.lower]))
+
+
+class _Side:
+    """The law of some records on one side, under one order."""
+
+    def __init__(
+        self,
+        sums: Sequence[Sums],
+        chosen: IntArray,
+        shape: Shape,
+        blocks: tuple[int, int],
+        order: str,
+        is_upper: bool,
+    ) -> None:
+        first, last = blocks
+        self._shape, self._is_upper = shape, is_upper
+        count = shape.frequencies
+        mass, beyond = np.zeros(chosen.size), np.zeros(chosen.size)
+        farther = np.zeros((chosen.size, shape.farther.size))
+        ratios = np.zeros((chosen.size, count - 1), dtype=np.complex128)
+        doubt = np.zeros((chosen.size, count))
+        self._far, self._slack = np.zeros(chosen.size), np.zeros(chosen.size)
+        for each in sums:
+            table: Transforms = step_transforms(
+                each.noise, each.rate, shape, first, last, order, is_upper
+            )
+            moments = each.moments_of(chosen, is_upper)[:, first : last + 1]
+            counts, steps = np.maximum(moments[:, :, 0], 0.0), each.count[chosen]
+            moments = moments.reshape(chosen.size, -1)
+            mass += moments @ table.mass.ravel()
+            beyond += moments @ table.beyond.ravel()
+            farther += moments @ table.farther.reshape(-1, shape.farther.size)
+            flat = table.ratios.reshape(-1, count - 1)
+            ratios += (moments @ flat.real) + 1j * (moments @ flat.imag)
+            square = moments @ _powers(2)[first : last + 1].ravel()
+            doubt += counts @ np.minimum(table.each, LARGE)
+            doubt += square[:, None] * np.minimum(table.square, LARGE)
+            # of sums of so many numbers
+            size = np.abs(moments).max(axis=1, initial=0.0) * UNIT * (steps + DEGREE + 64.0)
+            doubt += size[:, None] * np.concatenate(
+                [[np.abs(table.mass).sum()], np.abs(flat).sum(axis=0)]
+            )
+            self._far += steps * table.far
+            self._slack += steps * table.slack
+        self._is_unknown = self._slack > 0.25
+        self._slack = self._slack * (1.0 + self._slack) * (1.0 + 1e-6)
+        doubt[:, 1:] += doubt[:, :1]
+        self._mass, self._farther = mass, farther
+        self._values = np.exp(ratios)
+        omega = 2.0 * math.pi * np.arange(shape.size // 2 + 1) / shape.size
+        first_rate, other = shape.tilt * shape.spacing, (shape.tilt + 1.0) * shape.spacing
+        ends = 1.0 / np.expm1(first_rate - 1j * omega) - 1.0 / np.expm1(other - 1j * omega)
+        weight = np.full(omega.size, 2.0)
+        weight[[0, -1]] = 1.0
+        ends = ends * weight / shape.size
+        self._ends = ends[:count]
+        sizes = np.abs(ends)
+        with np.errstate(over="ignore", invalid="ignore"):
+            grown = np.expm1(np.minimum(doubt, 500.0)) + UNIT * (count + 64.0)
+            magnitudes = np.ones((chosen.size, count))
+            magnitudes[:, 1:] = np.abs(self._values)
+            error = (magnitudes * sizes[:count] * grown).sum(axis=1)
+        rest = float(sizes[count:].sum()) * np.exp(
+            np.minimum(beyond, 0.0) + np.minimum(doubt[:, 0], 500.0)
+        )
+        self._error = (error + rest) * (1.0 + 1e-6)
+        self._parts = self._values * self._ends[1:]
+
+    def bound(self, place: IntArray, turn: npt.NDArray[np.complex128]) -> FloatArray:
+        """The bound of H_t at t = e^{Jh} that the side proves."""
+        total = self._ends[0].real + np.einsum("if,if->i", turn[:, 1:], self._parts).real
+        scale, error = self._scale(place), self._error + 1e-13 * np.abs(total)
+        is_unknown = self._is_unknown | (scale >= TOP) | ~(error <= MOST_ERROR)
+        error = scale * np.minimum(error, MOST_ERROR) * (1.0 + 1e-9)
+        if self._is_upper:
+            found = (scale * total + error + 1.001 * self._far) * (1.0 + self._slack)
+            return np.where(is_unknown, 1.0, found)
+        found = np.maximum(scale * total - error - self._aliases(place), 0.0)
+        return np.where(is_unknown, 0.0, found * (1.0 - self._slack))
+
+    def doubt(self, place: IntArray) -> FloatArray:
+        """By how much a lower law's H_t may lie above its bound."""
+        scale = self._scale(place)
+        is_unknown = self._is_unknown | (scale >= TOP) | ~(self._error <= MOST_ERROR)
+        error = scale * (np.minimum(self._error, MOST_ERROR) + 1e-12)
+        return np.where(is_unknown, 1.0, 2.0 * (error + self._aliases(place)))
+
+    def _scale(self, place: IntArray) -> FloatArray:
+        logs = self._mass - self._shape.tilt * self._shape.spacing * place
+        return np.asarray(np.exp(np.clip(logs, -600.0, math.log(TOP))))
+
+    def _aliases(self, place: IntArray) -> FloatArray:
+        """What is beyond one period: the sums of Poisson's formula but one."""
+        period, theta, farther = self._shape.period, self._shape.tilt, self._shape.farther
+        near = math.exp(-theta * period) / -math.expm1(-theta * period)
+        logs = theta * period + self._farther
+        logs = logs - farther * (place * self._shape.spacing + period)[:, None]
+        gap = -math.expm1(-float(farther[0] - theta) * period)
+        far = np.exp(np.clip(logs, -600.0, 600.0).min(axis=1)) / gap
+        return np.asarray(1.001 * (near + far))
+
+
+def _powers(power: int) -> FloatArray:
+    """A power of the norm over the clipping norm as Chebyshev polynomials on all blocks."""
+    found = np.zeros((BLOCKS, DEGREE))
+    for block, (low, high) in enumerate(pairwise(GRID[::ROWS])):
+        line = np.polynomial.Polynomial([0.5 * (high + low), 0.5 * (high - low)])
+        found[block, : power + 1] = np.polynomial.chebyshev.poly2cheb((line**power).coef)
+    return found
+
+
+def _epsilons(law: _Composed, delta: float, place: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the smallest ε with H <= δ, from H at nodes on both of its sides."""
+    h = law.shape.spacing
+    top = np.maximum(np.ceil(1.05 * place / h).astype(np.int64) + 4, 8)
+    zero = np.zeros(place.size, dtype=np.int64)
+    high_at = _first(lambda at: law.high(at) <= delta, zero, top)
+    low_at = _first(lambda at: law.low(at) <= delta, zero, top)
+    end, before = law.high(high_at), law.high(np.maximum(high_at - 1, 0))
+    upper = np.where(high_at > 0, _crossing(before, end, delta, high_at - 1, h), 0.0)
+    upper = np.where(end <= delta, np.minimum(upper * (1.0 + 1e-12), high_at * h), math.inf)
+    start = np.maximum(low_at - 1, 0)
+    low, after = law.low(start), np.minimum(law.low(low_at), delta)
+    lower = _crossing(low, after, delta, start, h) * (1.0 - 1e-12)
+    return np.where((low > delta) & (low_at > 0), lower, 0.0), upper
+
+
+def _first(
+    holds: Callable[[IntArray], npt.NDArray[np.bool_]], start: IntArray, stop: IntArray
+) -> IntArray:
+    """The first place at which something holds that holds from there on; else the last one."""
+    low, high = start, stop
+    for _ in range(int(math.log2(float((stop - start).max()))) + 2):
+        middle = (low + high) // 2
+        fits = holds(middle)
+        low, high = np.where(fits, low, np.minimum(middle + 1, high)), np.where(fits, middle, high)
+    return high
+
+
+def _crossing(
+    first: FloatArray, second: FloatArray, level: float, at: IntArray, spacing: float
+) -> FloatArray:
+    """ε where the chord in e^ε from one node to the next has a value."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip((first - level) / (first - second), 0.0, 1.0)
+    share = np.where(first > second, share, 1.0)
+    return np.asarray(at * spacing + np.log1p(share * math.expm1(spacing)))
+
+
+def _gammas(law: _Composed, kappa: float, place: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the least κ t + H_t, which is convex in t: H of both laws is linear on cells."""
+    h = law.shape.spacing
+
+    def least(at: IntArray) -> FloatArray:
+        return np.asarray(kappa * np.exp(at * h) * (1.0 - 1e-14) + law.low(at))
+
+    reach = np.maximum(np.ceil((1.2 * place + 1.0) / h).astype(np.int64), 8)
+    start = -np.minimum(reach, int(3.0 / h))
+    best = _first(lambda at: least(at + 1) >= least(at), start, reach)
+    t = np.exp(best * h)
+    upper = np.minimum(kappa * t * (1.0 + 1e-14) + law.high(best), 1.0)
+    # The curve of the law below is convex.  Where it is surely higher on both sides of a node it
+    # falls nowhere beyond them, and between them no faster than from the other side to the node.
+    here = least(best)
+    top = here + law.doubt(best) + 1e-13 * kappa * t
+    width = np.ones_like(best)
+    most = max(int(1.0 / h), 1)
+    for _ in range(14):
+        width = np.minimum(width, most)
+        left, right = least(best - width), least(best + width)
+        surely = (left >= top) & (right >= top)
+        if surely.all():
+            break
+        width = np.where(surely, width, 2 * width)
+    fall = np.zeros(best.size)
+    for step, ratio in ((-width, np.exp(width * h)), (width, np.exp(-width * h))):
+        other = least(best + step) + law.doubt(best + step) + 1e-13 * kappa * t
+        np.maximum(fall, (other - here) * ratio * (1.0 + 1e-9), out=fall)
+    lower = np.where(surely, np.maximum(here - fall, kappa), kappa)
+    return np.minimum(lower, upper), upper

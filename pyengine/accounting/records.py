@@ -1,0 +1,325 @@
+"""Individual accounting: what each record of a data set loses, from its own gradient norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine import _checks
+from pyengine.accounting.norm_laws import BITS, BLOCKS, OCTAVES, ROWS, basis
+from pyengine.accounting.norm_sums import Asked, Sums, solved
+from pyengine.api import Bounds
+
+__all__ = ["IndividualLosses", "individual"]
+
+FloatArray = npt.NDArray[np.float64]
+
+ADJACENCIES = ("add", "remove", "add_remove")
+TOLERANCE = 5e-3
+LEAST = 1e-30  # of δ and κ
+MOST_KINDS = 256  # of noise and rate
+AT_ONCE = 1 << 22  # norms of which histograms are made at a time
+
+
+@dataclass(frozen=True, eq=False)
+class IndividualLosses:
+    """What each record loses, between proven bounds; made by `individual`.
+
+    Parameters
+    ----------
+    adjacency : {"add", "remove", "add_remove"}
+        The neighbours.
+    sums : tuple of Sums
+        What is kept of all norms: sums of polynomials, for each pair of noise and rate.
+    steps : int
+        Number of steps.
+    """
+
+    adjacency: str
+    sums: tuple[Sums, ...] = field(repr=False)
+    steps: int
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return int(self.sums[0].below.size)
+
+    @property
+    def label(self) -> str:
+        """What is counted, in words."""
+        kinds = ", ".join(f"noise multiplier {s.noise:g} at rate {s.rate:g}" for s in self.sums)
+        return (
+            f"DP-SGD, {self.steps:,} steps, {kinds}, Poisson samples, {self.adjacency} neighbours; "
+            f"each of {self.records:,} records for itself, from its own gradient norms, which are "
+            "taken as fixed beforehand; these values depend on the data and are not private"
+        )
+
+    def __str__(self) -> str:
+        return self.label
+
+    def epsilon(self, delta: float, *, tolerance: float = TOLERANCE) -> Bounds:
+        """ε of each record at one δ.
+
+        Quantiles of the lower and of the upper bounds hold the quantile of the true values.
+
+        Parameters
+        ----------
+        delta : float
+            In [1e-30, 1).
+        tolerance : float
+            Width of bounds, relative to ε or to a hundredth of the largest ε, that is aimed at, at
+            least 1e-4.  Where rare steps of large norms decide, bounds are wider.
+
+        Returns
+        -------
+        Bounds
+            Arrays ``lower``, ``value`` and ``upper`` of shape (records,): the truth lies between
+            the proven bounds; the value is an estimate between them.
+
+        Raises
+        ------
+        ValueError
+            For an argument outside its domain.
+        """
+        return self._solved(Asked("epsilon", _inside("delta", delta)), tolerance)
+
+    def gamma_bound(self, kappa: float, *, tolerance: float = TOLERANCE) -> Bounds:
+        """γ of each record, the reconstruction bound at one baseline success probability κ.
+
+        Parameters
+        ----------
+        kappa : float
+            In [1e-30, 1).
+        tolerance : float
+            Width of bounds, relative to γ - κ or to a hundredth of the largest one.
+
+        Returns
+        -------
+        Bounds
+            As of `epsilon`.
+
+        Raises
+        ------
+        ValueError
+            For an argument outside its domain.
+        """
+        return self._solved(Asked("gamma", _inside("kappa", kappa)), tolerance)
+
+    def above(
+        self, epsilon: float, delta: float, *, tolerance: float = TOLERANCE
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which records lose more than ε at one δ, and which ones do not.
+
+        Parameters
+        ----------
+        epsilon : float
+            In [0, ∞).
+        delta, tolerance : float
+            As of `epsilon`.
+
+        Returns
+        -------
+        tuple of two ndarrays of bool
+            True where it is proven that a record loses more, and where it is proven that it does
+            not; both are False where ε lies between the bounds of a record.
+        """
+        target = float(_checks.non_negative("epsilon", epsilon))
+        found = self.epsilon(delta, tolerance=tolerance)
+        return np.asarray(found.lower > target), np.asarray(found.upper <= target)
+
+    def _solved(self, question: Asked, tolerance: float) -> Bounds:
+        orders = ("add", "remove") if self.adjacency == "add_remove" else (self.adjacency,)
+        if question.name == "gamma" and len(orders) == 1:  # the conjugate of T(A, B) is H(B‖A)
+            orders = ("remove",) if orders == ("add",) else ("add",)
+        width = float(_checks.positive("tolerance", tolerance))
+        return Bounds(*solved(self.sums, question, orders, max(width, 1e-4)))
+
+
+def individual(
+    norms: npt.ArrayLike | Iterable[npt.ArrayLike],
+    *,
+    noise_multiplier: float | npt.ArrayLike,
+    rate: float | npt.ArrayLike,
+    clip_norm: float = 1.0,
+    steps: int | npt.ArrayLike = 1,
+    adjacency: str = "add_remove",
+    progress: Callable[[int], object] | None = None,
+) -> IndividualLosses:
+    """What each record of a data set loses in DP-SGD, from the norms of its own gradients.
+
+    Parameters
+    ----------
+    norms : array_like of shape (records, columns), or iterable of such arrays
+        Gradient norms >= 0 of all records.  Blocks of an iterable have the same records and follow
+        each other in time; one block at a time is in memory.
+    noise_multiplier : float or array_like of shape (columns,)
+        Standard deviation of the noise over ``clip_norm``, > 0.
+    rate : float or array_like of shape (columns,)
+        Probability that a record is in a batch, in (0, 1].
+    clip_norm : float
+        Norms above it count as ``clip_norm``, as they are clipped.
+    steps : int or array_like of shape (columns,)
+        Number of steps that have the norms of a column, such as those of an epoch.
+    adjacency : {"add", "remove", "add_remove"}
+        The neighbours.
+    progress : callable, optional
+        Called with the number of columns that are done, after each block.
+
+    Returns
+    -------
+    IndividualLosses
+        Asked for ``epsilon(delta)`` and ``gamma_bound(kappa)``: arrays with one entry a record,
+        between proven bounds.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside its domain, or more than 256 pairs of noise and rate.
+
+    Notes
+    -----
+    The guarantee of a record is that of the sequence of its own norms, if this sequence is fixed
+    beforehand.  Norms of a real run depend on what was released before: `Filter` is proven for
+    that.  The values tell something of the data: they must not be published without noise
+    (docs, theory/individual).  Kept are 3.5 KB for each record and pair of noise and rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyengine as pe
+    >>> norms = np.array([[1.0] * 100, [0.25] * 100])
+    >>> found = pe.individual(norms, noise_multiplier=1.0, rate=0.1, steps=10)
+    >>> print(np.round(found.epsilon(1e-5).value, 2))
+    [20.25  3.05]
+    """
+    clip = float(_checks.positive("clip_norm", clip_norm))
+    order = _checks.choice("adjacency", adjacency, ADJACENCIES)
+    noises, rates, times = _columns(noise_multiplier, rate, steps)
+    sums: dict[tuple[float, float], Sums] = {}
+    done, records, total = 0, -1, 0
+    for block in _blocks(norms):
+        if records >= 0 and block.shape[0] != records:
+            raise ValueError(
+                f"norms must have the same records in all blocks, got {records} and "
+                f"{block.shape[0]}"
+            )
+        records, width = block.shape
+        part = [
+            _part(name, values, done, width)
+            for name, values in (("noise_multiplier", noises), ("rate", rates), ("steps", times))
+        ]
+        total += int(part[2].sum())
+        for noise, p in sorted(set(zip(part[0].tolist(), part[1].tolist(), strict=True))):
+            if (noise, p) not in sums:
+                if len(sums) == MOST_KINDS:
+                    raise ValueError(
+                        f"noise_multiplier and rate must have at most {MOST_KINDS} pairs of values"
+                    )
+                sums[noise, p] = Sums.empty(noise, p, records)
+            chosen = (part[0] == noise) & (part[1] == p)
+            _add(sums[noise, p], block if chosen.all() else block[:, chosen], clip, part[2][chosen])
+        done += width
+        if progress is not None:
+            progress(done)
+    if records < 1 or not sums:
+        raise ValueError("norms must have at least one record and one column, got none")
+    for name, values in (("noise_multiplier", noises), ("rate", rates), ("steps", times)):
+        if values.ndim and values.size != done:
+            raise ValueError(
+                f"{name} must have one entry for each of {done} columns of norms, got {values.size}"
+            )
+    return IndividualLosses(order, tuple(sums.values()), total)
+
+
+def _inside(name: str, value: float) -> float:
+    number = _checks.real(name, value)
+    if not LEAST <= number < 1.0:
+        raise ValueError(f"{name} must be in [{LEAST:g}, 1), got {_checks.shown(value)}")
+    return number
+
+
+def _columns(noise: Any, rate: Any, steps: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    found = []
+    for name, values, low, high in (
+        ("noise_multiplier", noise, 0.0, math.inf),
+        ("rate", rate, 0.0, 1.0),
+        ("steps", steps, 0.0, 2.0**53),
+    ):
+        array = np.asarray(_checks.real_array(name, values, low, high))
+        if array.ndim > 1:
+            raise ValueError(
+                f"{name} must be a number or one for each column, got {array.ndim} dimensions"
+            )
+        if name != "steps" and not ((array > 0.0) & np.isfinite(array)).all():
+            raise ValueError(f"{name} must be finite and > 0, got {_checks.shown(values)}")
+        if name == "steps" and not (array == np.floor(array)).all():
+            raise ValueError(f"steps must be integers, got {_checks.shown(values)}")
+        found.append(array)
+    return found[0], found[1], found[2]
+
+
+def _part(name: str, values: FloatArray, start: int, width: int) -> FloatArray:
+    if not values.ndim:
+        return np.full(width, float(values))
+    if values.size < start + width:
+        raise ValueError(f"{name} must have one entry for each column of norms, got {values.size}")
+    return values[start : start + width]
+
+
+def _blocks(norms: Any) -> Iterator[FloatArray]:
+    """Blocks of norms of shape (records, columns), checked."""
+    if isinstance(norms, np.ndarray) or hasattr(norms, "__array__"):
+        norms = [norms]
+    elif isinstance(norms, (list, tuple)):
+        try:
+            whole = np.asarray(norms, dtype=np.float64)
+        except ValueError:  # blocks of several widths
+            whole = np.empty(0)
+        if whole.ndim == 2:
+            norms = [whole]
+    for given in norms:
+        try:
+            block = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"norms must be numbers, got {_checks.shown(given)}") from None
+        if block.ndim != 2:
+            raise ValueError(
+                f"norms must be of shape (records, columns), got {block.ndim} dimensions"
+            )
+        if not (block >= 0.0).all() or np.isinf(block).any():
+            raise ValueError("norms must be finite and >= 0")
+        yield block
+
+
+def _add(sums: Sums, block: FloatArray, clip: float, times: FloatArray) -> None:
+    """Add the polynomials of all norms of a block: histograms between nodes, times a matrix."""
+    vander = basis()
+    nodes = BLOCKS * ROWS
+    shift = 52 - BITS
+    base = (1023 - OCTAVES) << BITS
+    rows = max(1, AT_ONCE // max(block.shape[1], 2 * nodes // 3))
+    for start in range(0, block.shape[0], rows):
+        part = slice(start, start + rows)
+        u = np.minimum(block[part] / clip, 1.0)
+        weight = np.broadcast_to(times, u.shape)
+        sums.count[part] += np.where(u > 0.0, weight, 0.0).sum(axis=1)
+        low = (u < 2.0**-OCTAVES) & (u > 0.0)
+        sums.below[part] += np.where(low, weight, 0.0).sum(axis=1)
+        # a double between two nodes: its leading bits are the node, the others the share
+        bits = np.maximum(u, 2.0**-OCTAVES).view(np.int64)
+        index = (bits >> shift) - base
+        share = (bits & ((1 << shift) - 1)) * 2.0**-shift
+        weight = np.where(u >= 2.0**-OCTAVES, weight, 0.0)
+        index += (np.arange(u.shape[0]) * (nodes + 2))[:, None]
+        flat, size = index.ravel(), u.shape[0] * (nodes + 2)
+        table = np.bincount(flat, (weight * (1.0 - share)).ravel(), minlength=size)
+        table += np.bincount(flat + 1, (weight * share).ravel(), minlength=size)[:size]
+        table = table.reshape(u.shape[0], nodes + 2)
+        inner = table[:, :nodes].reshape(u.shape[0], BLOCKS, ROWS)
+        sums.moments[part] += inner @ vander[:ROWS]
+        sums.moments[part, -1] += table[:, nodes : nodes + 1] * vander[ROWS]
