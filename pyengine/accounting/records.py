@@ -194,8 +194,8 @@ def individual(
     >>> import pyengine as pe
     >>> norms = np.array([[1.0] * 100, [0.25] * 100])
     >>> found = pe.individual(norms, noise_multiplier=1.0, rate=0.1, steps=10)
-    >>> print(np.round(found.epsilon(1e-5).value, 2))
-    [20.25  3.05]
+    >>> print(np.round(found.epsilon(1e-5).upper, 1))
+    [25.2  3.5]
     """
     clip = float(_checks.positive("clip_norm", clip_norm))
     order = _checks.choice("adjacency", adjacency, ADJACENCIES)
