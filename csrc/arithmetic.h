@@ -180,6 +180,9 @@ PE_INLINE pe_dd pe_dd_sqrt(pe_dd a) {
     return pe_fast_two_sum(s, (((a.h - p.h) - p.l) + a.l) / (2.0 * s));
 }
 
+static const pe_dd PE_PI = {0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
+static const pe_dd PE_HALF_LOG_2PI = {0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55};
+
 /* ---- exponentials ------------------------------------------------------------------------------------- */
 
 /* x = k log 2 + z, |z| < 0.3467; |x| < 2^14.  log 2 is a sum of three doubles, the first two of 32 and 37 bits. */
@@ -277,6 +280,16 @@ PE_INLINE pe_dd pe_dd_log_1_less_exp(pe_dd x) {
     const pe_dd z = pe_dd_choose(near, x, pe_dd_of(-0.1));
     const pe_dd whole = pe_dd_add_d(pe_dd_neg(pe_dd_exp(x)), 1.0);
     return pe_dd_log(pe_dd_choose(near, pe_dd_neg(pe_dd_add_less(z, pe_dd_exp_tail(z))), whole));
+}
+
+/* log(e^y - 1) for y = e^w, -690 < w and y < 690 */
+PE_INLINE pe_dd pe_dd_log_expm1(pe_dd w, pe_dd y) {
+    const int near = y.h < 0.3, far = y.h > 40.0;
+    const pe_dd z = pe_dd_choose(near, y, pe_dd_of(0.1)),
+                back = pe_dd_choose(near, pe_dd_of(-1.0), pe_dd_neg(y));
+    const pe_dd small = pe_dd_add(w, pe_dd_log1p_near(pe_dd_div(pe_dd_exp_tail(z), z)));
+    const pe_dd large = pe_dd_choose(far, y, pe_dd_add(y, pe_dd_log_1_less_exp(back)));
+    return pe_dd_choose(near, small, large);
 }
 
 /* ---- sines, cosines and angles ------------------------------------------------------------------------ */

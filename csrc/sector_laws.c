@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "assumed_libm.h"
+#include "arithmetic.h"
 #include "sector.h"
 
 /* One step, and the sum of two independent losses; docs/theory/sector_laws.md. */
@@ -13,7 +13,6 @@ static const double HIGHEST = 6.5, LOWEST = -200.0; /* of the axis */
 static const double HIGHEST_RATIO = 200.0, HIGHEST_LOSS = 250.0; /* below 2^8 */
 static const double FALLEN = 40.0; /* nats, from the first edge of ratios to where their cells begin */
 static const double LOST = 4e-15; /* relative, of a sum at its ends */
-static const long double HALF_LOG_2PI = 0.918938533204672741780329736405617639L;
 
 void pe_sector_free(pe_sector *a) {
     if (!a) return;
@@ -94,31 +93,27 @@ static void set_below(pe_sector *c) {
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
-_Static_assert(PE_LIBM_WIDE <= 4, "docs/theory/sector_laws.md counts no more");
-
 typedef struct {
     int is_ratio;
-    long double shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
+    pe_dd shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
 } one_step;
 
 static double step_density(void *context, double w, double *error) {
     const one_step *s = context;
-    const long double y = s->is_ratio ? 0.0L : expl((long double)w);
-    const long double log_em1 = pe_log_expm1(w, y);
-    const long double z = (log_em1 + s->offset) / s->shift;
-    const long double log_shift = logl(s->shift);
-    const long double value = (y - log_em1) + w - 0.5L * z * z - HALF_LOG_2PI - log_shift;
-    const double slope = fabs((double)(z / s->shift)) + 1.0;
-    const double size =
-        fabs(w) + fabs((double)log_em1) + fabs((double)s->offset) + (double)y + 1.0 + fabs((double)log_shift);
-    *error = 16.0 * (double)LDBL_EPSILON * (slope * size + (double)(z * z)) +
-             0.5 * DBL_EPSILON * fabs((double)value);
-    return (double)value;
+    const pe_dd at = pe_dd_of(w), y = s->is_ratio ? pe_dd_of(0.0) : pe_dd_exp(at);
+    const pe_dd log_em1 = s->is_ratio ? at : pe_dd_log_expm1(at, y);
+    const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset), s->shift), log_shift = pe_dd_log(s->shift);
+    const pe_dd bell = pe_dd_add(pe_dd_add(pe_dd_scale(pe_dd_square(z), 0.5), PE_HALF_LOG_2PI), log_shift);
+    const pe_dd value = pe_dd_sub(pe_dd_add_d(pe_dd_sub(y, log_em1), w), bell);
+    const double slope = fabs(z.h / s->shift.h) + 1.0;
+    const double size = fabs(w) + fabs(log_em1.h) + fabs(s->offset.h) + y.h + 1.0 + fabs(log_shift.h);
+    *error = 16.0 * PE_WIDE_UNIT * (slope * size + z.h * z.h) + 0.5 * DBL_EPSILON * fabs(value.h);
+    return value.h;
 }
 
 /* w where the loss is that of z */
 static double place_of(const one_step *s, double z) {
-    const double log_em1 = (double)(s->shift * z - s->offset);
+    const double log_em1 = pe_dd_sub(pe_dd_mul_d(s->shift, z), s->offset).h;
     if (s->is_ratio || log_em1 < -30.0) return log_em1;
     return log_em1 > 700.0 ? log(log_em1) : log(log1p(exp(log_em1)));
 }
@@ -139,7 +134,7 @@ static double with_what_is_lost(double steps, const pe_sector_kinds *k, double w
 
 /* Where the sum of all steps has ended: several losses that are large, and all small ones. */
 static double farthest_of(const one_step *s, double probability, double steps, double deepest, double high) {
-    const double mu = (double)s->shift, mean = steps * probability;
+    const double mu = s->shift.h, mean = steps * probability;
     const double spread = sqrt(expm1(mu * mu) / steps), reach = sqrt(-2.0 * deepest);
     const double small = mean / (1.0 - probability) * (1.0 + fmin(reach * spread, 4.0));
     double large = exp(high);
@@ -153,7 +148,7 @@ static double farthest_of(const one_step *s, double probability, double steps, d
 
 /* The same of the sum of ratios; fewer of them are larger, and that is rarer. */
 static double farthest_ratio(const one_step *s, double steps, double deepest, double high) {
-    const double mu = (double)s->shift, spread = sqrt(expm1(mu * mu) / steps);
+    const double mu = s->shift.h, spread = sqrt(expm1(mu * mu) / steps);
     double large = exp(high);
     for (double k = 2.0; k <= fmin(steps, 300.0); k++) {
         const double rest = -deepest - fmax(lgamma(k + 1.0) - k * log(steps), 0.0);
@@ -180,9 +175,9 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     }
     pe_sector_fill_cells(c);
     /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
-    const double y = exp(high), mu = (double)s->shift;
-    const long double log_em1 = s->is_ratio ? (long double)high : pe_log_expm1(high, y);
-    const double z = (double)((log_em1 + s->offset) / s->shift);
+    const double y = exp(high), mu = s->shift.h;
+    const pe_dd at = pe_dd_of(high), log_em1 = s->is_ratio ? at : pe_dd_log_expm1(at, pe_dd_exp(at));
+    const double z = pe_dd_div(pe_dd_add(log_em1, s->offset), s->shift).h;
     if (!(s->is_ratio ? z > 1e-9 : z * fmax(1.0, y) / mu > 1.0 + 1e-9)) return PE_TOO_COSTLY;
     for (size_t i = pe_sector_cell(&c->cells, high) + 1; i < c->cells.n; i++)
         c->cells.top[i] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
@@ -202,8 +197,8 @@ static void set_kind(pe_sector *c, const one_step *s) {
     c->kinds.n = 1;
     c->kinds.are_ratios = s->is_ratio;
     c->kinds.number[0] = 1.0;
-    c->kinds.rate[0] = (double)(1.0L / (s->shift * s->shift)) * (1.0 + 4.0 * DBL_EPSILON);
-    c->kinds.offset[0] = (double)s->offset + 4.0 * DBL_EPSILON * fabs((double)s->offset);
+    c->kinds.rate[0] = pe_dd_div(pe_dd_of(1.0), pe_dd_square(s->shift)).h * (1.0 + 4.0 * DBL_EPSILON);
+    c->kinds.offset[0] = s->offset.h + 4.0 * DBL_EPSILON * fabs(s->offset.h);
 }
 
 int pe_sector_step(const double *shift, const double *ratio, const double *floor_parts, double probability,
@@ -211,15 +206,15 @@ int pe_sector_step(const double *shift, const double *ratio, const double *floor
     pe_sector *c = calloc(1, sizeof *c);
     *out = c;
     if (!c) return PE_NO_MEMORY;
-    one_step s = {.shift = (long double)shift[0] + shift[1]};
-    s.offset = 0.5L * s.shift * s.shift - logl(ratio[0]) - log1pl((long double)ratio[1] / ratio[0]);
+    one_step s = {.shift = pe_two_sum(shift[0], shift[1])};
+    s.offset = pe_dd_sub(pe_dd_scale(pe_dd_square(s.shift), 0.5), pe_dd_log(pe_two_sum(ratio[0], ratio[1])));
     set_kind(c, &s);
     c->floor = floor_parts[0];
     c->floor_low = floor_parts[1];
     c->deepest = deepest;
     const double reach = sqrt(-2.0 * deepest);
     const double low = on_edge(place_of(&s, -reach));
-    const double high = place_of(&s, reach + (double)s.shift);
+    const double high = place_of(&s, reach + s.shift.h);
     c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, probability, steps, deepest, high));
     if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
     return make_step(c, &s, probability, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
@@ -229,13 +224,13 @@ int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector
     pe_sector *c = calloc(1, sizeof *c);
     *out = c;
     if (!c) return PE_NO_MEMORY;
-    one_step s = {.is_ratio = 1, .shift = (long double)shift[0] + shift[1]};
-    s.offset = 0.5L * s.shift * s.shift;
+    one_step s = {.is_ratio = 1, .shift = pe_two_sum(shift[0], shift[1])};
+    s.offset = pe_dd_scale(pe_dd_square(s.shift), 0.5);
     set_kind(c, &s);
     c->deepest = deepest;
     const double reach = sqrt(-2.0 * deepest);
     const double low = on_edge(place_of(&s, -reach));
-    const double high = place_of(&s, reach + (double)s.shift);
+    const double high = place_of(&s, reach + s.shift.h);
     c->farthest = with_what_is_lost(steps, &c->kinds, farthest_ratio(&s, steps, deepest, high));
     if (c->farthest > HIGHEST_RATIO || low < LOWEST) return PE_TOO_COSTLY;
     return make_step(c, &s, 1.0, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
@@ -487,10 +482,10 @@ static int make_sum(two_laws *t, pe_sector *c) {
     if (of_losses) added(&a->kinds, &b->kinds, t->sums.shift, &c->kinds);
     else status = joined(&a->kinds, &b->kinds, &c->kinds);
     if (!status && c->kinds.are_ratios && !of_losses) {
-        const long double log_number = logl((long double)number_of(c)); /* the mean is what counts */
-        c->floor = (double)-log_number;
-        c->floor_low = (double)(-log_number - c->floor);
-        c->floor_size = (double)log_number;
+        const pe_dd log_number = pe_dd_log(pe_dd_of(number_of(c))); /* the mean is what counts */
+        c->floor = -log_number.h;
+        c->floor_low = -log_number.l;
+        c->floor_size = log_number.h;
     }
     if (!status) status = find_high(t, &end);
     if (!status) status = find_low(t, c, end);

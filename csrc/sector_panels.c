@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arithmetic.h"
 #include "sector.h"
 
 /* Polynomials of log F on panels, and what they are off by; docs/theory/sector_laws.md. */
@@ -48,7 +49,7 @@ static double rounding_of(const double *c, double half, double span) {
         slope += (double)k * k * fabs(c[k]);
         sum += fabs(c[k]);
     }
-    /* the value of another panel is added, which counts for both; and what long double leaves of log(1 + e^r) */
+    /* the value of another panel is added, which counts for both; and what log(1 + e^r) errs by */
     const double of_parts = 0x1p-9 * (1.0 + span) / half;
     return UNIT * (all + (2.0 + of_parts) * slope + sum) * (1.0 + 1e-6);
 }
@@ -59,8 +60,9 @@ typedef struct {
 } turns;
 
 static void make_turns(turns *t) {
+    pe_dd sine;
     for (int k = 0; k < 4 * CHECKS; k++)
-        t->cosine[k] = (double)cosl(3.14159265358979323846L * k / (2 * CHECKS));
+        t->cosine[k] = pe_dd_turn(pe_dd_div(pe_dd_mul_d(PE_PI, k), pe_dd_of(2 * CHECKS)), &sine).h;
 }
 
 /* Adds the polynomial of degree TERMS - 1 of least squares at the places of the check, had they not been rounded.  No
@@ -198,8 +200,7 @@ static void make_arcs(arcs *t) {
 static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, double rho) {
     const double lo = c->edge[p], half = 0.5 * (c->edge[p + 1] - lo), mid = lo + half;
     const double real = 0.5 * (rho + 1.0 / rho), imag = 0.5 * (rho - 1.0 / rho);
-    if (half * imag > 0.78 || mid + half * real > c->cells.end)
-        return INFINITY;
+    if (half * imag > 0.78 || mid + half * real > c->cells.end) return INFINITY;
     const double *coef = c->coef + TERMS * p;
     double slope = 0.0, power = 1.0, top = -INFINITY, weight[TERMS];
     for (int k = 0; k < TERMS; k++, power *= rho) {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "arithmetic.h"
 #include "loss_law.h"
 #include "sector.h"
 #include "spectral.h"
@@ -17,6 +18,8 @@ enum { PIECES = 4 }; /* of a panel */
 typedef struct {
     double high, low, y, c, off; /* off bounds the error of w */
 } place;
+
+static const double LEAST_LOSS = 1e-280; /* beyond the floor, far below all panels */
 
 typedef struct {
     const pe_sector *a;
@@ -36,7 +39,7 @@ static int is_gain(pe_law_weight weight) {
  * smallest step is left out. */
 static double log_weight(const integral *q, double w_high, double w_low, double distance, double *error) {
     const int is_ratio = q->a->kinds.are_ratios;
-    const double y = is_ratio ? w_high + w_low : (double)expl((long double)w_high + w_low);
+    const double y = is_ratio ? w_high + w_low : pe_dd_exp(pe_two_sum(w_high, w_low)).h;
     double x, y_log;
     switch (q->weight) {
     case PE_UNDER_A:
@@ -182,16 +185,14 @@ static void complete(double *value, double *error, int one, int other) {
 static void sector_row(const pe_sector *a, const pe_rules *r, int reversed, double c, double *row) {
     pe_fail_row(row);
     const double own = reversed ? -c : c;
-    const long double y = ((long double)own - a->floor) - a->floor_low;
+    const pe_dd y = pe_dd_add_d(pe_two_sum(own, -a->floor), -a->floor_low);
     const int is_ratio = a->kinds.are_ratios;
-    if (!(is_ratio ? fabsl(y) < 700.0L : y > 0.0L)) return;
-    const long double w = is_ratio ? y : logl(y);
-    place at = {.high = (double)w, .c = own};
-    at.low = (double)(w - at.high);
-    at.y = (double)y;
+    if (!(is_ratio ? fabs(y.h) < 700.0 : y.h > LEAST_LOSS && y.h < 700.0)) return;
+    const pe_dd w = is_ratio ? y : pe_dd_log(y);
+    place at = {.high = w.h, .low = w.l, .y = y.h, .c = own};
     /* logs of numbers of ratios are within 4 units */
     const double of_floor = is_ratio ? 6.0 * a->floor_size : fabs(a->floor);
-    at.off = (double)LDBL_EPSILON * ((fabs(own) + of_floor) / (is_ratio ? 1.0 : at.y) + 4.0 + fabs(at.high));
+    at.off = PE_WIDE_UNIT * ((fabs(own) + of_floor) / (is_ratio ? 1.0 : at.y) + 4.0 + fabs(at.high));
     if (!(at.high > pe_sector_low(a) && at.high < pe_sector_high(a)) || at.off > 1e-6) return;
     double value[PE_FUNCTIONALS], error[PE_FUNCTIONALS];
     const int below_a = reversed ? PE_B_ABOVE : PE_A_BELOW, above_a = reversed ? PE_B_BELOW : PE_A_ABOVE;

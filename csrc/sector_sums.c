@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arithmetic.h"
 #include "lane_trig.h"
 #include "sector.h"
 #include "simd.h"
@@ -12,6 +13,7 @@
  *
  * and where losses are added that of F_a(w - m + r) F_b(m - r), with some m. */
 
+static const double LEAST_EXPONENT = -680.0;
 static const double UNIT = 0x1p-53;
 static const double EXPONENT = 44.0; /* 2 pi strip/h: the rule leaves e^-EXPONENT of what is on its lines */
 static const double WIDEST = 0.78; /* strip, below pi/4 */
@@ -62,11 +64,12 @@ static int make_nodes(pe_sector_nodes *m, int number, double reach, int of_losse
         return PE_OK;
     }
     for (long j = -m->most; j <= m->most; j++) {
-        const long double r = (long double)m->h * j;
-        const long double part = r > 0.0L ? r + log1pl(expl(-r)) : log1pl(expl(r));
-        const double high = nearbyint((double)part / PE_SECTOR_GRID) * PE_SECTOR_GRID;
+        const double r = m->h * (double)j; /* exact */
+        const pe_dd above = pe_dd_log1p(pe_dd_exp(pe_dd_of(fmax(-fabs(r), LEAST_EXPONENT))));
+        const pe_dd part = r > 0.0 ? pe_dd_add_d(above, r) : above;
+        const double high = nearbyint(part.h / PE_SECTOR_GRID) * PE_SECTOR_GRID;
         m->part_high[j + m->most] = high;
-        m->part_low[j + m->most] = (double)(part - high);
+        m->part_low[j + m->most] = pe_dd_add_d(part, -high).h;
     }
     for (long j = -m->most; j <= m->most + 1; j++) {
         const double r = m->h * ((double)j - 0.5), e = exp(-fabs(r));
@@ -289,15 +292,16 @@ static double sum_of(size_t n, const double *x, double top) {
 
 /* Both places of n nodes, of which the one of a rises with the index and the one of b falls, and a bound of the log of
  * each term. */
-PE_CLONES static void bound_terms(const pe_sector_cells *a, const pe_sector_cells *b, size_t n, double w_a, double w_b,
-                                  const double *rising, const double *falling, double *at_a, double *at_b,
-                                  double *bound) {
+PE_CLONES static void bound_terms(const pe_sector_cells *a, const pe_sector_cells *b, size_t n, double w_a,
+                                  double w_b, const double *rising, const double *falling, double *at_a,
+                                  double *at_b, double *bound) {
     const double last_a = (double)a->n, last_b = (double)b->n;
     for (size_t i = 0; i < n; i++) {
         at_a[i] = w_a - rising[-(ptrdiff_t)i];
         at_b[i] = w_b - falling[i];
         double cell_a = (at_a[i] - a->from) * a->often, cell_b = (at_b[i] - b->from) * b->often;
-        cell_a = cell_a < last_a ? cell_a : last_a; /* the entry after the last cell is that of what is beyond */
+        cell_a =
+            cell_a < last_a ? cell_a : last_a; /* the entry after the last cell is that of what is beyond */
         cell_b = cell_b < last_b ? cell_b : last_b;
         cell_a = cell_a > 0.0 ? cell_a : 0.0;
         cell_b = cell_b > 0.0 ? cell_b : 0.0;

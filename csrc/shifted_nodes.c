@@ -43,29 +43,47 @@ typedef struct {
     double whole[PE_LANES], of_weight[PE_LANES];
 } weighed;
 
-PE_CLONES static void weigh(const part_scale *of, weighed *nodes) {
+/* Bounds of what a weight errs by, with the moduli of the terms of b in its place */
+PE_INLINE void put_bounds(weighed *at, int u, const part_scale *of, double size, double reach) {
+    const double bound = pe_scale(at->least[u] * at->power[u] * of->scale.h, of->power);
+    at->size[u] = size;
+    at->reach[u] = reach;
+    at->whole[u] = size > bound ? size : bound;
+    at->of_weight[u] =
+        PE_WIDE_UNIT * (at->rounding[u] + of->size_of_power * (2.0 * reach + at->log_error[u]) + 20.0);
+}
+
+PE_CLONES static void weigh(const part_scale *scale, weighed *nodes) {
     weighed at = *nodes;
-    const pe_dd scale = of->scale;
-    const double up = of->power, size_of_power = of->size_of_power;
+    const part_scale of = *scale;
     for (int u = 0; u < PE_LANES; u++) {
         const pe_ddc bell = pe_lane_pair(&at.bell_re, &at.bell_im, u),
                      log_of = pe_lane_pair(&at.log_re, &at.log_im, u);
         const pe_ddc raised = pe_lane_pair(&at.raised_re, &at.raised_im, u);
-        const pe_ddc plain = pe_ddc_times(pe_ddc_mul(bell, raised), scale);
-        const pe_ddc weight = {pe_dd_raise(plain.re, up), pe_dd_raise(plain.im, up)};
-        const double v = log_of.im.h, size = pe_modulus(weight.re.h, weight.im.h);
-        const double angle = v > 0.0 ? v : 0.0, reach = pe_modulus(log_of.re.h, angle);
-        /* errors of the weight, with the moduli of the terms of b in its place, and of log W */
-        const double bound = pe_scale(at.least[u] * at.power[u] * scale.h, up);
+        const pe_ddc plain = pe_ddc_times(pe_ddc_mul(bell, raised), of.scale);
+        const pe_ddc weight = {pe_dd_raise(plain.re, of.power), pe_dd_raise(plain.im, of.power)};
+        const double v = log_of.im.h, angle = v > 0.0 ? v : 0.0;
         pe_set_lane_pair(&at.mean_re, &at.mean_im, u, pe_ddc_mul(weight, log_of));
         at.weight_re[u] = weight.re.h;
         at.weight_im[u] = weight.im.h;
         at.angle[u] = angle;
-        at.size[u] = size;
-        at.reach[u] = reach;
-        at.whole[u] = size > bound ? size : bound;
-        at.of_weight[u] =
-            PE_WIDE_UNIT * (at.rounding[u] + size_of_power * (2.0 * reach + at.log_error[u]) + 20.0);
+        put_bounds(&at, u, &of, pe_modulus(weight.re.h, weight.im.h), pe_modulus(log_of.re.h, angle));
+    }
+    *nodes = at;
+}
+
+/* The same where all is real */
+PE_CLONES static void weigh_real(const part_scale *scale, weighed *nodes) {
+    weighed at = *nodes;
+    const part_scale of = *scale;
+    for (int u = 0; u < PE_LANES; u++) {
+        const pe_dd bell = pe_lane(&at.bell_re, u), log_of = pe_lane(&at.log_re, u);
+        const pe_dd plain = pe_dd_mul(pe_dd_mul(bell, pe_lane(&at.raised_re, u)), of.scale);
+        const pe_dd weight = pe_dd_raise(plain, of.power);
+        pe_set_lane_pair(&at.mean_re, &at.mean_im, u, (pe_ddc){pe_dd_mul(weight, log_of), pe_dd_of(0.0)});
+        at.weight_re[u] = weight.h;
+        at.weight_im[u] = at.angle[u] = 0.0;
+        put_bounds(&at, u, &of, fabs(weight.h), fabs(log_of.h));
     }
     *nodes = at;
 }
@@ -92,10 +110,12 @@ static void put_nodes(pe_shifted *s, const pe_part *part, const pe_wide_nodes *n
     part_scale of = {.size_of_power = fabs(part->law.q - 1.0), .count = (double)s->m};
     of.scale = pe_dd_mul(part->terms.share,
                          pe_dd_exp_parts(pe_dd_sub(pe_dd_of(pe_unit_of(part)), s->log_m), &of.power));
+    const int is_real = pe_real_nodes_serve(part);
     for (size_t j = 0; j < part->count; j += PE_LANES) {
         weighed w;
         take_nodes(nodes, at + j, &w);
-        weigh(&of, &w);
+        if (is_real) weigh_real(&of, &w);
+        else weigh(&of, &w);
         for (size_t u = 0; u < PE_LANES && j + u < part->count; u++) {
             const size_t i = at + j + u;
             const double of_log = PE_WIDE_UNIT * w.log_error[u];

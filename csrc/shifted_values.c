@@ -69,23 +69,35 @@ PE_CLONES static void add_moments(const pe_shifted *s, size_t from, size_t to, d
     out->square += pe_lane_sum(square);
 }
 
-/* What a level knows of the nodes that are not small, [0, large), and of the mean of those that are. */
-static void add_sums(const pe_shifted *s, const pe_dd *mean, const size_t *order, pe_small *out) {
+/* What levels know of the nodes that are not small, [0, large), and of the mean of those that are: `large` rises from
+ * level to level, and each sum goes on with that of the level before. */
+static void put_sums(pe_shifted *s, const pe_dd *mean, const size_t *order) {
     pe_dd sum_re = pe_dd_of(0.0), sum_im = sum_re, mean_re = sum_re, mean_im = sum_re;
-    for (size_t j = 0; j < out->large; j++) {
-        sum_re = pe_dd_add_d(sum_re, s->weight_re[j]);
-        sum_im = pe_dd_add_d(sum_im, s->weight_im[j]);
-        out->size += s->size[j];
-        out->drift += s->drifts[j];
+    double size = 0.0, drift = 0.0;
+    size_t j = 0;
+    for (int i = 0; i < PE_LEVELS_OF_SIZE; i++) {
+        pe_small *out = &s->small[i];
+        for (; j < out->large; j++) {
+            sum_re = pe_dd_add_d(sum_re, s->weight_re[j]);
+            sum_im = pe_dd_add_d(sum_im, s->weight_im[j]);
+            size += s->size[j];
+            drift += s->drifts[j];
+        }
+        out->sum_re = sum_re.h;
+        out->sum_im = sum_im.h;
+        out->size = size;
+        out->drift = drift;
     }
-    for (size_t j = out->large; j < s->m; j++) {
-        mean_re = pe_dd_add(mean_re, mean[2 * order[j]]);
-        mean_im = pe_dd_add(mean_im, mean[2 * order[j] + 1]);
+    j = s->m;
+    for (int i = PE_LEVELS_OF_SIZE - 1; i >= 0; i--) {
+        pe_small *out = &s->small[i];
+        for (; j > out->large; j--) {
+            mean_re = pe_dd_add(mean_re, mean[2 * order[j - 1]]);
+            mean_im = pe_dd_add(mean_im, mean[2 * order[j - 1] + 1]);
+        }
+        out->mean_re = mean_re.h;
+        out->mean_im = mean_im.h;
     }
-    out->sum_re = sum_re.h;
-    out->sum_im = sum_im.h;
-    out->mean_re = mean_re.h;
-    out->mean_im = mean_im.h;
 }
 
 int pe_shifted_arrange(pe_shifted *s, const pe_dd *mean) {
@@ -111,15 +123,14 @@ int pe_shifted_arrange(pe_shifted *s, const pe_dd *mean) {
         size_t from = end; /* lanes belong to the level of their largest node */
         while (from && level[order[from - PE_LANES]] >= i) from -= PE_LANES;
         if (from == end && i + 1 < PE_LEVELS_OF_SIZE) continue;
-        at->sum_re = at->sum_im = at->size = at->drift = 0.0;
         at->large = from;
         if (from < end) {
             add_moments(s, from, end, unit, at);
             at->depth += (double)(end - from) / PE_LANES + 1.0;
         }
-        add_sums(s, mean, order, at);
         end = from;
     }
+    if (!status) put_sums(s, mean, order);
     free(order);
     return status;
 }

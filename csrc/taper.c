@@ -28,7 +28,6 @@ double pe_taper_log(const pe_taper *t, double x, double *slope) {
 
 enum { NODES = 20 }; /* on either side of 0 */
 static const double SPACING = 0.40625;
-static const pe_dd PI = {0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
 static const double NEAREST = 0.25; /* of a spacing, from the nodes to the pole */
 
 /* e^{-t^2} at the nodes, integers or halves of the spacing, as a sum of two doubles. */
@@ -42,7 +41,7 @@ static void set_bells(int is_half, double *t, pe_dd *e) {
 /* The residue where the pole z lies below pi over the spacing */
 PE_INLINE pe_ddc residue(pe_dd zr, pe_dd zi, int is_half) {
     /* 2 e^(-z^2)/(1 -+ e^(-2 pi i z/h)) */
-    const pe_dd per_spacing = pe_dd_scale(pe_dd_div(PI, pe_dd_of(SPACING)), 2.0);
+    const pe_dd per_spacing = pe_dd_scale(pe_dd_div(PE_PI, pe_dd_of(SPACING)), 2.0);
     const pe_dd grown = pe_dd_exp(pe_dd_mul(per_spacing, zi));
     pe_dd sine, turned;
     const pe_dd cosine = pe_dd_turn(pe_dd_neg(pe_dd_mul(per_spacing, zr)), &sine);
@@ -65,7 +64,7 @@ typedef struct {
 /* erfc(u + iv) e^(u^2 - v^2), |v| <= 1.  With z = -v + iu it is e^(-2iuv) i/pi times the integral of e^(-t^2)/(z - t):
  * a trapezoidal sum and, where the pole lies below pi over the spacing, its residue. */
 PE_CLONES static void scale_erfc(pe_dd height, int is_half, const double *t, const pe_dd *e, lanes *at) {
-    const pe_dd per_pi = pe_dd_div(pe_dd_of(SPACING), PI);
+    const pe_dd per_pi = pe_dd_div(pe_dd_of(SPACING), PE_PI);
     pe_dds sr = {{0}, {0}}, si = sr;
     const lanes known = *at;
     for (int k = 0; k <= 2 * NODES; k++)

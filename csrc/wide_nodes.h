@@ -56,8 +56,6 @@ PE_INLINE pe_dd pe_dd_at(const pe_wide_nodes *nodes, int column, size_t i) {
 /* From it on the power of 2 of W^s is with the bell. */
 #define PE_FAR_POWER 300.0
 
-static const pe_dd PE_HALF_LOG_2PI = {0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55};
-
 /* Of sums whose terms are below all doubles: what a node misses by underflow is less by far. */
 #define PE_UNDERFLOW 1e-290
 

@@ -118,6 +118,17 @@ def test_logarithms(kernel: Any) -> None:
     assert worst(asked(kernel.dd_log_1_less_exp, y)[0], truths, sizes) <= 2.0
 
 
+def test_log_of_exponentials_less_1(kernel: Any) -> None:
+    """12 units of 1 + |log y|, which docs/theory/sector_laws.md counts: 8.3 are e^-40."""
+    rng = np.random.default_rng(6)
+    edges = np.array((0.3, np.nextafter(0.3, 0.0), 40.0, np.nextafter(40.0, 50.0), 650.0))
+    y = pairs(np.concatenate((np.abs(scattered(rng, 60.0, 1e-280)), edges)), rng)
+    ctx.prec = 2200
+    truths = [exact(p).expm1().log() for p in y]
+    sizes = [1 + abs(exact(p).log()) for p in y]
+    assert worst(asked(kernel.dd_log_expm1, y)[0], truths, sizes) <= 12.0
+
+
 def test_turns(kernel: Any) -> None:
     rng = np.random.default_rng(4)
     quarters = rng.integers(-600_000, 600_000, COUNT) * (np.pi / 2)  # next to multiples

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import runpy
@@ -10,12 +9,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import flint
 import numpy as np
 import pytest
-from flint import arb
 
 import pyengine as pe
 from pyengine import _libm
@@ -144,26 +141,3 @@ def test_numpy_is_measured_too(
     assert main(["doctor"]) == 1
     printed = capsys.readouterr().out
     assert printed.count("WRONG") == 1 + 9
-
-
-@needs_gcc
-def test_log_of_expm1_needs_no_expm1(tmp_path: Path) -> None:
-    text = f"""
-#include "{ROOT}/csrc/assumed_libm.h"
-void at(double y, double *out) {{
-    const long double value = pe_log_expm1(logl(y), y);
-    out[0] = (double)value;
-    out[1] = (double)(value - out[0]);
-}}
-"""
-    at: Any = ctypes.CDLL(str(shared(tmp_path, text))).at
-    at.argtypes = [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
-    unit = float(np.finfo(np.longdouble).eps)
-    before, flint.ctx.prec = flint.ctx.prec, 200
-    edges = [0.25, np.nextafter(0.25, 0), 40.0, np.nextafter(40.0, 50), 1e-10, 700.0]
-    for y in [*edges, *np.geomspace(1e-300, 0.3, 400), *np.linspace(0.2, 50.0, 400)]:
-        out = (ctypes.c_double * 2)()
-        at(float(y), out)
-        off = abs(arb(out[0]) + arb(out[1]) - arb(float(y)).expm1().log())
-        assert off < 12 * unit * (1 + abs(np.log(y))) + 4 * unit * abs(np.log(y)), y
-    flint.ctx.prec = before

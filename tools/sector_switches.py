@@ -84,25 +84,27 @@ SWITCHES = (
     Switch("rule", 16.0, (("loss_law.c", "PE_RULE", "((int){x})"),
                           (R, "i < PE_RULE", "i < (int){x}"),
                           (R, "32.0 * log(rho)", "2.0 * {x} * log(rho)"))),
-    _choice("digits of a threshold", 2.0**80, R, "place at = {.high = (double)w",
-            "place at = {.high = (double)(nearbyintl(w * {x}) / {x})"),
+    _choice("digits of a threshold", 2.0**80, R, "place at = {.high = w.h, .low = w.l,",
+            "const double digits = nearbyint(w.h * {x}) / {x};\n"
+            "place at = {.high = digits, .low = pe_dd_add_d(w, -digits).h,"),
     # values of panels
     _error("recurrence",
            (S, "c[k] + (twice[l] * b1[l] - b2[l]);",
             "(c[k] + (twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * "
             "(1.0 + {x});"),
            (S, "c[0] + (0.5 * twice[l] * b1[l] - b2[l]);",
-            "(c[0] + (0.5 * twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * (1.0 + {x});")),
+            "(c[0] + (0.5 * twice[l] * b1[l] * (1.0 + {x}) - b2[l]) * (1.0 + {x})) * "
+            "(1.0 + {x});")),
     _error("place", (S, "(high[i + l] + low[i + l]) * scale);",
                      "(high[i + l] + low[i + l]) * scale * (1.0 + 2.0 * {x}));")),
     _error("sum of both", (S, "out[i + l] += value[l];", "out[i + l] += value[l] * (1.0 + {x});")),
-    _error("parts", (S, "= (double)(part - high);",
-                     "= (double)(part - high) + {x} * 0x1p-9 * (1.0 + high);")),
+    _error("parts", (S, "= pe_dd_add_d(part, -high).h;",
+                     "= pe_dd_add_d(part, -high).h + {x} * 0x1p-9 * (1.0 + high);")),
     # densities of one step
-    _error("density", (L, "return (double)value;", "return (double)value * (1.0 + {x});")),
-    _error("root", (L, "(log_em1 + s->offset) / s->shift;",
-                    "(log_em1 + s->offset + 15.0L * {x} * (fabsl(s->offset) - log_em1)) / "
-                    "s->shift;")),
+    _error("density", (L, "return value.h;", "return value.h * (1.0 + {x});")),
+    _error("root", (L, "const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset),",
+                    "const pe_dd z = pe_dd_div(pe_dd_add_d(pe_dd_add(log_em1, s->offset), "
+                    "15.0 * {x} * (fabs(s->offset.h) - log_em1.h)),")),
     # sums
     _error("exponential", (S, "const double e = pe_vexp(",
                            "const double e = (1.0 + 19.0 * {x}) * pe_vexp(")),
@@ -135,9 +137,10 @@ SWITCHES = (
                      "return log_sum + floor * (1.0 + 3.9 * {x}) +")),
     _error("complement", (R, "value[large] = log1p(-share);",
                           "value[large] = log1p(-share) + 11.9 * {x};")),
-    _error("loss", (R, "((long double)own - a->floor)",
-                    "((long double)own * (1.0L + {x}) - a->floor)")),
-    _error("log of a loss", (R, "y : logl(y);", "y : logl(y) * (1.0L + {x});")),
+    _error("loss", (R, "pe_two_sum(own, -a->floor)",
+                    "pe_dd_add_d(pe_dd_mul_d(pe_dd_of(own), 1.0 + {x}), -a->floor)")),
+    _error("log of a loss", (R, "y : pe_dd_log(y);",
+                            "y : pe_dd_mul_d(pe_dd_log(y), 1.0 + {x});")),
 )  # fmt: skip
 
 ERRING = {switch.name for switch in SWITCHES if switch.plain == 0.0}
@@ -194,12 +197,12 @@ TERMS = (
            {**DENSITY, "factor of density of a step: its rounding": PART}),
     # rounding of densities of one step, and of panels
     Sector("density of a step: its rounding", "densities",
-           ((L, "0.5 * DBL_EPSILON * fabs((double)value)",
-             "{x} * 0.5 * DBL_EPSILON * fabs((double)value)"),),
+           ((L, "0.5 * DBL_EPSILON * fabs(value.h)",
+             "{x} * 0.5 * DBL_EPSILON * fabs(value.h)"),),
            DENSITY, scale=PART),
     Sector("density of a step: root of its exponent", "densities",
-           ((L, "16.0 * (double)LDBL_EPSILON * (slope",
-             "{x} * 16.0 * (double)LDBL_EPSILON * (slope"),),
+           ((L, "16.0 * PE_WIDE_UNIT * (slope",
+             "{x} * 16.0 * PE_WIDE_UNIT * (slope"),),
            {"root": LOUD, "off": 1e-2}, scale=PART_WIDE),
     Sector("rounding of panels: Clenshaw's recurrence", "densities",
            ((P, "UNIT * (all + ", "UNIT * ({x} * all + "),), {"off": 1e-2}, {"recurrence": LOUD},

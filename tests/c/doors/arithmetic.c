@@ -8,6 +8,7 @@ void dd_exp_tail(size_t n, const pe_dd *x, pe_dd *out);
 void dd_log(size_t n, const pe_dd *x, pe_dd *out);
 void dd_log1p(size_t n, const pe_dd *x, pe_dd *out);
 void dd_log_1_less_exp(size_t n, const pe_dd *x, pe_dd *out);
+void dd_log_expm1(size_t n, const pe_dd *y, pe_dd *out);
 void dd_turn(size_t n, const pe_dd *x, pe_dd *cosine, pe_dd *sine);
 void dd_turn_parts(size_t n, const pe_dd *x, pe_dd *of_cosine, pe_dd *of_sine);
 void dd_angle(size_t n, const pe_dd *x, const pe_dd *y, pe_dd *out);
@@ -31,6 +32,10 @@ void dd_log1p(size_t n, const pe_dd *x, pe_dd *out) {
 
 void dd_log_1_less_exp(size_t n, const pe_dd *x, pe_dd *out) {
     for (size_t i = 0; i < n; i++) out[i] = pe_dd_log_1_less_exp(x[i]);
+}
+
+void dd_log_expm1(size_t n, const pe_dd *y, pe_dd *out) {
+    for (size_t i = 0; i < n; i++) out[i] = pe_dd_log_expm1(pe_dd_log(y[i]), y[i]);
 }
 
 void dd_turn(size_t n, const pe_dd *x, pe_dd *cosine, pe_dd *sine) {
