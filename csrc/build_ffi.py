@@ -79,6 +79,7 @@ UFUNC_SOURCES = [
     "csrc/ncx2_core.c",
     "csrc/ncx2.c",
     "csrc/ncx2_quantile.c",
+    "csrc/ncx2_parameter.c",
     "csrc/marcum.c",
     "csrc/normal.c",
 ]

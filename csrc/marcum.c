@@ -30,9 +30,17 @@ static int marcum_edge(int what, double order, double a, double b, double *out) 
     int log_form = what & 2, upper = what & 1;
     double zero = log_form ? -INFINITY : 0.0, one = log_form ? 0.0 : 1.0, big;
 
-    if (!(order > 0.0 && order < INFINITY && a >= 0.0 && a < INFINITY && b >= 0.0)) {
+    if (!(order >= 0.0 && order < INFINITY && a >= 0.0 && a < INFINITY && b >= 0.0)) {
         *out = NAN;
         return isnan(order) || isnan(a) || isnan(b) ? 1 : 2;
+    }
+    if (order == 0.0 && (a == 0.0 || b < MIN_ROOT)) { /* the atom exp(-a^2/2) at 0 is all or below b */
+        double half = a == 0.0 ? 0.0 : 0.5 * fmax(a * a, 0x1p-1022), atom = exp(-half);
+        if (what == PE_NCX2_CDF) *out = a < MAX_ROOT ? atom * (1.0 - 0.5 * pe_two_prod(a, a).l) : atom;
+        else if (what == PE_NCX2_LOGCDF) *out = -half;
+        else if (what == PE_NCX2_SF) *out = -expm1(-half);
+        else *out = half > 0.7 ? log1p(-atom) : log(-expm1(-half));
+        return 1;
     }
     if (b == 0.0 || b == INFINITY) {
         *out = (b == 0.0) == upper ? one : zero;
@@ -56,6 +64,7 @@ size_t pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, co
     pe_ncx2_block block;
     size_t at[BLOCK], outside = 0;
     double result[BLOCK];
+    int atom[BLOCK];
 
     for (size_t i = 0; i < n;) {
         int m = 0;
@@ -78,11 +87,13 @@ size_t pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, co
                 put(out, so, i, value);
                 continue;
             }
-            set_point(&block, m, pe_two_prod(bi, bi), 2.0 * mu, pe_two_prod(ai, ai));
+            atom[m] = mu == 0.0;
+            pe_ncx2_set_tail(&block, m, pe_two_prod(bi, bi), 2.0 * mu, pe_two_prod(ai, ai));
             at[m++] = i;
         }
         if (m == 0) continue;
         pe_ncx2_block_eval(&block, m, PE_WANT_TAIL);
+        for (int j = 0; j < m; j++) block.side[j] = atom[j] ? -block.side[j] : block.side[j];
         pe_ncx2_finish(what, &block, m, result);
         for (int j = 0; j < m; j++) put(out, so, at[j], result[j]);
     }
@@ -99,9 +110,19 @@ size_t pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_
         int m = 0;
         for (; i < n && m < BLOCK; i++) {
             double mu = get(order, sm, i), ai = get(a, sa, i), pi = get(p, sp, i), value = NAN;
-            int valid = mu > 0.0 && mu < PE_NCX2_MAX / 4 && ai >= 0.0 && ai < MAX_ROOT;
+            int valid = mu >= 0.0 && mu < PE_NCX2_MAX / 4 && ai >= 0.0 && ai < MAX_ROOT;
             pe_ncx2_root *t = roots + m;
             int end = pe_ncx2_target(what & 1, what & 2, pi, &t->log_lower, &t->log_upper);
+            if (mu == 0.0 && valid && end != 2) { /* an atom at 0 */
+                pe_dd lam = pe_two_prod(ai, ai);
+                value = end < 0 || ai == 0.0 ? 0.0 : INFINITY;
+                if (end == 0 && lam.h > 0.0) {
+                    pe_ncx2_atom_quantile(lam, t->log_lower, t->log_upper, &t->x);
+                    value = pe_dd_root(t->x);
+                } else if (end == 0) value = 0.0;
+                put(out, so, i, value);
+                continue;
+            }
             if (end == 0 && valid) {
                 t->d = 2.0 * mu;
                 t->lam = pe_two_prod(ai, ai);
@@ -114,12 +135,9 @@ size_t pe_marcum_inverse_strided(int what, size_t n, const char *order, ptrdiff_
         }
         pe_ncx2_solve(roots, m);
         for (int j = 0; j < m; j++) {
-            double r = sqrt(roots[j].x.h);
-            /* sqrt(h + l) = sqrt(h) + (h - r^2 + l)/(2 r) */
-            pe_dd s = pe_two_prod(r, r);
+            double r = pe_dd_root(roots[j].x);
             if (r == INFINITY) /* b^2 overflows, b does not */
                 r = sqrt(roots[j].lam.h) + 1.4142135623730951 * sqrt(-roots[j].log_upper.h);
-            else if (r > 0x1p-400) r += ((roots[j].x.h - s.h) - s.l + roots[j].x.l) / (2.0 * r);
             put(out, so, at[j], r);
         }
     }

@@ -11,22 +11,27 @@ static int edge(int what, double x, double df, double nc, double *out) {
     int log_form = what == PE_NCX2_LOGCDF || what == PE_NCX2_LOGSF || what == PE_NCX2_LOGPDF;
     double zero = log_form ? -INFINITY : 0.0, one = log_form ? 0.0 : 1.0;
 
-    if (x > 0.0 && x < INFINITY && df > 0.0 && df < INFINITY && nc >= 0.0 && nc < INFINITY) return 0;
-    if (!(df > 0.0 && df < INFINITY && nc >= 0.0 && nc < INFINITY) || isnan(x)) {
+    if (!(df >= 0.0 && df < INFINITY && nc >= 0.0 && nc < INFINITY) || isnan(x)) {
         *out = NAN;
         return isnan(x) || isnan(df) || isnan(nc) ? 1 : 2;
     }
+    if (x > 0.0 && x < INFINITY && df + nc > 0.0) return 0;
     switch (what) {
     case PE_NCX2_CDF:
     case PE_NCX2_LOGCDF:
-        *out = x > 0.0 ? one : zero;
+        if (x == 0.0 && df == 0.0) *out = log_form ? -0.5 * nc : exp(-0.5 * nc); /* the atom */
+        else *out = x > 0.0 ? one : zero;
         return 1;
     case PE_NCX2_SF:
     case PE_NCX2_LOGSF:
-        *out = x > 0.0 ? zero : one;
+        if (x == 0.0 && df == 0.0) {
+            double atom = exp(-0.5 * nc);
+            if (!log_form) *out = -expm1(-0.5 * nc);
+            else *out = nc > 1.0 ? log1p(-atom) : log(-expm1(-0.5 * nc));
+        } else *out = x > 0.0 ? zero : one;
         return 1;
     default: /* the density at 0 is that of the limit from the right */
-        if (x != 0.0 || df > 2.0) *out = zero;
+        if (x != 0.0 || df > 2.0) *out = zero; /* also at x > 0 without degrees of freedom */
         else if (df < 2.0) *out = INFINITY;
         else *out = what == PE_NCX2_PDF ? 0.5 * exp(-0.5 * nc) : -0.5 * nc - 0.6931471805599453;
         return 1;
@@ -113,6 +118,7 @@ size_t pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const ch
     pe_ncx2_block b;
     size_t at[BLOCK];
     double result[BLOCK], scale[BLOCK];
+    int atom[BLOCK];
     size_t outside = 0;
 
     for (size_t i = 0; i < n;) {
@@ -125,10 +131,9 @@ size_t pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const ch
                 *(double *)(void *)(out + (ptrdiff_t)i * so) = value;
                 continue;
             }
-            b.xh[m] = xi;
-            b.d[m] = di;
-            b.lh[m] = li;
-            b.xl[m] = b.ll[m] = 0.0;
+            atom[m] = di == 0.0;
+            pe_ncx2_set_tail(&b, m, pe_dd_make(xi, 0.0), di, pe_dd_make(li, 0.0));
+            if (atom[m] && want == PE_WANT_DENSITY) b.d[m] = 4.0; /* f_(0, nc)(x) = f_(4, x)(nc) */
             scale[m] = pe_ncx2_rescale(&b, m);
             scaled |= scale[m] != 1.0;
             at[m++] = i;
@@ -138,6 +143,8 @@ size_t pe_ncx2_strided(int what, size_t n, const char *x, ptrdiff_t sx, const ch
         if (scaled)
             for (int j = 0; j < m; j++)
                 if (scale[j] != 1.0) pe_ncx2_unscale(&b, j, scale[j]);
+        if (want == PE_WANT_TAIL)
+            for (int j = 0; j < m; j++) b.side[j] = atom[j] ? -b.side[j] : b.side[j];
         pe_ncx2_finish(what, &b, m, result);
         for (int j = 0; j < m; j++) *(double *)(void *)(out + (ptrdiff_t)at[j] * so) = result[j];
     }

@@ -39,7 +39,32 @@ typedef struct {
 } pe_ncx2_root;
 
 void pe_ncx2_solve(pe_ncx2_root *roots, int n);
+
+/* A noncentrality, or degrees of freedom, in the making.  In: of_df, the other one of both, x and the
+   logs of both tails; x, d and lambda in (0, 2^200], lambda also 0.  Out: y, NaN where there is none. */
+typedef struct {
+    int of_df;
+    double d;
+    pe_dd x, lam, log_lower, log_upper, y;
+    double low, high, last, last_g, slope;
+    int count, open;
+} pe_ncx2_parameter;
+
+void pe_ncx2_find(pe_ncx2_parameter *all, int n);
+void pe_ncx2_atom_quantile(pe_dd lam, pe_dd log_lower, pe_dd log_upper, pe_dd *x);
+double pe_dd_root(pe_dd square);
 int pe_ncx2_target(int upper, int logarithm, double p, pe_dd *log_lower, pe_dd *log_upper);
+
+/* Row m for a tail.  Without degrees of freedom there is an atom of weight exp(-lambda/2) at 0, and
+   F_(0, lambda)(x) = 1 - F_(2, x)(lambda): the caller exchanges the sides of such a row. */
+PE_INLINE void pe_ncx2_set_tail(pe_ncx2_block *b, int m, pe_dd x, double d, pe_dd lam) {
+    int atom = d == 0.0;
+    b->xh[m] = atom ? lam.h : x.h;
+    b->xl[m] = atom ? lam.l : x.l;
+    b->lh[m] = atom ? x.h : lam.h;
+    b->ll[m] = atom ? x.l : lam.l;
+    b->d[m] = atom ? 2.0 : d;
+}
 
 /* exp(h + l) * t for t > 0: one rounding more than exp, gradual underflow. */
 PE_INLINE double pe_exp_times(double h, double l, double t) {

@@ -106,7 +106,8 @@ static void advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i) {
     /* What the step leaves, relative to x, is about step^3 h1^2.  Stop where that is a twentieth of
        u/2 + eps/h1. */
     size = fabs(step);
-    if (size * size * size * (1.0 + h1) * (1.0 + h1) < 5e-18 + 1e-17 / h1 && size < 0.01) {
+    if ((size * size * size * (1.0 + h1) * (1.0 + h1) < 5e-18 + 1e-17 / h1 && size < 0.01) ||
+        (h1 > 0.0 && size <= 0x1p-53)) { /* no double is nearer */
         double move = size < 1e-9 || !in_log ? x * step : x * expm1(step);
         pe_dd s = pe_two_sum(x, move);
         t->x = pe_fast_two_sum(s.h, s.l + t->x.l);
@@ -217,6 +218,15 @@ size_t pe_ncx2_quantile_strided(int what, size_t n, const char *p, ptrdiff_t sp,
             double d = get(df, sd, i), lam = get(nc, sl, i), pi = get(p, sp, i), value = NAN;
             pe_ncx2_root *t = roots + m;
             int end = pe_ncx2_target(upper, logarithm, pi, &t->log_lower, &t->log_upper);
+            if (d == 0.0 && end != 2 && lam >= 0.0 && lam < INFINITY) { /* an atom at 0 */
+                value = end < 0 || lam == 0.0 ? 0.0 : INFINITY;
+                if (end == 0 && lam > 0.0) {
+                    pe_ncx2_atom_quantile(pe_dd_make(lam, 0.0), t->log_lower, t->log_upper, &t->x);
+                    value = t->x.h;
+                }
+                *(double *)(void *)(out + (ptrdiff_t)i * so) = value;
+                continue;
+            }
             if (end == 0 && d > 0.0 && d < INFINITY && lam >= 0.0 && lam < INFINITY) {
                 t->d = d;
                 t->lam = pe_dd_make(lam, 0.0);

@@ -31,12 +31,13 @@ def arguments(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray,
         out.append(np.where(kind == 0, raw[i], np.where(kind == 1, positive[i], domain)))
     # small degrees of freedom get a share of their own
     out[1] = np.where(kind == 2, 10.0 ** rng.uniform(-12, 0, n), out[1])
+    out[1] = np.where(rng.random(n) < 0.02, 0.0, out[1])
     return out[0], out[1], out[2]
 
 
 def check_block(x: np.ndarray, df: np.ndarray, nc: np.ndarray, rng: np.random.Generator) -> None:
     """Raise AssertionError where a value breaks a law of distributions."""
-    valid = (df > 0) & (df < np.inf) & (nc >= 0) & (nc < np.inf) & ~np.isnan(x)
+    valid = (df >= 0) & (df < np.inf) & (nc >= 0) & (nc < np.inf) & ~np.isnan(x)
     cdf, sf = special.ncx2_cdf(x, df, nc), special.ncx2_sf(x, df, nc)
     log_cdf, log_sf = special.ncx2_logcdf(x, df, nc), special.ncx2_logsf(x, df, nc)
     pdf, log_pdf = special.ncx2_pdf(x, df, nc), special.ncx2_logpdf(x, df, nc)
@@ -74,7 +75,7 @@ def check_block(x: np.ndarray, df: np.ndarray, nc: np.ndarray, rng: np.random.Ge
 
 def check_quantiles(p: np.ndarray, df: np.ndarray, nc: np.ndarray) -> None:
     """Quantiles are nonnegative, or NaN exactly for invalid arguments."""
-    valid = (df > 0) & (df < np.inf) & (nc >= 0) & (nc < np.inf)
+    valid = (df >= 0) & (df < np.inf) & (nc >= 0) & (nc < np.inf)
     for function, good in (
         (special.ncx2_ppf, (p >= 0) & (p <= 1)),
         (special.ncx2_isf, (p >= 0) & (p <= 1)),
@@ -99,7 +100,7 @@ def check_others(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> 
     def unit(values: np.ndarray, valid: np.ndarray, what: str) -> None:
         require(np.where(valid, (values >= 0) & (values <= 1), np.isnan(values)), what)
 
-    finite = (a > 0) & (a < np.inf) & (b >= 0) & (b < np.inf)
+    finite = (a >= 0) & (a < np.inf) & (b >= 0) & (b < np.inf)
     valid = finite & (c >= 0)
     q, q1 = special.marcum_q(a, b, c), special.marcum_p(a, b, c)
     unit(q, valid, "marcum_q")
@@ -122,6 +123,10 @@ def check_others(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> 
     for function in (special.marcum_q_inv_exp, special.marcum_p_inv_exp):
         inverse = function(a, b, log_p)
         require(np.where(finite & small, inverse >= 0, np.isnan(inverse)), "marcum inverse, log")
+    for unknown in (special.ncx2_nc, special.ncx2_df, special.ncx2_nc_sf, special.ncx2_df_sf):
+        found = unknown(p, a, b)  # NaN also where there is none
+        domain = inside & (a >= 0) & (a <= 2.0**200) & (b >= 0) & (b <= 2.0**200)
+        require(np.isnan(found) | (domain & (found >= 0)), "an inverse outside its domain")
     valid = inside & (a > 0) & (a < 2.0**200) & (b >= 0) & (b < 2.0**100)
     unit(special.relaxed_beta(p, a, b), valid, "relaxed_beta")
     unit(special.relaxed_alpha(p, a, b), valid, "relaxed_alpha")

@@ -70,9 +70,9 @@ def test_central_quantile(df: float) -> None:
 
 
 BAD = [
-    (math.nan, 1.0, 1.0), (1.0, math.nan, 1.0), (1.0, 1.0, math.nan), (1.0, 0.0, 1.0),
+    (math.nan, 1.0, 1.0), (1.0, math.nan, 1.0), (1.0, 1.0, math.nan), (1.0, -5e-324, 1.0),
     (1.0, -1.0, 1.0), (1.0, 1.0, -1e-300), (1.0, math.inf, 1.0), (1.0, 1.0, math.inf),
-    (-1.0, -1.0, 1.0), (math.inf, 0.0, 1.0),
+    (-1.0, -1.0, 1.0), (math.inf, -2.0, 1.0),
 ]  # fmt: skip
 
 
@@ -105,6 +105,14 @@ def test_quantile_edges() -> None:
     assert special.ncx2_ppf_exp(-1e300, 2.0, 1.0) == 0.0
     assert special.ncx2_isf_exp(-1e300, 2.0, 1.0) == pytest.approx(2e300, rel=1e-15)
     assert special.ncx2_ppf(5e-324, 2.0, 0.0) == pytest.approx(2 * 5e-324, rel=0, abs=0)
+
+
+def test_quantiles_of_huge_noncentralities() -> None:
+    """No double lies between the start and the answer: the search went astray, to 4.4e45."""
+    for log_p in (-125.0, -3e3):
+        for nc in (4e33, 1e60):
+            for quantile in (special.ncx2_ppf_exp, special.ncx2_isf_exp):
+                assert quantile(log_p, 2.0, nc) == pytest.approx(nc, rel=1e-14)
 
 
 def test_subnormal_arguments() -> None:

@@ -36,6 +36,9 @@ KERNEL(run_ncx2, pe_ncx2_strided(s->what, n, THREE_ARGUMENTS))
 KERNEL(run_quantile, pe_ncx2_quantile_strided(s->what, n, THREE_ARGUMENTS))
 KERNEL(run_marcum, pe_marcum_strided(s->what, n, THREE_ARGUMENTS))
 KERNEL(run_marcum_inverse, pe_marcum_inverse_strided(s->what, n, THREE_ARGUMENTS))
+KERNEL(run_parameter, pe_ncx2_parameter_strided(s->what, s->inverse, n, THREE_ARGUMENTS))
+KERNEL(run_marcum_a, pe_ncx2_parameter_strided(s->what, PE_MARCUM_OF_A, n, args[2], steps[2], args[1],
+                                               steps[1], args[0], steps[0], args[3], steps[3]))
 KERNEL(run_relaxed, pe_relaxed_strided(s->what, s->inverse, n, THREE_ARGUMENTS))
 KERNEL(run_sgd, pe_one_step_sgd_strided(s->what, n, THREE_ARGUMENTS, args[4], steps[4]))
 
@@ -113,19 +116,26 @@ typedef struct {
 
 #define X_DF_NC                                                                                              \
     "\n\nParameters\n----------\nx : array_like\n    Point, any real number.\n"                              \
-    "df : array_like\n    Degrees of freedom, 0 < df < inf; accuracy is shown for df >= 1/2.\n"              \
+    "df : array_like\n    Degrees of freedom, 0 <= df < inf; at 0 there is an atom at x = 0.\n"              \
     "nc : array_like\n    Noncentrality, 0 <= nc < inf; 0 is the central distribution.\n"
 #define P_DF_NC(line)                                                                                        \
-    "\n\nParameters\n----------\n" line "df : array_like\n    Degrees of freedom, 0 < df < inf.\n"           \
+    "\n\nParameters\n----------\n" line "df : array_like\n    Degrees of freedom, 0 <= df < inf.\n"          \
     "nc : array_like\n    Noncentrality, 0 <= nc < inf.\n"
 #define ORDER_A_B                                                                                            \
-    "\n\nParameters\n----------\norder : array_like\n    Order, 0 < order < inf, need not be an "            \
+    "\n\nParameters\n----------\norder : array_like\n    Order, 0 <= order < inf, need not be an "           \
     "integer.\na : array_like\n    0 <= a < inf.\nb : array_like\n    b >= 0.\n"
 #define ORDER_A_P(line)                                                                                      \
-    "\n\nParameters\n----------\norder : array_like\n    Order, 0 < order < inf.\n"                          \
+    "\n\nParameters\n----------\norder : array_like\n    Order, 0 <= order < inf.\n"                         \
     "a : array_like\n    0 <= a < inf.\n" line
 #define PROBABILITY "p : array_like\n    Probability in [0, 1].\n"
 #define LOG_PROBABILITY "log_p : array_like\n    Logarithm of a probability, log_p <= 0.\n"
+#define P_X(line, other)                                                                                     \
+    "\n\nParameters\n----------\n" line "x : array_like\n    Point, 0 < x <= 2^200.\n" other
+#define OF_DF "df : array_like\n    Degrees of freedom, 0 <= df <= 2^200.\n"
+#define OF_NC "nc : array_like\n    Noncentrality, 0 <= nc <= 2^200.\n"
+#define ORDER_B_P(line)                                                                                      \
+    "\n\nParameters\n----------\norder : array_like\n    Order, 0 <= order <= 2^199.\n"                      \
+    "b : array_like\n    0 < b <= 2^100.\n" line
 #define SGD                                                                                                  \
     "\n\nThe test statistic of a member has the law of one noisy gradient step with n terms and "            \
     "squared\nnorm ratio k: beta(alpha) = 1 - F_{(n-1) k}(n/(n-1) F^{-1}_{n k}(alpha)) with df "             \
@@ -137,6 +147,7 @@ typedef struct {
     "df : array_like\n    Degrees of freedom, 0 < df.\nmu : array_like\n    Length of the "                  \
     "shift, mu >= 0.\n"
 #define RETURNS(line) "\nReturns\n-------\nfloat64 or ndarray\n    " line "\n"
+#define NONE "Rounded to a few units in the last place; NaN outside the domain, and where there is none."
 #define FEW "Rounded to a few units in the last place; NaN outside the domain."
 
 static entry TABLE[] = {
@@ -215,6 +226,54 @@ static entry TABLE[] = {
      3,
      {run_marcum_inverse, {2, 0}},
      "The b with log(1 - Q_order(a, b)) = log_p." ORDER_A_P(LOG_PROBABILITY) RETURNS(FEW)},
+    {"ncx2_nc",
+     3,
+     {run_parameter, {0, PE_NCX2_OF_NC}},
+     "The noncentrality at which cdf(x) = p." P_X(PROBABILITY, OF_DF) RETURNS(NONE)},
+    {"ncx2_nc_sf",
+     3,
+     {run_parameter, {1, PE_NCX2_OF_NC}},
+     "The noncentrality at which sf(x) = p." P_X(PROBABILITY, OF_DF) RETURNS(NONE)},
+    {"ncx2_nc_exp",
+     3,
+     {run_parameter, {2, PE_NCX2_OF_NC}},
+     "The noncentrality at which logcdf(x) = log_p." P_X(LOG_PROBABILITY, OF_DF) RETURNS(NONE)},
+    {"ncx2_nc_sf_exp",
+     3,
+     {run_parameter, {3, PE_NCX2_OF_NC}},
+     "The noncentrality at which logsf(x) = log_p." P_X(LOG_PROBABILITY, OF_DF) RETURNS(NONE)},
+    {"ncx2_df",
+     3,
+     {run_parameter, {0, PE_NCX2_OF_DF}},
+     "The degrees of freedom at which cdf(x) = p." P_X(PROBABILITY, OF_NC) RETURNS(NONE)},
+    {"ncx2_df_sf",
+     3,
+     {run_parameter, {1, PE_NCX2_OF_DF}},
+     "The degrees of freedom at which sf(x) = p." P_X(PROBABILITY, OF_NC) RETURNS(NONE)},
+    {"ncx2_df_exp",
+     3,
+     {run_parameter, {2, PE_NCX2_OF_DF}},
+     "The degrees of freedom at which logcdf(x) = log_p." P_X(LOG_PROBABILITY, OF_NC) RETURNS(NONE)},
+    {"ncx2_df_sf_exp",
+     3,
+     {run_parameter, {3, PE_NCX2_OF_DF}},
+     "The degrees of freedom at which logsf(x) = log_p." P_X(LOG_PROBABILITY, OF_NC) RETURNS(NONE)},
+    {"marcum_q_inv_a",
+     3,
+     {run_marcum_a, {1, 0}},
+     "The a with Q_order(a, b) = p." ORDER_B_P(PROBABILITY) RETURNS(NONE)},
+    {"marcum_p_inv_a",
+     3,
+     {run_marcum_a, {0, 0}},
+     "The a with 1 - Q_order(a, b) = p." ORDER_B_P(PROBABILITY) RETURNS(NONE)},
+    {"marcum_q_inv_a_exp",
+     3,
+     {run_marcum_a, {3, 0}},
+     "The a with log Q_order(a, b) = log_p." ORDER_B_P(LOG_PROBABILITY) RETURNS(NONE)},
+    {"marcum_p_inv_a_exp",
+     3,
+     {run_marcum_a, {2, 0}},
+     "The a with log(1 - Q_order(a, b)) = log_p." ORDER_B_P(LOG_PROBABILITY) RETURNS(NONE)},
     {"one_step_sgd_beta",
      4,
      {run_sgd, {PE_NCX2_SF, 0}},
