@@ -38,7 +38,14 @@ _PLAIN = {
     *("__class_getitem__", "__delattr__", "__getattr__", "__getattribute__", "__getstate__"),
     *("__hash__", "__init_subclass__", "__new__", "__reduce__", "__setattr__", "__setstate__"),
     *("as_mechanism", "checked_mechanism", "steps_of", "threat_model_of"),
-    *("inner", "noise", "places", "share", "stage"),  # the parts of mechanisms, for the engines
+    *(
+        "inner",
+        "noise",
+        "places",
+        "selected",
+        "share",
+        "stage",
+    ),  # the parts of mechanisms, for the engines
 }
 _GENERATOR = 0x20  # the flag of the code of generator functions
 _guards: dict[Any, Any] = {}  # of functions, which several modules may list

@@ -5,7 +5,9 @@ Q(y) φ'(F(y)), F(y) = Q(at most as good as y); with the record likewise Q'(y) �
 1 - F' <= e^ε̂ (1 - F) + δ̂ with δ̂ = δ_Q(ε̂), the ratio φ'(F)/φ'(F') is at most e^c:
 
 - K Poisson of mean m, φ' = m e^{m(x - 1)}: c = m (e^ε̂ - 1 + δ̂);
-- K truncated negative binomial, φ' ∝ (1 - (1 - γ) x)^{-η - 1}: c = (η + 1) log(e^ε̂ + (1 - γ) δ̂/γ).
+- K truncated negative binomial, φ' ∝ (1 - (1 - γ) x)^{-η - 1}: c = (η + 1) log(e^ε̂ + (1 - γ) δ̂/γ);
+- K binomial of n and p, φ' = n p (1 - p (1 - x))^{n - 1}: with u = 1 - F the ratio is largest where
+  e^ε̂ u + δ̂ = 1, and c = (n - 1) log(1 + p (1 - (1 - δ̂) e^{-ε̂})/(1 - p)).
 
 So H_{e^ε} of the best runs is at most max φ' H_{e^{ε - c}}(Q‖Q') = E K δ_Q(ε - c), for every
 ε̂ >= 0.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,9 +27,9 @@ from pyengine._fenv import Guarded
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import LOST
 
-__all__ = ["repeat_and_select"]
+__all__ = ["check_runs", "repeat_and_select"]
 
-RUNS = ("poisson", "negative_binomial")
+RUNS = ("poisson", "negative_binomial", "binomial")
 LARGEST = 700.0
 GRID = 60  # values of ε̂ that are tried: each gives a bound
 SLACK = 2.0**-46
@@ -40,6 +43,8 @@ def repeat_and_select(
     mean: float | None = None,
     shape: float | None = None,
     stopping: float | None = None,
+    number: int | None = None,
+    probability: float | None = None,
 ) -> float:
     """Bound for δ of releasing the best of a random number of runs of one mechanism.
 
@@ -50,13 +55,15 @@ def repeat_and_select(
         neighbours (adjacency ``add_remove`` or ``substitute``).
     epsilon : float
         In [0, 700].
-    runs : {"poisson", "negative_binomial"}
+    runs : {"poisson", "negative_binomial", "binomial"}
         Law of the number K of runs, which nobody sees; nothing is released for K = 0.
     mean : float
         E K for ``poisson``, > 0.
     shape, stopping : float
         η > -1 and γ in (0, 1) of the truncated negative binomial law: P(K = k) is proportional to
         (1 - γ)^k Γ(k + η)/(k! Γ(η)), k >= 1.  η = 1 is geometric of mean 1/γ, η = 0 logarithmic.
+    number, probability : int and float
+        n >= 1 and p in (0, 1] of the binomial law.
 
     Returns
     -------
@@ -87,13 +94,23 @@ def repeat_and_select(
     """
     at = _checks.scalar("epsilon", epsilon, 0.0, LARGEST)
     word = _checks.choice("runs", runs, RUNS)
+    given = {
+        "mean": mean,
+        "shape": shape,
+        "stopping": stopping,
+        "number": number,
+        "probability": probability,
+    }
+    check_runs(word, given)
     if word == "poisson":
-        if mean is None or shape is not None or stopping is not None:
-            raise ValueError("runs 'poisson' needs mean, and neither shape nor stopping")
         times, power = math.frexp(_checks.positive("mean", mean))
+    elif word == "binomial":
+        n = _checks.count("number", number, least=1)
+        p = _checks.real("probability", probability)
+        if not 0.0 < p <= 1.0:
+            raise ValueError(f"probability must lie in (0, 1], got {probability!r}")
+        times, power = math.frexp(_checks.as_double(n * Fraction(p)))
     else:
-        if mean is not None or shape is None or stopping is None:
-            raise ValueError("runs 'negative_binomial' needs shape and stopping, and no mean")
         eta, gamma = _checks.real("shape", shape), _checks.real("stopping", stopping)
         if not -1.0 < eta < math.inf:
             raise ValueError(f"shape must be finite and above -1, got {shape!r}")
@@ -110,6 +127,11 @@ def repeat_and_select(
     with np.errstate(over="ignore"):
         if word == "poisson":
             cost = np.ldexp(times * (np.expm1(inner) + found), power)
+        elif word == "binomial":
+            apart = found * np.exp(-inner) - np.expm1(-inner)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                cost = (n - 1) * np.log1p(p * apart / (1.0 - p)) if n > 1 else 0.0 * inner
+            cost = np.where(np.isnan(cost), np.inf, cost)
         else:
             more = np.expm1(inner) + found / gamma * (1.0 - gamma)
             cost = np.log1p(more)
@@ -129,6 +151,25 @@ def repeat_and_select(
     if power + lower > 1:  # both parts are at least 1/2
         return 1.0
     return min(1.0, math.ldexp(times * least * (1.0 + SLACK), power + lower) + LOST)
+
+
+NEEDED = {
+    "poisson": ("mean",),
+    "geometric": ("stopping",),
+    "negative_binomial": ("shape", "stopping"),
+    "binomial": ("number", "probability"),
+    "fixed": ("number",),
+}
+
+
+def check_runs(runs: str, given: dict[str, Any]) -> None:
+    """Refuse numbers that a law of runs does not have, and those that it lacks."""
+    needed = NEEDED[runs]
+    wrong = [name for name, value in given.items() if (value is None) == (name in needed)]
+    if wrong:
+        others = [name for name in given if name not in needed]
+        more = f", and none of {', '.join(others)}" if others else ""
+        raise ValueError(f"runs {runs!r} needs {' and '.join(needed)}{more}; check {wrong[0]}")
 
 
 def _mean(eta: float, gamma: float) -> tuple[float, int]:

@@ -43,6 +43,7 @@ from pyengine.mechanisms import (
     RandomlyAllocated,
     Releases,
     RenyiCurve,
+    RepeatAndSelect,
     RevealedMixture,
     ShuffledRandomizer,
     Step,
@@ -341,6 +342,13 @@ def _whole_law(mechanism: Mechanism) -> StepLaw:
     return sum_law(parts)
 
 
+def _selection_law(step: RepeatAndSelect, _: bool) -> StepLaw:
+    raise AccuracyError(
+        f"the law of the {step.words.name} is not known, only bounds: ask method='auto', for the "
+        "adjacencies 'add', 'remove' and 'add_remove'"
+    )
+
+
 def _curves_law(steps: list[tuple[Step, int]]) -> StepLaw:
     """The pair of all curves together."""
     from pyengine.laws.renyi import CurvePart, curve_law, joined_curve  # here, as few runs need it
@@ -467,6 +475,7 @@ for _kind in (
         joined=_curves_law,
         is_written=True,
     ),
+    Kind(RepeatAndSelect, _selection_law, is_written=True),
     Kind(RevealedMixture, _mixture_of_mechanisms, is_written=True),
     Kind(Releases, _releases_law, outcomes=_outcomes_of_releases, is_written=True),
     Kind(TruncatedPoissonSampled, _truncated_law, event=_truncated_event),

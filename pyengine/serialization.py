@@ -29,7 +29,7 @@ __all__ = ["SCHEMA", "from_json", "plain", "to_json"]
 SCHEMA = "pyengine/1"
 COUNTS = {
     *("batch_size", "truncated_batch_size", "dataset_size", "steps", "steps_per_epoch", "selected"),
-    *("sensitivity", "categories", "users"),
+    *("sensitivity", "categories", "users", "number"),
 }
 TARGETS = ("EpsilonDelta", "Gamma", "TradeOff", "Advantage", "GaussianDP")
 WORDS = ("adjacency", "method", "threat_model", "tolerance", "bounds")
@@ -223,6 +223,11 @@ def _several(name: str, value: Any) -> list[Mechanism]:
     return [compose(*map(_read_step, row)) for row in rows]
 
 
+def _base(name: str, value: Any) -> Mechanism:
+    """The mechanism that a step repeats, as a list of its steps."""
+    return compose(*map(_read_step, _checks.listed(name, value)))
+
+
 def _infinite(name: str, value: Any) -> list[Any]:
     """Numbers, some of which may be infinite."""
     items = _checks.listed(name, value)
@@ -245,6 +250,7 @@ NESTED: dict[str, Callable[[str, Any], Any]] = {
     "parts": _steps,
     "mechanisms": _several,
     "values": _infinite,
+    "base": _base,
 }
 
 

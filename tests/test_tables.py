@@ -191,6 +191,7 @@ def test_every_mechanism_has_a_name() -> None:
         "Releases",
         "RevealedMixture",
         "RenyiCurve",
+        "RepeatAndSelect",
         "ZeroConcentrated",
     }
     assert single - sampling - no_numbers - of_others == set(named_kinds())

@@ -1,7 +1,9 @@
-"""Epochs in which each record takes part in several random steps: bounds by other mechanisms.
+"""Steps of which only bounds are known, by other mechanisms: epochs, and selections among runs.
 
-Above stand blocks, each with one random step of the record; below stand the sum of the epoch's
-releases and an epoch with one step of the record (docs/theory/allocation has the proofs).
+Of epochs in which each record takes part in several random steps, above stand blocks, each with one
+random step of the record; below stand the sum of the epoch's releases and an epoch with one step of
+the record (docs/theory/allocation has the proofs).  Above the best of a random number of runs
+stands a finite pair, and nothing below.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy.typing as npt
 
 from pyengine.answers import Answer, FloatArray, Questions, complement_above, names
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism, compose, steps_of
+from pyengine.mechanisms import Mechanism, Step, compose, steps_of
 
 __all__ = ["BlocksQuestions", "dominated", "dominating"]
 
@@ -23,25 +25,37 @@ NAME = "blocks"
 T = TypeVar("T")
 
 
-def dominating(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with what dominates in the place of such epochs."""
-    return compose(
-        *(
-            (step.enclosing[0] if step.enclosing else step).composed(number)
-            for step, number in steps_of(mechanism)
-        )
-    )
+def dominating(
+    mechanism: Mechanism, best_of: Callable[[Step], Mechanism] | None = None
+) -> Mechanism:
+    """Return the mechanism with what dominates in the place of such steps.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is released.
+    best_of : callable, optional
+        What dominates a selection among runs; it is left as it is if not given.
+    """
+
+    def above(step: Step) -> Mechanism:
+        if step.repeated:
+            return step if best_of is None else best_of(step)
+        return step.enclosing[0] if step.enclosing else step
+
+    return compose(*(above(step).composed(number) for step, number in steps_of(mechanism)))
 
 
 def dominated(mechanism: Mechanism) -> list[Mechanism]:
-    """Return mechanisms with one of those in the place of such epochs that these dominate."""
+    """Return mechanisms with one of those in the place of such steps that these dominate."""
+
+    def below(step: Step, which: int) -> Mechanism:
+        if step.repeated:
+            return compose()
+        return step.enclosing[1][which] if step.enclosing else step
+
     return [
-        compose(
-            *(
-                (step.enclosing[1][which] if step.enclosing else step).composed(number)
-                for step, number in steps_of(mechanism)
-            )
-        )
+        compose(*(below(step, which).composed(number) for step, number in steps_of(mechanism)))
         for which in (0, 1)
     ]
 

@@ -21,6 +21,7 @@ from pyengine._renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
 from pyengine.caches import kept
 from pyengine.laws.base import positive
 from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.profile import DEEPEST, placed_values, raised_points
 from pyengine.mechanisms.general import symmetric_masses
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.scaled import LOST
@@ -29,12 +30,9 @@ __all__ = ["CurveBounds", "curve_law", "joined_curve"]
 
 FloatArray = npt.NDArray[np.float64]
 
-DEEPEST = 1e-20  # values end where the profile is this small
 NEAREST, LARGEST = 1e-8, 700.0
-COARSE, FINE = 120, 2600
-STEEP, HALVINGS = 0.1, 60
+COARSE = 120
 FEW = 16  # outcomes of which all is formed in fractions
-ABOVE = 1.0 + (LIBM + 4.0) * UNIT
 
 
 class CurveBounds(NamedTuple):
@@ -140,11 +138,7 @@ def curve_law(curve: CurveBounds) -> FiniteLaw:
     if told == 1 or search is None:
         return FiniteLaw.from_fractions(_apart(Fraction(1)))
     epsilon, delta = search()
-    # at t >= e^ε the profile is at most that at ε
-    t = np.exp(epsilon) * ABOVE
-    right = [(Fraction(x), Fraction(y)) for x, y in zip(t.tolist(), delta.tolist(), strict=True)]
-    right[0] = (Fraction(1), right[0][1])
-    masses = symmetric_masses(right)
+    masses = symmetric_masses(raised_points(epsilon, delta))
     if len(masses) < FEW:
         rows = [((1 - told) * a, (1 - told) * b) for a, b in masses]
         return FiniteLaw.from_fractions([*rows, *_apart(told)])
@@ -170,10 +164,7 @@ def _apart(share: Fraction) -> list[tuple[Fraction, Fraction]]:
     return [(share, Fraction(0)), (Fraction(0), share)]
 
 
-Values = tuple[FloatArray, FloatArray]
-
-
-def _search_of(curve: CurveBounds) -> Callable[[], Values] | None:
+def _search_of(curve: CurveBounds) -> Callable[[], tuple[FloatArray, FloatArray]] | None:
     """What computes the profile where it matters; None where no order is bounded."""
     if not curve.orders:
         rho, xi = curve.values
@@ -190,7 +181,7 @@ def _search_of(curve: CurveBounds) -> Callable[[], Values] | None:
             x = np.exp(np.interp(epsilon, near, np.log(found)))
             return order_bound(x, cost(x), epsilon)
 
-        return lambda: _values(coarse, fine)
+        return lambda: placed_values(coarse, fine, _end(coarse))
     x = np.array(curve.orders) - 1.0
     rho_of = np.array(curve.values)
     use = (rho_of < math.inf) & (x >= SMALLEST_X)
@@ -213,37 +204,11 @@ def _search_of(curve: CurveBounds) -> Callable[[], Values] | None:
             rows.append(order_bound(x[at], rho_of[at], epsilon))
         return np.asarray(np.minimum(*rows))
 
-    return lambda: _values(tried, beside)
+    return lambda: placed_values(tried, beside, _end(tried))
 
 
-def _values(
-    coarse: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
-    fine: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
-) -> Values:
-    """ε from 0 to where the profile is tiny, closest where it bends most, and the profile."""
+def _end(coarse: Callable[[FloatArray], tuple[FloatArray, FloatArray]]) -> float:
+    """ε from where the profile is tiny."""
     ends = np.geomspace(NEAREST, LARGEST, COARSE)
     tiny = coarse(ends)[0] <= DEEPEST
-    end = float(ends[int(tiny.argmax())]) if tiny.any() else LARGEST
-    epsilon = end * np.linspace(0.0, 1.0, COARSE) ** 2
-    value, order = coarse(epsilon)
-    size = np.maximum(value, DEEPEST)
-    fall = np.diff(np.log(size))
-    slope = np.diff(value) / np.diff(np.exp(epsilon))
-    bend = np.abs(np.diff(slope, prepend=slope[0])) * np.exp(epsilon[:-1])
-    # an interval's chord adds (Δ log δ)²/8 of δ, or what its bend has; some for what is not seen
-    pace = np.abs(fall) + np.sqrt(bend / size[:-1] * np.diff(epsilon)) + np.diff(epsilon) / end
-    place = np.concatenate([[0.0], np.cumsum(pace)])
-    points = np.interp(np.linspace(0.0, place[-1], FINE), place, epsilon)
-    points = np.unique(np.concatenate([points, epsilon]))
-    near = np.asarray(order, dtype=np.float64)
-    found = fine(points, epsilon, near)
-    for _ in range(HALVINGS):  # where the profile falls off a cliff
-        drop = -np.diff(np.log(np.maximum(found, DEEPEST))) > STEEP
-        drop &= np.diff(points) > 1e-14 * points[1:]
-        if not drop.any():
-            break
-        at = np.flatnonzero(drop)[:COARSE]
-        middle = 0.5 * (points[at] + points[at + 1])
-        found = np.insert(found, at + 1, fine(middle, epsilon, near))
-        points = np.insert(points, at + 1, middle)
-    return points, found
+    return float(ends[int(tiny.argmax())]) if tiny.any() else LARGEST

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from pyengine.mechanisms.releases import GaussianReleases, Releases
     from pyengine.mechanisms.report import Label, describe, in_words, label_of, step_in_words
     from pyengine.mechanisms.revealed import RevealedMixture, revealed_mixture
+    from pyengine.mechanisms.selection import RepeatAndSelect, repeat_and_select
     from pyengine.mechanisms.shuffled import ShuffledRandomizer
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "RandomlyAllocated",
     "Releases",
     "RenyiCurve",
+    "RepeatAndSelect",
     "RevealedMixture",
     "SampledWithoutReplacement",
     "Sensitivity",
@@ -119,6 +121,7 @@ __all__ = [
     "pate_noisy_max",
     "permute_and_flip",
     "report_noisy_max",
+    "repeat_and_select",
     "revealed_mixture",
     "step_in_words",
     "steps_of",
@@ -165,6 +168,7 @@ _LATER = {
     "releases": ("GaussianReleases", "Releases"),
     "report": ("Label", "describe", "in_words", "label_of", "step_in_words"),
     "revealed": ("RevealedMixture", "revealed_mixture"),
+    "selection": ("RepeatAndSelect", "repeat_and_select"),
     "shuffled": ("ShuffledRandomizer",),
 }
 

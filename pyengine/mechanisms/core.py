@@ -207,6 +207,11 @@ class Step(Mechanism):
         """What dominates, and what is dominated, where only such bounds are known; else None."""
         return None
 
+    @property
+    def repeated(self) -> tuple[Mechanism, dict[str, Any]] | None:
+        """One of the runs whose best is released, and the law of their number; else None."""
+        return None
+
     def described(self) -> dict[str, Any]:
         """Name of the class and the parameters, those of the sampling last."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -533,6 +538,10 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
         return (1, *map(_sort_key, value))
     if isinstance(value, int | float | Fraction):
         return (2, value)
+    if isinstance(value, Composition):
+        return _sort_key(value.parts)
+    if isinstance(value, str):
+        return (4, value)
     return (3, id(value))
 
 

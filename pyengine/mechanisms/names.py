@@ -35,8 +35,10 @@ NESTED = (
     "GaussianReleases",
     "Releases",
     "RenyiCurve",
+    "RepeatAndSelect",
     "RevealedMixture",
     "ZeroConcentrated",
+    "repeat_and_select",
     "revealed_mixture",
 )
 PARAMETERS = {"noise": "noise_multiplier", "p": "sampling_probability"}

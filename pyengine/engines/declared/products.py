@@ -12,7 +12,7 @@ from pyengine.engines.declared.contours import CertifiedEngine
 from pyengine.engines.declared.sums import LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 from pyengine.errors import AccuracyError
-from pyengine.mechanisms import Mechanism, compose, steps_of
+from pyengine.mechanisms import Mechanism, Step, compose, steps_of
 
 if TYPE_CHECKING:
     from pyengine.engines.exact.finite import FiniteComposition
@@ -100,7 +100,7 @@ class ProductEngine(Engine):
 
 
 class BlocksEngine(Engine):
-    """Epochs with several random steps of each record: other mechanisms bound them."""
+    """Epochs with several random steps of a record, and selections: others bound them."""
 
     name = "blocks"
     methods = ("auto", "certified", "spectral", "convolution", "lattice", "reference")
@@ -110,13 +110,14 @@ class BlocksEngine(Engine):
             return False
         if problem.rows is not None:  # Gaussian steps, which have laws
             return False
-        return any(step.enclosing for step, _ in steps_of(problem.mechanism))
+        return any(step.enclosing or step.repeated for step, _ in steps_of(problem.mechanism))
 
     def refusal(self, problem: Problem) -> Exception:
         from pyengine.mechanisms import in_words
 
         return AccuracyError(
-            "method='blocks' bounds epochs of random allocation with selected > 1, got "
+            "method='blocks' bounds epochs of random allocation with selected > 1, and selections "
+            "among runs, got "
             f"{' and '.join(in_words(problem.mechanism))}"
         )
 
@@ -131,8 +132,16 @@ class BlocksEngine(Engine):
         def asked(mechanism: Mechanism) -> Questions:
             return ask(replace(problem, mechanism=mechanism, method=method))
 
+        def best_of(step: Step) -> Mechanism:
+            from pyengine.engines.selected import selected_pair  # here, as few runs need it
+
+            run = replace(problem, method="certified", adjacency="add_remove", wanted=None)
+            return selected_pair(
+                step, lambda base, epsilon: ask(replace(run, mechanism=base)).profile(epsilon)
+            )
+
         below = [partial(asked, mechanism) for mechanism in dominated(problem.mechanism)]
-        return BlocksQuestions(asked(dominating(problem.mechanism)), below)
+        return BlocksQuestions(asked(dominating(problem.mechanism, best_of)), below)
 
     def _method(self, problem: Problem) -> str:
         """By which the other mechanisms are asked."""

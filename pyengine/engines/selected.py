@@ -1,0 +1,102 @@
+"""Selections among runs, from the proven profile of one run: a finite pair that dominates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pyengine._selection import repeat_and_select
+from pyengine.answers import Answer, FloatArray
+from pyengine.caches import Cache
+from pyengine.errors import AccuracyError
+from pyengine.laws.profile import placed_values, raised_points
+from pyengine.mechanisms import FinitePair, Mechanism, Step, from_probabilities
+from pyengine.mechanisms.general import symmetric_masses
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["selected_pair"]
+
+DEEPEST = 1e-17  # of the profile of a run; what it keeps farther out is mass at infinite loss
+PLACES = 500
+LARGEST = 700.0
+APART = 1e-6  # of e^ε, from which on chords are asked between two values
+SLACK = 1e-9  # of the value before: what rounding of e^ε moves on such a chord
+
+_pairs: Cache[FinitePair] = Cache(64, lambda pair: 400 * len(pair.p))
+
+
+def selected_pair(step: Step, ask: Callable[[Mechanism, FloatArray], Answer]) -> FinitePair:
+    """Return a pair that dominates the best of a random number of runs.
+
+    Parameters
+    ----------
+    step : Step
+        The selection.
+    ask : callable
+        From a mechanism and ε to its proven profile, of both orders together.
+
+    Raises
+    ------
+    AccuracyError
+        Where that is not proven.
+    """
+    return _pairs.get_or_make(step, lambda: _made(step, ask))
+
+
+def _made(step: Step, ask: Callable[[Mechanism, FloatArray], Answer]) -> FinitePair:
+    found = step.repeated
+    assert found is not None
+    base, law = found
+
+    def one(epsilon: FloatArray) -> FloatArray:
+        answer = ask(base, epsilon)
+        if not answer.certified.all():
+            raise AccuracyError(
+                "a selection among runs needs the proven profile of a run, which is an estimate: "
+                "give the run by densities or noise that have proven bounds"
+            )
+        return np.minimum(answer.upper, 1.0)
+
+    run = _Chords(*_values(one, DEEPEST))
+
+    def best(epsilon: FloatArray) -> FloatArray:
+        return np.array([repeat_and_select(run, e, **law) for e in epsilon.tolist()])
+
+    epsilon, delta = _values(best, DEEPEST)
+    with_record, without = zip(*symmetric_masses(raised_points(epsilon, delta)), strict=True)
+    return from_probabilities(without, with_record)
+
+
+def _values(
+    profile: Callable[[FloatArray], FloatArray], deepest: float
+) -> tuple[FloatArray, FloatArray]:
+    """Places from 0 to where the profile is tiny or stays the same, and upper bounds there."""
+    end, last = 0.5, 1.0
+    while end < LARGEST:
+        now = float(profile(np.array([end]))[0])
+        if now <= deepest or (now == last and now < 1.0):
+            break
+        end, last = min(2.0 * end, LARGEST), now
+    epsilon, delta = placed_values(
+        lambda e: (profile(e), e), lambda e, _, __: profile(e), end, deepest, PLACES
+    )
+    return epsilon, np.minimum.accumulate(delta)  # a profile falls
+
+
+class _Chords:
+    """Upper bounds between values of a profile, which is convex in e^ε, and falls."""
+
+    def __init__(self, epsilon: FloatArray, delta: FloatArray) -> None:
+        self._t, self._delta = np.exp(epsilon), delta
+
+    def __call__(self, epsilon: FloatArray) -> FloatArray:
+        """Upper bounds at ε >= 0."""
+        t = np.exp(epsilon) * (1.0 - (LIBM + 4.0) * UNIT)
+        at = np.clip(np.searchsorted(self._t, t, side="right") - 1, 0, self._t.size - 1)
+        after = np.minimum(at + 1, self._t.size - 1)
+        before, width = self._delta[at], self._t[after] - self._t[at]
+        wide = width > APART * self._t[at]
+        share = np.where(wide, (t - self._t[at]) / np.where(wide, width, 1.0), 0.0)
+        value = before - np.clip(share, 0.0, 1.0) * (before - self._delta[after]) + SLACK * before
+        return np.minimum(value, 1.0)

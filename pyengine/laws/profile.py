@@ -1,0 +1,74 @@
+"""Profiles by their values: where to compute them, and the points between which chords dominate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["DEEPEST", "placed_values", "raised_points"]
+
+FloatArray = npt.NDArray[np.float64]
+
+DEEPEST = 1e-20  # values end where the profile is this small
+COARSE, FINE = 120, 2600
+STEEP, HALVINGS = 0.1, 60
+ABOVE = 1.0 + (LIBM + 4.0) * UNIT
+
+
+def raised_points(epsilon: FloatArray, delta: FloatArray) -> list[tuple[Fraction, Fraction]]:
+    """Points (t, H) of upper bounds δ(ε), ε from 0: at t >= e^ε a profile is at most that at ε."""
+    t = np.exp(epsilon) * ABOVE
+    right = [(Fraction(x), Fraction(y)) for x, y in zip(t.tolist(), delta.tolist(), strict=True)]
+    return [(Fraction(1), right[0][1]), *right[1:]]
+
+
+def placed_values(
+    coarse: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    fine: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+    end: float,
+    deepest: float = DEEPEST,
+    places: int = FINE,
+) -> tuple[FloatArray, FloatArray]:
+    """ε from 0 to an end, closest where the profile bends most, and the profile there.
+
+    Parameters
+    ----------
+    coarse : callable
+        From ε to upper bounds of the profile, and what ``fine`` takes of each.
+    fine : callable
+        From ε, those of the coarse values and what came with them, to upper bounds.
+    end : float
+        The largest ε.
+    deepest : float
+        Of the profile; smaller values are taken for it where places are chosen.
+    places : int
+        About how many.
+    """
+    epsilon = end * np.linspace(0.0, 1.0, COARSE) ** 2
+    value, order = coarse(epsilon)
+    size = np.maximum(value, deepest)
+    fall = np.diff(np.log(size))
+    slope = np.diff(value) / np.diff(np.exp(epsilon))
+    bend = np.abs(np.diff(slope, prepend=slope[0])) * np.exp(epsilon[:-1])
+    # an interval's chord adds (Δ log δ)²/8 of δ, or what its bend has; some for what is not seen
+    pace = np.abs(fall) + np.sqrt(bend / size[:-1] * np.diff(epsilon)) + np.diff(epsilon) / end
+    place = np.concatenate([[0.0], np.cumsum(pace)])
+    points = np.interp(np.linspace(0.0, place[-1], places), place, epsilon)
+    points = np.unique(np.concatenate([points, epsilon]))
+    near = np.asarray(order, dtype=np.float64)
+    found = fine(points, epsilon, near)
+    for _ in range(HALVINGS):  # where the profile falls off a cliff
+        drop = -np.diff(np.log(np.maximum(found, deepest))) > STEEP
+        drop &= np.diff(points) > 1e-14 * points[1:]
+        if not drop.any():
+            break
+        at = np.flatnonzero(drop)[:COARSE]
+        middle = 0.5 * (points[at] + points[at + 1])
+        found = np.insert(found, at + 1, fine(middle, epsilon, near))
+        points = np.insert(points, at + 1, middle)
+    return points, found
