@@ -305,11 +305,11 @@ def test_citation() -> None:
 
 
 FIRST = {
-    "delta(pe.LaplaceMechanism(1.0), 0.5)": 48,
-    "delta(pe.LaplaceMechanism(1.0), 0.5, bounds=True)": 48,
-    "delta(pe.RandomizedResponse(0.7, 3), 0.5)": 48,
-    "delta(pe.DiscreteGaussianMechanism(2).composed(3), 0.5)": 48,
-    "epsilon(pe.GenericMechanism(0.1).composed(9), 1e-3, adjacency='add')": 48,
+    "delta(pe.LaplaceMechanism(1.0), 0.5)": 49,
+    "delta(pe.LaplaceMechanism(1.0), 0.5, bounds=True)": 49,
+    "delta(pe.RandomizedResponse(0.7, 3), 0.5)": 49,
+    "delta(pe.DiscreteGaussianMechanism(2).composed(3), 0.5)": 49,
+    "epsilon(pe.GenericMechanism(0.1).composed(9), 1e-3, adjacency='add')": 49,
     "delta(pe.LaplaceMechanism(1.0).composed(5), 0.5)": 90,
 }
 

@@ -79,7 +79,7 @@ def _values(
             break
         end, last = min(2.0 * end, LARGEST), now
     epsilon, delta = placed_values(
-        lambda e: (profile(e), e), lambda e, _, __: profile(e), end, deepest, PLACES
+        lambda e: (profile(e), e), lambda e, _, __: profile(e), end, deepest, places=PLACES
     )
     return epsilon, np.minimum.accumulate(delta)  # a profile falls
 

@@ -15,7 +15,7 @@ __all__ = ["DEEPEST", "placed_values", "raised_points"]
 FloatArray = npt.NDArray[np.float64]
 
 DEEPEST = 1e-20  # values end where the profile is this small
-COARSE, FINE = 120, 2600
+COARSE = 120
 STEEP, HALVINGS = 0.1, 60
 ABOVE = 1.0 + (LIBM + 4.0) * UNIT
 
@@ -32,7 +32,8 @@ def placed_values(
     fine: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
     end: float,
     deepest: float = DEEPEST,
-    places: int = FINE,
+    *,
+    places: int,
 ) -> tuple[FloatArray, FloatArray]:
     """ε from 0 to an end, closest where the profile bends most, and the profile there.
 

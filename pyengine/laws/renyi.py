@@ -32,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 
 NEAREST, LARGEST = 1e-8, 700.0
 COARSE = 120
+PLACES, PER_UNIT = 2600, 8  # all in all, and more for each unit of ε
 FEW = 16  # outcomes of which all is formed in fractions
 
 
@@ -181,7 +182,7 @@ def _search_of(curve: CurveBounds) -> Callable[[], tuple[FloatArray, FloatArray]
             x = np.exp(np.interp(epsilon, near, np.log(found)))
             return order_bound(x, cost(x), epsilon)
 
-        return lambda: placed_values(coarse, fine, _end(coarse))
+        return lambda: _placed(coarse, fine)
     x = np.array(curve.orders) - 1.0
     rho_of = np.array(curve.values)
     use = (rho_of < math.inf) & (x >= SMALLEST_X)
@@ -204,11 +205,15 @@ def _search_of(curve: CurveBounds) -> Callable[[], tuple[FloatArray, FloatArray]
             rows.append(order_bound(x[at], rho_of[at], epsilon))
         return np.asarray(np.minimum(*rows))
 
-    return lambda: placed_values(tried, beside, _end(tried))
+    return lambda: _placed(tried, beside)
 
 
-def _end(coarse: Callable[[FloatArray], tuple[FloatArray, FloatArray]]) -> float:
-    """ε from where the profile is tiny."""
+def _placed(
+    coarse: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    fine: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+) -> tuple[FloatArray, FloatArray]:
+    """Places up to where the profile is tiny, more of them the farther out that is, and values."""
     ends = np.geomspace(NEAREST, LARGEST, COARSE)
     tiny = coarse(ends)[0] <= DEEPEST
-    return float(ends[int(tiny.argmax())]) if tiny.any() else LARGEST
+    end = float(ends[int(tiny.argmax())]) if tiny.any() else LARGEST
+    return placed_values(coarse, fine, end, places=PLACES + int(PER_UNIT * end))
