@@ -87,9 +87,14 @@ def test_several_kinds_have_close_proofs() -> None:
 MISSED = [term for term in tool.TERMS if term.name.startswith(("values", "paths", "nodes"))]
 
 
+@pytest.fixture(scope="module")
+def some() -> list[tool.Point]:
+    """Points with truths that take seconds."""
+    return tool.points(14, 3)
+
+
 @pytest.mark.parametrize("term", MISSED, ids=lambda term: term.name)
-def test_a_dropped_term_is_missed(term: tool.Term, tmp_path: Path) -> None:
-    some = tool.points(14, 3)
+def test_a_dropped_term_is_missed(term: tool.Term, some: list[tool.Point], tmp_path: Path) -> None:
     kept = tool.judged(term.coarse, some, tmp_path / "kept")
     without = tool.judged(term.coarse + term.dropped, some, tmp_path / "dropped")
     assert kept.asked > 5

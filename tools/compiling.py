@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import re
 import subprocess
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 __all__ = ["CERTIFIED", "FLAGS", "ROOT", "compiled"]
@@ -23,13 +27,51 @@ CERTIFIED = (
 )
 
 
+OBJECTS = ROOT / "build" / "objects"
+INCLUDED = re.compile(rb'^#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+@cache
+def _compiler() -> bytes:
+    """Version of the compiler."""
+    return subprocess.run(["gcc", "-dumpfullversion"], check=True, capture_output=True).stdout
+
+
+def _texts(source: Path, headers: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
+    """Texts of a source and of those of our headers that it includes, directly or not."""
+    if source not in seen:
+        seen[source] = source.read_bytes()
+        for name in INCLUDED.findall(seen[source]):
+            for folder in (source.parent, headers):
+                if (header := folder / name.decode()).exists():
+                    _texts(header, headers, seen)
+                    break
+    return seen
+
+
+def _object(source: Path, headers: Path, flags: Sequence[str]) -> Path:
+    """Object file of a source; one is kept for each text of the source and its headers."""
+    key = repr((_compiler(), *flags, *_texts(source, headers, {}).values())).encode()
+    kept = OBJECTS / f"{hashlib.sha256(key).hexdigest()}.o"
+    if not kept.exists():
+        OBJECTS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=OBJECTS) as place:
+            made = Path(place) / "made.o"
+            command = ["gcc", *flags, "-fPIC", f"-I{headers}", "-c", str(source), "-o", str(made)]
+            subprocess.run(command, check=True)
+            made.replace(kept)
+    return kept
+
+
 def compiled(
     library: Path,
     files: Iterable[Path],
     headers: Path = ROOT / "csrc",
     flags: Iterable[str] = FLAGS,
 ) -> ctypes.CDLL:
-    """Compile files to a library that is made anew, and load it."""
-    command = ["gcc", *flags, "-shared", "-fPIC", f"-I{headers}", *map(str, files)]
-    subprocess.run([*command, "-o", str(library), "-lm"], check=True)
+    """Link files to a library that is made anew, and load it; only what changed is compiled."""
+    options = tuple(flags)
+    objects = [str(_object(source, headers, options)) for source in files]
+    command = ["gcc", *options, "-shared", *objects, "-o", str(library), "-lm"]
+    subprocess.run(command, check=True)
     return ctypes.CDLL(str(library))
