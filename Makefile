@@ -35,14 +35,15 @@ table: $(VENV)/core.stamp $(VENV)/table.stamp
 LEAST ?= 95
 coverage: $(VENV)/core.stamp $(VENV)/test.stamp
 	rm -rf build/coverage && mkdir -p build/coverage
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=1 --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=1 --progress --cov --cov-report= $(PYTEST_ARGS)
 	$(BIN)/python -m coverage report --fail-under $(LEAST)
 
+# Says what it will take, and prints a line a minute where nobody watches a terminal.
 # The same order and the same random examples every time; another order: ORDER=2, other examples:
 # PYENGINE_EXAMPLES=fresh.
 ORDER ?= 1
 test: $(VENV)/core.stamp $(VENV)/test.stamp
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=$(ORDER) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --randomly-seed=$(ORDER) --progress $(PYTEST_ARGS)
 
 # Against the real accountants, in an environment of their own: they bring PyTorch.
 peers: $(PEERS)/core.stamp $(PEERS)/peers.stamp
@@ -57,7 +58,7 @@ gold: $(VENV)/core.stamp $(VENV)/test.stamp
 	done
 
 # All random points, and truths that are kept in tests/data/slow_truths.json computed anew.
-THOROUGH := $(shell grep -lE '^from (thorough import .*(ALL|some|stored)|error_budget import)' tests/test_*.py)
+THOROUGH := $(shell grep -lE '^from (thorough import .*(ALL|some|sampled|stored)|error_budget import)' tests/test_*.py)
 accuracy: $(VENV)/core.stamp $(VENV)/test.stamp
 	@mkdir -p build && rm -f build/measured.jsonl
 	PYENGINE_ALL_POINTS=1 PYENGINE_MEASURED=build/measured.jsonl $(BIN)/python -m pytest \

@@ -10,7 +10,7 @@ import os
 
 from hypothesis import settings
 
-pytest_plugins = ["listed_skips", "processor_time"]
+pytest_plugins = ["listed_skips", "processor_time", "progress", "thorough"]
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None, print_blob=True)

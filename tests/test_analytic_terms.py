@@ -9,6 +9,7 @@ import audit_analytic
 import numpy as np
 import pytest
 from analytic_terms import TERMS, Term
+from thorough import sampled
 
 # Those that few values miss, or none, where a hundredth of them is left: they are dropped.
 SLACK = {
@@ -28,6 +29,7 @@ def _one_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool, "EVERY", [tool.STRETCHED])
 
 
+@sampled(3)
 @pytest.mark.parametrize("term", TERMS, ids=lambda term: term.name)
 def test_a_term_is_enough_and_is_missed(term: Term) -> None:
     """A hundredth is asked for where it is missed as well, which is more than without the term."""

@@ -7,6 +7,7 @@ from typing import Any
 import audit_deformed as tool
 import pytest
 from line_switches import SwitchedLines, build
+from thorough import sampled
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,7 @@ def judges() -> Any:
     return tool.judges()
 
 
+@sampled(3)
 @pytest.mark.parametrize("term", tool.TERMS, ids=lambda term: term.name)
 def test_a_term_is_enough_and_is_missed(term: tool.Term, lines: SwitchedLines, judges: Any) -> None:
     """A hundredth of it as well."""

@@ -9,6 +9,7 @@ import audit_terms as tool
 import pytest
 from flint import ctx
 from term_switches import Kernel, build
+from thorough import sampled
 
 BITS = 160
 POINTS = 14
@@ -32,6 +33,7 @@ def judges() -> Any:
         yield {"rows": tool.on_rows(POINTS), "sums": tool.on_sums(LINES)}
 
 
+@sampled(3)
 @pytest.mark.parametrize("term", MISSED, ids=lambda term: term.name)
 def test_a_term_is_enough_and_is_missed(term: tool.Term, kernel: Kernel, judges: Any) -> None:
     judge = judges[term.asks]

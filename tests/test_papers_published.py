@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from thorough import ALL
+from thorough import ALL, sampled
 
 from pyengine.errors import ApproximationWarning
 from pyengine.papers.item import Item, Table
@@ -108,6 +108,7 @@ def test_verdicts_follow_from_the_numbers(name: str, item: Item) -> None:
         assert check.value == pytest.approx(float(row["computed"]), rel=1e-9)
 
 
+@sampled(3)
 @pytest.mark.parametrize(
     ("name", "item"), [(name, item) for name, item in ITEMS if item.draw], ids=label
 )

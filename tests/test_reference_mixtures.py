@@ -6,7 +6,7 @@ from typing import Any
 
 import mpmath
 import pytest
-from thorough import ALL, some
+from thorough import ALL, sampled, some
 
 import pyengine as pe
 from pyengine import reference
@@ -52,6 +52,7 @@ ESTIMATED = {
 QUESTIONS = (("gamma_bound", "1e-3"), ("trade_off", "0.3"), ("delta", "0.4"), ("epsilon", "0.02"))
 
 
+@sampled(2)
 @pytest.mark.parametrize(
     ("name", "adjacency"),
     [(name, word) for name in PROVEN for word in ("add", "remove")]

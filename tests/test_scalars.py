@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from thorough import ALL
+from thorough import ALL, sampled
 
 import pyengine as pe
 from pyengine.caches import clear_cache
@@ -37,6 +37,7 @@ ARGUMENTS = {
 }
 
 
+@sampled(3)
 @pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
 @pytest.mark.parametrize("question", ARGUMENTS, ids=lambda question: question.__name__)
 @pytest.mark.parametrize("name", MECHANISMS)

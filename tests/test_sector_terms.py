@@ -6,6 +6,7 @@ import pytest
 import sector_terms as tool
 from sector_switches import SIZES, TERMS, Sector
 from term_switches import Kernel
+from thorough import sampled
 
 Kernels = dict[tuple[tool.Change, ...], Kernel]
 # Those that few values miss, or none, where a hundredth of them is left: they are dropped.
@@ -26,6 +27,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
     return {sizes: tool.switched(folder / str(i), sizes) for i, sizes in enumerate(SIZES)}
 
 
+@sampled(3)
 @pytest.mark.parametrize("term", TERMS, ids=lambda term: term.name)
 def test_a_term_is_enough_and_is_missed(term: Sector, kernels: Kernels) -> None:
     """A hundredth is asked for where it is missed as well, which is more than without the term."""

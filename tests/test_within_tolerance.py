@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from thorough import ALL, some
+from thorough import ALL, sampled, some
 
 import pyengine as pe
 
@@ -64,6 +64,7 @@ def _width(question: str, mechanism: pe.Mechanism, x: float, found: Any, **words
     return (found.upper - found.lower) / found.value if found.value > 1e-300 else 0.0
 
 
+@sampled(2)
 @pytest.mark.parametrize("bounds", [True, "estimated"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("family", FAMILIES if ALL else QUICK)
@@ -92,6 +93,7 @@ BETWEEN = [
 ]
 
 
+@sampled(2)
 @pytest.mark.parametrize("question", ARGUMENTS)
 @pytest.mark.parametrize(("mechanism", "adjacency"), BETWEEN)
 def test_what_is_known_between_bounds_only_is_refused(

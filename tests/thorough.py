@@ -1,7 +1,7 @@
 """Ways of doing slow work once or in part: for all processes of a run, or until it is asked for.
 
-``PYENGINE_ALL_POINTS=1`` is the thorough run of ``make accuracy``: tests then ask all of their
-points, and truths that our own slow code once computed and that are kept in
+``PYENGINE_ALL_POINTS=1`` is the thorough run of ``make accuracy``: tests then have all of their
+cases and points, and truths that our own slow code once computed and that are kept in
 ``tests/data/slow_truths.json`` are computed anew and must be the same.  To keep another truth, run
 its test with ``PYENGINE_TRUTHS=record``.
 """
@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import datetime
 import fcntl
+import functools
+import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import pickle
 from collections.abc import Callable, Iterable
@@ -60,6 +63,48 @@ def some(cases: Iterable[Case], every: int) -> list[Case]:
     return list(cases)[:: 1 if ALL else every]
 
 
+@functools.cache
+def _entries() -> dict[str, Any]:
+    """What the file has, read once in a process."""
+    entries: dict[str, Any] = json.loads(TRUTHS.read_text(encoding="utf-8"))
+    return entries
+
+
+def sampled(every: int) -> pytest.MarkDecorator:
+    """Let a thorough run have all cases of a test, and others a random one in so many.
+
+    The sample is the same in each run, and another one each day with ``PYENGINE_EXAMPLES=fresh``.
+    """
+    return pytest.mark.sampled(every)
+
+
+def pytest_configure(config: Any) -> None:
+    """Make the mark known."""
+    config.addinivalue_line("markers", "sampled(every): a random part; all with `make accuracy`")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    """Leave the sample of each marked test."""
+    if ALL:
+        return
+    cases: dict[str, list[Any]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    fresh = os.environ.get("PYENGINE_EXAMPLES") == "fresh"
+    salt = datetime.date.today().isoformat() if fresh else ""
+    left_out: list[Any] = []
+    for found in cases.values():
+        (every,) = found[0].get_closest_marker("sampled").args
+        found.sort(key=lambda item: hashlib.sha256((salt + item.nodeid).encode()).digest())
+        left_out += found[math.ceil(len(found) / every) :]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
 def stored(key: str, compute: Callable[[], Any]) -> Any:
     """Return a truth of the file; in a thorough run compute it anew and hold both together.
 
@@ -70,7 +115,7 @@ def stored(key: str, compute: Callable[[], Any]) -> Any:
     compute : callable
         Returns a string, a double or lists of them.
     """
-    entries = json.loads(TRUTHS.read_text(encoding="utf-8"))
+    entries = _entries()
     if RECORD and key not in entries:
         versions = {name: importlib.metadata.version(name) for name in PACKAGES}
         made = datetime.date.today().isoformat()
