@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
 import pytest
+from thorough import stored
 
 import pyengine as pe
 from pyengine import reference
@@ -98,6 +100,11 @@ def agrees(order: Any, known: KnownMasses, most: float) -> None:
     assert (error <= np.maximum(most * value, 1e-300)).all()
 
 
+def known(mechanism: Any, epsilon: float, adjacency: str, digits: int) -> str:
+    """δ by the reference; minutes for all questions of these tests."""
+    return str(reference.delta(mechanism, epsilon, adjacency=adjacency, digits=digits))
+
+
 def against_the_reference(
     mechanism: Any, adjacency: str, deltas: Iterable[float], places: int, digits: int, slack: str
 ) -> float:
@@ -110,8 +117,12 @@ def against_the_reference(
         epsilon = round(pe.epsilon(mechanism, delta, adjacency=adjacency), places)
         found, engines, proven = pe.api.answers("delta", mechanism, [epsilon], adjacency=adjacency)
         assert (engines, proven) == (["certified"], [True])
-        known = reference.delta(mechanism, epsilon, adjacency=adjacency, digits=digits)
-        truth = Decimal(str(known))
+        truth = Decimal(
+            stored(
+                f"delta at {epsilon} of {mechanism}, {adjacency}, reference, {digits} digits",
+                partial(known, mechanism, epsilon, adjacency, digits),
+            )
+        )
         off = Decimal(slack) * truth
         assert Decimal(float(found.lower[0])) - off <= truth
         assert truth <= Decimal(float(found.upper[0])) + off

@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 import pytest
 from error_budget import check
-from thorough import ALL, stored
+from thorough import ALL, some, stored
 
 import pyengine as pe
 from pyengine.accounting.kernels import StepProfile, kernel
@@ -174,11 +174,11 @@ def test_plain_gaussians_under_a_budget() -> None:
     """Of Σ 1/σ² <= B all strategies that use it up are one Gaussian: to adapt costs nothing."""
     menu = [pe.GaussianMechanism(s) for s in (2, 4)]
     run = pe.adaptive(menu, 16, costs=["1/4", "1/16"], budget=1)
-    for epsilon in (0.0, 4.0):
+    for epsilon in some([4.0, 0.0], 2):
         truth = pe.delta(pe.GaussianMechanism(1.0), epsilon)
         found = pe.delta(run, epsilon, adjacency="add", bounds=True, tolerance=1e-7)
         assert found.lower <= truth <= found.upper
-        check("adaptive.gaussian_budget", abs(found.value / truth - 1.0))
+        check("adaptive.gaussian_budget", abs(found.value / truth - 1.0), whole=ALL)
 
 
 def test_the_known_menu() -> None:
@@ -293,7 +293,7 @@ def test_both_orders_are_one_curve() -> None:
 
 
 def test_epsilon_and_delta_are_inverse() -> None:
-    run = pe.adaptive(MENU, 10)
+    run = pe.adaptive(MENU, 10 if ALL else 5)
     epsilons = pe.epsilon(run, [1e-3, 1e-5, 1e-8], adjacency="remove", bounds=True)
     assert (np.diff(epsilons.value) > 0.0).all()
     deltas = pe.delta(run, epsilons.value, adjacency="remove")

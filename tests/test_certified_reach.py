@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from thorough import ALL, some
 
 import pyengine as pe
 from pyengine.api import answers
@@ -128,6 +129,7 @@ def test_more_than_the_profile_at_zero_is_private(adjacency: str) -> None:
         (10 ** rng.uniform(-0.3, 1.7), 10 ** rng.uniform(-6, -0.5), int(rng.integers(2, 9)), level)
         for level in 10 ** rng.uniform(-3, 0, 40)
     ]
+    settings = some(settings, 2)
     compared = 0
     for noise, rate, steps, level in settings:
         mechanism = pe.dp_sgd(noise, rate, steps)
@@ -136,7 +138,7 @@ def test_more_than_the_profile_at_zero_is_private(adjacency: str) -> None:
         found = pe.epsilon(mechanism, level, adjacency=adjacency, method="certified", bounds=True)
         assert found == (0.0, 0.0, 0.0), (noise, rate, steps, level)
         compared += 1
-    assert compared >= 20
+    assert compared >= len(settings) // 2
 
 
 # Few and rare steps, whose lines have no proof at a threshold of 0: the first three were refused.
@@ -163,7 +165,9 @@ def test_what_steps_can_differ_by_needs_no_line(kinds: Any, adjacency: str) -> N
     asked = {"adjacency": adjacency, "method": "certified", "bounds": True}
     for level in levels:
         assert pe.epsilon(mechanism, level, **asked) == (0.0, 0.0, 0.0)
-    found = pe.epsilon(mechanism, np.array(levels), **asked)
+    # arrays of levels next to the sum take up to 8 s, and `add_remove` asks both orders
+    together = levels if ALL or adjacency == "add" else levels[2:]
+    found = pe.epsilon(mechanism, np.array(together), **asked)
     assert not any(part.any() for part in found)
     if kinds[2] == [2]:  # two rare steps hardly ever make up for each other
         assert pe.epsilon(mechanism, 0.9 * least, adjacency=adjacency) > 0.0

@@ -44,8 +44,9 @@ def settings(seed: int, number: int) -> list[tuple[pe.Mechanism, str, str, float
 
 def test_they_meet() -> None:
     missed: list[Any] = []
+    number = 600 if ALL else 60
     compared = narrow = 0
-    for run, order, name, x in settings(20261124, 600 if ALL else 120):
+    for run, order, name, x in settings(20261124, number):
         try:
             proven = NAMES[name](run, x, adjacency=order, bounds=True)
             quick = NAMES[name](run, x, adjacency=order, bounds="estimated")
@@ -57,6 +58,6 @@ def test_they_meet() -> None:
         if apart > 0.0:
             missed.append((run, order, name, x, proven, quick))
             assert apart <= FAR * (quick.upper - quick.lower) + 4e-16 * quick.value, missed[-1]
-    assert compared >= 100
+    assert compared >= 0.83 * number
     assert narrow >= 0.6 * compared  # the others are brackets of the lattice, or below all doubles
     assert len(missed) <= SHARE * compared, missed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from thorough import some
+from thorough import ALL, some
 
 import pyengine as pe
 from pyengine.api import answers
@@ -33,6 +33,9 @@ def test_no_root_is_missed(noise: float, p: float, steps: int, adjacency: str) -
     assert np.all(gamma.value >= KAPPA)
     np.testing.assert_allclose(gamma.value + beta.value, 1.0, rtol=1e-12)
     assert np.all(gamma.upper - gamma.lower < 1e-9)
-    proven, _, certain = answers("gamma_bound", run, KAPPA, adjacency=adjacency)
-    assert np.all((proven.lower <= gamma.upper) & (gamma.lower <= proven.upper))
+    # each proof takes seconds where losses are large
+    asked = slice(None if ALL or noise > 0.3 else 1)
+    proven, _, certain = answers("gamma_bound", run, KAPPA[asked], adjacency=adjacency)
+    assert np.all(proven.lower <= gamma.upper[asked])
+    assert np.all(gamma.lower[asked] <= proven.upper)
     assert np.mean(certain) >= 0.5
