@@ -26,10 +26,13 @@ QUESTIONS = {
 }
 NAMES = {"delta": "delta", "gamma": "gamma_bound", "epsilon": "epsilon", "beta": "trade_off"}
 ROWS = load("random_allocation.json")
+# all questions on some of the runs: the laws of a run take most of the time
+RUNS = some(dict.fromkeys((row["sigma"], row["steps"], row["epochs"]) for row in ROWS), 4)
+CHOSEN = [row for row in ROWS if (row["sigma"], row["steps"], row["epochs"]) in RUNS]
 SLACK = 1e-12  # relative to a value, beside what estimates say that they err by
 
 
-@pytest.mark.parametrize("row", some(ROWS, 9))
+@pytest.mark.parametrize("row", CHOSEN)
 def test_published_digits_lie_between_the_bounds(row: dict[str, Any]) -> None:
     run = pe.dp_sgd_allocated(float(row["sigma"]), row["steps"], row["epochs"])
     x, truth = float(row["argument"]), float(row["value"])

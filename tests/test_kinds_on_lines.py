@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,21 +95,20 @@ def bounded_range(steps: int) -> Kind:
 def mixture(order: str) -> Kind:
     (law, _), *_ = composition_law(pe.dp_sgd(0.8, 0.03125, 40), order)
 
-    def step(s: Number) -> Number:
-        mu = 1 / mpmath.mpf(0.8)
-        p = mpmath.mpf(1) / 32
-
-        def ratio(z: Number) -> Number:
-            return 1 - p + p * mpmath.exp(mu * z - mu * mu / 2)
-
-        power = s if order == "add" else 1 - s
-        # equidistant sums of what is analytic on all of the line
-        h = mpmath.mpf(1) / 24
+    @cache
+    def nodes(digits: int) -> list[tuple[Number, Number]]:
+        """Equidistant ones of what is analytic on all of the line: weights and logs of ratios."""
+        assert digits == mpmath.mp.dps
+        mu, p, h = 1 / mpmath.mpf(0.8), mpmath.mpf(1) / 32, mpmath.mpf(1) / 24
         places = [h * k for k in range(-24 * 14, 24 * 18)]
-        total = mpmath.mpf(0)
-        for z in places:
-            total += mpmath.npdf(z) * mpmath.exp(power * mpmath.log(ratio(z)))
-        return h * total
+        ratios = [1 - p + p * mpmath.exp(mu * z - mu * mu / 2) for z in places]
+        return [
+            (h * mpmath.npdf(z), mpmath.log(ratio)) for z, ratio in zip(places, ratios, strict=True)
+        ]
+
+    def step(s: Number) -> Number:
+        power = s if order == "add" else 1 - s
+        return mpmath.fsum(w * mpmath.exp(power * log) for w, log in nodes(mpmath.mp.dps))
 
     return Kind(MixtureShape(((law, 40),)), lambda s: step(s) ** 40, 1)
 

@@ -33,9 +33,8 @@ def test_no_root_is_missed(noise: float, p: float, steps: int, adjacency: str) -
     assert np.all(gamma.value >= KAPPA)
     np.testing.assert_allclose(gamma.value + beta.value, 1.0, rtol=1e-12)
     assert np.all(gamma.upper - gamma.lower < 1e-9)
-    # each proof takes seconds where losses are large
-    asked = slice(None if ALL or noise > 0.3 else 1)
-    proven, _, certain = answers("gamma_bound", run, KAPPA[asked], adjacency=adjacency)
-    assert np.all(proven.lower <= gamma.upper[asked])
-    assert np.all(gamma.lower[asked] <= proven.upper)
+    if not ALL and noise == 0.3:
+        return  # whose proof takes ten seconds
+    proven, _, certain = answers("gamma_bound", run, KAPPA, adjacency=adjacency)
+    assert np.all((proven.lower <= gamma.upper) & (gamma.lower <= proven.upper))
     assert np.mean(certain) >= 0.5
