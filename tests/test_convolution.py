@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from error_budget import check
 from test_normal_mixtures import mechanism_of
-from thorough import ALL, some
+from thorough import ALL, sampled, some
 from truth import load
 
 import pyengine as pe
@@ -143,6 +143,7 @@ LOUD = [
 ]
 
 
+@sampled(2)
 @pytest.mark.parametrize(("group", "noise", "p", "steps", "epsilon", "adjacency"), LOUD)
 def test_groups_that_no_contour_resolves_within_the_lattice_s_brackets(
     group: int, noise: float, p: str, steps: int, epsilon: float, adjacency: str

@@ -18,7 +18,7 @@ from laplace_checks import (
     within_the_lattice,
 )
 from nested_steps import NestedLaw, nested
-from thorough import stored
+from thorough import sampled, stored
 
 import pyengine as pe
 from pyengine.engines.vertical_lines import deformation, deformed, ends
@@ -179,6 +179,7 @@ def test_bounds_of_rough_deformed_lines(
     assert lost > (2e-14 if what == "rays" else 1e-13)
 
 
+@sampled(2)
 @pytest.mark.parametrize(
     "steps",
     [

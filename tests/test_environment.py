@@ -36,6 +36,7 @@ from environments import (
     environment,
     host,
 )
+from thorough import sampled
 
 import pyengine as pe
 from pyengine import _environment
@@ -321,6 +322,7 @@ CALLBACKS: dict[str, Callable[[Callable[[], None]], Any]] = {
 }
 
 
+@sampled(2)
 @set_here
 @pytest.mark.parametrize("name", ["upward", "FTZ and DAZ", "x87 at 24 bits"])
 @pytest.mark.parametrize("what", CALLBACKS)

@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 from error_budget import check
-from thorough import some
+from thorough import sampled, some
 
 import pyengine as pe
 from pyengine.api import answers
@@ -240,6 +240,7 @@ REFERENCED = [
 ]
 
 
+@sampled(2)
 @pytest.mark.parametrize("mechanism", some(REFERENCED, 2), ids=str)
 @pytest.mark.parametrize("adjacency", ["add", "remove"])
 def test_all_questions_against_the_reference(mechanism: pe.Mechanism, adjacency: str) -> None:

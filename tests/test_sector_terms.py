@@ -42,6 +42,7 @@ def test_slack_terms_are_terms() -> None:
     assert {term.name for term in TERMS} > SLACK
 
 
+@sampled(3)
 @pytest.mark.parametrize("asks", tool.QUESTIONS)
 def test_without_errors_put_in_nothing_is_outside(asks: str, kernels: Kernels) -> None:
     """All switches at rest: the kernel is the engine's."""
