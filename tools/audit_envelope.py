@@ -67,7 +67,7 @@ TERMS = (
     Term("log M: what lies outside", "beyond", "sum + miss + ", (), "above"),
     Term("log M: rounding", "1e-14 * (10.0 + reach)", "log(sum + miss + beyond) + ", (), "above"),
     Term("removed mass", "pe_normals_above(&part->law.b, part->cut)",
-         "sums[1] += (double)part->terms.share * ", (CUT,), "removed"),
+         "sums[1] += part->terms.share.h * ", (CUT,), "removed"),
 )  # fmt: skip
 
 
