@@ -1,4 +1,4 @@
-"""Bits of random proven answers: whether compilers, instruction sets and threads change any.
+r"""Bits of random proven answers: whether compilers, instruction sets and threads change any.
 
     python tools/answer_digest.py --count 1500 --output here.json
     python tools/answer_digest.py --count 1500 --threads 2 --output threads.json
@@ -8,7 +8,7 @@
 Each question is asked for bounds at a float and at an array, in families of Gaussian steps unless
 ``--families`` names others (those of tools/answer_record.py).  What is printed for a family is a
 digest of the bits of all its bounds, refusals included.  Builds that are to agree: ``CC=clang``,
-``PYENGINE_CFLAGS='-DPE_TARGET="\\"arch=x86-64\\""'`` (no clones), and any of them with
+``PYENGINE_CFLAGS='-DPE_TARGET="\"arch=x86-64\""'`` (no clones), and any of them with
 ``GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-FMA,-FMA_Usable`` (other functions of the C
 library) or ``NPY_DISABLE_CPU_FEATURES``.
 """
@@ -53,7 +53,7 @@ def questions(count: int, seed: int, families: Sequence[str]) -> list[Asked]:
 
 
 def bits(asked: Asked) -> list[str]:
-    """Bounds at a point, and at an array with it, as hexadecimal numbers; or that there are none."""
+    """Bounds at a point, and at an array with it, as hexadecimal numbers; or a refusal."""
     mechanism = eval(asked["mechanism"], {"pe": pe})
     ask = getattr(pe, asked["question"])
     found = []
