@@ -16,13 +16,12 @@ import numpy.typing as npt
 
 from pyengine.caches import kept
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
-from pyengine.engines.vertical_lines.shapes import no_lines
 from pyengine.special import log_ndtr
 
 __all__ = ["Choice", "Kinds", "choice_of", "cumulants", "cumulants_at", "cumulants_of"]
 
 FloatArray = npt.NDArray[np.float64]
-Kinds = tuple[tuple[Any, int], ...]  # shapes for which the functions of lines are registered
+Kinds = tuple[tuple[Any, int], ...]  # shapes, of which lines ask what `shapes` says
 
 APART = 3.0
 NEAREST = 1.5  # standard deviations between a line and a pole
@@ -166,7 +165,8 @@ def cumulants(kinds: Kinds, tilt: FloatArray) -> tuple[FloatArray, FloatArray, F
 @singledispatch
 def cumulants_of(shape: Any, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return about those of one step; for choices only."""
-    raise no_lines(shape, tilt)
+    found: tuple[FloatArray, FloatArray, FloatArray] = shape.cumulants(tilt)
+    return found
 
 
 @cumulants_of.register(LaplaceShape)

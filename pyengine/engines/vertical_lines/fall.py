@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pyengine.engines.vertical_lines.decay import decay_of
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
-from pyengine.engines.vertical_lines.shapes import no_lines
+from pyengine.engines.vertical_lines.shapes import At
 from pyengine.engines.vertical_lines.tilted import NOTHING_LOST
 
 __all__ = ["Fall", "fall_of", "log_at_ends"]
@@ -48,7 +48,8 @@ def fall_of(
 
     ``log_mean`` and ``variance`` are those of the tilted law; ``log_lost`` as of `tilted_step`.
     """
-    raise no_lines(shape, tilt, log_mean, variance, frequency, steps, log_lost)
+    found: Fall = shape.fall(At(tilt, log_mean, steps, log_lost), variance, frequency)
+    return found
 
 
 @fall_of.register(LaplaceShape)
@@ -74,7 +75,7 @@ def _(
 @singledispatch
 def log_at_ends(shape: Any, tilt: float, log_mean: float, steps: int) -> float:
     """Return the logarithm of the tilted mass of the part whose transform need not fall."""
-    raise no_lines(shape, tilt, log_mean, steps)
+    return float(shape.log_at_ends(At(tilt, log_mean, steps, NOTHING_LOST)))
 
 
 @log_at_ends.register(LaplaceShape)

@@ -17,17 +17,16 @@ import numpy.typing as npt
 from pyengine.caches import cached_property, kept
 from pyengine.engines.vertical_lines.choice import cumulants_of
 from pyengine.engines.vertical_lines.decay import Decay
-from pyengine.engines.vertical_lines.fall import Fall, fall_of, log_at_ends
+from pyengine.engines.vertical_lines.fall import Fall
 from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, gauss_nodes
-from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes, expected_nodes
+from pyengine.engines.vertical_lines.nodes import PanelRule, StepNodes
+from pyengine.engines.vertical_lines.shapes import At
 from pyengine.engines.vertical_lines.tilted import (
-    NOTHING_LOST,
     NodeStep,
     TiltedStep,
     TiltedTransform,
     log_mean_at,
     reached,
-    tilted_step,
 )
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -98,6 +97,44 @@ class FiniteShape:
         log = log_mean_at(self.nodes, self.law.log_a.astype(Extended), tilt)
         deepest = float(np.abs(self.law.log_a).max())
         return log.most + LOG_ERROR * (1.0 + deepest) + self.law.error
+
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        loss, log_a = self.law.loss, self.law.log_a
+        found = np.empty((3, tilt.size))
+        per_part = max(1, 2**20 // loss.size)
+        for i in range(0, tilt.size, per_part):
+            part = slice(i, i + per_part)
+            exponent = log_a + tilt[part, None] * loss
+            top = exponent.max(axis=1)
+            with np.errstate(under="ignore"):
+                share = np.exp(exponent - top[:, None])
+            total = share.sum(axis=1)
+            mean = share @ loss / total
+            spread = (share * (loss - mean[:, None]) ** 2).sum(axis=1) / total
+            found[:, part] = top + np.log(total), mean, np.maximum(spread, 1e-300)
+        return found[0], found[1], found[2]
+
+    def expected_nodes(self, frequency: float) -> float:
+        """About how many nodes stand for a step up to a frequency."""
+        del frequency
+        return float(self.law.loss.size)
+
+    def log_at_ends(self, at: At) -> float:
+        """Logarithm of the tilted mass of the part whose transform need not fall."""
+        del at
+        return 0.0
+
+    def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
+        """About how the transform falls along a line."""
+        del at, variance
+        return Fall(np.ones(frequency.size), np.zeros(frequency.size))
+
+    def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> FiniteStep | None:
+        """A step at a tilt, for frequencies up to one; None where it has none."""
+        del enough, spacing
+        step = FiniteStep(self, at.tilt)
+        return step if reached(step, at.log_mean, frequency) else None
 
 
 class FiniteStep(NodeStep):
@@ -223,6 +260,49 @@ class BoundedRangeShape:
         least = math.exp(top - 2.0 * abs(rate) * self.epsilon) / SLACK
         length = 2.0 * self.epsilon
         return Decay(np.array([least * length]), np.array([length]), 2.0 * largest, flat=0.0)
+
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        rate, end = (tilt - 0.5) * self.epsilon, self.epsilon
+        near = np.abs(rate) < 1e-2
+        x = np.where(near, 1.0, rate)
+        with np.errstate(over="ignore"):
+            mean = np.where(near, rate / 3.0, 1.0 / np.tanh(x) - 1.0 / x)
+            spread = np.where(
+                near, 1.0 / 3.0 - rate * rate / 15.0, 1.0 / (x * x) - 1.0 / np.sinh(x) ** 2
+            )
+        return self.log_mean(tilt), end * mean, np.maximum(end * end * spread, 1e-300)
+
+    def expected_nodes(self, frequency: float) -> float:
+        """About how many nodes stand for a step up to a frequency."""
+        # few steps, whose lines go far up, have a closed form
+        return min(20.0 + frequency * self.epsilon, 200.0)
+
+    def log_at_ends(self, at: At) -> float:
+        """Logarithm of the tilted mass of the part whose transform need not fall."""
+        del at
+        return -math.inf
+
+    def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
+        """About how the transform falls along a line."""
+        del variance
+        log = float(self.log_mean(np.array([at.tilt]))[0])
+        decay = self.decay(at.tilt, log)
+        return Fall(decay.largest(frequency), decay.tail(frequency))
+
+    def tilted(
+        self, at: At, frequency: float, enough: float, spacing: float
+    ) -> BoundedRangeStep | ClosedRangeStep | None:
+        """A step at a tilt, for frequencies up to one; None where it has none."""
+        del spacing
+        log = float(self.log_mean(np.array([at.tilt]))[0])
+        if at.steps <= FEW:
+            return ClosedRangeStep(self, at.tilt)
+        found = self.least_rule(at.tilt, log, frequency, enough)
+        if found is None:
+            return None
+        step = BoundedRangeStep(self, at.tilt, self.nodes(found[0]), found[1])
+        return step if reached(step, log, frequency) else None
 
 
 @kept(64)
@@ -365,126 +445,3 @@ class ClosedRangeStep(TiltedStep):
         off = off + 8.0 * UNIT * (1.0 + np.abs(np.log(least)) + np.abs(frequency * self.centre))
         most = np.log(modulus + error + 4.0 * UNIT * modulus)
         return TiltedTransform(modulus, log, turned, error, np.where(known, off, most))
-
-
-@cumulants_of.register(FiniteShape)
-def _(shape: FiniteShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    loss, log_a = shape.law.loss, shape.law.log_a
-    found = np.empty((3, tilt.size))
-    per_part = max(1, 2**20 // loss.size)
-    for i in range(0, tilt.size, per_part):
-        part = slice(i, i + per_part)
-        exponent = log_a + tilt[part, None] * loss
-        top = exponent.max(axis=1)
-        with np.errstate(under="ignore"):
-            share = np.exp(exponent - top[:, None])
-        total = share.sum(axis=1)
-        mean = share @ loss / total
-        spread = (share * (loss - mean[:, None]) ** 2).sum(axis=1) / total
-        found[:, part] = top + np.log(total), mean, np.maximum(spread, 1e-300)
-    return found[0], found[1], found[2]
-
-
-@cumulants_of.register(BoundedRangeShape)
-def _(shape: BoundedRangeShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    rate, end = (tilt - 0.5) * shape.epsilon, shape.epsilon
-    near = np.abs(rate) < 1e-2
-    x = np.where(near, 1.0, rate)
-    with np.errstate(over="ignore"):
-        mean = np.where(near, rate / 3.0, 1.0 / np.tanh(x) - 1.0 / x)
-        spread = np.where(
-            near, 1.0 / 3.0 - rate * rate / 15.0, 1.0 / (x * x) - 1.0 / np.sinh(x) ** 2
-        )
-    return shape.log_mean(tilt), end * mean, np.maximum(end * end * spread, 1e-300)
-
-
-@expected_nodes.register(FiniteShape)
-def _(shape: FiniteShape, frequency: float) -> float:
-    del frequency
-    return float(shape.law.loss.size)
-
-
-@expected_nodes.register(BoundedRangeShape)
-def _(shape: BoundedRangeShape, frequency: float) -> float:
-    # few steps, whose lines go far up, have a closed form
-    return min(20.0 + frequency * shape.epsilon, 200.0)
-
-
-@log_at_ends.register(FiniteShape)
-def _(shape: FiniteShape, tilt: float, log_mean: float, steps: int) -> float:
-    del shape, tilt, log_mean, steps
-    return 0.0
-
-
-@log_at_ends.register(BoundedRangeShape)
-def _(shape: BoundedRangeShape, tilt: float, log_mean: float, steps: int) -> float:
-    del shape, tilt, log_mean, steps
-    return -math.inf
-
-
-@fall_of.register(FiniteShape)
-def _(
-    shape: FiniteShape,
-    tilt: float,
-    log_mean: float,
-    variance: float,
-    frequency: FloatArray,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-) -> Fall:
-    del shape, tilt, log_mean, variance, steps, log_lost
-    return Fall(np.ones(frequency.size), np.zeros(frequency.size))
-
-
-@fall_of.register(BoundedRangeShape)
-def _(
-    shape: BoundedRangeShape,
-    tilt: float,
-    log_mean: float,
-    variance: float,
-    frequency: FloatArray,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-) -> Fall:
-    del log_mean, variance, steps, log_lost
-    log = float(shape.log_mean(np.array([tilt]))[0])
-    decay = shape.decay(tilt, log)
-    return Fall(decay.largest(frequency), decay.tail(frequency))
-
-
-@tilted_step.register(FiniteShape)
-def _(
-    shape: FiniteShape,
-    tilt: float,
-    log_mean: float,
-    frequency: float,
-    enough: float,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-    spacing: float = 0.0,
-) -> FiniteStep | None:
-    del enough, steps, log_lost, spacing
-    step = FiniteStep(shape, tilt)
-    return step if reached(step, log_mean, frequency) else None
-
-
-@tilted_step.register(BoundedRangeShape)
-def _(
-    shape: BoundedRangeShape,
-    tilt: float,
-    log_mean: float,
-    frequency: float,
-    enough: float,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-    spacing: float = 0.0,
-) -> BoundedRangeStep | ClosedRangeStep | None:
-    del log_mean, log_lost, spacing
-    log = float(shape.log_mean(np.array([tilt]))[0])
-    if steps <= FEW:
-        return ClosedRangeStep(shape, tilt)
-    found = shape.least_rule(tilt, log, frequency, enough)
-    if found is None:
-        return None
-    step = BoundedRangeStep(shape, tilt, shape.nodes(found[0]), found[1])
-    return step if reached(step, log, frequency) else None

@@ -23,7 +23,6 @@ from pyengine.engines.vertical_lines.laplace_shapes import (
     SubstitutedShape,
     extended,
 )
-from pyengine.engines.vertical_lines.shapes import no_lines
 from pyengine.numerics.exact_numbers import as_decimal
 
 __all__ = [
@@ -174,7 +173,7 @@ def remainder(
 @singledispatch
 def expected_nodes(shape: Any, frequency: float) -> float:
     """Return about how many nodes stand for a step up to a frequency; not proven."""
-    raise no_lines(shape, frequency)
+    return float(shape.expected_nodes(frequency))
 
 
 @expected_nodes.register(LaplaceShape)

@@ -21,16 +21,13 @@ from pyengine.caches import cached_property, kept
 from pyengine.engines.functionals import array
 from pyengine.engines.spectral import Spectral
 from pyengine.engines.vertical_lines.build import log_above
-from pyengine.engines.vertical_lines.choice import cumulants_of
-from pyengine.engines.vertical_lines.fall import Fall, fall_of, log_at_ends
+from pyengine.engines.vertical_lines.fall import Fall
 from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended
 from pyengine.engines.vertical_lines.laplace_shapes import extended
-from pyengine.engines.vertical_lines.nodes import expected_nodes
+from pyengine.engines.vertical_lines.shapes import At
 from pyengine.engines.vertical_lines.tilted import (
-    NOTHING_LOST,
     TiltedStep,
     TiltedTransform,
-    tilted_step,
 )
 from pyengine.laws.base import StepLaw
 from pyengine.numerics.exact_numbers import as_decimal
@@ -91,6 +88,33 @@ class GaussianShape:
         log = 0.5 * float(self.variance) * tilt * (tilt - 1.0)
         return log + 8.0 * UNIT * (abs(log) + float(self.variance) * abs(tilt))
 
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        v = float(self.variance)
+        return 0.5 * v * tilt * (tilt - 1.0), v * (tilt - 0.5), np.full(tilt.size, v)
+
+    def expected_nodes(self, frequency: float) -> float:
+        """About how many nodes stand for a step up to a frequency."""
+        del frequency
+        return 1.0
+
+    def log_at_ends(self, at: At) -> float:
+        """Logarithm of the tilted mass of the part whose transform need not fall."""
+        del at
+        return -math.inf
+
+    def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
+        """About how the transform falls along a line."""
+        del at
+        square = variance * frequency * frequency
+        modulus = np.exp(-0.5 * square)
+        return Fall(modulus, modulus / square)
+
+    def tilted(self, at: At, frequency: float, enough: float, spacing: float) -> GaussianStep:
+        """A step at a tilt, for frequencies up to one; None where it has none."""
+        del frequency, enough, spacing
+        return GaussianStep(self, at.tilt)
+
 
 class GaussianStep(TiltedStep):
     """A Gaussian step at a tilt: its transform is e^(i t mean - v t²/2)."""
@@ -145,55 +169,6 @@ class GaussianStep(TiltedStep):
         return TiltedTransform(modulus, log, frequency * self._beside, of_value, error)
 
 
-@cumulants_of.register(GaussianShape)
-def _(shape: GaussianShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    v = float(shape.variance)
-    return 0.5 * v * tilt * (tilt - 1.0), v * (tilt - 0.5), np.full(tilt.size, v)
-
-
-@expected_nodes.register(GaussianShape)
-def _(shape: GaussianShape, frequency: float) -> float:
-    del shape, frequency
-    return 1.0
-
-
-@fall_of.register(GaussianShape)
-def _(
-    shape: GaussianShape,
-    tilt: float,
-    log_mean: float,
-    variance: float,
-    frequency: FloatArray,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-) -> Fall:
-    del shape, tilt, log_mean, steps, log_lost
-    square = variance * frequency * frequency
-    modulus = np.exp(-0.5 * square)
-    return Fall(modulus, modulus / square)
-
-
-@log_at_ends.register(GaussianShape)
-def _(shape: GaussianShape, tilt: float, log_mean: float, steps: int) -> float:
-    del shape, tilt, log_mean, steps
-    return -math.inf
-
-
-@tilted_step.register(GaussianShape)
-def _(
-    shape: GaussianShape,
-    tilt: float,
-    log_mean: float,
-    frequency: float,
-    enough: float,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-    spacing: float = 0.0,
-) -> GaussianStep:
-    del log_mean, frequency, enough, steps, log_lost, spacing
-    return GaussianStep(shape, tilt)
-
-
 @dataclass(frozen=True)
 class MixtureShape:
     """All steps of a composition whose sides are mixtures of normals.
@@ -238,6 +213,46 @@ class MixtureShape:
     def log_mean_bound(self, tilt: float) -> float:
         """Bound on the logarithm of the mean of e^(``tilt`` loss), of all but `removed`."""
         return self.pair.log_above(tilt)[0]
+
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """About the log of the mean of e^(tilt loss), mean and variance of the tilted loss."""
+        return self.pair.cumulants(tilt)
+
+    def expected_nodes(self, frequency: float) -> float:
+        """About how many nodes stand for a step up to a frequency."""
+        del frequency
+        return float(NODES * len(self.laws))
+
+    def log_at_ends(self, at: At) -> float:
+        """Logarithm of the tilted mass of the part whose transform need not fall."""
+        del at
+        return -math.inf
+
+    def fall(self, at: At, variance: float, frequency: FloatArray) -> Fall:
+        """About how the transform falls along a line."""
+        del variance
+        kind, lock = _begun(self, at.tilt, at.log_lost)
+        if kind is None:
+            return Fall(np.ones(frequency.size), np.ones(frequency.size))
+        with lock:
+            log = np.array([kind.log_beyond(t) for t in frequency.tolist()])
+            modulus = np.exp(np.minimum(log, 0.0))
+            return Fall(modulus, modulus)
+
+    def tilted(
+        self, at: At, frequency: float, enough: float, spacing: float
+    ) -> NormalMixtureStep | None:
+        """A step at a tilt, for frequencies up to one; None where it has none."""
+        del enough
+        known = ffi.new("pe_kind_at *")
+        kind = self.pair.at(at.tilt, _farthest(self, at.log_lost))
+        if kind is None:
+            return None
+        last, top = frequency / ABOVE_LAST, 1.01 * frequency + RUNS * spacing
+        status = lib.pe_mixture_kind_finish(kind.kind, last, top, known)
+        if not finished(status, "mixtures of normals"):
+            return None
+        return NormalMixtureStep(kind, at.tilt, known, last)
 
 
 class MixturePairOfLines:
@@ -407,43 +422,6 @@ class NormalMixtureStep(TiltedStep):
         )
 
 
-@cumulants_of.register(MixtureShape)
-def _(shape: MixtureShape, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return shape.pair.cumulants(tilt)
-
-
-@expected_nodes.register(MixtureShape)
-def _(shape: MixtureShape, frequency: float) -> float:
-    del frequency
-    return float(NODES * len(shape.laws))
-
-
-@log_at_ends.register(MixtureShape)
-def _(shape: MixtureShape, tilt: float, log_mean: float, steps: int) -> float:
-    del shape, tilt, log_mean, steps
-    return -math.inf
-
-
-@fall_of.register(MixtureShape)
-def _(
-    shape: MixtureShape,
-    tilt: float,
-    log_mean: float,
-    variance: float,
-    frequency: FloatArray,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-) -> Fall:
-    del log_mean, variance, steps
-    kind, lock = _begun(shape, tilt, log_lost)
-    if kind is None:
-        return Fall(np.ones(frequency.size), np.ones(frequency.size))
-    with lock:
-        log = np.array([kind.log_beyond(t) for t in frequency.tolist()])
-        modulus = np.exp(np.minimum(log, 0.0))
-        return Fall(modulus, modulus)
-
-
 @log_above.register(MixtureShape)
 def _(shape: MixtureShape, tilt: float, log_lost: float, place: float) -> float:
     kind, lock = _begun(shape, tilt, log_lost)
@@ -451,26 +429,3 @@ def _(shape: MixtureShape, tilt: float, log_lost: float, place: float) -> float:
         return math.inf
     with lock:
         return kind.log_above(place)
-
-
-@tilted_step.register(MixtureShape)
-def _(
-    shape: MixtureShape,
-    tilt: float,
-    log_mean: float,
-    frequency: float,
-    enough: float,
-    steps: int,
-    log_lost: float = NOTHING_LOST,
-    spacing: float = 0.0,
-) -> NormalMixtureStep | None:
-    del log_mean, enough, steps
-    known = ffi.new("pe_kind_at *")
-    kind = shape.pair.at(tilt, _farthest(shape, log_lost))
-    if kind is None:
-        return None
-    last, top = frequency / ABOVE_LAST, 1.01 * frequency + RUNS * spacing
-    status = lib.pe_mixture_kind_finish(kind.kind, last, top, known)
-    if not finished(status, "mixtures of normals"):
-        return None
-    return NormalMixtureStep(kind, tilt, known, last)

@@ -1,14 +1,31 @@
 """What lines ask of the shape of a step, whatever it is made of.
 
-Functions that are registered for each kind of shape say it: `cumulants_of`, `expected_nodes`,
-`tilted_step`, `fall_of` and `log_at_ends`.  Each raises what is here for others.
+A shape says it by its methods, or functions are registered for it: `cumulants_of` (``cumulants``),
+`expected_nodes` (``expected_nodes``), `log_at_ends` (``log_at_ends``), `fall_of` (``fall``) and
+`tilted_step` (``tilted``).
 """
 
 from __future__ import annotations
 
-__all__ = ["no_lines"]
+from typing import NamedTuple
+
+__all__ = ["At"]
 
 
-def no_lines(shape: object, *_: object) -> TypeError:
-    """Return what is raised for a shape that a function of lines is not registered for."""
-    return TypeError(f"no lines are known for {shape!r}")
+class At(NamedTuple):
+    """A tilt at which steps are asked for, and what they are parts of.
+
+    Parameters
+    ----------
+    tilt, log_mean : float
+        λ, and about the logarithm of the mean of e^(λ loss) of a step.
+    steps : int
+        How many there are of all kinds.
+    log_lost : float
+        Logarithm of the probability that the composition may lack of both laws.
+    """
+
+    tilt: float
+    log_mean: float
+    steps: int
+    log_lost: float

@@ -22,7 +22,7 @@ from pyengine.engines.vertical_lines.decay import Decay, decay_of
 from pyengine.engines.vertical_lines.gauss import EXTENDED, Extended, ExtendedArray
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.nodes import StepNodes, chosen_nodes, edges_of, remainder
-from pyengine.engines.vertical_lines.shapes import no_lines
+from pyengine.engines.vertical_lines.shapes import At
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.status import finished
 
@@ -332,7 +332,9 @@ def tilted_step(
     spacing : float
         Of the frequencies, which are its multiples.
     """
-    raise no_lines(shape, tilt, log_mean, frequency, enough, steps, log_lost, spacing)
+    at = At(tilt, log_mean, steps, log_lost)
+    found: TiltedStep | None = shape.tilted(at, frequency, enough, spacing)
+    return found
 
 
 def laplace_step(
