@@ -170,11 +170,11 @@ def repeat_and_select(
         that is ``fixed`` counts as if all runs were published.
     mean : float
         E K of ``poisson``, in (0, ∞).
+    shape : float
+        η > -1 of the truncated law ``negative_binomial``, as in `duality.repeat_and_select`.
     stopping : float
         γ in (0, 1): of ``geometric`` runs, each of which is the last with that probability, so
         that E K = 1/γ; and of ``negative_binomial``.
-    shape : float
-        η > -1 of the truncated law ``negative_binomial``, as in `duality.repeat_and_select`.
     number : int
         Runs of ``fixed``, and n of ``binomial``, >= 1.
     probability : float
