@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,11 @@ def test_bins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words += ["--participation", "balls_in_bins", "--bins", "3"]
     truth = pe.epsilon(pe.matrix_mechanism("2", np.eye(6), "balls_in_bins", bins=3), 1e-5)
     assert epsilon(capsys, *words) == pytest.approx(truth, rel=1e-9)
+    # classes of one bin each: nothing is amplified, and each record is in two steps
+    alone = pe.epsilon(pe.GaussianMechanism("2").composed(2), 1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # the command prints them
+        assert epsilon(capsys, *words, "--classes", "3") == pytest.approx(alone, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,9 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--separation", metavar="B", help="... at least so many steps apart")
     group.add_argument("--bins", metavar="B", help="number of bins of balls_in_bins")
     group.add_argument(
+        "--classes", metavar="C", help="... in so many classes, bounded by themselves (the best)"
+    )
+    group.add_argument(
         "--phase",
         action="append",
         default=[],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["MATRIX", "MATRIX_KEYS", "matrix_of", "plain_tables", "read_matrix"]
 
 MATRIX = "matrix"
-COUNTS = ("times", "separation", "bins")
+COUNTS = ("times", "separation", "bins", "classes")
 MATRIX_KEYS = (MATRIX, "participation", *COUNTS)
 SUFFIXES = (".npy", ".csv")
 LARGEST = 1 << 31  # bytes of a file
