@@ -431,17 +431,40 @@ static double removed_at(const pe_certified *q, int of_b, double c) {
            exp(exponent + 1e-12 * (1.0 + fabs(q->zero_k) + fabs(q->zero_theta * c))) * OUT;
 }
 
-/* The row of the sums at c, whose rounding is a part of the moduli's sums. */
-static void row_of(const pe_certified *q, double c, const double *s, double rounding, pe_row *row) {
+/* Logarithms at some thresholds, but for the sums' errors: K(lambda) - lambda c, with theta c added for both thetas, and
+ * those of the values. */
+typedef struct {
+    double base[PE_LANES], kept[2][PE_LANES], value[4][PE_LANES];
+} row_logs;
+
+PE_CLONES static void set_logs(const pe_certified *q, const double *c, double (*sum)[PE_LANES],
+                               row_logs *out) {
+    const pe_dd log_m = q->log_m;
+    const double l = q->line.lambda, low = q->line.theta[0], high = q->line.theta[1];
+    row_logs found;
+    for (int u = 0; u < PE_LANES; u++) {
+        const double t = c[u];
+        const pe_dd base = pe_dd_sub(log_m, pe_two_prod(l, t));
+        found.base[u] = base.h;
+        found.kept[0][u] = pe_dd_add(base, pe_two_prod(low, t)).h;
+        found.kept[1][u] = pe_dd_add(base, pe_two_prod(high, t)).h;
+        found.value[1][u] = pe_dd_add(base, pe_dd_log(pe_dd_of(fabs(sum[1][u])))).h;
+        found.value[2][u] = pe_dd_add(pe_dd_add_d(base, t), pe_dd_log(pe_dd_of(fabs(sum[2][u])))).h;
+        found.value[3][u] = pe_dd_add(base, pe_dd_log(pe_dd_of(fabs(sum[3][u])))).h;
+    }
+    *out = found;
+}
+
+/* The row of sums s at c, the threshold of a lane, whose rounding is a part of the moduli's sums. */
+static void row_of(const pe_certified *q, double c, const double *s, const row_logs *logs, int u,
+                   double rounding, pe_row *row) {
     const pe_line *ln = &q->line;
-    const double l = ln->lambda, f = ln->ht / PI;
-    const pe_dd base = pe_dd_sub(q->log_m, pe_two_prod(l, c));
+    const double l = ln->lambda, f = ln->ht / PI, base = logs->base[u];
     const double of_base = q->log_m_error + 4.0 * PE_WIDE_UNIT * (fabs(q->log_m.h) + fabs(l * c));
     double alias = 0.0, profile_alias = 0.0;
     for (int side = 0; side < 2; side++) {
         const double theta = ln->theta[side];
-        const double way = fabs(theta - l) * 2.0 * PI / ln->ht,
-                     kept = pe_dd_add(base, pe_two_prod(theta, c)).h;
+        const double way = fabs(theta - l) * 2.0 * PI / ln->ht, kept = logs->kept[side][u];
         const double rounded = 8.0 * U * (fabs(ln->theta_k[side]) + fabs(kept) + way) + of_base +
                                4.0 * PE_WIDE_UNIT * fabs(theta * c);
         /* one exponential: of two the one may overflow where the other is nothing */
@@ -456,9 +479,9 @@ static void row_of(const pe_certified *q, double c, const double *s, double roun
             f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
         const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ is a part of e^{-c} B */
         const double lost = removed_at(q, of_b, c);
-        const double removed = lost * exp(-base.h - (of_b ? c : 0.0));
-        const double size = fabs(s[k]), shift = k == 2 ? c : 0.0;
-        log_value[k] = pe_dd_add(pe_dd_add_d(base, shift), pe_dd_log(pe_dd_of(size))).h;
+        const double removed = lost * exp(-base - (of_b ? c : 0.0));
+        const double size = fabs(s[k]);
+        log_value[k] = logs->value[k][u];
         error[k] = INFINITY;
         if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size) || !(size > LEAST_SUM && size < 1.0 / LEAST_SUM))
             continue;
@@ -474,7 +497,7 @@ static void row_of(const pe_certified *q, double c, const double *s, double roun
              removed / size) *
             OUT;
     }
-    row->density_log = base.h + log(fabs(s[0]));
+    row->density_log = base + log(fabs(s[0]));
     put_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_value[1], error[1]);
     put_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_value[2], error[2]);
     row->log_value[PE_PROFILE] = log_value[3];
@@ -496,14 +519,16 @@ static double last_time(const pe_line *ln) {
 void pe_certified_evaluate(const pe_certified *q, size_t n, const double *c, pe_row *rows) {
     double padded[PE_LANES], sum[4][PE_LANES];
     for (size_t u = 0; u < PE_LANES; u++) padded[u] = u < n ? c[u] : c[0];
+    row_logs logs;
     pe_line_sums(&q->line, padded, sum);
+    set_logs(q, padded, sum, &logs);
     for (size_t u = 0; u < n; u++) {
         const double s[4] = {sum[0][u], sum[1][u], sum[2][u], sum[3][u]};
         /* angles of the rotations, sums in two stages */
         const double angle = last_time(&q->line) * fabs(c[u] - q->line.c_ref);
         const double rounding = U * (200.0 + (double)q->line.nt / 16.0 + 8.0 * angle +
                                      2.0 * last_time(&q->line) * (fabs(c[u]) + fabs(q->line.c_ref)));
-        row_of(q, c[u], s, rounding, &rows[u]);
+        row_of(q, c[u], s, &logs, (int)u, rounding, &rows[u]);
     }
 }
 
@@ -533,7 +558,14 @@ void pe_certified_evaluate_closely(const pe_certified *q, double c, pe_row *row)
     sum_closely(ln, pe_dd_mul_d(pe_two_sum(ln->c_ref, -c), ln->ht), s);
     /* 15 products, by a step that errs by less than 4 units in each part */
     const double rounding = PE_WIDE_UNIT * (16.0 + 15.0 * 8.0 + (double)ln->nt + 8.0 * angle);
-    row_of(q, c, s, angle < PE_MOST_ANGLE ? rounding : INFINITY, row);
+    double padded[PE_LANES], sum[4][PE_LANES];
+    row_logs logs;
+    for (int u = 0; u < PE_LANES; u++) {
+        padded[u] = c;
+        for (int i = 0; i < 4; i++) sum[i][u] = s[i];
+    }
+    set_logs(q, padded, sum, &logs);
+    row_of(q, c, s, &logs, 0, angle < PE_MOST_ANGLE ? rounding : INFINITY, row);
 }
 
 void pe_certified_chernoff_at(const pe_contours *contours, double lambda, pe_chernoff *out) {

@@ -3,7 +3,6 @@ r"""Bits of random proven answers: whether compilers, instruction sets and threa
     python tools/answer_digest.py --count 1500 --output here.json
     python tools/answer_digest.py --count 1500 --threads 2 --output threads.json
     python tools/answer_digest.py --compare here.json threads.json
-    python tools/answer_digest.py --count 70 --output tests/data/answer_bits.json
 
 Each question is asked for bounds at a float and at an array, in families of Gaussian steps unless
 ``--families`` names others (those of tools/answer_record.py).  What is printed for a family is a
