@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import random
@@ -19,12 +20,24 @@ from thorough import ALL, some, stored
 
 import pyengine as pe
 from pyengine.accounting.kernels import StepProfile, kernel
+from pyengine.accounting.runs import _questions
+from pyengine.answers import Answering, Questions
 
 F = Fraction
 ONE = F(1)
 Pairs = list[tuple[Fraction, Fraction]]
 NOISE_AND_RATE = [(1.0, 0.02), (2.0, 0.06)]
 MENU = [pe.GaussianMechanism(s).poisson_sampled(p) for s, p in NOISE_AND_RATE]
+
+
+class ByRecursion(Answering):
+    """A run that is asked by the recursion, where another way is shorter, too."""
+
+    def __init__(self, run: pe.accounting.AdaptiveRun) -> None:
+        self.run = run
+
+    def questions(self, adjacency: str, tolerance: float | None) -> Questions:
+        return _questions(self.run, adjacency, tolerance)
 
 
 def response(p: Fraction, q: Fraction, order: str) -> tuple[pe.Mechanism, Pairs]:
@@ -152,7 +165,7 @@ QUESTIONS = [
 def test_a_menu_of_one_is_the_composition(
     step: Any, steps: int, adjacency: str, tolerance: float
 ) -> None:
-    run, composed = pe.adaptive([step], steps), step.composed(steps)
+    run, composed = ByRecursion(pe.adaptive([step], steps)), step.composed(steps)
     for ask, x in QUESTIONS:
         truth = ask(composed, x, adjacency=adjacency, bounds=True)
         found = ask(run, x, adjacency=adjacency, bounds=True, tolerance=tolerance)
@@ -166,7 +179,8 @@ def test_a_menu_of_one_is_the_composition(
 def test_values_of_a_menu_of_one() -> None:
     """Errors of the value are far below the width of its bounds."""
     truth = pe.delta(pe.GaussianMechanism(4.0).composed(16), 1.0)
-    found = pe.delta(pe.adaptive([pe.GaussianMechanism(4.0)], 16), 1.0, tolerance=1e-8)
+    run = ByRecursion(pe.adaptive([pe.GaussianMechanism(4.0)], 16))
+    found = pe.delta(run, 1.0, tolerance=1e-8)
     check("adaptive.menu_of_one", abs(found / truth - 1.0))
 
 
@@ -176,9 +190,41 @@ def test_plain_gaussians_under_a_budget() -> None:
     run = pe.adaptive(menu, 16, costs=["1/4", "1/16"], budget=1)
     for epsilon in some([4.0, 0.0], 2):
         truth = pe.delta(pe.GaussianMechanism(1.0), epsilon)
-        found = pe.delta(run, epsilon, adjacency="add", bounds=True, tolerance=1e-7)
+        found = pe.delta(ByRecursion(run), epsilon, adjacency="add", bounds=True, tolerance=1e-7)
         assert found.lower <= truth <= found.upper
         check("adaptive.gaussian_budget", abs(found.value / truth - 1.0), whole=ALL)
+        exact = pe.delta(run, epsilon, adjacency="add", bounds=True)
+        assert exact.lower <= truth <= exact.upper
+        assert exact.upper - exact.lower <= 1e-12 * truth
+
+
+def test_plain_gaussians_have_closed_forms() -> None:
+    """Of random menus, limits and compositions: that of the largest Σ 1/σ², by brute force."""
+    rng = random.Random(5)
+    for _ in range(60):
+        size, steps = rng.randint(2, 3), rng.randint(1, 5)
+        kinds = [(rng.randint(2, 30), rng.randint(1, 3)) for _ in range(size)]
+        menu = [pe.GaussianMechanism(noise).composed(k) for noise, k in kinds]
+        squares = [F(k, noise**2) for noise, k in kinds]
+        costs = [rng.randint(0, 3) for _ in range(size)]
+        budget, most = rng.randint(0, 6), rng.randint(0, steps)
+        run = pe.adaptive(menu, steps, costs=costs, budget=budget, most={0: most})
+        best = max(
+            sum((squares[i] for i in way), F(0))
+            for length in range(steps + 1)
+            for way in itertools.product(range(size), repeat=length)
+            if sum(costs[i] for i in way) <= budget and way.count(0) <= most
+        )
+        found = pe.delta(run, 0.5, adjacency="substitute", bounds=True)
+        if not best:
+            assert found.value == 0.0
+            continue
+        with mpmath.workdps(30):
+            mu = 2 * mpmath.sqrt(mpmath.mpf(best.numerator) / best.denominator)
+            at = mpmath.mpf("0.5")
+            truth = mpmath.ncdf(mu / 2 - at / mu) - mpmath.exp(at) * mpmath.ncdf(-mu / 2 - at / mu)
+        assert found.lower <= truth <= found.upper
+        assert found.upper - found.lower <= 1e-10 * found.value
 
 
 def test_the_known_menu() -> None:

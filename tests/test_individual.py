@@ -94,6 +94,19 @@ def test_random_records_against_their_own_compositions(
                     assert found.upper[i] - found.lower[i] < 0.02 * truth
 
 
+def test_norms_between_two_blocks() -> None:
+    """Angles of transforms go on across the ends of blocks, whose steps have a share of both."""
+    norms = np.array([[0.7487, 0.6245, 0.4992, 0.3743], [0.7482, 0.7496, 0.2935, 0.3121]])
+    run = pe.individual(norms, noise_multiplier=1.0, rate=0.5, adjacency="remove")
+    for ask, found, level in (
+        (pe.epsilon, run.epsilon(1e-3), 1e-3),
+        (pe.gamma_bound, run.gamma_bound(1e-2), 1e-2),
+    ):
+        for i, row in enumerate(norms):
+            truth = ask(composed(row, 1.0, 0.5, 1), level, adjacency="remove")
+            assert found.lower[i] <= truth <= found.upper[i], (ask, i)
+
+
 def test_equal_norms_are_dp_sgd() -> None:
     """Norms above the clipping norm, too; and no norm, no loss."""
     norms = np.array([[2.0, 7.0], [0.0, 0.0], [2.0, 2.0]])

@@ -228,11 +228,12 @@ def step_transforms(
     is_upper : bool
         The side.
     """
-    vander = basis()
-    inverse = np.linalg.pinv(vander)
-    parts, each = [], []
+    parts: list[npt.NDArray[np.complex128]] = []
+    each: list[FloatArray] = []
     square = np.zeros(shape.frequencies)
     far, slack = 0.0, 0.0
+    count = shape.frequencies
+    edge: npt.NDArray[np.complex128] | None = None  # what a step before the first node is mixed of
     for block in range(first, last + 1):
         nodes = GRID[block * ROWS : (block + 1) * ROWS + 1]
         mu = nodes / noise
@@ -240,21 +241,26 @@ def step_transforms(
         rows = _Rows(mu * (1.0 + up) if is_upper else mu * (1.0 - down), rate, order)
         index = _index(float(rows.mu[-1]), rate, shape, order)
         weights, ends, off = _weights(rows, index, shape, is_upper)
+        columns, doubt = _columns(weights, index, shape)
         far, slack = max(far, ends), max(slack, off)
-        columns, doubt, bend = _columns(weights, index, shape, nodes)
-        fitted = inverse @ columns
-        miss = np.abs(vander @ fitted - columns).max(axis=0)
-        miss += 64.0 * UNIT * np.abs(fitted).sum(axis=0) + 1e-3 * miss
-        count = shape.frequencies
+        fitted, miss = _fitted(columns, edge, count)
         if not is_upper and miss[0] > 0.1 * columns[:, 0].real.max():
             # laws too small for the grid, as good as none: R = 1 lies below every step
-            fitted[:], miss[:], doubt[:], bend[:] = 0.0, 0.0, 0.0, 0.0
+            columns = np.zeros_like(columns)
+            fitted, miss, doubt = fitted * 0.0, miss * 0.0, doubt * 0.0
+        if edge is not None:  # bounds of both nodes about the end of a block hold for both
+            excess = columns[0, count:].real - edge[count:].real
+            parts[-1][0, count:] += np.maximum(excess, 0.0)
+            columns[0, count:] = np.maximum(columns[0, count:].real, edge[count:].real)
+            fitted[0, count:] += np.maximum(-excess, 0.0)
+        rising = columns if edge is None else np.vstack([edge, columns])
+        smallest = nodes[:-1] if edge is None else np.append(GRID[block * ROWS - 1], nodes[:-1])
+        square = np.maximum(square, _bend(rising[:, :count], smallest))
         each.append(doubt + miss[:count])
-        square = np.maximum(square, bend)
         fitted[0, count:] += miss[count:]  # bounds stay bounds
         parts.append(fitted)
+        edge = columns[-2]
     found = np.array(parts)
-    count = shape.frequencies
     return Transforms(
         np.ascontiguousarray(found[:, :, 0].real),
         np.ascontiguousarray(found[:, :, 1:count]),
@@ -333,10 +339,44 @@ def _cut(
     return np.where(known[:, None], found, 0.0)
 
 
+def _fitted(
+    columns: npt.NDArray[np.complex128], edge: npt.NDArray[np.complex128] | None, count: int
+) -> tuple[npt.NDArray[np.complex128], FloatArray]:
+    """Coefficients of all columns, and what they miss at the nodes.
+
+    The angles in the columns are made to continue those of the node before: a step between both
+    has a share of either, and a whole turn between them would not vanish.
+    """
+    if edge is not None:
+        apart = (edge[1:count] - columns[0, 1:count]).imag
+        columns[:, 1:count] += 2j * math.pi * np.rint(apart / (2.0 * math.pi))
+    vander = basis()
+    fitted = np.linalg.pinv(vander) @ columns
+    miss = np.abs(vander @ fitted - columns).max(axis=0) * 1.001
+    return fitted, miss + 64.0 * UNIT * np.abs(fitted).sum(axis=0)
+
+
+def _bend(columns: npt.NDArray[np.complex128], nodes: FloatArray) -> FloatArray:
+    """What logs of mixtures of two nodes and mixtures of logs differ by, over the norm's square."""
+    logs = columns.copy()
+    logs[:, 1:] += columns[:, :1]
+    sizes = np.exp(logs.real - logs.real.min(axis=0))
+    values = sizes * np.exp(1j * logs.imag)
+    apart = np.abs(np.diff(values, axis=0))
+    least = 0.5 * (sizes[1:] + sizes[:-1] - apart)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = np.where(least > 0.0, 0.125 * (apart / least) ** 2, math.inf)
+    found[np.isnan(found)] = math.inf
+    return np.asarray((found / nodes[:, None] ** 2).max(axis=0) * 1.01)
+
+
 def _columns(
-    weights: FloatArray, index: npt.NDArray[np.int64], shape: Shape, nodes: FloatArray
-) -> tuple[npt.NDArray[np.complex128], FloatArray, FloatArray]:
-    """What is a polynomial in the norm; rounding, and what mixtures of two nodes differ by."""
+    weights: FloatArray, index: npt.NDArray[np.int64], shape: Shape
+) -> tuple[npt.NDArray[np.complex128], FloatArray]:
+    """What is a polynomial in the norm, at all nodes, and its rounding.
+
+    Bounds at a node are those of both nodes beside it, too.
+    """
     x: FloatArray = index * np.float64(shape.spacing)
     count, n = shape.frequencies, shape.size
     tilted = weights * np.exp((1.0 + shape.tilt) * x)
@@ -357,19 +397,19 @@ def _columns(
         np.angle(ratio[:, 1:count]), axis=0
     )
     beyond = np.minimum(size[:, count:].max(axis=1, initial=0.0) + rounding, 1.0)
-    pair = np.maximum(beyond, np.append(beyond[1:], beyond[-1]))
-    found[:, count] = np.log(np.maximum(pair, 1e-300))
+    found[:, count] = _about(np.log(np.maximum(beyond, 1e-300)))
     for i, tilt in enumerate(shape.farther):
         logs = np.log((weights * np.exp((1.0 + tilt) * x)).sum(axis=1))
-        found[:, count + 1 + i] = np.maximum(logs, np.append(logs[1:], logs[-1]))
+        found[:, count + 1 + i] = _about(logs)
     smallest = size[:, :count].min(axis=0)
     smallest[0] = 1.0
     with np.errstate(divide="ignore"):
         doubt = np.where(smallest > 4.0 * rounding, 2.0 * rounding / smallest, math.inf)
     doubt += UNIT * (4.0 * LIBM + 16.0 + (1.0 + shape.tilt) * np.abs(x).max() * 2.0)
-    apart = np.abs(np.diff(spectrum[:, :count], axis=0))
-    sizes = np.abs(spectrum[:, :count])
-    least = 0.5 * (sizes[1:] + sizes[:-1] - apart)
-    with np.errstate(divide="ignore"):
-        bend = np.where(least > 0.0, 0.125 * (apart / least) ** 2, math.inf)
-    return found, doubt, (bend / nodes[:-1, None] ** 2).max(axis=0) * 1.01
+    return found, doubt
+
+
+def _about(values: FloatArray) -> FloatArray:
+    """The largest of each value and of those beside it."""
+    wide = np.concatenate([values[:1], values, values[-1:]])
+    return np.asarray(np.maximum.reduce([wide[:-2], wide[1:-1], wide[2:]]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,20 @@ class StatePlan:
             for choice, then in moves:
                 np.maximum(total[state], gains[choice] + total[then], out=total[state])
         return total
+
+    def largest(self, gains: Sequence[Fraction]) -> tuple[int, ...]:
+        """How often each choice is made on the way of the largest total of gains >= 0."""
+        total = [Fraction(0)] * len(self.moves)
+        best = [-1] * len(self.moves)
+        for state, moves in enumerate(self.moves):
+            for number, (choice, then) in enumerate(moves):
+                if best[state] < 0 or gains[choice] + total[then] > total[state]:
+                    total[state], best[state] = gains[choice] + total[then], number
+        counts, state = [0] * len(gains), len(self.moves) - 1
+        while best[state] >= 0:
+            choice, state = self.moves[state][best[state]]
+            counts[choice] += 1
+        return tuple(counts)
 
     @property
     def products(self) -> int:

@@ -18,9 +18,12 @@ from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import Choosing, Detail
 from pyengine.answers import Answering, Questions
 from pyengine.caches import cached_property, kept
+from pyengine.composing import compose
 from pyengine.curves import NothingReleased
+from pyengine.engines.registry import questions
 from pyengine.errors import NotDefinedError
 from pyengine.mechanisms import Mechanism, checked_mechanism, in_words, steps_of
+from pyengine.pairs import GaussianRows, gaussian_rows
 
 __all__ = ["AdaptiveRun", "Strategy", "adaptive"]
 
@@ -107,8 +110,36 @@ class AdaptiveRun(Answering):
         """What may be chosen when."""
         return _plan(self)
 
+    @cached_property
+    def as_composition(self) -> Mechanism | None:
+        """The composition that is as bad as the worst strategy, where there surely is one.
+
+        That of a menu of one choice of Gaussian steps, and of a menu of plain Gaussian releases,
+        where only the sum of 1 / noise² counts (theory/adaptive); None otherwise.
+        """
+        rows = [each for each in (gaussian_rows(m, "add") for m in self.menu) if each is not None]
+        if len(rows) < len(self.menu):
+            return None
+        if len(rows) > 1 and not all(map(_is_plain, rows)):
+            return None
+        counts = self.plan.largest(
+            [sum((k / Fraction(s) ** 2 for s, _, _, k in each), Fraction(0)) for each in rows]
+        )
+        parts = [m.composed(k) for m, k in zip(self.menu, counts, strict=True) if k]
+        return compose(*parts)
+
     def questions(self, adjacency: str, tolerance: float | None) -> Questions:
         """What answers for the worst strategy."""
+        fixed = self.as_composition
+        if fixed is not None:
+            return questions(
+                fixed,
+                adjacency=adjacency,
+                method="auto",
+                threat_model="dp",
+                tolerance=tolerance,
+                proven=True,
+            )
         if adjacency == "substitute":
             raise NotDefinedError(
                 "adjacency must be 'add', 'remove' or 'add_remove' for an adaptive run, got "
@@ -246,6 +277,11 @@ def adaptive(
             raise ValueError(f"most must have indices of choices below {len(choices)}, got {at}")
         limits[at] = _checks.count("most", limit)
     return AdaptiveRun(choices, number, exact, total, tuple(limits))
+
+
+def _is_plain(rows: GaussianRows) -> bool:
+    """Whether Gaussian steps are all on all records."""
+    return all(farther == 1 and rate == 1 for _, farther, rate, _ in rows)
 
 
 @kept(64, grows=True)
