@@ -96,10 +96,11 @@ def test_random_records_against_their_own_compositions(
 
 def test_norms_between_two_blocks() -> None:
     """Angles of transforms go on across the ends of blocks, whose steps have a share of both."""
-    norms = np.array([[0.7487, 0.6245, 0.4992, 0.3743], [0.7482, 0.7496, 0.2935, 0.3121]])
+    rng = np.random.default_rng(4)
+    norms = np.minimum(rng.lognormal(-0.8, 0.6, (25, 4)), 1.2)[[3, 10]]  # 0.7487 in the last one
     run = pe.individual(norms, noise_multiplier=1.0, rate=0.5, adjacency="remove")
     for ask, found, level in (
-        (pe.epsilon, run.epsilon(1e-3), 1e-3),
+        (pe.epsilon, run.epsilon(1e-1), 1e-1),
         (pe.gamma_bound, run.gamma_bound(1e-2), 1e-2),
     ):
         for i, row in enumerate(norms):
