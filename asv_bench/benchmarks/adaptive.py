@@ -1,4 +1,6 @@
-"""The worst strategy of a run that adapts, and a filter."""
+"""The worst strategy of a run that adapts, a filter, and records with norms of their own."""
+
+import numpy as np
 
 import pyengine as pe
 
@@ -33,3 +35,14 @@ class Filters:
 
     def time_question(self):
         self.filter.allows(1)
+
+
+class Records:
+    """1,000 records with 200 norms each."""
+
+    def setup(self):
+        rng = np.random.default_rng(0)
+        self.norms = rng.lognormal(-1.2, 0.8, (1000, 1)) * rng.lognormal(0.0, 0.5, (1000, 200))
+
+    def time_pass(self):
+        pe.individual(self.norms, noise_multiplier=1.0, rate=0.01, steps=5)
