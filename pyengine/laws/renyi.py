@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pyengine._renyi import LARGEST_X, SMALLEST_X, best_order, order_bound
 from pyengine.caches import kept
 from pyengine.laws.base import positive
-from pyengine.laws.finite import FiniteLaw
+from pyengine.laws.finite import FiniteLaw, log_fraction
 from pyengine.laws.profile import DEEPEST, placed_values, raised_points
 from pyengine.mechanisms.general import symmetric_masses
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -146,7 +146,7 @@ def curve_law(curve: CurveBounds) -> FiniteLaw:
     # the last two have infinite losses; all others are mirror images of each other, ordered by t
     alone = told + (1 - told) * masses[-1][0]
     both = [(a, b) for a, b in masses if a and b]
-    log_a, log_b = (np.log([float((1 - told) * row[i]) for row in both]) for i in (0, 1))
+    log_a, log_b = (np.array([_log((1 - told) * row[i]) for row in both]) for i in (0, 1))
     loss = np.log([float(b / a) for a, b in both])
     order = np.argsort(loss)
     return FiniteLaw(
@@ -158,6 +158,12 @@ def curve_law(curve: CurveBounds) -> FiniteLaw:
         symmetric=True,
         alone=(alone, alone),
     )
+
+
+def _log(x: Fraction) -> float:
+    """Logarithm of a mass, which may be below all doubles."""
+    near = float(x)
+    return math.log(near) if near > 1e-300 else log_fraction(x)
 
 
 def _apart(share: Fraction) -> list[tuple[Fraction, Fraction]]:
