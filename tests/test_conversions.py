@@ -201,7 +201,7 @@ def test_filter_is_exact_and_keeps_its_total() -> None:
         (lambda: duality.repeat_and_select(np.zeros_like, 1.0), "needs mean"),
         (
             lambda: duality.repeat_and_select(np.zeros_like, 1.0, mean=1.0, shape=1.0),
-            "neither shape",
+            "none of shape",
         ),
         (
             lambda: duality.repeat_and_select(np.zeros_like, 1.0, runs="negative_binomial"),

@@ -40,7 +40,9 @@ from pyengine.engines.row_bounds import (
     LogBounds,
     crossed,
     epsilon_bounds,
+    gain,
     level_bounds,
+    line_bounds,
     profile_bounds,
 )
 from pyengine.engines.sector import SMALLEST, SectorLaws
@@ -62,7 +64,7 @@ __all__ = [
 
 BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
-LARGEST_SLOPE = 700.0  # log of slopes beyond which lines say nothing
+NEAR_ZERO = 1.0 / 16.0  # part of a bound of the profile at 0 from which on δ may be above it
 NOTHING = 1e-305  # an answer below this is as narrow as doubles show
 ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
 CLOSE_ROW = 3e-11  # error of rows of lines, for which no law is built
@@ -90,6 +92,12 @@ class CertifiedSide:
     largest = math.inf
     next_to_largest: NextToLargest | None = None
 
+    @cached_property
+    def most_at_0(self) -> float:
+        """Upper bound of the profile at 0, from a row as well."""
+        upper = self.rows(PROFILE, np.zeros(1)).values(PROFILE)[1]
+        return min(float(upper[0]), self.most_at_zero)
+
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds where the log of a functional is about a target; NaN where none is found."""
         raise NotImplementedError
@@ -110,6 +118,11 @@ class CertifiedSide:
         """Upper bounds of the profile for which no law is built, and unless closely no line."""
         del closely
         return np.ones(epsilon.size)
+
+    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
+        """The same of a float."""
+        del epsilon, closely
+        return 1.0
 
     def one(self, functional: int, x: float, *, by_value: bool) -> Any:
         """One row of the C core as `table` or `solved` have it; None without such a way."""
@@ -148,6 +161,12 @@ class LineSide(CertifiedSide):
         lines, c = self.prover(), -epsilon
         rows = lines.certify(PROFILE, c) if closely else lines.chernoff(c)
         return LogBounds.of_rows(c, rows).values(PROFILE)[1]
+
+    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
+        """The same of a float."""
+        lines, c = self.prover(), -epsilon
+        row = lines.certified_one(PROFILE, c, None) if closely else lines.chernoff_of_one(c)
+        return profile_bounds(row)[1]
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
         """Bounds at thresholds that are looked for on the lines, else by the fast engines."""
@@ -455,6 +474,13 @@ class CertifiedPair:
             return np.zeros(epsilon.size)
         return np.where(ended, 0.0, self._public.most(epsilon, closely=closely))
 
+    def is_below(self, epsilon: float, known: float) -> bool:
+        """Whether the profile is surely at most a known number: by `CertifiedSide.most_of_one`."""
+        side = self._public
+        if epsilon >= side.largest and not side.tells_apart:
+            return True
+        return any(side.most_of_one(epsilon, closely=way) <= known for way in (False, True))
+
     def gain(self, functional: int, c: FloatArray) -> FloatArray:
         """Lower bounds of the profile at |c| that a line of slope e^c has: of B‖A where c >= 0.
 
@@ -465,23 +491,29 @@ class CertifiedPair:
         c : ndarray
             Thresholds.
         """
-        found = self._private.rows(functional, c)
-        weight = np.exp(np.minimum(np.abs(c), LARGEST_SLOPE)) * (1.0 + SLACK)
-        (more, less), (rest, other) = ((B_ABOVE, A_ABOVE), (A_BELOW, B_BELOW))
-        above = found.values(more)[0] - weight * found.values(less)[1]
-        below = found.values(rest)[0] - weight * found.values(other)[1]
-        return np.where(c >= 0.0, above, below) * (1.0 - SLACK)
+        return self._private.rows(functional, c).gain()
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        asked = (delta > 0.0) & (delta < 1.0)
+        nothing = self._is_zero(delta)
+        asked = (delta > 0.0) & (delta < 1.0) & ~nothing
         targets = np.where(asked, _logs(delta), np.nan)
         private, public = self._both(lambda side: side.solved(PROFILE, targets))
         lower = self._smallest(delta, private)
         upper = self._largest(delta, public, lower > 0.0)
         value = within(public.best_epsilon(delta), lower, upper)
+        lower[nothing] = value[nothing] = upper[nothing] = 0.0
         answer = Answer(value, lower, upper, named("certified", delta.size), True)
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
+
+    def _is_zero(self, delta: FloatArray) -> BoolArray:
+        """Whether even the profile at 0 is no larger, which is looked at where it may be."""
+        most = self._public.most_at_zero
+        nothing = (delta >= most) & (delta > 0.0)
+        near = ~nothing & (delta >= NEAR_ZERO * most)
+        if near.any():
+            nothing |= near & (delta >= self._public.most_at_0)
+        return nothing
 
     def _smallest(self, delta: FloatArray, found: LogBounds) -> FloatArray:
         """Lower bounds of ε: the profile is convex in e^ε, so it lies above its tangent."""
@@ -505,8 +537,7 @@ class CertifiedPair:
         start = -found.c
         upper = np.where(found.values(PROFILE)[1] <= delta, np.maximum(start, 0.0), np.inf)
         if not positive.all():  # whether no loss at all exceeds 0 by more than δ allows
-            at_zero = float(self._public.rows(PROFILE, np.zeros(1)).values(PROFILE)[1][0])
-            upper[~positive & (min(at_zero, self._public.most_at_zero) <= delta)] = 0.0
+            upper[~positive & (self._public.most_at_0 <= delta)] = 0.0
         step = found.tangent(delta)[1]
         for _ in range(TRIES):
             open_ = np.isinf(upper) & np.isfinite(start)
@@ -529,13 +560,30 @@ class CertifiedPair:
             row = side.one(PROFILE, -x, by_value=False)
             return None if row is None else self._between(*profile_bounds(row))
         if name == "epsilon":
+            most = side.most_at_zero
+            if x >= most or (x >= NEAR_ZERO * most and x >= side.most_at_0):
+                return 0.0, 0.0, 0.0, True
             row = side.one(PROFILE, lib.pe_natural_log(x), by_value=True)
             both = None if row is None else epsilon_bounds(x, row)
             return None if both is None else self._between(*both)
-        functional = A_ABOVE if x <= 0.5 else A_BELOW
-        tail = x if functional == A_ABOVE else 1.0 - x
+        found = self.level(x)
+        if found is None:
+            return None
+        beta, gamma, _ = found
+        return gamma if name == "gamma_bound" else beta
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether one side has all rows."""
+        return self._private is self._public
+
+    def level(self, alpha: float) -> tuple[Judged, Judged, float | None] | None:
+        """β and γ at a level inside, and the threshold of their row, if they have one."""
+        side = self._public
+        functional = A_ABOVE if alpha <= 0.5 else A_BELOW
+        tail = alpha if functional == A_ABOVE else 1.0 - alpha
         log_tail = lib.pe_natural_log(tail)
-        end = side.next_to_largest
+        end, row = side.next_to_largest, None
         found = end.level(functional, log_tail) if end and log_tail < end.likely else None
         if found is None:
             row = side.one(functional, log_tail, by_value=True)
@@ -546,7 +594,15 @@ class CertifiedPair:
         gamma = self._between(found[2], found[3], found[5])
         if beta is None or gamma is None:
             return None
-        return gamma if name == "gamma_bound" else beta
+        return beta, gamma, None if row is None else row[0]
+
+    def line_at(self, alpha: float, c: float) -> tuple[float, float, float] | None:
+        """As `line` and `gain` for a float, at the threshold of its level; None as `one`."""
+        functional = A_ABOVE if alpha <= 0.5 else A_BELOW
+        row = self._public.one(functional, c, by_value=False)
+        if row is None:
+            return None
+        return *line_bounds(functional, alpha if alpha <= 0.5 else 1.0 - alpha, row), gain(row)
 
     def _between(self, lower: float, upper: float, value: float) -> Judged | None:
         """A value between proven bounds that are close enough; else None, and where they cross."""

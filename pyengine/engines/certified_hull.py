@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -31,18 +32,44 @@ class CertifiedBothOrders(BothOrders):
         self._pairs = (add, remove)
 
     def one(self, name: str, x: float) -> Judged:
-        """As `answer` for one number: of profiles and their inverse the larger one."""
+        """As `answer` for one number: the larger profile or ε; one order's curve where it is."""
+        add, remove = self._pairs
         if name in ("delta", "epsilon"):
-            add, remove = self._pairs
             first = remove.one(name, x)
             if first is not None:
-                if self._is_alone(name, np.array([x]), np.array([first[1]]))[0]:
+                epsilon, target = (x, first[1]) if name == "delta" else (first[1], x)
+                if add.is_below(epsilon, target):
                     return first
                 second = add.one(name, x)
                 if second is not None:
                     value, lower, upper, _ = (max(both) for both in zip(first, second, strict=True))
                     return value, lower, upper, first[3] and second[3]
+        elif add.is_of_one and remove.is_of_one and 0.0 < x < 1.0:
+            found = self._alone_at(x)
+            if found is not None:
+                return found[name == "gamma_bound"]
         return super().one(name, x)
+
+    def _alone_at(self, alpha: float) -> tuple[Judged, Judged] | None:
+        """β and γ by one row of one order, where its tangent does not cut the other's curve."""
+        add, remove = self._pairs
+        pair = add if alpha <= 0.5 else remove
+        found = pair.level(alpha)
+        if found is None:
+            return None
+        beta, gamma, c = found
+        if c is None or not (c >= 0.0 if alpha <= 0.5 else c <= 0.0):
+            return None
+        line = pair.line_at(alpha, c)
+        if line is None or not add.is_below(abs(c), line[2]):
+            return None
+        low = max(line[0], math.nextafter(1.0 - line[1], 0.0))
+        high = min(line[1], math.nextafter(1.0 - line[0], 2.0), 1.0)
+        wide = beta[2] - low > 2.0 * (beta[2] - beta[1])
+        if wide or high - gamma[1] > 2.0 * (gamma[2] - gamma[1]):
+            return None
+        own = min(max(beta[0], low), beta[2]), min(max(gamma[0], gamma[1]), high)
+        return (own[0], low, *beta[2:]), (own[1], gamma[1], high, gamma[3])
 
     def _is_alone(self, name: str, x: FloatArray, lower: FloatArray) -> BoolArray:
         """Whether the answer of ``remove``, of which a lower bound is known, is the larger one.

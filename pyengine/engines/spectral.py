@@ -134,6 +134,14 @@ class Spectral:
         with self._lock:
             return call_kernel(lib.pe_pair_chernoff, self._pair, None, c)
 
+    def chernoff_of_one(self, c: float) -> Any:
+        """One such row, as an array of the C core."""
+        row = ffi.new(ROW)
+        with self._lock:
+            status = lib.pe_pair_chernoff(self._pair, 1, (c,), row)
+        finished(status, "Chernoff's bounds")
+        return row
+
     def certified_solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows with proven errors at thresholds as of `solve`, which are found by such rows."""
         with self._lock:

@@ -195,7 +195,7 @@ def repeat_and_select(
     Notes
     -----
     The pair dominates: its profile joins the bound of `duality.repeat_and_select` by chords, from
-    the proven profile of one run.  That adds less than 1e-2 of δ, and up to 1e-17.
+    the proven profile of one run.  That adds less than 3e-2 of δ, and up to 1e-17.
 
     References
     ----------
