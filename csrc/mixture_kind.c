@@ -30,8 +30,8 @@ int pe_mixture_kind_new(pe_pair *pair, double lambda, double farthest, pe_mixtur
     if (1.0 - (1.0 - lambda) != lambda || lambda == 0.0 || lambda == 1.0) return PE_TOO_COSTLY;
     pe_mixture_kind *kind = calloc(1, sizeof *kind);
     if (!kind) return PE_NO_MEMORY;
-    kind->q = (pe_composition){
-        .contours = contours, .gaussian = contours->exact_variance.h, .farthest = farthest};
+    kind->q =
+        (pe_composition){.contours = contours, .gaussian = contours->exact_variance.h, .farthest = farthest};
     kind->known.line.lambda = lambda;
     kind->q.kinds = calloc(contours->n_groups + 1, sizeof *kind->q.kinds);
     status = kind->q.kinds ? pe_begin_kinds(&kind->q, 0.0, &kind->known.line) : PE_NO_MEMORY;
