@@ -478,7 +478,7 @@ class CertifiedPair:
         """Whether the profile is surely at most a known number: by `CertifiedSide.most_of_one`."""
         side = self._public
         if epsilon >= side.largest and not side.tells_apart:
-            return True
+            return known >= 0.0
         return any(side.most_of_one(epsilon, closely=way) <= known for way in (False, True))
 
     def gain(self, functional: int, c: FloatArray) -> FloatArray:
