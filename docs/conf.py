@@ -34,7 +34,7 @@ exclude_patterns = [
     "*_measured.md",
     "*/*_measured.md",
     "batch_selection_truth.md",
-    "theory/accuracy_by_mechanism.md",
+    "accuracy_by_mechanism.md",
 ]
 nitpicky = True
 nitpick_ignore_regex = [
@@ -103,6 +103,8 @@ MOVED = {  # addresses of pages that are gone, and where what they said stands
     "schemes/matrix": "batch_selection.html#fixed-orders-and-trees",
     "schemes/balls_in_bins": "batch_selection.html#random-bins-with-a-matrix",
     "schemes/shuffled": "batch_selection.html#shuffled-batches",
+    "theory/accuracy": "accuracy.html",
+    "theory/errata": "errata.html",
 }
 html_additional_pages = dict.fromkeys(MOVED, "moved.html")
 html_context = {"moved": MOVED}

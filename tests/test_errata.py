@@ -1,6 +1,6 @@
 """Printed formulas that are wrong: each fails here, and its correction passes.
 
-One test a row of docs/theory/errata.md, which says where each formula stands; the tests are named
+One test a row of docs/errata.md, which says where each formula stands; the tests are named
 as the rows are.  Truth comes from the definitions: sums over finite laws, densities, samples.
 """
 
@@ -16,7 +16,7 @@ import pytest
 import pyengine as pe
 from pyengine.special import ncx2_cdf, ncx2_isf, ndtr, ndtri
 
-PAGE = Path(__file__).parents[1] / "docs" / "theory" / "errata.md"
+PAGE = Path(__file__).parents[1] / "docs" / "errata.md"
 
 
 def gaussian(mu: float, alpha: float) -> float:

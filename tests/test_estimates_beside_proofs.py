@@ -21,7 +21,7 @@ NAMES = {
     "epsilon": pe.epsilon,
 }
 SHARE = (
-    0.004  # of estimates that may miss what is proven, as many as miss a truth (theory/accuracy)
+    0.004  # of estimates that may miss what is proven, as many as miss a truth (accuracy)
 )
 FAR = 8.0  # by how many of their widths, at most
 

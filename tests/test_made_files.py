@@ -148,7 +148,7 @@ def test_batch_selection_truth(name: str) -> None:
     assert judged > len(ASKED[name]) / 2
 
 
-MECHANISMS = {row[0]: row for row in rows_of("theory/accuracy_by_mechanism.md")[1:]}
+MECHANISMS = {row[0]: row for row in rows_of("accuracy_by_mechanism.md")[1:]}
 QUICK = ("Gaussian, not sampled", "DP-SGD, one step")
 QUICK += ("discrete Laplace", "randomized response", "two probability vectors") if ALL else ()
 
@@ -173,9 +173,9 @@ def test_accuracy_measured() -> None:
     """Some points: each answer is within the largest error and claim of its row."""
     tool = script("docs/figures/accuracy.py")
     points = json.loads((DATA / "dp_sgd_random.json").read_text(encoding="utf-8"))["points"]
-    page = (ROOT / "docs" / "theory" / "accuracy_measured.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "accuracy_measured.md").read_text(encoding="utf-8")
     assert page.startswith(f"{len(points)} points, ")
-    rows = {tuple(row[:3]): row[3:] for row in rows_of("theory/accuracy_measured.md")}
+    rows = {tuple(row[:3]): row[3:] for row in rows_of("accuracy_measured.md")}
     seen = set()
     for point in some(points[::60], 3):
         for r in tool.measure(point):
@@ -191,10 +191,10 @@ def test_accuracy_measured() -> None:
 
 
 def test_readme_says_what_was_measured() -> None:
-    page = (ROOT / "docs" / "theory" / "accuracy_measured.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "accuracy_measured.md").read_text(encoding="utf-8")
     points, answered, refused = re.findall(r"\d+", page.splitlines()[0])
     above, below = (
-        max((row[5] for row in rows_of("theory/accuracy_measured.md") if size in row), key=float)
+        max((row[5] for row in rows_of("accuracy_measured.md") if size in row), key=float)
         for size in ("above 1e-30", "below 1e-30")
     )
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

@@ -1,4 +1,4 @@
-"""Measured accuracy over the domain: docs/theory/accuracy.png, and accuracy_measured.md beside it.
+"""Measured accuracy over the domain: docs/accuracy.png, and accuracy_measured.md beside it.
 
 Compares estimates with the arbitrary-precision values of tests/data/dp_sgd_random.json, each
 answer from nothing, and writes what it found.  Run with ``python docs/figures/accuracy.py`` (needs
@@ -28,7 +28,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[2]
-OUTPUT = ROOT / "docs" / "theory"
+OUTPUT = ROOT / "docs"
 ENGINES = {
     "closed_form": "#1b9e77",
     "spectral": "#3b6fb6",

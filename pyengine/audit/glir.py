@@ -61,7 +61,7 @@ def glir_log_p_values(
     that equals the mean has K = 0 and a central law.
 
     The paper's Algorithm 1 prints the factor n - 1, which belongs to members, and an inverse F⁻¹
-    where F is meant; here is the version that agrees with its proof (docs/theory/errata).
+    where F is meant; here is the version that agrees with its proof (docs/errata).
 
     References
     ----------
