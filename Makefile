@@ -48,7 +48,7 @@ test: $(VENV)/core.stamp $(VENV)/test.stamp
 # Against the real accountants, in an environment of their own: they bring PyTorch.
 peers: $(PEERS)/core.stamp $(PEERS)/peers.stamp
 	PYENGINE_PEERS=1 $(PEERS)/bin/python -m pytest -p no:randomly tests/test_interop_peers.py \
-	    tests/test_drop_in_peers.py tests/test_host_suites.py $(PYTEST_ARGS)
+	    tests/test_drop_in_peers.py tests/test_host_suites.py tests/test_arrays.py $(PYTEST_ARGS)
 
 # The gold-standard tables; an interrupted one goes on where it was.
 gold: $(VENV)/core.stamp $(VENV)/test.stamp
@@ -115,7 +115,8 @@ format: $(VENV)/dev.stamp
 	$(BIN)/clang-format -i $(C_STYLED)
 
 types: $(VENV)/core.stamp $(VENV)/dev.stamp
-	$(BIN)/mypy --strict pyengine
+	$(BIN)/mypy --strict pyengine tests/typed
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # With optimisation, because some warnings need the data flow.
 cwarnings:

@@ -220,6 +220,7 @@ _LAZY = (
     "statement",
     "tables",
     "targets",
+    "typing",
 )
 
 

@@ -12,13 +12,14 @@ import sys
 from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 Number = float | Fraction
+Word = TypeVar("Word", bound=str)
 NumberLike = float | str | Fraction | Decimal  # strings: decimal numbers and fractions of two
 
 # Short exponents: Fraction("1e999999999") would try to write the integer down.
@@ -217,13 +218,13 @@ def did_you_mean(word: object, words: Sequence[str]) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+def choice(name: str, value: Any, allowed: tuple[Word, ...]) -> Word:
     """Return one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
         hint = did_you_mean(value, allowed)
         raise ValueError(f"{name} must be one of {words}; got {shown(value)}{hint}")
-    return value
+    return allowed[allowed.index(value)]
 
 
 def real_array(name: str, value: Any, low: float, high: float) -> FloatArray:
@@ -234,6 +235,11 @@ def real_array(name: str, value: Any, low: float, high: float) -> FloatArray:
         raise ValueError(
             f"{name} must be a number or a regular array, got {shown(value)}"
         ) from None
+    except (RuntimeError, TypeError) as error:  # tensors with gradients, traced or on a GPU
+        raise ValueError(
+            f"{name} must be numbers that NumPy can read now: there are no gradients, and nothing "
+            f"is traced by jit or computed on a GPU; got {shown(value)} ({error})"
+        ) from error
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name} must hold no masked values, got {shown(value)}")
     if array.dtype.kind not in "fiu":
@@ -252,3 +258,18 @@ def real_array(name: str, value: Any, low: float, high: float) -> FloatArray:
         interval = f"[{low:g}, {high:g}]" if high < math.inf else f"[{low:g}, inf]"
         raise ValueError(f"{name} must lie in {interval}, got {float(array[outside].flat[0])!r}")
     return array
+
+
+def shaped(name: str, flat: FloatArray, shape: tuple[int, ...], like: Any) -> Any:
+    """Return answers in the shape of their arguments: a float, an array, or what pandas has.
+
+    A Series or a DataFrame keeps its labels; a Series gets the question's name.
+    """
+    if not shape:
+        return float(flat[0])
+    values = flat.reshape(shape)
+    if not hasattr(like, "iloc"):  # which nothing but pandas has
+        return values
+    if len(shape) == 2:
+        return type(like)(values, index=like.index, columns=like.columns)
+    return type(like)(values, index=like.index, name=name)

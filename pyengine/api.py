@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,27 @@ from pyengine.threat_models import DifferentialPrivacy, ThreatModel, threat_mode
 __all__ = ["Bounds", "delta", "epsilon", "gamma_bound", "trade_off"]
 
 FloatArray = npt.NDArray[np.float64]
-Real = float | npt.ArrayLike
 
 
-class Bounds(NamedTuple):
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar, Unpack
+
+    from pyengine.typing import Array, BoundsWord, Described, LabelledT, Options, Scalar
+
+    Value_co = TypeVar("Value_co", covariant=True, default=Any)
+
+    class _Three(NamedTuple, Generic[Value_co]):
+        lower: Value_co
+        value: Value_co
+        upper: Value_co
+else:
+    from typing import TypeVar
+
+    Value_co = TypeVar("Value_co", covariant=True)
+    _Three = namedtuple("_Three", "lower value upper")  # generic ones are of Python 3.11
+
+
+class Bounds(_Three[Value_co]):
     """A value between two bounds.
 
     Asked for by ``bounds=True``, lower <= truth <= upper is proven, floating point included,
@@ -35,9 +53,7 @@ class Bounds(NamedTuple):
     command line print the word, ``proven`` or ``estimate``, beside each value.
     """
 
-    lower: Any
-    value: Any
-    upper: Any
+    __slots__ = ()
 
     def _repr_html_(self) -> str:
         """The numbers as a notebook shows them: to 12 digits, the bounds rounded outwards."""
@@ -47,12 +63,12 @@ class Bounds(NamedTuple):
         from pyengine.markup import html_table
 
         sides = (ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_CEILING)
-        columns = [np.ravel(each)[:SHOWN] for each in self]
+        columns = [np.ravel(np.asarray(each))[:SHOWN] for each in self]
         rows = [
             [number(float(x), 12, side) for x, side in zip(row, sides, strict=True)]
             for row in zip(*columns, strict=True)
         ]
-        size = np.size(self.value)
+        size = np.asarray(self.value).size
         more = [f"and {size - SHOWN:,} more"] if size > SHOWN else []
         return html_table(self._fields, rows, more)
 
@@ -214,7 +230,7 @@ def _one_bounds(name: str, argument: float, value: float, lower: float, upper: f
 def _ask(
     name: str,
     mechanism: Any,
-    argument: Real,
+    argument: Any,
     adjacency: str,
     method: str,
     threat_model: str | ThreatModel,
@@ -232,7 +248,7 @@ def _ask(
 def _answer(
     name: str,
     asked: Questions,
-    argument: Real,
+    argument: Any,
     bounds: bool | str,
     method: str,
     tolerance: float | None,
@@ -254,9 +270,8 @@ def _answer(
         if bounds is True and not answer.certified.all():
             raise _unproven(name, float(flat[np.argmin(answer.certified)]), method, tolerance)
         parts = _bounds(name, flat, answer)
-        return Bounds(*(part.reshape(shape) if shape else float(part[0]) for part in parts))
-    values = asked.values(name, flat)
-    return values.reshape(shape) if shape else float(values[0])
+        return Bounds(*(_checks.shaped(name, part, shape, argument) for part in parts))
+    return _checks.shaped(name, asked.values(name, flat), shape, argument)
 
 
 def _unproven(name: str, x: float, method: str, tolerance: float | None) -> AccuracyError:
@@ -312,9 +327,37 @@ def answers(
     return _bounds(name, flat, answer), engines, answer.certified.tolist()
 
 
+@overload
 def trade_off(
-    mechanism: Mechanism,
-    alpha: Real,
+    mechanism: Described, alpha: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> float: ...
+@overload
+def trade_off(  # type: ignore[overload-overlap]
+    mechanism: Described, alpha: LabelledT, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> LabelledT: ...
+@overload
+def trade_off(
+    mechanism: Described, alpha: Array, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> FloatArray: ...
+@overload
+def trade_off(
+    mechanism: Described, alpha: Scalar, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[float]: ...
+@overload
+def trade_off(  # type: ignore[overload-overlap]
+    mechanism: Described, alpha: LabelledT, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[LabelledT]: ...
+@overload
+def trade_off(
+    mechanism: Described, alpha: Array, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[FloatArray]: ...
+@overload
+def trade_off(
+    mechanism: Described, alpha: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
+) -> Any: ...
+def trade_off(
+    mechanism: Described,
+    alpha: Any,
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
@@ -426,9 +469,37 @@ def trade_off(
     return _ask("trade_off", mechanism, alpha, adjacency, method, threat_model, tolerance, bounds)
 
 
+@overload
 def gamma_bound(
-    mechanism: Mechanism,
-    kappa: Real,
+    mechanism: Described, kappa: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> float: ...
+@overload
+def gamma_bound(  # type: ignore[overload-overlap]
+    mechanism: Described, kappa: LabelledT, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> LabelledT: ...
+@overload
+def gamma_bound(
+    mechanism: Described, kappa: Array, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> FloatArray: ...
+@overload
+def gamma_bound(
+    mechanism: Described, kappa: Scalar, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[float]: ...
+@overload
+def gamma_bound(  # type: ignore[overload-overlap]
+    mechanism: Described, kappa: LabelledT, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[LabelledT]: ...
+@overload
+def gamma_bound(
+    mechanism: Described, kappa: Array, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[FloatArray]: ...
+@overload
+def gamma_bound(
+    mechanism: Described, kappa: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
+) -> Any: ...
+def gamma_bound(
+    mechanism: Described,
+    kappa: Any,
     *,
     adjacency: str = "add",
     method: str = "auto",
@@ -482,9 +553,41 @@ def gamma_bound(
     return _ask("gamma_bound", mechanism, kappa, adjacency, method, threat_model, tolerance, bounds)
 
 
+@overload
 def delta(
-    mechanism: Mechanism,
-    epsilon: Real,
+    mechanism: Described, epsilon: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> float: ...
+@overload
+def delta(  # type: ignore[overload-overlap]
+    mechanism: Described,
+    epsilon: LabelledT,
+    *,
+    bounds: Literal[False] = ...,
+    **how: Unpack[Options],
+) -> LabelledT: ...
+@overload
+def delta(
+    mechanism: Described, epsilon: Array, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> FloatArray: ...
+@overload
+def delta(
+    mechanism: Described, epsilon: Scalar, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[float]: ...
+@overload
+def delta(  # type: ignore[overload-overlap]
+    mechanism: Described, epsilon: LabelledT, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[LabelledT]: ...
+@overload
+def delta(
+    mechanism: Described, epsilon: Array, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[FloatArray]: ...
+@overload
+def delta(
+    mechanism: Described, epsilon: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
+) -> Any: ...
+def delta(
+    mechanism: Described,
+    epsilon: Any,
     *,
     adjacency: str = "add_remove",
     method: str = "auto",
@@ -533,9 +636,37 @@ def delta(
     return _ask("delta", mechanism, epsilon, adjacency, method, threat_model, tolerance, bounds)
 
 
+@overload
 def epsilon(
-    mechanism: Mechanism,
-    delta: Real,
+    mechanism: Described, delta: Scalar, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> float: ...
+@overload
+def epsilon(  # type: ignore[overload-overlap]
+    mechanism: Described, delta: LabelledT, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> LabelledT: ...
+@overload
+def epsilon(
+    mechanism: Described, delta: Array, *, bounds: Literal[False] = ..., **how: Unpack[Options]
+) -> FloatArray: ...
+@overload
+def epsilon(
+    mechanism: Described, delta: Scalar, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[float]: ...
+@overload
+def epsilon(  # type: ignore[overload-overlap]
+    mechanism: Described, delta: LabelledT, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[LabelledT]: ...
+@overload
+def epsilon(
+    mechanism: Described, delta: Array, *, bounds: BoundsWord, **how: Unpack[Options]
+) -> Bounds[FloatArray]: ...
+@overload
+def epsilon(
+    mechanism: Described, delta: Scalar | Array, *, bounds: bool | str, **how: Unpack[Options]
+) -> Any: ...
+def epsilon(
+    mechanism: Described,
+    delta: Any,
     *,
     adjacency: str = "add_remove",
     method: str = "auto",

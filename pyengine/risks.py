@@ -197,7 +197,7 @@ def bayes_risk(
             f"no engine proves bounds of the Bayes risk at prior = {at!r}: bounds={ESTIMATED!r} "
             "returns estimates of them"
         )
-    shaped = Bounds(*(x.reshape(given.shape) if given.shape else float(x[0]) for x in found))
+    shaped = Bounds(*(_checks.shaped("bayes_risk", x, given.shape, prior) for x in found))
     return shaped.value if kind is False else shaped
 
 

@@ -24,7 +24,8 @@ PACKAGE = Path(pyengine.__file__).parent
 # Imports go down only: a module may import from its own floor and from those above it in this list.
 FLOORS = (
     "_core _fenv _ufuncs _environment _version _lazy _checks _extras _conjugate _bounded_range "
-    "_selection _filter _forks _libm _toml caches certainty decimals errors markup numerics status",
+    "_selection _filter _forks _libm _toml caches certainty decimals errors markup numerics status "
+    "typing",
     "special _moments _renyi analytic",
     "mechanisms kinds answers pairs laws duality threat_models",
     "engines curves reference relaxed",

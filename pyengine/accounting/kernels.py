@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,14 @@ from pyengine.caches import kept
 from pyengine.mechanisms import Mechanism
 from pyengine.numerics.rounding import LIBM, UNIT
 
+if TYPE_CHECKING:
+    from pyengine.typing import Adjacency
+
 __all__ = ["Kernel", "StepProfile", "between", "kernel", "values_below"]
 
 FloatArray = npt.NDArray[np.float64]
 
+ORDERS: tuple[Adjacency, ...] = ("add", "remove")
 REVERSED = {"add": "remove", "remove": "add"}
 PARTS = 8  # of a cell: lower bounds are chords between the parts 3 and 5
 DISTANCES = np.geomspace(2.0**-12, 300.0, 1400)  # at which steps may be cut off
@@ -45,12 +49,13 @@ class StepProfile:
     """
 
     step: Mechanism
-    order: str
+    order: Adjacency
 
     def at(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds: H_k(A‖B) for k >= 1, and k H_{1/k}(B‖A) below."""
         lower, upper = np.empty(x.size), np.empty(x.size)
-        for order, part in ((self.order, x >= 0.0), (REVERSED[self.order], x < 0.0)):
+        other: Adjacency = "add" if self.order == "remove" else "remove"
+        for order, part in ((self.order, x >= 0.0), (other, x < 0.0)):
             if part.any():
                 found = api.delta(self.step, np.abs(x[part]), adjacency=order, bounds=True)
                 lower[part], upper[part] = found.lower, found.upper

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from pyengine.accounting.kernels import REVERSED, StepProfile
+from pyengine.accounting.kernels import ORDERS, REVERSED, StepProfile
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import MOST_POINTS, SMALLEST, Choosing, Detail, ProfileTable
 from pyengine.answers import Answer, Questions, Triple, names
@@ -62,9 +62,8 @@ class WorstCase(Questions):
         self._orders = ("add", "remove") if adjacency == "add_remove" else (adjacency,)
         self._tolerance = TOLERANCE if tolerance is None else tolerance
         self._largest = largest
-        self._choosing = {
-            order: Choosing([StepProfile(step, order) for step in menu], plan)
-            for order in ("add", "remove")
+        self._choosing: dict[str, Choosing] = {
+            order: Choosing([StepProfile(step, order) for step in menu], plan) for order in ORDERS
         }
         self._latest: Tables = {}
         self._detail: dict[str, Detail] = {}

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks, api
-from pyengine.accounting.kernels import StepProfile
+from pyengine.accounting.kernels import ORDERS, StepProfile
 from pyengine.accounting.questions import FARTHEST, WorstCase
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import Choosing, Detail
@@ -98,7 +98,7 @@ class AdaptiveRun(Answering):
             For an argument outside its domain.
         """
         at = _checks.scalar("epsilon", epsilon, 0.0, FARTHEST)
-        order = _checks.choice("adjacency", adjacency, ("add", "remove"))
+        order = _checks.choice("adjacency", adjacency, ORDERS)
         choosing = Choosing([StepProfile(step, order) for step in self.menu], self.plan)
         detail = Detail(choosing.coarse / 8.0, at, 1e-12, 1e-12)
         first, best = choosing.choices(detail)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from pyengine.interop.relations import ADJACENCY, mechanism_under
 from pyengine.mechanisms import Composition, GenericMechanism, compose, in_words
 from pyengine.proven import proven_bounds
 from pyengine.special import ndtri
+
+if TYPE_CHECKING:
+    from pyengine.typing import Adjacency
 
 with needed("pyengine.interop.dp_accounting", "dp-accounting"):
     from dp_accounting import NeighboringRelation, PrivacyAccountant
@@ -77,7 +80,7 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         self._composed = compose()
 
     @property
-    def adjacency(self) -> str:
+    def adjacency(self) -> Adjacency:
         """Word for the neighbouring relation in the questions of `pyengine`."""
         return ADJACENCY[self.neighboring_relation.name]
 

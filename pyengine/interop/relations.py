@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyengine.interop.dp_events import from_dp_event
 from pyengine.mechanisms import Mechanism, compose, from_probabilities
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.words import worded
 
+if TYPE_CHECKING:
+    from pyengine.typing import Adjacency
+
 __all__ = ["ADJACENCY", "mechanism_under"]
 
 ADD_OR_REMOVE, REPLACE, SPECIAL = "ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"
 # A record that moves nothing in the place of another one has the laws of a record that is missing.
-ADJACENCY = {ADD_OR_REMOVE: "add_remove", REPLACE: "substitute", SPECIAL: "add_remove"}
+ADJACENCY: dict[str, Adjacency] = {
+    ADD_OR_REMOVE: "add_remove",
+    REPLACE: "substitute",
+    SPECIAL: "add_remove",
+}
 SAMPLES = ("PoissonSampledDpEvent", "SampledWithoutReplacementDpEvent")
 
 

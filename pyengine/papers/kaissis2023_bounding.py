@@ -22,6 +22,8 @@ from pyengine.targets import EpsilonDelta
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from pyengine.typing import Adjacency, Method
+
 __all__ = ["PAPER"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -32,6 +34,7 @@ LABELS = {
     "clt": "CLT",
     "monte_carlo": "Monte Carlo, Algorithm 1",
 }
+DETERMINISTIC: tuple[Method, ...] = ("exact", "edgeworth", "clt")
 POINTS = 25  # of a line
 FINE = 100  # of lines that bend within a few hundredths of their range
 SPARSE = 12  # every twelfth of those by Monte Carlo
@@ -144,12 +147,12 @@ def _largest_epsilon(name: str, printed: str, table: Table) -> Iterable[Check]:
     yield check(f"largest ε of panel {name}", printed, float(table.column("epsilon").max()))
 
 
-def _against_kappa(runs: Mapping[str, Mechanism], methods: Iterable[str]) -> Table:
+def _against_kappa(runs: Mapping[str, Mechanism], methods: Iterable[Method]) -> Table:
     kappa = np.geomspace(1e-7, 0.1, POINTS)
     rows: list[tuple[Any, ...]] = []
     for name, mechanism in runs.items():
         for method in methods:
-            word = "auto" if method == "exact" else method
+            word: Method = "auto" if method == "exact" else method
             gamma = gamma_bound(mechanism, kappa, method=word)
             rows += [(name, method, float(k), float(g)) for k, g in zip(kappa, gamma, strict=True)]
     return Table(("workflow", "method", "kappa", "gamma"), rows)
@@ -166,12 +169,12 @@ WORKFLOWS = {
 
 
 def _figure_1e() -> Table:
-    return _against_kappa({"ImageNet style, smaller rate": dp_sgd(*SMALL_RATE)}, list(LABELS)[:3])
+    return _against_kappa({"ImageNet style, smaller rate": dp_sgd(*SMALL_RATE)}, DETERMINISTIC)
 
 
 def _figure_2() -> Table:
     runs = {name: dp_sgd(*parameters) for name, parameters in WORKFLOWS.items()}
-    return _against_kappa(runs, list(LABELS)[:3])
+    return _against_kappa(runs, DETERMINISTIC)
 
 
 def _draw_against_kappa(table: Table, figure: Figure) -> None:
@@ -214,7 +217,7 @@ def _draw_figure_1f(table: Table, figure: Figure) -> None:
     axes.legend(frameon=False)
 
 
-def _mechanisms(steps: int, adjacencies: Iterable[str]) -> Table:
+def _mechanisms(steps: int, adjacencies: Iterable[Adjacency]) -> Table:
     """Profiles and trade-off functions at one (ε, δ) for three sampling rates."""
     levels = np.concatenate([[0.0], np.geomspace(1e-5, 0.04, 15), np.linspace(0.05, 1.0, 39)])
     spent = np.linspace(0.0, 8.0, 33)

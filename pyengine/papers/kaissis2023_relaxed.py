@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from pyengine.typing import Adjacency, ThreatModelWord
+
 __all__ = ["PAPER"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -28,7 +30,7 @@ LEVELS = np.concatenate([np.geomspace(1e-4, 0.04, 20), np.linspace(0.05, 1.0, 60
 AUDITED = np.linspace(0.02, 0.98, 50)
 REPETITIONS = 1024  # of the paper's audits
 DRAWS = 1000
-CURVES = {"j": "add", "j_inverse": "remove", "J": "add_remove"}
+CURVES: dict[str, Adjacency] = {"j": "add", "j_inverse": "remove", "J": "add_remove"}
 LABELS = {
     "j": "$j$",
     "j_inverse": "$j^{-1}$",
@@ -119,11 +121,12 @@ EFFECTS = np.linspace(0.05, 6.0, 80)
 
 def _power(rate: float) -> Table:
     rows: list[tuple[Any, ...]] = []
-    for name, model in (("relaxed", "relaxed"), ("dp", "dp")):
+    models: tuple[ThreatModelWord, ...] = ("relaxed", "dp")
+    for model in models:
         for effect in EFFECTS:
             mechanism = GaussianMechanism(1.0 / float(effect)).poisson_sampled(rate)
             power = gamma_bound(mechanism, 1e-3, threat_model=model)
-            rows.append((name, float(effect), power))
+            rows.append((model, float(effect), power))
     return Table(("curve", "effect", "power"), rows)
 
 

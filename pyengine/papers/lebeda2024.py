@@ -27,6 +27,8 @@ from pyengine.targets import EpsilonDelta
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from pyengine.typing import Adjacency
+
 __all__ = ["PAPER"]
 
 # Figure 1
@@ -50,6 +52,8 @@ PAIRS = {
 # Figure 4
 BATCHED = GaussianMechanism(4.0).sampled_without_replacement(batch_size=50, dataset_size=1000)
 FIGURE_4_STEPS = 1000
+FIGURE_4: dict[str, Adjacency] = {"upper": "substitute", "remove": "remove", "add": "add"}
+REVERSED: dict[Adjacency, Adjacency] = {"remove": "add", "add": "remove"}
 
 
 def _proposition_11() -> Table:
@@ -207,10 +211,10 @@ def _figure_4() -> Table:
     ):
         mechanism = BATCHED.composed(steps)
         positive = np.abs(grid)
-        for name, adjacency in (("upper", "substitute"), ("remove", "remove"), ("add", "add")):
+        for name, adjacency in FIGURE_4.items():
             values = delta(mechanism, positive, adjacency=adjacency)
             if steps == 1:  # the profile at -ε follows from the one of the exchanged laws at ε
-                other = {"remove": "add", "add": "remove"}.get(adjacency, adjacency)
+                other = REVERSED.get(adjacency, adjacency)
                 mirrored = 1.0 - np.exp(grid) * (1.0 - delta(mechanism, positive, adjacency=other))
                 values = np.where(grid < 0.0, mirrored, values)
             rows += [

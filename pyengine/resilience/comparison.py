@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from pyengine.api import trade_off, trade_off_function
 from pyengine.mechanisms import Mechanism
 from pyengine.resilience.arguments import FloatArray, levels_between, relaxed_model
 from pyengine.threat_models import ThreatModel
+
+if TYPE_CHECKING:
+    from pyengine.typing import ThreatModelWord
 
 __all__ = ["Resilience", "detection_resilience"]
 
@@ -44,7 +47,10 @@ class Resilience(NamedTuple):
 
 
 def detection_resilience(
-    mechanism: Mechanism, reference: Reference, *, threat_model: str | ThreatModel = "relaxed"
+    mechanism: Mechanism,
+    reference: Reference,
+    *,
+    threat_model: ThreatModelWord | ThreatModel = "relaxed",
 ) -> Resilience:
     """Check λ-detection resilience: J(α) >= λ(α) for all α.
 

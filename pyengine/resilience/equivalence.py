@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from pyengine.mechanisms import Mechanism
 from pyengine.numerics.bracketing import falling_root
 from pyengine.resilience.arguments import FloatArray, levels_between, relaxed_model
 from pyengine.threat_models import ThreatModel
+
+if TYPE_CHECKING:
+    from pyengine.typing import ThreatModelWord
 
 __all__ = ["EquivalentNoise", "equivalent_noise"]
 
@@ -48,7 +51,7 @@ def equivalent_noise(
     *,
     levels: tuple[float, float] = (1e-6, 1.0 - 1e-6),
     delta: float = 1e-5,
-    threat_model: str | ThreatModel = "relaxed",
+    threat_model: ThreatModelWord | ThreatModel = "relaxed",
 ) -> EquivalentNoise:
     """Noise that gives in the relaxed threat model what a given noise gives under DP.
 

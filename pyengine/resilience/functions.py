@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -16,6 +16,9 @@ from pyengine.relaxed.questions import relaxed_log_beta
 from pyengine.resilience.arguments import relaxed_model
 from pyengine.threat_models import ThreatModel
 
+if TYPE_CHECKING:
+    from pyengine.typing import Adjacency, Array, Scalar, ThreatModelWord
+
 __all__ = ["asymptotic_mu", "log_trade_off", "power"]
 
 
@@ -23,8 +26,8 @@ def log_trade_off(
     mechanism: Mechanism,
     alpha: float | npt.ArrayLike,
     *,
-    adjacency: str = "add_remove",
-    threat_model: str | ThreatModel = "relaxed",
+    adjacency: Adjacency = "add_remove",
+    threat_model: ThreatModelWord | ThreatModel = "relaxed",
 ) -> Any:
     """Logarithm of the smallest type-II error in the relaxed threat model.
 
@@ -63,10 +66,10 @@ def log_trade_off(
 
 def power(
     mechanism: Mechanism,
-    alpha: float | npt.ArrayLike,
+    alpha: Scalar | Array,
     *,
-    adjacency: str = "add",
-    threat_model: str | ThreatModel = "relaxed",
+    adjacency: Adjacency = "add",
+    threat_model: ThreatModelWord | ThreatModel = "relaxed",
 ) -> Any:
     """Power 1 - β(α) of the adversary's best test of level α.
 
@@ -96,7 +99,9 @@ def power(
     return gamma_bound(mechanism, alpha, adjacency=adjacency, threat_model=threat_model)
 
 
-def asymptotic_mu(mechanism: Mechanism, threat_model: str | ThreatModel = "relaxed") -> float:
+def asymptotic_mu(
+    mechanism: Mechanism, threat_model: ThreatModelWord | ThreatModel = "relaxed"
+) -> float:
     """Parameter of the Gaussian trade-off function that j and its inverse tend to as d grows.
 
     Parameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyengine._version import DISTRIBUTION
 from pyengine.api import delta, epsilon, gamma_bound
 from pyengine.caches import clear_cache
@@ -10,7 +12,11 @@ from pyengine.mechanisms import GaussianMechanism, Mechanism, dp_sgd, dp_sgd_all
 
 __all__ = ["Pyengine"]
 
-QUESTIONS = {"gamma": gamma_bound, "delta": delta, "epsilon": epsilon}
+QUESTIONS: dict[str, Callable[..., float]] = {
+    "gamma": gamma_bound,
+    "delta": delta,
+    "epsilon": epsilon,
+}
 
 
 class Pyengine:
