@@ -7,7 +7,7 @@ x = log r = ih, times e^{-θx}.  `theory/adaptive` has the proof; the names are 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,11 +17,14 @@ import numpy.typing as npt
 from pyengine.accounting.kernels import Kernel
 from pyengine.numerics.rounding import LIBM, UNIT
 
-__all__ = ["Recursion", "StatePlan", "Values"]
+__all__ = ["COARSER", "Recursion", "StatePlan", "Values"]
 
 FloatArray = npt.NDArray[np.float64]
 FFT_ROUNDING = 10.0 * UNIT  # per level of a transform: docs/theory/lattice
 ABOVE_OUTSIDE = 1.0 + 1e-9  # what the rounding of sums over a tail may lose
+COARSER = 8  # nodes of a recursion in a cell of the one that says which choices are never best
+MOST_COMPUTED = 3  # choices of a state that are computed, roughly; the outline shows the others
+CLEAR = 1e3  # times its error: a value from which on it tells which choice is best
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ class StatePlan:
 
     @property
     def products(self) -> int:
-        """Number of products of a value and a kernel."""
-        return sum(map(len, self.moves))
+        """About how many products of a value and a kernel are computed."""
+        return sum(min(len(moves), MOST_COMPUTED) for moves in self.moves)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +110,19 @@ class Recursion:
         Indices of the nodes at both ends of the window, first < 0 < last.
     tilt : float
         θ >= 1, a multiple of 1/8: it decides where values keep their digits, no bound rests on it.
+    outline : Recursion, optional
+        The same upper bounds on every `COARSER`-th node, from the first to the last one.  What it
+        shows to be nowhere the best choice is not computed.
     """
 
     def __init__(
-        self, kernels: Sequence[Kernel], spacing: float, first: int, last: int, tilt: float
+        self,
+        kernels: Sequence[Kernel],
+        spacing: float,
+        first: int,
+        last: int,
+        tilt: float,
+        outline: Recursion | None = None,
     ) -> None:
         self._first, self._last, self._spacing, self._tilt = first, last, spacing, tilt
         self._is_upper = kernels[0].is_upper
@@ -123,6 +135,10 @@ class Recursion:
         # W lies between (r - 1)+ and r: so neither values nor errors grow beyond
         self._most = np.exp(np.minimum(self._x, 0.0)) * self._damping * (1.0 + 16.0 * UNIT)
         self._slack = max(kernel.slack for kernel in kernels)
+        self._outline = outline
+        if outline is not None:
+            self._slack = max(self._slack, outline._slack)
+            self._between = _CellChords(spacing, tilt)
         parts = [self._part(kernel, *pair) for kernel, pair in zip(kernels, cut, strict=True)]
         self._gain, self._spectrum, self._outside, self._mass, self._norm = zip(*parts, strict=True)
 
@@ -174,61 +190,87 @@ class Recursion:
         return low * self._damping * ABOVE_OUTSIDE, high * self._damping * ABOVE_OUTSIDE
 
     def run(
-        self, plan: StatePlan, wanted: Sequence[int], *, with_choices: bool = False
+        self,
+        plan: StatePlan,
+        wanted: Sequence[int],
+        *,
+        with_choices: bool = False,
+        among: Callable[[int], Sequence[int]] | None = None,
+        tell: Callable[[tuple[int, ...]], object] | None = None,
     ) -> dict[int, Values]:
-        """Values of the states that are wanted."""
+        """Values of the states that are wanted.
+
+        Parameters
+        ----------
+        plan : StatePlan
+            The states.
+        wanted : sequence of int
+            Those whose values are returned.
+        with_choices : bool
+            Whether best choices are, too.
+        among : callable, optional
+            From a state to the numbers of the moves that are tried there: of a lower bound.
+        tell : callable, optional
+            Called with the numbers of the moves that were computed, state by state.
+        """
         moves = plan.moves
         uses = np.zeros(len(moves), dtype=np.int64)
         for way in moves:
             for _, then in way:
                 uses[then] += 1
-        kept: dict[int, tuple[FloatArray, FloatArray, float, float]] = {}
+        kept: dict[int, _KeptState] = {}
         found: dict[int, Values] = {}
         level = FFT_ROUNDING * math.log2(self._size)
         rounding = (3.0 * level + (LIBM + 8.0) * UNIT) * (1.0 + 1e-9)
         depth = np.zeros(len(moves), dtype=np.int64)
         for state, choices in enumerate(moves):
-            value, error, best = np.zeros(self._x.size), 0.0, None
+            for _, then in choices:
+                depth[state] = max(depth[state], depth[then] + 1)
+            best = None
             if with_choices and state in wanted:
                 best = np.full(self._x.size, -1, dtype=np.int8)
-            for choice, then in choices:
-                depth[state] = max(depth[state], depth[then] + 1)
-                new, doubt = self._after(choice, kept[then], rounding)
-                error = max(error, doubt)
-                if best is not None:
-                    best[new > value] = choice
-                np.maximum(value, new, out=value)
-                uses[then] -= 1
-                if not uses[then]:
-                    del kept[then]
+            tried = range(len(choices)) if among is None else among(state)
+            race = _Race(self, choices, kept, rounding, best)
+            race.run(tried)
+            if tell is not None:
+                tell(tuple(race.computed))
+            value, error = race.value, race.error
             np.minimum(value, self._most, out=value)
             error += 8.0 * UNIT * float(value.max())
             error = min(error, float(self._most.max()))
+            for _, then in choices:
+                uses[then] -= 1
+                if not uses[then]:
+                    del kept[then]
             if uses[state]:
-                kept[state] = (value, self._transform(value), error, _norm(value))
+                kept[state] = self._kept(value, error, race.winners(error))
             if state in wanted:
                 found[state] = self._values(value, error, int(depth[state]), best)
         return found
 
-    def _transform(self, value: FloatArray) -> FloatArray:
+    def _kept(self, value: FloatArray, error: float, winners: frozenset[int]) -> _KeptState:
+        rough = None
+        if self._outline is not None:
+            rough = self._outline._kept(value[::COARSER].copy(), error, winners)
+        return _KeptState(value, self._transform(value), error, _norm(value), winners, rough)
+
+    def _transform(self, value: FloatArray) -> npt.NDArray[np.complex128]:
         if not value.any():
-            return np.zeros(0)
+            return np.zeros(0, dtype=np.complex128)
         return np.asarray(np.fft.rfft(value, self._size))
 
-    def _after(
-        self, choice: int, then: tuple[FloatArray, FloatArray, float, float], rounding: float
-    ) -> tuple[FloatArray, float]:
+    def _after(self, choice: int, then: _KeptState, rounding: float) -> tuple[FloatArray, float]:
         """Value of one choice, and a bound on its error in the tilted coordinate."""
-        value, transform, error, norm = then
-        if not transform.size:  # nothing can be chosen afterwards
+        error = then.error
+        if not then.transform.size:  # nothing can be chosen afterwards
             return self._gain[choice], error * self._mass[choice]
-        new = np.fft.irfft(self._spectrum[choice] * transform, self._size)[: value.size]
+        new = np.fft.irfft(self._spectrum[choice] * then.transform, self._size)[: then.value.size]
         new += self._gain[choice]
         if self._is_upper:
-            ends = [float(value[i]) + error for i in (0, -1)]
+            ends = [float(then.value[i]) + error for i in (0, -1)]
             for end, node, lump in zip(ends, (0, -1), self._outside[choice], strict=True):
                 new += lump * (end / self._damping[node])
-        return new, error * self._mass[choice] + rounding * self._norm[choice] * norm
+        return new, error * self._mass[choice] + rounding * self._norm[choice] * then.norm
 
     def _values(
         self, value: FloatArray, error: float, depth: int, best: npt.NDArray[np.int8] | None
@@ -242,6 +284,148 @@ class Recursion:
         bounds = bounds * (1.0 + side * off * (1.0 + off))
         bounds[self._x > 0.0] = math.nan
         return Values(self._first, plain, np.maximum(bounds, 0.0), depth, best)
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptState:
+    """V of a state as later ones need it: tilted, its transform, error and 2-norm.
+
+    ``winners`` are the choices that were the best ones somewhere; ``rough`` is the same on the
+    nodes of the outline.
+    """
+
+    value: FloatArray
+    transform: npt.NDArray[np.complex128]
+    error: float
+    norm: float
+    winners: frozenset[int]
+    rough: _KeptState | None
+
+
+class _CellChords:
+    """Chords over `COARSER` nodes of functions that are convex in r, in the tilted coordinate.
+
+    Parameters
+    ----------
+    spacing : float
+        h.
+    tilt : float
+        θ.
+    """
+
+    def __init__(self, spacing: float, tilt: float) -> None:
+        u = np.arange(COARSER) * spacing
+        share = np.expm1(u) / math.expm1(COARSER * spacing)
+        self._left = (1.0 - share) * np.exp(-tilt * u)
+        self._right = share * np.exp(tilt * (COARSER * spacing - u))
+        self.most = float((self._left + self._right).max()) * (1.0 + 64.0 * UNIT)
+
+    def shares(self, value: FloatArray) -> FloatArray:
+        """For each cell some κ <= 1: κ times the chord of the value lies below the value."""
+        cells = value[:-1].reshape(-1, COARSER)
+        ends = value[::COARSER]
+        chords = ends[:-1, None] * self._left
+        chords += ends[1:, None] * self._right
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(chords > 0.0, cells / chords, 1.0).min(axis=1)
+        return np.asarray(np.minimum(ratio, 1.0) * (1.0 - 64.0 * UNIT))
+
+
+class _Race:
+    """The choices of one state: those computed that may be the best ones somewhere.
+
+    Parameters
+    ----------
+    recursion : Recursion
+        Whose values are computed.
+    choices : sequence of (int, int)
+        The moves.
+    kept : dict
+        States that they lead to.
+    rounding : float
+        Of a product, relative.
+    best : ndarray of int8, or None
+        Where to put the best choice at each node.
+    """
+
+    def __init__(
+        self,
+        recursion: Recursion,
+        choices: Sequence[tuple[int, int]],
+        kept: dict[int, _KeptState],
+        rounding: float,
+        best: npt.NDArray[np.int8] | None,
+    ) -> None:
+        self._recursion, self._choices, self._kept = recursion, choices, kept
+        self._rounding, self._best = rounding, best
+        self.value, self.error = np.zeros(recursion._x.size), 0.0
+        self.computed: list[int] = []
+        self._coarse: list[FloatArray] = []
+
+    def run(self, tried: Sequence[int]) -> None:
+        """Compute all that may be the best."""
+        outline = self._recursion._outline
+        doubtful = [n for n in tried if self._kept[self._choices[n][1]].transform.size]
+        if outline is None or len(doubtful) < 2:
+            for number in tried:
+                self._compute(number)
+            return
+        hopeful = {
+            n
+            for n in tried
+            if n not in doubtful or self._choices[n][0] in self._kept[self._choices[n][1]].winners
+        }
+        for number in tried:
+            if number in hopeful:
+                self._compute(number)
+        for number in tried:
+            if number not in hopeful and not self._is_below(outline, number):
+                self._compute(number)
+
+    def _compute(self, number: int) -> None:
+        choice, then = self._choices[number]
+        recursion = self._recursion
+        new, doubt = recursion._after(choice, self._kept[then], self._rounding)
+        self.error = max(self.error, doubt)
+        if self._best is not None:
+            self._best[new > self.value] = choice
+        np.maximum(self.value, new, out=self.value)
+        self.computed.append(number)
+        if recursion._outline is not None:
+            self._coarse.append(new[::COARSER].copy())
+        self._shares: FloatArray | None = None
+
+    def _is_below(self, outline: Recursion, number: int) -> bool:
+        """Whether a choice is nowhere better than the value and its error, which may grow for it.
+
+        Between nodes of the outline the choice lies below its chords, and κ times the chords of
+        the value below the value.
+        """
+        choice, then = self._choices[number]
+        rough = self._kept[then].rough
+        if rough is None or not self.computed:
+            return False
+        if self._shares is None:
+            self._shares = self._recursion._between.shares(self.value)
+        new, doubt = outline._after(choice, rough, self._rounding)
+        margin = 2.0 * self._rounding * outline._norm[choice] * rough.norm
+        ends = self.value[::COARSER]
+        below = new[:-1] <= self._shares * ends[:-1] + margin
+        below &= new[1:] <= self._shares * ends[1:] + margin
+        if not below.all():
+            return False
+        self.error = max(self.error, self._recursion._between.most * (doubt + margin))
+        return True
+
+    def winners(self, error: float) -> frozenset[int]:
+        """Choices that are the best ones somewhere."""
+        top = self.value[::COARSER]
+        clear = top > CLEAR * error
+        return frozenset(
+            self._choices[number][0]
+            for number, new in zip(self.computed, self._coarse, strict=False)
+            if ((new >= top) & clear).any()
+        )
 
 
 def _norm(values: FloatArray) -> float:

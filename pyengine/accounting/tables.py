@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.accounting.kernels import StepProfile, between, kernel
-from pyengine.accounting.recursion import Recursion, StatePlan
+from pyengine.accounting.recursion import COARSER, Recursion, StatePlan, Values
 from pyengine.answers import Triple
 from pyengine.errors import AccuracyError
 from pyengine.numerics.rounding import LIBM, UNIT
@@ -209,8 +211,7 @@ class Choosing:
 
     def tables(self, detail: Detail, states: Sequence[int]) -> list[ProfileTable]:
         """Profiles of some states."""
-        upper, lower = (self._recursion(detail, is_upper=side) for side in (True, False))
-        above, below = upper.run(self.plan, states), lower.run(self.plan, states)
+        above, below = self._both(detail, states)
         found = []
         for state in states:
             high, low = above[state], below[state]
@@ -226,6 +227,27 @@ class Choosing:
             rounding = np.maximum(plain[0] - bottom, 0.0) + np.maximum(top - plain[1], 0.0)
             found.append(ProfileTable(detail.spacing, bottom, value, top, rounding))
         return found
+
+    def _both(
+        self, detail: Detail, states: Sequence[int]
+    ) -> tuple[dict[int, Values], dict[int, Values]]:
+        """Upper and lower values, side by side: the lower ones try what the upper ones computed."""
+        upper, lower = (self._recursion(detail, is_upper=side) for side in (True, False))
+        numbers: SimpleQueue[tuple[int, ...] | None] = SimpleQueue()
+
+        def among(_: int) -> tuple[int, ...]:
+            told = numbers.get()
+            if told is None:
+                raise RuntimeError("the upper values ended before the lower ones")
+            return told
+
+        with ThreadPoolExecutor(1) as pool:
+            below = pool.submit(lower.run, self.plan, states, among=among)
+            try:
+                above = upper.run(self.plan, states, tell=numbers.put)
+            finally:
+                numbers.put(None)
+            return above, below.result()
 
     def choices(self, detail: Detail) -> tuple[int, list[npt.NDArray[np.int8]]]:
         """Index of the first node, and the best choice at each node, of all states."""
@@ -249,7 +271,17 @@ class Choosing:
             kernel(profile, detail.spacing, *self._ends(profile, inner), is_upper)
             for profile in self.menu
         ]
-        return Recursion(kernels, detail.spacing, first, last, tilt)
+        first, last = first // COARSER * COARSER, -(-last // COARSER) * COARSER
+        outline = None
+        if is_upper and len(self.menu) > 2:
+            wide = COARSER * detail.spacing
+            ends = (self._ends(profile, inner) for profile in self.menu)
+            rough = [
+                kernel(profile, wide, *pair, True)
+                for profile, pair in zip(self.menu, ends, strict=True)
+            ]
+            outline = Recursion(rough, wide, first // COARSER, last // COARSER, tilt)
+        return Recursion(kernels, detail.spacing, first, last, tilt, outline)
 
     def _ends(self, profile: StepProfile, detail: Detail) -> tuple[float, float]:
         """How far the nodes of a step reach below and above 1."""
