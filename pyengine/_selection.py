@@ -24,10 +24,11 @@ import numpy as np
 
 from pyengine import _checks
 from pyengine._fenv import Guarded
+from pyengine.numerics.bracketing import bisected
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import LOST
 
-__all__ = ["check_runs", "repeat_and_select"]
+__all__ = ["check_runs", "repeat_and_select", "stopping_of"]
 
 RUNS = ("poisson", "negative_binomial", "binomial")
 LARGEST = 700.0
@@ -187,3 +188,35 @@ def _mean(eta: float, gamma: float) -> tuple[float, int]:
     mean, more = math.frexp(mean)
     mean, last = math.frexp(mean / part)
     return mean, more + last - power
+
+
+def stopping_of(mean: float, shape: float) -> float:
+    """γ of the truncated negative binomial law of a mean, rounded down: its mean is no less.
+
+    Parameters
+    ----------
+    mean : float
+        E K, finite and above 1.
+    shape : float
+        η > -1.
+    """
+    if not 1.0 < _checks.real("mean", mean) < math.inf:
+        raise ValueError(f"mean must be finite and above 1, got {mean!r}")
+    if not -1.0 < _checks.real("shape", shape) < math.inf:
+        raise ValueError(f"shape must be finite and above -1, got {shape!r}")
+
+    if shape == 1.0:  # geometric
+        near = 1.0 / mean
+        return near if Fraction(near) * Fraction(mean) <= 1 else math.nextafter(near, 0.0)
+
+    def reaches(log_gamma: Any) -> bool:
+        part, power = _mean(shape, math.exp(float(log_gamma)))
+        return power > 1024 or math.ldexp(part, power) >= mean
+
+    if not reaches(-LARGEST):
+        raise ValueError(f"mean must be reached by a law of runs of shape {shape!r}, got {mean!r}")
+    low, _ = bisected(reaches, -LARGEST, -(2.0**-60))
+    # a mean is off by 2e-14 of it at most, and log(mean) has a slope in log(γ) of at least half of
+    # min(1, 1 + η)
+    slack = 2.0**-43 / min(1.0 + shape, 1.0)
+    return math.exp(float(low) - slack)

@@ -24,7 +24,11 @@ from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.laplace import LaplaceLaw
 from pyengine.laws.mixture import GaussianMixtureLaw
-from pyengine.laws.substituted import SubstitutedGaussian, SubstitutedLaplace
+from pyengine.laws.substituted import (
+    SubstitutedGaussian,
+    SubstitutedLaplace,
+    spliced_density,
+)
 from pyengine.mechanisms import (
     AnalyticPair,
     DiscreteGaussianMechanism,
@@ -265,16 +269,26 @@ def _analytic_law(step: AnalyticPair, _: bool) -> StepLaw:
     return AnalyticLaw(step)
 
 
-def _truncated_law(step: TruncatedPoissonSampled, _: bool) -> StepLaw:
+def _truncated_law(step: TruncatedPoissonSampled, substitutes: bool) -> StepLaw:
     """Samples of the others below the largest size, and full ones, where records are displaced."""
     from pyengine.laws.revealed import revealed_law  # here, as few runs need it
     from pyengine.laws.truncated import truncation
 
     found = truncation(step.probability, step.batch_size, step.dataset_size)
-    below = sampled_law(_gaussian_law(step.mechanism, doubled=False), step.probability)
+    gaussian = step.mechanism
+    twice = _gaussian_law(gaussian, doubled=True)
+    if substitutes and step.probability != 1:
+        below: StepLaw = _substituted_gaussian(gaussian, step.probability)
+    else:
+        below = twice if substitutes else _gaussian_law(gaussian, doubled=False)
+        below = sampled_law(below, step.probability)
     if found.full == 0:
         return below
-    full = sampled_law(_gaussian_law(step.mechanism, doubled=True), found.inside)
+    if substitutes:
+        # as without replacement: one batch is had from another one by a record in another's place
+        full: StepLaw = spliced_density(twice, found.inside, _gaussian_distance(gaussian))
+    else:
+        full = sampled_law(twice, found.inside)
     if found.rest == 0:
         return full
     return revealed_law((below, full), (found.rest, found.full))
@@ -379,6 +393,37 @@ def _read_epoch(steps_per_epoch: Any, selected: Any = 1, **noise: Any) -> Step:
     return RandomlyAllocated(make(**noise), steps_per_epoch, selected)
 
 
+def _event_if_known(module: Any, name: str, *fields: Any) -> Any:
+    """An event of the library's own; None for a version that has none of this name."""
+    made = getattr(module, name, None)
+    return None if made is None else made(*fields)
+
+
+def _generic_event(module: Any, step: GenericMechanism) -> Any:
+    return _event_if_known(module, "EpsilonDeltaDpEvent", float(step.epsilon), float(step.delta))
+
+
+def _exponential_event(module: Any, step: ExponentialMechanism) -> Any:
+    return _event_if_known(module, "ExponentialMechanismDpEvent", float(step.epsilon))
+
+
+def _concentrated_event(module: Any, step: ZeroConcentrated) -> Any:
+    if step.delta:
+        return None
+    return _event_if_known(module, "ZCDpEvent", float(step.rho), float(step.xi))
+
+
+def _discrete_gaussian_event(module: Any, step: DiscreteGaussianMechanism) -> Any:
+    sigma = float(Fraction(step.noise_multiplier) * step.sensitivity)
+    return _event_if_known(module, "DiscreteGaussianDpEvent", sigma, step.sensitivity, 1)
+
+
+def _epoch_event(module: Any, step: RandomlyAllocated) -> Any:
+    inner = module.GaussianDpEvent(float(step.mechanism.noise_multiplier))
+    sizes = step.selected, step.steps_per_epoch
+    return _event_if_known(module, "RandomAllocationDpEvent", inner, *sizes)
+
+
 def _discrete_laplace_event(module: Any, step: DiscreteLaplaceMechanism) -> Any:
     parameter = 1 / (Fraction(step.noise_multiplier) * step.sensitivity)
     return module.DiscreteLaplaceDpEvent(float(parameter), step.sensitivity)
@@ -422,6 +467,7 @@ for _kind in (
         "discrete_gaussian",
         replaces=True,
         substituted=substituted_law,
+        event=_discrete_gaussian_event,
     ),
     Kind(
         DiscreteLaplaceMechanism,
@@ -439,7 +485,13 @@ for _kind in (
         replaces=True,
         event=_response_event,
     ),
-    Kind(GenericMechanism, lambda step, _: generic_law(step), "generic", replaces=True),
+    Kind(
+        GenericMechanism,
+        lambda step, _: generic_law(step),
+        "generic",
+        replaces=True,
+        event=_generic_event,
+    ),
     Kind(
         FinitePair,
         lambda step, _: FiniteLaw.from_fractions(_outcomes_of_pair(step)),
@@ -472,19 +524,29 @@ for _kind in (
         _curve_law,
         replaces=True,
         is_trivial=lambda step: step.rho == step.xi == step.delta == 0,
+        event=_concentrated_event,
         joined=_curves_law,
         is_written=True,
     ),
     Kind(RepeatAndSelect, _selection_law, is_written=True),
     Kind(RevealedMixture, _mixture_of_mechanisms, is_written=True),
     Kind(Releases, _releases_law, outcomes=_outcomes_of_releases, is_written=True),
-    Kind(TruncatedPoissonSampled, _truncated_law, event=_truncated_event),
-    Kind(RandomlyAllocated, _epoch_law, "dp_sgd_allocated", make=allocated_epoch, read=_read_epoch),
+    Kind(TruncatedPoissonSampled, _truncated_law, replaces=True, event=_truncated_event),
+    Kind(
+        RandomlyAllocated,
+        _epoch_law,
+        "dp_sgd_allocated",
+        make=allocated_epoch,
+        read=_read_epoch,
+        event=_epoch_event,
+    ),
     Kind(
         ExponentialMechanism,
         lambda step, _: BoundedRangeLaw(float(step.epsilon)),
         "exponential",
+        replaces=True,  # a range is of whichever neighbours it was found for, in both orders
         is_trivial=lambda step: step.epsilon == 0,
+        event=_exponential_event,
     ),
     Kind(
         ShuffledRandomizer,

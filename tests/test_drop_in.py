@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -253,6 +254,16 @@ def test_relations_of_dp_accounting() -> None:
     assert mechanism_under(response, "REPLACE_ONE") == pe.RandomizedResponse("5/8", 4)
     for relation in ("REPLACE_ONE", "REPLACE_SPECIAL"):  # a leaf of 8 has 3 nodes above it
         assert mechanism_under(tree, relation) == pe.GaussianMechanism(2.0).composed(4)
+    twice = event("DiscreteGaussian", sigma=2.0, sensitivity=1.0, dimension=None)
+    assert mechanism_under(twice, "REPLACE_SPECIAL") == pe.ZeroConcentrated("1/8")
+    assert mechanism_under(twice, "REPLACE_ONE") == pe.ZeroConcentrated("1/2")
+    drawn = event("SampledWithReplacement", source_dataset_size=3, sample_size=2, event=gaussian)
+    weights = ["4/9", "4/9", "1/9"]
+    for relation, moves in (("ADD_OR_REMOVE_ONE", [0, 2, 4]), ("REPLACE_SPECIAL", [0, 1, 2])):
+        made = mechanism_under(drawn, relation)
+        assert made == pe.GaussianMixtureMechanism(2.0, moves, weights)
+    best = event("RepeatAndSelect", event=response, mean=2.0, shape=math.inf)
+    assert mechanism_under(best, "REPLACE_SPECIAL").base == special
     sampled = event("PoissonSampled", sampling_probability=0.5, event=response)
     mixture = event(
         "MixtureOfGaussians", standard_deviation=1.0, sensitivities=[1], sampling_probs=[1]
@@ -264,6 +275,9 @@ def test_relations_of_dp_accounting() -> None:
         (batch, "REPLACE_SPECIAL"),
         (sampled, "REPLACE_ONE"),
         (event("Composed", events=[several, batch]), "REPLACE_SPECIAL"),
+        (event("RandomAllocation", event=gaussian, num_selected=1, num_steps=9), "REPLACE_ONE"),
+        (drawn, "REPLACE_ONE"),
+        (event("RepeatAndSelect", event=tree, mean=2.0, shape=0.0), "ADD_OR_REMOVE_ONE"),
     ):
         with pytest.raises(ValueError, match=f"must be defined under {relation}"):
             mechanism_under(wrong, relation)

@@ -238,6 +238,47 @@ def test_truncated_samples_stay_below_dp_accounting() -> None:
         assert 0.5 * bound < pe.delta(ours.composed(10), epsilon) < bound
 
 
+def test_configuration_for_jax_privacy() -> None:
+    dp_accounting = pytest.importorskip("dp_accounting")
+    from pyengine.interop.dp_accounting import PyengineAccountant, PyengineAccountantConfig
+
+    relation = dp_accounting.NeighboringRelation.REPLACE_ONE
+    config = PyengineAccountantConfig(neighboring_relation=relation, proven=False, tolerance=1e-3)
+    first, second = config.create_accountant(), config.create_accountant()
+    first.compose(dp_accounting.GaussianDpEvent(2.0), 3)
+    assert isinstance(first, PyengineAccountant)
+    assert first.adjacency == "substitute"
+    assert second.get_epsilon(1e-5) == 0.0
+    truth = pe.epsilon(pe.GaussianMechanism(2.0).composed(3), 1e-5, adjacency="substitute")
+    assert first.get_epsilon(1e-5) == truth
+
+
+def test_newer_events_stay_below_dp_accounting() -> None:
+    """ε of zCDP, selections and (ε, δ) beside its Rényi accountant, which is looser."""
+    dp_accounting = pytest.importorskip("dp_accounting")
+    from pyengine.interop.dp_accounting import PyengineAccountant
+
+    module = dp_accounting.dp_event
+    base = module.GaussianDpEvent(4.0)
+    made = {
+        "ZCDpEvent": (0.1,),
+        "RepeatAndSelectDpEvent": (base, 5.0, math.inf),
+        "EpsilonDeltaDpEvent": (0.5, 1e-7),
+        "DiscreteGaussianDpEvent": (5.0, 2.0),
+        "PermuteAndFlipDpEvent": (0.5,),
+    }
+    compared = 0
+    for name, fields in made.items():
+        cls = getattr(module, name, None)
+        if cls is None:
+            continue
+        theirs = dp_accounting.rdp.RdpAccountant().compose(cls(*fields), 3)
+        ours = PyengineAccountant().compose(cls(*fields), 3)
+        assert 0.5 < ours.get_epsilon(1e-5) / theirs.get_epsilon(1e-5) < 1.0 + 1e-9, name
+        compared += 1
+    assert compared >= 2
+
+
 def test_dp_accounting_agrees() -> None:
     """Events and relations that its own PLD accountant supports, too."""
     dp_accounting = pytest.importorskip("dp_accounting")

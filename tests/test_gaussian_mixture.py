@@ -10,13 +10,16 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp
 from thorough import ALL
 from truth import load
 
 import pyengine as pe
 from pyengine import reference
+from pyengine.interop import from_dp_event
 from pyengine.laws import mixture as laws
 from pyengine.laws.mixture import GaussianMixtureLaw
 
@@ -195,3 +198,56 @@ def test_nodes_are_found_in_a_few_steps_of_newton(monkeypatch: pytest.MonkeyPatc
         near = np.abs(found - edges) <= 2.0 * error + 2.0**-51 * np.abs(edges)
         # at its smallest value, the log of a weight, a loss stands for all places further left
         assert np.all(near | (nodes < -1e100) & (edges - law.support()[0] < 1e-14))
+
+
+def test_weights_below_all_doubles() -> None:
+    weights = [Fraction(1, 2), Fraction(1, 2) - Fraction(1, 2**1080), Fraction(1, 2**1080)]
+    with pytest.raises(ValueError, match=r"weights must be 0 or at least 2\^-1074"):
+        pe.GaussianMixtureMechanism(1.0, [0, 1, 2], weights)
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(300), 60))
+def test_draws_with_replacement(seed: int) -> None:
+    """All other records at -1 and the record at 1: the sum has a binomial law, normal tails each.
+
+    Draws that the mechanism does not tell apart are too rare to be seen.
+    """
+    rng = np.random.default_rng([seed, 44])
+    draws, records = int(rng.integers(1, 12)), int(rng.integers(2, 40))
+    noise, epsilon = float(rng.uniform(0.5, 20)), float(rng.choice([0.0, 0.1, 1.0, 3.0]))
+    event_of = {"source_dataset_size": records, "sample_size": draws}
+    inner = type("GaussianDpEvent", (), {"noise_multiplier": noise})()
+    event = type("SampledWithReplacementDpEvent", (), {**event_of, "event": inner})()
+    run = from_dp_event(event)
+    with mp.workdps(30):
+        p = [
+            mp.binomial(draws, j) * (records - 1) ** (draws - j) / mp.mpf(records) ** draws
+            for j in range(draws + 1)
+        ]
+        sigma, e = mp.mpf(noise), mp.exp(mp.mpf(epsilon))
+
+        def ratio(x: Any) -> Any:  # of the densities at a sum x above -draws
+            return mp.fsum(w * mp.exp((2 * j * x - 2 * j * j) / sigma**2) for j, w in enumerate(p))
+
+        def crossed(level: Any) -> Any:
+            if p[0] >= level:
+                return -mp.inf
+            low, high = mp.mpf(-1e6), mp.mpf(1e6)
+            for _ in range(140):
+                middle = (low + high) / 2
+                low, high = (low, middle) if ratio(middle) > level else (middle, high)
+            return low
+
+        def beyond(x: Any, j: int) -> Any:
+            return mp.ncdf((2 * j - x) / sigma)
+
+        at = crossed(e)
+        remove = mp.fsum(w * beyond(at, j) for j, w in enumerate(p)) - e * beyond(at, 0)
+        at = crossed(1 / e)
+        below = mp.fsum(w * mp.ncdf((at - 2 * j) / sigma) for j, w in enumerate(p))
+        add = mp.ncdf(at / sigma) - e * below
+    for order, truth in (("remove", remove), ("add", max(add, 0))):
+        found = pe.delta(run, epsilon, adjacency=order, bounds=True)
+        slack = 1e-9 * truth + mp.mpf(10) ** -60
+        assert found.lower <= truth + slack, (order, draws, records, noise, epsilon)
+        assert truth - mp.mpf(10) ** -25 <= found.upper, (order, draws, records, noise, epsilon)

@@ -117,6 +117,52 @@ LAPLACE = event("Laplace", noise_multiplier=2.0)
             pe.RandomizedResponse("5/8", 4),
         ),
         (event("RandomizedResponse", noise_parameter=0.5, num_buckets=1), pe.compose()),
+        (event("EpsilonDelta", epsilon=0.5, delta=1e-6), pe.GenericMechanism(0.5, 1e-6)),
+        (event("ZC", rho=0.5, xi=0.25), pe.ZeroConcentrated(0.5, 0.25)),
+        (event("ExponentialMechanism", epsilon=0.5), pe.ExponentialMechanism(0.5)),
+        (event("PermuteAndFlip", epsilon=0.5), pe.permute_and_flip(0.5)),
+        (
+            event("DiscreteGaussian", sigma=6.0, sensitivity=3.5, dimension=1),
+            pe.DiscreteGaussianMechanism(2, 3),  # an integer moves by an integer
+        ),
+        (event("DiscreteGaussian", sigma=6.0, sensitivity=0.5, dimension=1), pe.compose()),
+        (
+            event("DiscreteGaussian", sigma=2.0, sensitivity=1.5, dimension=None),
+            pe.ZeroConcentrated("9/32"),
+        ),
+        (
+            event("RepeatAndSelect", event=LAPLACE, mean=4.0, shape=math.inf),
+            pe.repeat_and_select(pe.LaplaceMechanism(2.0), "poisson", mean=4.0),
+        ),
+        (
+            event("RepeatAndSelect", event=LAPLACE, mean=4.0, shape=1.0),
+            pe.repeat_and_select(pe.LaplaceMechanism(2.0), "geometric", stopping=0.25),
+        ),
+        (
+            event("RepeatAndSelect", event=LAPLACE, mean=1.0, shape=0.0),
+            pe.LaplaceMechanism(2.0),
+        ),
+        (
+            event("RandomAllocation", event=GAUSSIAN, num_selected=2, num_steps=9),
+            pe.GaussianMechanism(2.0).randomly_allocated(9, 2),
+        ),
+        (
+            event("RandomAllocation", event=GAUSSIAN, num_selected=9, num_steps=9),
+            pe.GaussianMechanism(2.0).composed(9),
+        ),
+        (
+            event("SampledWithReplacement", source_dataset_size=3, sample_size=2, event=GAUSSIAN),
+            pe.GaussianMixtureMechanism(2.0, [0, 2, 4], ["4/9", "4/9", "1/9"]),
+        ),
+        (
+            event(
+                "SampledWithReplacement",
+                source_dataset_size=3,
+                sample_size=2,
+                event=event("NonPrivate"),
+            ),
+            pe.GenericMechanism(0, 1).poisson_sampled("5/9"),
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -129,10 +175,13 @@ def test_events(tree: Any, expected: pe.Mechanism) -> None:
     ("tree", "message"),
     [
         (event("Unsupported"), "got UnsupportedDpEvent"),
-        (event("ZC", rho=0.5, xi=0.0), "got ZCDpEvent"),
         (
-            event("Composed", events=[GAUSSIAN, event("RepeatAndSelect")]),
-            "got RepeatAndSelectDpEvent",
+            event("Composed", events=[GAUSSIAN, event("New")]),
+            "got NewDpEvent",
+        ),
+        (
+            event("SampledWithReplacement", source_dataset_size=9, sample_size=3, event=LAPLACE),
+            "only Gaussian noise on a sample with replacement",
         ),
         (
             event(

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import thorough
+from mpmath import mp
 
 import pyengine as pe
 from pyengine import duality
+from pyengine._selection import stopping_of
 
 FloatArray = npt.NDArray[np.float64]
 SEEDS = thorough.some(range(320), 80)
@@ -191,3 +193,17 @@ def test_a_run_that_is_no_proof_is_refused() -> None:
         pe.delta(pe.repeat_and_select(run, "poisson", mean=2), 1.0)
     with pytest.raises(pe.AccuracyError, match="only bounds: ask method='auto'"):
         pe.delta(tuning("poisson", mean=1), 1.0, method="exact")
+
+
+@pytest.mark.parametrize("shape", [-0.5, 0.0, 0.3, 1.0, 4.0, 60.0])
+def test_laws_of_a_mean(shape: float) -> None:
+    """The mean of P(k) ∝ (1 - γ)^k Γ(k + η)/k!, in 40 digits, is the one asked for or above."""
+    for mean in (1.0 + 1e-9, 1.001, 1.5, 4.0, 100.0, 1e6):
+        gamma = stopping_of(mean, shape)
+        with mp.workdps(40):
+            g, eta = mp.mpf(gamma), mp.mpf(shape)
+            sizes = (1 - g, -mp.log(g)) if shape == 0 else (eta * (1 - g), 1 - g**eta)
+            found = sizes[0] / (g * sizes[1])
+            assert mean <= found <= mean * (1.0 + 2e-13 * (2.0 + shape))
+    with pytest.raises(ValueError, match="mean must be finite and above 1"):
+        stopping_of(1.0, 2.0)

@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import ALL
@@ -235,9 +236,55 @@ def test_what_is_not_defined() -> None:
         step.poisson_sampled(0.1)
     with pytest.raises(ValueError, match="cannot be sampled again"):
         step.sampled_without_replacement(batch_size=1, dataset_size=2)
-    with pytest.raises(ValueError, match="substitute"):
-        pe.delta(step, 0.5, adjacency="substitute")
     with pytest.raises(ValueError, match="must be a GaussianMechanism"):
         pe.TruncatedPoissonSampled(pe.LaplaceMechanism(1.0), 0.1, 1, 2)
     with pytest.raises(pe.AccuracyError):
         reference.delta(step, "0.5")
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(320), 40))
+def test_another_record_in_its_place_by_enumeration(seed: int) -> None:
+    """All samples of few records with values in [-1, 1], and all ways to cut them."""
+    rng = np.random.default_rng([seed, 45])
+    records = int(rng.integers(2, 6))
+    size, p = int(rng.integers(1, records + 1)), float(rng.uniform(0.05, 1.0))
+    noise, epsilon = float(rng.uniform(0.5, 3)), float(rng.choice([0.0, 0.3, 1.0, 2.0]))
+    others = rng.choice([-1.0, 0.0, 1.0], records - 1)
+    x = np.linspace(-records - 12 * noise, records + 12 * noise, 20_001)
+    density = [np.zeros(x.size), np.zeros(x.size)]
+    for chosen in itertools.product((0, 1), repeat=records):
+        weight = math.prod(p if inside else 1.0 - p for inside in chosen)
+        sample = [i for i, inside in enumerate(chosen) if inside]
+        kept = list(itertools.combinations(sample, min(size, len(sample))))
+        for batch in kept:
+            for value, made in zip((1.0, -1.0), density, strict=True):
+                total = sum(value if i == 0 else others[i - 1] for i in batch)
+                made += weight / len(kept) * np.exp(-0.5 * ((x - total) / noise) ** 2)
+    step = x[1] - x[0]
+    first, second = (made * step / (noise * math.sqrt(2.0 * math.pi)) for made in density)
+    true = float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum())
+    run = pe.GaussianMechanism(noise).truncated_poisson_sampled(
+        p, batch_size=size, dataset_size=records
+    )
+    assert true <= pe.delta(run, epsilon, adjacency="substitute", bounds=True).upper + 2e-7
+
+
+def test_substitution_has_the_known_ends() -> None:
+    """No truncation: plain samples; samples of all records: batches without replacement."""
+    noise = pe.GaussianMechanism(1.5)
+    whole = noise.truncated_poisson_sampled(0.25, batch_size=9, dataset_size=9)
+    all_in = noise.truncated_poisson_sampled(1, batch_size=3, dataset_size=9)
+    both_in = noise.truncated_poisson_sampled(1, batch_size=9, dataset_size=9)
+    for run, like in (
+        (whole, noise.poisson_sampled(0.25)),
+        (all_in, noise.sampled_without_replacement(batch_size=3, dataset_size=9)),
+        (both_in, noise),
+    ):
+        for epsilon in (0.0, 0.4, 2.0):
+            expected = pe.delta(like, epsilon, adjacency="substitute")
+            assert pe.delta(run, epsilon, adjacency="substitute") == pytest.approx(expected, 1e-9)
+    rare = noise.truncated_poisson_sampled(0.25, batch_size=30, dataset_size=60)
+    often = noise.truncated_poisson_sampled(0.25, batch_size=8, dataset_size=60)
+    plain = pe.delta(noise.poisson_sampled(0.25).composed(5), 1.0, adjacency="substitute")
+    assert pe.delta(rare.composed(5), 1.0, adjacency="substitute") == pytest.approx(plain, 1e-3)
+    assert pe.delta(often.composed(5), 1.0, adjacency="substitute") > 0.5 * plain

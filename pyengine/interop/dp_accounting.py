@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ with needed("pyengine.interop.dp_accounting", "dp-accounting"):
     from dp_accounting import NeighboringRelation, PrivacyAccountant
     from dp_accounting.dp_event import ComposedDpEvent, DpEvent, SelfComposedDpEvent
 
-__all__ = ["PyengineAccountant"]
+__all__ = ["PyengineAccountant", "PyengineAccountantConfig"]
 
 NON_PRIVATE = GenericMechanism(0, 1)
 LEVELS = np.geomspace(1e-12, 0.5, 500)  # those of dp_accounting's own estimate
@@ -205,3 +206,30 @@ class PyengineAccountant(PrivacyAccountant):  # type: ignore[misc]
         return proven_bounds(
             name, self._composed, argument, adjacency=self.adjacency, tolerance=self._tolerance
         ).upper
+
+
+@dataclass(frozen=True, kw_only=True)
+class PyengineAccountantConfig:
+    """What functions of JAX Privacy take that ask for a ``DpAccountantConfig``.
+
+    Parameters
+    ----------
+    neighboring_relation, proven, tolerance
+        As of `PyengineAccountant`.
+
+    Examples
+    --------
+    >>> from pyengine.interop.dp_accounting import PyengineAccountantConfig
+    >>> PyengineAccountantConfig().create_accountant()
+    <PyengineAccountant, ADD_OR_REMOVE_ONE: no steps. >
+    """
+
+    neighboring_relation: Any = NeighboringRelation.ADD_OR_REMOVE_ONE
+    proven: bool = True
+    tolerance: float | None = None
+
+    def create_accountant(self) -> PyengineAccountant:
+        """Return an accountant that has composed nothing yet."""
+        return PyengineAccountant(
+            self.neighboring_relation, proven=self.proven, tolerance=self.tolerance
+        )

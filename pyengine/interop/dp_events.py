@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from pyengine._extras import needed
+from pyengine._selection import stopping_of
 from pyengine.kinds import kind_of_step, kinds
 from pyengine.mechanisms import (
+    DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
+    ExponentialMechanism,
     GaussianMechanism,
     GaussianMixtureMechanism,
     GenericMechanism,
@@ -17,12 +21,23 @@ from pyengine.mechanisms import (
     Mechanism,
     RandomizedResponse,
     Step,
+    ZeroConcentrated,
     compose,
+    permute_and_flip,
+    repeat_and_select,
     steps_of,
 )
 from pyengine.mechanisms.words import Words, worded
 
-__all__ = ["from_dp_event", "to_dp_event"]
+__all__ = [
+    "best_of",
+    "discrete_gaussian",
+    "from_dp_event",
+    "to_dp_event",
+    "with_replacement",
+]
+
+RARE = Fraction(1, 10**60)  # of numbers of draws that are not told apart
 
 
 def from_dp_event(event: Any) -> Mechanism:
@@ -31,19 +46,23 @@ def from_dp_event(event: Any) -> Mechanism:
     Parameters
     ----------
     event : dp_accounting.DpEvent
-        ``NoOp``, ``NonPrivate``, ``Gaussian``, ``Laplace``, ``DiscreteLaplace``,
-        ``RandomizedResponse``, ``MixtureOfGaussians``, ``SingleEpochTreeAggregation`` and
+        ``NoOp``, ``NonPrivate``, ``EpsilonDelta``, ``ZCDp``, ``Gaussian``, ``Laplace``,
+        ``DiscreteLaplace``, ``DiscreteGaussian``, ``RandomizedResponse``, ``ExponentialMechanism``,
+        ``PermuteAndFlip``, ``MixtureOfGaussians``, ``SingleEpochTreeAggregation`` and
         ``TruncatedSubsampledGaussian`` events, ``PoissonSampled`` and
-        ``SampledWithoutReplacement`` ones of them, and ``SelfComposed`` and ``Composed`` ones of
-        all these.
+        ``SampledWithoutReplacement`` ones of them, ``SampledWithReplacement`` and
+        ``RandomAllocation`` ones of Gaussian noise, ``RepeatAndSelect``, ``SelfComposed`` and
+        ``Composed`` ones of all these.
 
     Returns
     -------
     Mechanism
         Exact: parameters are the doubles of the event, or exact functions of them.  Gaussian
         events that share one sample become one Gaussian mechanism, whose noise multiplier is
-        rounded once.  Truncated samples have a pair that dominates; without noise it is that of
-        samples that are not truncated.
+        rounded once.  Others have a mechanism that dominates: truncated samples (without noise,
+        samples that are not truncated); ``ZCDp``, and ``DiscreteGaussian`` of a dimension that is
+        not 1, the curve of zero-concentrated privacy; ``RepeatAndSelect``;
+        ``SampledWithReplacement``, where a draw of the record displaces another one.
 
     Raises
     ------
@@ -152,6 +171,104 @@ def _truncated(event: Any) -> Mechanism:
     )
 
 
+def with_replacement(event: Any, moved: int = 2) -> Mechanism:
+    """Return what a ``SampledWithReplacement`` event does.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        The event, of Gaussian noise.
+    moved : int
+        Clipping norms that the sum moves by at each draw of the record: 2 where it is drawn in the
+        place of another one, 1 where the one in its place moves nothing.
+    """
+    step = _one_sample(event.event, event)
+    draws, records = int(event.sample_size), int(event.source_dataset_size)
+    if step is None or draws == 0:
+        return compose()
+    if step == GenericMechanism(0, 1):
+        return step.poisson_sampled(1 - Fraction(records - 1, records) ** draws)
+    if step.noise is None or step.noise.family != "gaussian":
+        raise _not_exact(event, "only Gaussian noise on a sample with replacement has a mechanism")
+    return _repeated_draws(step.noise.multiplier, draws, records, moved)
+
+
+def _repeated_draws(noise: Any, draws: int, records: int, moved: int) -> Mechanism:
+    """Gaussian noise on a sum with a record as often as it is drawn from all of them.
+
+    Numbers of draws that are rarer than 1e-60 all together count as one draw more than the others,
+    beside a mechanism that tells everything with that probability: moving shifts up, and telling
+    what they are, makes it less private.
+    """
+    weights: list[Fraction] = []
+    rest, count = Fraction(1), 0
+    while count <= draws and rest >= RARE:
+        ways = math.comb(draws, count) * (records - 1) ** (draws - count)
+        weights.append(Fraction(ways, records**draws))
+        rest -= weights[-1]
+        count += 1
+    if rest > 0:
+        weights.append(rest)
+    shifts = [moved * j for j in range(len(weights))]
+    several = f"{draws:,} draws from {records:,} records, with replacement"
+    words = Words(
+        "DP-SGD",
+        f"each batch is {several}",
+        f" of {several}",
+        f"one record of {records:,}",
+        hidden=("shifts", "weights"),
+        known="upper bound",
+    )
+    step = worded(GaussianMixtureMechanism(noise, shifts, weights), words)
+    if not rest:
+        return step
+    return compose(step, worded(GenericMechanism(0, rest), words))
+
+
+def _allocated(event: Any) -> Mechanism:
+    step = _one_sample(event.event, event)
+    selected, steps = int(event.num_selected), int(event.num_steps)
+    if step is None or selected == 0:
+        return compose()
+    if steps == selected:
+        return step.composed(steps)
+    if not hasattr(step, "randomly_allocated"):
+        raise _not_exact(event, "only Gaussian noise has a law of an epoch")
+    made: Mechanism = step.randomly_allocated(steps, selected)
+    return made
+
+
+def _selected(event: Any) -> Mechanism:
+    return best_of(from_dp_event(event.event), event)
+
+
+def best_of(base: Mechanism, event: Any) -> Mechanism:
+    """Best of runs of a mechanism, whose number has the law of a ``RepeatAndSelect`` event."""
+    mean, shape = float(event.mean), float(event.shape)
+    if not steps_of(base):
+        return compose()
+    if shape == math.inf:
+        return repeat_and_select(base, "poisson", mean=mean)
+    if mean == 1.0:  # one run, always
+        return base
+    stopping = stopping_of(mean, shape)
+    if shape == 1.0:
+        return repeat_and_select(base, "geometric", stopping=stopping)
+    return repeat_and_select(base, "negative_binomial", shape=shape, stopping=stopping)
+
+
+def discrete_gaussian(event: Any, times: int = 1) -> Mechanism:
+    """Return what a ``DiscreteGaussian`` event does, whose curve is of so many records if any."""
+    moves = int(event.sensitivity) if event.dimension == 1 else Fraction(event.sensitivity)
+    if moves == 0:  # of an integer that does not move
+        return compose()
+    if event.sigma == 0:
+        return GenericMechanism(0, 1)
+    if event.dimension == 1:
+        return DiscreteGaussianMechanism(Fraction(event.sigma) / moves, int(moves))
+    return ZeroConcentrated((times * moves / Fraction(event.sigma)) ** 2 / 2)
+
+
 def _noisy(make: Callable[[float], Step]) -> Callable[[Any], Step]:
     def convert(event: Any) -> Step:
         return make(event.noise_multiplier) if event.noise_multiplier else GenericMechanism(0, 1)
@@ -177,6 +294,14 @@ def _randomized_response(event: Any) -> Mechanism:
 
 _MAKERS: dict[str, Callable[[Any], Mechanism]] = {
     "NonPrivateDpEvent": lambda _: GenericMechanism(0, 1),
+    "EpsilonDeltaDpEvent": lambda event: GenericMechanism(event.epsilon, event.delta),
+    "ZCDpEvent": lambda event: ZeroConcentrated(event.rho, event.xi),
+    "ExponentialMechanismDpEvent": lambda event: ExponentialMechanism(event.epsilon),
+    "PermuteAndFlipDpEvent": lambda event: permute_and_flip(event.epsilon),
+    "DiscreteGaussianDpEvent": discrete_gaussian,
+    "RepeatAndSelectDpEvent": _selected,
+    "RandomAllocationDpEvent": _allocated,
+    "SampledWithReplacementDpEvent": with_replacement,
     "GaussianDpEvent": _noisy(GaussianMechanism),
     "LaplaceDpEvent": _noisy(LaplaceMechanism),
     "DiscreteLaplaceDpEvent": _discrete_laplace,

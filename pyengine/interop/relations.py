@@ -5,7 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from pyengine.interop.dp_events import from_dp_event
+from pyengine.interop.dp_events import (
+    best_of,
+    discrete_gaussian,
+    from_dp_event,
+    with_replacement,
+)
 from pyengine.mechanisms import Mechanism, compose, from_probabilities
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.words import worded
@@ -50,6 +55,9 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
     - Randomized response answers for a record that is there, so it is not defined under
       ``ADD_OR_REMOVE_ONE``; the special record answers uniformly.
     - Trees have a place for each record, which under ``ADD_OR_REMOVE_ONE`` they have not.
+    - A discrete Gaussian whose dimension is not 1 is known by its curve, of four times the ρ for
+      two records that each move it; other curves, and (ε, δ), are of whichever relation is asked.
+    - With replacement the special record is drawn as often, and moves nothing.
     - Without replacement the special record still takes a place in the batch.  The pair of that is
       not the one of Poisson sampling, and no exact one is known here.
     """
@@ -63,10 +71,21 @@ def mechanism_under(event: Any, relation: str) -> Mechanism:
             return _beside_uniform(event)
         if relation == ADD_OR_REMOVE:
             raise _undefined(event, relation)
+    if name == "RepeatAndSelectDpEvent" and relation != REPLACE:
+        return best_of(mechanism_under(event.event, relation), event)
+    if name == "DiscreteGaussianDpEvent" and relation == REPLACE:
+        return discrete_gaussian(event, times=2)
+    if name == "SampledWithReplacementDpEvent" and relation == SPECIAL:
+        return _in_place(with_replacement(event, moved=1))
     kinds = _kinds(event)
     undefined = {
         ADD_OR_REMOVE: {"RandomizedResponseDpEvent", "SingleEpochTreeAggregationDpEvent"},
-        REPLACE: {"MixtureOfGaussiansDpEvent"},
+        REPLACE: {
+            "MixtureOfGaussiansDpEvent",
+            "RandomAllocationDpEvent",
+            "RepeatAndSelectDpEvent",
+            "SampledWithReplacementDpEvent",
+        },
         SPECIAL: {"SampledWithoutReplacementDpEvent", "RandomizedResponseDpEvent"},
     }[relation]
     if name == "RandomizedResponseDpEvent" and event.num_buckets == 1:

@@ -8,11 +8,10 @@ from fractions import Fraction
 from pyengine.caches import kept
 from pyengine.errors import NotDefinedError
 from pyengine.kinds import added_law, kind_of_step, plain_law
-from pyengine.laws.base import PoissonSampledLaw, ReversedLaw, StepLaw
+from pyengine.laws.base import ReversedLaw, StepLaw
 from pyengine.laws.finite import FiniteLaw
-from pyengine.laws.substituted import SplicedLaw, spliced
+from pyengine.laws.substituted import spliced, spliced_density
 from pyengine.mechanisms import Mechanism, Step, step_in_words, steps_of
-from pyengine.numerics.sampled_loss import share_of
 
 __all__ = ["composition_law", "real_substitutions", "step_law"]
 
@@ -123,12 +122,7 @@ def _substitute(step: Step) -> StepLaw:
     kind = kind_of_step(inner)
     sampled = step.scheme == "poisson"
     if kind is None or not kind.replaces or (sampled and kind.substituted is None):
-        raise NotDefinedError(
-            "adjacency 'substitute' needs a mechanism that says what another record does "
-            f"(additive noise; without Poisson sampling, also randomized response and the generic "
-            f"mechanism), got {step_in_words(step)}: its pair is that of a data "
-            "set without and with a record"
-        )
+        raise _says_nothing_of_another(step)
     if sampled and kind.substituted is not None:
         return kind.substituted(inner, step.share)
     plain = plain_law(inner, doubled=True)
@@ -138,6 +132,14 @@ def _substitute(step: Step) -> StepLaw:
     if isinstance(plain, FiniteLaw):
         return spliced(plain, share)
     if kind.distance is None:
-        raise AssertionError(f"{inner!r} has neither a finite law nor a distance")
-    thinned = PoissonSampledLaw(plain, share)
-    return SplicedLaw(ReversedLaw(thinned), thinned, share_of(share).rest * kind.distance(inner))
+        raise _says_nothing_of_another(step)
+    return spliced_density(plain, share, kind.distance(inner))
+
+
+def _says_nothing_of_another(step: Step) -> NotDefinedError:
+    return NotDefinedError(
+        "adjacency 'substitute' needs a mechanism that says what another record does "
+        "(additive noise; without sampling, also randomized response, the generic and the "
+        f"exponential mechanism), got {step_in_words(step)}: its pair is that of a data "
+        "set without and with a record"
+    )

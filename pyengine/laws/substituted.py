@@ -16,7 +16,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from pyengine.laws.base import Cells, FloatArray, Law, StepLaw
+from pyengine.laws.base import (
+    Cells,
+    FloatArray,
+    Law,
+    PoissonSampledLaw,
+    ReversedLaw,
+    StepLaw,
+)
 from pyengine.laws.fine import Fine
 from pyengine.laws.finite import FiniteLaw
 from pyengine.laws.laplace_parameters import LaplaceParameters
@@ -31,7 +38,13 @@ from pyengine.laws.normals import (
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
-__all__ = ["SplicedLaw", "SubstitutedGaussian", "SubstitutedLaplace", "spliced"]
+__all__ = [
+    "SplicedLaw",
+    "SubstitutedGaussian",
+    "SubstitutedLaplace",
+    "spliced",
+    "spliced_density",
+]
 
 
 @dataclass(frozen=True)
@@ -270,3 +283,19 @@ def spliced(law: FiniteLaw, share: Fraction) -> FiniteLaw:
         digits=digits if up.digits is not None and down.digits is not None else None,
         alone=None if up.alone is None or down.alone is None else (down.alone[0], up.alone[1]),
     )
+
+
+def spliced_density(plain: StepLaw, share: Fraction, distance: float) -> SplicedLaw:
+    """Pair that dominates a record and another one in its place, in a batch with a probability.
+
+    Parameters
+    ----------
+    plain : StepLaw
+        Of noise on a query that moves twice as far, of no finite loss law.
+    share : Fraction
+        Probability of the record to be in the batch.
+    distance : float
+        Total variation of ``plain``.
+    """
+    thinned = PoissonSampledLaw(plain, share)
+    return SplicedLaw(ReversedLaw(thinned), thinned, share_of(share).rest * distance)

@@ -12,6 +12,13 @@ With n - 1 other records, of which S ~ Bin(n - 1, p) enter the sample:
 
 Hockey-stick divergences are jointly convex, so the pair that tells S < B from S >= B, and in either
 case is the one above, dominates.
+
+With another record in the record's place S is the same.  For S < B both enter with probability p:
+the pair is that of Poisson sampling under substitution.  For S >= B both are in the batch with
+probability q, beside B - 1 of the others, uniformly drawn, or neither is: as with batches of B
+without replacement, the batches with the record, with the other one and with neither are had from
+each other by one record in another's place, which moves the sum by at most twice the clipping norm.
+So the pair of that scheme, with q for B/n, dominates.
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ from pyengine.mechanisms.words import Words, number_in_words, worded
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
 
+LEAST_WEIGHT = Fraction(1, 2**1074)  # a double
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class GaussianMixtureMechanism(Step):
     """A query with Gaussian noise that moves by a random multiple of its sensitivity.
@@ -32,13 +35,14 @@ class GaussianMixtureMechanism(Step):
     shifts : sequence of float or exact number
         cⱼ in units of the sensitivity, finite and >= 0.  Equal shifts are counted together.
     weights : sequence of float or exact number
-        As many probabilities in [0, 1], whose sum is 1 (to 1e-12 for floats; what rounding leaves
-        is given to the largest one, so that floats are exact from here on).
+        As many probabilities in [0, 1], 0 or at least 2^-1074, whose sum is 1 (to 1e-12 for floats;
+        what rounding leaves is given to the largest one, so that floats are exact from here on).
 
     Raises
     ------
     ValueError
-        For a negative shift, weights that do not sum to 1, or sequences of different lengths.
+        For a negative shift, weights that do not sum to 1 or are below 2^-1074, or sequences of
+        different lengths.
 
     References
     ----------
@@ -74,6 +78,12 @@ class GaussianMixtureMechanism(Step):
         exactly = all(isinstance(part, Fraction) for part in parts)
         if total != 1 and (exactly or abs(total - 1) > NORMALISATION):
             raise ValueError(f"weights must sum to 1, got a sum of {float(total)!r}")
+        least = min((part for part in rows.values() if part), default=total)
+        if least < LEAST_WEIGHT:
+            raise ValueError(
+                "weights must be 0 or at least 2^-1074, got one below; "
+                "weight that is moved to a larger shift is answered, and less private"
+            )
         heaviest = max(rows, key=lambda place: rows[place])
         rows[heaviest] += 1 - total
         kept = sorted((place, part) for place, part in rows.items() if part > 0)
