@@ -6,7 +6,7 @@
  *
  * as the map (x, y) -> (L, v) has the Jacobian 1.  The integrand is positive and analytic, so the
  * trapezoidal rule converges geometrically and nothing cancels; L_j has its bulk near 0, where
- * doubles are dense.  t needs floor(t/2^i) and ceil(t/2^i) only.  See docs/theory/allocation; the integral
+ * doubles are dense.  t needs floor(t/2^i) and ceil(t/2^i) only.  See docs/estimates; the integral
  * is in shares.c, pieces of the density in density_pieces.c, masses in panels.c.
  */
 /* Map: random allocation, the law of one epoch | test_allocated_law | theory/allocation */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* What proofs assume of the C library: bounds of errors in units in the last place (docs/theory/libm.md). */
+/* What proofs assume of the C library: bounds of errors in units in the last place (docs/theory/arithmetic.md). */
 
 #define PE_LIBM_ELEMENTARY 2 /* exp, expm1, log, log1p in doubles */
 #define PE_LIBM_CURVED 4     /* sin, cos, atan2 and hypot in doubles */

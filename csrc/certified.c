@@ -9,7 +9,7 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-_Static_assert(PE_LIBM_ELEMENTARY <= 4 && PE_LIBM_CURVED <= 4, "docs/theory/certified.md counts no more");
+_Static_assert(PE_LIBM_ELEMENTARY <= 4 && PE_LIBM_CURVED <= 4, "docs/theory/line.md counts no more");
 
 #define U 0x1p-53
 #define OUT (1.0 + 1e-9) /* outward: rounding of bounds that are formed in some dozens of operations */

@@ -1,4 +1,4 @@
-/* Rows of the spectral engine whose errors are proven: docs/theory/spectral.md, "Proven rows". */
+/* Rows of the spectral engine whose errors are proven: docs/theory/line.md. */
 #ifndef PE_CERTIFIED_H
 #define PE_CERTIFIED_H
 

@@ -8,7 +8,7 @@
 #include "spectral.h"
 #include "strips.h"
 
-/* The transform along one contour of the spectral engine; docs/theory/spectral.md derives every bound used here. */
+/* The transform along one contour of the spectral engine; docs/theory/line.md, docs/estimates.md derives every bound used here. */
 
 static const double PI = 3.14159265358979323846;
 static const double ALIAS_TOL = 1e-15;      /* relative excess allowed to the aliases */
@@ -33,7 +33,7 @@ static double needed(const pe_line *ln, double theta, double k0) {
     return ln->lambda < 0.0 ? small + fmax(0.0, log((1.0 + fabs(ln->lambda)) / (1.0 + fabs(theta)))) : small;
 }
 
-/* Map: the aliasing bound of the spectral engine | test_dp_sgd | theory/spectral */
+/* Map: the aliasing bound of the spectral engine | test_dp_sgd | theory/line */
 /* Chernoff's bound on the aliases of one side.  The trapezoidal sum at c is
  * sum_k e^{lambda k T} F(c + k T) with F >= 0; for theta beyond lambda, in the same interval between
  * poles, the terms k > 0 (k < 0 on the other side) stay below

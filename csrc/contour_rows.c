@@ -7,7 +7,7 @@
 #include "spectral.h"
 
 /* Sums along one contour, and rows of functionals with error estimates made of them; derived in
- * docs/theory/spectral.md. */
+ * docs/theory/line.md, docs/estimates.md. */
 
 static const double PI = 3.14159265358979323846;
 static const double MARGIN = 4.0;           /* of the error terms that are estimates */

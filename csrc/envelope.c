@@ -6,7 +6,7 @@
 #include "simd.h"
 
 /* What a proof needs of one step beside its values: bounds beyond a t, and of the real transform.
- * docs/theory/certified.md. */
+ * docs/theory/gaussian.md. */
 
 static const double PI = 3.14159265358979323846;
 static const double MAX_NODES = 40000;

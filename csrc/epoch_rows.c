@@ -17,7 +17,7 @@ enum { Q_BELOW, Q_ABOVE, P_BELOW, P_ABOVE, LOW_PROFILE, HIGH_PROFILE, TAILS };
 
 /* Relative error of a mass of log m: EACH for every rounding that all values share, and PER_LOG for
  * each unit of |m|, as errors of a density count once for each unit by which a law is tilted, and half as
- * much again for each doubling of epochs; both are estimates (docs/theory/allocation). */
+ * much again for each doubling of epochs; both are estimates (docs/estimates). */
 #define EACH 2e-13
 #define PER_LOG 4e-15
 

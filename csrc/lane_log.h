@@ -10,7 +10,7 @@
 #define PE_LOG_REACH 0.25 /* of |a + ib| */
 
 /* log(1 + a + ib) for |a + ib| <= 1/4.  With q = 2|a| + a^2 + b^2 the real part errs by at most 7q units of 2^-53, and
- * the imaginary part by at most 8 units relative to itself (docs/theory/certified.md): 2 artanh s for
+ * the imaginary part by at most 8 units relative to itself (docs/theory/gaussian.md): 2 artanh s for
  * s = z/(2 + z), whose real part (2a + a^2 + b^2)/|2 + z|^2 is formed without cancellation of 1. */
 static inline void pe_vlog1p(double a, double b, double *re, double *im) {
     PE_DOMAIN(!(a * a + b * b > PE_LOG_REACH * PE_LOG_REACH));

@@ -3,7 +3,7 @@
 
 #include "pyengine.h"
 
-/* Bounds of a trade-off function at levels from masses at a few thresholds (docs/theory/exact). */
+/* Bounds of a trade-off function at levels from masses at a few thresholds (docs/theory/conversions). */
 
 static const double UNIT = DBL_EPSILON / 2;
 static const double SUBNORMAL = 2e-317; /* what rounding below the normal range may take from many masses */

@@ -9,7 +9,7 @@
 /* The law of Y = S - (smallest S) as a density on the axis w = log Y, kept as the logarithm of
  * g(w) = density of w, piecewise polynomial on panels that adapt to it.  Sums are direct integrals
  * of positive terms, so that tails keep their relative accuracy whatever their shape; see
- * docs/theory/convolution.md. */
+ * docs/estimates.md. */
 
 enum { PE_RULE = 16 }; /* nodes of a panel, and of the Gauss-Legendre rule */
 

@@ -6,7 +6,7 @@
 #include "pair.h"
 #include "pyengine.h"
 
-/* Mixtures of normals as one kind of step on lines that other kinds share: docs/theory/lines.md. */
+/* Mixtures of normals as one kind of step on lines that other kinds share: docs/theory/kinds.md. */
 
 struct pe_mixture_kind {
     pe_composition q;

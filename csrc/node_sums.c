@@ -7,7 +7,7 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-/* docs/theory/spectral.md, "Sums over nodes" */
+/* docs/estimates.md, "Sums over nodes" */
 
 /* Adds the moments of PE_LANES nodes, from the second one on, by lanes. */
 static inline void add_moments(const double *l, const double *w, double unit, double (*even)[PE_LANES],

@@ -8,7 +8,7 @@
 #include "simd.h"
 
 /* M of a sampled Gaussian step is an entire function of 1/noise in all that matters: at one rate and one argument it is
- * interpolated in it.  docs/theory/spectral.md says how the error is estimated. */
+ * interpolated in it.  docs/estimates.md says how the error is estimated. */
 
 static const double PI = 3.14159265358979323846;
 static const double OCTAVE = 2.0;     /* largest noise of a family over its smallest */

@@ -5,7 +5,7 @@
 #include "simd.h"
 #include "wide_nodes.h"
 
-/* Nodes on a line Im z = y; docs/theory/certified.md proves what stands here.  Lanes are nodes next to each other. */
+/* Nodes on a line Im z = y; docs/theory/gaussian.md proves what stands here.  Lanes are nodes next to each other. */
 
 static const double FAR_TERM =
     200.0; /* exponent of a term from which on sides have a power of 2 of their own */

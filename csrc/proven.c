@@ -9,7 +9,7 @@
 #include "divided.h"
 #include "pair.h"
 
-/* Which line with proven errors serves a threshold; docs/theory/certified.md. */
+/* Which line with proven errors serves a threshold; docs/theory/line.md. */
 
 static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
 static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row, */

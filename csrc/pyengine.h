@@ -36,7 +36,7 @@ typedef struct {
  *                 error at the stored points, in units in the last place of a double or, of a function that ends in l, of
  *                 a long double, and infinity for a NaN; the points, of which the number is returned
  * Method          csrc/libm_points.h, written by tools/libm_errors.py
- * Source          docs/theory/libm
+ * Source          docs/theory/arithmetic
  */
 int pe_libm_functions(void);
 const char *pe_libm_name(int function);
@@ -177,7 +177,7 @@ size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours
  * solves log functional = log_target (for PE_A_ABOVE, PE_A_BELOW and PE_PROFILE).
  *
  * Domain          c finite; log_target < 0, not below -760
- * Method          trapezoidal rule on a vertical line near the saddle point (docs/theory/spectral)
+ * Method          trapezoidal rule on a vertical line near the saddle point (docs/theory/line)
  * Errors          relative, per functional; infinite where the contour does not give it.  Aliases
  *                 are bounded; quadrature, truncation and rounding are estimates.
  * Returns         the worst status; a row that failed is NaN
@@ -203,7 +203,7 @@ int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_tar
  * 1 - lambda is a double, too.  The law ends `farthest`, at most 40, from the shifts of its normals; or further out, where
  * the window of its nodes needs that.
  *
- * Method          nodes, values and bounds of the proven lines of pe_pair_certify (docs/theory/certified)
+ * Method          nodes, values and bounds of the proven lines of pe_pair_certify (docs/theory/gaussian)
  * Returns         a status: PE_TOO_COSTLY where the proof does not apply
  */
 typedef struct pe_mixture_kind pe_mixture_kind;
@@ -255,7 +255,7 @@ typedef struct pe_epoch pe_epoch;
  * must be freed in any case.  Returns a status.
  *
  * Domain          0.1 <= noise, steps an integer from 2 to 2^30, epochs one from 1 on
- * Method          doubling by convolution of densities in logarithms (docs/theory/allocation)
+ * Method          doubling by convolution of densities in logarithms (docs/estimates)
  * Error           an estimate, see there
  */
 int pe_epoch_new(double noise, double steps, double epochs, pe_epoch **out);
@@ -310,7 +310,7 @@ void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double 
  * Domain          |t apart[j]| < 1e8; share[j] >= 0
  * Method          e^{ib} - 1 by csrc/lane_trig.h, sums in 8 lanes
  * Error           at most (m/8 + 20) 2^-53 times the sum of share[j] |t apart[j]|, of the modulus
- *                 (docs/theory/lines)
+ *                 (docs/theory/laplace)
  */
 void pe_loss_transform(size_t n, const double *frequency, size_t m, const double *apart, const double *share,
                        double *real, double *imag);
@@ -332,7 +332,7 @@ int pe_loss_transform_grid(size_t n, double spacing, size_t m, const double *apa
  * Domain          the real part of factor node is at most 0, and the imaginary one below 1e8 in size; size
  *                 is a multiple of 8, weights are rows of kinds of size numbers, out pairs for each kind
  * Method          e^z by csrc/lane_trig.h, sums in 8 lanes; 0 where the real part is below -708
- * Error           at most (size/8 + 16 + 6 |factor node|) 2^-53 for each term (docs/theory/deformed_lines)
+ * Error           at most (size/8 + 16 + 6 |factor node|) 2^-53 for each term (docs/theory/laplace)
  */
 void pe_ray_sums(size_t n, const double *factor, const int64_t *blocks, const int64_t *row, size_t size,
                  const double *node_real, const double *node_imag, size_t kinds, const double *weight_real,
@@ -357,7 +357,7 @@ void pe_place_integrals(size_t n, size_t places, const double *x, double reach, 
                         double *out);
 
 /* What atoms at those places have in the integrals of e^{-tilt x} over the poles' sides, added to `out`
- * (docs/theory/deformed_lines): libm's exp and expm1, sums one after the other. */
+ * (docs/theory/laplace): libm's exp and expm1, sums one after the other. */
 void pe_atom_integrals(size_t n, size_t places, const double *x, const double *mass, double tilt,
                        size_t first, size_t kinds, double *out);
 
@@ -375,7 +375,7 @@ void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequenc
 /* ---- levels of a test from masses at thresholds: levels.c ----------------------------------------------------
  *
  * `tails` are six arrays of `points` rows of n numbers: A's masses above and below thresholds c, B's, bounds on their
- * relative errors, and by how much thresholds are moved (docs/theory/exact).  Arrays of c, reach and the bounds of
+ * relative errors, and by how much thresholds are moved (docs/theory/conversions).  Arrays of c, reach and the bounds of
  * single points have that shape as well.
  *
  * Error           bounds are safe where libm's exp errs by at most 2 units in the last place, and the few operations
@@ -403,7 +403,7 @@ void pe_level_between(size_t points, size_t n, const double *alpha, const double
 /* ---- n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights: gauss.c ---------------------------------
  *
  * Method          Newton's method on the recurrence of the polynomials with maximum 1
- * Error           docs/theory/lines
+ * Error           docs/theory/line
  */
 void pe_gauss_nodes(size_t n, long double *place, long double *weight);
 
@@ -498,7 +498,7 @@ typedef struct pe_law pe_law;
  * to a log of deepest, for log values down to half of it.  Immutable once made; *out must be freed in any case.
  *
  * Method          log density over log(S - smallest S), piecewise polynomials of degree 15; sums as
- *                 Gauss-Legendre integrals of positive terms (docs/theory/convolution)
+ *                 Gauss-Legendre integrals of positive terms (docs/estimates)
  * Returns         a status: PE_TOO_COSTLY where max_panels or half a minute do not suffice
  */
 int pe_law_step(size_t terms, const double *shift, const double *ratio, const double *rest, double floor,

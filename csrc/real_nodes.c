@@ -4,7 +4,7 @@
 #include "simd.h"
 #include "wide_nodes.h"
 
-/* Nodes on the real line, where all is real; docs/theory/certified.md proves what stands here.  Lanes are nodes next to
+/* Nodes on the real line, where all is real; docs/theory/gaussian.md proves what stands here.  Lanes are nodes next to
  * each other, and those of a run take their exponentials from its first ones, whose products cost less. */
 
 enum { RUN = 8 }; /* times PE_LANES nodes */

@@ -3,7 +3,7 @@
 
 #include "pyengine.h"
 
-/* From rows with proven errors to bounds of what was asked; docs/theory/certified.md, "Inverses".  All bounds are
+/* From rows with proven errors to bounds of what was asked; docs/theory/conversions.md.  All bounds are
  * moved outwards by `slack`, a relative error of the few operations that form them. */
 
 enum { ERRORS = 2 + PE_FUNCTIONALS };

@@ -1,4 +1,4 @@
-/* The density of a sum of shares, at 16 places at once: the integral over v of docs/theory/allocation.
+/* The density of a sum of shares, at 16 places at once: the integral over v of docs/estimates.
  *
  * With e^L = p e^x + q e^y and v = x - y the half of v >= 0 has the larger x; the other half is the same with
  * both parts exchanged.  All places share the lattice of v, so that a number of the lattice is a loop over

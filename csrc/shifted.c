@@ -6,7 +6,7 @@
 #include "arithmetic.h"
 #include "shifted_nodes.h"
 
-/* One kind of step; docs/theory/certified.md proves what stands here. */
+/* One kind of step; docs/theory/gaussian.md proves what stands here. */
 
 static const double MISS = 0x1p-56; /* what nodes may miss of n log M */
 static const double MARGIN = 4.0;   /* of the window, in nats, for the growth on the lines, */

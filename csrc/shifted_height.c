@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Where the nodes of a part lie; docs/theory/certified.md proves what stands here. */
+/* Where the nodes of a part lie; docs/theory/gaussian.md proves what stands here. */
 
 static const double PI = 3.14159265358979323846;
 static const double HIGHEST = 1.2; /* of a line: the sums of moduli grow as e^(y^2/2) */

@@ -7,7 +7,7 @@
 #include "simd.h"
 #include "wide_nodes.h"
 
-/* The nodes of one kind of step, to doubles once; docs/theory/certified.md proves what stands here. */
+/* The nodes of one kind of step, to doubles once; docs/theory/gaussian.md proves what stands here. */
 
 #define U 0x1p-53
 

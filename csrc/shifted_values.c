@@ -9,7 +9,7 @@
 #include "lane_trig.h"
 #include "simd.h"
 
-/* The transform of one kind of step at many t, with its error; docs/theory/certified.md.  Nodes with t |log W| < 2 are
+/* The transform of one kind of step at many t, with its error; docs/theory/gaussian.md.  Nodes with t |log W| < 2 are
  * summed by their moments, the others by rotation. */
 
 #define U 0x1p-53

@@ -7,7 +7,7 @@
 #include "simd.h"
 #include "strips.h"
 
-/* How far nodes in z may stand apart on one line; docs/theory/spectral.md derives every bound used here. */
+/* How far nodes in z may stand apart on one line; docs/estimates.md derives every bound used here. */
 
 static const double PI = 3.14159265358979323846;
 static const double QUADRATURE_TOL = 2e-16; /* absolute error allowed in n log M */

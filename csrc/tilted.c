@@ -9,7 +9,7 @@
 #include "simd.h"
 #include "tilted_cells.h"
 
-/* docs/theory/certified.md proves what stands here. */
+/* docs/theory/gaussian.md proves what stands here. */
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
 static const double REACH = 42.0; /* below -REACH a normal tail is nothing, */

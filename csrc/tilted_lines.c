@@ -6,7 +6,7 @@
 #include "simd.h"
 #include "tilted_cells.h"
 
-/* The density on lines beside the real one; docs/theory/certified.md proves what stands here. */
+/* The density on lines beside the real one; docs/theory/gaussian.md proves what stands here. */
 
 static const double PI = 3.14159265358979323846;
 static const double LOOSE = 16.0; /* log of a factor that is not worth a sum */

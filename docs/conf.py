@@ -105,6 +105,14 @@ MOVED = {  # addresses of pages that are gone, and where what they said stands
     "schemes/shuffled": "batch_selection.html#shuffled-batches",
     "theory/accuracy": "accuracy.html",
     "theory/errata": "errata.html",
+    "theory/directions": "theory/notation.html",
+    "theory/certified": "theory/gaussian.html",
+    "theory/lines": "theory/line.html",
+    "theory/deformed_lines": "theory/laplace.html#deformed-lines",
+    "theory/exact": "theory/finite.html",
+    "theory/libm": "theory/arithmetic.html#the-c-library",
+    "theory/spectral": "estimates.html",
+    "theory/convolution": "estimates.html#the-convolution-engine",
 }
 html_additional_pages = dict.fromkeys(MOVED, "moved.html")
 html_context = {"moved": MOVED}

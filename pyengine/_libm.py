@@ -2,7 +2,7 @@
 
 The functions of the C library in C, and NumPy's own in doubles, are compared with stored values
 when the package is imported: 0.1 ms.  Where one errs by more than is assumed, questions are
-refused; see docs/theory/libm.
+refused; see docs/theory/arithmetic.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def from_rdp(orders: Any, divergences: Any, epsilon: Any) -> Any:
     Lossless Conversion and Applications (2021), arXiv:2008.06529, Theorem 3, for the best bound of
     one order; C. Canonne, G. Kamath, T. Steinke, The Discrete Gaussian for Differential Privacy
     (2020), arXiv:2004.00010, Proposition 12, for the other one.  Several orders at once, and both
-    directions, are a mechanism: `pyengine.RenyiCurve` (docs, theory/directions).
+    directions, are a mechanism: `pyengine.RenyiCurve` (docs, theory/curves).
 
     Examples
     --------

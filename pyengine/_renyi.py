@@ -8,7 +8,7 @@ r₁ < e^ε < r₂: it has λ = 1/(τ (r₂^x - r₁^x)), μ = -λ τ r₁^x and
     δ(ε) <= λ (C - 1 + φ(r₁)),   φ(r) = 1 + x r^τ - τ r^x >= 0.
 
 Any r₁ and any r₂ whose mean is **at most** e^ε give a bound; the law on {r₁, r₂} under which all
-holds with equality attains it (docs, theory/directions).  Where ρ >= ε + log(τ/x), r₁ is 0, and the
+holds with equality attains it (docs, theory/curves).  Where ρ >= ε + log(τ/x), r₁ is 0, and the
 best bound is 1 - e^{ε - ρ}.
 """
 

@@ -43,7 +43,7 @@ LARGEST = 700.0  # of |ε| where a function is asked
 ACCURACY = 1e-11  # the accuracy that the package's own answers keep
 
 
-# Map: reconstruction robustness from (ε, δ) | test_duality | theory/directions
+# Map: reconstruction robustness from (ε, δ) | test_duality | theory/conversions
 def gamma_from_epsilon_delta(epsilon: Any, delta: Any, kappa: Any) -> Any:
     """Reconstruction robustness that (ε, δ)-DP implies: γ(κ) <= min(1, e^ε κ + δ).
 
@@ -221,7 +221,7 @@ def trade_off_from_profile(
     return _shaped(_rest(found), slope.shape)
 
 
-# Map: Prop. 2.12 of Dong, Roth and Su (2022) | test_duality | theory/directions
+# Map: Prop. 2.12 of Dong, Roth and Su (2022) | test_duality | theory/conversions
 def profile_from_trade_off(
     trade_off: Curve, epsilon: Any, *, accuracy: float = ACCURACY
 ) -> Enclosure:

@@ -1,7 +1,7 @@
 """Estimated bounds of the spectral engine beside proven ones: truth lies in both.
 
 Proven bounds come from lines of their own nodes, periods and last terms, so that each hypothesis
-of the estimates (docs, theory/spectral, "Error terms") is watched by the question as a whole.
+of the estimates (docs, estimates, "Error terms") is watched by the question as a whole.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ NAMES = {
     "delta": pe.delta,
     "epsilon": pe.epsilon,
 }
-SHARE = (
-    0.004  # of estimates that may miss what is proven, as many as miss a truth (accuracy)
-)
+SHARE = 0.004  # of estimates that may miss what is proven, as many as miss a truth (accuracy)
 FAR = 8.0  # by how many of their widths, at most
 
 

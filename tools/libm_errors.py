@@ -2,9 +2,9 @@
 
 ``python tools/libm_errors.py --count 1000000`` takes each function at that many random arguments of
 its domain and prints the largest error in units in the last place; 1 if one is above what
-docs/theory/libm assumes.  ``--points`` writes csrc/libm_points.h, the arguments and values with
-which libraries are compared where the package is imported: ends of domains, arguments at which some
-library is known to err most, and random ones.  Truths are those of ball arithmetic.  Needs
+docs/theory/arithmetic assumes.  ``--points`` writes csrc/libm_points.h, the arguments and values
+with which libraries are compared where the package is imported: ends of domains, arguments at which
+some library is known to err most, and random ones.  Truths are those of ball arithmetic.  Needs
 python-flint.
 """
 

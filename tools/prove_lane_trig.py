@@ -5,7 +5,7 @@ reduction of the argument.  Every operation is followed on every interval of a p
 reduced argument: its exact value lies in a ball, and its error is at most those of its operands
 and half a unit in the last place of the largest value in the ball.  What the polynomials leave out
 is bounded by the first omitted term.  ``python tools/prove_lane_trig.py`` prints each bound in
-units of u = 2^-53 beside the one that docs/theory/certified.md uses, and fails if one is too small.
+units of u = 2^-53 beside the one that docs/theory/gaussian.md uses, and fails if one is too small.
 Needs python-flint.
 """
 
@@ -23,7 +23,7 @@ from flint import arb, ctx
 SOURCE = Path(__file__).resolve().parent.parent / "csrc" / "lane_trig.h"
 U = arb(2) ** -53
 PIECES = 512  # of half the range of a reduced argument
-USED = {"pe_vexp": 1.75, "pe_vcosm1_sinmx": 4.9}  # in units, by docs/theory/certified.md
+USED = {"pe_vexp": 1.75, "pe_vcosm1_sinmx": 4.9}  # in units, by docs/theory/gaussian.md
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Convolution engine: the law of the composed loss by direct integrals of positive terms.
 
 For few steps, or rare large ones, where a transform decays slowly or cancels
-(docs/theory/convolution).  The law is built by repeated squaring, at some 10 to 40 ms for each
+(docs/estimates).  The law is built by repeated squaring, at some 10 to 40 ms for each
 convolution, so this engine answers where the faster ones cannot.
 """
 
@@ -28,7 +28,7 @@ MAX_PANELS = 2000
 MAX_CONVOLUTIONS = 240
 # A law reaches down to a log density under A and under B; the shallow one is several times cheaper
 # to build.  It serves thresholds where either density, or all values asked for, have logs above
-# SERVES: what it leaves out is then below e^-80 of every functional (docs/theory/convolution).
+# SERVES: what it leaves out is then below e^-80 of every functional (docs/estimates).
 SHALLOW, DEEP = -160.0, -780.0
 SERVES = -75.0
 
@@ -139,7 +139,7 @@ def _composed(steps: BoundedSteps, deepest: float) -> Any:
     return result
 
 
-# Map: convolution of loss densities | test_dp_sgd | theory/convolution
+# Map: convolution of loss densities | test_dp_sgd | estimates
 class Convolution:
     """Convolution engine on one pair; a law is built at the first question that needs it.
 

@@ -41,7 +41,7 @@ SLOPE = 2.0**-40  # relative, of a loss and an exponential: what a line moves by
 LINE = 2.0**-49  # of the few operations of a line, relative to the terms of its sum
 
 
-# Map: Definition F.1 of Dong, Roth and Su (2022): hull | test_curves | theory/directions
+# Map: Definition F.1 of Dong, Roth and Su (2022): hull | test_curves | theory/conversions
 class BothOrders(Questions):
     """Questions on both orders of the pair: adjacency ``add_remove``.
 

@@ -2,7 +2,7 @@
 
 With masses a_i and b_i of the losses l_i of the few, the test {S > c} is {L > c - l_i} where the
 few show l_i, so every functional of the composition is a sum of those of the smooth steps, with
-weights a_i or b_i; H_{e^ε} is the mean of the smooth profile at ε + l_i (docs/theory/certified).
+weights a_i or b_i; H_{e^ε} is the mean of the smooth profile at ε + l_i (docs/theory/line).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LOG_CLOSED = np.log(1e-14)  # what bounds beyond the window may leave open of a 
 RESOLVED = 1e-11  # of a threshold
 
 
-# Map: smooth steps beside few losses | test_product | theory/certified
+# Map: smooth steps beside few losses | test_product | theory/line
 class ProductSide(CertifiedSide):
     """Certified rows of one ordered pair.
 

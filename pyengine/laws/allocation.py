@@ -2,7 +2,7 @@
 
 Without the record x ~ Q = N(0, σ²Iₜ), with it x ~ P, the mean of the t normal laws N(eᵢ, σ²Iₜ), so
 that L = log dP/dQ = log(S/t) with a sum S of t independent lognormal numbers.  Its density comes
-from the C core, by doubling (docs/theory/allocation).
+from the C core, by doubling (docs/estimates).
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class AllocatedLaw(Law):
         Returns
         -------
         ndarray
-            Of the shape of ``loss``; an estimate, see docs/theory/allocation for its accuracy.
+            Of the shape of ``loss``; an estimate, see docs/estimates for its accuracy.
         """
         x = np.ascontiguousarray(loss, dtype=np.float64)
         found = np.empty(x.shape)

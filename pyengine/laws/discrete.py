@@ -73,7 +73,7 @@ def substituted_law(step: DiscreteNoise, share: Fraction | float) -> FiniteLaw:
     return noise.law(noise.log_weight(k) + up, down - up, digits, off)
 
 
-# Map: the generic (ε, δ) mechanism of Kairouz, Oh and Viswanath | test_exact | theory/exact
+# Map: the generic (ε, δ) mechanism of Kairouz, Oh and Viswanath | test_exact | theory/finite
 def generic_law(step: GenericMechanism) -> FiniteLaw:
     """Law of the mechanism that is (ε, δ)-differentially private and no more."""
     exact_epsilon, exact_delta = Fraction(step.epsilon), Fraction(step.delta)

@@ -45,7 +45,7 @@ def _rightmost_falls(slopes: FloatArray, offsets: FloatArray, heights: FloatArra
     return z
 
 
-# Map: mixtures of Gaussians with one shift each | test_gaussian_mixture | theory/lattice
+# Map: mixtures of Gaussians with one shift each | test_gaussian_mixture | theory/gaussian
 @dataclass(frozen=True)
 class GaussianMixtureLaw(Law):
     """The pair N(0, 1), Σ wⱼ N(cⱼ, 1).

@@ -131,7 +131,7 @@ def _up(x: Fraction) -> float:
 
 
 @kept(64)
-# Map: the optimal trade-off function of Rényi divergences | test_renyi_curves | theory/directions
+# Map: the optimal trade-off function of Rényi divergences | test_renyi_curves | theory/curves
 def curve_law(curve: CurveBounds) -> FiniteLaw:
     """Return the pair, finite and symmetric, that dominates all mechanisms with a curve."""
     told = Fraction(min(curve.delta, 1.0))

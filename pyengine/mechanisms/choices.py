@@ -58,7 +58,7 @@ def report_noisy_max(
 
     Notes
     -----
-    Docs, theory/adjacency, has the proof.
+    Docs, theory/choices, has the proof.
 
     References
     ----------

@@ -42,7 +42,7 @@ class RenyiCurve(Step):
     sum of them at the orders of all (between two orders of one of them its divergence times α - 1
     is convex); that curve is one factor beside all other steps.  Answers are upper bounds of what
     such a mechanism tells; the pair is the one that dominates, joined by chords of its profile,
-    which add less than 1e-4 of δ (docs, theory/directions).
+    which add less than 1e-4 of δ (docs, theory/curves).
 
     References
     ----------

@@ -217,7 +217,7 @@ def bin_moves(C: Any, bins: int) -> tuple[FloatArray, FloatArray]:
     return matrix, np.stack(moves, axis=1)
 
 
-# Map: balls in bins, by Kahane's inequality | test_matrix | theory/allocation
+# Map: balls in bins, by Kahane's inequality | test_matrix | theory/matrix
 def bin_products(C: Any, bins: int, noise: float, classes: int | None = None) -> BinProducts:
     """Largest |mᵢ|² and largest ⟨mᵢ, mⱼ⟩, i ≠ j, of the movements by records in bins of one class.
 

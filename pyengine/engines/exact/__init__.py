@@ -1,7 +1,7 @@
 """Exact sums: finitely many losses, beside them Laplace steps or one step of any law.
 
 Everything is a sum of positive numbers, so the errors are those of rounding, and proven; two steps
-of which one must be cut into cells are enclosed between two such sums (docs/theory/exact).
+of which one must be cut into cells are enclosed between two such sums (docs/theory/finite).
 """
 
 from __future__ import annotations

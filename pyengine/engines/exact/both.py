@@ -7,7 +7,7 @@ is the A-mass of the better order's event less α.  So the threshold is found as
 the events of whichever order has the lower line: the points on both sides of α are two tests, and
 what lies between them is bounded by their chord from above and by lines below both functions from
 below.  All sums have positive terms, so that the digits of small errors are kept
-(docs/theory/exact).
+(docs/theory/finite).
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def _spacing(x: _Atoms, y: _Atoms) -> float | None:
     return steps[1] / quotient.denominator
 
 
-# Map: finite laws on a common lattice | test_common_lattices | theory/exact
+# Map: finite laws on a common lattice | test_common_lattices | theory/finite
 def _on_a_lattice(x: _Atoms, y: _Atoms) -> _Atoms | None:
     """The same where all losses are multiples of one spacing, next to rounding; else None.
 
@@ -218,7 +218,7 @@ def _power(step: _Atoms, number: int) -> _Atoms:
     return result
 
 
-# Map: composition of laws with finitely many losses | test_exact | theory/exact
+# Map: composition of laws with finitely many losses | test_exact | theory/finite
 def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
     """Compose laws, each with its number of steps; refuse where that takes too many products."""
     result, losses, atoms, given, steps, survive = _nothing(), 0.0, 0.0, 0.0, 0, [0.0, 0.0]

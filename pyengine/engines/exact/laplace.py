@@ -108,7 +108,7 @@ def _split(
     return left, right
 
 
-# Map: the sum of equal Laplace losses | test_exact | theory/exact
+# Map: the sum of equal Laplace losses | test_exact | theory/finite
 class LaplaceSum:
     """N equal Laplace steps of ratio μ = sensitivity / scale; both orders are the same law."""
 

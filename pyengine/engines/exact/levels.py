@@ -1,7 +1,7 @@
 """Bounds of a trade-off function at a level, from masses above and below a few thresholds.
 
 Masses are known to a relative error and thresholds to a shift, so which of two slopes meet at a
-level may be open; every bound takes the slope that is on its safe side (docs/theory/exact).
+level may be open; every bound takes the slope that is on its safe side (docs/theory/conversions).
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def bounds(points: Tails, c: FloatArray, alpha: FloatArray, shown: float) -> Err
     return ErrorBounds(*out.T)
 
 
-# Map: chords above a trade-off function, from two tests | test_hull | theory/exact
+# Map: chords above a trade-off function, from two tests | test_hull | theory/conversions
 def chord(points: Tails, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Upper bounds of β and lower bounds of γ from chances between two tests.
 
@@ -233,7 +233,7 @@ def reach_of(points: Tails, c: FloatArray) -> FloatArray:
     return np.asarray(points.shift + 0.5 * _exp_error(c))
 
 
-# Map: tangents below a trade-off function | test_exact_levels | theory/exact
+# Map: tangents below a trade-off function | test_exact_levels | theory/conversions
 def tangents(
     points: Tails, c: FloatArray, alpha: FloatArray, reach: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

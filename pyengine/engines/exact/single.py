@@ -1,7 +1,7 @@
 """One step of any law: its masses between losses, asked at the threshold itself.
 
 A threshold c is an edge of two cells, {L <= c} and {L > c}; what rounding moves it by, the law says
-(docs/theory/exact).
+(docs/theory/finite).
 """
 
 from __future__ import annotations

@@ -2,5 +2,5 @@
 
 Where hardly any of the tilted mass has losses at the ends of all steps, the transform of the sum
 is small before long, and the sums over its nodes are short whatever the number of steps and of
-kinds (docs/theory/lines).
+kinds (docs/theory/line).
 """

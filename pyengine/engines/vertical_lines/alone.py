@@ -2,7 +2,7 @@
 
 A step may have a mass a of A at the loss -∞ and b of B at +∞.  Its finite losses, each law over
 what is left of it, are a pair of laws with the loss moved by log((1 - a)/(1 - b)); these pairs are
-composed on a line, and what is alone joins their masses (docs/theory/lines).
+composed on a line, and what is alone joins their masses (docs/theory/line).
 """
 
 from __future__ import annotations

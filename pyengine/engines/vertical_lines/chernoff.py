@@ -1,7 +1,7 @@
 """Chernoff's bounds on profiles of Laplace steps: proven, quick and rough.
 
 They tell that the profile of one order is below that of the other one, so that nobody has to know
-its digits (docs/theory/lines).
+its digits (docs/theory/laplace).
 """
 
 from __future__ import annotations

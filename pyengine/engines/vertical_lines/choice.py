@@ -2,7 +2,7 @@
 
 On a line through λ the transform of A's law has its pole for A's masses at 0, and that for B's at
 1.  Lines keep away from both, and stand where the smaller large deviation of both laws is a
-multiple of `APART`, so that next to a loss there is one (docs/theory/lines).
+multiple of `APART`, so that next to a loss there is one (docs/theory/line).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A step whose losses are spread to the lattice points on both sides of each, so that the mass of
 either law stays what it is, has chords for its profile, and so has every sum of such steps: it lies
 above.  One transform of a few thousand points tells the profile within some thousandths, where
-Chernoff's bound is ten times as large (docs/theory/lines).
+Chernoff's bound is ten times as large (docs/theory/laplace).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def bound_for(
     return min(most, closer)
 
 
-# Map: profiles of sums of Laplace steps, from chords | test_laplace_chernoff | theory/lines
+# Map: profiles of sums of Laplace steps, from chords | test_laplace_chernoff | theory/laplace
 def chord_bound(
     kinds: tuple[tuple[StepShape, int], ...], tilt: float, epsilon: float, *, exchanged: bool
 ) -> float:

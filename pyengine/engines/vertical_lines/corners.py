@@ -3,7 +3,7 @@
 The density of losses is analytic between its corners: the two ends, and under ``substitute`` the
 middle, too.  So the transform is the sum over corners of e^(s loss) times a factor that does not
 oscillate, and that of N steps a polynomial in e^(s d) whose coefficients are those of a power of
-the factors (docs/theory/deformed_lines).
+the factors (docs/theory/laplace).
 """
 
 from __future__ import annotations

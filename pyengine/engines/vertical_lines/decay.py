@@ -3,7 +3,7 @@
 The density of losses is at least a step function that falls and then grows.  That is a mixture of
 uniform laws that begin at one end of the branch or end at the other one, and the transform of a
 uniform law of length l at a frequency t is at most |sin(t l/2)/(t l/2)|; so the transform of the
-step is at most 1 less what the uniform laws lack (docs/theory/lines).
+step is at most 1 less what the uniform laws lack (docs/theory/laplace).
 """
 
 from __future__ import annotations

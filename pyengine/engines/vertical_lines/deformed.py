@@ -4,7 +4,7 @@ Up to some height the line is integrated by Gauss's rules.  From there on the tr
 is a polynomial in the e^(s d) of the kinds, whose coefficients do not oscillate (`ends`): each term
 is integrated along the ray on which its exponential falls, to the left where its place lies above
 the threshold and to the right where it lies below.  What is left are sums of a few hundred terms
-for each place, however near the singularity of the density is (docs/theory/deformed_lines).
+for each place, however near the singularity of the density is (docs/theory/laplace).
 """
 
 from __future__ import annotations

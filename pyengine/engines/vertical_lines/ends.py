@@ -4,7 +4,7 @@ Between its atoms a step has the density f of the distance y of the loss from th
 analytic in the half-plane to the right of its singularity.  So its transform is a_0 + P(s) and
 e^(s d) times a_1 - Q(s), where P and Q are integrals of f(y) e^(s y) and f(d + y) e^(s y) along any
 ray on which the exponential falls: neither oscillates.  Each is a short sum of Gauss's rules on a
-ray (docs/theory/deformed_lines).
+ray (docs/theory/laplace).
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _integers(x: Indices) -> Any:
     return ffi.from_buffer("int64_t[]", np.ascontiguousarray(x, dtype=np.int64))
 
 
-# Map: ends of Laplace steps on rays | test_deformed_lines | theory/deformed_lines
+# Map: ends of Laplace steps on rays | test_deformed_lines | theory/laplace
 def end_transforms(shape: LaplaceShape, s: ComplexArray, angle: float) -> EndTransforms:
     """Return P and Q at points s by sums along the ray y = r e^(i angle).
 

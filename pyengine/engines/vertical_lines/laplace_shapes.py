@@ -4,7 +4,7 @@ With μ the distance of both laws in scales of the noise, q = 1 - p and y the ra
 A's times e^μ, the loss log(q + p y e^-μ) of a step on a Poisson sample goes from that of y = 1 to
 that of y = e^(2 μ), where A has the atoms 1/2 and e^-μ/2; between them A's law of y has the density
 y^(-3/2)/4.  At the part x of the way from the least loss to the largest one, d above it, y is
-1 + κ (e^(d x) - 1) with κ = 1 + q e^μ/p (docs/theory/lines).
+1 + κ (e^(d x) - 1) with κ = 1 + q e^μ/p (docs/theory/laplace).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ With K(s) the logarithm of the mean of e^(s S) under A and a threshold c, the li
 
 A's mass above c, e^-c times B's, and the profile, but for what the poles between lines add.  The
 sum differs from it by aliases, by what lies beyond the last node, by the mass at the ends of all
-steps, and by rounding, which are bounded each (docs/theory/lines).
+steps, and by rounding, which are bounded each (docs/theory/line).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def composed(
     return modulus * np.exp(1j * angle), error * (1.0 + 1e-9), last
 
 
-# Map: many Laplace steps on vertical lines | test_laplace_lines | theory/lines
+# Map: many Laplace steps on vertical lines | test_laplace_lines | theory/line
 class LossLine:
     """One line for a sum of steps.
 

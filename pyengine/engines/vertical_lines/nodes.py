@@ -3,7 +3,7 @@
 The density of v between both atoms and the losses at v, the logarithms of q' + p' e^v, are analytic
 where |Im v| < π, however near the singularity of the density of losses is; so Gauss's rule in v
 has next to no error, and the sum is that of a law with finitely many losses
-(docs/theory/lines).
+(docs/theory/laplace).
 """
 
 from __future__ import annotations

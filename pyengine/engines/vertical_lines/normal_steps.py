@@ -2,7 +2,7 @@
 
 Plain Gaussian steps have closed forms.  All others, Poisson samples, groups, substitution and
 truncated samples, are one kind in the C core, with the nodes, values and bounds of the lines that
-serve them alone (docs/theory/certified).
+serve them alone (docs/theory/gaussian).
 """
 
 from __future__ import annotations

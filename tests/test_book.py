@@ -1,0 +1,52 @@
+"""The book of proofs: statements have proofs, code and tests that exist, and all of it is short."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+if not (ROOT / "tools" / "statements.py").exists():  # an installed package without its sources
+    pytest.skip("the sources are not here", allow_module_level=True)
+
+MOST_WORDS = 25_000
+
+
+def tool() -> Any:
+    spec = importlib.util.spec_from_file_location("statements", ROOT / "tools" / "statements.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_page_is_up_to_date() -> None:
+    made = tool()
+    assert made.PAGE.read_text(encoding="utf-8") == made.page(), "run python tools/statements.py"
+
+
+def test_statements_have_proofs_code_and_tests() -> None:
+    found = list(tool().statements())
+    assert len(found) > 10
+    for statement in found:
+        assert statement.proven, statement
+        assert statement.code, statement
+        assert statement.tests, statement
+        for name in statement.code:
+            assert (ROOT / name).is_file(), statement
+        for name in statement.tests:
+            path, _, test = name.partition("::")
+            text = (ROOT / path).read_text(encoding="utf-8")
+            assert f"def {test or 'test_'}" in text, statement
+    assert max(Counter((s.chapter, s.name) for s in found).values()) == 1
+
+
+def test_the_book_has_all_its_pages() -> None:
+    made = tool()
+    listed = {*made.chapters(), made.PAGE, made.BOOK / "index.md"}
+    assert set(made.BOOK.glob("*.md")) == listed
