@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -115,9 +117,25 @@ def computed(log: Path) -> list[int]:
     return [int(line) for line in log.read_text(encoding="utf-8").split()]
 
 
+def records(directory: Path, mode: str = "mode=rw") -> list[dict[str, Any]]:
+    """What a journal holds that nobody holds; what a kill left half done is rolled back first."""
+    address = f"{(directory / JOURNAL).as_uri()}?{mode}"
+    with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+        found = database.execute("SELECT record FROM done ORDER BY number").fetchall()
+    return [json.loads(text) for (text,) in found]
+
+
+def records_under_way(directory: Path) -> list[dict[str, Any]]:
+    """What a journal holds while a run holds it; nothing before it is there or while it writes."""
+    path = directory / JOURNAL
+    with contextlib.suppress(OSError, sqlite3.DatabaseError):
+        if not any(Path(f"{path}-journal").read_bytes()[:8]):
+            return records(directory, "mode=ro&immutable=1")
+    return []
+
+
 def kept(directory: Path) -> set[int]:
-    lines = (directory / JOURNAL).read_bytes().split(b"\n")[1:-1]
-    return {json.loads(line)["unit"] for line in lines}
+    return {record["unit"] for record in records(directory)}
 
 
 def test_processes_change_no_byte(tmp_path: Path) -> None:
@@ -244,8 +262,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 def has_kept(directory: Path, number: int) -> Callable[[], bool]:
-    path = directory / JOURNAL
-    return lambda: path.exists() and path.read_bytes().count(b"\n") > number
+    return lambda: len(records_under_way(directory)) >= number
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -277,9 +294,14 @@ def test_killed_run_leaves_no_workers(spec: Path, tmp_path: Path, log: Path) -> 
     directory = tmp_path / "out"
     hold(log, 12)
     process = start(spec, directory, "--workers", "2")
-    wait_for(has_kept(directory, 2))
-    lines = (directory / JOURNAL).read_text(encoding="utf-8").splitlines()[1:]
-    workers = {int(json.loads(line)["where"].rsplit(":", 1)[1]) for line in lines}
+    found: list[dict[str, Any]] = []
+
+    def two() -> bool:
+        found[:] = records_under_way(directory)
+        return len(found) >= 2
+
+    wait_for(two)
+    workers = {int(record["where"].rsplit(":", 1)[1]) for record in found}
     assert process.pid not in workers
     process.kill()
     process.communicate()
@@ -353,28 +375,18 @@ def test_unit_that_kills_every_worker_ends_the_run(
     assert content(directory) == expected
 
 
-def test_torn_journal(spec: Path, expected: dict[str, bytes], tmp_path: Path, log: Path) -> None:
-    """Wherever a power cut tears the journal, the rest is computed again and nothing else."""
-    directory = tmp_path / "out"
-    hold(log, 12)
-    process = start(spec, directory, "--workers", "0")
-    wait_for(has_kept(directory, 3))
-    process.kill()
-    process.communicate()
-    whole = (directory / JOURNAL).read_bytes()
-    ends = [0, *(index + 1 for index, byte in enumerate(whole) if byte == 10)]
-    for cut in {1, ends[1] - 1, ends[1], ends[1] + 5, ends[3] - 1, ends[3] + 40}:
-        for filler in (b"", b"\0" * 100, b"\0" * 100 + b"\n"):
-            if cut < ends[1] and filler.endswith(b"\n"):
-                continue  # a line that is no journal: refused, see below
-            (directory / JOURNAL).write_bytes(whole[:cut] + filler)
-            identity = json.loads(whole[: ends[1]])
-            found = 0 if cut < ends[1] else sum(cut >= end for end in ends) - 2
-            with Journal(directory / JOURNAL, identity) as journal:
-                assert len(journal.found) == found
-    (directory / JOURNAL).write_bytes(whole[: ends[3] + 40])
-    assert main(["table", str(spec), "-o", str(directory), "--workers", "0"]) == 0
-    assert content(directory) == expected
+def test_a_journal_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    """What a disk loses of a file is not taken for work that was not done."""
+    path = tmp_path / JOURNAL
+    with Journal(path, {"run": 1}) as journal:
+        journal.append([{"unit": number} for number in range(500)])
+    whole = path.read_bytes()
+    with Journal(path, {"run": 1}) as journal:
+        assert [record["unit"] for record in journal.found] == list(range(500))
+    for cut in (10, 100, 4096, len(whole) // 2, len(whole) - 4096):
+        path.write_bytes(whole[:cut])
+        with pytest.raises((JournalError, OSError), match=JOURNAL):
+            Journal(path, {"run": 1})
 
 
 def interrupted(spec: Path, directory: Path, log: Path) -> None:
@@ -450,16 +462,15 @@ def test_full_disk(spec: Path, expected: dict[str, bytes], tmp_path: Path) -> No
         (directory / name).write_text("old")
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, resource.RLIM_INFINITY))
 
     process = start(spec, directory, "--workers", "0", limit=limit)
     _, messages = process.communicate()
     assert process.returncode == 2
-    assert messages == f"pyengine: error: {directory / JOURNAL}: File too large\n"
+    assert messages == f"pyengine: error: {directory / JOURNAL}: disk I/O error\n"
     assert untouched(directory)
     done = kept(directory)
     assert 0 < len(done) < UNITS
-    assert (directory / JOURNAL).read_bytes().endswith(b"\n")
     assert main(["table", str(spec), "-o", str(directory), "--workers", "0"]) == 0
     assert content(directory) == expected
 
@@ -500,6 +511,9 @@ def test_unwritable_directory(spec: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (["--workers", "x"], "must be an integer >= 0, got 'x'"),
         (["--workers", "-1"], "must be an integer >= 0, got '-1'"),
+        (["--shard", "3"], "must be I/N with 1 <= I <= N, such as 3/8, got '3'"),
+        (["--shard", "0/2"], "must be I/N with 1 <= I <= N"),
+        (["--shard", "1/2", "--merge"], "not allowed with"),
         (["--workers", "2", "--dask", "tcp://127.0.0.1:1"], "not allowed with"),
     ],
 )
@@ -524,3 +538,83 @@ def test_formats(spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
         message == "pyengine: error: formats must be one of 'csv', 'jsonl', 'parquet', 'markdown', "
         "'latex'; got 'xls'\n"
     )
+
+
+def test_shards_and_their_merger_change_no_byte(
+    spec: Path, expected: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "out"
+    arguments = ["table", str(spec), "-o", str(directory)]
+    assert main([*arguments, "--merge"]) == 2  # nothing there
+    for shard in ("2/3", "1/3"):
+        assert main([*arguments, "--shard", shard, "--workers", "0"]) == 0
+    assert "once all shards are done, --merge makes the table" in capsys.readouterr().out
+    assert main([*arguments, "--merge"]) == 2
+    assert "not done: shard 3 of 3; run each again with --shard" in capsys.readouterr().err
+    assert {path.name for path in directory.iterdir()} == {
+        f"table.shard-{index}-of-3.journal" for index in (1, 2)
+    }
+    assert main([*arguments, "--shard", "3/3", "--workers", "0"]) == 0
+    assert main([*arguments, "--shard", "3/3"]) == 0  # again: nothing to do
+    assert main([*arguments, "--merge", "--workers", "2"]) == 2
+    assert main([*arguments, "--merge"]) == 0
+    assert content(directory) == expected
+    assert {path.name for path in directory.iterdir()} == {*FILES, "metadata.json"}
+
+
+def test_merging_sees_what_does_not_belong_together(
+    spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "out"
+    arguments = ["table", str(spec), "-o", str(directory)]
+    for shard in ("1/2", "2/2", "1/3"):
+        assert main([*arguments, "--shard", shard, "--workers", "0"]) == 0
+    assert main([*arguments, "--merge"]) == 2
+    assert "shards of 2 and of 3 of a table" in capsys.readouterr().err
+    (directory / "table.shard-1-of-3.journal").unlink()
+    with Journal(directory / "table.shard-2-of-2.journal", {}) as journal:
+        journal.append([])
+        assert main([*arguments, "--merge"]) == 2
+        assert "another run is writing this table" in capsys.readouterr().err
+    spec.write_text(SPEC.replace("1e-3", "1e-4"), encoding="utf-8")
+    assert main([*arguments, "--merge"]) == 2
+    assert "an interrupted run of another table left this" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 36, 100])
+def test_shards_are_all_of_the_table(specification: Specification, number: int) -> None:
+    for work in (units.units(specification), units.units(parse(REFERENCE, "test"))):
+        shards = [units.shard_of(work, index, number) for index in range(1, number + 1)]
+        together = sorted(unit.index for shard in shards for unit in shard)
+        assert together == list(range(len(work)))
+        fair = -(-len(work) // number)
+        assert max(map(len, shards)) <= 2 * fair
+
+
+def test_tables_need_nothing_of_posix(spec: Path, tmp_path: Path) -> None:
+    """Modules that Windows lacks are hidden, from workers as well."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+        (hidden / f"{name}.py").write_text("raise ImportError('not on this system')\n")
+    for program in (
+        "import pkgutil, importlib, pyengine.tables, pyengine.cli\n"
+        "for package in (pyengine.tables, pyengine.cli):\n"
+        "    for found in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):\n"
+        "        importlib.import_module(found.name)\n",
+        "import sys\nfrom pyengine.cli import main\n"
+        "if __name__ == '__main__':\n"
+        f"    sys.exit(main(['table', {str(spec)!r}, '-o', {str(tmp_path / 'out')!r}, "
+        "'--workers', '2']))\n",
+    ):
+        script = tmp_path / "script.py"
+        script.write_text(program)
+        path = os.pathsep.join([str(hidden), str(TESTS.parent)])
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr

@@ -33,6 +33,8 @@ examples:
   pyengine table -o results                         six real workflows
   pyengine table my.toml -o results --workers 8     your own runs, in eight processes
   pyengine table my.toml -o results --dask tcp://127.0.0.1:8786
+  pyengine table my.toml -o results --shard 3/8     one of eight parts, for arrays of jobs
+  pyengine table my.toml -o results --merge         the table of all parts
 
 a specification:
 
@@ -90,6 +92,16 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--restart", action="store_true", help="discard what an interrupted run left"
     )
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument(
+        "--shard",
+        type=shard,
+        metavar="I/N",
+        help="compute the I-th of N parts, on whichever machine, and leave it in DIR",
+    )
+    part.add_argument(
+        "--merge", action="store_true", help="make the table of all its shards in DIR"
+    )
 
 
 def count(text: str) -> int:
@@ -97,6 +109,14 @@ def count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be an integer >= 0, got {text!r}")
     return int(text)
+
+
+def shard(text: str) -> tuple[int, int]:
+    """Parse a shard, such as 3/8."""
+    index, _, number = text.partition("/")
+    if not (index.isdecimal() and number.isdecimal() and 1 <= int(index) <= int(number)):
+        raise argparse.ArgumentTypeError(f"must be I/N with 1 <= I <= N, such as 3/8, got {text!r}")
+    return int(index), int(number)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -111,13 +131,18 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.formats is not None:
             formats = format_names(arguments.formats.split(","))
             specification = replace(specification, formats=formats)
-        _check_packages(specification, arguments.dask is not None)
+        _check_packages(specification, arguments.dask is not None, files=arguments.shard is None)
+        if arguments.merge:
+            if arguments.workers is not None or arguments.dask or arguments.restart:
+                raise CommandError("--merge computes nothing: give no --workers, --dask, --restart")
+            return tables.merge(specification, arguments.output)
         return tables.run(
             specification,
             arguments.output,
             workers=arguments.workers,
             dask=arguments.dask,
             restart=arguments.restart,
+            shard=arguments.shard,
         )
     except (JournalError, SpecificationError) as error:
         raise CommandError(str(error)) from None
@@ -131,13 +156,13 @@ def run(arguments: argparse.Namespace) -> int:
         return 130
 
 
-def _check_packages(specification: Specification, dask: bool) -> None:
+def _check_packages(specification: Specification, dask: bool, *, files: bool) -> None:
     """Say what is missing before the work and not after it."""
     from pyengine.tables.picture import draws
 
     for needed, what, package, extra in (
-        (draws(specification), "gamma.png", "matplotlib", "table"),
-        ("parquet" in specification.formats, "table.parquet", "pyarrow", "parquet"),
+        (files and draws(specification), "gamma.png", "matplotlib", "table"),
+        (files and "parquet" in specification.formats, "table.parquet", "pyarrow", "parquet"),
         (specification.engine == "reference", "the reference", "flint", "reference"),
         (dask, "--dask", "distributed", "dask"),
     ):

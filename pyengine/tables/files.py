@@ -146,7 +146,9 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make names that came or went in a directory survive a power cut."""
+    """Make names that came or went in a directory survive a power cut, where it can be told so."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows opens no directory
+        return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,15 +1,17 @@
-"""Journal of a run: what is done, line by line on the disk, so that an interrupted run goes on.
+"""Journal of a run: what is done, on the disk, so that an interrupted run goes on.
 
-The first line names the run, each further one holds what became of one unit of work.  A line counts
-once its newline is there; what follows the last whole line is what a crash left and is cut off.
+It is a file of SQLite, which keeps what was appended through crashes, and by whose lock one process
+at a time holds it, on every system that Python runs on.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import json
 import os
-from collections.abc import Iterable, Mapping
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,13 +20,20 @@ from pyengine.tables.files import sync_directory
 
 __all__ = ["Journal", "JournalError"]
 
+MARK = 0x7065744A  # of SQLite's header: what the file is for
+PATIENCE = 1.0  # seconds for whoever only looks into the file
+TABLES = (
+    "CREATE TABLE run (one INTEGER PRIMARY KEY CHECK (one = 1), identity TEXT NOT NULL)",
+    "CREATE TABLE done (number INTEGER PRIMARY KEY, record TEXT NOT NULL)",
+)
+
 
 class JournalError(Exception):
     """A journal that this run must not touch; the message says why and what to do."""
 
 
 class Journal:
-    """An append-only file of JSON lines that one process at a time may hold.
+    """An append-only list of records that one process at a time may hold.
 
     Parameters
     ----------
@@ -38,7 +47,7 @@ class Journal:
     Attributes
     ----------
     found : list
-        What earlier runs finished, one record a line.
+        What earlier runs finished, record by record.
 
     Raises
     ------
@@ -51,53 +60,52 @@ class Journal:
     def __init__(self, path: Path, run: Mapping[str, Any], *, restart: bool = False) -> None:
         self.path = path
         self.found: list[dict[str, Any]] = []
-        self._empty = True
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        path.touch()
+        self._file = path.stat().st_ino
+        with self._failures():
+            # isolation_level: transactions begin where they are said to
+            self._database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         try:
-            self._lock()
             self._open(dict(run), restart)
         except BaseException:
-            os.close(self._descriptor)
+            self._database.close()
             raise
 
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise JournalError(f"{self.path}: another run is writing this table") from None
-        if os.fstat(self._descriptor).st_nlink == 0:  # it finished while this one opened the file
-            raise JournalError(f"{self.path}: another run was writing this table; try again")
-
     def _open(self, run: dict[str, Any], restart: bool) -> None:
-        records, good = ([], 0) if restart else self._whole_lines()
-        if records:
-            self._compare(records[0], run)
-        elif not restart and b"\n" in self.path.read_bytes():
-            raise JournalError(f"{self.path}: not a journal of this program; remove it")
-        self.found = records[1:]
-        os.ftruncate(self._descriptor, good)
+        with self._failures():
+            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")  # from now to the end
+            self._database.execute("PRAGMA synchronous = EXTRA")
+            self._database.execute("BEGIN EXCLUSIVE")
+            # others may have finished, and begun anew, while this one opened the file
+            if not self.path.exists() or self.path.stat().st_ino != self._file:
+                raise JournalError(f"{self.path}: another run was writing this table; try again")
+            (mark,) = self._database.execute("PRAGMA application_id").fetchone()
+            tables = self._database.execute("SELECT name FROM sqlite_master").fetchall()
+            if tables and mark != MARK:
+                raise self._foreign()
+            if tables and not restart:
+                self._compare(run)
+                self.found = self.kept()
+            else:
+                for (name,) in tables:
+                    self._database.execute(f'DROP TABLE "{name}"')
+                for statement in TABLES:
+                    self._database.execute(statement)
+                self._database.execute(f"PRAGMA application_id = {MARK}")
+                self._database.execute("INSERT INTO run VALUES (1, ?)", (json.dumps(run),))
+            self._database.execute("COMMIT")
         self._empty = not self.found
-        if good == 0:
-            self._write([run])
-            sync_directory(self.path.parent)
-
-    def _whole_lines(self) -> tuple[list[dict[str, Any]], int]:
-        """Records up to the first that is torn, and where the last of them ends."""
-        records: list[dict[str, Any]] = []
-        good = 0
-        for line in self.path.read_bytes().splitlines(keepends=True):
-            record = _record(line)
-            if record is None:
-                break
-            records.append(record)
-            good += len(line)
-        return records, good
 
     def kept(self) -> list[dict[str, Any]]:
         """All records that are in the file now."""
-        return self._whole_lines()[0][1:]
+        with self._failures():
+            rows = self._database.execute("SELECT record FROM done ORDER BY number").fetchall()
+        return [json.loads(text) for (text,) in rows]
 
-    def _compare(self, found: dict[str, Any], run: dict[str, Any]) -> None:
+    def _compare(self, run: dict[str, Any]) -> None:
+        found = json.loads(self._database.execute("SELECT identity FROM run").fetchone()[0])
         different = [key for key in run if found.get(key) != run[key]]
         if different:
             what = "; ".join(f"{key} {found.get(key)}, now {run[key]}" for key in different)
@@ -107,37 +115,28 @@ class Journal:
             )
 
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add lines and wait until they are on the disk.
+        """Add records, all or none, and wait until they are on the disk.
 
         Raises
         ------
         OSError
-            If the disk is full; the file then ends where it did before.
+            If the disk is full; the file then holds what it held before.
         """
         self._empty = False  # first: an interrupt may come between the two
-        self._write(records)
-
-    def _write(self, records: Iterable[Mapping[str, Any]]) -> None:
-        data = b"".join(
-            json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-            for record in records
-        )
-        end = os.fstat(self._descriptor).st_size
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._descriptor, view) :]
-            os.fsync(self._descriptor)
-        except OSError as error:
-            os.ftruncate(self._descriptor, end)
-            error.filename = error.filename or str(self.path)
-            raise
+        rows = [(json.dumps(record, ensure_ascii=False),) for record in records]
+        with self._failures():
+            self._database.execute("BEGIN")
+            try:
+                self._database.executemany("INSERT INTO done (record) VALUES (?)", rows)
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
 
     def finish(self) -> None:
         """Remove the file: the table that it led to is on the disk."""
-        self.path.unlink()
-        self._empty = False
-        sync_directory(self.path.parent)
+        self._empty = True
 
     def __enter__(self) -> Journal:
         return self
@@ -148,17 +147,32 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._empty:  # nothing to go on from
+        # while it is still held, where the system lets files go that are open
+        removed = self._empty and self._removed()
+        self._database.close()
+        if self._empty and not removed:
+            self.path.unlink(missing_ok=True)
+        if self._empty:
+            sync_directory(self.path.parent)
+
+    def _removed(self) -> bool:
+        try:
             self.path.unlink()
-        os.close(self._descriptor)
+        except PermissionError:  # Windows
+            return False
+        return True
 
+    def _foreign(self) -> JournalError:
+        return JournalError(f"{self.path}: not a journal of this program; remove it")
 
-def _record(line: bytes) -> dict[str, Any] | None:
-    """A whole line, or None for what a crash left."""
-    if not line.endswith(b"\n"):
-        return None
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Say in this module's words what SQLite cannot do."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise JournalError(f"{self.path}: another run is writing this table") from None
+            raise OSError(errno.EIO, str(error), str(self.path)) from None
+        except sqlite3.DatabaseError:  # of no file of SQLite's
+            raise self._foreign() from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import math
 import multiprocessing
 import os
@@ -89,7 +88,9 @@ def _prepare_worker(lifeline: Connection) -> None:
 def _signal_end(pipe: int) -> None:
     """Let the kernel end this process with the pipe: a thread would wait for a long call in C."""
     # opened again, as the owner of a signal belongs to what all workers share otherwise
-    with contextlib.suppress(OSError):  # no /proc
+    with contextlib.suppress(ImportError, OSError):  # Windows; no /proc
+        import fcntl
+
         own = os.open(f"/proc/self/fd/{pipe}", os.O_RDONLY | os.O_NONBLOCK)
         signal.signal(signal.SIGIO, signal.SIG_DFL)
         fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from pyengine._version import __version__
 from pyengine.markup import latex_table, markdown_table
 from pyengine.tables.cells import INTERNAL, Cell
 from pyengine.tables.execute import Solve
 from pyengine.tables.files import csv_text, jsonl_text, parquet_bytes, prepare, replace_all
-from pyengine.tables.journal import Journal
+from pyengine.tables.journal import Journal, JournalError
 from pyengine.tables.metadata import metadata_text
 from pyengine.tables.picture import draws, picture
 from pyengine.tables.printed import HEADS, notes, printed
@@ -26,11 +29,12 @@ from pyengine.tables.rows import INTEGERS, Row, columns, numeric, record, rows
 from pyengine.tables.spec import Specification
 from pyengine.tables.spread import spread
 from pyengine.tables.summary import summary
-from pyengine.tables.units import Unit, cells_of, solve, units
+from pyengine.tables.units import Unit, cells_of, shard_of, solve, units
 
-__all__ = ["JOURNAL", "Interrupted", "run"]
+__all__ = ["JOURNAL", "Interrupted", "merge", "run"]
 
 JOURNAL = "table.journal"
+SHARD = "table.shard-{}-of-{}.journal"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -45,9 +49,10 @@ def run(
     dask: str | None = None,
     executor: Executor | None = None,
     restart: bool = False,
+    shard: tuple[int, int] | None = None,
     solver: Solve[Unit] = solve,
 ) -> int:
-    """Compute a table, write its files, print its summary.
+    """Compute a table, write its files, print its summary; or compute a shard of it.
 
     What is done goes to a journal at once, from which the next run goes on if this one is
     interrupted.  The files of the table appear together at the end; they depend on the
@@ -69,6 +74,9 @@ def run(
         Any executor of `concurrent.futures` that shall do the work; it is left open.
     restart : bool
         Whether to discard what an interrupted run left.
+    shard : tuple of int, optional
+        (i, n): compute the i-th of n parts, 1 <= i <= n, and leave it in a journal of its own, from
+        which `merge` makes the table.
     solver : callable
         What the workers call with a list of units; they import it by name.
 
@@ -92,8 +100,123 @@ def run(
     -----
     A run belongs to the thread that called it; others may run tables in other directories.
     """
-    start, clock = datetime.now(timezone.utc), time.perf_counter()
+    clock = _Clock()
     work = units(specification)
+    mine = work if shard is None else shard_of(work, *shard)
+    name = JOURNAL if shard is None else SHARD.format(*shard)
+    directory = Path(directory)
+    prepare(directory)
+    with Journal(
+        directory / name, _identity(specification, work, shard), restart=restart
+    ) as journal:
+        done = {found["unit"]: found for found in journal.found}
+        todo = deque(unit for unit in mine if unit.index not in done)
+        before = sum(len(found["cells"]) for found in done.values())
+        cells = sum(len(unit.values) for unit in mine)
+        try:
+            with Progress(cells, "values", sys.stderr, before) as progress:
+                for records in spread(todo, solver, workers=workers, dask=dask, executor=executor):
+                    journal.append(records)
+                    done.update((found["unit"], found) for found in records)
+                    progress.advance(sum(len(found["cells"]) for found in records))
+                if shard is None:
+                    made = _Finished(specification, work, done, progress)
+        except KeyboardInterrupt:
+            kept = sum(len(found["cells"]) for found in journal.kept())
+            if kept == 0:
+                raise
+            raise Interrupted(
+                f"{kept} of {cells} values are kept in {journal.path}; "
+                "the same command goes on from there"
+            ) from None
+        if shard is None:
+            files = made.write(directory, clock)
+            journal.finish()
+    if shard is not None:
+        print(
+            f"Shard {shard[0]} of {shard[1]}: all {cells} values are in {directory / name}; "
+            "once all shards are done, --merge makes the table"
+        )
+        return 0
+    return _report(specification, made.table, files)
+
+
+def merge(specification: Specification, directory: str | os.PathLike[str]) -> int:
+    """Make a table of its shards, write its files, print its summary, and remove the shards.
+
+    Parameters
+    ----------
+    specification : Specification
+        Of which all shards are.
+    directory : str or path-like
+        Where the journals of all shards are, and where the files go.
+
+    Returns
+    -------
+    int
+        As `run`.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read or written.
+    JournalError
+        If a shard is missing, not finished, of another table or version, or at work.
+    """
+    clock = _Clock()
+    work = units(specification)
+    directory = Path(directory)
+    pattern = re.compile(re.escape(SHARD).replace(r"\{\}", r"([1-9]\d*)"))
+    files = [path for path in directory.iterdir() if pattern.fullmatch(path.name)]
+    shards = sorted(tuple(map(int, pattern.findall(path.name)[0])) for path in files)
+    numbers = {number for _, number in shards}
+    if len(numbers) != 1:
+        found = (
+            f"shards of {' and of '.join(map(str, sorted(numbers)))}" if numbers else "no shards"
+        )
+        raise JournalError(f"{directory}: {found} of a table; all of one number are needed")
+    (number,) = numbers
+    done: dict[int, Any] = {}
+    with ExitStack() as stack:
+        journals = []
+        for shard in shards:
+            identity = _identity(specification, work, shard)
+            journals.append(
+                stack.enter_context(Journal(directory / SHARD.format(*shard), identity))
+            )
+            done.update((found["unit"], found) for found in journals[-1].found)
+        missing = [
+            index
+            for index in range(1, number + 1)
+            if any(unit.index not in done for unit in shard_of(work, index, number))
+        ]
+        if missing:
+            raise JournalError(
+                f"{directory}: not done: shard {', '.join(map(str, missing))} of {number}; "
+                "run each again with --shard, which goes on where it was"
+            )
+        with Progress(specification.cells, "values", sys.stderr, specification.cells) as progress:
+            made = _Finished(specification, work, done, progress)
+        files = made.write(directory, clock)
+        for journal in journals:
+            journal.finish()
+    return _report(specification, made.table, files)
+
+
+class _Clock:
+    """When a run began, and how long it has taken."""
+
+    def __init__(self) -> None:
+        self.start, self._began = datetime.now(timezone.utc), time.perf_counter()
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+
+def _identity(
+    specification: Specification, work: Sequence[Unit], shard: tuple[int, ...] | None
+) -> dict[str, object]:
+    """What a journal is of: another one's is left alone."""
     identity: dict[str, object] = {
         "specification": specification.sha256,
         "pyengine": __version__,
@@ -101,37 +224,36 @@ def run(
     }
     if specification.inputs:
         identity["inputs"] = dict(specification.inputs)
-    directory = Path(directory)
-    prepare(directory)
-    with Journal(directory / JOURNAL, identity, restart=restart) as journal:
-        done = {found["unit"]: found for found in journal.found}
-        todo = deque(unit for unit in work if unit.index not in done)
-        before = sum(len(found["cells"]) for found in done.values())
-        try:
-            with Progress(specification.cells, "values", sys.stderr, before) as progress:
-                for records in spread(todo, solver, workers=workers, dask=dask, executor=executor):
-                    journal.append(records)
-                    done.update((found["unit"], found) for found in records)
-                    progress.advance(sum(len(found["cells"]) for found in records))
-                ordered = [done[unit.index] for unit in work]
-                cells = {found["unit"]: cells_of(found) for found in ordered}
-                table = list(rows(specification, work, cells))
-                contents = _contents(specification, table, progress)
-        except KeyboardInterrupt:
-            kept = sum(len(found["cells"]) for found in journal.kept())
-            if kept == 0:
-                raise
-            raise Interrupted(
-                f"{kept} of {specification.cells} values are kept in {journal.path}; "
-                "the same command goes on from there"
-            ) from None
-        hashes = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-        seconds = time.perf_counter() - clock
-        text = metadata_text(specification, start, seconds, hashes, ordered)
-        contents["metadata.json"] = text.encode()
+    if shard is not None:
+        identity["shard"] = list(shard)
+    return identity
+
+
+class _Finished:
+    """Rows and files of a table of which all is done."""
+
+    def __init__(
+        self,
+        specification: Specification,
+        work: Sequence[Unit],
+        done: Mapping[int, dict[str, Any]],
+        progress: Progress,
+    ) -> None:
+        self._specification = specification
+        self._ordered = [done[unit.index] for unit in work]
+        cells = {found["unit"]: cells_of(found) for found in self._ordered}
+        self.table = list(rows(specification, work, cells))
+        self._contents = _contents(specification, self.table, progress)
+
+    def write(self, directory: Path, clock: _Clock) -> list[Path]:
+        """Write all files, and return their paths."""
+        hashes = {name: hashlib.sha256(data).hexdigest() for name, data in self._contents.items()}
+        text = metadata_text(
+            self._specification, clock.start, clock.seconds(), hashes, self._ordered
+        )
+        contents = {**self._contents, "metadata.json": text.encode()}
         replace_all(directory, contents)
-        journal.finish()
-    return _report(specification, table, [directory / name for name in contents])
+        return [directory / name for name in contents]
 
 
 def _contents(

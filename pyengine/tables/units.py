@@ -16,7 +16,7 @@ from pyengine.tables.cells import Cell, auto, reference
 from pyengine.tables.spec import Specification
 from pyengine.tables.specials import Special, special_cells
 
-__all__ = ["Unit", "alike", "cells_of", "solve", "units"]
+__all__ = ["Unit", "alike", "cells_of", "shard_of", "solve", "units"]
 
 # A worker keeps what it has done to itself for so long, or for so many times what its slowest value
 # took: the first value often does the work that the others share.
@@ -97,6 +97,21 @@ def alike(one: Unit, other: Unit) -> bool:
     asked = [(unit.question, unit.adjacency, unit.threat_model) for unit in (one, other)]
     same = one.engine == "reference" or asked[0] == asked[1]
     return same and one.mechanism == other.mechanism
+
+
+def shard_of(work: Sequence[Unit], index: int, number: int) -> list[Unit]:
+    """The ``index``-th of ``number`` parts of a table, from 1; together they are all of it.
+
+    Units that are `alike` stay together as far as no part gets more than its share of them.
+    """
+    largest = -(-len(work) // number)
+    groups: list[list[Unit]] = []
+    for unit in work:
+        if groups and len(groups[-1]) < largest and alike(groups[-1][-1], unit):
+            groups[-1].append(unit)
+        else:
+            groups.append([unit])
+    return [unit for group in groups[index - 1 :: number] for unit in group]
 
 
 def solve(batch: Sequence[Unit]) -> list[dict[str, Any]]:
