@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.errors import AccuracyError
+
+if TYPE_CHECKING:
+    from pyengine.mechanisms import Label, Mechanism
 
 __all__ = [
     "Answer",
@@ -203,4 +206,13 @@ class Answering:
 
     def questions(self, adjacency: str, tolerance: float | None) -> Questions:
         """What answers under one adjacency, within a relative tolerance of its bounds."""
+        raise NotImplementedError
+
+    def labels(self, adjacency: str) -> list[Label]:
+        """What numbers must be read with."""
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that it is made of."""
         raise NotImplementedError

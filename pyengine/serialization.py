@@ -1,4 +1,4 @@
-"""Mechanisms, targets and answers as JSON with a version, and back."""
+"""Mechanisms, runs that adapt, targets and answers as JSON with a version, and back."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyengine import _checks, _toml, targets
+from pyengine.answers import Answering
 from pyengine.api import Bounds
 from pyengine.kinds import written_kinds
 from pyengine.mechanisms import (
@@ -24,6 +25,10 @@ from pyengine.mechanisms import (
 )
 from pyengine.targets import Target
 
+if TYPE_CHECKING:
+    from pyengine.accounting.noise_range import NoiseRange
+    from pyengine.accounting.runs import AdaptiveRun
+
 __all__ = ["SCHEMA", "from_json", "plain", "to_json"]
 
 SCHEMA = "pyengine/1"
@@ -33,6 +38,8 @@ COUNTS = {
 }
 TARGETS = ("EpsilonDelta", "Gamma", "TradeOff", "Advantage", "GaussianDP")
 WORDS = ("adjacency", "method", "threat_model", "tolerance", "bounds")
+RANGE = ("noise", "rate", "family")
+ADAPTIVE = ("menu", "steps", "costs", "limits", "budget", "order")
 INFINITE = {"inf": math.inf, "-inf": -math.inf}  # JSON has no infinity
 SAMPLING = (
     "sampling_probability",
@@ -43,12 +50,12 @@ SAMPLING = (
 )
 
 
-def to_json(value: Mechanism | Target | Bounds, *, indent: int | None = None) -> str:
+def to_json(value: Mechanism | AdaptiveRun | Target | Bounds, *, indent: int | None = None) -> str:
     """Text of a mechanism, a target or an answer, from which `from_json` makes an equal one.
 
     Parameters
     ----------
-    value : Mechanism, Target or Bounds
+    value : Mechanism, AdaptiveRun, Target or Bounds
         What to write.  Mechanisms of distributions or functions have no text.
     indent : int, optional
         Blanks for each level; one line if not given.
@@ -56,9 +63,9 @@ def to_json(value: Mechanism | Target | Bounds, *, indent: int | None = None) ->
     Returns
     -------
     str
-        A JSON object: ``schema``, which is "pyengine/1", and one of ``mechanism``, ``target`` and
-        ``answer``.  Floats are numbers that read back as the same double, exact numbers are strings
-        such as "1/3", and an infinite number is the string "inf".
+        A JSON object: ``schema``, which is "pyengine/1", and one of ``mechanism``, ``adaptive``,
+        ``target`` and ``answer``.  Floats are numbers that read back as the same double, exact
+        numbers are strings such as "1/3", and an infinite number is the string "inf".
 
     Raises
     ------
@@ -77,16 +84,17 @@ def to_json(value: Mechanism | Target | Bounds, *, indent: int | None = None) ->
     """
     mechanism = as_mechanism(value)
     if mechanism is not None:
-        described = [_step(step) for step in describe(mechanism)]
-        if mechanism.is_step:
-            del described[0]["steps"]  # a step is not the composition of one step
-        content: dict[str, Any] = {"mechanism": described}
+        content: dict[str, Any] = {"mechanism": _described(mechanism)}
+    elif isinstance(value, Answering):
+        content = {"adaptive": _adaptive(value)}
     elif isinstance(value, Target):
         content = {"target": _target(value)}
     elif isinstance(value, Bounds):
         content = {"answer": value._asdict()}
     else:
-        raise ValueError(f"value must be a Mechanism, a Target or Bounds, got {value!r}")
+        raise ValueError(
+            f"value must be a Mechanism, an AdaptiveRun, a Target or Bounds, got {value!r}"
+        )
     if indent is not None:
         indent = _checks.count("indent", indent)
         if indent > 80:
@@ -106,7 +114,7 @@ def from_json(text: str) -> Any:
 
     Returns
     -------
-    Mechanism, Target or Bounds
+    Mechanism, AdaptiveRun, Target or Bounds
         Equal to what was written; the arrays of an answer are of dtype float64.
 
     Raises
@@ -122,7 +130,12 @@ def from_json(text: str) -> Any:
         raise ValueError(f"text must be JSON: {error}") from None
     if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
         raise ValueError(f"text must be a JSON object whose schema is {SCHEMA!r}")
-    readers = {"mechanism": _read_mechanism, "target": _read_target, "answer": _read_answer}
+    readers: dict[str, Callable[[Any], Any]] = {
+        "mechanism": _read_mechanism,
+        "adaptive": _read_adaptive,
+        "target": _read_target,
+        "answer": _read_answer,
+    }
     if len(content) != 1 or not set(content) <= set(readers):
         raise ValueError(f"text must hold one of {', '.join(readers)}, got {', '.join(content)}")
     ((kind, value),) = content.items()
@@ -130,6 +143,33 @@ def from_json(text: str) -> Any:
         return readers[kind](value)
     except RecursionError:  # lists that the reader of JSON has just let pass
         raise ValueError(f"{kind} must be nested less deeply") from None
+
+
+def _described(mechanism: Mechanism) -> list[dict[str, Any]]:
+    described = [_step(step) for step in describe(mechanism)]
+    if mechanism.is_step:
+        del described[0]["steps"]  # a step is not the composition of one step
+    return described
+
+
+def _adaptive(run: Answering) -> dict[str, Any]:
+    # not before: the ledger of that package needs this module
+    from pyengine.accounting.noise_range import NoiseRange
+    from pyengine.accounting.runs import AdaptiveRun
+
+    if not isinstance(run, AdaptiveRun):
+        raise ValueError(f"value must be an AdaptiveRun, got {run!r}")
+    menu = [
+        {name: getattr(choice, name) for name in RANGE}
+        if isinstance(choice, NoiseRange)
+        else _described(choice)
+        for choice in run.menu
+    ]
+    limits = [{"choices": some, "most": most} for some, most in run.limits]
+    found = {"menu": menu, "steps": run.steps, "costs": run.costs, "limits": limits}
+    if run.budget is not None:
+        found["budget"] = run.budget
+    return {**found, "order": run.order}
 
 
 def _step(described: dict[str, Any]) -> dict[str, Any]:
@@ -177,6 +217,34 @@ def _read_mechanism(value: Any) -> Mechanism:
         raise ValueError(f"mechanism must be a list of steps, got {_checks.shown(value)}")
     steps = [_read_step(item) for item in value]
     return steps[0] if len(steps) == 1 else compose(*steps)
+
+
+def _read_adaptive(value: Any) -> AdaptiveRun:
+    from pyengine.accounting.runs import adaptive
+
+    if not isinstance(value, dict) or not {"menu", "steps"} <= set(value) <= set(ADAPTIVE):
+        raise ValueError(
+            f"adaptive must be an object with menu and steps, and with none but "
+            f"{', '.join(ADAPTIVE)}, got {_checks.shown(value)}"
+        )
+    given = dict(value)
+    menu = [_read_choice(choice) for choice in _checks.listed("menu", given.pop("menu"))]
+    most: dict[int | tuple[int, ...], Any] = {}
+    for limit in _checks.listed("limits", given.pop("limits", [])):
+        if not isinstance(limit, dict) or set(limit) != {"choices", "most"}:
+            raise ValueError(f"limits must hold choices and most, got {_checks.shown(limit)}")
+        most[tuple(_checks.listed("choices", limit["choices"]))] = limit["most"]
+    return adaptive(menu, given.pop("steps"), most=most, **given)
+
+
+def _read_choice(value: Any) -> Mechanism | NoiseRange:
+    from pyengine.accounting.noise_range import NoiseRange
+
+    if not isinstance(value, dict):
+        return _read_mechanism(value)
+    if set(value) != set(RANGE):
+        raise ValueError(f"menu must hold ranges of {', '.join(RANGE)}, got {_checks.shown(value)}")
+    return NoiseRange(value["noise"], value["rate"], value["family"])
 
 
 def _read_step(value: Any) -> Mechanism:

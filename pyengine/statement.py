@@ -9,13 +9,14 @@ from typing import Any
 
 from pyengine import _checks
 from pyengine._version import __version__
+from pyengine.answers import Answering
 from pyengine.api import answers
 from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.composing import compose
 from pyengine.decimals import number
 from pyengine.errors import AccuracyError
 from pyengine.markup import html_table, latex_table, markdown_table
-from pyengine.mechanisms import Label, Mechanism, in_words, label_of, steps_of
+from pyengine.mechanisms import Label, Mechanism, label_of, steps_of
 from pyengine.mechanisms.core import phases_of
 from pyengine.mechanisms.report import NEIGHBOURS
 from pyengine.proven import proven_bounds
@@ -205,7 +206,7 @@ def privacy_statement(
     Parameters
     ----------
     mechanism : Mechanism, or what describes one
-        The run; a privacy engine of Opacus, for instance.
+        The run; a privacy engine of Opacus, for instance, or a run of `pyengine.adaptive`.
     delta : float
         In (0, 1).
     adjacency : {"add_remove", "add", "remove", "substitute"}
@@ -257,16 +258,17 @@ def privacy_statement(
     All bounds are proven, rounding included. Computed by pyengine ...
     Not covered: hyperparameters tuned on the same data, other releases.
     """
-    run = compose(mechanism)
+    run = mechanism if isinstance(mechanism, Answering) else compose(mechanism)
     level = _checks.real("delta", delta)
     if not 0.0 < level < 1.0:
         raise ValueError(f"delta must lie in (0, 1), got {delta!r}")
     _checks.choice("adjacency", adjacency, ADJACENCIES)
-    label = tuple(label_of(run, adjacency))
+    label = tuple(run.labels(adjacency) if isinstance(run, Answering) else label_of(run, adjacency))
     if any(each.known == "lower bound" for each in label):
         raise ValueError(
             "mechanism must be one whose answers are upper bounds, got "
-            f"{'; '.join(in_words(run))}: that is the least that leaks, and no guarantee"
+            f"{'; '.join(each.mechanism for each in label)}: that is the least that leaks, and no "
+            "guarantee"
         )
     sure = _checks.flag("proven", proven)
     ask: Callable[..., Figure] = _Asker(run, adjacency, sure).figure
@@ -288,8 +290,14 @@ def privacy_statement(
         figures.append(ask(f"μ of Gaussian DP, {beyond}", "gaussian_mu", apart, METRICS[5]))
         title = "regret of that μ, in the chance of a right guess"
         figures.append(ask(title, "gaussian_regret", apart, METRICS[6]))
-    notes = _notes(run, level, adjacency)
+    notes = _notes_alone(run) if isinstance(run, Answering) else _notes(run, level, adjacency)
     return Statement(label, adjacency, tuple(figures), __version__, notes)
+
+
+def _notes_alone(run: Answering) -> tuple[str, ...]:
+    """As of an adaptive run: no figures for a loader that shuffles are known."""
+    sampled = any(without_amplification(choice) is not None for choice in run.parts)
+    return (NO_FIGURES,) if sampled else ()
 
 
 def _notes(run: Mechanism, delta: float, adjacency: str) -> tuple[str, ...]:
@@ -320,9 +328,10 @@ def least(question: str, leak: Mechanism, argument: float, adjacency: str) -> fl
 class _Asker:
     """Asks a mechanism for figures."""
 
-    def __init__(self, run: Mechanism, adjacency: str, proven: bool) -> None:
-        self._run, self._adjacency, self._proven = run, adjacency, proven
-        self._leak = known_leak(run)
+    def __init__(self, run: Mechanism | Answering, adjacency: str, proven: bool) -> None:
+        self._run: Any = run
+        self._adjacency, self._proven = adjacency, proven
+        self._leak = None if isinstance(run, Answering) else known_leak(run)
 
     def figure(self, what: str, name: str, argument: float, metric: str) -> Figure:
         """One figure, proven if that is wanted and can be."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import pickle
 import random
@@ -471,6 +472,104 @@ def test_filters_and_odometers_go_to_other_processes() -> None:
     assert odometer.spent == 3
 
 
+def test_policy_trees_of_groups_and_orders() -> None:
+    """Limits on several choices at once, floors, and menus that are only gone through forward."""
+    rng = random.Random(6)
+    for _ in range(400 if ALL else 40):
+        order, steps = rng.choice(["add", "remove"]), rng.randint(2, 4)
+        choices = [
+            response(F(rng.randint(51, 95), 100), F(rng.randint(1, 99), 100), order)
+            for _ in range(3)
+        ]
+        most, floor = rng.randint(0, steps), rng.randint(0, steps)
+        way = rng.choice(["free", "menu"])
+        run = pe.adaptive(
+            [step for step, _ in choices],
+            steps,
+            most={(0, 2): most},
+            least={(1, 2): floor},
+            order=way,
+        )
+        epsilon = rng.randint(0, 600) / 1000
+        threshold = F(math.exp(epsilon))
+
+        def best(made: tuple[int, ...], a: Fraction, b: Fraction, words: Any = None) -> Fraction:
+            pairs, most, floor, way, steps, threshold = words
+            found = max(a - threshold * b, F(0))
+            for i in range(3) if len(made) < steps else ():
+                after = (*made, i)
+                if sum(j in (0, 2) for j in after) > most or after.count(0) > steps - floor:
+                    continue
+                if way == "menu" and made and i < made[-1]:
+                    continue
+                tails = (best(after, a * x, b * y, words) for x, y in pairs[i])
+                found = max(found, sum(tails, F(0)))
+            return found
+
+        words = ([p for _, p in choices], most, floor, way, steps, threshold)
+        truth = float(best((), ONE, ONE, words))
+        found = pe.delta(run, epsilon, adjacency=order, bounds=True, tolerance=2e-2)
+        assert found.lower <= truth * (1 + 1e-14), (run, order, epsilon)
+        assert truth * (1 - 1e-14) <= found.upper, (run, order, epsilon)
+
+
+def test_ranges_are_their_worst_end() -> None:
+    """No step in the range is above it at any ε, under either order."""
+    rng = np.random.default_rng(3)
+    for family, make in (("gaussian", pe.GaussianMechanism), ("laplace", pe.LaplaceMechanism)):
+        between = pe.accounting.NoiseRange((0.7, 3), ("0.01", "0.3"), family)
+        epsilon = np.array([0.0, 0.1, 0.5, 1.0])
+        for _ in range(10):
+            step = make(rng.uniform(0.7, 3.0)).poisson_sampled(rng.uniform(0.01, 0.3))
+            for order in ("add", "remove"):
+                inside = pe.delta(step, epsilon, adjacency=order, bounds=True).lower
+                worst = pe.delta(between.worst, epsilon, adjacency=order, bounds=True).upper
+                assert (inside <= worst).all()
+    assert pe.accounting.NoiseRange((2, 3)).worst == pe.GaussianMechanism(2)
+    run = pe.adaptive([pe.accounting.NoiseRange((2, 3)), MENU[0]], 3)
+    assert "noise multiplier 2, 1 step, or more noise or a smaller rate" in run.label
+
+
+def test_adaptive_runs_as_json() -> None:
+    between = pe.accounting.NoiseRange((1, 4), ("0.01", "0.02"))
+    for run in (
+        pe.adaptive(MENU, 40),
+        pe.adaptive([*MENU, between], 9, costs=["1/3", 1, 2], budget=7, order="menu"),
+        pe.adaptive([*MENU, between], 9, most={(0, 1): 5, 2: 3}, least={1: 2}),
+        pe.adaptive([MENU[0].composed(3) + MENU[1]], 2),
+    ):
+        text = pe.to_json(run)
+        assert pe.from_json(text) == run
+        assert pe.to_json(pe.from_json(text)) == text
+    for wrong, message in (
+        ({"menu": []}, "must be an object with menu and steps"),
+        ({"menu": [{"noise": [1, 2]}], "steps": 3}, "menu must hold ranges of noise, rate, family"),
+        ({"menu": [], "steps": 3, "limits": [{"most": 1}]}, "limits must hold choices and most"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pe.from_json(json.dumps({"schema": "pyengine/1", "adaptive": wrong}))
+
+
+def test_statement_of_an_adaptive_run() -> None:
+    run = pe.adaptive([pe.GaussianMechanism(s) for s in (20, 40)], 3)
+    stated = pe.statement.privacy_statement(run, 1e-5, kappas=[], false_positive_rates=[0.01])
+    assert stated.mechanism == (run.label,)
+    assert {figure.certainty for figure in stated.figures} == {"proven"}
+    assert stated.figures[0].bound >= pe.epsilon(run, 1e-5) * (1.0 - 1e-12)
+    sampled = pe.adaptive(MENU[:1], 2)
+    words: dict[str, Any] = {"kappas": [], "false_positive_rates": []}
+    stated = pe.statement.privacy_statement(sampled, 1e-3, **words)
+    assert "A loader that shuffles is different, and these figures are none of its." in str(stated)
+
+
+def test_the_strategy_as_intervals() -> None:
+    strategy = pe.adaptive(MENU, 12).strategy(0.5)
+    found = strategy.intervals([0, 1])
+    assert [choice for _, _, choice in found] == [0, 1, -1]
+    for low, high, choice in found:
+        assert strategy.choice([1, 0], low) == strategy.choice([1, 0], high) == choice
+
+
 def test_labels() -> None:
     run = pe.adaptive(MENU, 40, costs=[1, 2], budget=50, most={0: 7})
     assert str(run) == (
@@ -492,11 +591,28 @@ def test_labels() -> None:
         (MENU, 3, {"budget": math.inf}, "budget must be finite"),
         (MENU, 3, {"most": {2: 1}}, "most must have indices of choices below 2, got 2"),
         (MENU, 3, {"most": {0: -1}}, "most must be"),
+        (MENU, 3, {"most": {(): 1}}, "most must have indices of choices below 2"),
+        (MENU, 3, {"least": {0: 4}}, "least must be at most steps, which is 3, got 4"),
+        (MENU, 3, {"order": "back"}, "order must be one of"),
     ],
 )
 def test_wrong_runs(menu: Any, steps: int, words: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pe.adaptive(menu, steps, **words)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"noise": (2, 1)}, "noise must have a least and a largest value"),
+        ({"noise": (0, 1)}, "noise must be positive"),
+        ({"noise": (1, 2), "rate": 1.5}, r"rate must be in \[0, 1\]"),
+        ({"noise": (1, 2), "family": "cauchy"}, "family must be"),
+    ],
+)
+def test_wrong_ranges(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pe.accounting.NoiseRange(**words)
 
 
 def test_refusals() -> None:

@@ -21,6 +21,7 @@ from pyengine.plots import (
     noise_figure,
     save,
     series,
+    strategy_figure,
     trade_off_figure,
 )
 from pyengine.plots.curves import DIRECTIONS
@@ -126,6 +127,20 @@ def test_delta_figure(mechanism: pe.Mechanism) -> None:
     (axes,) = delta_figure(mechanism, smallest=1e-8).axes
     assert axes.get_ylim() == (1e-8, 1.0)
     assert axes.get_xlim()[1] == pytest.approx(pe.epsilon(mechanism, 1e-8) or 1.0)
+
+
+def test_strategy_figure() -> None:
+    menu = [pe.GaussianMechanism(s).poisson_sampled(p) for s, p in ((1, 0.02), (2, 0.06))]
+    (axes,) = strategy_figure(pe.adaptive(menu, 5).strategy(0.2), title="a run").axes
+    (image,) = axes.get_images()
+    assert set(np.unique(image.get_array())) == {-1, 0, 1}
+    assert axes.get_xlim() == (5.5, 0.5)
+    limited = pe.adaptive(menu, 5, most={0: 2}).strategy(0.2)
+    with pytest.raises(ValueError, match="without budget and limits"):
+        strategy_figure(limited)
+    many = pe.adaptive(menu * 4, 1).strategy(0.2)
+    with pytest.raises(ValueError, match="at most 7 choices, got 8"):
+        strategy_figure(many)
 
 
 def test_noise_figure() -> None:

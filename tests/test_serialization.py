@@ -88,7 +88,10 @@ STEP = GOOD["mechanism"][0]
     [
         ([], "a JSON object whose schema is 'pyengine/1'"),
         ({**GOOD, "schema": "pyengine/2"}, "a JSON object whose schema is 'pyengine/1'"),
-        ({**GOOD, "more": 1}, "must hold one of mechanism, target, answer, got mechanism, more"),
+        (
+            {**GOOD, "more": 1},
+            "must hold one of mechanism, adaptive, target, answer, got mechanism, more",
+        ),
         ({"schema": "pyengine/1"}, "must hold one of"),
         ({**GOOD, "mechanism": STEP}, "mechanism must be a list of steps"),
         ({**GOOD, "mechanism": [3]}, "mechanism must be an object, got 3"),
@@ -176,7 +179,7 @@ def test_what_has_no_text() -> None:
     from_function = pe.from_profile(lambda epsilon: max(0.0, 0.1 - epsilon / 10))
     relaxed = pe.targets.TradeOff(0.1, 0.8, threat_model=pe.threat_models.Relaxed(3))
     for value, message in (
-        (3, "value must be a Mechanism, a Target or Bounds, got 3"),
+        (3, "value must be a Mechanism, an AdaptiveRun, a Target or Bounds, got 3"),
         (relaxed, "threat_model that is a word"),
     ):
         with pytest.raises(ValueError, match=message):

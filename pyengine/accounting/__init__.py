@@ -3,6 +3,7 @@
 from pyengine.accounting.budget import Budget, PlannedRelease
 from pyengine.accounting.filters import Filter, Odometer
 from pyengine.accounting.ledger import Release
+from pyengine.accounting.noise_range import NoiseRange
 from pyengine.accounting.records import IndividualLosses, individual
 from pyengine.accounting.runs import AdaptiveRun, Strategy, adaptive
 
@@ -11,6 +12,7 @@ __all__ = [
     "Budget",
     "Filter",
     "IndividualLosses",
+    "NoiseRange",
     "Odometer",
     "PlannedRelease",
     "Release",

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
+from pyengine.accounting.noise_range import NoiseRange
 from pyengine.accounting.runs import MOST_STATES, AdaptiveRun, adaptive
 from pyengine.mechanisms import Mechanism
 from pyengine.targets import Target, single_target
@@ -24,7 +25,7 @@ class Odometer:
 
     Parameters
     ----------
-    menu : iterable of Mechanism
+    menu : iterable of Mechanism or NoiseRange
         What may be chosen, as in `adaptive`.
     costs : sequence of float or exact number, optional
         Cost > 0 of each choice; 1 if not given.  States are few where costs are small multiples of
@@ -49,7 +50,10 @@ class Odometer:
     """
 
     def __init__(
-        self, menu: Iterable[Mechanism], *, costs: Sequence[_checks.NumberLike] | None = None
+        self,
+        menu: Iterable[Mechanism | NoiseRange],
+        *,
+        costs: Sequence[_checks.NumberLike] | None = None,
     ) -> None:
         one = adaptive(menu, 1, costs=costs)
         if min(one.costs) <= 0:
@@ -69,7 +73,7 @@ class Odometer:
         self.__dict__.update(state, _lock=threading.Lock())
 
     @property
-    def menu(self) -> tuple[Mechanism, ...]:
+    def menu(self) -> tuple[Mechanism | NoiseRange, ...]:
         """What may be chosen."""
         return self._one.menu
 
@@ -140,7 +144,7 @@ class Filter(Odometer):
 
     Parameters
     ----------
-    menu : iterable of Mechanism
+    menu : iterable of Mechanism or NoiseRange
         What may be chosen, as in `adaptive`.
     target : Target
         A single target of `pyengine.targets`, such as ``EpsilonDelta(1.0, 1e-6)``; it is judged by
@@ -181,7 +185,7 @@ class Filter(Odometer):
 
     def __init__(
         self,
-        menu: Iterable[Mechanism],
+        menu: Iterable[Mechanism | NoiseRange],
         target: Target,
         *,
         costs: Sequence[_checks.NumberLike] | None = None,

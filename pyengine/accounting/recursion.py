@@ -238,6 +238,8 @@ class Recursion:
             np.minimum(value, self._most, out=value)
             error += 8.0 * UNIT * float(value.max())
             error = min(error, float(self._most.max()))
+            if best is not None:
+                best[value <= CLEAR * error] = -1
             for _, then in choices:
                 uses[then] -= 1
                 if not uses[then]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pyengine import _checks, api
 from pyengine.accounting.kernels import ORDERS, StepProfile
+from pyengine.accounting.noise_range import NoiseRange
 from pyengine.accounting.questions import FARTHEST, WorstCase
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import Choosing, Detail
@@ -22,14 +23,24 @@ from pyengine.composing import compose
 from pyengine.curves import NothingReleased
 from pyengine.engines.registry import questions
 from pyengine.errors import NotDefinedError
-from pyengine.mechanisms import Mechanism, checked_mechanism, in_words, steps_of
+from pyengine.mechanisms import (
+    Label,
+    Mechanism,
+    checked_mechanism,
+    in_words,
+    label_of,
+    steps_of,
+)
 from pyengine.pairs import GaussianRows, gaussian_rows
 
 __all__ = ["AdaptiveRun", "Strategy", "adaptive"]
 
 MOST_STATES = 20_000
 MOST_CHOICES = 100
-State = tuple[int, Fraction | None, tuple[int | None, ...]]  # steps, budget, uses that are left
+# Steps, budget and uses that are left, and the first choice of the menu that may be made.
+State = tuple[int, Fraction | None, tuple[int | None, ...], int]
+Limit = tuple[tuple[int, ...], int]  # some choices, and how often one of them may be made
+WAYS = ("free", "menu")
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class AdaptiveRun(Answering):
 
     Parameters
     ----------
-    menu : tuple of Mechanism
+    menu : tuple of Mechanism or NoiseRange
         The choices.
     steps : int
         Largest number of steps.
@@ -46,25 +57,40 @@ class AdaptiveRun(Answering):
         Cost of each choice.
     budget : Fraction or None
         Largest total cost; None for no limit.
-    most : tuple of int or None
-        How often each choice may be made; None for no limit.
+    limits : tuple of (tuple of int, int)
+        Some choices, and how often one of them may be made.
+    order : {"free", "menu"}
+        Whether choices may be made in any order, or only in that of the menu.
     """
 
-    menu: tuple[Mechanism, ...]
+    menu: tuple[Mechanism | NoiseRange, ...]
     steps: int
     costs: tuple[Fraction, ...]
     budget: Fraction | None
-    most: tuple[int | None, ...]
+    limits: tuple[Limit, ...]
+    order: str = "free"
+
+    @cached_property
+    def choices(self) -> tuple[Mechanism, ...]:
+        """What each choice releases, at worst."""
+        return tuple(each.worst if isinstance(each, NoiseRange) else each for each in self.menu)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each choice in words."""
+        return tuple(map(_named, self.menu))
 
     @property
     def label(self) -> str:
         """What is counted, in words."""
-        words = " or ".join("(" + " and ".join(in_words(choice)) + ")" for choice in self.menu)
-        limits = [
-            f"choice {i + 1} at most {most:,} times"
-            for i, most in enumerate(self.most)
-            if most is not None
-        ]
+        words = " or ".join(f"({name})" for name in self.names)
+        limits = []
+        for some, most in self.limits:
+            which = " and ".join(str(i + 1) for i in some)
+            plural, together = ("s", " together") if len(some) > 1 else ("", "")
+            limits.append(f"choice{plural} {which}{together} at most {most:,} times")
+        if self.order == "menu":
+            limits.append("in the order of the menu")
         if self.budget is not None:
             each = ", ".join(f"{cost} of choice {i + 1}" for i, cost in enumerate(self.costs))
             limits.append(f"total cost at most {self.budget} ({each})")
@@ -72,6 +98,21 @@ class AdaptiveRun(Answering):
             f"up to {self.steps:,} steps, each chosen from {words} after seeing what was released"
             f"{''.join('; ' + limit for limit in limits)}; worst strategy"
         )
+
+    @property
+    def parts(self) -> tuple[Mechanism, ...]:
+        """As `choices`."""
+        return self.choices
+
+    def labels(self, adjacency: str) -> list[Label]:
+        """What numbers must be read with."""
+        parts = [label for choice in self.choices for label in label_of(choice, adjacency)]
+        batches, protects = (
+            "; ".join(dict.fromkeys(column))
+            for column in ([p.batches for p in parts], [p.protects for p in parts])
+        )
+        known = "upper bound" if any(p.known == "upper bound" for p in parts) else ""
+        return [Label(self.label, batches, protects, known)]
 
     def __str__(self) -> str:
         return self.label
@@ -99,7 +140,7 @@ class AdaptiveRun(Answering):
         """
         at = _checks.scalar("epsilon", epsilon, 0.0, FARTHEST)
         order = _checks.choice("adjacency", adjacency, ORDERS)
-        choosing = Choosing([StepProfile(step, order) for step in self.menu], self.plan)
+        choosing = Choosing([StepProfile(step, order) for step in self.choices], self.plan)
         detail = Detail(choosing.coarse / 8.0, at, 1e-12, 1e-12)
         first, best = choosing.choices(detail)
         ratios = np.asarray((first + np.arange(best[0].size)) * detail.spacing + at, np.float64)
@@ -117,15 +158,17 @@ class AdaptiveRun(Answering):
         That of a menu of one choice of Gaussian steps, and of a menu of plain Gaussian releases,
         where only the sum of 1 / noise² counts (theory/adaptive); None otherwise.
         """
-        rows = [each for each in (gaussian_rows(m, "add") for m in self.menu) if each is not None]
-        if len(rows) < len(self.menu):
+        rows = [
+            each for each in (gaussian_rows(m, "add") for m in self.choices) if each is not None
+        ]
+        if len(rows) < len(self.choices):
             return None
         if len(rows) > 1 and not all(map(_is_plain, rows)):
             return None
         counts = self.plan.largest(
             [sum((k / Fraction(s) ** 2 for s, _, _, k in each), Fraction(0)) for each in rows]
         )
-        parts = [m.composed(k) for m, k in zip(self.menu, counts, strict=True) if k]
+        parts = [m.composed(k) for m, k in zip(self.choices, counts, strict=True) if k]
         return compose(*parts)
 
     def questions(self, adjacency: str, tolerance: float | None) -> Questions:
@@ -164,7 +207,8 @@ class Strategy:
         Logs of the likelihood ratio of all releases so far, of the law that the order has first
         over the other one: with the record over without it for "remove".
     tables : tuple of ndarray of int8
-        For each state of the plan the best choice at each of these; -1 where none gains anything.
+        For each state of the plan the best choice at each of these; -1 where none gains anything,
+        or so little that rounding decides.
     """
 
     run: AdaptiveRun
@@ -184,7 +228,7 @@ class Strategy:
         Returns
         -------
         ndarray of int8
-            Indices of the menu; -1 where stopping is as good as any choice.
+            Indices of the menu; -1 where stopping is as good as any choice, up to rounding.
         """
         moves, state = self.run.plan.moves, len(self.run.plan.moves) - 1
         for choice in made:
@@ -193,6 +237,28 @@ class Strategy:
                 raise ValueError(f"made must be choices that the run allows, got {made!r}")
             state = then[choice]
         return self.tables[state]
+
+    def intervals(self, made: Sequence[int] = ()) -> list[tuple[float, float, int]]:
+        """Intervals of `log_ratios` with their best choice, in order.
+
+        Parameters
+        ----------
+        made : sequence of int
+            As in `row`.
+
+        Returns
+        -------
+        list of (float, float, int)
+            First and last of the ratios, and the choice as in `row`.
+        """
+        row = self.row(made)
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(row)) + 1])
+        ends = np.concatenate([starts[1:] - 1, [row.size - 1]])
+        low, high = self.log_ratios[starts], self.log_ratios[ends]
+        return [
+            (float(a), float(b), int(choice))
+            for a, b, choice in zip(low, high, row[starts], strict=True)
+        ]
 
     def choice(self, made: Sequence[int], log_ratio: float) -> int:
         """Best choice after those that were made, at the nearest of `log_ratios`.
@@ -210,27 +276,36 @@ class Strategy:
 
 
 def adaptive(
-    menu: Iterable[Mechanism],
+    menu: Iterable[Mechanism | NoiseRange],
     steps: int,
     *,
     costs: Sequence[_checks.NumberLike] | None = None,
     budget: _checks.NumberLike | None = None,
-    most: Mapping[int, int] | None = None,
+    most: Mapping[int | tuple[int, ...], int] | None = None,
+    least: Mapping[int | tuple[int, ...], int] | None = None,
+    order: str = "free",
 ) -> AdaptiveRun:
     """A run whose steps are chosen from a menu in view of all releases, for the worst strategy.
 
     Parameters
     ----------
-    menu : iterable of Mechanism
-        What may be chosen, 1 to 100 of them: steps or compositions of them, on the same records.
+    menu : iterable of Mechanism or NoiseRange
+        What may be chosen, 1 to 100 of them: steps or compositions of them, on the same records, or
+        all steps whose noise and rate lie in a range.
     steps : int
         Largest number of choices, >= 0; a run may stop before, whenever it likes.
     costs : sequence of float or exact number, optional
         Cost >= 0 of each choice; 1 if not given.
     budget : float or exact number, optional
         Largest total cost; no limit if not given.
-    most : mapping of int to int, optional
-        From the index of a choice to how often it may be made.
+    most : mapping of int or tuple of int to int, optional
+        From the index of a choice, or from those of several, to how often one of them may be made.
+    least : mapping of int or tuple of int to int, optional
+        How many of all ``steps`` are left to these choices: the others together are made that many
+        times less.
+    order : {"free", "menu"}
+        "menu": no choice is made after one that stands later in the menu, as in a schedule that
+        only goes forward.
 
     Returns
     -------
@@ -261,7 +336,10 @@ def adaptive(
     >>> print(f"{max(pe.delta(m, 0.5, adjacency='remove') for m in orders):.5e}")
     1.08336e-03
     """
-    choices = tuple(checked_mechanism(choice) for choice in _checks.listed("menu", menu))
+    choices = tuple(
+        choice if isinstance(choice, NoiseRange) else checked_mechanism(choice)
+        for choice in _checks.listed("menu", menu)
+    )
     if not 1 <= len(choices) <= MOST_CHOICES:
         raise ValueError(f"menu must hold 1 to {MOST_CHOICES} mechanisms, got {len(choices)}")
     number = _checks.count("steps", steps)
@@ -270,13 +348,34 @@ def adaptive(
         raise ValueError(f"costs must have one entry for each choice, got {costs!r}")
     exact = tuple(Fraction(_checks.non_negative("costs", price)) for price in prices)
     total = None if budget is None else Fraction(_checks.non_negative("budget", budget))
-    limits: list[int | None] = [None] * len(choices)
-    for index, limit in (most or {}).items():
-        at = _checks.count("most", index)
-        if at >= len(choices):
-            raise ValueError(f"most must have indices of choices below {len(choices)}, got {at}")
-        limits[at] = _checks.count("most", limit)
-    return AdaptiveRun(choices, number, exact, total, tuple(limits))
+    limits: dict[tuple[int, ...], int] = {}
+
+    def limit_to(some: tuple[int, ...], uses: int) -> None:
+        limits[some] = min(limits.get(some, uses), uses)
+
+    for key, limit in (most or {}).items():
+        limit_to(_indices("most", key, len(choices)), _checks.count("most", limit))
+    for key, floor in (least or {}).items():
+        some, left = _indices("least", key, len(choices)), _checks.count("least", floor)
+        others = tuple(i for i in range(len(choices)) if i not in some)
+        if left > number:
+            raise ValueError(f"least must be at most steps, which is {number}, got {left}")
+        if others:
+            limit_to(others, number - left)
+    way = _checks.choice("order", order, WAYS)
+    return AdaptiveRun(choices, number, exact, total, tuple(sorted(limits.items())), way)
+
+
+def _indices(name: str, key: Any, size: int) -> tuple[int, ...]:
+    """Indices of the choices that a limit is about, in order."""
+    found = sorted({_checks.count(name, i) for i in (key if isinstance(key, tuple) else (key,))})
+    if not found or found[-1] >= size:
+        raise ValueError(f"{name} must have indices of choices below {size}, got {key!r}")
+    return tuple(found)
+
+
+def _named(choice: Mechanism | NoiseRange) -> str:
+    return choice.label if isinstance(choice, NoiseRange) else " and ".join(in_words(choice))
 
 
 def _is_plain(rows: GaussianRows) -> bool:
@@ -290,13 +389,13 @@ def _questions(run: AdaptiveRun, adjacency: str, tolerance: float | None) -> Que
     largest = {order: _largest(run, order) for order in ("add", "remove")}
     if all(pair == (0.0, 0.0) for pair in largest.values()):
         return NothingReleased()
-    return WorstCase(run.menu, run.plan, adjacency, tolerance, largest)
+    return WorstCase(run.choices, run.plan, adjacency, tolerance, largest)
 
 
 def _largest(run: AdaptiveRun, order: str) -> tuple[float, float]:
     """Largest loss of a run, and the largest probability that it is infinite."""
-    losses = [_of_step(api.epsilon, choice, 0.0, order) for choice in run.menu]
-    alone = [_of_step(api.delta, choice, math.inf, order) for choice in run.menu]
+    losses = [_of_step(api.epsilon, choice, 0.0, order) for choice in run.choices]
+    alone = [_of_step(api.delta, choice, math.inf, order) for choice in run.choices]
     with np.errstate(divide="ignore"):
         gains = np.array([losses, -np.log1p(-np.array(alone))]).T
     loss, rest = run.plan.most(gains)[-1]
@@ -316,25 +415,34 @@ def _plan(run: AdaptiveRun) -> StatePlan:
     """
     dearest, cheapest = max(run.costs), min(run.costs)
 
-    def reduced(steps: int, budget: Fraction | None, most: tuple[int | None, ...]) -> State:
+    def reduced(
+        steps: int, budget: Fraction | None, uses: tuple[int | None, ...], start: int
+    ) -> State:
         if budget is not None and cheapest > 0:
             steps = min(steps, int(budget / cheapest))
         if budget is not None and budget >= steps * dearest:
             budget = None
-        return steps, budget, tuple(None if k is None or k >= steps else k for k in most)
+        return steps, budget, tuple(None if k is None or k >= steps else k for k in uses), start
 
     def moves(state: State) -> list[tuple[int, State]]:
-        steps, budget, most = state
+        steps, budget, uses, start = state
         found = []
         for choice, cost in enumerate(run.costs):
-            if steps == 0 or most[choice] == 0 or (budget is not None and cost > budget):
+            concerns = [choice in some for some, _ in run.limits]
+            if steps == 0 or choice < start or (budget is not None and cost > budget):
                 continue
-            rest = tuple(k - 1 if k is not None and i == choice else k for i, k in enumerate(most))
+            if any(about and k == 0 for about, k in zip(concerns, uses, strict=True)):
+                continue
+            rest = tuple(
+                k - 1 if k is not None and about else k
+                for about, k in zip(concerns, uses, strict=True)
+            )
             left = None if budget is None else budget - cost
-            found.append((choice, reduced(steps - 1, left, rest)))
+            first = choice if run.order == "menu" else 0
+            found.append((choice, reduced(steps - 1, left, rest, first)))
         return found
 
-    first = reduced(run.steps, run.budget, run.most)
+    first = reduced(run.steps, run.budget, tuple(most for _, most in run.limits), 0)
     known: dict[State, list[tuple[int, State]]] = {}
     open_ = [first]
     while open_:

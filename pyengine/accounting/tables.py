@@ -252,7 +252,7 @@ class Choosing:
     def choices(self, detail: Detail) -> tuple[int, list[npt.NDArray[np.int8]]]:
         """Index of the first node, and the best choice at each node, of all states."""
         states = range(len(self.plan.moves))
-        found = self._recursion(detail, is_upper=False).run(self.plan, states, with_choices=True)
+        found = self._recursion(detail, is_upper=True).run(self.plan, states, with_choices=True)
         best = [found[state].choices for state in states]
         return found[0].first, [choice for choice in best if choice is not None]
 

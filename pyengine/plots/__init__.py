@@ -7,6 +7,7 @@ from pyengine.plots.curves import delta_figure, gamma_figure, trade_off_figure
 from pyengine.plots.files import SUFFIXES, save
 from pyengine.plots.noise import noise_figure
 from pyengine.plots.series import Series
+from pyengine.plots.strategy import strategy_figure
 from pyengine.plots.table import Curve, gamma_png
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "gamma_png",
     "noise_figure",
     "save",
+    "strategy_figure",
     "trade_off_figure",
 ]
