@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -50,3 +51,10 @@ def test_the_book_has_all_its_pages() -> None:
     made = tool()
     listed = {*made.chapters(), made.PAGE, made.BOOK / "index.md"}
     assert set(made.BOOK.glob("*.md")) == listed
+
+
+def test_the_book_is_short() -> None:
+    """Words have a letter or a digit, formulas and tables included."""
+    made = tool()
+    text = " ".join(page.read_text(encoding="utf-8") for page in made.BOOK.glob("*.md"))
+    assert sum(re.search(r"\w", word) is not None for word in text.split()) <= MOST_WORDS
