@@ -21,7 +21,7 @@ from thorough import ALL, some, stored
 
 import pyengine as pe
 from pyengine.accounting.kernels import StepProfile, kernel
-from pyengine.accounting.runs import _questions
+from pyengine.accounting.runs import _by_grid
 from pyengine.accounting.tables import Choosing, Detail
 from pyengine.answers import Answering, Questions
 
@@ -39,7 +39,7 @@ class ByRecursion(Answering):
         self.run = run
 
     def questions(self, adjacency: str, tolerance: float | None) -> Questions:
-        return _questions(self.run, adjacency, tolerance)
+        return _by_grid(self.run, adjacency, tolerance)
 
 
 def response(p: Fraction, q: Fraction, order: str) -> tuple[pe.Mechanism, Pairs]:
@@ -77,7 +77,6 @@ def tree(
 def test_policy_trees() -> None:
     """The bounds of random menus, budgets and limits hold the truth."""
     rng = random.Random(4)
-    widths = []
     for _ in range(600 if ALL else 60):
         size = rng.randint(1, 3)
         steps = rng.randint(1, 4 if size > 1 else 6)
@@ -95,12 +94,39 @@ def test_policy_trees() -> None:
             threshold = F(int(mpmath.floor(mpmath.exp(epsilon) * 10**30)), 10**30)
         left = [most] + [steps] * (size - 1)
         truth = float(tree([p for _, p in choices], steps, threshold, left, costs, budget))
-        found = pe.delta(run, epsilon, adjacency=order, bounds=True, tolerance=5e-3)
-        assert found.lower <= truth * (1 + 1e-14), (run, order, epsilon, truth, found)
-        assert truth * (1 - 1e-14) <= found.upper, (run, order, epsilon, truth, found)
-        if truth > 0.0:
-            widths.append((found.upper - found.lower) / truth)
-    assert max(widths) <= 5e-3
+        for asked, tolerance in ((run, None), (ByRecursion(run), 5e-3)):
+            found = pe.delta(asked, epsilon, adjacency=order, bounds=True, tolerance=tolerance)
+            assert found.lower <= truth * (1 + 1e-14), (run, order, epsilon, truth, found)
+            assert truth * (1 - 1e-14) <= found.upper, (run, order, epsilon, truth, found)
+            if truth > 0.0:
+                assert found.upper - found.lower <= (tolerance or 1e-6) * found.value
+                if tolerance is None:
+                    check("adaptive.corners", abs(found.value - truth))
+
+
+def test_corners_and_grids_agree() -> None:
+    """On all questions, with outcomes that only one law has, by two programs of nothing shared."""
+    menu = [
+        pe.RandomizedResponse("0.8").poisson_sampled("0.3"),
+        pe.from_probabilities(["0.5", "0.49", "0.01"], ["0.6", "0.4", "0"]),
+        pe.RandomizedResponse("0.55") + pe.RandomizedResponse("0.6", categories=4),
+    ]
+    run = pe.adaptive(menu, 4, most={0: 2})
+    for adjacency in ("add", "remove", "add_remove"):
+        for ask, x in (
+            (pe.delta, 0.2),
+            (pe.epsilon, 0.05),
+            (pe.gamma_bound, 0.1),
+            (pe.trade_off, 0.2),
+        ):
+            exact = ask(run, x, adjacency=adjacency, bounds=True)
+            wide = ask(ByRecursion(run), x, adjacency=adjacency, bounds=True, tolerance=0.3)
+            assert exact.upper - exact.lower <= 1e-10
+            assert wide.lower <= exact.upper, (adjacency, ask)
+            assert exact.lower <= wide.upper, (adjacency, ask)
+    certain = 1.0 - 0.99**4
+    assert pe.gamma_bound(run, 0.0, adjacency="remove") == pytest.approx(certain, rel=1e-12)
+    assert pe.delta(run, 50.0, adjacency="add") == pytest.approx(certain, rel=1e-9)
 
 
 def profile_of(noise: float, rate: float, x: float) -> mpmath.mpf:

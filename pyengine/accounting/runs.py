@@ -6,15 +6,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks, api
+from pyengine.accounting.corners import CornerRun, OutcomePair, finite_steps
 from pyengine.accounting.kernels import ORDERS, StepProfile
 from pyengine.accounting.noise_range import NoiseRange
-from pyengine.accounting.questions import FARTHEST, WorstCase
+from pyengine.accounting.questions import FARTHEST, TOLERANCE, WorstCase
 from pyengine.accounting.recursion import StatePlan
 from pyengine.accounting.tables import Choosing, Detail
 from pyengine.answers import Answering, Questions
@@ -385,8 +387,23 @@ def _is_plain(rows: GaussianRows) -> bool:
 
 @kept(64, grows=True)
 def _questions(run: AdaptiveRun, adjacency: str, tolerance: float | None) -> Questions:
-    """What answers for a run, with the tables that it made last."""
-    largest = {order: _largest(run, order) for order in ("add", "remove")}
+    """What answers for a run, with what it made last."""
+    by_grid = partial(_by_grid, run, adjacency, tolerance)
+    known: dict[str, list[OutcomePair]] = {}
+    for order in ORDERS:
+        steps = [finite_steps(choice, order) for choice in run.choices]
+        known[order] = [step for step in steps if step is not None]
+    if any(len(each) < len(run.choices) for each in known.values()) or not run.plan.depth:
+        return by_grid()
+    found = CornerRun(known, run.plan, adjacency, TOLERANCE if tolerance is None else tolerance)
+    found.otherwise = by_grid
+    return found
+
+
+@kept(64, grows=True)
+def _by_grid(run: AdaptiveRun, adjacency: str, tolerance: float | None) -> Questions:
+    """Answers from tables on a grid of likelihood ratios."""
+    largest: dict[str, tuple[float, float]] = {order: _largest(run, order) for order in ORDERS}
     if all(pair == (0.0, 0.0) for pair in largest.values()):
         return NothingReleased()
     return WorstCase(run.choices, run.plan, adjacency, tolerance, largest)

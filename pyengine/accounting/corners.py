@@ -1,0 +1,322 @@
+"""Runs of steps with finitely many outcomes: W is linear between corners, and they are kept.
+
+The names are those of `theory/adaptive`, "Finitely many outcomes".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.accounting.kernels import ORDERS, REVERSED
+from pyengine.accounting.recursion import StatePlan
+from pyengine.answers import Answer, Questions, Triple, names
+from pyengine.errors import AccuracyError
+from pyengine.laws.composition import step_law
+from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
+from pyengine.mechanisms import Mechanism, steps_of
+from pyengine.numerics.rounding import LIBM, UNIT
+
+__all__ = ["CornerRun", "OutcomePair", "finite_steps"]
+
+FloatArray = npt.NDArray[np.float64]
+Long = npt.NDArray[np.longdouble]
+
+LONG = float(np.finfo(np.longdouble).eps)
+MOST_OUTCOMES = 256  # of a choice
+MOST_CORNERS = 1 << 17
+MOST_PRODUCTS = 1 << 23  # corners times outcomes, of all states
+SAME = 64.0 * UNIT  # corners closer than this are one
+LEVEL = 4.0 * UNIT  # differences below this, times r, do not say which choice is better
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomePair:
+    """An ordered pair of laws on finitely many outcomes.
+
+    Parameters
+    ----------
+    ratio : ndarray of float
+        R of each outcome, > 0.
+    mass : ndarray of float
+        Its A-mass.
+    alone : float
+        A-mass where R is infinite.
+    error : float
+        Times r, by how much these numbers move a mean of W, for any W with slopes in [0, 1].
+    """
+
+    ratio: FloatArray
+    mass: FloatArray
+    alone: float
+    error: float
+
+    def followed_by(self, other: OutcomePair) -> OutcomePair:
+        """Both steps, one after the other."""
+        ratio = np.multiply.outer(self.ratio, other.ratio).ravel()
+        mass = np.multiply.outer(self.mass, other.mass).ravel()
+        alone = self.alone + other.alone * float(self.mass.sum())
+        return OutcomePair(ratio, mass, alone, self.error + other.error + 8.0 * UNIT)
+
+
+def finite_steps(choice: Mechanism, order: str) -> OutcomePair | None:
+    """A choice as a pair of finite laws; None where it is none of few outcomes, known exactly."""
+    found = OutcomePair(np.ones(1), np.ones(1), 0.0, 0.0)
+    for step, count in steps_of(choice):
+        law = step_law(step, order)
+        if not isinstance(law, FiniteLaw) or step.words.known or law.ends is not None:
+            return None
+        if law.error or law.loss_error or law.loss.size ** min(count, 64) > MOST_OUTCOMES:
+            return None
+        mass = np.exp(law.log_a)
+        off = (mass * (LOG_ERROR * (1.0 + np.abs(law.log_a)) + 2.0 * LIBM * UNIT)).sum()
+        # a corner that moves by a share of itself moves a mean by as much of r, at most
+        off += ROUNDED * float(np.abs(law.loss).max(initial=0.0)) + 2.0 * LIBM * UNIT
+        part = OutcomePair(np.exp(-law.loss), mass, law.a_infinite, float(off))
+        for _ in range(count):
+            found = found.followed_by(part)
+            if found.ratio.size > MOST_OUTCOMES:
+                return None
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class CornerFunction:
+    """W(r) = at_zero r + Σ mass (r - k)+, within an error times r.
+
+    Parameters
+    ----------
+    k : ndarray of float
+        The corners, increasing, > 0.
+    mass : ndarray of float
+        By how much the slope grows at each.
+    at_zero : float
+        The slope at 0.
+    error : float
+        The true function lies within this times r.
+    """
+
+    k: FloatArray
+    mass: FloatArray
+    at_zero: float
+    error: float
+
+    def at(self, r: FloatArray) -> tuple[Long, Long]:
+        """Values at some r, and slopes to the right of them."""
+        count = np.searchsorted(self.k, r, side="right")
+        mass = self.mass.astype(np.longdouble)
+        slopes = np.cumsum(np.concatenate([[np.longdouble(self.at_zero)], mass]))
+        moments = np.cumsum(np.concatenate([[np.longdouble(0.0)], mass * self.k]))
+        return slopes[count] * r - moments[count], slopes[count]
+
+    def after(self, step: OutcomePair) -> CornerFunction:
+        """E_B W(rR) for a step."""
+        if self.k.size * step.ratio.size > MOST_PRODUCTS // 8:
+            raise AccuracyError("the worst strategy has more corners than are kept")
+        k = np.divide.outer(self.k, step.ratio).ravel()
+        mass = np.multiply.outer(self.mass, step.mass).ravel()
+        at_zero = self.at_zero * float(step.mass.sum()) + step.alone
+        return _merged(k, mass, at_zero, self.error + step.error + 8.0 * UNIT)
+
+
+def _merged(k: FloatArray, mass: FloatArray, at_zero: float, error: float) -> CornerFunction:
+    """Corners in order; those that differ by rounding are one."""
+    order = np.argsort(k, kind="stable")
+    k, mass = k[order], mass[order]
+    start = np.concatenate([[True], np.diff(k) > SAME * k[1:]])
+    first = np.flatnonzero(start)
+    if first.size > MOST_CORNERS:
+        raise AccuracyError("the worst strategy has more corners than are kept")
+    last = np.concatenate([first[1:] - 1, [k.size - 1]])
+    sums = np.add.reduceat(mass, first)
+    apart = float((sums * (k[last] / k[first] - 1.0)).sum())
+    # what was summed up: at most so many terms each, and all masses together are at most 1
+    longest = float((last - first).max()) + 8.0
+    return CornerFunction(k[first], sums, at_zero, error + apart + longest * UNIT)
+
+
+def _larger(one: CornerFunction, two: CornerFunction) -> CornerFunction:
+    """The larger of two functions, which has a corner where the better choice changes."""
+    k = np.union1d(one.k, two.k)
+    (first, slope), (second, other) = one.at(k), two.at(k)
+    apart = first - second
+    sign = np.where(np.abs(apart) > LEVEL * k, np.sign(apart), 0.0)
+    known = np.flatnonzero(sign)
+    if not known.size:
+        return CornerFunction(one.k, one.mass, one.at_zero, _off(one, two, k, one))
+    # what no difference says goes on as it was
+    place = np.maximum.accumulate(np.where(sign != 0.0, np.arange(k.size), known[0]))
+    owner = sign[place] > 0.0
+    change = np.flatnonzero(owner[1:] != owner[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = apart[change] / (apart[change] - apart[change + 1])
+    share = np.clip(np.where(np.isfinite(share), share, 1.0), 0.0, 1.0)
+    cross = np.asarray(k[change] + share * (k[change + 1] - k[change]), dtype=np.float64)
+    rise = np.where(owner, other - slope, slope - other)[change]
+    corners, masses = [cross], [np.asarray(np.maximum(rise, 0.0), dtype=np.float64)]
+    for each, mine in ((one, owner), (two, ~owner)):
+        at = np.searchsorted(k, each.k)
+        corners.append(each.k[mine[at]])
+        masses.append(each.mass[mine[at]])
+    at_zero = one.at_zero if owner[0] else two.at_zero
+    made = _merged(np.concatenate(corners), np.concatenate(masses), at_zero, 0.0)
+    error = _off(one, two, np.union1d(k, cross), made)
+    return CornerFunction(made.k, made.mass, made.at_zero, error)
+
+
+def _off(one: CornerFunction, two: CornerFunction, k: FloatArray, made: CornerFunction) -> float:
+    """Error of the larger one of two: theirs, and how far it is from it at all corners of all."""
+    k = np.union1d(k, made.k)
+    (first, slope), (second, other), (found, last) = one.at(k), two.at(k), made.at(k)
+    off = float((np.abs(found - np.maximum(first, second)) / k).max())
+    end = float(np.abs(last[-1] - max(slope[-1], other[-1])))
+    start = abs(made.at_zero - max(one.at_zero, two.at_zero))
+    rounding = 4.0 * LONG * (one.k.size + two.k.size + made.k.size) + 8.0 * UNIT
+    return max(one.error, two.error) + off + end + start + rounding
+
+
+class CornerRun(Questions):
+    """Answers for the worst strategy of steps that have finitely many outcomes.
+
+    Parameters
+    ----------
+    steps : dict
+        For each order the choices.
+    plan : StatePlan
+        What may be chosen when.
+    adjacency : {"add", "remove", "add_remove"}
+        The neighbours.
+    tolerance : float
+        Largest relative width of bounds.
+    """
+
+    def __init__(
+        self,
+        steps: Mapping[str, Sequence[OutcomePair]],
+        plan: StatePlan,
+        adjacency: str,
+        tolerance: float,
+    ) -> None:
+        self._steps, self._plan = steps, plan
+        self._adjacency, self._tolerance = adjacency, tolerance
+        self._made: dict[str, CornerFunction] = {}
+
+    def _function(self, order: str) -> CornerFunction:
+        """W where a run begins; that of the larger order for both."""
+        if order not in self._made:
+            if order == "add_remove":
+                self._made[order] = _larger(*(self._function(each) for each in ORDERS))
+            else:
+                self._made[order] = self._worst(self._steps[order])
+        return self._made[order]
+
+    def _worst(self, steps: Sequence[OutcomePair]) -> CornerFunction:
+        moves = self._plan.moves
+        uses = [0] * len(moves)
+        for way in moves:
+            for _, then in way:
+                uses[then] += 1
+        kept = {0: CornerFunction(np.ones(1), np.ones(1), 0.0, 0.0)}
+        left = MOST_PRODUCTS
+        for state, choices in enumerate(moves):
+            found = kept.get(state)
+            for choice, then in choices:
+                left -= kept[then].k.size * steps[choice].ratio.size
+                if left < 0:
+                    raise AccuracyError("the worst strategy has more corners than are kept")
+                made = kept[then].after(steps[choice])
+                found = made if found is None else _larger(found, made)
+                uses[then] -= 1
+                if not uses[then]:
+                    del kept[then]
+            if found is None:
+                raise AssertionError("a state without choices that is not the first one")
+            kept[state] = found
+        return kept[len(moves) - 1]
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """δ(ε) at ε >= 0."""
+        worst = self._function(self._adjacency)
+        return self._each(epsilon, lambda x: self._delta(worst, x))
+
+    def _delta(self, worst: CornerFunction, epsilon: float) -> Triple:
+        t = math.exp(min(epsilon, 700.0))
+        parts = worst.mass * np.maximum(1.0 - worst.k * t, 0.0)
+        value = worst.at_zero + float(parts.sum())
+        # of t, of 1 - kt where k < 1 / t, and of a sum of so many terms
+        error = worst.error + (2.0 * LIBM + 16.0 + parts.size * max(value, 0.0)) * UNIT
+        return min(value, 1.0), max(value - error, 0.0), min(value + error, 1.0)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with δ(ε) <= δ."""
+        worst = self._function(self._adjacency)
+        return self._each(delta, lambda x: self._epsilon(worst, x), of_epsilon=True)
+
+    def _epsilon(self, worst: CornerFunction, delta: float) -> Triple:
+        t, h, error = _profile(worst)
+        found = []
+        for level in (delta + error, delta, delta - error):
+            if float(h[0]) <= level:
+                found.append(0.0)
+                continue
+            below = np.flatnonzero(h <= level)
+            if not below.size:
+                raise AccuracyError("delta is below what the corners keep")
+            j = int(below[0])
+            share = float((h[j - 1] - level) / (h[j - 1] - h[j]))
+            place = float(t[j - 1]) + min(share, 1.0) * float(t[j] - t[j - 1])
+            found.append(math.log(max(place, 1.0)))
+        lower, value, upper = found
+        off = 8.0 * LIBM * UNIT * (1.0 + upper)
+        return value, max(lower - off, 0.0), upper + off if upper > 0.0 else 0.0
+
+    def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
+        """β = T(α) and γ = 1 - T(α) of the worst strategies, which may be drawn at random."""
+        order = self._adjacency
+        worst = self._function(order if order == "add_remove" else REVERSED[order])
+        t, h, error = _profile(worst, from_zero=True)
+
+        def gamma(level: float, *, of_beta: bool) -> Triple:
+            sums = np.longdouble(level) * t + h
+            value = float(sums.min())
+            off = error + (4.0 + level * float(t[int(np.argmin(sums))])) * UNIT
+            low, high = max(value - off, level), min(value + off, 1.0)
+            value = min(max(value, low), high)
+            if not of_beta:
+                return value, low, high
+            return 1.0 - value, max(1.0 - high - 2.0 * UNIT, 0.0), min(1.0 - low + UNIT, 1.0)
+
+        return (
+            self._each(alpha, lambda x: gamma(x, of_beta=True)),
+            self._each(alpha, lambda x: gamma(x, of_beta=False)),
+        )
+
+    def _each(
+        self, x: FloatArray, ask: Callable[[float], Triple], *, of_epsilon: bool = False
+    ) -> Answer:
+        found = np.array([ask(float(at)) for at in x]).reshape(-1, 3)
+        value, lower, upper = found.T.copy()
+        scale = np.maximum(value, 1e-3) if of_epsilon else value
+        if (upper - lower > self._tolerance * scale).any():
+            raise AccuracyError("rounding of corners is wider than the bounds that are asked for")
+        return Answer(value, lower, upper, names("adaptive", x.size), True)
+
+
+def _profile(worst: CornerFunction, *, from_zero: bool = False) -> tuple[Long, Long, float]:
+    """H_t at all t >= 1 (or > 0) where it has corners, in order, with an error."""
+    k = worst.k[::-1]
+    t = np.longdouble(1.0) / k
+    values, _ = worst.at(worst.k)
+    h = values[::-1] * t
+    error = worst.error + 4.0 * LONG * worst.k.size + 8.0 * UNIT
+    if from_zero:
+        zero = np.longdouble(0.0)
+        return np.concatenate([[zero], t]), np.concatenate([[zero + 1.0], h]), error
+    one, _ = worst.at(np.ones(1))
+    far = t > 1.0
+    t, h = np.concatenate([np.ones(1, np.longdouble), t[far]]), np.concatenate([one, h[far]])
+    return t, h, error
