@@ -254,13 +254,41 @@ def _finite_if_it_is(density: DensityLaw) -> StepLaw:
 def _epoch_law(step: RandomlyAllocated, _: bool) -> StepLaw:
     from pyengine.laws.allocation import AllocatedLaw  # here, as few runs need it
 
+    found = step.places
+    if found is None:
+        return _epoch_of_others(step)
     if step.selected > 1:
         raise AccuracyError(
             f"the law of an epoch with each record in {step.selected} of {step.steps_per_epoch} "
             "steps is not known, only bounds: ask method='auto', or 'monte_carlo'"
         )
-    high, low = in_two_doubles(step.mechanism.noise_multiplier)
+    high, low = in_two_doubles(found.noise_multiplier)
     return AllocatedLaw(high, step.steps_per_epoch, low)
+
+
+def _epoch_of_others(step: RandomlyAllocated) -> StepLaw:
+    """Exactly for few outcomes, else a pair that dominates."""
+    from pyengine.laws import random_steps  # here, as few runs need it
+
+    sizes = step.steps_per_epoch, step.selected
+    outcomes = _outcomes_of(step.mechanism)
+    if outcomes is not None:
+        exact = random_steps.allocated_outcomes(outcomes, *sizes)
+        if exact is not None:
+            return exact
+    law = added_law(step.mechanism)
+    if isinstance(law, FiniteLaw):
+        finite = random_steps.allocated_finite(law, *sizes)
+        if finite is not None:
+            return finite
+    if step.selected > 1:
+        longest = -(-step.steps_per_epoch // step.selected)
+        raise AccuracyError(
+            f"an epoch with each record in {step.selected} of {step.steps_per_epoch} steps has a "
+            f"law for Gaussian noise and for few outcomes: {step.selected} epochs of {longest} "
+            "steps, with the record in one of each, are answered and leak no less"
+        )
+    return random_steps.allocated_law(law, step.steps_per_epoch)
 
 
 def _analytic_law(step: AnalyticPair, _: bool) -> StepLaw:
@@ -388,7 +416,14 @@ def _read_pair(p: Any, q: Any) -> FinitePair:
     return checked
 
 
-def _read_epoch(steps_per_epoch: Any, selected: Any = 1, **noise: Any) -> Step:
+def _read_epoch(
+    steps_per_epoch: Any, selected: Any = 1, base: Mechanism | None = None, **noise: Any
+) -> Step:
+    if base is not None:
+        if noise:
+            raise ValueError(f"base must be given alone, got {', '.join(noise)}, too")
+        (run,) = (step for step, _ in steps_of(base))
+        return RandomlyAllocated(run, steps_per_epoch, selected)
     make = GaussianReleases if "noise_multipliers" in noise else GaussianMechanism
     return RandomlyAllocated(make(**noise), steps_per_epoch, selected)
 
@@ -419,7 +454,10 @@ def _discrete_gaussian_event(module: Any, step: DiscreteGaussianMechanism) -> An
 
 
 def _epoch_event(module: Any, step: RandomlyAllocated) -> Any:
-    inner = module.GaussianDpEvent(float(step.mechanism.noise_multiplier))
+    kind = kind_of_step(step.mechanism)
+    inner = kind.event(module, step.mechanism) if kind is not None and kind.event else None
+    if inner is None:
+        return None
     sizes = step.selected, step.steps_per_epoch
     return _event_if_known(module, "RandomAllocationDpEvent", inner, *sizes)
 

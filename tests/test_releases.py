@@ -206,7 +206,7 @@ def test_allocation_and_substitution_of_several_noises() -> None:
             ),
             "must be sampled alone",
         ),
-        (lambda: (G(1) + pe.LaplaceMechanism(1)).randomly_allocated(4), "that of Gaussian noise"),
+        (lambda: pe.dp_sgd(1, 0.1, 2).randomly_allocated(4), "must not draw samples of their own"),
         (lambda: pe.GaussianReleases([]), "at least one noise multiplier"),
         (lambda: pe.GaussianReleases([1, 2], [1]), "one entry for each"),
         (lambda: pe.GaussianReleases([1, -2]), "noise_multipliers must be positive"),

@@ -50,8 +50,8 @@ def from_dp_event(event: Any) -> Mechanism:
         ``DiscreteLaplace``, ``DiscreteGaussian``, ``RandomizedResponse``, ``ExponentialMechanism``,
         ``PermuteAndFlip``, ``MixtureOfGaussians``, ``SingleEpochTreeAggregation`` and
         ``TruncatedSubsampledGaussian`` events, ``PoissonSampled`` and
-        ``SampledWithoutReplacement`` ones of them, ``SampledWithReplacement`` and
-        ``RandomAllocation`` ones of Gaussian noise, ``RepeatAndSelect``, ``SelfComposed`` and
+        ``SampledWithoutReplacement`` ones of them, ``RandomAllocation`` ones,
+        ``SampledWithReplacement`` ones of Gaussian noise, ``RepeatAndSelect``, ``SelfComposed`` and
         ``Composed`` ones of all these.
 
     Returns
@@ -230,12 +230,7 @@ def _allocated(event: Any) -> Mechanism:
     selected, steps = int(event.num_selected), int(event.num_steps)
     if step is None or selected == 0:
         return compose()
-    if steps == selected:
-        return step.composed(steps)
-    if not hasattr(step, "randomly_allocated"):
-        raise _not_exact(event, "only Gaussian noise has a law of an epoch")
-    made: Mechanism = step.randomly_allocated(steps, selected)
-    return made
+    return step.randomly_allocated(steps, selected)
 
 
 def _selected(event: Any) -> Mechanism:

@@ -5,6 +5,7 @@ What DP-SGD is made of is imported with the package, all other kinds when they a
 
 from typing import TYPE_CHECKING
 
+from pyengine import _checks
 from pyengine._environment import guarded
 from pyengine._lazy import finder
 from pyengine.mechanisms.core import (
@@ -197,5 +198,16 @@ def _on_one_sample(self: Composition) -> Step:  # a method, by its name for the 
     return on_one_sample(self)
 
 
+def _randomly_allocated(self: Step, steps: int, selected: int = 1) -> Mechanism:
+    from pyengine.mechanisms.batches import RandomlyAllocated
+
+    epoch = RandomlyAllocated(self, _checks.count("steps", steps, least=1), selected)
+    if epoch.selected == epoch.steps_per_epoch:
+        return self if epoch.steps_per_epoch == 1 else self.composed(epoch.selected)
+    return epoch
+
+
 _on_one_sample.__doc__ = Composition.on_one_sample.__doc__
 Composition.on_one_sample = guarded(_on_one_sample)  # type: ignore[method-assign]  # kinds come later
+_randomly_allocated.__doc__ = Step.randomly_allocated.__doc__
+Step.randomly_allocated = guarded(_randomly_allocated)  # type: ignore[method-assign]

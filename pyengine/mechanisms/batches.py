@@ -8,7 +8,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Composition, Mechanism, Places, Scheme, Stage, Step, compose
+from pyengine.mechanisms.core import (
+    Composition,
+    Mechanism,
+    Places,
+    Scheme,
+    Stage,
+    Step,
+    compose,
+    only_single,
+)
 from pyengine.mechanisms.unsampled import UnsampledStep
 from pyengine.mechanisms.words import Words, number_in_words
 
@@ -20,12 +29,12 @@ __all__ = ["RandomlyAllocated", "TruncatedPoissonSampled"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class RandomlyAllocated(UnsampledStep):
-    """One epoch of random allocation; see `GaussianMechanism.randomly_allocated`.
+    """One epoch of random allocation; see `Step.randomly_allocated`.
 
     Parameters
     ----------
-    mechanism : GaussianMechanism
-        What each step runs.
+    mechanism : Step
+        What each step runs, not sampled.
     steps_per_epoch : int
         Number of steps t of the epoch, >= 1.
     selected : int
@@ -35,24 +44,31 @@ class RandomlyAllocated(UnsampledStep):
     Notes
     -----
     N(0, σ²Iₜ) without the record, and with it the mean of N(1_S, σ²Iₜ) over the sets S of k steps,
-    which is (1/t) Σᵢ N(eᵢ, σ²Iₜ) for k = 1, dominate all neighbours in both orders.
+    which is (1/t) Σᵢ N(eᵢ, σ²Iₜ) for k = 1, dominate all neighbours in both orders.  So do Aᵗ and
+    the mean over S of products of B for i in S and A for others, where (A, B) dominates one step.
 
     References
     ----------
     L. Chua et al., Balls-and-Bins Sampling for DP-SGD (2024), arXiv:2412.16802; V. Feldman,
-    M. Shenfeld, Privacy amplification by random allocation (2025), arXiv:2502.08202.
+    M. Shenfeld, Privacy amplification by random allocation (2025), arXiv:2502.08202; V. Feldman,
+    M. Shenfeld, Efficient Privacy Loss Accounting for Subsampling and Random Allocation (2026),
+    arXiv:2602.17284, for other mechanisms.
     """
 
     scheme: ClassVar[Scheme] = "allocated"
     refusal: ClassVar[str] = (
         "random allocation already samples the records and cannot be sampled again"
     )
-    mechanism: GaussianMechanism
+    mechanism: Step
     steps_per_epoch: int
     selected: int = 1
 
     def __init__(self, mechanism: Any, steps_per_epoch: Any, selected: Any = 1) -> None:
-        _only_gaussian(mechanism)
+        only_single(mechanism)
+        if type(mechanism).poisson_sampled is not Step.poisson_sampled:
+            raise ValueError(
+                f"mechanism must be one that can run on a sample, got {mechanism.words.name}"
+            )
         size = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
         number = _checks.count("selected", selected, least=1)
         if number > size:
@@ -81,11 +97,12 @@ class RandomlyAllocated(UnsampledStep):
         The sum of the epoch's releases moves by k at noise σ√t; and it leaks at least what an epoch
         does in which the record takes part once.
         """
-        if self.selected == 1:
+        found = self.places
+        if self.selected == 1 or found is None:
             return None
-        noise = float(self.mechanism.noise_multiplier) * math.sqrt(self.steps_per_epoch)
+        noise = float(found.noise_multiplier) * math.sqrt(self.steps_per_epoch)
         noise *= (1.0 + 2.0**-50) / self.selected  # not below that of the sum
-        once = self.mechanism.randomly_allocated(self.steps_per_epoch)
+        once = RandomlyAllocated(self.mechanism, self.steps_per_epoch)
         return self.blocks(), (self.mechanism.with_multiplier(noise), once)
 
     @property
@@ -95,15 +112,21 @@ class RandomlyAllocated(UnsampledStep):
         return Stage(self.mechanism, share, self.steps_per_epoch)
 
     @property
-    def places(self) -> Places:
-        """A record in a random set of so many steps."""
-        return Places(self.mechanism.noise_multiplier, self.steps_per_epoch, self.selected)
+    def places(self) -> Places | None:
+        """A record in a random set of so many steps, of Gaussian noise; None for others."""
+        noise = self.mechanism.noise
+        if noise is None or noise.family != "gaussian":
+            return None
+        return Places(noise.multiplier, self.steps_per_epoch, self.selected)
 
     def described(self) -> dict[str, Any]:
         """Parameters of the noise, the number of steps, and those of a record if there are more."""
         own = {"mechanism": type(self).__name__, "steps_per_epoch": self.steps_per_epoch}
         several = {"selected": self.selected} if self.selected > 1 else {}
-        return {**self.mechanism.described(), **own, **several}
+        run = self.mechanism.described()
+        if self.places is None:
+            run = {"base": ({**run, "steps": 1},)}
+        return {**run, **own, **several}
 
     def own_words(self) -> Words:
         """Each record draws its batches of an epoch by itself."""
@@ -113,12 +136,18 @@ class RandomlyAllocated(UnsampledStep):
         else:
             joins = f"{self.selected:,} {batches}, a set drawn uniformly"
             size, known = f"{self.selected:,}", "upper bound"
+        inner = self.mechanism.words
+        if self.places is None:
+            known = "upper bound"  # where outcomes are many, of a pair that dominates
         return Words(
             self.mechanism.on_batches,
             f"each record joins {joins} for each record by itself and anew in each epoch "
             "(random allocation)",
             f" of {self.steps_per_epoch:,} batches, each record in {size} of them",
+            inner.unit,
+            inner.neighbours,
             counted="epoch",
+            hidden=inner.hidden if self.places else ("base",),
             known=known,
         )
 

@@ -251,8 +251,45 @@ class Step(Mechanism):
         sampled = SampledWithoutReplacement(self, batch_size, dataset_size)
         return self if sampled.batch_size == sampled.dataset_size else sampled
 
+    def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
+        """Run once in each of several steps, every record in one or some of them, at random.
 
-def _only_single(mechanism: Any) -> None:
+        Parameters
+        ----------
+        steps : int
+            Number t of steps of the epoch, >= 1.
+        selected : int
+            Number k of the steps in which a record takes part, in [1, ``steps``]; the set of them
+            is drawn uniformly, for each record by itself.
+
+        Returns
+        -------
+        Mechanism
+            The epoch, one release of all steps; the mechanism itself, so often, where k is t.
+
+        Raises
+        ------
+        ValueError
+            For a step that is sampled, or cannot be; an `AccuracyError`, when a question is asked,
+            for losses without bounds, and k > 1 of steps of many outcomes.
+
+        Notes
+        -----
+        Few outcomes, t and k of which make at most 20,000 numbers of steps with each ratio, are
+        answered exactly.  Others are replaced by a pair that dominates: δ of Laplace noise
+        exceeds the truth by less than 1e-5 of it for noise from 0.7 on, and by up to 1e-3 for 0.3.
+
+        Examples
+        --------
+        >>> import pyengine as pe
+        >>> epoch = pe.RandomizedResponse("3/4").randomly_allocated(10)
+        >>> f"{pe.epsilon(epoch, 1e-2):.3f} {pe.epsilon(epoch.mechanism, 1e-2):.3f}"
+        '0.903 1.085'
+        """
+        raise NotImplementedError  # the package puts in what knows the epochs
+
+
+def only_single(mechanism: Any) -> None:
     if not isinstance(mechanism, Step) or mechanism.inner is not mechanism:
         raise ValueError(f"mechanism must be a single step that is not sampled, got {mechanism!r}")
 
@@ -266,7 +303,7 @@ class PoissonSampled(Step):
     probability: _checks.Number
 
     def __init__(self, mechanism: Step, probability: Any) -> None:
-        _only_single(mechanism)
+        only_single(mechanism)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "probability", _checks.rate("probability", probability))
 
@@ -318,7 +355,7 @@ class SampledWithoutReplacement(Step):
     dataset_size: int
 
     def __init__(self, mechanism: Step, batch_size: int, dataset_size: int) -> None:
-        _only_single(mechanism)
+        only_single(mechanism)
         batch, size = _checks.batch(batch_size, dataset_size)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "batch_size", batch)
@@ -476,7 +513,7 @@ class Composition(Mechanism):
         Parameters
         ----------
         steps, selected : int
-            As in `GaussianMechanism.randomly_allocated`.
+            As in `Step.randomly_allocated`.
 
         Returns
         -------
@@ -486,19 +523,11 @@ class Composition(Mechanism):
         Raises
         ------
         ValueError
-            As `on_one_sample`, and for steps that are not all of Gaussian noise.
+            As `on_one_sample`.
         """
         if _checks.count("steps", steps, least=1) == 1 or not self.parts:
             return self
-        step = self.on_one_sample()
-        make = getattr(step, "randomly_allocated", None)
-        if make is None:
-            raise ValueError(
-                "random allocation must be that of Gaussian noise: no law of an epoch of other "
-                f"releases is known, got {step!r}"
-            )
-        made: Mechanism = make(steps, selected)
-        return made
+        return self.on_one_sample().randomly_allocated(steps, selected)
 
 
 def as_mechanism(value: Any) -> Mechanism | None:

@@ -239,7 +239,7 @@ def dp_sgd_allocated(
     >>> pe.dp_sgd_allocated(1.0, steps_per_epoch=100, epochs=3).steps
     3
     """
-    epoch = allocated_epoch(noise_multiplier, steps_per_epoch, selected)
+    epoch = GaussianMechanism(noise_multiplier).randomly_allocated(steps_per_epoch, selected)
     return epoch.composed(_checks.count("epochs", epochs))
 
 
@@ -247,6 +247,7 @@ def allocated_epoch(
     noise_multiplier: _checks.NumberLike, steps_per_epoch: int, selected: int = 1
 ) -> Step:
     """One epoch of `dp_sgd_allocated`, by the numbers that files and command lines hold."""
-    noise = _checks.positive("noise_multiplier", noise_multiplier)
-    size = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
-    return GaussianMechanism(noise).randomly_allocated(size, selected)
+    from pyengine.mechanisms.batches import RandomlyAllocated  # here, as few runs need it
+
+    epoch = RandomlyAllocated(GaussianMechanism(noise_multiplier), steps_per_epoch, selected)
+    return epoch if epoch.steps_per_epoch > 1 else epoch.mechanism

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Noise, Step
+from pyengine.mechanisms.core import Mechanism, Noise, Step
 
 __all__ = ["GaussianMechanism"]
 
@@ -78,7 +78,7 @@ class GaussianMechanism(Step):
             return self.poisson_sampled(step.probability)
         return step
 
-    def randomly_allocated(self, steps: int, selected: int = 1) -> Step:
+    def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
         """Run once in each of several steps, every record in one or some of them, at random.
 
         Parameters
@@ -91,8 +91,9 @@ class GaussianMechanism(Step):
 
         Returns
         -------
-        Step
-            The epoch, one release of ``steps`` noisy sums; the mechanism itself for one step.
+        Mechanism
+            The epoch, one release of ``steps`` noisy sums; the mechanism itself, so often, where
+            the record is in all steps.
 
         Notes
         -----
@@ -112,7 +113,4 @@ class GaussianMechanism(Step):
         >>> pe.epsilon(thrice, 1e-5) == pe.epsilon(pe.dp_sgd_allocated(1.0, 33, 3), 1e-5)
         True
         """
-        from pyengine.mechanisms.batches import RandomlyAllocated
-
-        epoch = RandomlyAllocated(self, _checks.count("steps", steps, least=1), selected)
-        return self if epoch.steps_per_epoch == 1 else epoch
+        return super().randomly_allocated(steps, selected)

@@ -302,7 +302,23 @@ def symmetric_masses(right: list[Point]) -> list[Point]:
     list of (Fraction, Fraction)
         Of each outcome, with and without the record, that with the largest ratio last.
     """
-    return _masses(_falling_hull(_both_sides(right)))
+    return pair_of_profile(_both_sides(right))
+
+
+def pair_of_profile(points: list[Point]) -> list[Point]:
+    """Masses of a pair that dominates what has at most these values of H_t, t from 0.
+
+    Parameters
+    ----------
+    points : list of (Fraction, Fraction)
+        Increasing t, from 0 where the value is 1, and the values; they need not be convex.
+
+    Returns
+    -------
+    list of (Fraction, Fraction)
+        Of each outcome, with and without the record, that with the largest ratio last.
+    """
+    return _masses(_falling_hull(points))
 
 
 def _both_sides(right: list[Point]) -> list[Point]:

@@ -1,11 +1,11 @@
-"""Steps that cannot be sampled: each says why, and is asked for it in the same two ways."""
+"""Steps that cannot be sampled: each says why, and is asked for it in the same ways."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Step
+from pyengine.mechanisms.core import Mechanism, Step
 
 __all__ = ["UnsampledStep"]
 
@@ -23,3 +23,7 @@ class UnsampledStep(Step):
         """Raise ValueError: the step cannot be sampled."""
         got = f"batch_size={batch_size!r}, dataset_size={dataset_size!r}"
         raise ValueError(f"{self.refusal}; got {got}")
+
+    def randomly_allocated(self, steps: int, selected: int = 1) -> Mechanism:
+        """Raise ValueError: the step cannot be sampled."""
+        raise ValueError(f"{self.refusal}; got steps={steps!r}, selected={selected!r}")

@@ -150,7 +150,9 @@ def _allocated_part(step: RandomlyAllocated) -> LowerLinePart:
             f"{step.steps_per_epoch} steps: only bounds are known; ask pyengine.reference of what "
             "step.blocks() returns for an upper one"
         )
-    return AllocatedEpoch(step.mechanism.noise_multiplier, step.steps_per_epoch), None
+    if step.places is None:
+        raise AccuracyError("no ground truth for random allocation of other than Gaussian noise")
+    return AllocatedEpoch(step.places.noise_multiplier, step.steps_per_epoch), None
 
 
 def _mixture_part(step: GaussianMixtureMechanism) -> LowerLinePart:

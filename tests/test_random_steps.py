@@ -1,0 +1,213 @@
+"""Random allocation of any mechanism against enumeration, integrals and laws on finer lattices."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import thorough
+
+import pyengine as pe
+
+Pairs = list[tuple[Fraction, Fraction]]
+
+
+def enumerated(pairs: Pairs, steps: int, selected: int, level: Fraction) -> tuple[Any, Any]:
+    """Profiles of both orders at e^ε = level, by going through all outcomes of all steps."""
+    sets = list(itertools.combinations(range(steps), selected))
+    remove = add = Fraction(0)
+    for outcome in itertools.product(pairs, repeat=steps):
+        without = math.prod((a for a, _ in outcome), start=Fraction(1))
+        of_sets = (
+            math.prod((outcome[i][i in chosen] for i in range(steps)), start=Fraction(1))
+            for chosen in sets
+        )
+        with_record = sum(of_sets, Fraction(0)) / len(sets)
+        remove += max(with_record - level * without, Fraction(0))
+        add += max(without - level * with_record, Fraction(0))
+    return add, remove
+
+
+def drawn_pairs(rng: np.random.Generator) -> tuple[Pairs, pe.Mechanism]:
+    """Outcomes of a mechanism, with doubles for exponentials, and the mechanism."""
+    kind = int(rng.integers(4))
+    if kind == 0:
+        truth = Fraction(int(rng.integers(1, 100)), 100)
+        k = int(rng.integers(2, 5))
+        other = (1 - truth) / (k - 1)
+        rest = [(other, other)] * (k - 2)
+        return [(truth, other), (other, truth), *rest], pe.RandomizedResponse(truth, k)
+    if kind == 1:
+        epsilon, delta = float(rng.uniform(0, 3)), float(rng.choice([0.0, 0.01, 0.3]))
+        top = Fraction(math.exp(epsilon)) / (1 + Fraction(math.exp(epsilon)))
+        told = Fraction(delta)
+        pairs = [
+            ((1 - told) * top, (1 - told) * (1 - top)),
+            ((1 - told) * (1 - top), (1 - told) * top),
+            (told, Fraction(0)),
+            (Fraction(0), told),
+        ]
+        return pairs, pe.GenericMechanism(epsilon, delta)
+    size = int(rng.integers(2, 5))
+    p, q = (rng.integers(0 if kind == 3 else 1, 20, size) for _ in range(2))
+    p[0], q[-1] = p[0] + 1, q[-1] + 1
+    p, q = ([Fraction(int(x), int(v.sum())) for x in v] for v in (p, q))
+    pairs = [(a, b) for a, b in zip(p, q, strict=True) if a or b]
+    return pairs, pe.from_probabilities(p, q)
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(400), 20))
+def test_few_outcomes_by_enumeration(seed: int) -> None:
+    rng = np.random.default_rng([seed, 46])
+    pairs, run = drawn_pairs(rng)
+    steps = int(rng.integers(2, 6 if len(pairs) < 4 else 5))
+    selected = int(rng.integers(1, steps))
+    epoch = run.randomly_allocated(steps, selected)
+    assert pe.from_json(pe.to_json(epoch)) == epoch
+    for epsilon in (0.0, 0.3, 1.5):
+        level = Fraction(math.exp(epsilon))
+        for order, exact in zip(
+            ("add", "remove"), enumerated(pairs, steps, selected, level), strict=True
+        ):
+            found = pe.delta(epoch, epsilon, adjacency=order, bounds=True)
+            slack = 1e-14 + 1e-13 * float(exact)  # of the doubles that are exponentials here
+            assert found.lower - slack <= float(exact) <= found.upper + slack
+            assert found.upper - found.lower <= 1e-11
+
+
+def laplace_tail(t: Any, mu: float) -> Any:
+    """E (R - t)+ of one Laplace step, without the record."""
+    t = np.asarray(t, dtype=float)
+    inside = np.clip(t, math.exp(-mu), math.exp(mu))
+    # of the events z > x, R = e^(2x - μ): e^(x - μ)/2 of mass, or what is below 0
+    x = 0.5 * (np.log(inside) + mu)
+    value = (1.0 - 0.5 * np.exp(-mu + x)) - 0.0 * t
+    a, b = 0.5 * np.exp(-x), 1.0 - 0.5 * np.exp(x - mu)
+    value = b - inside * a
+    value = np.where(t >= math.exp(mu), 0.0, value)
+    return np.where(t <= math.exp(-mu), 1.0 - t, value)
+
+
+def two_laplace(mu: float, level: float) -> float:
+    """E (R₁ + R₂ - 2 level)+ / 2 of two steps: atoms of R₁, and Gauss panels of its density."""
+    ends = [math.exp(-mu), math.exp(mu)]
+    total = 0.5 * laplace_tail(2 * level - ends[0], mu)
+    total += 0.5 * math.exp(-mu) * laplace_tail(2 * level - ends[1], mu)
+    knots = sorted({-mu, mu, *(math.log(2 * level - e) for e in ends if 2 * level > e)})
+    knots = [k for k in knots if -mu <= k <= mu]
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    for low, high in itertools.pairwise(knots):
+        loss = 0.5 * (low + high) + 0.5 * (high - low) * nodes
+        density = 0.25 * np.exp(-0.5 * (mu + loss))
+        values = laplace_tail(2 * level - np.exp(loss), mu)
+        total += 0.5 * (high - low) * float(weights @ (density * values))
+    return float(total) / 2.0
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(320), 40))
+def test_two_laplace_steps(seed: int) -> None:
+    rng = np.random.default_rng([seed, 47])
+    noise, epsilon = float(rng.uniform(0.3, 4.0)), float(rng.uniform(0.0, 1.0))
+    mu = 1.0 / noise
+    epsilon *= mu
+    epoch = pe.LaplaceMechanism(noise).randomly_allocated(2)
+    remove = two_laplace(mu, math.exp(epsilon))
+    # E (1 - e^ε S/2)+ = e^ε E (e^-ε - S/2)+, and the mean of S/2 is 1
+    add = math.exp(epsilon) * (math.exp(-epsilon) - 1.0 + two_laplace(mu, math.exp(-epsilon)))
+    slack = 2e-6 * math.exp(2.0 * mu)  # most next to the smallest ratio
+    for order, truth in (("remove", remove), ("add", add)):
+        upper = pe.delta(epoch, epsilon, adjacency=order, bounds=True).upper
+        assert truth * (1.0 - 1e-9) - 1e-13 <= upper <= truth * (1.0 + slack) + 1e-7
+
+
+def below(mu: float, steps: int, points: int) -> tuple[Any, Any]:
+    """Sums of conditional means of R on cells, whose law is spread less, by powers of transforms.
+
+    Cells of one width in R; a conditional mean off the lattice is split to the places beside it,
+    and then moved down by a variance: nothing is proven, the error is of second order.
+    """
+    ends = math.exp(-mu), math.exp(mu)
+    width = (ends[1] - ends[0]) / points
+    edges = ends[0] + width * np.arange(points + 1)
+    tails = laplace_tail(edges, mu)
+    curve = np.concatenate([[1.0 - edges[0] + width], tails, [0.0]])
+    mass = np.diff(curve, 2) / width
+    size = 1 << math.ceil(math.log2(steps * (points + 1)))
+    total = np.fft.irfft(np.fft.rfft(mass, size) ** steps, size)
+    place = (steps * ends[0] + width * np.arange(size)) / steps
+    return place, total
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(300), 50))
+def test_many_laplace_steps(seed: int) -> None:
+    """Values on two finer lattices, extrapolated to none: what is answered lies just above."""
+    rng = np.random.default_rng([seed, 48])
+    noise, steps = float(rng.uniform(0.4, 4.0)), int(rng.integers(3, 60))
+    mu = 1.0 / noise
+    epoch = pe.LaplaceMechanism(noise).randomly_allocated(steps)
+    epsilon = float(rng.uniform(0.0, 2.0)) * mu / math.sqrt(steps)
+    found = []
+    for points in (2000, 4000):
+        place, mass = below(mu, steps, points)
+        level = math.exp(epsilon)
+        found.append(
+            (
+                float(np.maximum(1.0 - level * place, 0.0) @ mass),
+                float(np.maximum(place - level, 0.0) @ mass),
+            )
+        )
+    for order, coarse, fine in zip(("add", "remove"), *found, strict=True):
+        truth = fine + (fine - coarse) / 3.0
+        upper = pe.delta(epoch, epsilon, adjacency=order, bounds=True).upper
+        off = 0.2 * abs(fine - coarse) + 1e-12
+        assert truth - off <= upper <= truth * (1.0 + 1e-4) + off
+
+
+def test_more_than_few_outcomes_dominate() -> None:
+    """A pair that is answered exactly, and on the lattice as one of its many relatives."""
+    from pyengine.laws.finite import FiniteLaw
+    from pyengine.laws.random_steps import allocated_finite, allocated_law
+
+    pairs = [
+        (Fraction(3, 10), Fraction(1, 10)),
+        (Fraction(1, 2), Fraction(1, 2)),
+        (Fraction(1, 5), Fraction(2, 5)),
+    ]
+    law = FiniteLaw.from_fractions(pairs)
+    for steps in (2, 5, 16):
+        exact = allocated_finite(law, steps, 1)
+        assert exact is not None
+        above = allocated_law(law, steps)
+        for level in (0.8, 1.0, 1.2, 1.5):
+            values = [
+                float(np.maximum(np.exp(x.log_b) - level * np.exp(x.log_a), 0.0).sum())
+                for x in (exact, above)
+            ]
+            assert values[0] * (1 - 1e-12) <= values[1] <= values[0] * (1 + 1e-3) + 1e-9
+
+
+def test_compositions_and_blocks() -> None:
+    """Epochs compose, several releases share their steps, and the rest is refused with a reason."""
+    step = pe.LaplaceMechanism(2.0)
+    epoch = step.randomly_allocated(20)
+    assert epoch.words.known == "upper bound"
+    twice = pe.delta(epoch.composed(2), 0.3, bounds=True)
+    assert pe.delta(epoch, 0.3) < twice.upper < 3.0 * pe.delta(epoch, 0.15)
+    assert step.randomly_allocated(1) is step
+    assert step.randomly_allocated(3, 3) == step.composed(3)
+    unbounded = pe.DiscreteGaussianMechanism(2.0).randomly_allocated(9)
+    with pytest.raises(pe.AccuracyError, match="losses lie between two numbers below 30"):
+        pe.delta(unbounded, 0.5)
+    both = (step + pe.RandomizedResponse("3/4")).randomly_allocated(3)
+    assert pe.delta(both, 0.5) > pe.delta(step.randomly_allocated(3), 0.5)
+    with pytest.raises(pe.AccuracyError, match="for Gaussian noise and for few outcomes"):
+        pe.delta(step.randomly_allocated(20, 3), 0.5)
+    for wrong in (step.poisson_sampled(0.1), epoch, pe.GaussianMixtureMechanism(1, [1], [1])):
+        with pytest.raises(ValueError, match=r"single step that is not|cannot be|can run on"):
+            wrong.randomly_allocated(3)
+    with pytest.raises(ValueError, match="substitute"):
+        pe.delta(epoch, 0.5, adjacency="substitute")
