@@ -58,3 +58,13 @@ def test_the_book_is_short() -> None:
     made = tool()
     text = " ".join(page.read_text(encoding="utf-8") for page in made.BOOK.glob("*.md"))
     assert sum(re.search(r"\w", word) is not None for word in text.split()) <= MOST_WORDS
+
+
+def test_displayed_formulas_stand_alone() -> None:
+    """Without an empty line on both sides a formula is set as text."""
+    for page in tool().BOOK.glob("*.md"):
+        lines = page.read_text(encoding="utf-8").splitlines()
+        for before, line, after in zip(lines, lines[1:], [*lines[2:], ""], strict=False):
+            if line.startswith("$$") and line.count("$$") == 2:
+                assert not before, (page.name, line)
+                assert not after, (page.name, line)
