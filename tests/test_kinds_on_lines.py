@@ -134,7 +134,7 @@ def made(kind: Kind, tilt: float, count: int) -> TiltedStep:
     return found
 
 
-# Lemma of each kind, in docs/theory/laplace
+# Lemmas of docs/theory/kinds
 @pytest.mark.parametrize("tilt", [-1.25, 0.375, 2.5])
 @pytest.mark.parametrize("name", list(KINDS))
 def test_each_kind_keeps_what_it_claims(name: str, tilt: float) -> None:
