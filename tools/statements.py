@@ -48,7 +48,7 @@ class Statement(NamedTuple):
 def chapters() -> list[Path]:
     """Pages in the order of the book."""
     text = (BOOK / "index.md").read_text(encoding="utf-8")
-    listed = " ".join(re.findall(r"```\{toctree\}\n(.*?)```", text, re.S))
+    listed = " ".join(re.findall(r"```\{toctree\}\n:hidden:\n(.*?)```", text, re.S))
     return [path for name in listed.split() if (path := BOOK / f"{name}.md") != PAGE]
 
 
