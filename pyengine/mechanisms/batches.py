@@ -49,9 +49,9 @@ class RandomlyAllocated(UnsampledStep):
 
     References
     ----------
-    L. Chua et al., Balls-and-Bins Sampling for DP-SGD (2024), arXiv:2412.16802; V. Feldman,
-    M. Shenfeld, Privacy amplification by random allocation (2025), arXiv:2502.08202; V. Feldman,
-    M. Shenfeld, Efficient Privacy Loss Accounting for Subsampling and Random Allocation (2026),
+    L. Chua et al., Balls-and-Bins Sampling for DP-SGD (2024), arXiv:2412.16802; V. Feldman, M.
+    Shenfeld, Privacy amplification by random allocation (2025), arXiv:2502.08202; V. Feldman, M.
+    Shenfeld, Efficient Privacy Loss Accounting for Subsampling and Random Allocation (2026),
     arXiv:2602.17284, for other mechanisms.
     """
 
