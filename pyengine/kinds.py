@@ -32,6 +32,7 @@ from pyengine.laws.substituted import (
 from pyengine.mechanisms import (
     AnalyticPair,
     DiscreteGaussianMechanism,
+    DiscreteGaussianSum,
     DiscreteLaplaceMechanism,
     DistributionPair,
     ExponentialMechanism,
@@ -50,6 +51,7 @@ from pyengine.mechanisms import (
     RepeatAndSelect,
     RevealedMixture,
     ShuffledRandomizer,
+    SkellamMechanism,
     Step,
     TruncatedPoissonSampled,
     ZeroConcentrated,
@@ -322,6 +324,18 @@ def _truncated_law(step: TruncatedPoissonSampled, substitutes: bool) -> StepLaw:
     return revealed_law((below, full), (found.rest, found.full))
 
 
+def _skellam_law(step: SkellamMechanism, doubled: bool) -> StepLaw:
+    from pyengine.laws.integer_sums import skellam_law  # here, as few runs need it
+
+    return skellam_law(step, doubled)
+
+
+def _gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> StepLaw:
+    from pyengine.laws.integer_sums import gaussian_sum_law  # here, as few runs need it
+
+    return gaussian_sum_law(step, doubled)
+
+
 def _shuffled_law(step: ShuffledRandomizer, _: bool) -> StepLaw:
     from pyengine.laws.shuffled import shuffled_law  # here, as few runs need it
 
@@ -515,6 +529,8 @@ for _kind in (
         substituted=substituted_law,
         event=_discrete_laplace_event,
     ),
+    Kind(SkellamMechanism, _skellam_law, replaces=True, is_written=True),
+    Kind(DiscreteGaussianSum, _gaussian_sum_law, replaces=True, is_written=True),
     Kind(
         RandomizedResponse,
         lambda step, _: FiniteLaw.from_fractions(outcomes_of_response(step)),

@@ -27,8 +27,10 @@ from pyengine.mechanisms.gaussian import GaussianMechanism
 if TYPE_CHECKING:
     from pyengine.mechanisms.additive import (
         DiscreteGaussianMechanism,
+        DiscreteGaussianSum,
         DiscreteLaplaceMechanism,
         LaplaceMechanism,
+        SkellamMechanism,
     )
     from pyengine.mechanisms.analytic import AnalyticPair, from_analytic_densities
     from pyengine.mechanisms.batches import RandomlyAllocated, TruncatedPoissonSampled
@@ -73,6 +75,7 @@ __all__ = [
     "AnalyticPair",
     "Composition",
     "DiscreteGaussianMechanism",
+    "DiscreteGaussianSum",
     "DiscreteLaplaceMechanism",
     "DistributionPair",
     "ExponentialMechanism",
@@ -96,6 +99,7 @@ __all__ = [
     "SampledWithoutReplacement",
     "Sensitivity",
     "ShuffledRandomizer",
+    "SkellamMechanism",
     "Stage",
     "Step",
     "TruncatedPoissonSampled",
@@ -132,7 +136,13 @@ __all__ = [
 ]
 
 _LATER = {
-    "additive": ("DiscreteGaussianMechanism", "DiscreteLaplaceMechanism", "LaplaceMechanism"),
+    "additive": (
+        "DiscreteGaussianMechanism",
+        "DiscreteGaussianSum",
+        "DiscreteLaplaceMechanism",
+        "LaplaceMechanism",
+        "SkellamMechanism",
+    ),
     "analytic": ("AnalyticPair", "from_analytic_densities"),
     "batches": ("RandomlyAllocated", "TruncatedPoissonSampled"),
     "choices": (

@@ -83,11 +83,8 @@ class GaussianMechanism(Step):
 
         Parameters
         ----------
-        steps : int
-            Number t of steps of the epoch, >= 1.
-        selected : int
-            Number k of the steps in which a record takes part, in [1, ``steps``]; the set of them
-            is drawn uniformly, for each record by itself.
+        steps, selected : int
+            As in `Step.randomly_allocated`.
 
         Returns
         -------

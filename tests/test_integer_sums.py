@@ -1,0 +1,98 @@
+"""Skellam noise and sums of discrete Gaussians against Bessel functions and sums in 40 digits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import thorough
+from mpmath import mp
+
+import pyengine as pe
+
+
+def profile(mass: dict[int, Any], shift: int, epsilon: float) -> Any:
+    """H of masses moved by a shift, from those that were not."""
+    level = mp.exp(mp.mpf(epsilon))
+    terms = (mass.get(k - shift, mp.mpf(0)) - level * p for k, p in mass.items())
+    beyond = (p for k, p in mass.items() if k + shift not in mass)
+    return mp.fsum(x for x in terms if x > 0) + mp.fsum(beyond)
+
+
+def skellam(variance: Any) -> dict[int, Any]:
+    """Masses e^-v I_k(v), by the recurrence of the Bessel functions downwards."""
+    reach = int(40 * mp.sqrt(variance)) + 200
+    values = [mp.mpf(0), mp.mpf(10) ** -400]
+    for k in range(reach, 0, -1):
+        values.append(values[-2] + 2 * k / variance * values[-1])
+    half = values[::-1][: reach + 1]
+    total = half[0] + 2 * mp.fsum(half[1:])
+    assert abs(half[0] / total / (mp.exp(-variance) * mp.besseli(0, variance)) - 1) < 1e-30
+    return {k: half[abs(k)] / total for k in range(-reach, reach + 1)}
+
+
+def gaussian_sum(sigma: Any, summands: int) -> dict[int, Any]:
+    """Masses of the sum, one party after another."""
+    reach = int(12 * sigma) + 3
+    one = {k: mp.exp(-(k**2) / (2 * sigma**2)) for k in range(-reach, reach + 1)}
+    scale = mp.fsum(one.values())
+    total = {0: mp.mpf(1)}
+    for _ in range(summands):
+        found: dict[int, Any] = {}
+        for k, p in total.items():
+            for j, q in one.items():
+                found[k + j] = found.get(k + j, mp.mpf(0)) + p * q / scale
+        total = found
+    return total
+
+
+def assert_holds(run: pe.Mechanism, mass: dict[int, Any], shift: int, epsilon: float) -> None:
+    for adjacency, moved in (("add_remove", shift), ("substitute", 2 * shift)):
+        truth = profile(mass, moved, epsilon)
+        found = pe.delta(run, epsilon, adjacency=adjacency, bounds=True)
+        # masses are told from 1e-280 on; the truth's own ends are cut at some e^-70
+        assert found.lower * (1 - 1e-12) - 1e-25 <= truth <= found.upper + 1e-30
+        assert found.upper - found.lower <= 1e-8 * found.value + 1e-25
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(320), 40))
+def test_skellam(seed: int) -> None:
+    rng = np.random.default_rng([seed, 49])
+    shift, noise = int(rng.integers(1, 6)), float(rng.uniform(0.2, 4.0))
+    run = pe.SkellamMechanism(noise, shift)
+    assert pe.from_json(pe.to_json(run)) == run
+    with mp.workdps(40):
+        mass = skellam((mp.mpf(noise) * shift) ** 2)
+        assert_holds(run, mass, shift, float(rng.uniform(0.0, 4.0 / noise)))
+
+
+@pytest.mark.parametrize("seed", thorough.some(range(300), 50))
+def test_sums_of_discrete_gaussians(seed: int) -> None:
+    rng = np.random.default_rng([seed, 50])
+    shift, noise = int(rng.integers(1, 4)), float(rng.uniform(0.2, 1.5))
+    summands = int(rng.integers(1, 7))
+    run = pe.DiscreteGaussianSum(noise, summands, shift)
+    assert pe.from_json(pe.to_json(run)) == run
+    with mp.workdps(40):
+        mass = gaussian_sum(mp.mpf(noise) * shift, summands)
+        assert_holds(run, mass, shift, float(rng.uniform(0.0, 4.0 / noise)))
+
+
+def test_one_party_and_many() -> None:
+    """One summand is a discrete Gaussian; many are all but one, and Skellam noise is close."""
+    one = pe.DiscreteGaussianSum("3/2", 1, 2)
+    for epsilon in (0.0, 0.5, 2.0):
+        expected = pe.delta(pe.DiscreteGaussianMechanism("3/2", 2), epsilon)
+        assert pe.delta(one, epsilon) == pytest.approx(expected, rel=1e-11)
+    many = pe.DiscreteGaussianSum(Fraction(3, 10), 900)
+    near = pe.GaussianMechanism(9.0)
+    assert pe.epsilon(many.composed(20), 1e-5) > pe.epsilon(near.composed(20), 1e-5)
+    sampled = pe.SkellamMechanism(8.0).poisson_sampled(0.01).composed(500)
+    plain = pe.dp_sgd(8.0, 0.01, 500)
+    assert 0.99 < pe.epsilon(sampled, 1e-5) / pe.epsilon(plain, 1e-5) < 1.05
+    with pytest.raises(pe.AccuracyError, match="scale the query down"):
+        pe.delta(pe.SkellamMechanism(1e4), 0.1)
+    with pytest.raises(ValueError, match="summands must be"):
+        pe.DiscreteGaussianSum(1.0, 0)
