@@ -10,7 +10,7 @@ GOLD   ?= $(sort $(wildcard gold/*/spec.toml))
 CORE     := $(wildcard csrc/python/*.c csrc/*.c csrc/*.h csrc/*.cdef) csrc/build_ffi.py pyproject.toml setup.py
 KERNELS  := $(wildcard csrc/*.c)
 EXTREMES := $(wildcard tests/c/extremes/*.c)
-OTHERS   := $(wildcard tests/c/doors/*.c tests/c/bits/*.c tests/c/environment/*.c)
+OTHERS   := $(wildcard tests/c/doors/*.c tests/c/bits/*.c tests/c/environment/*.c tests/c/machines/*.c)
 COUNTED  := $(wildcard tests/icount/c/*.c tests/icount/c/kernels/*.c)
 COUNT    := -D_GNU_SOURCE -Itests/icount/c
 FUZZER   := $(wildcard tests/c/fuzz/*.c)
@@ -26,7 +26,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prot
 .NOTPARALLEL: # one pip at a time
 # Tests and benchmarks start hundreds of processes: none shall compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: gold table test coverage peers accuracy campaign lint format types cwarnings sanitize fuzz threads icount icount-record docs bench-check bench bench-compare bench-history package clean
+.PHONY: gold table test coverage peers accuracy campaign lint format types cwarnings cross sanitize fuzz threads icount icount-record docs bench-check bench bench-compare bench-history package clean
 
 table: $(VENV)/core.stamp $(VENV)/table.stamp
 	$(BIN)/pyengine table -o $(OUTPUT)
@@ -125,6 +125,12 @@ cwarnings:
 	    $(CC) $(FLAGS) $(COUNT) -O3 $(WARNINGS) -c $$source -o /dev/null; \
 	    $(CC) $(FLAGS) $(COUNT) -O0 $(WARNINGS) -fsyntax-only $$source; \
 	done
+
+# The core compiled for seven systems, and its answers on two other machines; where ziglang or qemu
+# cannot be had, it says what it leaves out.
+cross: $(VENV)/core.stamp
+	@$(BIN)/python -c "import ziglang" 2>/dev/null || { $(call extra,$(VENV),cross); } || true
+	$(BIN)/python tools/cross.py
 
 sanitize:
 	mkdir -p build/sanitize

@@ -263,7 +263,7 @@ PE_INLINE void sums_for(pe_ncx2_block *restrict p, work *restrict w, int n, int 
                 p->t[i] = e < 0.0 ? -sum : sum;
                 /* the pole counts where moving past it pays: its term falls with eta */
                 eta = bin || eta < 0.0 ? eta : w->sine[i];
-                w->arg[i] = (eta >= 0.0) & (w->slope[i] < two_pi_h) ? eta * two_pi_h : -1.0;
+                w->arg[i] = ((eta >= 0.0) & (w->slope[i] < two_pi_h)) ? eta * two_pi_h : -1.0;
             }
             if (want & PE_WANT_DENSITY) {
                 for (int k = 0; k < nodes; k++) v[k] = ch[k] * (re[k] - im[k] * s[k]);
@@ -296,8 +296,8 @@ PE_CLONES static void poles(pe_ncx2_block *restrict p, const work *restrict w, i
     for (int i = 0; i < n; i++) {
         double arg = w->arg[i], depth = -p->phi_h[i];
         int use = arg >= 0.0;
-        double a = use & (arg < 300.0) ? arg : 300.0;
-        double z = use & (depth < 300.0) ? depth : 0.0;
+        double a = (use & (arg < 300.0)) ? arg : 300.0;
+        double z = (use & (depth < 300.0)) ? depth : 0.0;
         double pole = pe_exp(z) / (1.0 + pe_exp(a));
         p->t[i] += use ? pole : 0.0;
     }
