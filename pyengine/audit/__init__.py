@@ -17,6 +17,7 @@ from pyengine.audit.prior_aware import (
     orthogonal_success,
 )
 from pyengine.audit.report import Finding, picture, report
+from pyengine.audit.sequential import SequentialAudit
 from pyengine.audit.trade_off import EmpiricalTradeOff, Gap, empirical_trade_off
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Gap",
     "GradientDistribution",
     "OneRun",
+    "SequentialAudit",
     "auroc",
     "clopper_pearson",
     "count_audit",
