@@ -28,7 +28,14 @@ from pyengine.mechanisms import (
 
 if TYPE_CHECKING:
     from pyengine import special, targets
-    from pyengine.accounting import Budget, Filter, Odometer, adaptive, individual
+    from pyengine.accounting import (
+        Budget,
+        Filter,
+        Odometer,
+        adaptive,
+        individual,
+        last_iterate,
+    )
     from pyengine.calibration import Calibration, calibrate
     from pyengine.mechanisms import (
         AnalyticPair,
@@ -136,6 +143,7 @@ __all__ = [
     "gamma_bound",
     "gaussian_fit",
     "individual",
+    "last_iterate",
     "matrix_mechanism",
     "matrix_sensitivity",
     "noise_multiplier",
@@ -157,7 +165,7 @@ __all__ = [
 
 # Imported when they are named: what DP-SGD does not need, and modules that need heavier packages.
 _LATER = {
-    "accounting": ("Budget", "Filter", "Odometer", "adaptive", "individual"),
+    "accounting": ("Budget", "Filter", "Odometer", "adaptive", "individual", "last_iterate"),
     "calibration": ("Calibration", "calibrate"),
     "mechanisms": (
         "AnalyticPair",

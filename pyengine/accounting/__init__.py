@@ -2,6 +2,7 @@
 
 from pyengine.accounting.budget import Budget, PlannedRelease
 from pyengine.accounting.filters import Filter, Odometer
+from pyengine.accounting.hidden_iterates import LastIterate, last_iterate
 from pyengine.accounting.ledger import Release
 from pyengine.accounting.noise_range import NoiseRange
 from pyengine.accounting.records import IndividualLosses, individual
@@ -12,6 +13,7 @@ __all__ = [
     "Budget",
     "Filter",
     "IndividualLosses",
+    "LastIterate",
     "NoiseRange",
     "Odometer",
     "PlannedRelease",
@@ -19,4 +21,5 @@ __all__ = [
     "Strategy",
     "adaptive",
     "individual",
+    "last_iterate",
 ]

@@ -1,0 +1,114 @@
+"""Bounds of the last iterate against mixtures of normals, and against what full batches attain."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyengine as pe
+
+
+def truth(noise: float, rate: float, steps: int, c: float, epsilon: float, order: str) -> float:
+    """δ of X_t of quadratic losses: a mixture of 2^t normals against one, by quadrature."""
+    coins = np.array(list(itertools.product((0, 1), repeat=steps)), dtype=float)
+    means = coins @ c ** np.arange(steps)
+    weights = np.prod(np.where(coins > 0, rate, 1.0 - rate), axis=1)
+    deviation = noise * math.sqrt(float((c ** (2.0 * np.arange(steps))).sum()))
+    x = np.linspace(-12.0 * deviation, float(means.max()) + 12.0 * deviation, 20_001)
+    plain = np.exp(-0.5 * (x / deviation) ** 2)
+    mixed = np.exp(-0.5 * ((x[:, None] - means) / deviation) ** 2) @ weights
+    first, second = (mixed, plain) if order == "remove" else (plain, mixed)
+    gap = np.maximum(first - math.exp(epsilon) * second, 0.0)
+    return float(gap.sum() * (x[1] - x[0])) / deviation / math.sqrt(2.0 * math.pi)
+
+
+def test_quadratic_losses_lie_below() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        noise, rate = rng.uniform(0.6, 4.0), rng.uniform(0.05, 0.9)
+        steps, c = int(rng.integers(1, 10)), rng.uniform(0.2, 1.0)
+        epsilon, order = rng.uniform(0.0, 1.0), str(rng.choice(["add", "remove"]))
+        run = pe.last_iterate(noise, rate, steps, contraction=c)
+        true = truth(noise, rate, steps, c, epsilon, order)
+        bounds = [run.bound(int(rng.integers(1, steps + 1)), rng.uniform(0.1, 0.9))]
+        for each in (run, *bounds):
+            found = pe.delta(each, epsilon, adjacency=order, bounds=True).upper
+            assert found >= true * (1.0 - 1e-6) - 1e-12, (run, epsilon, order)
+
+
+def test_full_batches_are_attained() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        noise, steps, c = rng.uniform(1.0, 9.0), int(rng.integers(1, 400)), rng.uniform(0.5, 0.999)
+        run = pe.last_iterate(noise, 1, steps, contraction=c)
+        square = (1.0 - c**steps) * (1.0 + c) / ((1.0 + c**steps) * (1.0 - c))
+        exact = pe.delta(pe.GaussianMechanism(noise / math.sqrt(square)), 0.5)
+        found = pe.delta(run, 0.5, bounds=True)
+        assert exact * (1.0 - 1e-12) <= found.upper <= exact * (1.0 + 1e-9)
+
+
+def test_sets_with_a_diameter() -> None:
+    """ε ends to grow with the steps, at any rate; for full batches as two normals say."""
+    words: dict[str, Any] = {"contraction": 1.0, "diameter": 20.0}
+    few, many = (pe.last_iterate(4.0, 0.05, t, **words) for t in (50_000, 400_000))
+    assert pe.epsilon(few, 1e-5) == pytest.approx(pe.epsilon(many, 1e-5), rel=0.05)
+    assert pe.epsilon(many, 1e-5) < 0.5 * pe.epsilon(many.parts[0], 1e-5)
+    full = pe.last_iterate(4.0, 1, 1000, **words)
+    best = min((20.0 + n) / math.sqrt(n) for n in range(1, 1000)) / 4.0
+    exact = pe.delta(pe.GaussianMechanism(1.0 / best), 1.0)
+    assert exact <= pe.delta(full, 1.0) <= exact * (1.0 + 1e-3)
+
+
+def test_hiding_never_costs() -> None:
+    for c in (1.0, 0.99):
+        run = pe.last_iterate(1.0, 0.02, 40, contraction=c)
+        for ask, x, sign in (
+            (pe.delta, 0.3, 1.0),
+            (pe.epsilon, 1e-5, 1.0),
+            (pe.gamma_bound, 0.01, 1.0),
+            (pe.trade_off, 0.1, -1.0),
+        ):
+            for order in ("add", "remove", "add_remove"):
+                shown = ask(run.parts[0], x, adjacency=order)
+                assert sign * ask(run, x, adjacency=order) <= sign * shown + 1e-12
+    nearer, farther = (pe.last_iterate(1.0, 0.02, 2000, contraction=c) for c in (0.9, 0.99))
+    assert pe.epsilon(nearer, 1e-5) < pe.epsilon(farther, 1e-5)
+
+
+def test_words_and_refusals() -> None:
+    run = pe.last_iterate(2.0, "1/50", 300, contraction=0.9, diameter=7)
+    assert str(run) == (
+        "last iterate of DP-SGD, noise multiplier 2, 300 steps at rate 0.02, updates contract by "
+        "0.9 in a set of diameter 7"
+    )
+    assert run.labels("add")[0].known == "upper bound"
+    stated = pe.statement.privacy_statement(run, 1e-5, kappas=[], false_positive_rates=[])
+    assert stated.mechanism == (str(run),)
+    with pytest.raises(pe.NotDefinedError, match="adjacency must be 'add', 'remove'"):
+        pe.epsilon(run, 1e-5, adjacency="substitute")
+    with pytest.raises(ValueError, match=r"last must be in \[1, 300\], got 301"):
+        run.bound(301, 0.5)
+    with pytest.raises(ValueError, match=r"share must be in \(0, 1\)"):
+        run.bound(3, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "message"),
+    [
+        ((0, 0.1, 5), {}, "noise_multiplier must be"),
+        ((1, 0, 5), {}, r"rate must be in \(0, 1\], got 0"),
+        ((1, 2, 5), {}, r"rate must be in \(0, 1\], got 2"),
+        ((1, 0.1, 0), {}, "steps must be at least 1"),
+        ((1, 0.1, 5), {"contraction": 1.1}, r"contraction must be in \(0, 1\]"),
+        ((1, 0.1, 5), {"contraction": 0}, r"contraction must be in \(0, 1\]"),
+        ((1, 0.1, 5), {"diameter": 0}, "diameter must be > 0"),
+        ((1, 0.1, 5), {"diameter": math.nan}, "diameter must be > 0"),
+    ],
+)
+def test_wrong_runs(given: Any, words: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pe.last_iterate(*given, **{"contraction": 0.9, **words})
