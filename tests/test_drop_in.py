@@ -15,7 +15,7 @@ import pyengine as pe
 from pyengine import api, epsilon
 from pyengine.errors import AccuracyError
 from pyengine.interop import HistoryAccountant, from_history
-from pyengine.interop.pfl import PyenginePrivacyAccountant
+from pyengine.interop.pfl import PyengineJointPrivacyAccountant, PyenginePrivacyAccountant
 from pyengine.interop.prv_accountant import (
     Accountant,
     DPSGDAccountant,
@@ -234,6 +234,57 @@ def test_the_dataclass_of_pfl() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             PyenginePrivacyAccountant(**{**run, **wrong})
+
+
+def test_the_joint_dataclass_of_pfl() -> None:
+    run = {"mechanisms": ["Gaussian", "laplace"], "num_compositions": [100, 20]}
+    run["sampling_probability"] = 0.01
+    shared = PyengineJointPrivacyAccountant(
+        **run, total_epsilon=1.0, total_delta=1e-5, budget_proportions=[0.75, 0.25], noise_scale=0.5
+    )
+    first, second = shared.noise_parameters
+    together = pe.dp_sgd(first, 0.01, 100)
+    together += pe.LaplaceMechanism(second).poisson_sampled(0.01).composed(20)
+    assert shared.composition() == pe.compose(shared) == together
+    found = pe.epsilon(together, 1e-5, bounds=True)
+    assert found.lower <= 1.0
+    assert 0.999 < found.upper <= 1.0 + 1e-9
+    assert shared.cohort_noise_parameters == [first / 2, second / 2]
+    # less noise than for the shares alone, in the same proportion
+    alone = find_noise_multiplier(0.01, 100, 0.75, 0.75e-5)
+    assert first < 0.95 * alone
+    known = PyengineJointPrivacyAccountant(
+        **run, noise_parameters=[first, second], total_delta=1e-5
+    )
+    assert known.total_epsilon == proven_bounds("epsilon", together, 1e-5).upper
+    other = PyengineJointPrivacyAccountant(
+        **run, noise_parameters=[first, second], total_epsilon=1.0
+    )
+    assert other.total_delta == proven_bounds("delta", together, 1.0).upper
+    each = PyengineJointPrivacyAccountant(
+        **run,
+        mechanism_epsilons=[0.75, 0.25],
+        mechanism_deltas=[0.75e-5, 0.25e-5],
+        total_delta=1e-5,
+    )
+    assert each.noise_parameters[0] == pytest.approx(alone, rel=1e-6)
+    assert each.total_epsilon < 0.95
+    for wrong, message in (
+        ({"total_epsilon": 1.0}, "total_epsilon and total_delta must be given, or one of them"),
+        ({"total_epsilon": 1.0, "total_delta": 1.0}, r"total_delta must lie in \(0, 1\)"),
+        ({"mechanism_epsilons": [1.0, 1.0]}, "must be given together"),
+        ({"noise_parameters": [1.0], "total_delta": 1e-5}, "one entry for each of 2 mechanisms"),
+        (
+            {"noise_parameters": [first, second], "total_epsilon": 0.9, "total_delta": 1e-5},
+            "noise_parameters must be large enough",
+        ),
+        (
+            {"total_epsilon": 1.0, "total_delta": 1e-5, "budget_proportions": [0.5, 0.4]},
+            "budget_proportions must be positive with the sum 1",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            PyengineJointPrivacyAccountant(**{**run, **wrong})
 
 
 def event(name: str, **fields: Any) -> Any:

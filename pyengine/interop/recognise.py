@@ -132,7 +132,12 @@ def _base(thing: Any) -> tuple[str, str]:
         "riskcal": ("CTDAccountant",),
     }
     # the classes of this package that stand for others' need the questions, which ask here
-    known["pyengine"] = ("HistoryAccountant", "PRVAccountant", "PyenginePrivacyAccountant")
+    known["pyengine"] = (
+        "HistoryAccountant",
+        "PRVAccountant",
+        "PyengineJointPrivacyAccountant",
+        "PyenginePrivacyAccountant",
+    )
     for cls in type(thing).__mro__:
         library = cls.__module__.partition(".")[0]
         if cls.__name__ in known.get(library, ()):
