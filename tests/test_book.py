@@ -54,9 +54,10 @@ def test_the_book_has_all_its_pages() -> None:
 
 
 def test_the_book_is_short() -> None:
-    """Words have a letter or a digit, formulas and tables included."""
+    """Words have a letter or a digit, formulas included; the table that is made repeats names."""
     made = tool()
-    text = " ".join(page.read_text(encoding="utf-8") for page in made.BOOK.glob("*.md"))
+    pages = sorted(set(made.BOOK.glob("*.md")) - {made.PAGE})
+    text = " ".join(page.read_text(encoding="utf-8") for page in pages)
     assert sum(re.search(r"\w", word) is not None for word in text.split()) <= MOST_WORDS
 
 
