@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         tree_aggregation_matrix,
     )
     from pyengine.risks import GaussianFit, bayes_risk, gaussian_fit
+    from pyengine.runs import load_run
     from pyengine.serialization import from_json, to_json
     from pyengine.shuffled import shuffled_lower_bound
 
@@ -144,6 +145,7 @@ __all__ = [
     "gaussian_fit",
     "individual",
     "last_iterate",
+    "load_run",
     "matrix_mechanism",
     "matrix_sensitivity",
     "noise_multiplier",
@@ -211,6 +213,7 @@ _LATER = {
         "tree_aggregation_matrix",
     ),
     "risks": ("GaussianFit", "bayes_risk", "gaussian_fit"),
+    "runs": ("load_run",),
     "serialization": ("from_json", "to_json"),
     "shuffled": ("shuffled_lower_bound",),
 }

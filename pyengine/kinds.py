@@ -55,7 +55,7 @@ from pyengine.mechanisms import (
     Step,
     TruncatedPoissonSampled,
     ZeroConcentrated,
-    allocated_epoch,
+    compose,
     from_probabilities,
     steps_of,
 )
@@ -69,7 +69,6 @@ __all__ = [
     "named_kinds",
     "plain_law",
     "register",
-    "written_kinds",
 ]
 
 Outcomes = list[tuple[Fraction, Fraction]]
@@ -93,10 +92,13 @@ class Kind:
         Makes a step of named numbers, which may be text; the class if not given.
     vectors : tuple of str
         Parameters that are lists of numbers.
-    is_flag : bool
-        Whether the command line can hold its parameters.
-    read : callable, optional
-        Makes a step of what JSON holds; ``make`` if not given.
+    nested : tuple of str
+        Parameters that are mechanisms, which files hold as lists of steps.
+    texts : tuple of str
+        Parameters that are words.
+    doubles : mapping
+        Parameters that are doubles, which a decimal number in a file is rounded to: by "up" or
+        "down", whichever tells more about a record.
     outcomes : callable, optional
         Probabilities of each outcome without and with the record, where they are rational; None
         for a step whose are not.
@@ -117,8 +119,6 @@ class Kind:
     joined : callable, optional
         From steps and how often each runs to the one law of all of them, where a composition knows
         more than the laws of its steps say.  Steps that are sampled keep their own laws.
-    is_written : bool
-        Whether JSON holds it, though files and the command line have no word for it.
     """
 
     mechanism: type[Step]
@@ -126,8 +126,9 @@ class Kind:
     word: str | None = None
     make: Callable[..., Step] | None = None
     vectors: tuple[str, ...] = ()
-    is_flag: bool = True
-    read: Callable[..., Step] | None = None
+    nested: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    doubles: Mapping[str, str] = field(default_factory=dict)
     outcomes: Callable[[Any], Outcomes | None] | None = None
     replaces: bool = False
     substituted: Callable[[Any, Any], StepLaw] | None = None
@@ -136,7 +137,6 @@ class Kind:
     event: Callable[[Any, Any], Any] | None = None
     from_events: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     joined: Callable[[list[tuple[Step, int]]], StepLaw] | None = None
-    is_written: bool = False
 
     @property
     def name(self) -> str:
@@ -174,13 +174,8 @@ def kinds() -> list[Kind]:
 
 
 def named_kinds() -> dict[str, Kind]:
-    """Return the kinds that files can name, by the names of their classes."""
+    """Return the kinds that files and JSON can hold, by the names of their classes."""
     return {kind.name: kind for kind in _KINDS.values() if kind.word is not None}
-
-
-def written_kinds() -> dict[str, Kind]:
-    """Return the kinds that JSON can hold, by the names of their classes."""
-    return {kind.name: kind for kind in _KINDS.values() if kind.word is not None or kind.is_written}
 
 
 def kind_of_step(step: Step) -> Kind | None:
@@ -430,16 +425,47 @@ def _read_pair(p: Any, q: Any) -> FinitePair:
     return checked
 
 
-def _read_epoch(
-    steps_per_epoch: Any, selected: Any = 1, base: Mechanism | None = None, **noise: Any
+def _epoch(
+    noise_multiplier: Any = None,
+    steps_per_epoch: Any = None,
+    selected: Any = 1,
+    noise_multipliers: Any = None,
+    times: Any = None,
+    base: Mechanism | None = None,
 ) -> Step:
+    """An epoch of one Gaussian release a batch, of several, or of another step."""
+    if steps_per_epoch is None:
+        raise ValueError("dp_sgd_allocated needs steps_per_epoch")
+    several = noise_multipliers is not None
+    ways = (noise_multiplier is not None, several, base is not None)
+    if sum(ways) != 1 or (times is not None and not several):
+        raise ValueError("give noise_multiplier, or noise_multipliers and times, or base")
     if base is not None:
-        if noise:
-            raise ValueError(f"base must be given alone, got {', '.join(noise)}, too")
-        (run,) = (step for step, _ in steps_of(base))
-        return RandomlyAllocated(run, steps_per_epoch, selected)
-    make = GaussianReleases if "noise_multipliers" in noise else GaussianMechanism
-    return RandomlyAllocated(make(**noise), steps_per_epoch, selected)
+        steps = list(steps_of(base))
+        if [number for _, number in steps] != [1]:
+            raise ValueError("base must be one step, which is run on each batch")
+        run = steps[0][0]
+    else:
+        run = (
+            GaussianReleases(noise_multipliers, times)
+            if several
+            else GaussianMechanism(noise_multiplier)
+        )
+    epoch = RandomlyAllocated(run, steps_per_epoch, selected)
+    return epoch if epoch.steps_per_epoch > 1 else epoch.mechanism
+
+
+def _releases(parts: Mechanism) -> Step:
+    """All steps on one sample; what `Releases` describes is that again."""
+    steps = list(steps_of(parts))
+    gaussian = [
+        number
+        for step, number in steps
+        if step.noise is not None and step.noise.family == "gaussian"
+    ]
+    if len(steps) > 1 and gaussian in ([], [1]):
+        return Releases(steps)
+    return compose(parts).on_one_sample()
 
 
 def _event_if_known(module: Any, name: str, *fields: Any) -> Any:
@@ -529,8 +555,8 @@ for _kind in (
         substituted=substituted_law,
         event=_discrete_laplace_event,
     ),
-    Kind(SkellamMechanism, _skellam_law, replaces=True, is_written=True),
-    Kind(DiscreteGaussianSum, _gaussian_sum_law, replaces=True, is_written=True),
+    Kind(SkellamMechanism, _skellam_law, "skellam", replaces=True),
+    Kind(DiscreteGaussianSum, _gaussian_sum_law, "discrete_gaussian_sum", replaces=True),
     Kind(
         RandomizedResponse,
         lambda step, _: FiniteLaw.from_fractions(outcomes_of_response(step)),
@@ -550,10 +576,8 @@ for _kind in (
         FinitePair,
         lambda step, _: FiniteLaw.from_fractions(_outcomes_of_pair(step)),
         "from_probabilities",
-        make=from_probabilities,
+        make=_read_pair,
         vectors=("p", "q"),
-        is_flag=False,  # its p is not that of sampling
-        read=_read_pair,
         outcomes=_outcomes_of_pair,
     ),
     Kind(
@@ -566,32 +590,62 @@ for _kind in (
     Kind(
         GaussianReleases,
         _gaussian_law,
+        "gaussian_releases",
+        vectors=("noise_multipliers", "times"),
         replaces=True,
         substituted=_substituted_gaussian,
         distance=_gaussian_distance,
         event=_gaussian_event,
-        is_written=True,
     ),
-    Kind(RenyiCurve, _curve_law, replaces=True, joined=_curves_law, is_written=True),
+    Kind(
+        RenyiCurve,
+        _curve_law,
+        "renyi_curve",
+        vectors=("orders", "values"),
+        doubles={"orders": "down", "values": "up"},
+        replaces=True,
+        joined=_curves_law,
+    ),
     Kind(
         ZeroConcentrated,
         _curve_law,
+        "zero_concentrated",
         replaces=True,
         is_trivial=lambda step: step.rho == step.xi == step.delta == 0,
         event=_concentrated_event,
         joined=_curves_law,
-        is_written=True,
     ),
-    Kind(RepeatAndSelect, _selection_law, is_written=True),
-    Kind(RevealedMixture, _mixture_of_mechanisms, is_written=True),
-    Kind(Releases, _releases_law, outcomes=_outcomes_of_releases, is_written=True),
+    Kind(
+        RepeatAndSelect,
+        _selection_law,
+        "repeat_and_select",
+        nested=("base",),
+        texts=("runs",),
+        doubles={"mean": "up", "shape": "up", "stopping": "down", "probability": "up"},
+    ),
+    Kind(
+        RevealedMixture,
+        _mixture_of_mechanisms,
+        "revealed_mixture",
+        vectors=("weights",),
+        nested=("mechanisms",),
+    ),
+    Kind(
+        Releases,
+        _releases_law,
+        "releases",
+        make=_releases,
+        nested=("parts",),
+        outcomes=_outcomes_of_releases,
+    ),
     Kind(TruncatedPoissonSampled, _truncated_law, replaces=True, event=_truncated_event),
     Kind(
         RandomlyAllocated,
         _epoch_law,
         "dp_sgd_allocated",
-        make=allocated_epoch,
-        read=_read_epoch,
+        make=_epoch,
+        vectors=("noise_multipliers", "times"),
+        nested=("base",),
         event=_epoch_event,
     ),
     Kind(

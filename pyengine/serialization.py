@@ -13,7 +13,7 @@ import numpy as np
 from pyengine import _checks, _toml, targets
 from pyengine.answers import Answering
 from pyengine.api import Bounds
-from pyengine.kinds import written_kinds
+from pyengine.kinds import named_kinds
 from pyengine.mechanisms import (
     Mechanism,
     Step,
@@ -21,7 +21,6 @@ from pyengine.mechanisms import (
     as_mechanism,
     compose,
     describe,
-    steps_of,
 )
 from pyengine.targets import Target
 
@@ -173,7 +172,7 @@ def _adaptive(run: Answering) -> dict[str, Any]:
 
 
 def _step(described: dict[str, Any]) -> dict[str, Any]:
-    if described["mechanism"] not in written_kinds():
+    if described["mechanism"] not in named_kinds():
         raise ValueError(
             f"value must be made of numbers, got a {described['mechanism']}, which holds functions"
         )
@@ -248,7 +247,7 @@ def _read_choice(value: Any) -> Mechanism | NoiseRange:
 
 
 def _read_step(value: Any) -> Mechanism:
-    given = _table("mechanism", value, "mechanism", tuple(written_kinds()))
+    given = _table("mechanism", value, "mechanism", tuple(named_kinds()))
     kind = given.pop("mechanism")
     for key in COUNTS & given.keys():
         if isinstance(given[key], float):
@@ -262,7 +261,7 @@ def _read_step(value: Any) -> Mechanism:
     how = {key: given.pop(key) for key in SAMPLING if key in given}
     count = how.pop("steps", None)
     try:
-        step = _reader(kind)(**given)
+        step = named_kinds()[kind].maker(**given)
         if "truncated_batch_size" in how:
             step = _truncated(step, **how)
             how = {}
@@ -280,11 +279,6 @@ def _read_step(value: Any) -> Mechanism:
     return step if count is None else step.composed(count)
 
 
-def _steps(name: str, value: Any) -> list[tuple[Step, int]]:
-    """The parts of a step that is made of several."""
-    return [part for item in _checks.listed(name, value) for part in steps_of(_read_step(item))]
-
-
 def _several(name: str, value: Any) -> list[Mechanism]:
     """The mechanisms that a step is made of, each as a list of its steps."""
     rows = [_checks.listed(name, item) for item in _checks.listed(name, value)]
@@ -292,7 +286,7 @@ def _several(name: str, value: Any) -> list[Mechanism]:
 
 
 def _base(name: str, value: Any) -> Mechanism:
-    """The mechanism that a step repeats, as a list of its steps."""
+    """A mechanism that a step is made of, as a list of its steps."""
     return compose(*map(_read_step, _checks.listed(name, value)))
 
 
@@ -308,14 +302,9 @@ def _truncated(
     return TruncatedPoissonSampled(step, sampling_probability, truncated_batch_size, dataset_size)
 
 
-def _reader(name: str) -> Callable[..., Step]:
-    kind = written_kinds()[name]
-    return kind.read or kind.maker
-
-
 # What a step holds that is no number and no list of finite ones.
 NESTED: dict[str, Callable[[str, Any], Any]] = {
-    "parts": _steps,
+    "parts": _base,
     "mechanisms": _several,
     "values": _infinite,
     "base": _base,

@@ -38,6 +38,38 @@ steps = 5
 
 EVERY_KIND = """
 [[workflow]]
+name = "curve"
+mechanism = "renyi_curve"
+orders = [1.5, 2, 4]
+values = [0.1, 0.2, inf]
+steps = 2
+[[workflow]]
+name = "concentrated"
+mechanism = "zero_concentrated"
+rho = "1/50"
+steps = 2
+[[workflow]]
+name = "tuned"
+mechanism = "repeat_and_select"
+runs = "fixed"
+number = 3
+base = [{ noise = 2, p = "0.1", steps = 4 }]
+[[workflow]]
+name = "either"
+mechanism = "revealed_mixture"
+weights = ["1/10", "9/10"]
+mechanisms = [{ noise = 1 }, { noise = 4 }]
+steps = 2
+[[workflow]]
+name = "one sample"
+mechanism = "releases"
+parts = [{ noise = 2 }, { mechanism = "laplace", noise = 3 }]
+[[workflow]]
+name = "several"
+mechanism = "gaussian_releases"
+noise_multipliers = [2, "7/2"]
+steps = 4
+[[workflow]]
 name = "discrete Gaussian"
 mechanism = "DiscreteGaussianMechanism"
 noise_multiplier = "2"

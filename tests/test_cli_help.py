@@ -20,8 +20,8 @@ from pyengine.cli.output import spelled
 from pyengine.tables import progress
 
 NAMES = (
-    "gamma tradeoff delta epsilon calibrate budget statement report table verify plot schemes "
-    "papers conformance doctor completion"
+    "gamma tradeoff delta epsilon calibrate budget statement report table verify plot schema "
+    "schemes papers conformance doctor completion"
 )
 
 
@@ -232,7 +232,10 @@ def test_epochs(flags: str, expected: pe.Mechanism) -> None:
             "--steps 1",
             "must be a GaussianMechanism",
         ),
-        ("--mechanism laplace --noise 1 --group-size 2", "laplace takes no 'group_size'"),
+        (
+            "--mechanism laplace --noise 1 --group-size 2",
+            "unknown key 'group_size'; laplace takes noise",
+        ),
         ("--mechanism dp_sgd_allocated --noise 1 --epochs 2", "needs steps_per_epoch"),
         ("--mechanism dp_sgd_allocated --noise 1 --steps-per-epoch 2", "needs steps or epochs"),
         ("--noise 1 --steps-per-epoch 5", "needs steps or epochs"),
@@ -270,7 +273,7 @@ def test_columns_of_an_ascii_terminal_are_aligned(
         monkeypatch.setattr("sys.stdout", file)
         assert main(["gamma", "--noise", "1", "--kappa", "1e-5"]) == 0
     heads, row = (tmp_path / "out").read_text(encoding="ascii").splitlines()[-2:]
-    assert heads.split() == ["kappa", "gamma", "engine"]
+    assert heads.split() == ["kappa", "gamma", "certainty"]
     assert heads.index("gamma") == row.index(row.split()[1])
 
 

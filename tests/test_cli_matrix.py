@@ -12,7 +12,7 @@ import pytest
 
 import pyengine as pe
 from pyengine.cli import main
-from pyengine.tables.matrices import read_matrix
+from pyengine.runs.matrices import read_matrix
 
 TREE = pe.tree_aggregation_matrix(8)
 
@@ -83,7 +83,10 @@ def test_bins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--matrix", "zero.npy"], "C must"),
         (["--matrix", "nan.npy"], "C must"),
         (["--matrix", "C.npy", "--steps", "3"], "a matrix takes no 'steps'"),
-        (["--matrix", "C.npy", "--times", "1.5"], "times must be an integer, got 1.5"),
+        (
+            ["--matrix", "C.npy", "--times", "1.5"],
+            "times must be a non-negative integer, got '1.5'",
+        ),
         (["--matrix", "C.npy", "--times", "2"], "times"),
         (["--matrix", "C.npy", "--participation", "often"], "participation must be"),
         (["--times", "2"], "times needs matrix"),
@@ -114,7 +117,7 @@ def test_bad_files_and_words(
 
 def test_noise_must_be_said(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["epsilon", "--delta", "1e-5", "--matrix", str(files / "C.npy")]) == 2
-    assert "a matrix needs noise" in capsys.readouterr().err
+    assert "matrix_mechanism needs noise" in capsys.readouterr().err
 
 
 def test_whole_numbers_are_numbers(tmp_path: Path) -> None:

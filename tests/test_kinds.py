@@ -161,7 +161,7 @@ def test_command_line(name: str, capsys: pytest.CaptureFixture[str], tmp_path: P
     assert main(["delta", "--file", str(file), "--epsilon", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == [row]
     assert main(["delta", "--phase", f"mechanism={name},tails=3", "--epsilon", "0"]) == 2
-    assert "loaded_coin takes no 'tails'; keys: mechanism, heads" in capsys.readouterr().err
+    assert f"unknown key 'tails'; {name} takes heads, p, " in capsys.readouterr().err
 
 
 def test_table(tmp_path: Path) -> None:

@@ -331,7 +331,7 @@ def test_the_statement_of_a_shuffled_loader(capsys: pytest.CaptureFixture[str]) 
     assert main(["tradeoff", *flags, "--alpha", "0.1"]) == 0
     text = capsys.readouterr().out.splitlines()
     assert "answers: upper bounds of what leaks" in text
-    assert text[-2].split() == ["α", "β", "at", "most", "engine"]
+    assert text[-2].split() == ["α", "β", "at", "most", "certainty"]
     assert float(text[-1].split()[1]) < float(text[-1].split()[2])
     assert known_leak(pe.GaussianMechanism(1.0).composed(20)) is None
     assert known_leak(pe.compose(run, pe.LaplaceMechanism(2.0))) is None

@@ -30,7 +30,7 @@ FLOORS = (
     "mechanisms kinds answers pairs laws duality threat_models",
     "engines curves reference relaxed",
     "api calibration targets search gaussian_dp composing proven approximations baselines "
-    "membership priors interop shuffled serialization risks accounting",
+    "membership priors interop shuffled serialization risks accounting runs",
     "statement resilience schemes conformance tables verification audit plots report "
     "explore cli papers __main__",
 )

@@ -393,7 +393,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["-o", "x.html", "--delta", "1e-6:1e-5:2"], "--delta must be one number"),
         (["-o", "x.html", "--groups", "1"], "--groups must be"),
         (["-o", "x.html", "--file", "b.toml"], "by flags such as --noise or by --file"),
-        (["a.toml", "-o", "x.html", "--file", "b.toml"], "give RUN.toml or --file, not both"),
+        (["a.toml", "-o", "x.html", "--file", "b.toml"], "give the mechanism once, by "),
     ],
 )
 def test_commands_that_cannot_be(

@@ -220,7 +220,7 @@ def test_doubles(written: Path) -> None:
             "row 1: value must be a decimal number, got 'one'",
         ),
         (HEAD + "1,0.1,10,epsilon,add,1e-5,1/3\n", "row 1: value must be a decimal number"),
-        (HEAD + "1,0.1,,epsilon,add,1e-5,1\n", "row 1: steps is missing"),
+        (HEAD + "1,0.1,,epsilon,add,1e-5,1\n", "row 1: a sampled mechanism needs steps or epochs"),
         (HEAD + "-1,0.1,1,epsilon,add,1e-5,1\n", "row 1: noise_multiplier must be positive"),
         (HEAD.replace("value", "at") + "1,0.1,1,epsilon,add,1,1\n", "names a column twice"),
         (HEAD.replace("at,", "x,") + "1,0.1,1,epsilon,add,1,1\n", "row 1: at is missing"),

@@ -31,6 +31,7 @@ examples:
   pyengine budget split study.budget --share counts 1 mechanism=laplace \\
       --share training 3 p=0.01,steps=1000
   pyengine budget spend study.budget --name counts --mechanism laplace --noise 2.5
+  pyengine budget spend study.budget run.toml --name training
   pyengine budget remaining study.budget
   pyengine budget remaining study.budget --p 0.01 --steps 1000
   pyengine budget remaining study.budget --vary steps --noise 4 --p 0.01
@@ -82,7 +83,7 @@ def register(commands: Commands) -> None:
     _action(actions, "show", "what was released", "Print the target and all releases.", _show)
 
 
-def _action(actions: Commands, name: str, summary: str, text: str, act: Any) -> Any:
+def _action(actions: Any, name: str, summary: str, text: str, act: Any) -> Any:
     examples = [line for line in EXAMPLES.replace(" \\\n     ", "").splitlines() if name in line]
     shown = "\n".join(["examples:", *examples])
     parser = command(actions, name, summary, text, shown, run)
@@ -134,8 +135,7 @@ def _spend(arguments: argparse.Namespace) -> int:
 def _split(arguments: argparse.Namespace) -> int:
     budget = _opened(arguments)
     planned = {
-        name: grammar.family(grammar.phases_of_text(phase), "noise")
-        for name, _, phase in arguments.share
+        name: grammar.run_file_of_text(phase).family("noise") for name, _, phase in arguments.share
     }
     if len(planned) < len(arguments.share):
         raise CommandError("--share: each release needs a name of its own")
@@ -165,8 +165,7 @@ def _remaining(arguments: argparse.Namespace) -> int:
         epsilon = budget.spent_epsilon()
         content["spent_epsilon"] = {"epsilon": epsilon, "delta": delta}
         lines.append(f"spent: ε {_up(epsilon)} at δ {delta:g}")
-    given = [arguments.phase, arguments.file, *(getattr(arguments, key) for key in grammar.FLAGS)]
-    if any(given):
+    if grammar.is_given(arguments):
         key = arguments.vary
         found: float = _missing(budget, arguments)
         text = rounded(VARIED[key], found, DIGITS)
@@ -187,7 +186,7 @@ def _missing(budget: Budget, arguments: argparse.Namespace) -> Any:
     from pyengine.composing import compose
 
     varied = VARIED[arguments.vary]
-    make = grammar.family(grammar.phases_of(arguments), arguments.vary, others=True)
+    make = grammar.run_file_of(arguments).family(arguments.vary, others=True)
     booked = budget.spent
     return calibrate(
         lambda x: compose(booked, make(x)),

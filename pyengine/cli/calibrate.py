@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyengine import _checks
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
-from pyengine.cli.output import print_json, print_label, remark, remarks_on
+from pyengine.cli.output import label_lines, print_json, print_lines, remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.decimals import number
-from pyengine.mechanisms import describe, label_of
+from pyengine.mechanisms import describe, in_words, label_of
 
 if TYPE_CHECKING:
     from pyengine.targets import Target
@@ -28,6 +28,7 @@ by the engine's bounds, and so does the rounded number that is printed."""
 EPILOG = f"""\
 examples:
   pyengine calibrate --p 0.01 --steps 10000 --epsilon 1 --delta 1e-6
+  pyengine calibrate run.toml                a run without noise, and a table [target]
   pyengine calibrate --p 0.01 --steps 1000 --kappa 1e-3 --gamma 0.01
   pyengine calibrate --vary steps --noise 1 --p 0.01 --epsilon 2 --delta 1e-6
   pyengine calibrate --phase p=0.01,steps=100 --phase p=0.02,steps=900 --epsilon 2 --delta 1e-6
@@ -39,7 +40,8 @@ targets:
   --advantage H             membership advantage at most H
   --mu M [--slack D]        Gaussian differential privacy, up to D in δ
 
-The phases that do not say the varied key all get the value that is found.
+The phases that do not say the varied key all get the value that is found. A run file may hold the
+target: a table [target] with these words, adjacency and vary.
 
 {grammar.HELP}"""
 
@@ -61,6 +63,7 @@ VARIED = {
     "truth_probability": Varied("truth probability", integer=False, improves=False),
 }
 PAIRS = (("epsilon", "delta"), ("kappa", "gamma"), ("alpha", "beta"))
+NUMBERS = (*(name for pair in PAIRS for name in pair), "advantage", "mu", "slack")
 
 
 def register(commands: Commands) -> None:
@@ -70,7 +73,6 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--vary",
         choices=VARIED,
-        default="noise",
         metavar="KEY",
         help=f"{', '.join(VARIED)} (noise)",
     )
@@ -88,7 +90,7 @@ def register(commands: Commands) -> None:
 def add_targets(parser: argparse.ArgumentParser) -> Any:
     """Add the flags of targets, and return their group."""
     targets = parser.add_argument_group("targets")
-    for name in ("epsilon", "delta", "kappa", "gamma", "alpha", "beta", "advantage", "mu", "slack"):
+    for name in NUMBERS:
         targets.add_argument(f"--{name}", metavar="X")
     targets.add_argument("--adjacency", metavar="WORD", help="of all targets (their own defaults)")
     return targets
@@ -98,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Calibrate and print the parameter with what it achieves."""
     from pyengine.calibration import calibrate
 
+    file = grammar.run_file_of(arguments)
+    _take_targets(arguments, file.section("target"))
     varied = VARIED[arguments.vary]
     targets: list[Target] = []
     try:
@@ -105,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         if digits > MOST_DIGITS:
             raise ValueError(f"--digits must be at most {MOST_DIGITS}, got {arguments.digits}")
         targets = targets_of(arguments, proven=arguments.proven)
-        make = grammar.family(grammar.phases_of(arguments), arguments.vary, others=True)
+        make = file.family(arguments.vary, others=True)
         found = calibrate(make, targets, integer=varied.integer, maximize=not varied.improves)
         shown = rounded(varied, found.value, digits)
         mechanism = make(shown)
@@ -120,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     remarks = remarks_on(
         deltas=asked.get("delta", ()),
         epsilons=asked.get("epsilon", ()),
-        records=grammar.records_of(arguments),
+        records=grammar.records_of(file),
     )
     if arguments.json:
         figures = [{"target": type(t).__name__, **figures_of(t)} for t in achieved]
@@ -134,9 +138,26 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{arguments.vary} {shown}")
     for target in achieved:
         print(f"achieves {_in_words(target, limits, digits)}")
-    print_label(mechanism, targets[0].adjacency)
+    print_lines((*in_words(mechanism), *label_lines(mechanism, targets[0].adjacency)))
     remark(remarks)
     return 0
+
+
+def _take_targets(arguments: argparse.Namespace, said: dict[str, Any]) -> None:
+    """Fill in the targets that a run file says, unless flags say one."""
+    vary = arguments.vary or str(said.get("vary", "noise"))
+    if vary not in VARIED:
+        hint = _checks.did_you_mean(vary, tuple(VARIED))
+        raise CommandError(f"[target]: vary must be one of {', '.join(VARIED)}; got {vary!r}{hint}")
+    arguments.vary = vary
+    if any(getattr(arguments, name) is not None for name in NUMBERS):
+        return
+    for name in NUMBERS:
+        if name in said and not isinstance(said[name], str):
+            raise CommandError(f"[target]: {name} must be a number, got {said[name]!r}")
+        setattr(arguments, name, said.get(name))
+    if arguments.adjacency is None:
+        arguments.adjacency = said.get("adjacency")
 
 
 def targets_of(arguments: argparse.Namespace, *, proven: bool) -> list[Target]:
@@ -168,8 +189,7 @@ def targets_of(arguments: argparse.Namespace, *, proven: bool) -> list[Target]:
 
 def _limits(arguments: argparse.Namespace) -> dict[str, Fraction]:
     """Numbers of the targets as they were given."""
-    names = ("advantage", "mu", "slack", *(name for pair in PAIRS for name in pair))
-    texts = {name: getattr(arguments, name) for name in names}
+    texts = {name: getattr(arguments, name) for name in NUMBERS}
     return {
         name: _checks.exact(f"--{name}", text) for name, text in texts.items() if text is not None
     }

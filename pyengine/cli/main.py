@@ -21,13 +21,14 @@ from pyengine.cli import (
     plot,
     questions,
     report,
+    schema,
     schemes,
     statement,
     table,
     verify,
 )
 from pyengine.cli.errors import FOUND, INTERNAL, INTERRUPTED, UNUSABLE, CommandError
-from pyengine.cli.parsers import Parser
+from pyengine.cli.parsers import Parser, is_run_file
 from pyengine.cli.streams import guarded
 from pyengine.cli.version import ShowVersion
 from pyengine.errors import AccuracyError, NotDefinedError
@@ -55,6 +56,7 @@ COMMANDS = (
     table,
     verify,
     plot,
+    schema,
     schemes,
     papers,
     conformance,
@@ -110,6 +112,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
 
 
+def _is_command(word: str) -> bool:
+    found = (a.choices for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return word in next(found)
+
+
 def _run(argv: Sequence[str] | None) -> int:
     """Exit code of a command; what ended it early is said on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -118,6 +125,8 @@ def _run(argv: Sequence[str] | None) -> int:
         return UNUSABLE
     if words[0] == "help":  # as many programs have it
         words = [*words[1:2], "--help"]
+    elif not _is_command(words[0]) and is_run_file(words[0]):
+        words = ["statement", *words]
     arguments = make_parser().parse_args(words)
     try:
         return int(arguments.run(arguments))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -13,6 +15,7 @@ from typing import Any, TextIO
 
 from pyengine._version import __version__
 from pyengine.mechanisms import Mechanism, in_words, label_of
+from pyengine.runs.grammar import NamedRun
 
 __all__ = [
     *(
@@ -21,11 +24,12 @@ __all__ = [
         "paint",
         "print_json",
         "print_label",
+        "print_lines",
         "print_table",
         "remark",
         "remarks_on",
     ),
-    "spelled",
+    *("spelled", "width"),
 ]
 
 GREEK = {
@@ -37,6 +41,7 @@ GREEK = {
     "κ": "kappa",
     "μ": "mu",
 }
+NAMED = 3  # runs that a label says in words
 LARGE_DELTA = 0.01  # from which on no number of records makes it a small one
 LARGE_EPSILON = 1000.0
 KNOWN = {
@@ -74,19 +79,58 @@ def spelled(text: str, encoding: str | None = None) -> str:
     return text
 
 
+def width() -> int:
+    """Columns of the terminal that standard output goes to; 0 where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines, broken between words where a terminal is narrower."""
+    columns = width()
+    for line in map(spelled, lines):
+        if not columns or len(line) <= columns:
+            print(line)
+        else:
+            print(textwrap.fill(line, columns, subsequent_indent="  ", break_long_words=False))
+
+
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns, the last one without trailing blanks."""
+    """Print columns; on a terminal that is too narrow for them, a few lines for each row.
+
+    The last column has no trailing blanks, and is left out where it is empty.
+    """
     heads, rows = [*map(spelled, heads)], [[*map(spelled, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    for row in (heads, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
+    lines = [
+        "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
+        for row in (heads, *rows)
+    ]
+    if not width() or max(map(len, lines)) <= width():
+        print("\n".join(lines))
+        return
+    longest = max(map(len, heads))
+    for row in rows:
+        cells = [(head, cell) for head, cell in zip(heads, row, strict=True) if cell]
+        print_lines(f"{head.ljust(longest)}  {cell}" for head, cell in cells)
+        print()
 
 
-def print_label(mechanism: Mechanism, adjacency: str) -> None:
-    """Print what numbers about a mechanism must be read with."""
-    for line in (*in_words(mechanism), *label_lines(mechanism, adjacency)):
-        print(spelled(line))
+def print_label(runs: Sequence[NamedRun], adjacency: str) -> None:
+    """Print what numbers about runs must be read with."""
+    if len(runs) == 1:
+        mechanism = runs[0].mechanism
+        print_lines((*in_words(mechanism), *label_lines(mechanism, adjacency)))
+        return
+    from pyengine.tables.printed import labelled
+
+    for run in runs[:NAMED]:
+        print_lines(f"{run.name}: {line}" for line in in_words(run.mechanism))
+    if runs[NAMED:]:
+        print(f"and {len(runs) - NAMED:,} more runs")
+    lines = [line for run in runs for line in label_lines(run.mechanism, adjacency)]
+    others = [line for line in lines if not line.startswith("batches")]
+    drawn = labelled([(run.name, run.mechanism) for run in runs])
+    print_lines(dict.fromkeys((*drawn, *others)))
 
 
 def label_lines(mechanism: Mechanism, adjacency: str) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyengine import _checks
 from pyengine.cli.layout import HelpFormatter
 
-__all__ = ["Commands", "Parser", "command"]
+__all__ = ["Commands", "Parser", "command", "is_run_file"]
 
 # Words of the field that are no beginnings of the options' names.
 MEANT = {
@@ -27,8 +28,16 @@ else:
     Commands = object
 
 
+def is_run_file(text: str) -> bool:
+    """Whether a word names a file that is there, or one that would be a run file by its name."""
+    suffixes = (".toml", ".json", ".yaml", ".yml", ".csv")
+    return Path(text).suffix.lower() in suffixes or Path(text).is_file()
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that takes ``-1e-6`` for a number and suggests names that are nearly right."""
+
+    needed: tuple[str, ...] = ()  # options that a run file may stand for
 
     def __init__(self, **words: Any) -> None:
         super().__init__(**words, formatter_class=HelpFormatter)
@@ -40,7 +49,18 @@ class Parser(argparse.ArgumentParser):
     ) -> tuple[Any, list[str]]:
         """Parse; an option that there is not is named before anything that it would have said."""
         self._options_exist([] if args is None else args)
-        return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        if getattr(found, "run_file", rest) is None:
+            self._find_run_file(found)
+        return found, rest
+
+    def _find_run_file(self, found: Any) -> None:
+        """Take a run file behind an option of several values from these."""
+        for action in self._actions:
+            values = getattr(found, action.dest, None)
+            if action.nargs == "+" and values and len(values) > 1 and is_run_file(values[-1]):
+                found.run_file = Path(values.pop())
+                return
 
     def _options_exist(self, args: Sequence[str]) -> None:
         if any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
@@ -63,7 +83,9 @@ class Parser(argparse.ArgumentParser):
     def _hint(self, name: str, options: Sequence[str]) -> str:
         """What may have been meant by an option that there is not."""
         command = self.prog.rpartition(" ")[2]
-        needed = [a.option_strings[0] for a in self._actions if a.required and a.option_strings]
+        needed = self.needed or [
+            a.option_strings[0] for a in self._actions if a.required and a.option_strings
+        ]
         if needed and name == f"--{command}":
             return f": {command} is what is asked for; give {' and '.join(needed)}"
         meant = MEANT.get(name)
@@ -98,7 +120,7 @@ def command(
     description: str,
     epilog: str,
     run: Callable[[argparse.Namespace], int],
-) -> argparse.ArgumentParser:
+) -> Parser:
     """Add a command whose help keeps its line breaks and ends with examples.
 
     Parameters
@@ -112,9 +134,10 @@ def command(
 
     Returns
     -------
-    argparse.ArgumentParser
+    Parser
         The command's own parser.
     """
-    parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
+    parser: Any = commands.add_parser(name, help=summary, description=description, epilog=epilog)
     parser.set_defaults(run=run)
-    return parser
+    made: Parser = parser
+    return made

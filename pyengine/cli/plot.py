@@ -15,6 +15,7 @@ from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.mechanisms import in_words
+from pyengine.runs.files import RunFile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +31,7 @@ Draw one of these, as .png, .svg or .pdf:
   noise      the smallest noise that gives (ε, δ)-differential privacy, against ε"""
 EPILOG = f"""\
 examples:
-  pyengine plot gamma --noise 0.8 --p 0.001 --steps 10000 -o gamma.svg
+  pyengine plot gamma run.toml -o gamma.svg
   pyengine plot tradeoff --noise 1 --p 0.1 --steps 30 -o tradeoff.png
   pyengine plot delta --mechanism gaussian --noise 2 -o delta.png
   pyengine plot noise --p 0.1 --steps 1000 --delta 1e-6 -o noise.png
@@ -57,7 +58,7 @@ def register(commands: Commands) -> None:
         metavar=("LABEL", "RUN"),
         dest="runs",
         help="one of several mechanisms in one picture: its name, and KEY=VALUE,... as for "
-        "--phase, further phases after semicolons, or a file FILE.toml",
+        "--phase, further phases after semicolons, or a run file",
     )
     parser.add_argument(
         "--adjacency",
@@ -86,15 +87,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _noise(arguments: argparse.Namespace) -> Figure:
     from pyengine.plots import noise_figure
 
-    runs = _runs(arguments) or {"": grammar.phases_of(arguments)}
-    families = {label or _said(run): grammar.family(run, "noise") for label, run in runs.items()}
+    runs = _runs(arguments) or {"": grammar.run_file_of(arguments)}
+    families = {label or _said(file.tables()): file.family("noise") for label, file in runs.items()}
     delta = float(_checks.exact("--delta", arguments.delta))
     remark(remarks_on(deltas=[delta]))
     words = {"adjacency": arguments.adjacency} if arguments.adjacency else {}
     return noise_figure(families, delta, title=arguments.title or "", **words)
 
 
-def _said(phases: list[grammar.Phase]) -> str:
+def _said(phases: list[dict[str, Any]]) -> str:
     return " + ".join(
         ", ".join(f"{key} {value}" for key, value in phase.items()) for phase in phases
     )
@@ -103,32 +104,36 @@ def _said(phases: list[grammar.Phase]) -> str:
 def _curves(arguments: argparse.Namespace) -> Figure:
     from pyengine.plots import delta_figure, gamma_figure, trade_off_figure
 
-    runs = _runs(arguments)
-    mechanisms: Any = {label: grammar.to_mechanism(run) for label, run in runs.items()}
-    if not runs:
-        mechanisms = grammar.read_mechanism(arguments)
+    files = _runs(arguments)
+    mechanisms: Any = {label: file.only().mechanism for label, file in files.items()}
+    if not files:
+        found = grammar.read_runs(arguments)
+        mechanisms = {run.name: run.mechanism for run in found}
+    single = not files and len(mechanisms) == 1
+    if single:
+        (mechanisms,) = mechanisms.values()
     title = arguments.title
     if title is None:
-        title = "" if runs else "\n".join(in_words(mechanisms))
+        title = "\n".join(in_words(mechanisms)) if single else ""
     if arguments.picture == "gamma":
-        if not runs:
+        if single:
             mechanisms = {"γ(κ)": mechanisms}
         return gamma_figure(mechanisms, adjacency=arguments.adjacency or "add", title=title)
     draw = trade_off_figure if arguments.picture == "tradeoff" else delta_figure
     return draw(mechanisms, adjacency=arguments.adjacency, title=title)
 
 
-def _runs(arguments: argparse.Namespace) -> dict[str, list[grammar.Phase]]:
-    """Phases of each labelled mechanism; none if there is one without a label."""
+def _runs(arguments: argparse.Namespace) -> dict[str, RunFile]:
+    """Each labelled run; none if there is one without a label."""
     if not arguments.runs:
         return {}
-    if arguments.phase or arguments.file or any(getattr(arguments, key) for key in grammar.FLAGS):
+    if grammar.is_given(arguments):
         raise CommandError("give mechanisms by --run, or one by flags such as --noise, not both")
-    found: dict[str, list[grammar.Phase]] = {}
+    found: dict[str, RunFile] = {}
     for label, text in arguments.runs:
         if label in found:
             raise CommandError(f"two runs are named {label!r}")
-        found[label] = grammar.phases_of_text(text)
+        found[label] = grammar.run_file_of_text(text)
     return found
 
 

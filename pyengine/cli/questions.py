@@ -23,10 +23,13 @@ from pyengine.cli.output import (
     remarks_on,
 )
 from pyengine.cli.parsers import Commands, command
+from pyengine.cli.statement import as_texts
 from pyengine.decimals import number
 from pyengine.engines.registry import ADJACENCIES, METHODS, THREAT_MODELS
 from pyengine.errors import AccuracyError
 from pyengine.mechanisms import Mechanism, describe, label_of
+from pyengine.runs.files import RunFile
+from pyengine.runs.grammar import NamedRun
 from pyengine.shuffled import known_leak
 
 __all__ = ["register"]
@@ -66,6 +69,7 @@ COMMANDS = (
         (
             "pyengine gamma --noise 0.8 --p 0.001 --steps 10000 --kappa 1e-5 1e-3",
             "pyengine gamma --noise 2.5 --p 0.0128 --steps 72000 --kappa 1e-7:0.1:7 --bounds",
+            "pyengine gamma run.toml --kappa 1e-3",
         ),
     ),
     Command(
@@ -104,12 +108,14 @@ COMMANDS = (
         "The smallest ε for which the mechanism is (ε, δ)-DP.",
         (
             "pyengine epsilon --noise 1 --p 0.01 --steps 1000 --delta 1e-6",
+            'pyengine epsilon --noise "0.8 1" --p 256/60000 --epochs 10:100:4 --delta 1e-5',
             "pyengine epsilon --noise 1 --p 0.01 --steps 1000 --delta 1e-12:1e-5:8 --digits 6",
         ),
     ),
 )
 NUMBERS = """\
-values: numbers, or FROM:TO:COUNT for a range (evenly spaced in the logarithm, but for ε)"""
+values: numbers, or FROM:TO:COUNT for a range (evenly spaced in the logarithm, but for ε); those of
+the run file's table [{}] if not given"""
 
 
 def register(commands: Commands) -> None:
@@ -121,12 +127,11 @@ def register(commands: Commands) -> None:
 def _register(commands: Commands, asked: Command) -> None:
     option = QUESTIONS[asked.question].argument
     examples = "\n".join(f"  {example}" for example in asked.examples)
-    epilog = f"examples:\n{examples}\n\n{grammar.HELP}\n\n{NUMBERS}"
+    epilog = f"examples:\n{examples}\n\n{grammar.HELP}\n\n{NUMBERS.format(asked.question)}"
     parser = command(commands, asked.name, asked.summary, asked.text, epilog, run)
     parser.set_defaults(asked=asked)
-    parser.add_argument(
-        f"--{option}", dest="values", nargs="+", required=True, metavar="X", help=asked.argument
-    )
+    parser.needed = (f"--{option}",)
+    parser.add_argument(f"--{option}", dest="values", nargs="+", metavar="X", help=asked.argument)
     grammar.add_mechanism(parser)
     how = parser.add_argument_group("how to answer")
     for flag, words, default, text in (
@@ -135,7 +140,7 @@ def _register(commands: Commands, asked: Command) -> None:
         ("--threat-model", THREAT_MODELS, "dp", "what the adversary knows"),
     ):
         listed = f"{text}: {', '.join(words)} ({default})"
-        how.add_argument(flag, choices=words, default=default, metavar="WORD", help=listed)
+        how.add_argument(flag, choices=words, metavar="WORD", help=listed)
     shown = parser.add_argument_group("what to print")
     shown.add_argument(
         "--bounds",
@@ -153,7 +158,16 @@ def _register(commands: Commands, asked: Command) -> None:
         help=f"significant digits ({DEFAULT_DIGITS}), fewer where the bounds are wide; "
         f"more than {DOUBLE} take arbitrary precision",
     )
+    shown.add_argument("--verbose", action="store_true", help="name the engines, too")
     shown.add_argument("--json", action="store_true", help="JSON instead of a table")
+
+
+class Answered(NamedTuple):
+    """A run, with the answers of all its values."""
+
+    run: NamedRun
+    rows: list[dict[str, Any]]
+    leaks: bool
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -161,54 +175,97 @@ def run(arguments: argparse.Namespace) -> int:
     asked: Command = arguments.asked
     question = QUESTIONS[asked.question]
     digits = _digits(arguments.digits)
-    mechanism = grammar.read_mechanism(arguments)
-    texts = read_numbers(question.argument, arguments.values, logarithmic=question.upper == 1.0)
+    file = grammar.run_file_of(arguments)
+    given = _take_words(arguments, file)
+    try:
+        runs = list(file.runs())
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    if not runs:
+        raise CommandError(f"{file.source}: no run")
+    texts = read_numbers(question.argument, given, logarithmic=question.upper == 1.0)
     values = [_in_domain(question.argument, text, question.upper) for text in texts]
-    if digits > DOUBLE:
-        rows = _precisely(mechanism, arguments, texts, digits)
-    else:
-        rows = _answered(mechanism, arguments, texts, values, digits)
-    if arguments.bounds == PROVEN:
-        rows = [_held_to_proofs(row) for row in rows]
-    if arguments.threat_model != "dp":
-        # never a relaxed guarantee without the one of differential privacy beside it
-        for row, worst in zip(rows, _under_dp(mechanism, arguments, values), strict=True):
-            row["dp"] = worst["value"]
-    leaks = _known_leak(mechanism, arguments, values)
-    for row, least in zip(rows, leaks, strict=False):
-        row["upper" if asked.question == "trade_off" else "lower"] = least
-    remarks = _remarks(arguments, values, rows)
+    found = [_found(each, arguments, texts, values, digits) for each in runs]
+    rows = [row for each in found for row in each.rows]
+    remarks = _remarks(values, rows, file) if asked.question == "epsilon" else []
     if arguments.json:
-        print_json(
-            {
-                "schema": SCHEMA,
-                "question": asked.question,
-                "metric": asked.question,
-                "mechanism": describe(mechanism),
-                "label": [each._asdict() for each in label_of(mechanism, arguments.adjacency)],
-                "adjacency": arguments.adjacency,
-                "threat_model": arguments.threat_model,
-                "rows": [
-                    {question.argument: value, "at": value, **row}
-                    for value, row in zip(values, rows, strict=True)
-                ],
-                "remarks": remarks,
-            }
-        )
+        answers = [_as_object(each, arguments, values) for each in found]
+        content = answers[0] if len(answers) == 1 else {"runs": answers}
+        head = {"schema": SCHEMA, "question": asked.question, "metric": asked.question}
+        print_json({**head, **content, "remarks": remarks})
     else:
-        _print(asked, mechanism, arguments, texts, rows, digits, leaks=bool(leaks))
+        _print(asked, found, arguments, texts, digits)
     remark(remarks)
     return 1 if any(row["value"] is None for row in rows) else 0
 
 
-def _remarks(
-    arguments: argparse.Namespace, values: list[float], rows: list[dict[str, Any]]
-) -> list[str]:
+def _take_words(arguments: argparse.Namespace, file: RunFile) -> list[str]:
+    """The values that are asked; flags that are missing come from the file, or have defaults."""
+    asked: Command = arguments.asked
+    said = file.section(asked.question)
+    option = QUESTIONS[asked.question].argument
+    words = (("adjacency", asked.adjacency, ADJACENCIES), ("threat_model", "dp", THREAT_MODELS))
+    for name, default, allowed in words:
+        if getattr(arguments, name) is None:
+            word = said.get(name, default)
+            if isinstance(word, list) and len(word) == 1:
+                (word,) = word
+            try:
+                setattr(arguments, name, _checks.choice(name, word, allowed))
+            except ValueError as error:
+                raise CommandError(f"{file.source}: [{asked.question}]: {error}") from None
+    arguments.method = arguments.method or "auto"
+    if arguments.values is not None:
+        return list(arguments.values)
+    if option not in said:
+        raise CommandError(
+            f"required: --{option}, or {option} in a table [{asked.question}] of a run file"
+        )
+    return as_texts(asked.question, option, said[option])
+
+
+def _found(
+    run: NamedRun, arguments: argparse.Namespace, texts: list[str], values: list[float], digits: int
+) -> Answered:
+    """Answers about one run."""
+    if digits > DOUBLE:
+        rows = _precisely(run.mechanism, arguments, texts, digits)
+    else:
+        rows = _answered(run.mechanism, arguments, texts, values, digits)
+    if arguments.bounds == PROVEN:
+        rows = [_held_to_proofs(row) for row in rows]
+    if arguments.threat_model != "dp":
+        # never a relaxed guarantee without the one of differential privacy beside it
+        for row, worst in zip(rows, _under_dp(run.mechanism, arguments, values), strict=True):
+            row["dp"] = worst["value"]
+    leaks = _known_leak(run.mechanism, arguments, values)
+    for row, least in zip(rows, leaks, strict=False):
+        row["upper" if arguments.asked.question == "trade_off" else "lower"] = least
+    return Answered(run, rows, bool(leaks))
+
+
+def _as_object(
+    found: Answered, arguments: argparse.Namespace, values: list[float]
+) -> dict[str, Any]:
+    label = label_of(found.run.mechanism, arguments.adjacency)
+    argument = QUESTIONS[arguments.asked.question].argument
+    return {
+        **({"run": found.run.name} if found.run.name else {}),
+        "mechanism": describe(found.run.mechanism),
+        "label": [each._asdict() for each in label],
+        "adjacency": arguments.adjacency,
+        "threat_model": arguments.threat_model,
+        "rows": [
+            {argument: value, "at": value, **row}
+            for value, row in zip(values, found.rows, strict=True)
+        ],
+    }
+
+
+def _remarks(values: list[float], rows: list[dict[str, Any]], file: RunFile) -> list[str]:
     """What to say of δ that was asked for and of ε that was found."""
-    if arguments.asked.question != "epsilon":
-        return []
     found = [float(row["value"]) for row in rows if row["value"] is not None]
-    return remarks_on(deltas=values, epsilons=found, records=grammar.records_of(arguments))
+    return remarks_on(deltas=values, epsilons=found, records=grammar.records_of(file))
 
 
 def _digits(text: str) -> int:
@@ -235,12 +292,10 @@ def _quickly(
 ) -> list[dict[str, Any]]:
     """Rows from the engines in double precision; a refusal costs its own row only."""
     words = {key: getattr(arguments, key) for key in ("adjacency", "method", "threat_model")}
-    # only where they are shown are proofs worth their time
-    shown = arguments.bounds == PROVEN or bool(arguments.json and not arguments.bounds)
 
     def ask(some: list[float]) -> list[dict[str, Any]]:
         bounds, engines, proven = answers(
-            arguments.asked.question, mechanism, some, **words, proven=shown
+            arguments.asked.question, mechanism, some, **words, proven=arguments.bounds != ESTIMATED
         )
         numbers = (bounds.value.tolist(), bounds.lower.tolist(), bounds.upper.tolist())
         columns = (*numbers, engines, map(certainty, proven))
@@ -368,47 +423,52 @@ def _one(ask: Any, value: float) -> list[dict[str, Any]]:
 
 def _print(
     asked: Command,
-    mechanism: Mechanism,
+    found: list[Answered],
     arguments: argparse.Namespace,
     texts: list[str],
-    rows: list[dict[str, Any]],
     digits: int,
-    *,
-    leaks: bool,
 ) -> None:
-    print_label(mechanism, arguments.adjacency)
+    print_label([each.run for each in found], arguments.adjacency)
     relaxed = arguments.threat_model != "dp"
     if relaxed:
         print(f"threat model {arguments.threat_model}; differential privacy in column dp")
     print()
-    heads = [asked.argument, asked.symbol]
-    roundings = {"value": ROUND_HALF_EVEN}
+    several, leaks = len(found) > 1, any(each.leaks for each in found)
+    heads, shown = [asked.argument, asked.symbol], {"value": ROUND_HALF_EVEN}
     if arguments.bounds:
-        heads += ["lower", "upper", "certainty"]
-        roundings |= {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
+        heads += ["lower", "upper"]
+        shown |= {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
     elif leaks and asked.question == "trade_off":
         heads.append("at most")
-        roundings["upper"] = ROUND_CEILING
+        shown["upper"] = ROUND_CEILING
     elif leaks:
         heads.append("at least")
-        roundings["lower"] = ROUND_FLOOR
+        shown["lower"] = ROUND_FLOOR
+    heads += [*(["dp"] if relaxed else []), "certainty"]
     table = []
-    for text, row in zip(texts, rows, strict=True):
-        if row["value"] is None:
-            cells = ["refused", *[""] * (len(heads) - 2), row["message"]]
-        else:
+    for each in found:
+        for text, row in zip(texts, each.rows, strict=True):
+            said = [each.run.name] if several else []
+            if row["value"] is None:
+                blank = [""] * (len(heads) - 2)
+                table.append([*said, text, "refused", *blank, row["message"]])
+                continue
             kept = _known(row, digits)
             cells = [
                 _shown(row[key], kept if key == "value" else digits, how)
-                for key, how in roundings.items()
+                for key, how in shown.items()
             ]
-            engine = ", ".join(filter(None, [row["engine"], _only_a_bound(row)]))
-            cells += [row["certainty"], engine] if arguments.bounds else [engine]
-        if relaxed:
-            worst, shown = row["dp"], min(digits, DOUBLE)
-            cells.insert(-1, "refused" if worst is None else _shown(worst, shown, ROUND_HALF_EVEN))
-        table.append([text, *cells])
-    print_table([*heads, *(["dp"] if relaxed else []), "engine"], table)
+            if relaxed:
+                worst = row["dp"]
+                rounded = min(digits, DOUBLE)
+                cells.append(
+                    "refused" if worst is None else _shown(worst, rounded, ROUND_HALF_EVEN)
+                )
+            notes = [row["engine"] if arguments.verbose else "", _only_a_bound(row)]
+            note = ", ".join(filter(None, notes))
+            table.append([*said, text, *cells, row["certainty"], note])
+    last = "engine" if arguments.verbose else ""
+    print_table([*(["run"] if several else []), *heads, last], table)
 
 
 def _shown(value: float | str, digits: int, rounding: str) -> str:

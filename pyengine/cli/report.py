@@ -13,7 +13,7 @@ from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_probability
 from pyengine.cli.output import remark, remarks_on
 from pyengine.cli.parsers import Commands, command
-from pyengine.cli.statement import add_figures, read_figures
+from pyengine.cli.statement import add_figures, as_texts, read_figures
 
 __all__ = ["register"]
 
@@ -36,9 +36,6 @@ def register(commands: Commands) -> None:
     summary = "a page about a run, for a model card or a reviewer"
     parser = command(commands, "report", summary, DESCRIPTION, f"{EPILOG}\n{grammar.HELP}", run)
     parser.add_argument(
-        "run_file", nargs="?", type=Path, metavar="RUN.toml", help="the mechanism, as --file"
-    )
-    parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="FILE.html", help="where the page goes"
     )
     add_figures(parser)
@@ -46,7 +43,6 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--groups",
         nargs="*",
-        default=["2", "5"],
         metavar="K",
         help="numbers of records of one user to show beside the run (2 5)",
     )
@@ -64,16 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Compute the report and write it."""
     path = arguments.output
     _check_output(path)
-    if arguments.run_file is not None:
-        if arguments.file is not None:
-            raise CommandError("give RUN.toml or --file, not both")
-        arguments.file = arguments.run_file
-    wanted = read_figures(arguments)
+    file = grammar.run_file_of(arguments)
+    wanted = read_figures(arguments, file)
     from pyengine.report import Attack, privacy_report, save_report
 
-    words = {} if arguments.title is None else {"title": arguments.title}
+    said = file.section("statement")
+    title = arguments.title or said.get("title")
+    words = {} if title is None else {"title": title}
+    groups = arguments.groups
+    if groups is None:
+        groups = as_texts("statement", "groups", said.get("groups", ["2", "5"]))
     try:
-        sizes = [_checks.count("--groups", k, 2) for k in arguments.groups]
+        sizes = [_checks.count("--groups", k, 2) for k in groups]
         attacks = [
             Attack(name, *(read_probability("attack", rate) for rate in rates))
             for name, *rates in arguments.attack
@@ -87,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{path}: {error.strerror or error}") from None
     print(path)
     found = [report.statement.figures[0].bound]
-    records = grammar.records_of(arguments)
+    records = grammar.records_of(file)
     remark(remarks_on(deltas=[wanted["delta"]], epsilons=found, records=records))
     return 0
 

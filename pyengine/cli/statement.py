@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from pyengine import _checks
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_probabilities, read_probability
 from pyengine.cli.output import print_json, remark, remarks_on, spelled
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
+from pyengine.runs.files import RunFile
 
-__all__ = ["add_figures", "read_figures", "register"]
+__all__ = ["add_figures", "as_texts", "read_figures", "register"]
 
 DESCRIPTION = """\
 Print what to report about a run: the mechanism, who are neighbours, ε at δ, the true positive rate
@@ -21,12 +23,18 @@ whoever re-identifies a person, infers an attribute or reconstructs a record. Al
 bounds, rounded up, and each says whether it is proven."""
 EPILOG = """\
 examples:
+  pyengine run.toml                          the same as: pyengine statement run.toml
+  pyengine statement run.toml --delta 1e-6 --fpr 1e-4 --kappa 1e-6 --format latex
   pyengine statement --noise 1 --p 0.01 --steps 1000 --delta 1e-5
   pyengine statement --noise 1 --batch-size 256 --dataset-size 60000 --sampling poisson \\
       --epochs 10 --delta 1e-5 --format markdown
   pyengine statement --noise 1 --p 0.01 --steps 1000 --delta 1e-5 --prior 0.5 --slack 1e-6
-  pyengine statement --file run.toml --delta 1e-6 --fpr 1e-4 --kappa 1e-6 --format latex
+
+A run file may say what is stated: a table [statement] with delta, fpr, kappa, prior, slack,
+adjacency, title and groups.
 """
+# What is stated if neither flags nor the run file say it.
+DEFAULTS = {"delta": ["1e-5"], "fpr": ["0.001", "0.01"], "kappa": ["0.0001", "0.01"], "prior": []}
 FORMATS = ("text", "markdown", "latex", "json")
 
 
@@ -42,25 +50,22 @@ def register(commands: Commands) -> None:
 
 def add_figures(parser: argparse.ArgumentParser) -> None:
     """Add the flags of a mechanism and of the figures that are to be stated."""
-    parser.add_argument("--delta", required=True, metavar="X", help="δ of (ε, δ)")
+    parser.add_argument("--delta", metavar="X", help=f"δ of (ε, δ) ({DEFAULTS['delta'][0]})")
     parser.add_argument(
         "--fpr",
         nargs="+",
-        default=["0.001", "0.01"],
         metavar="X",
         help="false positive rates of tests of membership (0.001 0.01)",
     )
     parser.add_argument(
         "--kappa",
         nargs="+",
-        default=["0.0001", "0.01"],
         metavar="X",
         help="success probabilities of a guess without the release (0.0001 0.01)",
     )
     parser.add_argument(
         "--prior",
         nargs="+",
-        default=[],
         metavar="X",
         help="probabilities that the record took part, to state the chance of a right guess",
     )
@@ -73,7 +78,6 @@ def add_figures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adjacency",
         choices=ADJACENCIES,
-        default="add_remove",
         metavar="WORD",
         help=f"who are neighbours: {', '.join(ADJACENCIES)} (add_remove)",
     )
@@ -84,25 +88,47 @@ def add_figures(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_figures(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Read those flags, as keywords of what states the figures."""
-    return {
-        "mechanism": grammar.read_mechanism(arguments),
-        "delta": read_probability("delta", arguments.delta),
-        "adjacency": arguments.adjacency,
-        "false_positive_rates": read_probabilities("fpr", arguments.fpr),
-        "kappas": read_probabilities("kappa", arguments.kappa),
-        "priors": read_probabilities("prior", arguments.prior) if arguments.prior else [],
-        "slack": None if arguments.slack is None else read_probability("slack", arguments.slack),
-        "proven": not arguments.estimate,
-    }
+def read_figures(arguments: argparse.Namespace, file: RunFile) -> dict[str, Any]:
+    """Read those flags and the table of the file, as keywords of what states the figures."""
+    said = file.section("statement")
+
+    def texts(name: str) -> list[str]:
+        given = getattr(arguments, name)
+        if given is not None:
+            return [given] if isinstance(given, str) else list(given)
+        return as_texts("statement", name, said.get(name, DEFAULTS.get(name, [])))
+
+    adjacency = arguments.adjacency or said.get("adjacency", "add_remove")
+    slack, priors = texts("slack"), texts("prior")
+    try:
+        return {
+            "mechanism": file.only().mechanism,
+            "delta": read_probability("delta", *texts("delta")[:1]),
+            "adjacency": _checks.choice("adjacency", adjacency, ADJACENCIES),
+            "false_positive_rates": read_probabilities("fpr", texts("fpr")),
+            "kappas": read_probabilities("kappa", texts("kappa")),
+            "priors": read_probabilities("prior", priors) if priors else [],
+            "slack": read_probability("slack", slack[0]) if slack else None,
+            "proven": not arguments.estimate,
+        }
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def as_texts(section: str, name: str, value: Any) -> list[str]:
+    """Texts of the numbers that a table of a run file holds under a name."""
+    found = value if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) for text in found):
+        raise CommandError(f"[{section}]: {name} must be numbers, got {value!r}")
+    return [str(text) for text in found]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the statement of what the flags say."""
     from pyengine.statement import privacy_statement
 
-    wanted = read_figures(arguments)
+    file = grammar.run_file_of(arguments)
+    wanted = read_figures(arguments, file)
     try:
         statement = privacy_statement(**wanted)
     except ValueError as error:
@@ -110,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
     remarks = remarks_on(
         deltas=[wanted["delta"]],
         epsilons=[statement.figures[0].bound],
-        records=grammar.records_of(arguments),
+        records=grammar.records_of(file),
     )
     if arguments.format == "json":
         print_json({**statement.as_object(), "remarks": remarks})

@@ -124,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     from pyengine.tables import run as tables
     from pyengine.tables.execute import WorkersError
     from pyengine.tables.journal import JournalError
-    from pyengine.tables.spec import SpecificationError, format_names, load
+    from pyengine.tables.spec import format_names, load
 
     try:
         specification = load(arguments.specification)
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
             restart=arguments.restart,
             shard=arguments.shard,
         )
-    except (JournalError, SpecificationError) as error:
+    except (JournalError, ValueError) as error:
         raise CommandError(str(error)) from None
     except WorkersError as error:
         raise CommandError(f"{error}; what is done is kept, the same command goes on") from None

@@ -21,7 +21,7 @@ from pyengine.mechanisms.core import (
     compose,
     steps_of,
 )
-from pyengine.mechanisms.dp_sgd import allocated_epoch, dp_sgd, dp_sgd_allocated
+from pyengine.mechanisms.dp_sgd import dp_sgd, dp_sgd_allocated
 from pyengine.mechanisms.gaussian import GaussianMechanism
 
 if TYPE_CHECKING:
@@ -104,7 +104,6 @@ __all__ = [
     "Step",
     "TruncatedPoissonSampled",
     "ZeroConcentrated",
-    "allocated_epoch",
     "as_mechanism",
     "banded_matrix_factorization",
     "blt_coefficients",

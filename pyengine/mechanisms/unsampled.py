@@ -17,7 +17,7 @@ class UnsampledStep(Step):
 
     def poisson_sampled(self, probability: _checks.NumberLike) -> Step:
         """Raise ValueError: the step cannot be sampled."""
-        raise ValueError(f"{self.refusal}; got probability={probability!r}")
+        raise ValueError(f"{self.refusal}; got probability={probability}")
 
     def sampled_without_replacement(self, *, batch_size: int, dataset_size: int) -> Step:
         """Raise ValueError: the step cannot be sampled."""

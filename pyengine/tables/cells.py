@@ -15,8 +15,8 @@ from pyengine.certainty import ESTIMATE, PROVEN, certainty
 from pyengine.errors import AccuracyError, NotDefinedError
 from pyengine.mechanisms import Mechanism
 from pyengine.risks import ASKED, REFERENCED, risk_answers
+from pyengine.runs.numbers import fraction
 from pyengine.tables.models import model_of
-from pyengine.tables.numbers import fraction
 
 __all__ = ["INTERNAL", "Cell", "auto", "each", "from_mpf", "reference"]
 

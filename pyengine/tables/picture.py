@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from pyengine.plots import Curve, gamma_png
+from pyengine.runs.grammar import NamedRun
+from pyengine.runs.numbers import fraction
 from pyengine.tables.cells import auto
-from pyengine.tables.numbers import fraction
 from pyengine.tables.rows import Row
 from pyengine.tables.spec import Grid, Specification
-from pyengine.tables.workflows import Workflow
 
 __all__ = ["draws", "line", "picture"]
 
@@ -78,7 +78,7 @@ def picture(specification: Specification, rows: Sequence[Row]) -> bytes:
     return gamma_png(curves, title)
 
 
-def line(workflow: Workflow, grid: Grid, adjacency: str, points: int) -> list[tuple[float, float]]:
+def line(workflow: NamedRun, grid: Grid, adjacency: str, points: int) -> list[tuple[float, float]]:
     """Pairs (κ, γ) over the positive values of a grid, evenly spaced in the logarithm.
 
     Parameters
@@ -106,14 +106,14 @@ def line(workflow: Workflow, grid: Grid, adjacency: str, points: int) -> list[tu
     ]
 
 
-def _label(workflow: Workflow) -> str:
+def _label(workflow: NamedRun) -> str:
     probability, noise = workflow.get("sampling_probability"), workflow.get("noise_multiplier")
     words = []
     if probability is not None:
         words.append(f"p = {_double(probability):.4g}")
     if noise is not None:
         words.append(f"noise {_double(noise):g}")
-    steps = sum(fraction(str(dict(phase.parameters)["steps"])) for phase in workflow.phases)
+    steps = sum(fraction(str(step["steps"])) for step in workflow.described)
     words.append(f"{int(steps):,} step{'s' if steps != 1 else ''}")
     return f"{workflow.name}\n{', '.join(words)}"
 

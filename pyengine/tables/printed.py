@@ -7,8 +7,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 
 from pyengine.mechanisms import Mechanism, in_words, label_of
 from pyengine.mechanisms.core import phases_of
+from pyengine.runs.grammar import NamedRun
 from pyengine.tables.rows import Row
-from pyengine.tables.workflows import Workflow
 
 __all__ = ["HEADS", "labelled", "notes", "printed", "protected"]
 
@@ -60,7 +60,7 @@ def notes(table: Sequence[Row]) -> list[str]:
         All of its rows.
     """
     found = dict.fromkeys(row.workflow for row in table)
-    runs = [run for run in found if isinstance(run, Workflow)]
+    runs = [run for run in found if isinstance(run, NamedRun)]
     adjacencies = dict.fromkeys(row.adjacency for row in table if row.adjacency)
     what = [f"{run.name}: {'; '.join(in_words(run.mechanism))}" for run in runs[:LISTED]]
     who = [f"adjacency {each}: {protected(runs, each)}" for each in adjacencies]
@@ -88,7 +88,7 @@ def labelled(runs: Sequence[tuple[str, Mechanism]]) -> list[str]:
     return lines
 
 
-def protected(runs: Sequence[Workflow], adjacency: str) -> str:
+def protected(runs: Sequence[NamedRun], adjacency: str) -> str:
     """Units and neighbours of runs."""
     each = (label.protects for run in runs for label in label_of(run.mechanism, adjacency))
     return "; ".join(dict.fromkeys(each)) or "all records"

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
+from pyengine.runs.grammar import NamedRun
+from pyengine.runs.numbers import fraction, short
 from pyengine.tables.cells import Cell
-from pyengine.tables.numbers import fraction, short
 from pyengine.tables.spec import Specification
 from pyengine.tables.specials import Special
 from pyengine.tables.units import Unit
-from pyengine.tables.workflows import Phase, Workflow
 
 __all__ = ["INTEGERS", "Row", "columns", "numeric", "parameters", "record", "rows"]
 
@@ -37,7 +37,7 @@ class Row:
 
     Parameters
     ----------
-    workflow : Workflow or Special
+    workflow : NamedRun or Special
         The run, or the special function.
     question, adjacency, threat_model, argument, at : str
         What was asked: ``question`` at ``argument = at``.
@@ -45,7 +45,7 @@ class Row:
         The answer.
     """
 
-    workflow: Workflow | Special
+    workflow: NamedRun | Special
     question: str
     adjacency: str
     threat_model: str
@@ -69,7 +69,7 @@ def rows(
     by_name = {workflow.name: workflow for workflow in specification.workflows}
     arguments = {grid.question: grid.argument for grid in specification.grids}
     for unit in units:
-        source: Workflow | Special
+        source: NamedRun | Special
         if isinstance(unit.mechanism, Special):
             source, argument = unit.mechanism, unit.mechanism.argument
         else:
@@ -83,10 +83,8 @@ def parameters(specification: Specification) -> list[str]:
     """Parameters of the workflows that have a column: those that are single numbers."""
     found = dict.fromkeys(ALWAYS)
     for workflow in specification.workflows:
-        if len(workflow.phases) == 1:
-            for key, value in workflow.phases[0].parameters:
-                if isinstance(value, str):
-                    found[key] = None
+        for key in workflow.numbers or {}:
+            found[key] = None
     for function, _ in specification.specials:
         found.update(dict.fromkeys(key for key, _ in function.parameters))
     return list(found)
@@ -121,9 +119,10 @@ def record(row: Row, specification: Specification) -> list[str | None]:
     mechanism = None if isinstance(row.workflow, Special) else _mechanism(row.workflow)
     values: list[str | None] = [row.workflow.name, mechanism]
     for name in parameters(specification):
-        # JSON says it all, and what is said twice may differ
-        json_says = mechanism is not None and mechanism.startswith("[")
-        text = None if json_says else row.workflow.get(name)
+        if isinstance(row.workflow, Special):
+            text = row.workflow.get(name)
+        else:  # where JSON says it all, nothing is said twice
+            text = (row.workflow.numbers or {}).get(name)
         if text is not None:
             text = str(fraction(text).numerator) if name in INTEGERS else as_text(text)
         values.append(text)
@@ -139,14 +138,8 @@ def record(row: Row, specification: Specification) -> list[str | None]:
     return values + [getattr(row.cell, name) for name in ANSWERED]
 
 
-def _mechanism(workflow: Workflow) -> str:
+def _mechanism(run: NamedRun) -> str:
     """Name of the kind, or JSON that tells all where columns cannot."""
-    if len(workflow.phases) == 1:
-        phase = workflow.phases[0]
-        if all(isinstance(value, str) for _, value in phase.parameters):
-            return phase.kind
-    return json.dumps([_phase(phase) for phase in workflow.phases], separators=(",", ":"))
-
-
-def _phase(phase: Phase) -> dict[str, object]:
-    return {"mechanism": phase.kind, **dict(phase.parameters)}
+    if run.numbers is not None:
+        return run.kind
+    return json.dumps(run.described, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Specifications of tables: TOML in, checked values out."""
+"""Specifications of tables: run files that say what is asked."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import hashlib
 import importlib.resources
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyengine import _checks, _toml
+from pyengine import _checks
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.risks import ASKED, REFERENCED
-from pyengine.tables.matrices import plain_tables
+from pyengine.runs.files import RunFile, parse_runs, read_runs
+from pyengine.runs.grammar import NamedRun
+from pyengine.runs.grids import spaced
+from pyengine.runs.numbers import fraction, number_text
+from pyengine.runs.texts import SpecificationError
 from pyengine.tables.models import model_text
-from pyengine.tables.numbers import Literal, fraction, number_text
 from pyengine.tables.specials import Special, specials
-from pyengine.tables.workflows import Workflow, workflows
 
 __all__ = [
     "ENGINES",
@@ -36,10 +38,7 @@ BUILT_IN = "built-in workflows"
 ENGINES = ("auto", "reference")
 FORMATS = ("csv", "jsonl", "parquet", "markdown", "latex")
 DIGITS, MOST_DIGITS = 30, 200
-
-
-class SpecificationError(ValueError):
-    """A specification that cannot be computed; the message says where and why."""
+DEFAULTS = {"gamma_bound": ("add",)}  # adjacencies of questions that say none
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Specification:
 
     source: str
     text: str
-    workflows: tuple[Workflow, ...]
+    workflows: tuple[NamedRun, ...]
     grids: tuple[Grid, ...]
     engine: str = "auto"
     digits: int = DIGITS
@@ -112,7 +111,7 @@ def load(path: str | os.PathLike[str] | None) -> Specification:
     Parameters
     ----------
     path : str, path-like or None
-        A TOML file; None for the workflows that come with the package.
+        A run file that says what is asked; None for the workflows that come with the package.
 
     Returns
     -------
@@ -129,11 +128,8 @@ def load(path: str | os.PathLike[str] | None) -> Specification:
     if path is None:
         resource = importlib.resources.files("pyengine.tables").joinpath("workflows.toml")
         return parse(resource.read_text(encoding="utf-8"), BUILT_IN)
-    try:
-        text = Path(path).read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SpecificationError(f"{path}: not a UTF-8 text ({error})") from None
-    return parse(text, str(path), Path(path).parent)
+    read = read_runs(path)
+    return _checked(read, Path(path).read_bytes().decode("utf-8", "replace"))
 
 
 def parse(text: str, source: str, directory: Path = Path()) -> Specification:
@@ -142,11 +138,11 @@ def parse(text: str, source: str, directory: Path = Path()) -> Specification:
     Parameters
     ----------
     text : str
-        The TOML text.
+        That of a run file.
     source : str
         Where it comes from, for messages.
     directory : Path
-        Where the names of matrices start.
+        Where the names of other files start.
 
     Returns
     -------
@@ -158,16 +154,19 @@ def parse(text: str, source: str, directory: Path = Path()) -> Specification:
     SpecificationError
         As in `load`.
     """
+    return _checked(parse_runs(text, source, directory), text)
+
+
+def _checked(file: RunFile, text: str) -> Specification:
+    content = file.sections
     try:
-        content = _content(text, source)
-        allowed = ("engine", "digits", "formats", "workflow", "special", *ASKED)
-        _only(content, allowed, "the specification")
         functions = _specials(content.get("special", []))
         grids = tuple(_grid(name, value) for name, value in content.items() if name in ASKED)
-        alone = bool(functions) and "workflow" not in content and not grids
-        inputs: dict[str, str] = {}
-        runs = () if alone else _workflows(content, directory, inputs)
+        runs = tuple(file.runs())
+        alone = bool(functions) and not runs and not grids
         _differ([run.name for run in runs] + [function.name for function, _ in functions])
+        if not runs and not alone:
+            raise ValueError("no run: add one with [[run]], or a special function with [[special]]")
         if not grids and not alone:
             raise ValueError(f"no question: add one of [{'], ['.join(ASKED)}]")
         engine = _checks.choice("engine", content.get("engine", "auto"), ENGINES)
@@ -180,10 +179,13 @@ def parse(text: str, source: str, directory: Path = Path()) -> Specification:
             )
         digits = _digits(content.get("digits", DIGITS))
         formats = format_names(content.get("formats", ["csv", "jsonl"]))
-    except ValueError as error:  # a TOML syntax error is one, too
-        raise SpecificationError(f"{source}: {error}") from None
-    files = tuple(inputs.items())
-    return Specification(source, text, runs, grids, engine, digits, formats, functions, files)
+    except SpecificationError:
+        raise
+    except ValueError as error:
+        name = next((name for name in ASKED if str(error).startswith(f"[{name}]")), "")
+        raise file.error(str(error), (name,) if name else ()) from None
+    files = tuple(file.inputs().items())
+    return Specification(file.source, text, runs, grids, engine, digits, formats, functions, files)
 
 
 def _digits(value: Any) -> int:
@@ -194,45 +196,18 @@ def _digits(value: Any) -> int:
 
 
 def format_names(value: Any) -> tuple[str, ...]:
-    """Check a list of words of `FORMATS`; raises SpecificationError for anything else."""
-    try:
-        if not isinstance(value, list) or not value:
-            raise ValueError(f"formats must be a list of {', '.join(FORMATS)}; got {value!r}")
-        names = [_checks.choice("formats", name, FORMATS) for name in value]
-    except ValueError as error:
-        raise SpecificationError(str(error)) from None
+    """Check a list of words of `FORMATS`; raises ValueError for anything else."""
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"formats must be a list of {', '.join(FORMATS)}; got {value!r}")
+    names = [_checks.choice("formats", name, FORMATS) for name in value]
     return tuple(name for name in FORMATS if name in names)
-
-
-def _content(text: str, source: str) -> dict[str, Any]:
-    try:
-        return _toml.loads(text, parse_float=Literal)
-    except ValueError as error:
-        # what TOML's parser says of another format would mislead
-        suffix = Path(source).suffix
-        is_other = suffix in (".yaml", ".yml", ".json", ".csv", ".jsonl")
-        why = f"got {suffix}" if is_other else error
-        raise ValueError(f"not a specification, which is TOML with [[workflow]]: {why}") from None
-
-
-def _workflows(
-    content: Mapping[str, Any], directory: Path, inputs: dict[str, str]
-) -> tuple[Workflow, ...]:
-    tables = content.get("workflow")
-    if not isinstance(tables, list) or not tables:
-        raise ValueError("no workflow: add one with [[workflow]]")
-    return tuple(
-        run
-        for index, table in enumerate(tables, start=1)
-        for run in _grid_of(index, table, directory, inputs)
-    )
 
 
 def _differ(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"two workflows are named {name!r}")
+            raise ValueError(f"two runs are named {name!r}")
         seen.add(name)
 
 
@@ -248,41 +223,19 @@ def _specials(tables: Any) -> tuple[tuple[Special, tuple[str, ...]], ...]:
     return tuple(found)
 
 
-def _grid_of(index: int, table: Any, directory: Path, inputs: dict[str, str]) -> list[Workflow]:
-    where = f"workflow {index}"
-    if not isinstance(table, dict):
-        raise ValueError(f"{where} must be a table, got {table!r}")
-    rest = dict(table)
-    if "name" not in rest:
-        raise ValueError(f"{where}: name is missing")
-    name = rest.pop("name")
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise ValueError(f"{where}: name must be a printable string, got {name!r}")
-    phases = [rest]
-    if "phase" in rest:
-        phases = rest.pop("phase")
-        _only(rest, (), f"{where} has phases, so that everything belongs into one of them")
-        if not isinstance(phases, list) or not all(isinstance(item, dict) for item in phases):
-            raise ValueError(f"{where}: phase must be a list of tables, got {phases!r}")
-    try:
-        plain: list[dict[str, object]] = []
-        for item in phases:
-            tables, files = plain_tables(item, directory)
-            plain += tables
-            inputs.update(files)
-        return list(workflows(name, plain))
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
 def _grid(question: str, table: Any) -> Grid:
     where = f"[{question}]"
     argument = ASKED[question].argument
     _only(table, (argument, "adjacency", "threat_model"), where)
     values = table.get(argument)
+    if isinstance(values, str) and ":" in values:
+        values = spaced(argument, values, logarithmic=ASKED[question].upper == 1.0)
+    elif isinstance(values, str):
+        values = [values]
     if not isinstance(values, list) or not values:
         raise ValueError(f"{where}: {argument} must be a list of numbers, got {values!r}")
-    adjacencies = table.get("adjacency")
+    adjacencies = table.get("adjacency", list(DEFAULTS.get(question, ("add_remove",))))
+    adjacencies = [adjacencies] if isinstance(adjacencies, str) else adjacencies
     if not isinstance(adjacencies, list) or not adjacencies:
         words = ", ".join(repr(word) for word in ADJACENCIES)
         raise ValueError(f"{where}: adjacency must be a list of {words}; got {adjacencies!r}")
@@ -303,6 +256,7 @@ def _grid(question: str, table: Any) -> Grid:
 
 
 def _models(words: Any) -> tuple[str, ...]:
+    words = [words] if isinstance(words, str) else words
     if not isinstance(words, list) or not words:
         raise ValueError(f"threat_model must be a list of words, got {words!r}")
     models = tuple(map(model_text, words))

@@ -10,8 +10,8 @@ from typing import Any
 
 from pyengine import _checks
 from pyengine.certainty import ESTIMATE
+from pyengine.runs.numbers import fraction, number_text
 from pyengine.tables.cells import Cell, each, from_mpf
-from pyengine.tables.numbers import fraction, number_text
 
 __all__ = ["FUNCTIONS", "Special", "argument_of", "special", "special_cells", "specials"]
 

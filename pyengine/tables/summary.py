@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from pyengine.certainty import ESTIMATE, PROVEN
-from pyengine.tables.numbers import fraction
+from pyengine.runs.numbers import fraction
 from pyengine.tables.printed import labelled, protected
 from pyengine.tables.rows import INTEGERS, Row, parameters
 from pyengine.tables.spec import Grid, Specification

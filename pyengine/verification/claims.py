@@ -15,18 +15,18 @@ from typing import Any
 from pyengine import _checks, _toml
 from pyengine.api import QUESTIONS
 from pyengine.engines.registry import ADJACENCIES
-from pyengine.kinds import named_kinds
 from pyengine.mechanisms import Mechanism
-from pyengine.mechanisms.names import PARAMETERS
+from pyengine.runs.grammar import NamedRun, Phase, keys_of, phase, short
+from pyengine.runs.makers import ALIASES, makers
+from pyengine.runs.numbers import Literal, fraction, number_text
 from pyengine.tables.models import model_text
-from pyengine.tables.numbers import Literal, fraction, number_text
 from pyengine.tables.spec import argument_text
 from pyengine.tables.specials import FUNCTIONS, Special, argument_of, special
-from pyengine.tables.workflows import Phase, Workflow, parameters, phase
 
 __all__ = ["Claim", "ClaimsError", "read"]
 
 SUFFIXES = (".csv", ".json", ".jsonl")
+WORDS = ("mechanism", "runs", "participation", "sampling")  # keys of phases that are no numbers
 SEPARATORS = (",", ";", "\t")
 STANDARD_INPUT = Path("-")
 NUMBERS = ("value", "lower", "upper")
@@ -35,7 +35,6 @@ ASKED = ("question", "adjacency", "threat_model", "argument", "at")
 SILENT = ("error", "certainty", "engine", "message", "pyengine")
 # A value may lie far below the smallest double: β of many steps is 1e-4333.
 VALUE = re.compile(r"[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,5})?", re.ASCII)
-SHORT = {"noise_multiplier": "noise", "sampling_probability": "p"}
 
 
 class ClaimsError(ValueError):
@@ -248,8 +247,8 @@ def _special(number: int, row: Mapping[str, Any], function: str, doubles: bool) 
     )
 
 
-def _workflow(row: Mapping[str, Any], doubles: bool) -> Workflow:
-    """Workflow of a row: its mechanism is a name with parameters beside it, or JSON."""
+def _workflow(row: Mapping[str, Any], doubles: bool) -> NamedRun:
+    """Run of a row: its mechanism is a name with parameters beside it, or JSON."""
     rest = {
         key: cell
         for key, cell in row.items()
@@ -276,27 +275,33 @@ def _workflow(row: Mapping[str, Any], doubles: bool) -> Workflow:
             raise ValueError(f"unknown column {unknown[0]!r} (--ignore it?){hint}") from None
         raise ValueError(str(error)) from None
     name = row.get("workflow") or "; ".join(map(_in_words, made))
-    return Workflow(str(name), made)
+    return NamedRun(str(name), made)
 
 
 def _all_parameters() -> set[str]:
-    return {*PARAMETERS, *(name for kind in named_kinds() for name in parameters(kind))}
+    return {*ALIASES, *(name for maker in makers().values() for name in keys_of(maker))}
 
 
 def _in_words(made: Phase) -> str:
-    words = [
-        f"{SHORT.get(key, key)} {value}" for key, value in made.parameters if isinstance(value, str)
-    ]
-    return f"{made.kind.removesuffix('Mechanism')} {', '.join(words)}"
+    lines = []
+    for step in made.described:
+        words = [f"{short(key)} {step[key]}" for key in step if isinstance(step[key], str)][1:]
+        lines.append(f"{step['mechanism'].removesuffix('Mechanism')} {', '.join(words)}")
+    return "; ".join(lines)
 
 
 def _doubled(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: cell if key == "mechanism" else _rounded(key, cell) for key, cell in table.items()}
+    return {
+        key: cell if isinstance(cell, str) and key in WORDS else _rounded(key, cell)
+        for key, cell in table.items()
+    }
 
 
 def _rounded(key: str, cell: Any) -> Any:
     if isinstance(cell, list):
         return [_rounded(key, entry) for entry in cell]
+    if isinstance(cell, dict):
+        return _doubled(cell)
     return _double(number_text(key, cell))
 
 

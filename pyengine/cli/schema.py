@@ -1,0 +1,34 @@
+"""``pyengine schema``: the JSON schema of run files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from pyengine.cli.parsers import Commands, command
+
+__all__ = ["register"]
+
+DESCRIPTION = """\
+Print the JSON schema of run files, by which editors complete and check them: in TOML (taplo, Even
+Better TOML), YAML (yaml-language-server) and JSON."""
+EPILOG = """\
+examples:
+  pyengine schema > run.schema.json
+
+the first line of run.toml:    #:schema ./run.schema.json
+the first line of run.yaml:    # yaml-language-server: $schema=./run.schema.json
+a key of run.json:             "$schema": "./run.schema.json\""""
+
+
+def register(commands: Commands) -> None:
+    """Add the command to the parser."""
+    command(commands, "schema", "what a run file may hold, for editors", DESCRIPTION, EPILOG, run)
+
+
+def run(_: argparse.Namespace) -> int:
+    """Print the schema."""
+    from pyengine.runs.schema import run_schema
+
+    print(json.dumps(run_schema(), indent=2, ensure_ascii=False))
+    return 0
