@@ -7,7 +7,6 @@ made of any kind, and have no entries.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -147,17 +146,6 @@ class Kind:
     def maker(self) -> Callable[..., Step]:
         """What makes a step of named numbers."""
         return self.make or self.mechanism
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Names of all parameters."""
-        return tuple(inspect.signature(self.maker).parameters)
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """Names of those without defaults."""
-        given = inspect.signature(self.maker).parameters.values()
-        return tuple(item.name for item in given if item.default is item.empty)
 
 
 _KINDS: dict[type[Step], Kind] = {}

@@ -146,23 +146,23 @@ class Statement:
             for title, texts in self.head()
             for i, text in enumerate(texts)
         ]
-        return "\n".join([*head, "", *lines, "", *self._tail()])
+        return "\n".join([*head, "", *lines, "", *self.tail()])
 
     def markdown(self) -> str:
         """The statement in Markdown."""
         table = markdown_table(HEADS, self.rows())
         head = (f"- **{title}**: {text}" for title, texts in self.head() for text in texts)
-        return "\n".join([*head, "", table, *self._tail(), ""])
+        return "\n".join([*head, "", table, *self.tail(), ""])
 
     def latex(self) -> str:
         """The statement as a ``tabular`` of LaTeX (package booktabs), its label below the lines."""
         head = [f"{title}: {'; '.join(texts)}" for title, texts in self.head()]
-        return latex_table(HEADS, self.rows(), [*head, *self._tail()])
+        return latex_table(HEADS, self.rows(), [*head, *self.tail()])
 
     def _repr_html_(self) -> str:
         """The statement as a notebook shows it."""
         head = [[title, "\n".join(texts)] for title, texts in self.head()]
-        return html_table((), head) + html_table(HEADS, self.rows(), self._tail())
+        return html_table((), head) + html_table(HEADS, self.rows(), self.tail())
 
     def as_object(self) -> dict[str, Any]:
         """The statement as an object of strings, numbers and lists, for JSON (docs, tables)."""
@@ -176,7 +176,8 @@ class Statement:
             "pyengine": self.version,
         }
 
-    def _tail(self) -> list[str]:
+    def tail(self) -> list[str]:
+        """What stands below the figures: whether all are proven, and what they leave out."""
         kinds = {each.certainty for each in self.figures}
         if kinds == {PROVEN}:
             sure = "All bounds are proven, rounding included."

@@ -73,8 +73,8 @@ def test_text_that_fits_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "start"),
     [
-        (["help"], "usage: pyengine [-h] [--version] COMMAND"),
-        (["help", "epsilon"], "usage: pyengine epsilon"),
+        (["help"], "usage: pyengine COMMAND [options]"),
+        (["help", "epsilon"], "usage: pyengine epsilon [RUN] [options]\n\nThe smallest"),
     ],
 )
 def test_help_without_dashes(

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -25,9 +26,11 @@ import pyengine as pe
 from pyengine.cli import main
 from pyengine.explore.answerer import Answerer, BusyError, SupersededError
 from pyengine.explore.computing import answer
+from pyengine.explore.link import link
 from pyengine.explore.page import OF_A_RUN, SHARED, page
 from pyengine.explore.server import HEADERS
 from pyengine.explore.settings import CHOICES, RANGES, SettingError, Settings
+from pyengine.runs.files import parse_runs
 
 GIVEN: dict[str, Any] = {
     **{control.name: control.value for control in (*OF_A_RUN, *SHARED)},
@@ -128,6 +131,7 @@ def test_answers_are_those_of_the_package() -> None:
         ({"size": "rate", "sampling": "none"}, pe.GaussianMechanism(1.0).composed(1000)),
         ({"sampling": "none", "epochs": 1}, pe.GaussianMechanism(1.0).composed(235)),
         ({"sampling": "allocation"}, pe.dp_sgd_allocated(1.0, 234, 10)),
+        ({"sampling": "shuffle"}, pe.GaussianMechanism(1.0).composed(10)),
         (
             {"sampling": "without_replacement"},
             pe.dp_sgd(
@@ -140,6 +144,49 @@ def test_batches(changed: dict[str, Any], run: pe.Mechanism) -> None:
     assert Settings.read({**GIVEN, **changed}).mechanism() == run
     found = asked(**changed)
     assert found["figures"][0]["bound"] == pytest.approx(pe.epsilon(run, 1e-5), rel=1e-6)
+
+
+def settings_of(run: str) -> dict[str, Any]:
+    """What the page asks for one run of its link."""
+    words = dict(pair.split("=") for pair in unquote(run).split(","))
+    return {**GIVEN, **{k: v if k in CHOICES else float(v) for k, v in words.items()}}
+
+
+@pytest.mark.parametrize(
+    ("text", "run"),
+    [
+        ("noise = 2\np = 0.25\nsteps = 8", pe.dp_sgd(2.0, 0.25, 8)),
+        ("noise = 2\np = 0.25\nepochs = 8", pe.dp_sgd(2.0, 0.25, 32)),
+        ("noise = 2\nsteps = 8", pe.GaussianMechanism(2.0).composed(8)),
+        ("noise = 2\nsteps_per_epoch = 7\nepochs = 3", pe.dp_sgd_allocated(2.0, 7, 3)),
+        *(
+            (
+                f'noise = 2\nbatch_size = 16\ndataset_size = 60000\nsampling = "{how}"\n{often}',
+                pe.dp_sgd(2.0, batch_size=16, dataset_size=60_000, steps=7500, sampling=how),
+            )
+            for how in ("poisson", "without_replacement", "shuffle")
+            for often in ("epochs = 2", "steps = 7500")
+        ),
+    ],
+)
+def test_a_run_file_is_a_link(text: str, run: pe.Mechanism) -> None:
+    """The page begins with the very run."""
+    link_text = link(parse_runs(f"{text}\n[statement]\ndelta = 1e-7\nfpr = [0.01]", "run.toml"))
+    first, *others = link_text.removeprefix("#run=").split("&")
+    assert Settings.read(settings_of(first)).mechanism() == run
+    assert others == ["delta=1e-07", "false_positive_rate=0.01"]
+
+
+def test_links_of_grids_and_of_what_has_no_sliders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = link(parse_runs('noise = "1:2:9"\nsteps = 3', "run.toml"))
+    assert found.count("run=") == 4
+    path = tmp_path / "run.toml"
+    for text in ('mechanism = "laplace"\nnoise = 1', "[[phase]]\nnoise = 1\n[[phase]]\nnoise = 2"):
+        path.write_text(text)
+        assert main(["explore", str(path)]) == 2
+        assert "the page has sliders for Gaussian steps of one kind" in capsys.readouterr().err
 
 
 def test_relaxed_threat_model() -> None:

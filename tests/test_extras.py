@@ -34,9 +34,11 @@ OPTIONAL = {
     "pyarrow": "pyarrow",
     "riskcal": "riskcal",
     "scipy": "scipy",
+    "shtab": "shtab",
     "sklearn": "scikit-learn",
     "starlette": "starlette",
     "uvicorn": "uvicorn",
+    "yaml": "pyyaml",
 }
 # Elsewhere: the reference asks for its extra before its parts are imported, accountants that are
 # not installed take no part in `pyengine conformance`, and these get numbers of the reference.

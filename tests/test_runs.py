@@ -330,7 +330,7 @@ def test_runs_of_a_grid_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixtu
         [pe.epsilon(run.mechanism, 1e-5) for run in read_runs(path).runs()], rel=1e-9
     )
     text = said(capsys, "epsilon", path, "--delta", "1e-5")
-    assert "and 3 more runs" in text
+    assert "\nand 3 more\n" in text
     assert text.count("(noise_multiplier=1.0, epochs=3)") == 1
     assert main(["statement", path]) == 2
     assert "6 runs where one is asked for" in capsys.readouterr().err

@@ -152,7 +152,7 @@ def test_wrong_functions(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ('"dp"', "threat_model must be a list"),
+        ("3", "threat_model must be 'dp', 'relaxed'"),
         ('["strict"]', "threat_model must be 'dp'"),
         ('["relaxed(0)"]', "dimension"),
         ('["relaxed", "relaxed(1)"]', "threat_model holds a value twice"),

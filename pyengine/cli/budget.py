@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyengine.cli import grammar
 from pyengine.cli.calibrate import VARIED, add_targets, figures_of, rounded, targets_of
 from pyengine.cli.errors import FOUND, CommandError
-from pyengine.cli.output import label_lines, print_json, print_table, spelled
+from pyengine.cli.output import label_lines, print_json, print_lines, print_table
 from pyengine.cli.parsers import Commands, command
 from pyengine.decimals import number
 from pyengine.mechanisms import describe, in_words, label_of
@@ -218,7 +218,7 @@ def _print(arguments: argparse.Namespace, content: dict[str, Any], lines: list[s
     if arguments.json:
         print_json({**content, "proven": True})
     else:
-        print("\n".join(map(spelled, lines)))
+        print_lines(lines)
 
 
 def _as_object(target: Target) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+from pathlib import Path
 
 from pyengine import _checks
 from pyengine._extras import missing
+from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.parsers import Commands, command
 
@@ -20,6 +22,7 @@ all of it. Open the address that is printed; Ctrl-C ends the server."""
 EPILOG = """\
 examples:
   pyengine explore
+  pyengine explore run.toml                  begin with the run of a file, or up to four of a grid
   pyengine explore --browser
   pyengine explore --port 0 --seconds 30     any free port; slow answers may take half a minute
 """
@@ -29,6 +32,9 @@ def register(commands: Commands) -> None:
     """Add the command to the parser."""
     summary = "a page to play with, on this machine alone"
     parser = command(commands, "explore", summary, DESCRIPTION, EPILOG, run)
+    parser.add_argument(
+        "run_file", nargs="?", type=Path, metavar="RUN", help="a file with runs to begin with"
+    )
     parser.add_argument(
         "--port", default="8765", metavar="N", help="where; 0 for any that is free (8765)"
     )
@@ -44,8 +50,18 @@ def run(arguments: argparse.Namespace) -> int:
         if importlib.util.find_spec(package) is None:
             raise CommandError(missing("the page", package, "explore"))
     from pyengine.explore import explore
+    from pyengine.explore.link import link
+
+    runs = ""
+    if arguments.run_file is not None:
+        file = grammar.read_run_file(arguments.run_file)
+        try:
+            runs = link(file)
+        except ValueError as error:
+            raise CommandError(f"{file.source}: {error}") from None
 
     def ready(address: str) -> None:
+        address += runs
         print(f"{address}\nOpen it in a browser of this machine; Ctrl-C ends.", flush=True)
         if arguments.browser:
             import webbrowser

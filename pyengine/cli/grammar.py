@@ -20,6 +20,7 @@ __all__ = [
     "add_mechanism",
     "is_given",
     "read_mechanism",
+    "read_run_file",
     "read_runs",
     "records_of",
     "run_file_of",
@@ -150,7 +151,7 @@ def run_file_of(arguments: argparse.Namespace) -> RunFile:
         raise CommandError(f"give the mechanism once, by {given[0]} or by {given[1]}")
     path = arguments.run_file or arguments.file
     if path:
-        return _read(path)
+        return read_run_file(path)
     if arguments.phase:
         return runs_of_tables([_parse(text) for text in arguments.phase])
     if not given:
@@ -161,7 +162,7 @@ def run_file_of(arguments: argparse.Namespace) -> RunFile:
 def run_file_of_text(text: str) -> RunFile:
     """Runs of one text: ``KEY=VALUE,...``, several apart by semicolons, or the name of a file."""
     if Path(text).is_file() or ("=" not in text and is_run_file(text)):
-        return _read(Path(text))
+        return read_run_file(Path(text))
     return runs_of_tables([_parse(part) for part in text.split(";")])
 
 
@@ -205,7 +206,8 @@ def _parse(text: str) -> dict[str, str]:
     return phase
 
 
-def _read(path: Path) -> RunFile:
+def read_run_file(path: Path) -> RunFile:
+    """Runs of a file."""
     try:
         return read_file(path)
     except OSError as error:

@@ -38,7 +38,8 @@ __all__ = ["main", "make_parser"]
 DESCRIPTION = "Differential privacy as hypothesis testing: exact numbers for DP-SGD, fast."
 EPILOG = """\
 examples:
-  pyengine gamma --noise 0.8 --p 0.001 --steps 10000 --kappa 1e-5 1e-3
+  pyengine run.toml           what to report about the run in a file
+  pyengine epsilon --noise 0.8 --p 0.001 --steps 10000 --delta 1e-5
   pyengine epsilon --phase noise=2,p=0.01,steps=100 --phase noise=1,p=0.01,steps=900 --delta 1e-6
   pyengine COMMAND --help     more examples
 
@@ -75,6 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.register(commands)
+    parser.set_defaults(root=parser)
     return parser
 
 

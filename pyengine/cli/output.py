@@ -126,7 +126,7 @@ def print_label(runs: Sequence[NamedRun], adjacency: str) -> None:
     for run in runs[:NAMED]:
         print_lines(f"{run.name}: {line}" for line in in_words(run.mechanism))
     if runs[NAMED:]:
-        print(f"and {len(runs) - NAMED:,} more runs")
+        print(f"and {len(runs) - NAMED:,} more")
     lines = [line for run in runs for line in label_lines(run.mechanism, adjacency)]
     others = [line for line in lines if not line.startswith("batches")]
     drawn = labelled([(run.name, run.mechanism) for run in runs])

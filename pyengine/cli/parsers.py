@@ -44,6 +44,39 @@ class Parser(argparse.ArgumentParser):
         # argparse knows -1 and -0.1 only, and takes -1e-6 for an option
         self._negative_number_matcher = re.compile(r"-\.?\d")
 
+    def format_usage(self) -> str:
+        """One line: what must be given, and that there are options."""
+        return f"usage: {' '.join([self.prog, *self._wanted(), '[options]'])}\n"
+
+    def _wanted(self) -> list[str]:
+        """Words of the arguments that are not optional, and of those without a flag."""
+        found = []
+        for action in self._actions:
+            words = action.metavar if isinstance(action.metavar, tuple) else (action.metavar or "",)
+            said = " ".join(words) or action.dest
+            if action.option_strings and action.required:
+                found.append(f"{action.option_strings[0]} {said}")
+            elif not action.option_strings:
+                found.append(f"[{said}]" if action.nargs in ("?", "*") else said)
+        return found
+
+    def format_help(self) -> str:
+        """What a command does, examples, then its options."""
+        formatter = self._get_formatter()
+        examples, _, notes = (self.epilog or "").partition("\n\n")
+        if not examples.startswith("examples:"):
+            examples, notes = "", self.epilog or ""
+        formatter.add_text(self.format_usage().rstrip())
+        formatter.add_text(self.description)
+        formatter.add_text(examples)
+        for group in self._action_groups:
+            formatter.start_section(group.title)
+            formatter.add_text(group.description)
+            formatter.add_arguments(group._group_actions)
+            formatter.end_section()
+        formatter.add_text(notes)
+        return formatter.format_help()
+
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyengine import _checks
 from pyengine.cli import grammar
 from pyengine.cli.errors import CommandError
 from pyengine.cli.numbers import read_probabilities, read_probability
-from pyengine.cli.output import print_json, remark, remarks_on, spelled
+from pyengine.cli.output import (
+    print_json,
+    print_lines,
+    print_table,
+    remark,
+    remarks_on,
+    spelled,
+    width,
+)
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
 from pyengine.runs.files import RunFile
+
+if TYPE_CHECKING:
+    from pyengine.statement import Statement
 
 __all__ = ["add_figures", "as_texts", "read_figures", "register"]
 
@@ -123,6 +134,21 @@ def as_texts(section: str, name: str, value: Any) -> list[str]:
     return [str(text) for text in found]
 
 
+def _print(statement: Statement) -> None:
+    """As text, which on a narrow terminal is laid out anew."""
+    text = str(statement).rstrip()
+    if not width() or max(map(len, text.splitlines())) <= width():
+        print(spelled(text))
+        return
+    from pyengine.statement import HEADS
+
+    for title, texts in statement.head():
+        print_lines(f"{title}: {line}" for line in texts)
+    print()
+    print_table(HEADS, statement.rows())
+    print_lines(statement.tail())
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print the statement of what the flags say."""
     from pyengine.statement import privacy_statement
@@ -142,8 +168,9 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({**statement.as_object(), "remarks": remarks})
     elif arguments.format == "latex":
         print(statement.latex(), end="")
+    elif arguments.format == "markdown":
+        print(spelled(statement.markdown().rstrip()))
     else:
-        text = str(statement) if arguments.format == "text" else statement.markdown()
-        print(spelled(text.rstrip()))
+        _print(statement)
     remark(remarks)
     return 0

@@ -58,6 +58,7 @@ SIZES = {"batch": "batch size, records, epochs", "rate": "probability, steps"}
 SAMPLING = {
     "poisson": "Poisson samples",
     "without_replacement": "fixed size, no replacement",
+    "shuffle": "a loader that shuffles",
     "allocation": "random allocation",
     "none": "the record in every step",
 }

@@ -30,7 +30,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
 }
 CHOICES: dict[str, tuple[str, ...]] = {
     "size": ("batch", "rate"),
-    "sampling": ("poisson", "without_replacement", "allocation", "none"),
+    "sampling": ("poisson", "without_replacement", "shuffle", "allocation", "none"),
     "adjacency": ADJACENCIES,
     "threat_model": THREAT_MODELS,
 }

@@ -313,7 +313,7 @@ def parse_runs(
         rest = dict(value)
         rest.pop("$schema", None)
         stem = Path(source).stem or "run"
-        sections = {key: rest.pop(key) for key in (*OPTIONS, *SECTIONS) if _is_section(rest, key)}
+        sections = {key: rest.pop(key) for key in list(rest) if _is_section(rest, key)}
         described = _described(rest, stem)
         made: RunFile = make(described, sections)
     except SpecificationError:
@@ -326,7 +326,7 @@ def parse_runs(
 
 def _is_section(content: Mapping[str, Any], key: str) -> bool:
     """Whether a key is no number of a phase, which may be called as a question is."""
-    if key not in content:
+    if key not in OPTIONS and key not in SECTIONS:
         return False
     return key not in ("epsilon", "delta") or isinstance(content[key], dict | list)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyengine import _checks
 from pyengine.runs.grammar import COUNTS, Table, default_word
-from pyengine.runs.makers import Maker, maker_of, renamed
+from pyengine.runs.makers import ALLOCATED, Maker, maker_of, renamed
 from pyengine.runs.numbers import number_text
 
 __all__ = ["MANY", "choices", "spaced"]
@@ -46,17 +46,19 @@ def choices(tables: list[Table]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             if several is not None:
                 if not several:
                     raise ValueError(f"{key} must be a number or a list of numbers, got {value!r}")
-                axes.append((index, key, several))
+                # an epoch of random allocation is one release
+                name = "steps" if key == "epochs" and maker.word == ALLOCATED else key
+                axes.append((index, key, name, several))
                 number *= len(several)
     if number > MANY:
         raise ValueError(f"a grid must have at most {MANY:,} runs, got {number:,}")
-    for chosen in itertools.product(*(several for _, _, several in axes)):
+    for chosen in itertools.product(*(several for *_, several in axes)):
         words = []
         made = [dict(table) for table in phases]
-        for (index, key, _), value in zip(axes, chosen, strict=True):
+        for (index, key, name, _), value in zip(axes, chosen, strict=True):
             made[index][key] = value
             where = f"phase {index + 1} " if len(phases) > 1 else ""
-            words.append(f"{where}{key}={_in_words(key, value)}")
+            words.append(f"{where}{name}={_in_words(key, value)}")
         yield ", ".join(words), made
 
 

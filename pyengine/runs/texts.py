@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyengine import _toml
-from pyengine._extras import missing
+from pyengine._extras import MissingPackageError, needed
 from pyengine.runs.grammar import keys_of
 from pyengine.runs.makers import ALIASES, makers
 from pyengine.runs.numbers import Literal
@@ -119,9 +119,10 @@ def _json(text: str) -> Content:
 
 def _yaml(text: str) -> Content:
     try:
-        import yaml
-    except ImportError:
-        raise ValueError(missing("a run file in YAML", "yaml", "yaml")) from None
+        with needed("a run file in YAML", "yaml"):
+            import yaml
+    except MissingPackageError as error:
+        raise ValueError(str(error)) from None
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         if node is None:
