@@ -44,6 +44,17 @@ orders = [1.5, 2, 4]
 values = [0.1, 0.2, inf]
 steps = 2
 [[workflow]]
+name = "Skellam"
+mechanism = "skellam"
+noise = 3
+steps = 2
+[[workflow]]
+name = "sum"
+mechanism = "discrete_gaussian_sum"
+noise = 2
+summands = 4
+steps = 2
+[[workflow]]
 name = "concentrated"
 mechanism = "zero_concentrated"
 rho = "1/50"

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import Composition
+from pyengine.mechanisms.core import Composition, Step
 from pyengine.mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["SHUFFLED", "dp_sgd", "dp_sgd_allocated"]
+__all__ = ["SHUFFLED", "allocated_epoch", "dp_sgd", "dp_sgd_allocated"]
 
 
 SAMPLINGS = ("poisson", "without_replacement", "shuffle")
@@ -241,3 +241,13 @@ def dp_sgd_allocated(
     """
     epoch = GaussianMechanism(noise_multiplier).randomly_allocated(steps_per_epoch, selected)
     return epoch.composed(_checks.count("epochs", epochs))
+
+
+def allocated_epoch(
+    noise_multiplier: _checks.NumberLike, steps_per_epoch: int, selected: int = 1
+) -> Step:
+    """One epoch of `dp_sgd_allocated`, which one step makes plain."""
+    from pyengine.mechanisms.batches import RandomlyAllocated  # here, as few runs need it
+
+    epoch = RandomlyAllocated(GaussianMechanism(noise_multiplier), steps_per_epoch, selected)
+    return epoch if epoch.steps_per_epoch > 1 else epoch.mechanism

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pyengine import _checks
 from pyengine.errors import ApproximationWarning
 from pyengine.mechanisms.core import Composition, Step, compose, phases_of
-from pyengine.mechanisms.dp_sgd import dp_sgd
+from pyengine.mechanisms.dp_sgd import allocated_epoch, dp_sgd
 from pyengine.mechanisms.gaussian import GaussianMechanism
 from pyengine.mechanisms.participation import (
     LONGEST,
@@ -363,7 +363,7 @@ def _in_bins(noise: _checks.Number, C: Any, bins: int, classes: int | None) -> C
         shared = words._replace(name=f"{words.name}, what all bins share")
         parts.append(worded(GaussianMechanism(over_root(noise, product)), shared))
     if square > product:
-        rest = GaussianMechanism(over_root(noise, square - product)).randomly_allocated(size)
+        rest = allocated_epoch(over_root(noise, square - product), size)
         own = words._replace(name=f"{words.name}, what each has of its own")
         parts.append(worded(rest, own if product else words))
     return compose(*parts)

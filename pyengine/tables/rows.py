@@ -19,6 +19,7 @@ ALWAYS = ("noise_multiplier", "sampling_probability", "steps")
 INTEGERS = (
     "steps",
     "sensitivity",
+    "summands",
     "categories",
     "batch_size",
     "dataset_size",
