@@ -81,7 +81,7 @@ class LastIterate(Answering):
         Returns
         -------
         Mechanism
-            G(μ_0) beside ``last`` steps of less noise (docs, api/accounting).
+            G(μ_0) beside ``last`` steps of less noise (docs, theory/last_iterate).
         """
         count = _checks.count("last", last)
         if not 1 <= count <= self.steps:
@@ -169,8 +169,8 @@ def last_iterate(
         Number of updates, >= 1.
     contraction : float
         c in (0, 1], for each batch that may be drawn.  For losses that are m-strongly convex and
-        M-smooth max(|1 - ηm|, |1 - ηM|), for convex ones with η <= 2 / M it is 1.  Clipped
-        gradients are those of no such loss.
+        M-smooth the larger of abs(1 - ηm) and abs(1 - ηM), for convex ones with η <= 2 / M it is 1.
+        Clipped gradients are those of no such loss.
     diameter : float
         Of the set that Π projects on, over that largest change of an update; infinite if there is
         none.  With c = 1 and no set nothing is gained by hiding.
@@ -189,7 +189,7 @@ def last_iterate(
 
     Notes
     -----
-    Theorem and proof: docs, api/accounting.  Where all steps count it is the composition of
+    Theorem and proof: docs, theory/last_iterate.  Where all steps count it is the composition of
     all iterates, so hiding never costs.
 
     References
