@@ -312,7 +312,7 @@ def test_relations_of_dp_accounting() -> None:
     weights = ["4/9", "4/9", "1/9"]
     for relation, moves in (("ADD_OR_REMOVE_ONE", [0, 2, 4]), ("REPLACE_SPECIAL", [0, 1, 2])):
         made = mechanism_under(drawn, relation)
-        assert made == pe.GaussianMixtureMechanism(2.0, moves, weights)
+        assert made == pe.GaussianMixtureMechanism(2.0, moves, weights).composed(1)
     best = event("RepeatAndSelect", event=response, mean=2.0, shape=math.inf)
     assert mechanism_under(best, "REPLACE_SPECIAL").base == special
     sampled = event("PoissonSampled", sampling_probability=0.5, event=response)

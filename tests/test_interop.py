@@ -152,7 +152,7 @@ LAPLACE = event("Laplace", noise_multiplier=2.0)
         ),
         (
             event("SampledWithReplacement", source_dataset_size=3, sample_size=2, event=GAUSSIAN),
-            pe.GaussianMixtureMechanism(2.0, [0, 2, 4], ["4/9", "4/9", "1/9"]),
+            pe.GaussianMixtureMechanism(2.0, [0, 2, 4], ["4/9", "4/9", "1/9"]).composed(1),
         ),
         (
             event(

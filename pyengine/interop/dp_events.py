@@ -27,6 +27,7 @@ from pyengine.mechanisms import (
     repeat_and_select,
     steps_of,
 )
+from pyengine.mechanisms.mixture import repeated_draws
 from pyengine.mechanisms.words import Words, worded
 
 __all__ = [
@@ -36,8 +37,6 @@ __all__ = [
     "to_dp_event",
     "with_replacement",
 ]
-
-RARE = Fraction(1, 10**60)  # of numbers of draws that are not told apart
 
 
 def from_dp_event(event: Any) -> Mechanism:
@@ -190,39 +189,7 @@ def with_replacement(event: Any, moved: int = 2) -> Mechanism:
         return step.poisson_sampled(1 - Fraction(records - 1, records) ** draws)
     if step.noise is None or step.noise.family != "gaussian":
         raise _not_exact(event, "only Gaussian noise on a sample with replacement has a mechanism")
-    return _repeated_draws(step.noise.multiplier, draws, records, moved)
-
-
-def _repeated_draws(noise: Any, draws: int, records: int, moved: int) -> Mechanism:
-    """Gaussian noise on a sum with a record as often as it is drawn from all of them.
-
-    Numbers of draws that are rarer than 1e-60 all together count as one draw more than the others,
-    beside a mechanism that tells everything with that probability: moving shifts up, and telling
-    what they are, makes it less private.
-    """
-    weights: list[Fraction] = []
-    rest, count = Fraction(1), 0
-    while count <= draws and rest >= RARE:
-        ways = math.comb(draws, count) * (records - 1) ** (draws - count)
-        weights.append(Fraction(ways, records**draws))
-        rest -= weights[-1]
-        count += 1
-    if rest > 0:
-        weights.append(rest)
-    shifts = [moved * j for j in range(len(weights))]
-    several = f"{draws:,} draws from {records:,} records, with replacement"
-    words = Words(
-        "DP-SGD",
-        f"each batch is {several}",
-        f" of {several}",
-        f"one record of {records:,}",
-        hidden=("shifts", "weights"),
-        known="upper bound",
-    )
-    step = worded(GaussianMixtureMechanism(noise, shifts, weights), words)
-    if not rest:
-        return step
-    return compose(step, worded(GenericMechanism(0, rest), words))
+    return repeated_draws(step.noise.multiplier, draws, Fraction(1, records), moved)
 
 
 def _allocated(event: Any) -> Mechanism:

@@ -9,13 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 from pyengine import _checks
-from pyengine.mechanisms.core import SampledWithoutReplacement, Step
-from pyengine.mechanisms.finite import NORMALISATION
+from pyengine.mechanisms.core import Composition, SampledWithoutReplacement, Step, compose
+from pyengine.mechanisms.finite import NORMALISATION, GenericMechanism
 from pyengine.mechanisms.words import Words, number_in_words, worded
 
 __all__ = ["GaussianMixtureMechanism", "binomial_weights", "group_sample"]
 
 
+RARE = Fraction(1, 10**40)  # of numbers of draws that are not told apart
 LEAST_WEIGHT = Fraction(1, 2**1074)  # a double
 
 
@@ -176,3 +177,47 @@ def group_sample(noise_multiplier: _checks.Number, probability: _checks.Number, 
         given=(("group size", f"{size:,}"),),
     )
     return worded(step, words)
+
+
+def repeated_draws(
+    noise_multiplier: _checks.Number, draws: int, rate: Fraction, moved: int
+) -> Composition:
+    """Gaussian noise on the sum of a batch that is drawn with replacement.
+
+    Numbers of draws of the record that are rarer than 1e-40 all together count as one draw more
+    than the others, beside a mechanism that tells everything with that probability: to move shifts
+    up, and to tell what they are, makes it less private.
+
+    Parameters
+    ----------
+    noise_multiplier : float or Fraction
+        Standard deviation of the noise over the clipping norm.
+    draws : int
+        Size of the batch.
+    rate : Fraction
+        Probability of the record at each draw.
+    moved : int
+        Clipping norms that the sum moves by at each draw of the record: 2 where it is drawn in the
+        place of another one.
+    """
+    weights: list[Fraction] = []
+    rest, count = Fraction(1), 0
+    while count <= draws and rest >= RARE:
+        weights.append(math.comb(draws, count) * rate**count * (1 - rate) ** (draws - count))
+        rest -= weights[-1]
+        count += 1
+    if rest > 0:
+        weights.append(rest)
+    several = f"{draws:,} draws with replacement, each of a record at a rate of {float(rate):.6g}"
+    words = Words(
+        "DP-SGD",
+        f"each batch is {several} at most",
+        f" of {several}",
+        hidden=("shifts", "weights"),
+        known="upper bound",
+    )
+    shifts = [moved * j for j in range(len(weights))]
+    step = worded(GaussianMixtureMechanism(noise_multiplier, shifts, weights), words)
+    if not rest:
+        return step.composed(1)
+    return compose(step, worded(GenericMechanism(0, rest), words))
