@@ -14,7 +14,14 @@ from setuptools.command.sdist import sdist
 
 sys.path.insert(0, "csrc")
 from build_archive import write_archive
-from build_ffi import FENV_SOURCES, UFUNC_SOURCES, compile_args, depends, libraries
+from build_ffi import (
+    FENV_SOURCES,
+    PUBLIC_SOURCES,
+    UFUNC_SOURCES,
+    compile_args,
+    depends,
+    libraries,
+)
 from build_readme import long_description
 from build_sbom import write_sbom
 
@@ -40,6 +47,40 @@ class Build(build_ext):
                 "macOS: xcode-select --install), or set CC to yours"
             )
         super().build_extensions()
+        if os.name == "posix":  # elsewhere `pyengine.get_library` says that there is none
+            self.build_library()
+
+    def copy_extensions_to_source(self) -> None:
+        """Copy what was built into the tree, for editable installs."""
+        super().copy_extensions_to_source()
+        for path in Path(self.build_lib, "pyengine", "lib").glob("libpyengine.*"):
+            Path("pyengine/lib").mkdir(exist_ok=True)
+            shutil.copy2(path, "pyengine/lib")
+
+    def build_library(self) -> None:
+        """Link libpyengine of objects that the extensions have, and of what it exports."""
+        place = Path(self.build_lib, "pyengine", "lib")
+        place.mkdir(parents=True, exist_ok=True)
+        made = self.compiler.compile(
+            PUBLIC_SOURCES[:1],
+            output_dir=self.build_temp,
+            include_dirs=["csrc"],
+            extra_postargs=compile_args,
+            depends=[*depends, "pyengine/include/libpyengine.h"],
+        )
+        made += self.compiler.object_filenames(PUBLIC_SOURCES[1:], output_dir=self.build_temp)
+        linker = self.compiler.linker_so
+        if sys.platform == "darwin":
+            name, exported = "libpyengine.dylib", ["-exported_symbols_list", "csrc/public.exported"]
+            arguments = ["-install_name", f"@rpath/{name}", *exported]
+            self.compiler.linker_so = ["-dynamiclib" if x == "-bundle" else x for x in linker]
+        else:
+            name = "libpyengine.so"
+            arguments = [f"-Wl,-soname,{name}", "-Wl,--version-script=csrc/public.map"]
+        self.compiler.link_shared_object(
+            made, str(place / name), libraries=libraries, extra_postargs=arguments
+        )
+        self.compiler.linker_so = linker
 
 
 class Wheel(bdist_wheel):

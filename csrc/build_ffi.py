@@ -83,6 +83,8 @@ UFUNC_SOURCES = [
     "csrc/marcum.c",
     "csrc/normal.c",
 ]
+# libpyengine, which programs in C link: the same objects, and one of its own.
+PUBLIC_SOURCES = ["csrc/public.c", *(name for name in UFUNC_SOURCES if "python" not in name)]
 # pyengine._fenv, which guards functions of Python.
 FENV_SOURCES = ["csrc/python/fenv.c", "csrc/environment.c"]
 HEADERS = [

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         last_iterate,
     )
     from pyengine.calibration import Calibration, calibrate
+    from pyengine.linking import get_include, get_library
     from pyengine.mechanisms import (
         AnalyticPair,
         DiscreteGaussianMechanism,
@@ -143,6 +144,8 @@ __all__ = [
     "from_profile",
     "gamma_bound",
     "gaussian_fit",
+    "get_include",
+    "get_library",
     "individual",
     "last_iterate",
     "load_run",
@@ -169,6 +172,7 @@ __all__ = [
 _LATER = {
     "accounting": ("Budget", "Filter", "Odometer", "adaptive", "individual", "last_iterate"),
     "calibration": ("Calibration", "calibrate"),
+    "linking": ("get_include", "get_library"),
     "mechanisms": (
         "AnalyticPair",
         "DiscreteGaussianMechanism",
@@ -228,6 +232,7 @@ _LAZY = (
     "explore",
     "interop",
     "membership",
+    "numba",
     "plots",
     "priors",
     "reference",

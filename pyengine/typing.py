@@ -23,12 +23,10 @@ __all__ = [
     "Adjacency",
     "Array",
     "BoundsWord",
-    "Described",
     "FloatArray",
     "Labelled",
     "LabelledT",
     "Method",
-    "Options",
     "Scalar",
     "ThreatModelWord",
 ]

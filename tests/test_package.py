@@ -23,16 +23,16 @@ PACKAGE = Path(pyengine.__file__).parent
 
 # Imports go down only: a module may import from its own floor and from those above it in this list.
 FLOORS = (
-    "_core _fenv _ufuncs _environment _version _lazy _checks _extras _conjugate _bounded_range "
-    "_selection _filter _forks _libm _toml caches certainty decimals errors markup numerics status "
-    "typing",
+    "_core _fenv _ufuncs _environment _version _lazy _checks _extras linking _conjugate "
+    "_bounded_range _selection _filter _forks _libm _toml caches certainty decimals errors markup "
+    "numerics status typing",
     "special _moments _renyi analytic",
     "mechanisms kinds answers pairs laws duality threat_models",
     "engines curves reference relaxed",
     "api calibration targets search gaussian_dp composing proven approximations baselines "
     "membership priors interop shuffled serialization risks accounting runs",
     "statement resilience schemes conformance tables verification audit plots report "
-    "explore cli papers __main__",
+    "explore cli papers numba __main__",
 )
 FLOOR = {f"pyengine.{room}": i for i, rooms in enumerate(FLOORS) for room in rooms.split()}
 # Drop-in replacements of two accountants, each known by that name.

@@ -4,10 +4,10 @@ r"""The core on other machines: compiled for seven systems, run on three of them
 
 ziglang brings a compiler (clang) and the C libraries of all systems.  Every source of ``csrc/`` is
 compiled for each, warnings being errors.  `tests/c/machines/answers.c` prints bits of answers,
-built by this machine's compiler, and by zig with musl for x86-64 and, under ``qemu-aarch64``, for arm64.
-With one C library all bits must be the same on both machines.  What musl and glibc round otherwise
-is listed; kernels that `SAME` names ask neither, and must agree.  What is not here, the compiler or
-qemu, is said and left out.
+built by this machine's compiler, and by zig with musl for x86-64 and, under ``qemu-aarch64``, for
+arm64.  With one C library all bits must be the same on both machines.  What musl and glibc round
+otherwise is listed; kernels that `SAME` names ask neither, and must agree.  What is not here, the
+compiler or qemu, is said and left out.
 """
 
 from __future__ import annotations
