@@ -284,7 +284,8 @@ static int certify_farther(pe_pair *pair, pe_contours *contours, int functional,
     return row[2 + PE_FUNCTIONALS + functional] <= 1.0 ? PE_OK : PE_TOO_COSTLY;
 }
 
-static int certify(pe_pair *pair, int functional, size_t n, const double *c, threshold *at, double *rows) {
+static int certify(pe_pair *pair, int functional, size_t n, const double *c, int thorough, threshold *at,
+                   double *rows) {
     pe_contours *contours;
     int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
     if (!status) status = with_proven(contours);
@@ -301,22 +302,30 @@ static int certify(pe_pair *pair, int functional, size_t n, const double *c, thr
     for (size_t i = 0; i < finite && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * at[i].index;
         if (is_settled(at[i].status, row, functional)) continue;
-        if (!at[i].line && !at[i].status) continue; /* Chernoff's bounds have said all */
+        if (!thorough || (!at[i].line && !at[i].status)) continue; /* Chernoff's bounds have said all */
         status = certify_farther(pair, contours, functional, c[at[i].index], &at[i], row);
         if (status) worst = status;
     }
     return worst;
 }
 
-int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
+static int certified(pe_pair *pair, int functional, size_t n, const double *c, int thorough, double *rows) {
     pe_pair_retry(pair);
     for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
     if (!pe_pair_is_exact(pair)) return n ? PE_TOO_COSTLY : PE_OK;
     threshold *at = malloc((n + 1) * sizeof *at);
     if (!at) return PE_NO_MEMORY;
-    const int status = certify(pair, functional, n, c, at, rows);
+    const int status = certify(pair, functional, n, c, thorough, at, rows);
     free(at);
     return status;
+}
+
+int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
+    return certified(pair, functional, n, c, 1, rows);
+}
+
+int pe_pair_certify_nearest(pe_pair *pair, int functional, size_t n, const double *c, double *rows) {
+    return certified(pair, functional, n, c, 0, rows);
 }
 
 int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows) {

@@ -184,6 +184,9 @@ size_t pe_pair_bytes(const pe_pair *pair); /* memory of a pair with the contours
  */
 /* As pe_pair_at, with relative errors that are proven; NaN where the proof does not apply. */
 int pe_pair_certify(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
+
+/* The same from the line of the nearest place alone: what that does not prove takes others 0.1 ms to 0.1 s each. */
+int pe_pair_certify_nearest(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 /* Chernoff's bounds at thresholds, as rows whose errors are proven and large: they say what is next to nothing. */
 int pe_pair_chernoff(pe_pair *pair, size_t n, const double *c, double *rows);
 /* As pe_pair_solve, with rows of pe_pair_certify alone: slower, and where pe_pair_solve has no contour. */

@@ -85,6 +85,11 @@ class Answer:
         """Values with absolute errors."""
         return cls(value, value - error, value + error, engine, proven)
 
+    def first(self) -> Judged:
+        """The first value, its bounds, and whether they are proven."""
+        value, lower, upper = self.value[0], self.lower[0], self.upper[0]
+        return float(value), float(lower), float(upper), bool(self.certified[0])
+
     def followed_by(self, other: Answer) -> Answer:
         """The values of both, one after the other."""
         both = zip(vars(self).values(), vars(other).values(), strict=True)
@@ -196,9 +201,7 @@ class Questions:
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number: a value, its bounds, and whether they are proven."""
-        answer = self.answer(name, np.array([x]))
-        value, lower, upper = answer.value[0], answer.lower[0], answer.upper[0]
-        return float(value), float(lower), float(upper), bool(answer.certified[0])
+        return self.answer(name, np.array([x])).first()
 
 
 class Answering:

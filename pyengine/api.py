@@ -394,9 +394,8 @@ def trade_off(
         1e-300 counts as 0.  None stands for the accuracy below.
     bounds : bool or "estimated"
         True returns `Bounds` that are proven, floating point included, and raises AccuracyError
-        where no engine proves any.  Where they are closer than 1e-10 relative, the value in them
-        comes from the same computation; else it is the one without bounds.  ``"estimated"``
-        returns `Bounds` from the engine that gives the value, proven or not, as fast as the value.
+        where no engine proves any.  ``"estimated"`` returns `Bounds` from the engine that gives the
+        value, proven or not, as fast as the value.
 
     Returns
     -------
@@ -418,10 +417,11 @@ def trade_off(
       replacement: error below 1e-11, usually 1e-15, bounds proven (theory/closed_form).
     - Gaussian noise in several steps, on Poisson samples (DP-SGD) or without replacement, and their
       mixtures, under ``add``, ``remove`` and ``add_remove``: error below 1e-11 (1e-9 below 1e-30),
-      bounds proven, mostly 1e-12 to 1e-10 apart, where certified lines reach: some nine in ten
-      ordinary questions, six in ten where there are 2 to 50 steps (theory/certified); else those of
-      the lattice, up to 1e-4 apart, or none.  Where estimates refuse, the value is the middle of
-      proven bounds, and no more accurate than these.
+      bounds proven, mostly 1e-12 to 1e-10 apart.  Where lines prove 1e-10, some nine in ten
+      ordinary questions, a value without bounds is that of the proven answer (theory/certified);
+      elsewhere its error is estimated, as proofs take seconds there: laws of few steps, or the
+      lattice, whose bounds are up to 1e-4 apart.  Where estimates refuse, the value is the middle
+      of proven bounds, and no more accurate than these.
     - Mixtures of Gaussians and groups, DP-SGD under ``substitute``, truncated Poisson samples, in
       several steps, composed with each other and with the above: the same errors, estimated, or
       where estimates refuse, the middle of what certified lines prove or, at last, the lattice;

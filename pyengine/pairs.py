@@ -14,11 +14,14 @@ adjacency       A                       B
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from pyengine._checks import Number
+from pyengine.answers import Triple
 from pyengine.mechanisms import Mechanism, steps_of
+from pyengine.numerics.rounding import UNIT
 
 __all__ = [
     "GaussianPair",
@@ -26,8 +29,11 @@ __all__ = [
     "enclosing_pairs",
     "exact_steps",
     "gaussian_rows",
+    "largest_epsilon",
     "ordered_pair",
 ]
+
+LEAST = 2.0**-1074  # the smallest positive double
 
 # Noise, which is to be divided by the second number, sampling probability and number of the steps.
 GaussianRows = list[tuple[Number, int, Number, int]]
@@ -138,3 +144,25 @@ def _rounded(x: Fraction, up: bool) -> float:
     if Fraction(near) == x or (Fraction(near) > x) == up:
         return near
     return math.nextafter(near, math.inf if up else 0.0)
+
+
+def largest_epsilon(pair: GaussianPair, rates: Sequence[float | Fraction]) -> Triple:
+    """The ε at which the profile vanishes, between bounds: the supremum of the loss of A against B.
+
+    That is -Σ n log(1 - p), of rates p as they were given: one that only rounds to 1 has a largest
+    loss.  A logarithm within 2 ulp is assumed of the C library (theory/certified).
+    """
+    if pair.reversed or any(rate == 1 for rate in rates):
+        return math.inf, math.inf, math.inf
+    value = -math.fsum(n * _log_of_rest(p) for p, n in zip(rates, pair.steps, strict=True))
+    off = 16.0 * UNIT * value + sum(pair.steps) * LEAST
+    return value, value - off, value + off
+
+
+def _log_of_rest(rate: float | Fraction) -> float:
+    """log(1 - rate), within 2 ulp."""
+    if isinstance(rate, float):
+        return math.log1p(-rate)
+    from pyengine.numerics.exact_numbers import log_of_rest
+
+    return log_of_rest(rate)[0]

@@ -62,7 +62,7 @@ def test_rows_are_what_the_engines_say(row: list[str]) -> None:
     title = title[1:].partition("]")[0]
     run = RUNS[title]
     certified = proven(run)
-    assert certified == (bounds == "always")
+    assert certified or bounds != "always"
     if not certified:
         assert proven(run, "reference" if title == REFERENCE else "certified")
     known = {each.known for each in label_of(run)} - {""}

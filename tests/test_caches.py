@@ -22,8 +22,9 @@ import pytest
 import pyengine as pe
 from pyengine import caches
 from pyengine.caches import Cache, clear_cache, kept, kept_bytes, size_of
-from pyengine.engines.gaussian_engines import Solver, solver
+from pyengine.engines.gaussian import _kept
 from pyengine.engines.monte_carlo import MonteCarloPair
+from pyengine.engines.spectral import KeptLines
 from pyengine.pairs import GaussianPair
 
 PAIRS = [GaussianPair((2.0,), (1.0,), (n,), reversed=False) for n in range(1, 5)]
@@ -59,7 +60,7 @@ def test_threads_ask_while_another_one_clears() -> None:
     def ask(_: int) -> None:
         while time.monotonic() < over:
             for pair in PAIRS:
-                assert solver(pair).pair == pair
+                assert isinstance(_kept(pair), KeptLines)
 
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask, i) for i in range(4)]
@@ -177,10 +178,10 @@ def test_sizes() -> None:
 
 def test_contours_are_weighed() -> None:
     pair = GaussianPair((1.0,), (0.01,), (1000,), reversed=False)
-    found = solver(pair)
+    found = _kept(pair)
     before = found.bytes()
     pe.trade_off(pe.dp_sgd(1.0, 0.01, 1000), np.geomspace(1e-30, 0.4, 50), adjacency="add")
-    assert solver(pair) is found
+    assert _kept(pair) is found
     assert before < 10_000 < 50_000 < found.bytes() < 10_000_000
     assert kept_bytes() > found.bytes()
 
@@ -214,8 +215,8 @@ def test_nothing_is_left_when_all_is_cleared() -> None:
 def test_what_is_dropped_is_freed() -> None:
     mechanism = pe.dp_sgd(1.0, 0.01, 1000)
     pe.gamma_bound(mechanism, 0.1)
-    found = weakref.ref(solver(GaussianPair((1.0,), (0.01,), (1000,), reversed=False)))
-    assert isinstance(found(), Solver)
+    found = weakref.ref(_kept(GaussianPair((1.0,), (0.01,), (1000,), reversed=False)))
+    assert isinstance(found(), KeptLines)
     clear_cache()
     gc.collect()
     assert found() is None

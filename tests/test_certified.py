@@ -158,7 +158,7 @@ def test_what_is_not_proven_is_left_to_the_lattice() -> None:
     bounds, engines, proven = answers("delta", few, [0.04], adjacency="remove")
     assert engines == ["lattice"]
     assert proven == [True]
-    assert bounds.value[0] == value  # the estimate, between the bounds of the lattice
+    assert bounds.lower[0] <= bounds.value[0] <= bounds.upper[0]
 
 
 # Of these the reference takes four seconds to forty; the others it answers in each run.

@@ -14,7 +14,7 @@ import pytest
 from scipy import optimize, stats
 
 from pyengine.engines import certified, row_bounds
-from pyengine.engines.certified import CertifiedPair, CertifiedSide
+from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
@@ -24,6 +24,7 @@ from pyengine.engines.functionals import (
     PROFILE,
     WIDTH,
 )
+from pyengine.engines.row_sides import RowSide
 
 ROOM = 1e-11  # for the doubles of this test, relative
 LARGE = 2.0**-8
@@ -46,10 +47,11 @@ def trade_off(mu: float, alpha: np.ndarray) -> np.ndarray:
     return np.asarray(stats.norm.cdf(stats.norm.isf(alpha) - mu))
 
 
-class OneStep(CertifiedSide):
+class OneStep(RowSide):
     """Rows of a Gaussian step whose logs and values err by as much as they may, either way."""
 
     def __init__(self, mu: float, error: float, rng: np.random.Generator, rough: float) -> None:
+        super().__init__()
         self.mu, self.error, self.rng, self.rough = mu, error, rng, rough
         self.shares = [0.0, 1.0]  # some rows are known better than their neighbours
 

@@ -13,7 +13,7 @@ import pyengine as pe
 from pyengine import reference
 from pyengine.api import answers
 from pyengine.caches import clear_cache
-from pyengine.engines.gaussian_engines import solver
+from pyengine.engines.gaussian import GaussianSide
 from pyengine.pairs import gaussian_rows, ordered_pair
 
 # Noise, rate, steps, order, question, what it is asked, and how wide its bounds may be; the lattice
@@ -137,7 +137,7 @@ def test_lines_are_kept_for_thresholds_beside_theirs() -> None:
     sizes = []
     for epsilon, found in zip(asked, alone, strict=True):
         assert pe.delta(mechanism, epsilon, adjacency="remove", bounds=True) == found
-        sizes.append(solver(pair).spectral().bytes())
+        sizes.append(GaussianSide(pair).prover().bytes())
     assert sizes[0] == sizes[1] == sizes[2] < sizes[3]
 
 
@@ -149,5 +149,5 @@ def test_no_divided_law_is_made_where_lines_leave_little() -> None:
     for level in (1e-9, 1.001e-9, 1.002e-9):
         found = pe.gamma_bound(mechanism, level, bounds=True)
         assert found.upper - found.lower < 1e-9 * found.upper
-        sizes.append(solver(pair).spectral().bytes())
+        sizes.append(GaussianSide(pair).prover().bytes())
     assert sizes[0] == sizes[1] == sizes[2]

@@ -17,8 +17,8 @@ from pyengine.engines import convolution
 
 RUN = pe.dp_sgd(1.0, 0.01, 100)
 FAR = pe.dp_sgd(
-    1.0, 1e-7, 10**8
-)  # at deltas of 1e-250 neither lines nor the lattice prove anything
+    1.0, 1e-8, 10**9
+)  # at deltas of 1e-300 neither lines nor the lattice prove anything
 EPOCHS = pe.dp_sgd_allocated(0.12, 100, 3)  # of less noise than laws enclose
 HEAVY = pe.from_distributions(stats.t(3), stats.t(3, loc=0.5))
 NORMAL = pe.from_distributions(stats.norm(), stats.norm(loc=0.5))
@@ -99,10 +99,10 @@ def test_what_is_proven_is_returned_for_floats_and_arrays(case: str, question: s
 def test_one_entry_without_a_proof_refuses_an_array() -> None:
     assert pe.epsilon(FAR, [1e-6], bounds=True).upper[0] > 0.0
     with pytest.raises(
-        pe.AccuracyError, match="no engine proves bounds of epsilon at delta = 1e-250"
+        pe.AccuracyError, match="no engine proves bounds of epsilon at delta = 1e-300"
     ):
-        pe.epsilon(FAR, [1e-6, 1e-250], bounds=True)
-    assert pe.epsilon(FAR, [1e-6, 1e-250], bounds="estimated").value.shape == (2,)
+        pe.epsilon(FAR, [1e-6, 1e-300], bounds=True)
+    assert pe.epsilon(FAR, [1e-6, 1e-300], bounds="estimated").value.shape == (2,)
 
 
 @pytest.mark.parametrize("wrong", [1, 0, "proven", "", None, [True]])

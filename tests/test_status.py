@@ -31,14 +31,18 @@ class Without:
         return (lambda *_: self._status) if name in self._names else getattr(lib, name)
 
 
-@pytest.mark.parametrize("kernel", ["pe_pair_new", "pe_pair_at", "pe_pair_solve"])
+SPECTRAL = ["pe_pair_new", "pe_pair_at", "pe_pair_solve", "pe_pair_certify_beyond"]
+
+
+@pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("argument", [0.1, np.array([0.1, 0.2])], ids=["float", "array"])
 def test_spectral_engine(kernel: str, argument: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clear_cache()
     monkeypatch.setattr(spectral, "lib", Without(lib.PE_NO_MEMORY, kernel))
     question = pe.delta if kernel == "pe_pair_at" else pe.gamma_bound
+    method = "auto" if kernel == "pe_pair_certify_beyond" else "spectral"
     with pytest.raises(MemoryError, match="not enough memory for"):
-        question(RUN, argument)
+        question(RUN, argument, method=method)
     clear_cache()
 
 

@@ -21,7 +21,7 @@ from audit_sector import VALUES, Array, evenly, rows_of, tally
 
 import pyengine as pe
 from pyengine import reference
-from pyengine.engines.allocation import TabulatedEpoch
+from pyengine.engines.certified_epochs import TabulatedEpoch
 from pyengine.engines.functionals import ERRORS
 from pyengine.engines.sector import EPOCH_DEPTHS, QUIET, _epochs_or_refusal
 from pyengine.errors import AccuracyError

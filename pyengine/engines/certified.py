@@ -1,12 +1,11 @@
-"""Proven bounds for Poisson-subsampled Gaussian steps, from lines whose errors are theorems.
+"""From rows of log values to answers: questions on one ordered pair, and the widths they may have.
 
-The spectral engine finds the threshold; rows at it and beside it, whose errors are proven
-(docs/theory/spectral), bound the answer.  What they do not reach is left to the lattice.
+What rows do not say closely is left to another engine.  Bounds are proven where the errors of the
+rows are (docs/theory/certified).
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable
 from functools import partial
@@ -18,24 +17,17 @@ import numpy.typing as npt
 from pyengine._core import lib
 from pyengine.answers import Answer, ErrorCurve, Judged, PairQuestions
 from pyengine.answers import names as named
-from pyengine.caches import cached_property
 from pyengine.curves import taken
 from pyengine.engines.functionals import (
     A_ABOVE,
     A_BELOW,
     B_ABOVE,
     B_BELOW,
-    ERRORS,
     PROFILE,
     FloatArray,
-    Limits,
     array,
 )
-from pyengine.engines.gaussian import largest_epsilon
-from pyengine.engines.gaussian_engines import solver
-from pyengine.engines.next_to_largest import NextToLargest
 from pyengine.engines.row_bounds import (
-    SLACK,
     TRIES,
     LogBounds,
     crossed,
@@ -45,299 +37,96 @@ from pyengine.engines.row_bounds import (
     line_bounds,
     profile_bounds,
 )
-from pyengine.engines.sector import SMALLEST, SectorLaws
-from pyengine.engines.spectral import Spectral
+from pyengine.engines.row_sides import RowSide
 from pyengine.errors import AccuracyError
-from pyengine.pairs import GaussianPair
 
-__all__ = [
-    "WIDEST",
-    "CertifiedPair",
-    "CertifiedSide",
-    "GaussianSide",
-    "LineSide",
-    "completed_thresholds",
-    "log_slope",
-    "middle",
-    "relative_width",
-]
+__all__ = ["WIDEST", "CertifiedPair", "middle", "relative_width"]
 
 BoolArray = npt.NDArray[np.bool_]
 WIDEST = 1e-4  # relative width of bounds that are not left to the lattice, as is the lattice's own
-NEAR_ZERO = 1.0 / 16.0  # part of a bound of the profile at 0 from which on δ may be above it
+TINY = 1e-30  # estimates of values below have larger errors
 NOTHING = 1e-305  # an answer below this is as narrow as doubles show
-ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
-CLOSE_ROW = 3e-11  # error of rows of lines, for which no law is built
-CLOSE = Limits(CLOSE_ROW, CLOSE_ROW)
-OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
-MISSED = 0.5  # relative error of a row from which on its threshold is looked for anew
-
-
-class CertifiedSide:
-    """Certified rows of one ordered pair.
-
-    Attributes
-    ----------
-    tells_apart : bool
-        Whether there are outcomes that only one of the laws has.
-    most_at_zero, largest : float
-        Upper bounds of the profile at 0 and of the loss that need no row; 1 and inf where there
-        are none.
-    next_to_largest : NextToLargest or None
-        What is known of levels whose tests take outcomes of the largest likelihood ratio alone.
-    """
-
-    tells_apart = False
-    most_at_zero = 1.0
-    largest = math.inf
-    next_to_largest: NextToLargest | None = None
-
-    @cached_property
-    def most_at_0(self) -> float:
-        """Upper bound of the profile at 0, from a row as well."""
-        upper = self.rows(PROFILE, np.zeros(1)).values(PROFILE)[1]
-        return min(float(upper[0]), self.most_at_zero)
-
-    def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds where the log of a functional is about a target; NaN where none is found."""
-        raise NotImplementedError
-
-    def table(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the C core at thresholds, with proven errors."""
-        raise NotImplementedError
-
-    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the fast engine at thresholds, which may place others and enter no bound."""
-        raise NotImplementedError
-
-    def rows(self, functional: int, c: FloatArray) -> LogBounds:
-        """Logs of bounds of all functionals at thresholds."""
-        return LogBounds.of_rows(c, self.table(functional, c))
-
-    def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
-        """Upper bounds of the profile for which no law is built, and unless closely no line."""
-        del closely
-        return np.ones(epsilon.size)
-
-    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
-        """The same of a float."""
-        del epsilon, closely
-        return 1.0
-
-    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
-        """One row of the C core as `table` or `solved` have it; None without such a way."""
-        del functional, x, by_value
-
-    def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
-        """Bounds at thresholds where the log of a functional is about a target."""
-        return self.rows(functional, self.threshold(functional, log_target))
-
-
-def completed_thresholds(
-    prover: Spectral, functional: int, log_target: FloatArray, table: FloatArray
-) -> FloatArray:
-    """Thresholds of estimated rows, and where there is no estimate those that proven rows find."""
-    found = table[:, 0].copy()
-    missing = np.isfinite(log_target) & ~(table[:, ERRORS + functional] <= MISSED)
-    if missing.any():
-        proven = prover.certified_solve(functional, log_target[missing])[:, 0]
-        found[missing] = np.where(np.isnan(proven), found[missing], proven)
-    return found
-
-
-class LineSide(CertifiedSide):
-    """Certified rows of steps whose proven lines are kept with their contours."""
-
-    def prover(self) -> Spectral:
-        """What holds the lines."""
-        raise NotImplementedError
-
-    def table(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the lines."""
-        return self.prover().certify(functional, c)
-
-    def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
-        """By Chernoff's bounds, or by the lines."""
-        lines, c = self.prover(), -epsilon
-        rows = lines.certify(PROFILE, c) if closely else lines.chernoff(c)
-        return LogBounds.of_rows(c, rows).values(PROFILE)[1]
-
-    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
-        """The same of a float."""
-        lines, c = self.prover(), -epsilon
-        row = lines.certified_one(PROFILE, c, None) if closely else lines.chernoff_of_one(c)
-        return profile_bounds(row)[1]
-
-    def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
-        """Bounds at thresholds that are looked for on the lines, else by the fast engines."""
-        table = self.solved_table(functional, log_target)
-        return LogBounds.of_rows(table[:, 0], table)
-
-    def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows at such thresholds."""
-        return self._placed(functional, log_target)[0]
-
-    def _placed(self, functional: int, log_target: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Rows at such thresholds, and which of these the fast engines found."""
-        table = self.prover().certify_beyond(functional, log_target, SLACK)
-        missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
-        if missing.any():
-            table[missing] = self.table(functional, self.threshold(functional, log_target[missing]))
-        return table, missing
-
-    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
-        """One row of the lines; None where there is none."""
-        row = self.prover().certified_one(functional, x, SLACK if by_value else None)
-        if row[ERRORS + functional] <= CLOSE_ROW:
-            return row
-        return None if math.isnan(row[0]) or self.knows_more(functional, row) else row
-
-    def knows_more(self, functional: int, row: Any) -> bool:
-        """Whether `table` may have a closer row than one of the lines."""
-        del functional, row
-        return False
-
-
-class GaussianSide(LineSide):
-    """Certified rows of sampled Gaussian steps; their lines are kept with the pair's contours.
-
-    What lines do not prove closely about few steps is asked of laws of the loss with proven errors.
-
-    Parameters
-    ----------
-    pair : GaussianPair
-        The ordered pair.
-    """
-
-    def __init__(self, pair: GaussianPair) -> None:
-        self._pair = pair
-
-    @cached_property
-    def _laws(self) -> SectorLaws:
-        return SectorLaws(self._pair)
-
-    def table(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the lines, and of the law of few steps."""
-        table = super().table(functional, c)
-        self._laws.improve(functional, c, table, CLOSE)
-        return table
-
-    def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Rows of the lines at their thresholds, and of the law of few steps."""
-        table, elsewhere = self._placed(functional, log_target)
-        if not self._laws.serves:
-            return table
-        put = self._laws.improve(functional, table[:, 0].copy(), table, CLOSE)
-        # where lines knew little, they have found no threshold either
-        off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
-        if off.any():
-            table[off] = self.table(functional, self.threshold(functional, log_target[off]))
-        self._approach(functional, log_target, table, put | off | elsewhere)
-        return table
-
-    def _approach(
-        self, functional: int, log_target: FloatArray, table: FloatArray, chosen: BoolArray
-    ) -> None:
-        """Move thresholds of rows that came to be closer than those that placed them.
-
-        What a threshold misses counts like an error of its row.  They end where the functional is
-        below its target by no more than twice the error.
-        """
-        value, error = table[:, 2 + functional], table[:, ERRORS + functional]
-        miss = value - log_target + 2.0 * error
-        far = chosen & (error < OFF) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
-        if not far.any():
-            return
-        step = miss[far] / log_slope(functional, table[far])
-        moved = self.table(functional, table[far, 0] - step)
-        nearer = abs(moved[:, 2 + functional] - log_target[far]) < abs(value - log_target)[far]
-        closed = moved[:, ERRORS + functional] <= 2.0 * error[far]
-        far[far] = nearer & closed
-        table[far] = moved[nearer & closed]
-
-    def knows_more(self, functional: int, row: Any) -> bool:
-        """Whether the steps are few and the value is not next to nothing."""
-        return row[2 + functional] >= SMALLEST and self._laws.serves
-
-    def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds of the fast engines."""
-        engines = solver(self._pair)
-        table = engines.spectral().solve(functional, log_target)
-        missing = np.isfinite(log_target) & ~(table[:, ERRORS + functional] <= MISSED)
-        if missing.any():
-            with contextlib.suppress(AccuracyError):
-                rows = engines.solve(functional, log_target[missing], "convolution", ANY)
-                table[missing] = rows.table
-        return completed_thresholds(engines.spectral(), functional, log_target, table)
-
-    @cached_property
-    def next_to_largest(self) -> NextToLargest:  # type: ignore[override]
-        """Where no step samples the record, or nearly so."""
-        return NextToLargest(self._pair)
-
-    @cached_property
-    def most_at_zero(self) -> float:  # type: ignore[override]
-        """What lies between the laws is at most the sum of what lies between those of the steps.
-
-        A step differs where it samples, by p times the distance of two normal laws; and no more
-        than with the probability that any step samples.
-        """
-        noise, probability, steps, _ = self._pair
-        sizes = zip(noise, probability, steps, strict=True)
-        apart = math.fsum(n * p * math.erf(math.sqrt(0.125) / sigma) for sigma, p, n in sizes)
-        if 1.0 not in probability:
-            sampled = zip(probability, steps, strict=True)
-            apart = min(apart, -math.expm1(math.fsum(n * math.log1p(-p) for p, n in sampled)))
-        return min(apart * (1.0 + SLACK) + 2.0**-1000, 1.0)
-
-    @cached_property
-    def largest(self) -> float:  # type: ignore[override]
-        """The largest loss, rounded upwards."""
-        return largest_epsilon(self._pair, self._pair.probability)[2]
-
-    def prover(self) -> Spectral:
-        """The spectral engine."""
-        return solver(self._pair).spectral()
-
-    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the spectral engine's contours."""
-        return solver(self._pair).spectral().at(functional, c)
+NEAR_ZERO = 1.0 / 16.0  # part of a bound of the profile at 0 from which on δ may be above it
 
 
 class CertifiedPair:
-    """Questions on one ordered pair whose every bound is proven.
+    """Questions on one ordered pair, answered from rows; proven where the rows are.
 
     Parameters
     ----------
-    private, public : CertifiedSide
+    private, public : RowSide
         Pairs on both sides of the one that is asked for: the more private one bounds the privacy
         loss from below, the other one from above.  Mostly they are the same.
     tolerance : float or None
         Largest relative width of the bounds; None for 1e-4.
-    otherwise : callable
-        Makes the questions that answer what is not proven here.
+    otherwise : callable or None
+        Makes the questions that answer what is wider; None where nobody is asked.
+    proven : bool
+        Whether the errors of the rows are, and they are those of the very pair that is asked for.
+
+    Attributes
+    ----------
+    widest : tuple of float
+        Largest relative widths of bounds, and of those below 1e-30.
+    is_ordinary : bool
+        Whether values may be interpolated, as nobody has set a tolerance.
     """
+
+    is_ordinary = True
 
     def __init__(
         self,
-        private: CertifiedSide,
-        public: CertifiedSide,
+        private: RowSide,
+        public: RowSide,
         tolerance: float | None,
-        otherwise: Callable[[], PairQuestions],
+        otherwise: Callable[[], PairQuestions] | None,
+        *,
+        proven: bool = True,
     ) -> None:
         self._private, self._public = private, public
-        self._widest = WIDEST if tolerance is None else tolerance
+        self._proven, self._name = proven, public.name
+        self.widest = (WIDEST, WIDEST) if tolerance is None else (tolerance, tolerance)
         self._otherwise = otherwise
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether bounds from rows are proven."""
+        return self._proven
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether one side has all rows."""
+        return self._private is self._public
+
+    @property
+    def memo(self) -> dict[Any, Any]:
+        """What several questions need, kept with the lines."""
+        return self._public.memo
+
+    def told_apart(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray] | None:
+        """Curves where β is next to nothing, and where; None where rows have to be asked."""
+        del alpha
+        return None
 
     def trade_off(self, alpha: FloatArray) -> ErrorCurve:
         """T(A, B) at α in [0, 1]."""
         curve, weak = self.proven(alpha)
         if weak.any():
-            other = self._otherwise().trade_off(alpha[weak])
-            curve.beta.put(weak, other.beta)
-            curve.gamma.put(weak, other.gamma)
-            curve.c[weak] = other.c
+            other = self._other(np.maximum(relative_width(curve.beta), relative_width(curve.gamma)))
+            found = other.trade_off(alpha[weak])
+            curve.beta.put(weak, found.beta)
+            curve.gamma.put(weak, found.gamma)
+            curve.c[weak] = found.c
         return curve
+
+    def _other(self, width: FloatArray) -> PairQuestions:
+        """Questions on the engine that answers what is too wide here."""
+        if self._otherwise is None:
+            raise AccuracyError(
+                f"an estimated relative error of {0.5 * float(width.max()):.1e} is too large, with "
+                f"method={self._name!r}; method='auto' may find an engine that errs by less"
+            )
+        return self._otherwise()
 
     def proven(self, alpha: FloatArray) -> tuple[ErrorCurve, BoolArray]:
         """T(A, B) by rows alone, and where its bounds are too wide."""
@@ -348,13 +137,17 @@ class CertifiedPair:
             chosen = inside & ((alpha <= 0.5) == (functional == A_ABOVE))
             if chosen.any():
                 self._one_side(functional, chosen, alpha, beta, gamma, c)
-        width = np.maximum(relative_width(beta), relative_width(gamma))
-        weak = inside & ~(width <= self._widest)
+        weak = inside & ~(self._is_close(beta) & self._is_close(gamma))
         if self._public.tells_apart:  # a test that never errs under A has a γ of its own
             weak |= alpha == 0.0
         return ErrorCurve(beta, gamma, c), weak
 
-    def _both(self, ask: Callable[[CertifiedSide], LogBounds]) -> tuple[LogBounds, LogBounds]:
+    def _is_close(self, answer: Answer) -> BoolArray:
+        """Whether bounds are as close as they have to be."""
+        widest = np.where(answer.upper < TINY, self.widest[1], self.widest[0])
+        return np.asarray(relative_width(answer) <= widest)
+
+    def _both(self, ask: Callable[[RowSide], LogBounds]) -> tuple[LogBounds, LogBounds]:
         """Return what both sides find, which are asked once where they are the same."""
         private = ask(self._private)
         return private, private if self._public is self._private else ask(self._public)
@@ -391,8 +184,8 @@ class CertifiedPair:
             (beta, best[0], lower_beta, upper_beta),
             (gamma, best[1], lower_gamma, upper_gamma),
         ):
-            label = named("certified", tail.size)
-            answer.put(chosen, Answer(within(value, low, high), low, high, label, True))
+            label = named(self._name, tail.size)
+            answer.put(chosen, Answer(within(value, low, high), low, high, label, self._proven))
 
     def _next_to_largest(
         self,
@@ -417,13 +210,13 @@ class CertifiedPair:
                 continue
             settled[i] = here[places[i]] = True
             c[here] = outer[6]
-            label = named("certified", 1)
+            label = named(self._name, 1)
             for answer, low, high, value in (
                 (beta, outer[0], inner[1], outer[4]),
                 (gamma, inner[2], outer[3], outer[5]),
             ):
                 own, least, most = (np.array([x]) for x in (value, low, high))
-                answer.put(here, Answer(own, least, most, label, True))
+                answer.put(here, Answer(own, least, most, label, self._proven))
             here[places[i]] = False
         return settled
 
@@ -447,7 +240,7 @@ class CertifiedPair:
         found = self._private.rows(A_ABOVE, c)
         with np.errstate(invalid="ignore"):
             logs = [found.logs(which) for which in (A_ABOVE, B_BELOW, B_ABOVE)]
-            known = np.all([high - low <= self._widest for low, high in logs], axis=0)
+            known = np.all([high - low <= self.widest[0] for low, high in logs], axis=0)
         level, error, power = (found.values(which) for which in (A_ABOVE, B_BELOW, B_ABOVE))
         bounds = (level[1], error[1], power[0])
         first, second, third = (np.where(known, bound, np.nan) for bound in bounds)
@@ -460,7 +253,7 @@ class CertifiedPair:
         private, public = self._both(lambda side: side.rows(PROFILE, c))
         lower, upper = private.values(PROFILE)[0], np.where(ended, 0.0, public.values(PROFILE)[1])
         value = within(public.best_profile(), lower, upper)
-        answer = Answer(value, lower, upper, named("certified", epsilon.size), True)
+        answer = Answer(value, lower, upper, named(self._name, epsilon.size), self._proven)
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
 
     def _ended(self, epsilon: FloatArray) -> BoolArray:
@@ -468,14 +261,14 @@ class CertifiedPair:
         return (epsilon >= self._public.largest) & (not self._public.tells_apart)
 
     def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
-        """Upper bounds of the profile, as `CertifiedSide.most` has them."""
+        """Upper bounds of the profile, as `RowSide.most` has them."""
         ended = self._ended(epsilon)
         if ended.all():
             return np.zeros(epsilon.size)
         return np.where(ended, 0.0, self._public.most(epsilon, closely=closely))
 
     def is_below(self, epsilon: float, known: float) -> bool:
-        """Whether the profile is surely at most a known number: by `CertifiedSide.most_of_one`."""
+        """Whether a profile is surely at most a known number: by `RowSide.most_of_one`."""
         side = self._public
         if epsilon >= side.largest and not side.tells_apart:
             return known >= 0.0
@@ -499,11 +292,14 @@ class CertifiedPair:
         asked = (delta > 0.0) & (delta < 1.0) & ~nothing
         targets = np.where(asked, _logs(delta), np.nan)
         private, public = self._both(lambda side: side.solved(PROFILE, targets))
-        lower = self._smallest(delta, private)
+        lower = np.where(nothing, 0.0, self._smallest(delta, private))
         upper = self._largest(delta, public, lower > 0.0)
         value = within(public.best_epsilon(delta), lower, upper)
-        lower[nothing] = value[nothing] = upper[nothing] = 0.0
-        answer = Answer(value, lower, upper, named("certified", delta.size), True)
+        for end, bound in zip((1, 0, 2), (lower, value, upper), strict=True):
+            bound[nothing] = 0.0
+            if self._public.ends is not None and not self._public.tells_apart:
+                bound[delta == 0.0] = self._public.ends[end]
+        answer = Answer(value, lower, upper, named(self._name, delta.size), self._proven)
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
 
     def _is_zero(self, delta: FloatArray) -> BoolArray:
@@ -512,7 +308,7 @@ class CertifiedPair:
         nothing = (delta >= most) & (delta > 0.0)
         near = ~nothing & (delta >= NEAR_ZERO * most)
         if near.any():
-            nothing |= near & (delta >= self._public.most_at_0)
+            nothing |= near & (delta >= self._public.zero[2])
         return nothing
 
     def _smallest(self, delta: FloatArray, found: LogBounds) -> FloatArray:
@@ -537,7 +333,7 @@ class CertifiedPair:
         start = -found.c
         upper = np.where(found.values(PROFILE)[1] <= delta, np.maximum(start, 0.0), np.inf)
         if not positive.all():  # whether no loss at all exceeds 0 by more than δ allows
-            upper[~positive & (self._public.most_at_0 <= delta)] = 0.0
+            upper[~positive & (self._public.zero[2] <= delta)] = 0.0
         step = found.tangent(delta)[1]
         for _ in range(TRIES):
             open_ = np.isinf(upper) & np.isfinite(start)
@@ -556,13 +352,13 @@ class CertifiedPair:
             return None
         if name == "delta":
             if x >= side.largest and not side.tells_apart:
-                return 0.0, 0.0, 0.0, True
+                return 0.0, 0.0, 0.0, self._proven
             row = side.one(PROFILE, -x, by_value=False)
             return None if row is None else self._between(*profile_bounds(row))
         if name == "epsilon":
             most = side.most_at_zero
-            if x >= most or (x >= NEAR_ZERO * most and x >= side.most_at_0):
-                return 0.0, 0.0, 0.0, True
+            if x >= most or (x >= NEAR_ZERO * most and x >= side.zero[2]):
+                return 0.0, 0.0, 0.0, self._proven
             row = side.one(PROFILE, lib.pe_natural_log(x), by_value=True)
             both = None if row is None else epsilon_bounds(x, row)
             return None if both is None else self._between(*both)
@@ -571,11 +367,6 @@ class CertifiedPair:
             return None
         beta, gamma, _ = found
         return gamma if name == "gamma_bound" else beta
-
-    @property
-    def is_of_one(self) -> bool:
-        """Whether one side has all rows."""
-        return self._private is self._public
 
     def level(self, alpha: float) -> tuple[Judged, Judged, float | None] | None:
         """β and γ at a level inside, and the threshold of their row, if they have one."""
@@ -596,6 +387,24 @@ class CertifiedPair:
             return None
         return beta, gamma, None if row is None else row[0]
 
+    def straight(self, alpha: FloatArray) -> tuple[Answer, Answer, BoolArray]:
+        """β and γ of the hull of both orders where it is a line, and where: `RowSide.straight`."""
+        side = self._public
+        first, last = side.straight
+        where = (alpha >= first) & (alpha <= last)
+        value, low, high = side.zero
+        inner = alpha[where]
+        label = named(self._name, inner.size)
+        beta, gamma = (
+            Answer(value, np.nextafter(least, -1.0), np.nextafter(most, 2.0), label, self._proven)
+            for least, value, most in (
+                ((1.0 - inner) - high, (1.0 - inner) - value, (1.0 - inner) - low),
+                (inner + low, inner + value, inner + high),
+            )
+        )
+        where[where] = close = self._is_close(beta) & self._is_close(gamma)
+        return taken(beta, close), taken(gamma, close), where
+
     def line_at(self, alpha: float, c: float) -> tuple[float, float, float] | None:
         """As `line` and `gain` for a float, at the threshold of its level; None as `one`."""
         functional = A_ABOVE if alpha <= 0.5 else A_BELOW
@@ -606,8 +415,9 @@ class CertifiedPair:
 
     def _between(self, lower: float, upper: float, value: float) -> Judged | None:
         """A value between proven bounds that are close enough; else None, and where they cross."""
-        if upper > NOTHING and 0.0 <= upper - lower <= self._widest * upper < math.inf:
-            return min(max(value, lower), upper), lower, upper, True
+        widest = self.widest[upper < TINY]
+        if upper > NOTHING and 0.0 <= upper - lower <= widest * upper < math.inf:
+            return min(max(value, lower), upper), lower, upper, self._proven
         return None
 
     def _completed(
@@ -617,9 +427,9 @@ class CertifiedPair:
 
         Next to δ(0) the error of a profile is all of a small ε, and that of a lattice is larger.
         """
-        weak = ~(relative_width(answer) <= self._widest)
+        weak = ~self._is_close(answer)
         if weak.any():
-            other = ask(self._otherwise(), weak)
+            other = ask(self._other(relative_width(answer)), weak)
             own, width = _widths(taken(answer, weak)), _widths(other)
             closer = ~((own >= 0.0) & (own < width))
             weak[weak] = closer
@@ -632,14 +442,6 @@ def _logs(x: FloatArray) -> FloatArray:
     out = np.empty(x.size)
     lib.pe_natural_logs(x.size, array(np.ascontiguousarray(x)), array(out, writable=True))
     return out
-
-
-def log_slope(functional: int, table: FloatArray) -> FloatArray:
-    """Slope in the threshold of the log of A's tails or the profile."""
-    if functional == PROFILE:
-        return np.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE])
-    sign = -1.0 if functional == A_ABOVE else 1.0
-    return sign * np.exp(table[:, 1] - table[:, 2 + functional])
 
 
 def within(value: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -1,26 +1,25 @@
-"""Certified rows of epochs of random allocation, and of plain Gaussian steps beside them."""
+"""Rows of epochs of random allocation: proven ones of their laws, and estimates of one epoch."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
-from pyengine.caches import cached_property
-from pyengine.engines.certified import ANY, CLOSE, CertifiedSide, log_slope
-from pyengine.engines.functionals import A_ABOVE, B_ABOVE, ERRORS, WIDTH, FloatArray
+from pyengine._core import ffi, lib
+from pyengine.engines.functionals import ERRORS, ROW, WIDTH, FloatArray, call_kernel
 from pyengine.engines.row_bounds import LogBounds
+from pyengine.engines.row_sides import ANY, CLOSE, RowSide, log_slope
 from pyengine.engines.sector import EpochKinds, EpochLaws
 from pyengine.laws.allocation import AllocatedLaw
-from pyengine.laws.base import ReversedLaw, StepLaw
+from pyengine.laws.base import ReversedLaw, StepLaw, TabulatedLaw
 from pyengine.laws.gaussian import GaussianLaw
-from pyengine.numerics.bracketing import falling_root
 
-__all__ = ["EpochSide"]
-
-FALLING = (A_ABOVE, B_ABOVE)  # with the threshold
-INSIDE = 1e-9  # of the way between the ends of a law, where it has rows
+__all__ = ["EpochSide", "TabulatedEpoch", "tabulated_epochs"]
 
 
-class EpochSide(CertifiedSide):
+class EpochSide(RowSide):
     """Certified rows of one ordered pair.
 
     Parameters
@@ -32,6 +31,8 @@ class EpochSide(CertifiedSide):
     """
 
     def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:
+        super().__init__()
+        self.ends = math.inf, math.inf, math.inf
         self._laws = EpochLaws(kinds, is_reversed)
 
     @classmethod
@@ -53,14 +54,6 @@ class EpochSide(CertifiedSide):
         side = cls(tuple(kinds), orders.pop())
         return side if side._laws.serves else None
 
-    @cached_property
-    def _ends(self) -> tuple[float, float] | None:
-        ends = self._laws.ends()
-        if ends is None:
-            return None
-        room = INSIDE * (ends[1] - ends[0])
-        return ends[0] + room, ends[1] - room
-
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the law of the loss."""
         table = np.full((c.size, WIDTH), np.nan)
@@ -73,22 +66,8 @@ class EpochSide(CertifiedSide):
         return self.table(functional, c)
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds from rows of the law."""
-        found = np.full(log_target.size, np.nan)
-        known = np.isfinite(log_target)
-        if self._ends is None or not known.any():
-            return found
-        sign, goal = 1.0 if functional in FALLING else -1.0, log_target[known]
-        low, high = (np.full(goal.size, x) for x in self._ends)
-        middle = 0.5 * (low + high)
-
-        def beyond(c: FloatArray) -> FloatArray:
-            value = self._laws.values(functional, c)
-            # where there is no row it is next to nothing, or nearly all
-            return np.where(np.isnan(value), np.sign(middle - c), sign * (value - goal))
-
-        found[known] = falling_root(beyond, low, high)
-        return found
+        """Thresholds of the law."""
+        return self._laws.threshold(functional, log_target)
 
     def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
         """Bounds where a functional lies below its target by twice its error.
@@ -103,3 +82,52 @@ class EpochSide(CertifiedSide):
         moved = np.isfinite(step) & (error < ANY.ordinary)
         table[moved] = self.table(functional, c[moved] - step[moved])
         return LogBounds.of_rows(table[:, 0], table)
+
+
+class TabulatedEpoch:
+    """Rows of one epoch or several; a `pyengine.engines.functionals.RowEngine`.
+
+    Parameters
+    ----------
+    law : TabulatedLaw
+        The pair (A, B), A without the record.
+    is_reversed : bool
+        Whether A is the law with the record instead.
+    epochs : int
+        Number of epochs.
+    """
+
+    name = "convolution"
+    ends = (math.inf, math.inf, math.inf)  # no loss is the largest one, in either order
+
+    def __init__(self, law: TabulatedLaw, is_reversed: bool, epochs: int = 1) -> None:
+        self.law, self.is_reversed, self.epochs = law, is_reversed, epochs
+
+    def at(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows at thresholds of the loss."""
+        kernel = lib.pe_epoch_reversed_at if self.is_reversed else lib.pe_epoch_at
+        return call_kernel(kernel, self.law.table(self.epochs), functional, c)
+
+    def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Rows at the thresholds where the log of a functional has given values."""
+        kernel = lib.pe_epoch_reversed_solve if self.is_reversed else lib.pe_epoch_solve
+        return call_kernel(kernel, self.law.table(self.epochs), functional, log_target)
+
+    def one(self, functional: int, x: float, by_value: bool) -> Any:
+        """One row of `at` or `solve`."""
+        if self.is_reversed:
+            kernel = lib.pe_epoch_reversed_solve if by_value else lib.pe_epoch_reversed_at
+        else:
+            kernel = lib.pe_epoch_solve if by_value else lib.pe_epoch_at
+        row = ffi.new(ROW)
+        kernel(self.law.table(self.epochs), functional, 1, (x,), row)
+        return row
+
+
+def tabulated_epochs(laws: list[tuple[StepLaw, int]]) -> TabulatedEpoch | None:
+    """Return the engine of laws that are equal epochs; None of others."""
+    if len(laws) != 1:
+        return None
+    law, epochs = laws[0]
+    found = law.tabulated()
+    return None if found is None else TabulatedEpoch(*found, epochs)

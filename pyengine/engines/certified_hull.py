@@ -1,35 +1,97 @@
-"""Both orders of a pair whose rows are proven, and their hull."""
+"""Questions that rows answer: of one order, and of both orders and their hull."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from pyengine.answers import Answer, ErrorCurve, Judged, Questions
-from pyengine.curves import larger, taken
+from pyengine.curves import OneOrder, larger, taken
 from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, FloatArray
 from pyengine.engines.hull import BoolArray, BothOrders
+from pyengine.errors import AccuracyError
 
-__all__ = ["CertifiedBothOrders", "CompletedBothOrders"]
+__all__ = ["CertifiedBothOrders", "RowsOfOneOrder"]
 
+MANY = 2048  # values that are interpolated where they lie close together
+FEW = 18  # values that are proven one by one: fewer than a polynomial is made of
+NEXT_TO_LINE = 1e-6  # thresholds whose levels may be on the hull's line
 SLACK = 2.0**-49  # of the few operations of a chord, relative to its positive terms
 
 
-class CertifiedBothOrders(BothOrders):
-    """Questions on both orders: adjacency ``add_remove``, with proven bounds.
+class _Interpolated(Questions):
+    """Values of smooth functions, interpolated where thousands are asked at once."""
+
+    is_light = True
+    quick: Callable[[], Questions | None] | None = None  # makes who is asked thousands
+    _keeper: CertifiedPair  # with whose lines polynomials are kept
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether no answer inside of its domain is proven, however it is asked."""
+        return not self._keeper.is_proven
+
+    def values(self, name: str, x: FloatArray) -> FloatArray:
+        """As `answer` without bounds: thousands of values from polynomials between them."""
+        if x.size < MANY or not self._keeper.is_ordinary:
+            return super().values(name, x)
+        from pyengine.engines.chebyshev_panels import ChebyshevPanels
+
+        memo, key = self._keeper.memo, (type(self), name)
+        if key not in memo:
+            try:
+                memo[key] = ChebyshevPanels(name, self._at_zero)
+            except AccuracyError:  # of δ(0), by which panels are placed
+                return super().values(name, x)
+        panels: ChebyshevPanels = memo[key]
+        return panels.values(x, partial(self._many, name))
+
+    def _many(self, name: str, x: FloatArray) -> FloatArray:
+        """Values by the engine that estimates, as a line may take milliseconds for each."""
+        quick = None if self.quick is None or x.size < FEW else self.quick()
+        if quick is not None:
+            with contextlib.suppress(AccuracyError):
+                return quick.answer(name, x).value
+        return super().values(name, x)
+
+    def _at_zero(self) -> float:
+        return float(self.profile(np.zeros(1)).value[0])
+
+
+class RowsOfOneOrder(_Interpolated, OneOrder):
+    """Questions on one order of the pair."""
+
+    def __init__(self, pair: CertifiedPair) -> None:
+        super().__init__(pair)
+        self._keeper = pair
+
+
+class CertifiedBothOrders(_Interpolated, BothOrders):
+    """Questions on both orders: adjacency ``add_remove``, by rows of the order that decides.
+
+    Levels where both decide are on a line, or on chords of both curves.  A hull of rows of one
+    order and another engine's brackets of the other one would ask that engine at some hundred
+    levels for each chord, so such levels go to what knows both at once.
 
     Parameters
     ----------
     add, remove : CertifiedPair
         The ordered pairs.
+    otherwise : callable
+        Makes the questions that answer the levels where rows of one order are too wide.
     """
 
-    def __init__(self, add: CertifiedPair, remove: CertifiedPair) -> None:
+    def __init__(
+        self, add: CertifiedPair, remove: CertifiedPair, otherwise: Callable[[], Questions]
+    ) -> None:
         super().__init__(add, remove)
-        self._pairs = (add, remove)
+        self._pairs, self._keeper = (add, remove), add
+        self._otherwise = otherwise
 
     def one(self, name: str, x: float) -> Judged:
         """As `answer` for one number: the larger profile or ε; one order's curve where it is."""
@@ -45,10 +107,15 @@ class CertifiedBothOrders(BothOrders):
                     value, lower, upper, _ = (max(both) for both in zip(first, second, strict=True))
                     return value, lower, upper, first[3] and second[3]
         elif add.is_of_one and remove.is_of_one and 0.0 < x < 1.0:
-            found = self._alone_at(x)
+            found = self._alone_at(x) or self._straight_at(x)
             if found is not None:
                 return found[name == "gamma_bound"]
         return super().one(name, x)
+
+    def _straight_at(self, alpha: float) -> tuple[Judged, Judged] | None:
+        """β and γ where the hull is a line."""
+        *both, where = self._keeper.straight(np.array([alpha]))
+        return (both[0].first(), both[1].first()) if where[0] else None
 
     def _alone_at(self, alpha: float) -> tuple[Judged, Judged] | None:
         """β and γ by one row of one order, where its tangent does not cut the other's curve."""
@@ -60,11 +127,13 @@ class CertifiedBothOrders(BothOrders):
         beta, gamma, c = found
         if c is None or not (c >= 0.0 if alpha <= 0.5 else c <= 0.0):
             return None
-        line = pair.line_at(alpha, c)
-        if line is None or not add.is_below(abs(c), line[2]):
+        if abs(c) < NEXT_TO_LINE and (line := self._straight_at(alpha)) is not None:
+            return line  # as arrays have it
+        below = pair.line_at(alpha, c)
+        if below is None or not add.is_below(abs(c), below[2]):
             return None
-        low = max(line[0], math.nextafter(1.0 - line[1], 0.0))
-        high = min(line[1], math.nextafter(1.0 - line[0], 2.0), 1.0)
+        low = max(below[0], math.nextafter(1.0 - below[1], 0.0))
+        high = min(below[1], math.nextafter(1.0 - below[0], 2.0), 1.0)
         wide = beta[2] - low > 2.0 * (beta[2] - beta[1])
         if wide or high - gamma[1] > 2.0 * (gamma[2] - gamma[1]):
             return None
@@ -171,34 +240,25 @@ class CertifiedBothOrders(BothOrders):
             power[rest], error[rest], within[rest] = super()._chord(alpha[rest], c[rest])
         return power, error, within
 
-
-class CompletedBothOrders(CertifiedBothOrders):
-    """The hull where both orders are proven; the other levels are left to what knows both at once.
-
-    A hull of rows of one order and of another engine's brackets of the other one would ask that
-    engine for one order after the other, at some hundred levels for each chord.
-
-    Parameters
-    ----------
-    add, remove : CertifiedPair
-        The ordered pairs.
-    otherwise : callable
-        Makes the questions that answer the levels where rows of one order are too wide.
-    """
-
-    def __init__(
-        self, add: CertifiedPair, remove: CertifiedPair, otherwise: Callable[[], Questions]
-    ) -> None:
-        super().__init__(add, remove)
-        self._otherwise = otherwise
-
     def trade_off(self, alpha: FloatArray) -> tuple[Answer, Answer]:
         """β = T(α) and γ = 1 - T(α), each with its own accuracy."""
         add, remove = self._pairs
         beta, gamma = Answer.rest(alpha), Answer.exact(alpha.copy())
         open_ = np.ones(alpha.size, dtype=np.bool_)
+        for pair in self._pairs:
+            told = pair.told_apart(alpha)
+            if told is not None:
+                beta.put(told[1], told[0].beta)
+                gamma.put(told[1], told[0].gamma)
+                open_ &= ~told[1]
+        if add.is_of_one and remove.is_of_one:
+            *both, straight = add.straight(np.where(open_, alpha, np.nan))
+            beta.put(straight, both[0])
+            gamma.put(straight, both[1])
+            open_ &= ~straight
         for pair, functional in ((add, A_ABOVE), (remove, A_BELOW)):
-            asked = (alpha > 0.0) & (alpha < 1.0) & ((alpha <= 0.5) == (functional == A_ABOVE))
+            asked = open_ & (alpha > 0.0) & (alpha < 1.0)
+            asked &= (alpha <= 0.5) == (functional == A_ABOVE)
             if asked.any():
                 curve, settled = self._alone(pair, functional, alpha[asked])
                 asked[asked] = settled

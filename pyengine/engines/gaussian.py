@@ -1,142 +1,195 @@
-"""Poisson-subsampled Gaussian steps: questions answered from the rows of the engines."""
+"""Sampled Gaussian steps: proven rows from lines, and from laws of few steps."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pyengine.answers import ErrorCurve, Triple
-from pyengine.caches import Epoch, cached_property
-from pyengine.engines.functionals import FloatArray, Limits, Rows
-from pyengine.engines.gaussian_engines import Solver, solver
-from pyengine.engines.row_questions import RowQuestions
-from pyengine.numerics.rounding import UNIT
-from pyengine.pairs import GaussianPair
+from pyengine.answers import Triple
+from pyengine.caches import Cache, Epoch, cached_property
+from pyengine.engines.functionals import ERRORS, FloatArray
+from pyengine.engines.next_to_largest import NextToLargest
+from pyengine.engines.row_bounds import SLACK
+from pyengine.engines.row_sides import (
+    CLOSE,
+    BoolArray,
+    EstimatedSide,
+    LineSide,
+    completed_thresholds,
+    log_slope,
+)
+from pyengine.engines.spectral import KeptLines, Spectral
+from pyengine.errors import AccuracyError
+from pyengine.pairs import GaussianPair, largest_epsilon
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from pyengine.engines.convolution import Convolution
+    from pyengine.engines.estimates import Estimates
+    from pyengine.engines.sector import SectorLaws
 
-    from pyengine.engines.lattice.uncomposed import Uncomposed
-    from pyengine.laws.base import StepLaw
+__all__ = ["GaussianSide"]
 
-__all__ = ["GaussianPairQuestions"]
+# Of steps, each of which takes a convolution some 20 ms: many of them are proven sooner.
+MOST_KINDS = 24
+OFF = 1e-3  # what the log of a functional may be off by at a threshold that is looked for
 
-LEAST = 2.0**-1074  # the smallest positive double
-TELLING = 0.15  # noise from which on a step no longer shows a record for certain
+_lines: Cache[KeptLines] = Cache(128, lambda kept: kept.bytes(), grows=True)
 
 
-class GaussianPairQuestions(RowQuestions):
-    """Questions on one ordered pair; ``method`` names an engine or is "auto"."""
+def _kept(pair: GaussianPair) -> KeptLines:
+    """The spectral engine of a pair; those used last are kept with their contours."""
+    return _lines.get_or_make(pair, lambda: KeptLines(Spectral(pair)))
 
-    has_proven_ends = True
+
+class GaussianSide(LineSide):
+    """Certified rows of sampled Gaussian steps; their lines are kept with the pair's contours.
+
+    What lines do not prove closely about few steps is asked of laws of the loss with proven errors.
+
+    Parameters
+    ----------
+    pair : GaussianPair
+        The ordered pair.
+    rates : sequence of number, optional
+        Sampling probabilities before they were rounded; those of the pair if not given.
+    thorough : bool
+        As of `LineSide`.
+    """
 
     def __init__(
         self,
         pair: GaussianPair,
-        method: str,
-        tolerance: float | None = None,
-        wanted: str | None = None,
         rates: Sequence[float | Fraction] | None = None,
+        *,
+        thorough: bool = True,
     ) -> None:
-        self.pair = pair
-        self._rates = pair.probability if rates is None else rates  # before they were rounded
-        self.is_trivial = not pair.steps
-        # where the record shows for certain or not at all there may be answers without an engine
-        self.is_telling = method == "auto" and bool(pair.steps) and min(pair.noise) <= TELLING
-        self._wanted = wanted  # "beta" or "gamma" where only one error is to be narrow
-        self.method = method
-        # contours belong to the cache alone: what it drops is to be freed
-        self._kept: tuple[object, Callable[[], Solver | None]] = (None, lambda: None)
-        self.tolerance = tolerance
-        self.limits = Limits.of(tolerance)
-
-    def _solver(self) -> Solver:
-        epoch, kept = self._kept
-        found = kept()
-        if found is None or epoch is not Epoch.current:
-            epoch, found = Epoch.current, solver(self.pair)
-            self._kept = (epoch, weakref.ref(found))
-        return found
+        self._pair, self._rates = pair, pair.probability if rates is None else rates
+        self.thorough = thorough
+        self._found: tuple[object, Callable[[], KeptLines | None]] = (None, lambda: None)
 
     @cached_property
-    def _uncomposed(self) -> Uncomposed | None:
-        """Proven answers where the record shows for certain or not at all; None for more noise.
+    def _laws(self) -> SectorLaws:
+        from pyengine.engines.sector import SectorLaws
 
-        The engines' laws are then so wide that a composition takes minutes.
+        return SectorLaws(self._pair)
+
+    def table(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the lines, and of the law of few steps."""
+        table = super().table(functional, c)
+        if self.thorough:
+            self._laws.improve(functional, c, table, CLOSE)
+        return table
+
+    def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Rows of the lines at their thresholds, and of the law of few steps."""
+        table, elsewhere = self._placed(functional, log_target)
+        if not (self.thorough and self._laws.serves):
+            return table
+        put = self._laws.improve(functional, table[:, 0].copy(), table, CLOSE)
+        # where lines knew little, they have found no threshold either
+        off = np.isfinite(log_target) & ~(abs(table[:, 2 + functional] - log_target) < OFF)
+        if off.any():
+            table[off] = self.table(functional, self.threshold(functional, log_target[off]))
+        self._approach(functional, log_target, table, put | off | elsewhere)
+        return table
+
+    def _approach(
+        self, functional: int, log_target: FloatArray, table: FloatArray, chosen: BoolArray
+    ) -> None:
+        """Move thresholds of rows that came to be closer than those that placed them.
+
+        What a threshold misses counts like an error of its row.  They end where the functional is
+        below its target by no more than twice the error.
         """
-        if not self.is_telling:
-            return None
-        from pyengine.engines.lattice.uncomposed import Uncomposed
+        value, error = table[:, 2 + functional], table[:, ERRORS + functional]
+        miss = value - log_target + 2.0 * error
+        far = chosen & (error < OFF) & (abs(miss) > 2.0 * error) & (abs(miss) < OFF)
+        if not far.any():
+            return
+        step = miss[far] / log_slope(functional, table[far])
+        moved = self.table(functional, table[far, 0] - step)
+        nearer = abs(moved[:, 2 + functional] - log_target[far]) < abs(value - log_target)[far]
+        closed = moved[:, ERRORS + functional] <= 2.0 * error[far]
+        far[far] = nearer & closed
+        table[far] = moved[nearer & closed]
 
-        return Uncomposed(_laws_of(self.pair), 2.0 * self.limits.ordinary, self._wanted)
+    def knows_more(self, functional: int, row: Any) -> bool:
+        """Whether the steps are few and the value is not tiny."""
+        return self.thorough and self._laws.may_improve(row[2 + functional])
 
-    def _at(self, functional: int, c: FloatArray) -> Rows:
-        return self._solver().at(functional, c, self.method, self.limits)
+    def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds that are estimated; else those that the lines find."""
+        with contextlib.suppress(AccuracyError):
+            table = self.engine().solve(functional, log_target)
+            return completed_thresholds(self.prover(), functional, log_target, table)
+        return self.prover().certified_solve(functional, log_target)[:, 0]
 
-    def _solve(self, functional: int, log_target: FloatArray) -> Rows:
-        return self._solver().solve(functional, log_target, self.method, self.limits)
+    @cached_property
+    def next_to_largest(self) -> NextToLargest:  # type: ignore[override]
+        """Where no step samples the record, or nearly so."""
+        return NextToLargest(self._pair)
 
-    def _row(self, functional: int, x: float, *, by_value: bool) -> Any:
-        epoch, kept = self._kept  # as `_solver`, in line: floats come this way
-        found = kept()
-        if found is None or epoch is not Epoch.current:
-            found = self._solver()
-        return found.one(functional, x, self.method, self.limits, by_value=by_value)
+    @cached_property
+    def most_at_zero(self) -> float:  # type: ignore[override]
+        """What lies between the laws is at most the sum of what lies between those of the steps.
 
-    def _memo(self) -> dict[Any, Any]:
-        memo: dict[Any, Any] = self._solver().memo.setdefault((self.method, self.limits), {})
-        return memo
+        A step differs where it samples, by p times the distance of two normal laws; and no more
+        than with the probability that any step samples.
+        """
+        noise, probability, steps, _ = self._pair
+        sizes = zip(noise, probability, steps, strict=True)
+        apart = math.fsum(n * p * math.erf(math.sqrt(0.125) / sigma) for sigma, p, n in sizes)
+        if 1.0 not in probability:
+            sampled = zip(probability, steps, strict=True)
+            apart = min(apart, -math.expm1(math.fsum(n * math.log1p(-p) for p, n in sampled)))
+        return min(apart * (1.0 + SLACK) + 2.0**-1000, 1.0)
+
+    @cached_property
+    def ends(self) -> Triple:  # type: ignore[override]
+        """The largest loss, between bounds."""
+        return largest_epsilon(self._pair, self._rates)
 
     @property
-    def is_estimated(self) -> bool:
-        """Whether every answer between the ends of the domain is estimated."""
-        return not self.is_trivial and not self.is_telling
+    def memo(self) -> dict[Any, Any]:  # type: ignore[override]
+        """What is kept with the lines."""
+        return _kept(self._pair).memo
 
-    def _simple(self, alpha: FloatArray) -> tuple[ErrorCurve, npt.NDArray[np.bool_]] | None:
-        return None if self._uncomposed is None else self._uncomposed.trade_off(alpha)
+    def prover(self) -> Spectral:
+        """The spectral engine, from the cache: what that drops is to be freed."""
+        epoch, kept = self._found
+        found = kept()
+        if found is None or epoch is not Epoch.current:
+            found = _kept(self._pair)
+            self._found = Epoch.current, weakref.ref(found)
+        return found.spectral
 
-    @cached_property
-    def ends(self) -> Triple:
-        """The largest ε of all, between its bounds."""
-        return (0.0, 0.0, 0.0) if self.is_trivial else largest_epsilon(self.pair, self._rates)
+    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the spectral engine's contours."""
+        return self.prover().at(functional, c)
 
+    def engine(self, word: str = "auto") -> Estimates:
+        """The engines that estimate rows of this pair, or the one of a name."""
+        from pyengine.engines.estimates import Estimates
 
-def _laws_of(pair: GaussianPair) -> tuple[tuple[StepLaw, int], ...]:
-    """The same pair as laws of steps."""
-    from pyengine.engines.lattice.uncomposed import reverse
-    from pyengine.laws.base import PoissonSampledLaw
-    from pyengine.laws.gaussian import GaussianLaw
+        return Estimates(self.prover, self._convolution, word)
 
-    laws = []
-    for noise, probability, steps in zip(pair.noise, pair.probability, pair.steps, strict=True):
-        plain = GaussianLaw(noise)
-        law = plain if probability == 1.0 else PoissonSampledLaw(plain, probability)
-        laws.append((reverse(law) if pair.reversed else law, steps))
-    return tuple(laws)
+    def estimated(self, word: str) -> EstimatedSide:
+        """Rows that they estimate."""
+        engine = self.engine(word)
+        side = EstimatedSide(lambda: engine, engine.name, self.ends)
+        side.most_at_zero = self.most_at_zero
+        return side
 
+    def _convolution(self) -> Convolution | None:
+        from pyengine.engines.convolution import Convolution, bounded_steps
 
-def largest_epsilon(pair: GaussianPair, rates: Sequence[float | Fraction]) -> Triple:
-    """The ε at which the profile vanishes, between bounds: the supremum of the loss of A against B.
-
-    That is -Σ n log(1 - p), of rates p as they were given: one that only rounds to 1 has a largest
-    loss.  A logarithm within 2 ulp is assumed of the C library (theory/certified).
-    """
-    if pair.reversed or any(rate == 1 for rate in rates):
-        return math.inf, math.inf, math.inf
-    value = -math.fsum(n * _log_of_rest(p) for p, n in zip(rates, pair.steps, strict=True))
-    off = 16.0 * UNIT * value + sum(pair.steps) * LEAST
-    return value, value - off, value + off
-
-
-def _log_of_rest(rate: float | Fraction) -> float:
-    """log(1 - rate), within 2 ulp."""
-    if isinstance(rate, float):
-        return math.log1p(-rate)
-    from pyengine.numerics.exact_numbers import log_of_rest
-
-    return log_of_rest(rate)[0]
+        pair = self._pair
+        if len(pair.steps) > MOST_KINDS:
+            return None
+        return Convolution(bounded_steps(pair), reversed=pair.reversed)

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import cached_property
-from pyengine.engines.certified import CertifiedSide
 from pyengine.engines.exact.finite import FiniteComposition
 from pyengine.engines.functionals import (
     A_ABOVE,
@@ -23,6 +22,7 @@ from pyengine.engines.functionals import (
     FloatArray,
 )
 from pyengine.engines.row_bounds import SLACK, LogBounds
+from pyengine.engines.row_sides import RowSide
 from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.rounding import UNIT
 
@@ -47,18 +47,18 @@ RESOLVED = 1e-11  # of a threshold
 
 
 # Map: smooth steps beside few losses | test_product | theory/line
-class ProductSide(CertifiedSide):
+class ProductSide(RowSide):
     """Certified rows of one ordered pair.
 
     Parameters
     ----------
     few : FiniteComposition
         Steps with finitely many losses.
-    smooth : CertifiedSide
+    smooth : RowSide
         The other steps.
     """
 
-    def __init__(self, few: FiniteComposition, smooth: CertifiedSide) -> None:
+    def __init__(self, few: FiniteComposition, smooth: RowSide) -> None:
         self._smooth = smooth
         weights = few.weights()
         self._loss, self._error = weights.loss, weights.error

@@ -8,9 +8,12 @@ of.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+import pyengine.engines.certified_hull
+import pyengine.engines.gaussian  # noqa: F401  these answer DP-SGD, whose first question imports nothing
 from pyengine._libm import refuse_where_off
 from pyengine.answers import PairQuestions, Questions
 from pyengine.curves import OneOrder, Substitution
@@ -21,12 +24,7 @@ from pyengine.engines.declared.closed_forms import (
     RelaxedClosedFormEngine,
     RelaxedLimitEngine,
 )
-from pyengine.engines.declared.contours import (
-    CertifiedEngine,
-    EpochEngine,
-    GaussianEngine,
-    SmoothEngine,
-)
+from pyengine.engines.declared.contours import CertifiedEngine, EstimateEngine
 from pyengine.engines.declared.lines import LineEngine
 from pyengine.engines.declared.products import BlocksEngine, ProductEngine
 from pyengine.engines.declared.published import (
@@ -49,10 +47,8 @@ ENGINES: tuple[Engine, ...] = (
     ClosedFormEngine(),
     NothingReleasedEngine(),
     RelaxedClosedFormEngine(),
-    GaussianEngine(),
-    EpochEngine(),
     AnalyticEngine(),
-    SmoothEngine(),
+    EstimateEngine(),
     CertifiedEngine(),
     LineEngine(),
     ExactEngine(),
@@ -124,8 +120,8 @@ def questions(
     wanted : {"beta", "gamma"} or None
         Which error of a trade-off function is to have that width; None for both.
     proven : bool
-        Whether ``method="auto"`` is to hand what it estimates to an engine that proves its bounds;
-        what that cannot prove either keeps estimates, as each answer says.
+        Whether ``method="auto"`` is to ask an engine that proves its bounds where the first one
+        estimates; what that cannot prove either keeps estimates, as each answer says.
 
     Returns
     -------
@@ -142,25 +138,30 @@ def questions(
     """
     refuse_where_off()
     model = threat_model_of(threat_model)
-    problem = Problem(mechanism, adjacency, method, model, tolerance, wanted)
+    problem = Problem(mechanism, adjacency, method, model, tolerance, wanted, proven)
     engine = _chosen(problem)
-    asked = _asked_of(engine, problem)
     if method != "auto" or engine.certified:
-        return asked
-    prover = engine.prover()
-    prove = partial(_proven, problem) if prover is None else partial(_asked_of, prover, problem)
+        return _asked_of(engine, problem)
+    prover = _prover(engine, problem)
     if proven:
-        import pyengine.engines.enclosed as enclosed  # names from it would take longer
-
-        return enclosed.EnclosedQuestions(asked, prove)
+        asked = (prover or partial(answered, replace(problem, method="certified")))()
+        # an estimate tells that there is an answer, which nothing proves
+        asked.otherwise = partial(_asked_of, engine, replace(problem, proven=False))
+        return asked
+    asked = _asked_of(engine, problem)
     if prover is not None:  # before anything is refused
-        asked.otherwise = prove
+        asked.otherwise = prover
     return asked
 
 
-def _proven(problem: Problem) -> Questions:
-    """Questions that ``method="certified"`` answers; AccuracyError where no engine does."""
-    return answered(replace(problem, method="certified"))
+def _prover(engine: Engine, problem: Problem) -> Callable[[], Questions] | None:
+    """What makes the questions that prove what an engine estimates."""
+    prover = engine.prover()
+    if prover is None:
+        return None
+    if prover.supports(problem):
+        return partial(_asked_of, prover, problem)
+    return partial(answered, replace(problem, method="certified"))
 
 
 def answered(problem: Problem) -> Questions:

@@ -17,9 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import kept
-from pyengine.engines.functionals import FloatArray, Limits, call_kernel, row_errors
+from pyengine.caches import cached_property, kept
+from pyengine.engines.functionals import (
+    A_ABOVE,
+    B_ABOVE,
+    FloatArray,
+    Limits,
+    call_kernel,
+    row_errors,
+)
 from pyengine.errors import AccuracyError
+from pyengine.numerics.bracketing import falling_root
 from pyengine.numerics.exact_numbers import in_two_doubles, log_of_rest
 from pyengine.pairs import GaussianPair
 from pyengine.status import finished
@@ -47,6 +55,8 @@ QUIET = 2.5  # noise
 WIDEST = 80.0  # of the spread of a loss
 LOUDEST = 26.0  # inverse of a noise; more of it is as wide
 EPOCHS_TOO_SHALLOW = Limits(1e-7, 1e-7)
+FALLING = (A_ABOVE, B_ABOVE)  # with the threshold
+CROWDED = 1e-300  # part of the way between the ends of a law that is next to the first one
 NOT_PROVEN = "no law of these steps is proven; method='lattice' may bracket it"
 
 Kinds = tuple[tuple[float, float, int], ...]  # noise, sampling probability and number of the steps
@@ -191,6 +201,10 @@ class SectorLaws:
         self._too_shallow = TOO_SHALLOW
         self._levels = tuple(partial(_law_or_refusal, kinds, depth) for depth in DEPTHS)
 
+    def may_improve(self, log_value: float) -> bool:
+        """Whether a law of these steps may have a closer row of a value than lines have."""
+        return self.serves and log_value >= SMALLEST
+
     def improve(
         self, functional: int, c: FloatArray, table: FloatArray, enough: Limits
     ) -> npt.NDArray[np.bool_]:
@@ -235,6 +249,42 @@ class SectorLaws:
     def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> None:
         lib.pe_sector_at(law, self._reversed, n, x, rows)
 
+    def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds where the first law has the log of a functional; NaN where it has none."""
+        found = np.full(log_target.size, np.nan)
+        known, ends = np.isfinite(log_target), self._ends
+        if ends is None or not known.any():
+            return found
+        goal, turn = log_target[known], -1.0 if self._reversed else 1.0
+        sign = turn if functional in FALLING else -turn
+        # by the log of the distance from the end next to which losses may crowd
+        first, last = ends[::-1] if self._reversed else ends
+        span = abs(last - first)
+        nearest = max(math.ulp(first), CROWDED * span)
+        low, high = (np.full(goal.size, math.log(room)) for room in (nearest, span))
+
+        def place(u: FloatArray) -> FloatArray:
+            return first + turn * np.exp(u)
+
+        def beyond(u: FloatArray) -> FloatArray:
+            value = call_kernel(self._rows, self._levels[0](), functional, place(u))
+            over = value[:, 2 + functional] - goal
+            # where there is no row it is next to nothing, or nearly all
+            return np.where(np.isnan(over), 0.5 * (low + high) - u, sign * over)
+
+        found[known] = place(falling_root(beyond, low, high))
+        return found
+
+    @cached_property
+    def _ends(self) -> tuple[float, float] | None:
+        """Thresholds between which the first law has rows; None where there is no law."""
+        law = self._levels[0]() if self.serves else NOT_PROVEN
+        if isinstance(law, str):
+            return None
+        ends = ffi.new("double[2]")
+        lib.pe_sector_ends(law, ends)
+        return (-ends[1], -ends[0]) if self._reversed else (ends[0], ends[1])
+
 
 class EpochLaws(SectorLaws):
     """Proven rows of one ordered pair of epochs of random allocation.
@@ -259,20 +309,3 @@ class EpochLaws(SectorLaws):
             partial(_epochs_or_refusal, kinds, first),
             partial(_deeper_epochs, kinds, first, deeper),
         )
-
-    def values(self, functional: int, c: FloatArray) -> FloatArray:
-        """Logs of a functional by the first law, which places thresholds; NaN where it has none."""
-        law = self._levels[0]()
-        if isinstance(law, str):
-            return np.full(c.size, np.nan)
-        return call_kernel(self._rows, law, functional, c)[:, 2 + functional]
-
-    def ends(self) -> tuple[float, float] | None:
-        """Thresholds between which there are rows; None where there is no law."""
-        law = self._levels[0]() if self.serves else NOT_PROVEN
-        if isinstance(law, str):
-            return None
-        ends = ffi.new("double[2]")
-        lib.pe_sector_ends(law, ends)
-        low, high = ends[0], ends[1]
-        return (-high, -low) if self._reversed else (low, high)

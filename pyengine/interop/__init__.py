@@ -13,6 +13,7 @@ which are imported by themselves.
 
 from pyengine.interop.distributions import to_privacy_loss_distribution
 from pyengine.interop.dp_events import from_dp_event, to_dp_event
+from pyengine.interop.flower import from_flower
 from pyengine.interop.histories import from_history, to_history
 from pyengine.interop.history_accountant import HistoryAccountant
 from pyengine.interop.profiles import Profile
@@ -33,6 +34,7 @@ __all__ = [
     "find_noise_multiplier_for_advantage",
     "find_noise_multiplier_for_err_rates",
     "from_dp_event",
+    "from_flower",
     "from_history",
     "from_prvs",
     "get_advantage_for_dpsgd",

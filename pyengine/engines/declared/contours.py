@@ -1,32 +1,30 @@
-"""Gaussian steps, their mixtures and epochs: contours and convolutions, estimated or proven."""
+"""Gaussian steps, their mixtures and epochs: rows of lines and of laws, proven or estimated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pyengine.answers import PairQuestions, Questions
 from pyengine.engines.declared.sums import LatticeEngine
-from pyengine.engines.gaussian import GaussianPairQuestions
 from pyengine.engines.orders import both_orders
 from pyengine.engines.problem import Ask, Engine, Problem
-from pyengine.engines.row_questions import BothOrdersOfRows, OneOrderOfRows
 from pyengine.errors import AccuracyError
 from pyengine.pairs import enclosing_pairs, ordered_pair
 
 if TYPE_CHECKING:
-    from pyengine.engines.allocation import EpochQuestions
-    from pyengine.engines.certified import CertifiedPair, CertifiedSide
-    from pyengine.engines.smooth import SmoothPairQuestions, SmoothSide
+    from pyengine.engines.certified import CertifiedPair
+    from pyengine.engines.functionals import RowEngine
+    from pyengine.engines.row_sides import EstimatedSide, RowSide
 
-    Sides = tuple[CertifiedSide | None, CertifiedSide | None]
+    Sides = tuple[RowSide | None, RowSide | None]
 
-__all__ = ["CertifiedEngine", "EpochEngine", "GaussianEngine", "HandoverEngine", "SmoothEngine"]
+__all__ = ["CertifiedEngine", "EstimateEngine"]
 
-# Of a lattice that is to prove what another engine has answered: more of them take longer than
-# that answer was worth waiting for.
-PROVING_POINTS = 2**21
+CLOSE = 1e-10  # relative width of bounds whose value needs no estimate
+TELLING = 0.15  # noise from which on a step no longer shows a record for certain
+WORDS = ("spectral", "convolution")  # that ask one of the engines that estimate
 
 
 def _are_smooth(problem: Problem) -> bool:
@@ -42,200 +40,42 @@ def _has_epochs(problem: Problem) -> bool:
     return any(law.tabulated() is not None for law, _ in problem.laws)
 
 
-class GaussianEngine(Engine):
-    """Gaussian steps on samples: the spectral engine, else the convolution, else what proves.
-
-    Parameters
-    ----------
-    is_last : bool
-        Whether nobody is asked what both refuse.
-    """
-
-    name = "spectral"
-    methods = ("auto", "convolution")
-
-    def __init__(self, *, is_last: bool = False) -> None:
-        self._prover: Engine | None = None
-        if not is_last:
-            last = GaussianEngine(is_last=True)
-            self._prover = CertifiedEngine(HandoverEngine(LatticeEngine(PROVING_POINTS), last))
-
-    def supports(self, problem: Problem) -> bool:
-        return problem.rows is not None
-
-    def prover(self) -> Engine | None:
-        return self._prover
-
-    def refusal(self, problem: Problem) -> Exception:
-        return AccuracyError(
-            f"method={problem.method!r} answers for Gaussian noise, plain, on a Poisson sample or "
-            "without replacement; ask method='auto'"
-        )
-
-    def questions(self, problem: Problem, ask: Ask) -> Questions:
-        if problem.adjacency != "add_remove":
-            return OneOrderOfRows(self.pair(problem))
-        return BothOrdersOfRows(self.pair(problem), self.pair(problem.ordered("remove")))
-
-    def pair(self, problem: Problem) -> GaussianPairQuestions:
-        assert problem.rows is not None
-        pair = ordered_pair(problem.rows, problem.order)
-        rates = [probability for _, _, probability, _ in problem.rows]
-        return GaussianPairQuestions(pair, problem.method, problem.tolerance, problem.wanted, rates)
-
-
-class HandoverEngine(Engine):
-    """An engine's answers, and those of a second one where it refuses them.
-
-    Parameters
-    ----------
-    first, second : Engine
-        Both engines.
-    """
-
-    def __init__(self, first: Engine, second: Engine) -> None:
-        self._first, self._second = first, second
-
-    def pair(self, problem: Problem) -> PairQuestions:
-        from pyengine.engines.handover import Handover
-
-        return Handover(lambda: self._first.pair(problem), lambda: self._second.pair(problem))
-
-    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
-        if problem.adjacency != "add_remove":
-            return None
-        from pyengine.engines.handover import HandoverOfBoth
-
-        return HandoverOfBoth(
-            lambda: both_orders(self._first, problem, ask),
-            lambda: both_orders(self._second, problem, ask),
-        )
-
-
-class EpochEngine(Engine):
-    """One epoch of random allocation, or several equal ones if asked by name: convolutions."""
-
-    name = "convolution"
-    methods = ("auto",)
-
-    def supports(self, problem: Problem) -> bool:
-        if problem.is_relaxed or problem.given is not None or not _has_epochs(problem):
-            return False
-        from pyengine.engines.allocation import tabulated_epochs
-
-        found = tabulated_epochs(problem.laws)
-        if found is None or found.epochs == 1 or problem.method == self.name:
-            return found is not None
-        return found.law.nodes(found.epochs) is None  # which the spectral engine would need
-
-    def refusal(self, problem: Problem) -> Exception:
-        return GaussianEngine().refusal(problem)
-
-    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
-        from pyengine.engines.smooth import SmoothBothOrders
-
-        if problem.adjacency != "add_remove":
-            return OneOrderOfRows(self.pair(problem))
-        return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
-
-    def pair(self, problem: Problem) -> EpochQuestions:
-        from pyengine.engines.allocation import EpochQuestions, tabulated_epochs
-
-        engine = tabulated_epochs(problem.laws)
-        assert engine is not None
-        return EpochQuestions(engine, problem.tolerance)
-
-
-class SmoothEngine(Engine):
-    """Steps whose sides are mixtures of normals: spectral engine, convolution, else what proves."""
-
-    name = "spectral"
-    methods = ("auto", "convolution")
-
-    def supports(self, problem: Problem) -> bool:
-        if problem.is_relaxed or problem.given is not None or not _are_smooth(problem):
-            return False
-        from pyengine.engines.bounded_mixtures import bounded_mixtures
-        from pyengine.engines.smooth import smooth_pair
-
-        pair = smooth_pair(problem.laws)
-        if pair is None or problem.method != "convolution":
-            return pair is not None
-        return bounded_mixtures(pair) is not None
-
-    def prover(self) -> Engine:
-        return CertifiedEngine(LatticeEngine(PROVING_POINTS))
-
-    def refusal(self, problem: Problem) -> Exception:
-        bounded = " whose losses are bounded below" if problem.method == "convolution" else ""
-        return AccuracyError(
-            f"method={problem.method!r} answers for several Gaussian steps, their mixtures and "
-            f"samples of them{bounded}; ask method='auto'"
-        )
-
-    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
-        from pyengine.engines.smooth import SmoothBothOrders
-
-        if problem.adjacency != "add_remove":
-            return None if problem.attained else OneOrderOfRows(self.pair(problem))
-        return SmoothBothOrders(self.pair(problem), self.pair(problem.ordered("remove")))
-
-    def pair(self, problem: Problem) -> SmoothPairQuestions:
-        from pyengine.engines.allocation import tabulated_epochs
-        from pyengine.engines.smooth import SmoothPairQuestions, smooth_pair
-
-        pair = smooth_pair(problem.laws)
-        assert pair is not None
-        epochs = tabulated_epochs(problem.laws) is not None
-        other: Engine = EpochEngine() if epochs else CertifiedEngine()
-
-        def otherwise() -> PairQuestions:
-            from pyengine.engines.unproven import UnprovenPair
-
-            found = other.pair(problem)
-            return found if problem.has_proven_masses else UnprovenPair(found)
-
-        asked = otherwise if problem.method == "auto" else None
-        return SmoothPairQuestions(pair, problem.method, problem.tolerance, asked)
+def _is_law(problem: Problem) -> bool:
+    """Whether the mechanism's own laws are asked about."""
+    return not problem.is_relaxed and problem.given is None
 
 
 class CertifiedEngine(Engine):
     """Gaussian steps on samples, their mixtures and epochs, by sums whose errors are theorems.
 
-    Parameters
-    ----------
-    otherwise : Engine, optional
-        Answers what has no proof there; the lattice if not given.
+    What has no proof there the lattice answers, and what that refuses is estimated, unless proofs
+    are asked for by name.
     """
 
     name = "certified"
+    methods = ("auto",)
     certified = True
-
-    def __init__(self, otherwise: Engine | None = None) -> None:
-        self._otherwise = otherwise
 
     def supports(self, problem: Problem) -> bool:
         if problem.rows is not None:
             return True
-        known = not problem.is_relaxed and problem.given is None
-        return known and self._side(problem) is not None
+        return _is_law(problem) and self._side(problem) is not None
 
     def has_lines(self, problem: Problem) -> bool:
         """Whether its rows are those of lines, many of which take little time."""
-        return self.supports(problem) and (
-            problem.rows is not None or self._smooth(problem) is not None
-        )
+        if problem.rows is not None:
+            return True
+        return _is_law(problem) and self._smooth(problem) is not None
 
-    @staticmethod
-    def _smooth(problem: Problem) -> SmoothSide | None:
+    def _smooth(self, problem: Problem) -> RowSide | None:
         if not _are_smooth(problem):
             return None
         from pyengine.engines.smooth import SmoothSide, smooth_pair
 
         pair = smooth_pair(problem.laws)
-        return None if pair is None else SmoothSide.of(pair)
+        return None if pair is None else SmoothSide.of(pair, thorough=self._proves(problem))
 
-    def _side(self, problem: Problem) -> CertifiedSide | None:
+    def _side(self, problem: Problem) -> RowSide | None:
         smooth = self._smooth(problem)
         if smooth is not None or not _has_epochs(problem):
             return smooth
@@ -244,45 +84,194 @@ class CertifiedEngine(Engine):
         return EpochSide.of(problem.laws)
 
     def questions(self, problem: Problem, ask: Ask) -> Questions | None:
-        if problem.adjacency != "add_remove":
-            return None
-        add, remove = (problem.ordered(order) for order in ("add", "remove"))
-        first, second = self.sides(add), self.sides(remove)
-        other = self._otherwise or LatticeEngine()
-        if None in first or None in second:
-            return both_orders(other, problem, ask)
-        import pyengine.engines.certified_hull as certified  # names from it would take longer
+        import pyengine.engines.certified_hull as hulls  # names from it would take longer
 
-        return certified.CompletedBothOrders(
-            _pair(add, first, partial(other.pair, add)),
-            _pair(remove, second, partial(other.pair, remove)),
-            lambda: both_orders(other, problem, ask),
-        )
+        found: hulls.RowsOfOneOrder | hulls.CertifiedBothOrders
+        if problem.adjacency != "add_remove":
+            if problem.attained:
+                return None
+            found = hulls.RowsOfOneOrder(self._pair(problem))
+        else:
+            add, remove = (self._pair(problem.ordered(order)) for order in ("add", "remove"))
+            other = partial(self._otherwise, problem, ask)
+            found = hulls.CertifiedBothOrders(add, remove, other)
+        if not self._proves(problem):
+            found.quick = partial(EstimateEngine().found, problem)
+        return found
+
+    def _otherwise(self, problem: Problem, ask: Ask) -> Questions:
+        """Both orders by the engines that answer what rows do not."""
+        from pyengine.engines.handover import HandoverOfBoth
+
+        found = [partial(both_orders, engine, problem, ask) for engine in self._others(problem)]
+        return found[0]() if len(found) == 1 else HandoverOfBoth(*found)
+
+    def _others(self, problem: Problem) -> tuple[Engine, ...]:
+        """Who is asked in turn what rows do not say: for a value an estimate is the quicker one."""
+        estimated = () if EstimateEngine.side(problem) is None else (EstimateEngine(),)
+        if problem.method == self.name:
+            return (LatticeEngine(),)
+        if problem.proven:
+            return LatticeEngine(), *estimated
+        return *estimated, _ProvenEngine()
 
     def pair(self, problem: Problem) -> PairQuestions:
-        other, sides = self._otherwise or LatticeEngine(), self.sides(problem)
-        return (
-            other.pair(problem)
-            if None in sides
-            else _pair(problem, sides, partial(other.pair, problem))
-        )
+        return self._pair(problem)
+
+    def _pair(self, problem: Problem) -> CertifiedPair:
+        import pyengine.engines.certified as certified  # names from it would take longer
+
+        private, public, proven = self._sides(problem)
+        other, tolerance = partial(self._other_pair, problem), problem.tolerance
+        if tolerance is None and not self._proves(problem):
+            tolerance = CLOSE
+        rows = problem.rows
+        if rows and not self._proves(problem):
+            near = ordered_pair(rows, problem.order)
+            if min(near.noise) <= TELLING:
+                from pyengine.engines.telling import TellingPair
+
+                return TellingPair(near, public, tolerance, other, proven=proven)
+        found = certified.CertifiedPair(private, public, tolerance, other, proven=proven)
+        found.is_ordinary = problem.tolerance is None
+        return found
+
+    def _proves(self, problem: Problem) -> bool:
+        """Whether bounds are wanted as narrow as they can be proven."""
+        return problem.proven or problem.method == self.name
+
+    def _other_pair(self, problem: Problem) -> PairQuestions:
+        """One order by the engines that answer what rows do not."""
+        from pyengine.engines.handover import Handover
+
+        found = [partial(engine.pair, problem) for engine in self._others(problem)]
+        return found[0]() if len(found) == 1 else Handover(*found)
 
     def sides(self, problem: Problem) -> Sides:
-        """Sides of Gaussian steps, else of others; None where nothing is proven of a step."""
+        """Sides with proven rows, the private and the public one; None where there are none."""
+        if problem.rows is None and self._side(problem) is None:
+            return None, None
+        private, public, _ = self._sides(problem)
+        return private, public
+
+    def _sides(self, problem: Problem) -> tuple[RowSide, RowSide, bool]:
+        """The private and the public side, and whether rows of both prove bounds.
+
+        Where rates are no doubles two pairs of doubles enclose the one that is asked about; the
+        nearest one is enough for a value.
+        """
         if problem.rows is None:
             side = self._side(problem)
-            return side, side
-        import pyengine.engines.certified as certified
+            assert side is not None
+            return side, side, True
+        import pyengine.engines.gaussian as gaussian
 
-        private, public = enclosing_pairs(problem.rows, problem.adjacency)
-        side_of = certified.GaussianSide(public)
-        return side_of if private == public else certified.GaussianSide(private), side_of
+        rates = [probability for _, _, probability, _ in problem.rows]
+        private, public = enclosing_pairs(problem.rows, problem.order)
+        if not self._proves(problem):
+            near = ordered_pair(problem.rows, problem.order)
+            side = gaussian.GaussianSide(near, rates, thorough=False)
+            if private != public:
+                side.name = "spectral"  # of other rates than those that are asked about
+            return side, side, private == public
+        public_side = gaussian.GaussianSide(public, rates)
+        if private == public:
+            return public_side, public_side, True
+        return gaussian.GaussianSide(private, rates), public_side, True
 
 
-def _pair(problem: Problem, sides: Sides, otherwise: Callable[[], PairQuestions]) -> CertifiedPair:
-    import pyengine.engines.certified as certified  # names from it would take longer
+def never(problem: Problem) -> Questions:
+    """Nobody else is asked."""
+    raise AccuracyError(f"no other engine is asked for {problem.mechanism}")
 
-    private, public = sides
-    assert private is not None
-    assert public is not None
-    return certified.CertifiedPair(private, public, problem.tolerance, otherwise)
+
+class _ProvenEngine(CertifiedEngine):
+    """The same as narrow as it can be proven, whatever is asked for."""
+
+    def _proves(self, problem: Problem) -> bool:
+        return True
+
+    def _others(self, problem: Problem) -> tuple[Engine, ...]:
+        return (LatticeEngine(),)
+
+
+class EstimateEngine(Engine):
+    """Rows with estimated errors: of epochs, whose proofs take longer, and where none is had."""
+
+    name = "convolution"
+    methods = ("auto", "spectral")
+
+    def supports(self, problem: Problem) -> bool:
+        if problem.method != "auto":
+            return problem.rows is not None or (_is_law(problem) and self._has_rows(problem))
+        if problem.rows is not None or not _is_law(problem):
+            return False
+        if not _has_epochs(problem) and CertifiedEngine().supports(problem):
+            return False
+        return self._has_rows(problem)
+
+    @classmethod
+    def _has_rows(cls, problem: Problem) -> bool:
+        return cls.side(replace(problem, method="auto")) is not None
+
+    @staticmethod
+    def side(problem: Problem) -> EstimatedSide | None:
+        """Rows with estimated errors; None where there are none."""
+        word = problem.method if problem.method in WORDS else "auto"
+        if problem.rows is not None:
+            from pyengine.engines.gaussian import GaussianSide
+
+            rates = [probability for _, _, probability, _ in problem.rows]
+            return GaussianSide(ordered_pair(problem.rows, problem.order), rates).estimated(word)
+        epochs: RowEngine | None = None
+        if _has_epochs(problem) and word != "spectral":
+            from pyengine.engines.certified_epochs import tabulated_epochs
+            from pyengine.engines.row_sides import EstimatedSide
+
+            found = epochs = tabulated_epochs(problem.laws)
+            named = word == "convolution"
+            if found is not None and (
+                named or found.epochs == 1 or found.law.nodes(found.epochs) is None
+            ):
+                return EstimatedSide(lambda: found, found.name, found.ends)
+        if not _are_smooth(problem):
+            return None
+        from pyengine.engines.smooth import estimated_side, smooth_pair
+
+        pair = smooth_pair(problem.laws)
+        return None if pair is None else estimated_side(pair, word, epochs)
+
+    def prover(self) -> Engine:
+        return CertifiedEngine()
+
+    def refusal(self, problem: Problem) -> Exception:
+        return AccuracyError(
+            f"method={problem.method!r} answers for several Gaussian steps, their mixtures and "
+            "epochs; ask method='auto'"
+        )
+
+    def questions(self, problem: Problem, ask: Ask) -> Questions | None:
+        import pyengine.engines.certified_hull as hulls
+
+        if problem.adjacency != "add_remove":
+            return None if problem.attained else hulls.RowsOfOneOrder(self._pair(problem))
+        add, remove = (self._pair(problem.ordered(order)) for order in ("add", "remove"))
+        return hulls.CertifiedBothOrders(add, remove, partial(never, problem))
+
+    def found(self, problem: Problem) -> Questions | None:
+        """Questions on one order or on both; None where no row is estimated."""
+        return None if self.side(problem) is None else self.questions(problem, never)
+
+    def pair(self, problem: Problem) -> PairQuestions:
+        return self._pair(problem)
+
+    def _pair(self, problem: Problem) -> CertifiedPair:
+        from pyengine.engines.estimated_pair import EstimatedPair
+
+        side = self.side(problem)
+        assert side is not None
+        named = problem.method in WORDS
+        advice = "method='auto' also asks the lattice" if named else "give a larger tolerance"
+        found = EstimatedPair(side, problem.tolerance, advice)
+        found.is_ordinary = problem.tolerance is None
+        return found

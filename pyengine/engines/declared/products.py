@@ -76,7 +76,7 @@ class ProductEngine(Engine):
         add, remove = (self._pair(order, NothingKnown) for order in orders)
         if not (isinstance(add, CertifiedPair) and isinstance(remove, CertifiedPair)):
             return ask(on_a_lattice)
-        proven = LinesOfBoth(add, remove)
+        proven = LinesOfBoth(add, remove, lambda: ask(on_a_lattice))
         profiles = BothOrders(*(self.pair(order) for order in orders))
         widest = WIDEST if problem.tolerance is None else problem.tolerance
         return ProductBothOrders(proven, profiles, lambda: ask(on_a_lattice), widest)

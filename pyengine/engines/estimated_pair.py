@@ -1,0 +1,124 @@
+"""Questions on one ordered pair that rows with estimated errors answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyengine._core import ffi, lib
+from pyengine.answers import Answer, Judged, names
+from pyengine.engines.certified import BoolArray, CertifiedPair
+from pyengine.engines.functionals import (
+    A_ABOVE,
+    A_BELOW,
+    PROFILE,
+    FloatArray,
+    Limits,
+    array,
+    row_errors,
+)
+from pyengine.engines.row_sides import EstimatedSide
+from pyengine.errors import AccuracyError
+
+__all__ = ["EstimatedPair"]
+
+BOTH = ffi.typeof("double[6]")
+LARGEST = 0.01  # error that a tolerance may allow
+
+
+class EstimatedPair(CertifiedPair):
+    """Values between what the errors of rows leave, at the thresholds that an engine finds.
+
+    Parameters
+    ----------
+    side : EstimatedSide
+        Rows of the pair.
+    tolerance : float or None
+        Largest relative width of the bounds; what is wider is refused.
+    advice : str
+        What a refusal tells to do.
+    """
+
+    def __init__(self, side: EstimatedSide, tolerance: float | None, advice: str) -> None:
+        super().__init__(side, side, tolerance, None, proven=False)
+        self._side, self._limits, self._advice = side, Limits.of(tolerance), advice
+        self.widest = (np.inf, np.inf)  # rows are judged themselves
+
+    def _one_side(
+        self,
+        functional: int,
+        chosen: BoolArray,
+        alpha: FloatArray,
+        beta: Answer,
+        gamma: Answer,
+        c: FloatArray,
+    ) -> None:
+        level = alpha[chosen]
+        tail, out = np.empty(level.size), np.empty((level.size, 6))
+        lib.pe_log_tails(level.size, array(level), array(tail, writable=True))
+        table = self._side.engine.solve(functional, tail)
+        lib.pe_trade_off_answers(level.size, array(level), array(table), array(out, writable=True))
+        self._judge(functional, table)
+        c[chosen] = table[:, 0]
+        beta.put(chosen, self._answer(out[:, :3]))
+        gamma.put(chosen, self._answer(out[:, 3:]))
+
+    def _judge(self, functional: int, table: FloatArray) -> None:
+        """Raise where rows err by more than they may."""
+        errors, good = row_errors(table, functional, self._limits)
+        if not good.all():
+            worst = float(errors[~good].max())
+            advice = self._advice
+            if self._limits != Limits() and worst < LARGEST:
+                advice = f"for this value, tolerance={2.2 * worst:.1e} would do"
+            raise AccuracyError(
+                f"no answer within the error limit of {self._limits.ordinary:.3g} "
+                f"({self._limits.tiny:.3g} below 1e-30): estimated relative error "
+                f"{worst:.1e} with method={self._name!r}; {advice}"
+            )
+
+    def level(self, alpha: float) -> tuple[Judged, Judged, float] | None:
+        """β and γ at a level inside, and the threshold of their row; None: ask an array."""
+        functional = A_ABOVE if alpha <= 0.5 else A_BELOW
+        row = self._side.engine.one(functional, lib.pe_log_tail(alpha), True)
+        if row is None or not lib.pe_row_good(row, functional, *self._limits):
+            return None
+        out = ffi.new(BOTH)
+        lib.pe_trade_off_answers(1, (alpha,), row, out)
+        return (out[0], out[1], out[2], False), (out[3], out[4], out[5], False), row[0]
+
+    def profile(self, epsilon: FloatArray) -> Answer:
+        """H_{e^ε}(A‖B) at ε >= 0."""
+        out, asked = np.zeros((epsilon.size, 3)), ~self._ended(epsilon)
+        if asked.any():
+            table = self._side.engine.at(PROFILE, -epsilon[asked])
+            self._judge(PROFILE, table)
+            found = np.empty((len(table), 3))
+            lib.pe_profile_answers(len(table), array(table), array(found, writable=True))
+            out[asked] = found
+        return self._answer(out)
+
+    def epsilon(self, delta: FloatArray) -> Answer:
+        """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
+        out = np.zeros((delta.size, 3))
+        asked = (delta > 0.0) & ~self._is_zero(delta)
+        if asked.any():
+            level = delta[asked]
+            target, found = np.empty(level.size), np.empty((level.size, 3))
+            lib.pe_natural_logs(level.size, array(level), array(target, writable=True))
+            table = self._side.engine.solve(PROFILE, target)
+            self._judge(PROFILE, table)
+            lib.pe_epsilon_answers(level.size, array(table), array(found, writable=True))
+            out[asked] = found
+        out[delta == 0.0] = (0.0, 0.0, np.inf) if self._side.ends is None else self._side.ends
+        return self._answer(out)
+
+    def one(self, name: str, x: float) -> Judged | None:
+        """A question about a float by one row."""
+        if name in ("trade_off", "gamma_bound"):
+            found = self.level(x) if 0.0 < x < 1.0 else None
+            return None if found is None else found[:2][name == "gamma_bound"]
+        return None
+
+    def _answer(self, triples: FloatArray) -> Answer:
+        value, lower, upper = np.ascontiguousarray(triples.T)
+        return Answer(value, lower, upper, names(self._name, value.size))

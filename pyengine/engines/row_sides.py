@@ -1,0 +1,271 @@
+"""Rows of log values of one ordered pair, with proven errors: where questions get them from.
+
+The spectral engine finds a threshold; rows at it and beside it, whose errors are proven
+(docs/theory/certified), bound the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyengine.answers import Triple
+from pyengine.caches import cached_property
+from pyengine.engines.functionals import (
+    A_ABOVE,
+    B_BELOW,
+    ERRORS,
+    PROFILE,
+    FloatArray,
+    Limits,
+    RowEngine,
+)
+from pyengine.engines.next_to_largest import NextToLargest
+from pyengine.engines.row_bounds import SLACK, LogBounds, profile_bounds
+from pyengine.engines.spectral import Spectral
+
+__all__ = [
+    "ANY",
+    "CLOSE",
+    "EstimatedSide",
+    "LineSide",
+    "RowSide",
+    "completed_thresholds",
+    "log_slope",
+]
+
+BoolArray = npt.NDArray[np.bool_]
+ANY = Limits(0.5, 0.5)  # of thresholds, which enter no bound
+CLOSE_ROW = 3e-11  # error of rows of lines, for which no law is built
+CLOSE = Limits(CLOSE_ROW, CLOSE_ROW)
+MISSED = 0.5  # relative error of a row from which on its threshold is looked for anew
+
+
+class RowSide:
+    """Certified rows of one ordered pair.
+
+    Attributes
+    ----------
+    name : str
+        The engine behind its answers.
+    tells_apart : bool
+        Whether there are outcomes that only one of the laws has.
+    most_at_zero : float
+        Upper bound of the profile at 0 that needs no row; 1 where there is none.
+    ends : tuple of float or None
+        The largest loss between its bounds, infinite where there is none; None where that is not
+        known.
+    next_to_largest : NextToLargest or None
+        What is known of levels whose tests take outcomes of the largest likelihood ratio alone.
+    memo : dict
+        What several questions need; kept as long as the lines are.
+    """
+
+    name = "certified"  # of the engine, as answers have it
+    tells_apart = False
+    most_at_zero = 1.0
+    ends: Triple | None = None
+    next_to_largest: NextToLargest | None = None
+
+    def __init__(self) -> None:
+        self.memo: dict[Any, Any] = {}
+
+    @property
+    def largest(self) -> float:
+        """Upper bound of the loss; infinite where there is none."""
+        return math.inf if self.ends is None else self.ends[2]
+
+    @cached_property
+    def zero(self) -> Triple:
+        """The profile at 0, between its bounds."""
+        found = self.rows(PROFILE, np.zeros(1))
+        lower, upper = (float(bound[0]) for bound in found.values(PROFILE))
+        upper, value = min(upper, self.most_at_zero), float(found.best_profile()[0])
+        if math.isnan(value):
+            value = 0.5 * (lower + upper)
+        return min(max(value, lower), upper), lower, upper
+
+    @cached_property
+    def straight(self) -> tuple[float, float]:
+        """Levels between which the hull of both orders is the line 1 - α - δ(0).
+
+        The test of threshold 0 has errors a and b, and a + b = 1 - δ(0); the other order's has them
+        exchanged.  Tests between both lie on the line, which no test is below.
+        """
+        found = self.rows(A_ABOVE, np.zeros(1))
+        (a_low, a_high), (b_low, b_high) = (
+            (float(bound[0]) for bound in found.values(which)) for which in (A_ABOVE, B_BELOW)
+        )
+        return min(a_high, b_high), max(a_low, b_low)
+
+    def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds where the log of a functional is about a target; NaN where none is found."""
+        raise NotImplementedError
+
+    def table(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the C core at thresholds, with proven errors."""
+        raise NotImplementedError
+
+    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the fast engine at thresholds, which may place others and enter no bound."""
+        raise NotImplementedError
+
+    def rows(self, functional: int, c: FloatArray) -> LogBounds:
+        """Logs of bounds of all functionals at thresholds."""
+        return LogBounds.of_rows(c, self.table(functional, c))
+
+    def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
+        """Upper bounds of the profile for which no law is built, and unless closely no line."""
+        del closely
+        return np.ones(epsilon.size)
+
+    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
+        """The same of a float."""
+        del epsilon, closely
+        return 1.0
+
+    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
+        """One row of the C core as `table` or `solved` have it; None without such a way."""
+        del functional, x, by_value
+
+    def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
+        """Bounds at thresholds where the log of a functional is about a target."""
+        return self.rows(functional, self.threshold(functional, log_target))
+
+
+def completed_thresholds(
+    prover: Spectral, functional: int, log_target: FloatArray, table: FloatArray
+) -> FloatArray:
+    """Thresholds of estimated rows, and where there is no estimate those that proven rows find."""
+    found = table[:, 0].copy()
+    missing = np.isfinite(log_target) & ~(table[:, ERRORS + functional] <= MISSED)
+    if missing.any():
+        proven = prover.certified_solve(functional, log_target[missing])[:, 0]
+        found[missing] = np.where(np.isnan(proven), found[missing], proven)
+    return found
+
+
+class LineSide(RowSide):
+    """Certified rows of steps whose proven lines are kept with their contours.
+
+    Attributes
+    ----------
+    thorough : bool
+        Whether what the nearest lines do not prove is asked of others, and of laws of few steps.
+    """
+
+    thorough = True
+
+    def prover(self) -> Spectral:
+        """What holds the lines."""
+        raise NotImplementedError
+
+    def table(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the lines."""
+        return self.prover().certify(functional, c, thorough=self.thorough)
+
+    def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
+        """By Chernoff's bounds, or by the lines."""
+        lines, c = self.prover(), -epsilon
+        rows = lines.certify(PROFILE, c, thorough=self.thorough) if closely else lines.chernoff(c)
+        return LogBounds.of_rows(c, rows).values(PROFILE)[1]
+
+    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
+        """The same of a float."""
+        lines, c = self.prover(), -epsilon
+        if closely:
+            row = lines.certified_one(PROFILE, c, None, thorough=self.thorough)
+        else:
+            row = lines.chernoff_of_one(c)
+        return profile_bounds(row)[1]
+
+    def solved(self, functional: int, log_target: FloatArray) -> LogBounds:
+        """Bounds at thresholds that are looked for on the lines, else by the fast engines."""
+        table = self.solved_table(functional, log_target)
+        return LogBounds.of_rows(table[:, 0], table)
+
+    def solved_table(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Rows at such thresholds."""
+        return self._placed(functional, log_target)[0]
+
+    def _placed(self, functional: int, log_target: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Rows at such thresholds, and which of these the fast engines found."""
+        table = self.prover().certify_beyond(functional, log_target, SLACK)
+        missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
+        if missing.any():
+            table[missing] = self.table(functional, self.threshold(functional, log_target[missing]))
+        return table, missing
+
+    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
+        """One row of the lines; None where there is none."""
+        slack = SLACK if by_value else None
+        row = self.prover().certified_one(functional, x, slack, thorough=self.thorough)
+        if row[ERRORS + functional] <= CLOSE_ROW:
+            return row
+        return None if math.isnan(row[0]) or self.knows_more(functional, row) else row
+
+    def knows_more(self, functional: int, row: Any) -> bool:
+        """Whether `table` may have a closer row than one of the lines."""
+        del functional, row
+        return False
+
+
+class EstimatedSide(RowSide):
+    """Rows whose errors are estimates, of an engine that proves nothing.
+
+    Parameters
+    ----------
+    engine : callable
+        Returns what gives the rows, which is kept elsewhere.
+    name : str
+        Its name.
+    ends : tuple of float or None
+        The largest loss between its bounds.
+    """
+
+    def __init__(self, engine: Callable[[], RowEngine], name: str, ends: Triple | None) -> None:
+        super().__init__()
+        self._engine, self.name, self.ends = engine, name, ends
+
+    @property
+    def engine(self) -> RowEngine:
+        """What gives the rows."""
+        return self._engine()
+
+    def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
+        """Thresholds of the engine."""
+        return self.engine.solve(functional, log_target)[:, 0]
+
+    def table(self, functional: int, c: FloatArray) -> FloatArray:
+        """Rows of the engine."""
+        return self.engine.at(functional, c)
+
+    def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
+        """The profile's upper end by such a row."""
+        if not closely:
+            return np.ones(epsilon.size)
+        return self.rows(PROFILE, -epsilon).values(PROFILE)[1]
+
+    def most_of_one(self, epsilon: float, *, closely: bool) -> float:
+        """The same of a float."""
+        return float(self.most(np.array([epsilon]), closely=closely)[0])
+
+    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
+        """The same."""
+        return self.engine.at(functional, c)
+
+    def one(self, functional: int, x: float, *, by_value: bool) -> Any:
+        """One row of the engine."""
+        return self.engine.one(functional, x, by_value)
+
+
+def log_slope(functional: int, table: FloatArray) -> FloatArray:
+    """Slope in the threshold of the log of A's tails or the profile."""
+    if functional == PROFILE:
+        return np.exp(table[:, 2 + B_BELOW] - table[:, 0] - table[:, 2 + PROFILE])
+    sign = -1.0 if functional == A_ABOVE else 1.0
+    return sign * np.exp(table[:, 1] - table[:, 2 + functional])
