@@ -411,14 +411,14 @@ def trade_off(
 
     Notes
     -----
-    Accuracy, relative to the value; what was measured is in the docs (theory/accuracy):
+    Accuracy, relative to the value; what was measured is in the docs (accuracy):
 
     - Gaussian noise in full batches, and one step of it on a Poisson sample or without
       replacement: error below 1e-11, usually 1e-15, bounds proven (theory/closed_form).
     - Gaussian noise in several steps, on Poisson samples (DP-SGD) or without replacement, and their
       mixtures, under ``add``, ``remove`` and ``add_remove``: error below 1e-11 (1e-9 below 1e-30),
       bounds proven, mostly 1e-12 to 1e-10 apart.  Where lines prove 1e-10, some nine in ten
-      ordinary questions, a value without bounds is that of the proven answer (theory/certified);
+      ordinary questions, a value without bounds is that of the proven answer (theory/gaussian);
       elsewhere its error is estimated, as proofs take seconds there: laws of few steps, or the
       lattice, whose bounds are up to 1e-4 apart.  Where estimates refuse, the value is the middle
       of proven bounds, and no more accurate than these.
@@ -426,13 +426,13 @@ def trade_off(
       several steps, composed with each other and with the above: the same errors, estimated, or
       where estimates refuse, the middle of what certified lines prove or, at last, the lattice;
       bounds are proven, mostly 1e-12 to 1e-10 apart, those of the lattice at most 1e-4
-      (theory/certified).
+      (theory/gaussian).
     - Epochs of random allocation, by themselves and with Gaussian steps: error below 1e-11,
       estimated; bounds are proven, mostly 1e-5 to 1e-3 apart (theory/epochs).  With other steps
       the value lies between these bounds and is no more accurate.
     - One step of anything else, losses with finitely many values (randomized response, the
       generic mechanism, probability vectors) whose sums are short, and both together: error below
-      1e-9, bounds proven (theory/exact).  Next to the level from which on β is 0, and to the
+      1e-9, bounds proven (theory/finite).  Next to the level from which on β is 0, and to the
       largest of finite losses, values are what is left of masses that cancel, and are known less
       well: β to 1e-15 of 1 - α, δ as that of an ε within 1e-12.  The bounds say so, and
       ``tolerance`` refuses it.
@@ -440,7 +440,7 @@ def trade_off(
       and what lies beyond quantiles of 1e-299 is not seen.
     - Several smooth steps of these kinds beside steps of up to 128 losses in all (DP-SGD and
       randomized response), under ``add``, ``remove`` and ``add_remove``: bounds proven, mostly
-      1e-11 apart, else those of the lattice (theory/certified).
+      1e-11 apart, else those of the lattice (theory/gaussian).
     - All else, on the lattice: other noise in many steps, and compositions of Gaussian with other
       noise: bounds proven and at most 1e-4 apart, or ``tolerance``, and the value between them is
       no more accurate than that (theory/lattice).
@@ -448,7 +448,7 @@ def trade_off(
     Arrays of 2,048 values and more of Gaussian noise and its mixtures, without ``bounds`` and
     ``tolerance``, are interpolated where many of them lie close together: values differ from those
     of floats by 1e-12 at most as far as was seen, ε by that part of the largest one beside it
-    (theory/spectral).
+    (estimates).
 
     For levels near 1 the result keeps its relative accuracy: 1 - α is exact there.  Under
     substitution without replacement only bounds are known for more than one step, and values are

@@ -150,7 +150,7 @@ def largest_epsilon(pair: GaussianPair, rates: Sequence[float | Fraction]) -> Tr
     """The ε at which the profile vanishes, between bounds: the supremum of the loss of A against B.
 
     That is -Σ n log(1 - p), of rates p as they were given: one that only rounds to 1 has a largest
-    loss.  A logarithm within 2 ulp is assumed of the C library (theory/certified).
+    loss.  A logarithm within 2 ulp is assumed of the C library (theory/arithmetic).
     """
     if pair.reversed or any(rate == 1 for rate in rates):
         return math.inf, math.inf, math.inf

@@ -69,3 +69,13 @@ def test_displayed_formulas_stand_alone() -> None:
             if line.startswith("$$") and line.count("$$") == 2:
                 assert not before, (page.name, line)
                 assert not after, (page.name, line)
+
+
+def test_code_names_chapters_that_exist() -> None:
+    """Docstrings and comments say in which chapter a proof stands."""
+    book, seen = tool().BOOK, set()
+    for part, ending in (("pyengine", "py"), ("csrc", "[ch]"), ("tests", "py")):
+        for path in (ROOT / part).rglob(f"*.{ending}"):
+            seen |= set(re.findall(r"\btheory/([a-z_]+)", path.read_text(encoding="utf-8")))
+    assert len(seen) > 10
+    assert not [name for name in seen if not (book / f"{name}.md").exists()]

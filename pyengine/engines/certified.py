@@ -1,7 +1,7 @@
 """From rows of log values to answers: questions on one ordered pair, and the widths they may have.
 
 What rows do not say closely is left to another engine.  Bounds are proven where the errors of the
-rows are (docs/theory/certified).
+rows are (docs/theory/conversions).
 """
 
 from __future__ import annotations

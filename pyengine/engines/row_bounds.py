@@ -1,7 +1,7 @@
 """From rows with proven errors to bounds of what was asked; the arithmetic is in the C core.
 
-`csrc/row_bounds.c` moves every bound outwards for its own rounding; docs/theory/certified says why
-the tangents and chords hold.
+`csrc/row_bounds.c` moves every bound outwards for its own rounding; docs/theory/conversions says
+why the tangents and chords hold.
 """
 
 from __future__ import annotations

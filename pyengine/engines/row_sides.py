@@ -1,7 +1,7 @@
 """Rows of log values of one ordered pair, with proven errors: where questions get them from.
 
 The spectral engine finds a threshold; rows at it and beside it, whose errors are proven
-(docs/theory/certified), bound the answer.
+(docs/theory/line), bound the answer.
 """
 
 from __future__ import annotations

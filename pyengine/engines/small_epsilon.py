@@ -88,8 +88,8 @@ def small_epsilon(
     Returns
     -------
     tuple of float or None
-        Proven bounds, given what docs/theory/libm assumes of log1p and erfc; None where they are
-        not for so large an ε or μ, or close to nothing.
+        Proven bounds, given what docs/theory/arithmetic assumes of log1p and erfc; None where they
+        are not for so large an ε or μ, or close to nothing.
     """
     if not (0.0 < near <= LARGEST and mu[0] <= FARTHEST):
         return None

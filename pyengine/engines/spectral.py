@@ -1,7 +1,7 @@
 """Spectral engine: inversion of the moment generating function of the composed loss.
 
 The contours are vertical lines near the saddle point; period, node spacings and windows follow
-from bounds (docs/theory/spectral).  All work is done in C; this file holds the handle.
+from bounds (docs/estimates).  All work is done in C; this file holds the handle.
 """
 
 from __future__ import annotations
