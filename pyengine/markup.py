@@ -1,11 +1,13 @@
-"""Tables as Markdown, as LaTeX and as HTML."""
+"""Tables as Markdown, as LaTeX and as HTML, and the width that terminals have for them."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
 from html import escape
 
-__all__ = ["html_table", "latex_table", "markdown_table"]
+__all__ = ["html_table", "latex_table", "markdown_table", "terminal_width"]
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -32,6 +34,11 @@ LATEX = {
     "·": r"$\cdot$",
     "≈": r"$\approx$",
 }
+
+
+def terminal_width() -> int:
+    """Columns of the terminal that standard output goes to; 0 where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

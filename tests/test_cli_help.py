@@ -277,22 +277,55 @@ def test_columns_of_an_ascii_terminal_are_aligned(
     assert heads.index("gamma") == row.index(row.split()[1])
 
 
+def test_a_log_goes_on_while_a_value_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress.REPORT_SECONDS <= 60.0
+    assert progress.LOOK_SECONDS <= 1.0
+    monkeypatch.setattr(progress, "REPORT_SECONDS", 0.02)
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.02)
+    stream = io.StringIO()
+    with progress.Progress(2, "values", stream) as bar:
+        deadline = time.monotonic() + 30.0
+        while stream.getvalue().count("\n") < 4 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert stream.getvalue().count("\n") >= 4
+        bar.advance(2)
+    assert stream.getvalue().splitlines()[-1].startswith("2/2 values in ")
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
 
-def test_clock_goes_on_while_a_value_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert progress.REPAINT_SECONDS <= 1.0
-    monkeypatch.setattr(progress, "REPAINT_SECONDS", 0.02)
+GRID = ["--noise", "0.8 1", "--p", "1/100", "--epochs", "1:2"]
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["epsilon", *GRID, "--delta", "1e-5", "--bounds", "--verbose"],
+        ["statement", *GRID[2:], "--noise", "1", "--epochs", "1", "--delta", "1e-5", "--estimate"],
+        ["calibrate", "--p", "0.01", "--steps", "10", "--epsilon", "1", "--delta", "1e-6"],
+        ["table", "run.toml", "-o", "out", "--workers", "0"],
+        ["verify", "out.csv", "--engine", "auto"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_answers_fit_the_terminal(
+    words: list[str], columns: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    run = "noise = [1, 2]\np = 0.01\nsteps = 3\n[epsilon]\ndelta = '1e-9:1e-5:5'\n"
+    Path("run.toml").write_text(f"[[run]]\nname = 'a run of a few steps'\n{run}")
+    Path("out.csv").write_text("noise,p,steps,question,at,value\n1,0.01,3,epsilon,1e-5,9\n")
     stream = Terminal()
-    with progress.Progress(2, "values", stream) as bar:
-        deadline = time.monotonic() + 30.0
-        while stream.getvalue().count("\r") < 4 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert stream.getvalue().count("\r") >= 4
-        bar.advance(2)
-    assert stream.getvalue().endswith(" s\x1b[K\n")
+    monkeypatch.setattr("sys.stdout", stream)
+    assert main(words) == 0
+    printed = stream.getvalue()
+    assert printed.count("\n") >= 4
+    assert max(map(len, printed.splitlines())) <= columns
 
 
 def words_of_all_options() -> list[list[str]]:

@@ -136,8 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
         remark(remarks)
         return 0
     print(f"{arguments.vary} {shown}")
-    for target in achieved:
-        print(f"achieves {_in_words(target, limits, digits)}")
+    print_lines(f"achieves {_in_words(target, limits, digits)}" for target in achieved)
     print_lines((*in_words(mechanism), *label_lines(mechanism, targets[0].adjacency)))
     remark(remarks)
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -14,6 +13,7 @@ from fractions import Fraction
 from typing import Any, TextIO
 
 from pyengine._version import __version__
+from pyengine.markup import terminal_width
 from pyengine.mechanisms import Mechanism, in_words, label_of
 from pyengine.runs.grammar import NamedRun
 
@@ -29,7 +29,7 @@ __all__ = [
         "remark",
         "remarks_on",
     ),
-    *("spelled", "width"),
+    "spelled",
 ]
 
 GREEK = {
@@ -79,14 +79,9 @@ def spelled(text: str, encoding: str | None = None) -> str:
     return text
 
 
-def width() -> int:
-    """Columns of the terminal that standard output goes to; 0 where it is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-
-
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines, broken between words where a terminal is narrower."""
-    columns = width()
+    columns = terminal_width()
     for line in map(spelled, lines):
         if not columns or len(line) <= columns:
             print(line)
@@ -105,7 +100,8 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
         for row in (heads, *rows)
     ]
-    if not width() or max(map(len, lines)) <= width():
+    columns = terminal_width()
+    if not columns or max(map(len, lines)) <= columns:
         print("\n".join(lines))
         return
     longest = max(map(len, heads))

@@ -16,10 +16,10 @@ from pyengine.cli.output import (
     remark,
     remarks_on,
     spelled,
-    width,
 )
 from pyengine.cli.parsers import Commands, command
 from pyengine.engines.registry import ADJACENCIES
+from pyengine.markup import terminal_width
 from pyengine.runs.files import RunFile
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ def as_texts(section: str, name: str, value: Any) -> list[str]:
 def _print(statement: Statement) -> None:
     """As text, which on a narrow terminal is laid out anew."""
     text = str(statement).rstrip()
-    if not width() or max(map(len, text.splitlines())) <= width():
+    columns = terminal_width()
+    if not columns or max(map(len, text.splitlines())) <= columns:
         print(spelled(text))
         return
     from pyengine.statement import HEADS

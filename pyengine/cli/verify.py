@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyengine.certainty import ESTIMATE
 from pyengine.cli.errors import CommandError
-from pyengine.cli.output import RED, paint, print_json, print_table, spelled
+from pyengine.cli.output import RED, paint, print_json, print_lines, print_table
 from pyengine.cli.parsers import Commands, command
 from pyengine.cli.table import check_package, count
 
@@ -119,12 +119,11 @@ def run(arguments: argparse.Namespace) -> int:
             _print(shown)
         claims = [verdict.claim for verdict in shown]
         made = [(claim.workflow, as_mechanism(claim.mechanism)) for claim in claims]
-        for line in labelled([(name, run) for name, run in made if run is not None]):
-            print(spelled(line))
+        print_lines(labelled([(name, run) for name, run in made if run is not None]))
         counts = ", ".join(f"{number} {word}" for word, number in _counts(verdicts).items())
         estimated = sum(verdict.truth.certainty == ESTIMATE for verdict in verdicts)
         of = f"; of {estimated} the truth's own error is an estimate, not proven"
-        print(counts + (of if estimated else ""))
+        print_lines([counts + (of if estimated else "")])
     return 1 if any(verdict.failed for verdict in verdicts) else 0
 
 

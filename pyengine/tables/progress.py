@@ -1,27 +1,24 @@
-"""A progress bar on standard error."""
+"""Progress on standard error: a bar of rich on terminals, a line now and then elsewhere."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import contextlib
 import threading
 import time
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
 __all__ = ["Progress"]
 
-WIDTH, LEAST = 28, 8  # characters of the bar, and of the shortest that is worth the name
 SETTLE_SECONDS = 0.5  # before that, a rate is mostly noise
 REPORT_SECONDS = 30.0  # at most between lines in a file or a log of a build
-REPAINT_SECONDS = 1.0  # a clock that stands still looks like a program that hangs
+LOOK_SECONDS = 1.0  # between looks at the clock
 
 
 class Progress:
-    """Bar with a count, the rate and the time left.
+    """A count of work that is done, with the rate and the time left.
 
-    A terminal is painted again each second even where nothing is done; on a narrow one the bar is
-    shorter, then left out, and the line ends where the terminal does.  On anything else it writes
+    On a terminal, where rich is installed, a bar that fits it.  On anything else, and without rich,
     a line every half minute, be anything done or not, and the last one.
 
     Parameters
@@ -43,34 +40,35 @@ class Progress:
         self._stage = ""
         self._before = done
         self._stream = stream
-        self._terminal = stream.isatty()
-        self._start = self._drawn = time.monotonic()
-        self._lock = threading.Lock()  # the clock and the work draw from two threads
+        self._start = self._said = time.monotonic()
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True)
+        self._bar = _bar(stream) if stream.isatty() else None
+        self._task: Any = None
 
     def __enter__(self) -> Progress:
-        if self._terminal:
-            self._draw()
-        self._clock.start()
+        if self._bar is None:
+            self._clock.start()
+        else:
+            self._bar.start()
+            self._task = self._bar.add_task(
+                "", total=self.total, completed=self.done, unit=self.unit
+            )
         return self
-
-    def _tick(self) -> None:
-        while not self._over.wait(REPAINT_SECONDS):
-            if self._terminal or time.monotonic() - self._drawn > REPORT_SECONDS:
-                self._draw()
 
     def stage(self, what: str) -> None:
         """Say what is done besides units of work, from the next line on."""
         self._stage = what
+        if self._bar is not None:
+            self._bar.update(self._task, description=what)
 
     def advance(self, units: int) -> None:
         """Count work that is done."""
         self.done += units
-        now = time.monotonic()
-        # a terminal is slower than most values
-        if now - self._drawn > (0.05 if self._terminal else REPORT_SECONDS):
-            self._draw()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.done)
+        elif time.monotonic() - self._said > REPORT_SECONDS:
+            self._say()
 
     def __exit__(
         self,
@@ -78,14 +76,23 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stage("")
+        if self._bar is not None:
+            self._bar.stop()
+            return
         self._over.set()
         self._clock.join()
-        self._stage = ""
-        if self._terminal:
-            self._draw()
-            self._stream.write("\n")
-        elif error is None:
-            self._draw()
+        if error is None:
+            self._say()
+
+    def _tick(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            if time.monotonic() - self._said > REPORT_SECONDS:
+                self._say()
+
+    def _say(self) -> None:
+        self._said = time.monotonic()
+        self._stream.write(self._line() + "\n")
         self._stream.flush()
 
     def _line(self) -> str:
@@ -98,39 +105,18 @@ class Progress:
             rate = new / seconds
             line += f", {rate:.3g}/s"
             if left:
-                line += f", {_clock(left / rate)} left"
+                line += f", {round(left / rate):,} s left"
         return f"{line}: {self._stage}" if self._stage else line
 
-    def _draw(self) -> None:
-        with self._lock:
-            self._drawn = time.monotonic()
-            if self._terminal:
-                self._paint()
-            else:
-                self._stream.write(self._line() + "\n")
-                self._stream.flush()
 
-    def _paint(self) -> None:
-        line = self._line()
-        room = self._columns() - 1  # a letter in the last column would start another line
-        width = min(WIDTH, room - len("[] ") - len(line))
-        if width >= LEAST:
-            filled = width * self.done // max(self.total, 1)
-            line = f"[{'#' * filled}{'.' * (width - filled)}] {line}"
-        # what is left of a longer line is cleared
-        self._stream.write(f"\r{line[:room]}\x1b[K")
-        self._stream.flush()
+def _bar(stream: TextIO) -> Any:
+    """A bar of rich; None where that is not installed."""
+    with contextlib.suppress(ImportError):
+        from rich import progress
+        from rich.console import Console
 
-    def _columns(self) -> int:
-        """Width of the terminal, which may change while work is done."""
-        try:
-            found = os.get_terminal_size(self._stream.fileno()).columns
-        except (OSError, ValueError):  # no descriptor
-            found = 0
-        return found or shutil.get_terminal_size().columns
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        left = progress.TimeRemainingColumn(elapsed_when_finished=True)
+        columns = (progress.BarColumn(), progress.MofNCompleteColumn(), left)
+        words = map(progress.TextColumn, ("{task.fields[unit]}", "{task.description}"))
+        return progress.Progress(*columns, *words, console=Console(file=stream))
+    return None

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import sys
+import textwrap
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pyengine._version import __version__
-from pyengine.markup import latex_table, markdown_table
+from pyengine.markup import latex_table, markdown_table, terminal_width
 from pyengine.tables.cells import INTERNAL, Cell
 from pyengine.tables.execute import Solve
 from pyengine.tables.files import csv_text, jsonl_text, parquet_bytes, prepare, replace_all
@@ -292,5 +293,7 @@ def _report(specification: Specification, table: Sequence[Row], files: Sequence[
         print(f"Refused: {refused} of {len(table)}; the column 'message' says why.")
     if failed:
         print(f"Failed by a defect of pyengine: {failed} of {len(table)}; please report 'message'.")
-    print(f"\nAll {len(table)} rows: {', '.join(map(str, files))}")
+    said = f"All {len(table)} rows: {', '.join(map(str, files))}"
+    columns = terminal_width() or len(said)
+    print(f"\n{textwrap.fill(said, columns, break_long_words=False, break_on_hyphens=False)}")
     return 3 if failed else 1 if refused else 0

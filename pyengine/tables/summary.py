@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from pyengine.certainty import ESTIMATE, PROVEN
+from pyengine.markup import terminal_width
 from pyengine.runs.numbers import fraction
 from pyengine.tables.printed import labelled, protected
 from pyengine.tables.rows import INTEGERS, Row, parameters
@@ -111,11 +112,12 @@ def _question(specification: Specification, grid: Grid, rows: Sequence[Row]) -> 
     if model != "dp":
         words += f"; threat model {model}"
     words = _wrapped(f"({words})")
-    return f"{TITLES[grid.question]}\n{words}\n{_aligned(lines)}"
+    return f"{_wrapped(TITLES[grid.question])}\n{words}\n{_aligned(lines)}"
 
 
 def _wrapped(line: str) -> str:
-    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent="  "))
+    width = min(WIDTH, terminal_width() or WIDTH)
+    return "\n".join(textwrap.wrap(line, width, subsequent_indent="  "))
 
 
 def _specials(specification: Specification, rows: Sequence[Row]) -> list[str]:
@@ -169,16 +171,29 @@ def _accuracy(rows: Iterable[Row]) -> str:
         relative = Decimal(cell.error) / Decimal(cell.value)
         largest[cell.certainty] = max(relative, largest.get(cell.certainty, Decimal(0)))
     found = [f"{largest[word]:.1e} ({word})" for word in (PROVEN, ESTIMATE) if word in largest]
-    return f"Largest error of a value, relative to it: {', '.join(found) or 'none'}"
+    return _wrapped(f"Largest error of a value, relative to it: {', '.join(found) or 'none'}")
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
-    """A head, a rule and lines in columns, the first one left-aligned, the others right-aligned."""
+    """A head, a rule and lines in columns, the first one left-aligned, the others right-aligned.
+
+    On a terminal that is too narrow, a line for each cell.
+    """
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = []
     for line in lines:
         cells = [line[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
         texts.append("  ".join(cells).rstrip())
+    if 0 < terminal_width() < max(map(len, texts)):
+        first, *others = lines[0]
+        heads = [f"{first} {head}" if first.endswith("=") else head for head in others]
+        cut = max(map(len, heads), default=0)
+        return "\n".join(
+            f"  {head.ljust(cut)}  {cell}" if i else cell
+            for line in lines[1:]
+            for i, (head, cell) in enumerate(zip(["", *heads], line, strict=True))
+            if cell
+        )
     rule = "-" * max(map(len, texts))
     return "\n".join([texts[0], rule, *texts[1:]])
