@@ -19,14 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "docs" / "theory"
 PAGE = BOOK / "statements.md"
 HEADING = re.compile(r"^#+ (.+)$")
-STATEMENT = re.compile(r"^\*\*((?:Theorem|Lemma|Proposition|Corollary)(?: \d+)?) \((.+?)\)\.\*\*")
+STATEMENT = re.compile(r"^\*\*(?:Theorem|Lemma|Corollary) (\d+) \((.+?)\)\.\*\*")
 MARK = re.compile(r"^\*Code\* (.+) \*Test\* (.+)$")
 HEAD = """\
 # All statements
 
-What the chapters state, the files that implement it and the tests that attack it.
-`python tools/statements.py` makes this page of the lines that follow each proof;
-`tests/test_book.py` holds that each statement has a proof, and that all files and tests exist.
+`python tools/statements.py` makes this page of the lines behind each proof; `tests/test_book.py`
+holds that each statement has a proof, and that all files and tests exist.
 
 | statement | code | test |
 |---|---|---|
@@ -38,7 +37,7 @@ class Statement(NamedTuple):
 
     chapter: str  # file name
     heading: str  # anchor of the section it stands in
-    kind: str
+    number: str
     name: str
     proven: bool
     code: tuple[str, ...]
@@ -60,28 +59,28 @@ def anchor(heading: str) -> str:
 def statements() -> Iterator[Statement]:
     """All statements, in the order of the book."""
     for path in chapters():
-        heading, kind, name, proven = "", "", "", False
+        heading, number, name, proven = "", "", "", False
         for line in path.read_text(encoding="utf-8").splitlines():
             if found := HEADING.match(line):
                 heading = found.group(1)
             if found := STATEMENT.match(line):
                 if name:
-                    raise ValueError(f"{path.name}: {kind} ({name}) names no code and no test")
-                kind, name = found.groups()
+                    raise ValueError(f"{path.name}: {number} ({name}) names no code and no test")
+                number, name = found.groups()
                 proven = False
             proven = proven or "∎" in line
             if name and (found := MARK.match(line)):
                 code, tests = (tuple(re.findall(r"`([^`]+)`", part)) for part in found.groups())
-                yield Statement(path.name, anchor(heading), kind, name, proven, code, tests)
+                yield Statement(path.name, anchor(heading), number, name, proven, code, tests)
                 name = ""
         if name:
-            raise ValueError(f"{path.name}: {kind} ({name}) names no code and no test")
+            raise ValueError(f"{path.name}: {number} ({name}) names no code and no test")
 
 
 def page() -> str:
     """Text of the page."""
     lines = (
-        f"| [{s.chapter.removesuffix('.md')}]({s.chapter}#{s.heading}), {s.kind}: {s.name} | "
+        f"| [{s.chapter.removesuffix('.md')} {s.number}]({s.chapter}#{s.heading}) {s.name} | "
         f"{' '.join(f'`{name}`' for name in s.code)} | "
         f"{' '.join(f'`{name}`' for name in s.tests)} |\n"
         for s in statements()
