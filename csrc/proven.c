@@ -13,7 +13,7 @@
 
 static const double NEAR_LEVEL = 3.0; /* logs that an approximation of a value may be off */
 static const double ENOUGH = 8.0;     /* times what is good enough of an estimate, of a proven row, */
-static const double CLOSE = 2.0;      /* and from where on it is worth sums of two doubles */
+static const double CLOSE = 2.0; /* and from where on it is worth sums of two doubles, if a bound is wanted */
 
 /* Lines nearer to a pole take four times as many values each, and are not asked where those before have gained
  * nothing and little is left.  A divided law takes some 0.1 s, and is not asked where lines have left so little,
@@ -146,10 +146,11 @@ static void put_better(const pe_row *out, int functional, double c, double *row)
 }
 
 /* The same of the row of a line, from sums of two doubles where those in double are not close. */
-static void put_row_of(const pe_certified *line, const pe_row *out, int functional, double c, double *row) {
+static void put_row_of(const pe_certified *line, const pe_row *out, int functional, double close_to, double c,
+                       double *row) {
     put_better(out, functional, c, row);
     const double shortfall = pe_row_shortfall(row, functional);
-    if (!(shortfall > CLOSE) || !isfinite(shortfall)) return;
+    if (!(shortfall > close_to) || !isfinite(shortfall)) return;
     pe_row close;
     pe_certified_evaluate_closely(line, c, &close);
     put_better(&close, functional, c, row);
@@ -159,7 +160,7 @@ static int certify_on(int status, const pe_certified *line, int functional, doub
     if (status) return status;
     pe_row out;
     pe_certified_evaluate(line, 1, &c, &out);
-    put_row_of(line, &out, functional, c, row);
+    put_row_of(line, &out, functional, CLOSE, c, row);
     return PE_OK;
 }
 
@@ -197,7 +198,8 @@ static int by_line(const void *a, const void *b) {
 }
 
 /* Rows of the nearest contours' lines, in batches of one line. */
-static void on_nearest_lines(threshold *at, size_t n, int functional, const double *c, double *rows) {
+static void on_nearest_lines(threshold *at, size_t n, int functional, double close_to, const double *c,
+                             double *rows) {
     qsort(at, n, sizeof *at, by_line);
     for (size_t i = 0, m; i < n; i += m) {
         double x[PE_LANES];
@@ -206,7 +208,7 @@ static void on_nearest_lines(threshold *at, size_t n, int functional, const doub
         if (!at[i].line || at[i].status) continue;
         pe_certified_evaluate(at[i].line, m, x, out);
         for (size_t u = 0; u < m; u++)
-            put_row_of(at[i].line, &out[u], functional, x[u], rows + PE_ROW * at[i + u].index);
+            put_row_of(at[i].line, &out[u], functional, close_to, x[u], rows + PE_ROW * at[i + u].index);
     }
 }
 
@@ -298,7 +300,7 @@ static int certify(pe_pair *pair, int functional, size_t n, const double *c, int
         if (next->status == PE_NO_MEMORY) status = PE_NO_MEMORY;
     }
     if (status) return status;
-    on_nearest_lines(at, finite, functional, c, rows);
+    on_nearest_lines(at, finite, functional, thorough ? CLOSE : ENOUGH, c, rows);
     for (size_t i = 0; i < finite && status != PE_NO_MEMORY; i++) {
         double *row = rows + PE_ROW * at[i].index;
         if (is_settled(at[i].status, row, functional)) continue;
@@ -402,48 +404,112 @@ int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const doubl
 
 enum { MOST_MOVES = 4 };
 
-/* The row at a threshold beyond the root by so little that its functional is proven to lie on the far side of the value:
- * below it, or above it for PE_A_BELOW.  Whether there is one. */
-static int beyond_root(const pe_certified *line, int functional, double log_target, double slack, double c,
-                       double *row) {
-    double near[PE_ROW];
-    pe_fail_row(near);
-    certify_on(PE_OK, line, functional, c, near);
-    const pe_row values = row_values(near);
-    const double margin =
-        1.001 * near[2 + PE_FUNCTIONALS + functional] + slack * (8.0 + 4.0 * fabs(log_target));
-    const double target = log_target + (functional == PE_A_BELOW ? margin : -margin);
-    const double there = c + (target - near[2 + functional]) / pe_row_slope(&values, functional, c);
-    if (!(margin < 0.1) || !isfinite(there)) return 0;
-    pe_fail_row(row);
-    certify_on(PE_OK, line, functional, there, row);
-    return fabs(row[2 + functional] - target) <= 0.01 * margin + 0x1p-51 * fabs(target);
+/* Rows of a line at n <= PE_LANES thresholds. */
+static void rows_on(const pe_certified *line, int functional, double close_to, size_t n, const double *c,
+                    double (*rows)[PE_ROW]) {
+    pe_row out[PE_LANES];
+    pe_certified_evaluate(line, n, c, out);
+    for (size_t u = 0; u < n; u++) {
+        pe_fail_row(rows[u]);
+        put_row_of(line, &out[u], functional, close_to, c[u], rows[u]);
+    }
 }
 
-/* The row where the log of a functional has a value, by the line of the place that is nearest to its threshold; whether
- * that line's row is good enough. */
-static int solve_on_line(pe_contours *contours, int functional, double log_target, double slack,
-                         double *row) {
-    int place = pe_contours_of_value(contours, functional, log_target);
-    for (int move = 0; move < MOST_MOVES; move++) {
-        const pe_edge *e = pe_contours_edge(contours, 2 * place);
-        pe_certified *line = NULL;
-        if (!e) return pe_edge_status(contours);
-        const int status = certified_at(contours, place, functional, e->k.k1, &line);
-        if (status) return status;
-        const double c = pe_contours_root(contours, &line->line, place, functional, log_target);
-        if (!isfinite(c)) return PE_TOO_COSTLY;
-        const int found = beyond_root(line, functional, log_target, slack, c, row);
-        if (found && is_settled(PE_OK, row, functional)) return PE_OK;
-        const int nearest = pe_contours_nearest(contours, c, place);
+/* Targets of one place whose rows are looked for together: each comes out as it does alone. */
+typedef struct {
+    size_t n;
+    double close_to; /* errors above which sums of two doubles are made, as of put_row_of */
+    const double *log_target[PE_LANES];
+    double *row[PE_LANES];
+    int status[PE_LANES]; /* whether a row is proven beyond its target, and closely enough */
+    double c[PE_LANES]; /* and the root, which may belong to another place */
+} targets;
+
+/* The rows at thresholds beyond the roots by so little that the functional is proven to lie on the far side of the
+ * value: below it, or above it for PE_A_BELOW. */
+static void beyond_roots(const pe_certified *line, int functional, double slack, targets *t) {
+    double rows[PE_LANES][PE_ROW], c[PE_LANES], there[PE_LANES], target[PE_LANES], margin[PE_LANES];
+    size_t of[PE_LANES], n = 0, m = 0;
+    for (size_t u = 0; u < t->n; u++) {
+        t->status[u] = PE_TOO_COSTLY;
+        if (!isfinite(t->c[u])) continue;
+        of[n] = u;
+        c[n++] = t->c[u];
+    }
+    if (!n) return;
+    rows_on(line, functional, t->close_to, n, c, rows);
+    for (size_t i = 0; i < n; i++) {
+        const double *near = rows[i], log_target = *t->log_target[of[i]];
+        const pe_row values = row_values(near);
+        margin[m] = 1.001 * near[2 + PE_FUNCTIONALS + functional] + slack * (8.0 + 4.0 * fabs(log_target));
+        target[m] = log_target + (functional == PE_A_BELOW ? margin[m] : -margin[m]);
+        there[m] = c[i] + (target[m] - near[2 + functional]) / pe_row_slope(&values, functional, c[i]);
+        if (!(margin[m] < 0.1) || !isfinite(there[m])) continue;
+        of[m++] = of[i];
+    }
+    if (!m) return;
+    rows_on(line, functional, t->close_to, m, there, rows);
+    for (size_t i = 0; i < m; i++) {
+        const double miss = fabs(rows[i][2 + functional] - target[i]);
+        const int found = miss <= 0.01 * margin[i] + 0x1p-51 * fabs(target[i]);
+        memcpy(t->row[of[i]], rows[i], sizeof rows[i]);
+        if (found && is_settled(PE_OK, rows[i], functional)) t->status[of[i]] = PE_OK;
+    }
+}
+
+/* Rows where the log of a functional has values, by the line of one place. */
+static int solve_at(pe_contours *contours, int place, int functional, double slack, targets *t) {
+    const pe_edge *e = pe_contours_edge(contours, 2 * place);
+    pe_certified *line = NULL;
+    const int status =
+        e ? certified_at(contours, place, functional, e->k.k1, &line) : pe_edge_status(contours);
+    for (size_t u = 0; u < t->n; u++) {
+        t->status[u] = status;
+        t->c[u] = NAN;
+    }
+    if (status) return status;
+    double target[PE_LANES];
+    for (size_t u = 0; u < t->n; u++) target[u] = *t->log_target[u];
+    pe_contours_roots(contours, &line->line, place, functional, t->n, target, t->c);
+    beyond_roots(line, functional, slack, t);
+    return PE_OK;
+}
+
+/* The same of one target, from place to place, as long as its threshold belongs to another one. */
+static int solve_from(pe_contours *contours, int place, int moves, int functional, double slack, targets *t) {
+    for (; moves < MOST_MOVES; moves++) {
+        const int status = solve_at(contours, place, functional, slack, t);
+        if (status || !t->status[0]) return status;
+        if (!isfinite(t->c[0])) return PE_TOO_COSTLY;
+        const int nearest = pe_contours_nearest(contours, t->c[0], place);
         if (nearest == place) break;
         place = nearest;
     }
     return PE_TOO_COSTLY;
 }
 
+/* The targets of a place together, and those that it does not settle from place to place.  What failed is a row of
+ * NaN. */
+static int solve_together(pe_contours *contours, int place, int functional, double slack, targets *t) {
+    int worst = solve_at(contours, place, functional, slack, t);
+    for (size_t u = 0; u < t->n && worst != PE_NO_MEMORY; u++) {
+        int status = t->status[u];
+        if (status == PE_OK) continue;
+        if (isfinite(t->c[u])) {
+            const int nearest = pe_contours_nearest(contours, t->c[u], place);
+            targets one = {
+                .n = 1, .close_to = t->close_to, .log_target = {t->log_target[u]}, .row = {t->row[u]}};
+            if (nearest != place) status = solve_from(contours, nearest, 1, functional, slack, &one);
+        }
+        if (!status) continue;
+        pe_fail_row(t->row[u]);
+        worst = status;
+    }
+    return worst;
+}
+
 int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
-                           double *rows) {
+                           int thorough, double *rows) {
     pe_contours *contours;
     pe_pair_retry(pair);
     for (size_t i = 0; i < n; i++) pe_fail_row(rows + PE_ROW * i);
@@ -451,12 +517,21 @@ int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double
     int status = pe_pair_contours(pair, 0, &contours), worst = PE_OK;
     if (!status) status = with_proven(contours);
     if (status) return status;
-    for (size_t i = 0; i < n && status != PE_NO_MEMORY; i++) {
-        if (!isfinite(log_target[i])) continue;
-        status = solve_on_line(contours, functional, log_target[i], slack, rows + PE_ROW * i);
-        if (!status) continue;
-        pe_fail_row(rows + PE_ROW * i);
-        worst = status;
+    targets t = {.close_to = thorough ? CLOSE : ENOUGH};
+    int at = 0;
+    for (size_t i = 0; i <= n && status != PE_NO_MEMORY; i++) {
+        const int ends = i == n;
+        if (!ends && !isfinite(log_target[i])) continue;
+        const int place = ends ? at : pe_contours_of_value(contours, functional, log_target[i]);
+        if (t.n && (ends || place != at || t.n == PE_LANES)) {
+            status = solve_together(contours, at, functional, slack, &t);
+            if (status) worst = status;
+            t.n = 0;
+        }
+        if (ends) break;
+        at = place;
+        t.log_target[t.n] = &log_target[i];
+        t.row[t.n++] = rows + PE_ROW * i;
     }
     return status == PE_NO_MEMORY ? status : worst;
 }

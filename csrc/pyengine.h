@@ -194,9 +194,10 @@ int pe_pair_certified_solve(pe_pair *pair, int functional, size_t n, const doubl
 
 /* Proven rows at thresholds that are looked for on the proven lines themselves: so little beyond the root that the
  * functional, its bounds moved outwards by `slack`, lies below its value, or above it for PE_A_BELOW.  NaN where one
- * line does not prove enough, and other lines of pe_pair_certify may. */
+ * line does not prove enough, and other lines of pe_pair_certify may.  Thorough rows are as narrow as sums of two doubles
+ * make them; others have errors of up to 4e-11 where doubles do, as a value needs no more. */
 int pe_pair_certify_beyond(pe_pair *pair, int functional, size_t n, const double *log_target, double slack,
-                           double *rows);
+                           int thorough, double *rows);
 int pe_pair_at(pe_pair *pair, int functional, size_t n, const double *c, double *rows);
 int pe_pair_solve(pe_pair *pair, int functional, size_t n, const double *log_target, double *rows);
 

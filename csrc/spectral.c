@@ -258,26 +258,38 @@ static double newton(const pe_contours *contours, const pe_line *ln, int functio
     return c;
 }
 
-double pe_contours_root(pe_contours *contours, const pe_line *ln, int place, int functional,
-                        double log_target) {
+void pe_contours_roots(pe_contours *contours, const pe_line *ln, int place, int functional, size_t n,
+                       const double *log_target, double *root) {
     const pe_edge *left = pe_contours_edge(contours, 2 * place - 1),
                   *right = pe_contours_edge(contours, 2 * place + 1);
-    if (!left || !right) return NAN;
+    for (size_t u = 0; u < n; u++) root[u] = NAN;
+    if (!left || !right) return;
     const double width = right->k.k1 - left->k.k1, first = left->k.k1 - 0.2 * width,
-                 step = 1.4 * width / (PE_LANES - 1);
-    double c[PE_LANES], value[PE_LANES], slope[PE_LANES];
+                 step = 1.4 * width / (PE_LANES - 1), up = increasing(functional) ? 1.0 : -1.0;
+    double c[PE_LANES], value[PE_LANES], slope[PE_LANES], x[PE_LANES];
     for (int u = 0; u < PE_LANES; u++) c[u] = first + u * step;
     pe_line_slopes(contours, ln, functional, PE_LANES, c, value, slope);
-    double x = first +
-               inverse_hermite(value, slope, PE_LANES, step, increasing(functional) ? 1.0 : -1.0, log_target);
-    for (int it = 0; it < 4 && isfinite(x); it++) {
-        pe_line_slopes(contours, ln, functional, 1, &x, value, slope);
-        const double move = (log_target - value[0]) / slope[0];
-        if (!(fabs(move) <= 0.1 * ln->sd)) break;
-        x += move;
-        if (fabs(move) <= 1e-4 * ln->sd) return x; /* the rest is its square */
+    size_t open[PE_LANES], n_open = 0;
+    for (size_t u = 0; u < n; u++) {
+        x[u] = first + inverse_hermite(value, slope, PE_LANES, step, up, log_target[u]);
+        if (isfinite(x[u])) open[n_open++] = u;
     }
-    return newton(contours, ln, functional, log_target, ln->c_ref);
+    for (int it = 0; it < 4 && n_open; it++) {
+        for (size_t i = 0; i < n_open; i++) c[i] = x[open[i]];
+        pe_line_slopes(contours, ln, functional, n_open, c, value, slope);
+        size_t left_open = 0;
+        for (size_t i = 0; i < n_open; i++) {
+            const size_t u = open[i];
+            const double move = (log_target[u] - value[i]) / slope[i];
+            if (!(fabs(move) <= 0.1 * ln->sd)) continue;
+            x[u] += move;
+            if (fabs(move) <= 1e-4 * ln->sd) root[u] = x[u]; /* the rest is its square */
+            else open[left_open++] = u;
+        }
+        n_open = left_open;
+    }
+    for (size_t u = 0; u < n; u++)
+        if (isnan(root[u])) root[u] = newton(contours, ln, functional, log_target[u], ln->c_ref);
 }
 
 /* Thresholds for n <= PE_LANES targets on one line: from the table two steps together; one by one

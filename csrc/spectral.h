@@ -138,10 +138,10 @@ int pe_contours_nearest(pe_contours *contours, double c, int place);
 /* The place where an approximation of the log of a functional is nearest to a target; PE_NOWHERE as above. */
 int pe_contours_of_value(pe_contours *contours, int functional, double log_target);
 
-/* The threshold on the line of a place at which the log of a functional has a value, to some 8 digits of its standard
- * deviation; NaN, or another one, where there is none. */
-double pe_contours_root(pe_contours *contours, const pe_line *ln, int place, int functional,
-                        double log_target);
+/* The thresholds on the line of a place at which the log of a functional has n <= PE_LANES values, to some 8 digits of
+ * its standard deviation; NaN, or another one, where there is none.  Each is what it is without the others. */
+void pe_contours_roots(pe_contours *contours, const pe_line *ln, int place, int functional, size_t n,
+                       const double *log_target, double *root);
 
 /* A row as PE_ROW numbers, one that failed, and its error relative to what is good enough: above 1, try again. */
 void pe_put_row(const pe_row *row, double c, double *out);

@@ -174,6 +174,7 @@ class _Lib:
         n: int,
         log_target: Any,
         slack: float,
+        thorough: int,
         rows: Any,
         /,
     ) -> int: ...

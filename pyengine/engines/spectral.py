@@ -152,7 +152,9 @@ class Spectral:
         with self._lock:
             return call_kernel(lib.pe_pair_certified_solve, self._pair, functional, log_target)
 
-    def certify_beyond(self, functional: int, log_target: FloatArray, slack: float) -> FloatArray:
+    def certify_beyond(
+        self, functional: int, log_target: FloatArray, slack: float, *, thorough: bool = True
+    ) -> FloatArray:
         """Rows with proven errors just beyond where the log of a functional has given values.
 
         The functional, its bounds moved outwards by ``slack``, lies below its value there, or above
@@ -160,7 +162,9 @@ class Spectral:
         """
 
         def kernel(pair: object, functional: int, n: int, source: object, rows: object) -> int:
-            return int(lib.pe_pair_certify_beyond(pair, functional, n, source, slack, rows))
+            return int(lib.pe_pair_certify_beyond(
+                    pair, functional, n, source, slack, thorough, rows
+                ))
 
         with self._lock:
             return call_kernel(kernel, self._pair, functional, log_target)
@@ -175,7 +179,9 @@ class Spectral:
             if slack is None:
                 status = kernel(self._pair, functional, 1, (x,), row)
             else:
-                status = lib.pe_pair_certify_beyond(self._pair, functional, 1, (x,), slack, row)
+                status = lib.pe_pair_certify_beyond(
+                    self._pair, functional, 1, (x,), slack, thorough, row
+                )
         finished(status, "a proven line of the spectral engine")
         return row
 

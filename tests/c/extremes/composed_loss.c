@@ -134,7 +134,7 @@ static int ask_pair(size_t n_kinds, const double *noise, const double *p, const 
             for (size_t q = 0; q < LENGTH(SOLVED); ++q) {
                 pe_pair_certify(pair, SOLVED[q], n, c, proven);
                 failures += check_rows("pair_certify", SOLVED[q], n, c, proven);
-                pe_pair_certify_beyond(pair, SOLVED[q], n, c, 0x1p-49, proven);
+                pe_pair_certify_beyond(pair, SOLVED[q], n, c, 0x1p-49, 1, proven);
             }
             free(proven);
         }

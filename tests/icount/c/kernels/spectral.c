@@ -64,7 +64,7 @@ static void spectral_many_kinds(void) {
 KERNEL("spectral_many_kinds", inputs, spectral_many_kinds);
 
 static int beyond(pe_pair *pair, int functional, size_t n, const double *target, double *out) {
-    return pe_pair_certify_beyond(pair, functional, n, target, 0x1p-49, out);
+    return pe_pair_certify_beyond(pair, functional, n, target, 0x1p-49, 1, out);
 }
 
 static void certified_one_line(void) {
