@@ -27,8 +27,6 @@ from pyengine.answers import (
 )
 from pyengine.curves import larger, smaller
 from pyengine.engines.within import crossed
-from pyengine.numerics.bracketing import falling_bracket
-from pyengine.numerics.golden_section import lowest
 
 __all__ = ["BothOrders", "OneLineHull"]
 
@@ -88,6 +86,8 @@ class BothOrders(Questions):
             if not slope_is_one:  # the slope of the hull lies between those of both curves
                 low, high = (f(first.c[wide], second.c[wide]) for f in (np.minimum, np.maximum))
                 low, high = (np.clip(end, -STEEPEST, STEEPEST) for end in (low, high))
+                from pyengine.numerics.golden_section import lowest  # few levels need it
+
                 c, _ = lowest(partial(self._odds, alpha[wide]), low, high, rounds=ROUNDS)
             self._bridge(alpha, beta, gamma, c, wide)
             _clip(alpha, beta, gamma)
@@ -240,6 +240,8 @@ class BothOrders(Questions):
             steeper_by = partial(_steeper_by, pair, c)
             far = np.full(alpha.size, -745.0)  # of log α
             near = np.where(steeper_by(far) > 0.0, 0.0, far)
+            from pyengine.numerics.bracketing import falling_bracket
+
             for end in falling_bracket(steeper_by, far, near):
                 place = np.exp(end)
                 ends.append((place, pair.trade_off(place).gamma.lower))

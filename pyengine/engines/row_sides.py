@@ -194,9 +194,7 @@ class LineSide(RowSide):
 
     def _placed(self, functional: int, log_target: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Rows at such thresholds, and which of these the fast engines found."""
-        table = self.prover().certify_beyond(
-            functional, log_target, SLACK, thorough=self.thorough
-        )
+        table = self.prover().certify_beyond(functional, log_target, SLACK, thorough=self.thorough)
         missing = np.isnan(table[:, 0]) & np.isfinite(log_target)
         if missing.any():
             table[missing] = self.table(functional, self.threshold(functional, log_target[missing]))

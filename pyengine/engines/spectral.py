@@ -162,9 +162,9 @@ class Spectral:
         """
 
         def kernel(pair: object, functional: int, n: int, source: object, rows: object) -> int:
-            return int(lib.pe_pair_certify_beyond(
-                    pair, functional, n, source, slack, thorough, rows
-                ))
+            return int(
+                lib.pe_pair_certify_beyond(pair, functional, n, source, slack, thorough, rows)
+            )
 
         with self._lock:
             return call_kernel(kernel, self._pair, functional, log_target)
