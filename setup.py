@@ -44,7 +44,14 @@ class Build(build_ext):
             raise SystemExit(
                 f"pyengine's core is C, and there is no {command[0]} here: install a C compiler "
                 "(Debian and Ubuntu: apt-get install gcc libc6-dev; Fedora: dnf install gcc; "
-                "macOS: xcode-select --install), or set CC to yours"
+                "Alpine: apk add gcc musl-dev; macOS: xcode-select --install), or set CC to yours"
+            )
+        headers = Path(sysconfig.get_paths()["include"])
+        if not (headers / "Python.h").exists():
+            raise SystemExit(
+                f"pyengine's core is C, and Python.h is not in {headers}: install Python's headers "
+                "(Debian and Ubuntu: apt-get install python3-dev; Fedora: dnf install "
+                "python3-devel; Alpine: apk add python3-dev)"
             )
         super().build_extensions()
         if os.name == "posix":  # elsewhere `pyengine.get_library` says that there is none
