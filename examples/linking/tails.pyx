@@ -1,8 +1,6 @@
 # cython: language_level=3, boundscheck=False
 """Marcum's Q at many points, in a loop that needs no Python and no lock."""
 
-from cython.parallel import prange
-
 cdef extern from "libpyengine.h":
     double pyengine_marcum_q(double order, double a, double b) noexcept nogil
     bint PYENGINE_IS_COMPATIBLE() nogil
@@ -14,5 +12,6 @@ if not PYENGINE_IS_COMPATIBLE():
 def marcum_q(double order, double a, double[:] b, double[:] out):
     """Put Q_order(a, b) into ``out``."""
     cdef Py_ssize_t i
-    for i in prange(b.shape[0], nogil=True):
-        out[i] = pyengine_marcum_q(order, a, b[i])
+    with nogil:
+        for i in range(b.shape[0]):
+            out[i] = pyengine_marcum_q(order, a, b[i])
