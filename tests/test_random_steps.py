@@ -167,6 +167,37 @@ def test_many_laplace_steps(seed: int) -> None:
         assert truth - off <= upper <= truth * (1.0 + 1e-4) + off
 
 
+@pytest.mark.parametrize("seed", thorough.some(range(300), 60))
+def test_two_steps_of_unbounded_losses(seed: int) -> None:
+    """Discrete Gaussian and Skellam noise, by all pairs of outcomes."""
+    rng = np.random.default_rng([seed, 54])
+    shift, noise = int(rng.integers(1, 4)), float(rng.uniform(2.0, 6.0))
+    sigma = noise * shift
+    run: pe.Mechanism = pe.DiscreteGaussianMechanism(noise, shift)
+    k = np.arange(-int(11 * sigma) - shift, int(11 * sigma) + 2 * shift + 1)
+    log_mass = -0.5 * (k / sigma) ** 2
+    if seed % 2:
+        run = pe.SkellamMechanism(noise, shift)
+        half = sigma * sigma / 2.0
+        log_poisson = [-half + j * math.log(half) - math.lgamma(j + 1) for j in range(4000)]
+        poisson = np.exp(log_poisson)
+        both = np.convolve(poisson, poisson[::-1])
+        log_mass = np.log(np.maximum(both[k + 3999], 1e-300))
+    mass = np.exp(log_mass - log_mass.max())
+    mass /= mass.sum()
+    ratio = np.zeros(k.size)
+    ratio[shift:] = mass[:-shift] / mass[shift:]
+    mean = 0.5 * (ratio[:, None] + ratio[None, :])
+    weight = mass[:, None] * mass[None, :]
+    epsilon = float(rng.uniform(0.0, 2.0)) / noise
+    level = math.exp(epsilon)
+    for order, terms in (("remove", mean - level), ("add", 1.0 - level * mean)):
+        truth = float((np.maximum(terms, 0.0) * weight).sum())
+        epoch = run.randomly_allocated(2)
+        upper = pe.delta(epoch, epsilon, adjacency=order, bounds=True).upper
+        assert truth * (1.0 - 1e-9) <= upper <= truth * 1.001 + 1e-9
+
+
 def test_more_than_few_outcomes_dominate() -> None:
     """A pair that is answered exactly, and on the lattice as one of its many relatives."""
     from pyengine.laws.finite import FiniteLaw
@@ -199,9 +230,9 @@ def test_compositions_and_blocks() -> None:
     assert pe.delta(epoch, 0.3) < twice.upper < 3.0 * pe.delta(epoch, 0.15)
     assert step.randomly_allocated(1) is step
     assert step.randomly_allocated(3, 3) == step.composed(3)
-    unbounded = pe.DiscreteGaussianMechanism(2.0).randomly_allocated(9)
-    with pytest.raises(pe.AccuracyError, match="losses lie between two numbers below 30"):
-        pe.delta(unbounded, 0.5)
+    loud = pe.DiscreteGaussianMechanism(1.0).randomly_allocated(9)
+    with pytest.raises(pe.AccuracyError, match="too coarse for what they tell"):
+        pe.delta(loud, 0.5)
     both = (step + pe.RandomizedResponse("3/4")).randomly_allocated(3)
     assert pe.delta(both, 0.5) > pe.delta(step.randomly_allocated(3), 0.5)
     with pytest.raises(pe.AccuracyError, match="for Gaussian noise and for few outcomes"):

@@ -44,7 +44,9 @@ PLACES = 8192  # at most so many ratios of a step
 WIDEST = 1 << 13  # at most so many sums, from which on the lattice is made coarser
 RARE = 1e-100
 UNDERFLOW = 1e-290  # more than all products lose that are below the doubles
-FINEST = 1e-3  # of the variance of a step's ratio, what a cell of the lattice may add
+LARGEST = 30.0  # losses whose exponentials are on a lattice
+TOLD = (1e-20, 1e-17, 1e-15, 1e-13, 1e-12)  # mass under B of larger ones, which are told
+FINEST = 1e-4  # of the variance of a step's ratio, what a cell of the lattice may add
 
 
 # Map: random allocation of any mechanism | test_random_steps | theory/allocation
@@ -227,23 +229,21 @@ def allocated_law(law: StepLaw, steps: int) -> FiniteLaw:
     Parameters
     ----------
     law : StepLaw
-        Of one step, of losses between two numbers.
+        Of one step.
     steps : int
         Number t of steps.
 
     Raises
     ------
     AccuracyError
-        For losses without bounds, or so large ones that the lattice would be too coarse.
+        For masses that are estimates, and losses so large that the lattice would be too coarse.
     """
-    low, high = law.limits()
-    if not (-math.inf < low <= high < 30.0 and law.has_cells and law.is_proven):
+    if not (law.has_cells and law.is_proven):
         raise AccuracyError(
-            "random allocation has a law for Gaussian noise and for mechanisms whose losses lie "
-            f"between two numbers below 30 and have proven masses, got losses from {low:.6g} to "
-            f"{high:.6g}: poisson_sampled is answered"
+            "random allocation has a law for Gaussian noise and for mechanisms whose losses have "
+            "proven masses: poisson_sampled is answered"
         )
-    one, b_told = _on_lattice(law, low, high)
+    one, b_told = _step(law)
     total = one
     for bit in bin(steps)[3:]:
         total = _coarser(total)
@@ -266,8 +266,34 @@ def allocated_law(law: StepLaw, steps: int) -> FiniteLaw:
     return replace(made, error=made.error + 1.01 * total.error + 4.0 * UNIT)
 
 
-def _on_lattice(law: StepLaw, low: float, high: float) -> tuple[_RatioSums, float]:
-    """A pair on a lattice of ratios that dominates one step, and the mass that B has alone."""
+def _step(law: StepLaw) -> tuple[_RatioSums, float]:
+    """A pair on a lattice of ratios that dominates one step, and the mass that B has alone.
+
+    Of losses without a bound, or with a large one, those beyond some loss are told; as few as
+    leave the lattice fine enough.
+    """
+    low, high = law.limits()
+    places = [(high, False)] if high < LARGEST else []
+    edges = np.arange(0.0, LARGEST, 0.02)
+    above = np.cumsum(np.exp(law.cells(edges).log_b)[::-1])[::-1][1:]
+    for level in TOLD:
+        at = int(np.searchsorted(-above, -level))
+        if at < edges.size and edges[at] < high:
+            places.append((float(edges[at]), True))
+    for place, is_cut in places:
+        found = _on_lattice(law, low, place, is_cut=is_cut)
+        if found is not None:
+            return found
+    raise AccuracyError(
+        f"random allocation of losses from {low:.6g} to {high:.6g} has a lattice of ratios that is "
+        "too coarse for what they tell: more noise, or poisson_sampled, is answered"
+    )
+
+
+def _on_lattice(
+    law: StepLaw, low: float, high: float, *, is_cut: bool
+) -> tuple[_RatioSums, float] | None:
+    """As `_step`, with losses above a largest one told; None for a lattice that is too coarse."""
     off = law.support_error()
     least, most = (
         math.exp(low - off) * (1.0 - 8.0 * UNIT),
@@ -300,7 +326,8 @@ def _on_lattice(law: StepLaw, low: float, high: float) -> tuple[_RatioSums, floa
     alone = (b_alone + law.left_out()) * (1.0 + 2.0**-48)
     value = np.maximum(above_b - t * above_a, 0.0) + 1.01 * (off_b + t * off_a) + moved + alone
     value += 4.0 * UNIT * (above_b + t * above_a)
-    value[-1] = max(alone, 0.0)  # no finite ratio is larger
+    if not is_cut:
+        value[-1] = max(alone, 0.0)  # no finite ratio is larger
     rows = [(Fraction(0), Fraction(1))]
     rows += [(j * unit, Fraction(x)) for j, x in zip(k.tolist(), value.tolist(), strict=True)]
     if first > 0:  # no ratio is smaller
@@ -315,10 +342,7 @@ def _on_lattice(law: StepLaw, low: float, high: float) -> tuple[_RatioSums, floa
     mean = float(mass @ (begin + np.arange(mass.size)) * float(unit))
     spread = float(mass @ ((begin + np.arange(mass.size)) * float(unit) - mean) ** 2)
     if float(unit) ** 2 > 4.0 * FINEST * spread:
-        raise AccuracyError(
-            f"random allocation of losses from {low:.6g} to {high:.6g} has a lattice of ratios "
-            "that is too coarse for what they tell: poisson_sampled is answered"
-        )
+        return None
     return _RatioSums(1, begin, mass, unit, 0.0, 0.0, 2.0 * UNIT), told
 
 

@@ -271,13 +271,14 @@ class Step(Mechanism):
         ------
         ValueError
             For a step that is sampled, or cannot be; an `AccuracyError`, when a question is asked,
-            for losses without bounds, and k > 1 of steps of many outcomes.
+            for losses that tell too much in one step, and k > 1 of steps of many outcomes.
 
         Notes
         -----
         Few outcomes, t and k of which make at most 20,000 numbers of steps with each ratio, are
         answered exactly.  Others are replaced by a pair that dominates: δ of Laplace noise
-        exceeds the truth by less than 1e-5 of it for noise from 0.7 on, and by up to 1e-3 for 0.3.
+        exceeds the truth by less than 1e-5 of it for noise from 0.7 on, and by up to 1e-3 for 0.3;
+        δ of discrete Gaussian noise from 2 on by less than 1 % where it is above 1e-8.
 
         Examples
         --------
