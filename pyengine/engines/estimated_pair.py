@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.answers import Answer, Judged, names
@@ -55,12 +56,12 @@ class EstimatedPair(CertifiedPair):
         level = alpha[chosen]
         tail, out = np.empty(level.size), np.empty((level.size, 6))
         lib.pe_log_tails(level.size, array(level), array(tail, writable=True))
-        table = self._side.engine.solve(functional, tail)
+        table, label = self._side.engine.labelled(functional, tail, by_value=True)
         lib.pe_trade_off_answers(level.size, array(level), array(table), array(out, writable=True))
         self._judge(functional, table)
         c[chosen] = table[:, 0]
-        beta.put(chosen, self._answer(out[:, :3]))
-        gamma.put(chosen, self._answer(out[:, 3:]))
+        beta.put(chosen, _answer(out[:, :3], label))
+        gamma.put(chosen, _answer(out[:, 3:], label))
 
     def _judge(self, functional: int, table: FloatArray) -> None:
         """Raise where rows err by more than they may."""
@@ -89,28 +90,31 @@ class EstimatedPair(CertifiedPair):
     def profile(self, epsilon: FloatArray) -> Answer:
         """H_{e^ε}(A‖B) at ε >= 0."""
         out, asked = np.zeros((epsilon.size, 3)), ~self._ended(epsilon)
+        label = names(self._name, epsilon.size)
         if asked.any():
-            table = self._side.engine.at(PROFILE, -epsilon[asked])
+            table, label[asked] = self._side.engine.labelled(
+                PROFILE, -epsilon[asked], by_value=False
+            )
             self._judge(PROFILE, table)
             found = np.empty((len(table), 3))
             lib.pe_profile_answers(len(table), array(table), array(found, writable=True))
             out[asked] = found
-        return self._answer(out)
+        return _answer(out, label)
 
     def epsilon(self, delta: FloatArray) -> Answer:
         """The smallest ε >= 0 with H_{e^ε}(A‖B) <= δ."""
-        out = np.zeros((delta.size, 3))
+        out, label = np.zeros((delta.size, 3)), names(self._name, delta.size)
         asked = (delta > 0.0) & ~self._is_zero(delta)
         if asked.any():
             level = delta[asked]
             target, found = np.empty(level.size), np.empty((level.size, 3))
             lib.pe_natural_logs(level.size, array(level), array(target, writable=True))
-            table = self._side.engine.solve(PROFILE, target)
+            table, label[asked] = self._side.engine.labelled(PROFILE, target, by_value=True)
             self._judge(PROFILE, table)
             lib.pe_epsilon_answers(level.size, array(table), array(found, writable=True))
             out[asked] = found
         out[delta == 0.0] = (0.0, 0.0, np.inf) if self._side.ends is None else self._side.ends
-        return self._answer(out)
+        return _answer(out, label)
 
     def one(self, name: str, x: float) -> Judged | None:
         """A question about a float by one row."""
@@ -119,6 +123,7 @@ class EstimatedPair(CertifiedPair):
             return None if found is None else found[:2][name == "gamma_bound"]
         return None
 
-    def _answer(self, triples: FloatArray) -> Answer:
-        value, lower, upper = np.ascontiguousarray(triples.T)
-        return Answer(value, lower, upper, names(self._name, value.size))
+
+def _answer(triples: FloatArray, label: npt.NDArray[np.str_]) -> Answer:
+    value, lower, upper = np.ascontiguousarray(triples.T)
+    return Answer(value, lower, upper, label)

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from pyengine._core import lib
 from pyengine.engines.functionals import FloatArray, Limits, RowEngine, row_errors
 from pyengine.errors import AccuracyError
@@ -53,41 +56,47 @@ class Estimates:
 
     def at(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows at thresholds of the loss."""
-        table = self._first().at(functional, c)
-        self._improve(functional, table, c, lambda other, x: other.at(functional, x))
-        return table
+        return self.labelled(functional, c, by_value=False)[0]
 
     def solve(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Rows at the thresholds where the log of a functional has given values."""
-        table = self._first().solve(functional, log_target)
-        self._improve(functional, table, log_target, lambda other, x: other.solve(functional, x))
-        return table
+        return self.labelled(functional, log_target, by_value=True)[0]
+
+    def labelled(
+        self, functional: int, x: FloatArray, *, by_value: bool
+    ) -> tuple[FloatArray, npt.NDArray[np.str_]]:
+        """Rows of `at` or `solve`, and the engine of each."""
+
+        def ask(engine: RowEngine, x: FloatArray) -> FloatArray:
+            return engine.solve(functional, x) if by_value else engine.at(functional, x)
+
+        table = ask(self._first(), x)
+        return table, np.where(self._improved(functional, table, x, ask), "convolution", self.name)
 
     def one(self, functional: int, x: float, by_value: bool) -> Any:
         """One row of `at` or `solve`; None where the first engine knows too little."""
         row = self._first().one(functional, x, by_value)
         return row if row is not None and lib.pe_row_good(row, functional, *GOOD) else None
 
-    def _improve(
+    def _improved(
         self,
         functional: int,
         table: FloatArray,
         x: FloatArray,
         ask: Callable[[RowEngine, FloatArray], FloatArray],
-    ) -> None:
-        """Put rows of the convolution where the first engine's are not good."""
+    ) -> npt.NDArray[np.bool_]:
+        """Put rows of the convolution where the first engine's are not good; where it has."""
         errors, good = row_errors(table, functional, GOOD)
-        if good.all() or not self._improves:
-            return
-        other = self._convolution()
+        improved = np.zeros(x.size, dtype=np.bool_)
+        other = None if good.all() or not self._improves else self._convolution()
         if other is None:
-            return
-        weak = ~good
+            return improved
+        weak = np.flatnonzero(~good)
         try:
             found = ask(other, x[weak])
         except AccuracyError:
-            return  # the first engine's rows are judged by their own errors
+            return improved  # the first engine's rows are judged by their own errors
         better = row_errors(found, functional, GOOD)[0] < errors[weak]
-        own = table[weak]
-        own[better] = found[better]
-        table[weak] = own
+        table[weak[better]] = found[better]
+        improved[weak[better]] = True
+        return improved

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -214,6 +214,15 @@ class LineSide(RowSide):
         return False
 
 
+class LabelledRows(RowEngine, Protocol):
+    """A `RowEngine` that tells which engine gave each row."""
+
+    def labelled(
+        self, functional: int, x: FloatArray, *, by_value: bool
+    ) -> tuple[FloatArray, npt.NDArray[np.str_]]:
+        """Rows at thresholds, or where the log of a functional has values, and their engines."""
+
+
 class EstimatedSide(RowSide):
     """Rows whose errors are estimates, of an engine that proves nothing.
 
@@ -227,12 +236,12 @@ class EstimatedSide(RowSide):
         The largest loss between its bounds.
     """
 
-    def __init__(self, engine: Callable[[], RowEngine], name: str, ends: Triple | None) -> None:
+    def __init__(self, engine: Callable[[], LabelledRows], name: str, ends: Triple | None) -> None:
         super().__init__()
         self._engine, self.name, self.ends = engine, name, ends
 
     @property
-    def engine(self) -> RowEngine:
+    def engine(self) -> LabelledRows:
         """What gives the rows."""
         return self._engine()
 
