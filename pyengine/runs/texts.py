@@ -124,6 +124,9 @@ def _yaml(text: str) -> Content:
     except MissingPackageError as error:
         raise ValueError(str(error)) from None
     try:
+        # a few lines of aliases can stand for more than memory holds
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise ValueError("not a run file: YAML: an alias, where values must be written out")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         if node is None:
             raise ValueError(f"not a run file; {READS}")
