@@ -308,6 +308,28 @@ void pe_step_trade_off(const pe_step *step, size_t n, const double *alpha, doubl
 void pe_step_profile(const pe_step *step, size_t n, const double *epsilon, double *out);
 void pe_step_epsilon(const pe_step *step, size_t n, const double *delta, double *out);
 
+/* ---- sums over gradient norms, and over frequencies: norm_moments.c -------------------------------------
+ *
+ * Definition      moments[i][b][d] += times[j] times polynomial d of the norm j of record i on its block b,
+ *                 interpolated linearly between the nodes 2^-octaves (1 + k 2^-bits) 2^m of norm / clip;
+ *                 `rows` nodes are a block, basis has `degree` polynomials at rows + 1 of them.  count:
+ *                 norms > 0; below: those below the first node
+ * Domain          norm >= 0 finite, clip > 0, 2 <= bits <= 20, rows a divisor of 2^bits
+ * Error           as of sums of so many products: (columns + 4) 2^-53 times those of absolute values
+ */
+typedef struct {
+    int octaves, bits, rows, degree;
+} pe_norm_grid;
+void pe_norm_moments(const pe_norm_grid *grid, size_t records, size_t columns, const double *norm,
+                     double clip, const double *times, const double *basis, double *moments, double *count,
+                     double *below);
+
+/* Definition      out[i] = Re of the sum over f = 1, ..., n of parts[i][f] turn[i]^f, |turn[i]| = 1
+ * Method          Horner's scheme
+ * Error           8 n 2^-53 times the sum of |parts[i][f]|, if turn is within 2^-52
+ */
+void pe_turned_sums(size_t records, size_t n, const double *parts, const double *turn, double *out);
+
 /* ---- transforms of laws with finitely many losses: loss_transform.c -------------------------------------
  *
  * Definition      sum over j of share[j] (e^{i t apart[j]} - 1) at each of n frequencies t

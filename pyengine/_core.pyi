@@ -486,6 +486,21 @@ class _Lib:
         out: Any,
         /,
     ) -> None: ...
+    def pe_norm_moments(
+        self,
+        grid: Any,
+        records: int,
+        columns: int,
+        norm: Any,
+        clip: float,
+        times: Any,
+        basis: Any,
+        moments: Any,
+        count: Any,
+        below: Any,
+        /,
+    ) -> None: ...
+    def pe_turned_sums(self, records: int, n: int, parts: Any, turn: Any, out: Any, /) -> None: ...
 
 lib: _Lib
 ffi: Any

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from pyengine._core import ffi, lib
 from pyengine.accounting.norm_laws import (
     BLOCKS,
     DEGREE,
@@ -286,13 +287,11 @@ class _Composed:
         # the larger one of both lies above either, and "remove" is mostly the larger
         self.lower = [_Side(sums, chosen, shape, blocks, orders[-1], False)]
         self.upper = [_Side(sums, chosen, shape, blocks, order, True) for order in orders]
-        f = np.arange(shape.frequencies)
         angle = 2.0 * math.pi * np.arange(shape.size) / shape.size
         self._turn = np.exp(1j * angle)
-        self._f = f
 
     def _turns(self, place: IntArray) -> npt.NDArray[np.complex128]:
-        return np.asarray(self._turn[(place[:, None] * self._f) % self.shape.size])
+        return np.asarray(self._turn[place % self.shape.size])
 
     def low(self, place: IntArray) -> FloatArray:
         """Lower bounds of H_t, each record at a place of its own."""
@@ -368,7 +367,7 @@ class _Side:
         self._ends = ends[:count]
         sizes = np.abs(ends)
         with np.errstate(over="ignore", invalid="ignore"):
-            grown = np.expm1(np.minimum(doubt, 500.0)) + UNIT * (count + 64.0)
+            grown = np.expm1(np.minimum(doubt, 500.0)) + 8.0 * UNIT * (count + 64.0)
             magnitudes = np.ones((chosen.size, count))
             magnitudes[:, 1:] = np.abs(self._values)
             error = (magnitudes * sizes[:count] * grown).sum(axis=1)
@@ -380,7 +379,7 @@ class _Side:
 
     def bound(self, place: IntArray, turn: npt.NDArray[np.complex128]) -> FloatArray:
         """The bound of H_t at t = e^{Jh} that the side proves."""
-        total = self._ends[0].real + np.einsum("if,if->i", turn[:, 1:], self._parts).real
+        total = self._ends[0].real + _turned(self._parts, turn)
         scale, error = self._scale(place), self._error + 1e-13 * np.abs(total)
         is_unknown = self._is_unknown | (scale >= TOP) | ~(error <= MOST_ERROR)
         error = scale * np.minimum(error, MOST_ERROR) * (1.0 + 1e-9)
@@ -410,6 +409,18 @@ class _Side:
         gap = -math.expm1(-float(farther[0] - theta) * period)
         far = np.exp(np.clip(logs, -600.0, 600.0).min(axis=1)) / gap
         return np.asarray(1.001 * (near + far))
+
+
+def _turned(parts: npt.NDArray[np.complex128], turn: npt.NDArray[np.complex128]) -> FloatArray:
+    """Real part of the sum over f = 1, 2, ... of parts times the f-th power of a turn, by rows."""
+    out = np.empty(turn.size)
+    rows, turns = (
+        ffi.from_buffer("double[]", np.ascontiguousarray(array).view(np.float64))
+        for array in (parts, turn)
+    )
+    found = ffi.from_buffer("double[]", out, require_writable=True)
+    lib.pe_turned_sums(parts.shape[0], parts.shape[1], rows, turns, found)
+    return out
 
 
 def _powers(power: int) -> FloatArray:

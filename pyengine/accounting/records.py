@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine import _checks
-from pyengine.accounting.norm_laws import BITS, BLOCKS, OCTAVES, ROWS, basis
+from pyengine._core import ffi, lib
+from pyengine.accounting.norm_laws import BITS, DEGREE, OCTAVES, ROWS, basis
 from pyengine.accounting.norm_sums import Asked, Sums, solved
 from pyengine.api import Bounds
 
@@ -23,7 +24,6 @@ ADJACENCIES = ("add", "remove", "add_remove")
 TOLERANCE = 5e-3
 LEAST = 1e-30  # of δ and κ
 MOST_KINDS = 256  # of noise and rate
-AT_ONCE = 1 << 22  # norms of which histograms are made at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,29 +297,13 @@ def _blocks(norms: Any) -> Iterator[FloatArray]:
 
 
 def _add(sums: Sums, block: FloatArray, clip: float, times: FloatArray) -> None:
-    """Add the polynomials of all norms of a block: histograms between nodes, times a matrix."""
-    vander = basis()
-    nodes = BLOCKS * ROWS
-    shift = 52 - BITS
-    base = (1023 - OCTAVES) << BITS
-    rows = max(1, AT_ONCE // max(block.shape[1], 2 * nodes // 3))
-    for start in range(0, block.shape[0], rows):
-        part = slice(start, start + rows)
-        u = np.minimum(block[part] / clip, 1.0)
-        weight = np.broadcast_to(times, u.shape)
-        sums.count[part] += np.where(u > 0.0, weight, 0.0).sum(axis=1)
-        low = (u < 2.0**-OCTAVES) & (u > 0.0)
-        sums.below[part] += np.where(low, weight, 0.0).sum(axis=1)
-        # a double between two nodes: its leading bits are the node, the others the share
-        bits = np.maximum(u, 2.0**-OCTAVES).view(np.int64)
-        index = (bits >> shift) - base
-        share = (bits & ((1 << shift) - 1)) * 2.0**-shift
-        weight = np.where(u >= 2.0**-OCTAVES, weight, 0.0)
-        index += (np.arange(u.shape[0]) * (nodes + 2))[:, None]
-        flat, size = index.ravel(), u.shape[0] * (nodes + 2)
-        table = np.bincount(flat, (weight * (1.0 - share)).ravel(), minlength=size)
-        table += np.bincount(flat + 1, (weight * share).ravel(), minlength=size)[:size]
-        table = table.reshape(u.shape[0], nodes + 2)
-        inner = table[:, :nodes].reshape(u.shape[0], BLOCKS, ROWS)
-        sums.moments[part] += inner @ vander[:ROWS]
-        sums.moments[part, -1] += table[:, nodes : nodes + 1] * vander[ROWS]
+    """Add the polynomials of all norms of a block."""
+    grid = ffi.new("pe_norm_grid *", (OCTAVES, BITS, ROWS, DEGREE))
+    given = [np.ascontiguousarray(array, dtype=np.float64) for array in (block, times, basis())]
+    norms, counts, rows = (ffi.from_buffer("double[]", array) for array in given)
+    moments, count, below = (
+        ffi.from_buffer("double[]", array, require_writable=True)
+        for array in (sums.moments, sums.count, sums.below)
+    )
+    records, columns = block.shape
+    lib.pe_norm_moments(grid, records, columns, norms, clip, counts, rows, moments, count, below)
