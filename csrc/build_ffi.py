@@ -59,6 +59,7 @@ SOURCES = [
     "csrc/sector_cells.c",
     "csrc/sector_laws.c",
     "csrc/sector_panels.c",
+    "csrc/sector_pieces.c",
     "csrc/sector_rows.c",
     "csrc/sector_sums.c",
     "csrc/shares.c",

@@ -542,24 +542,28 @@ void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n, const
 /* ---- composed privacy loss with proven errors: sector_*.c ----------------------------------------------- */
 
 typedef struct pe_sector pe_sector;
+typedef struct pe_sector_pieces pe_sector_pieces;
+pe_sector_pieces *pe_sector_pieces_new(void);
+void pe_sector_pieces_free(pe_sector_pieces *p);
 
 /* The law under N(0, 1) of the loss of one Poisson-sampled Gaussian step, and of the sum of two independent losses.
  *
  * Definition      shift = 1/noise, ratio = p/(1 - p) and floor = log(1 - p), the smallest loss, each as a sum of two
- *                 doubles; `deepest` is the log density where the ends of the law are, for log values above half of it;
- *                 `steps` is how many steps sums will have, which makes the high end lie far enough
+ *                 doubles; `deepest` is the log density at the low end of the law, `rarest` about the log probability under
+ *                 B above the high one; `steps` is how many steps sums will have, which makes the high end lie far
+ *                 enough; `pieces` are nodes that sums of one thread share
  * Domain          0 < p < 1; *out must be freed in any case
- * Method          the density over the logarithm of the loss beyond the smallest one, polynomials on panels; sums by the
- *                 trapezoidal rule; what both are off by is proven (docs/theory/sector_laws)
+ * Method          the density over the logarithm of the loss beyond the smallest one, polynomials on panels; sums by
+ *                 Gauss's rule; what both are off by is proven (docs/theory/sector_laws)
  * Returns         a status: PE_TOO_COSTLY where no proof is found, or at too high a price
  */
 int pe_sector_step(const double *shift, const double *ratio, const double *floor, double probability,
-                   double deepest, double steps, pe_sector **out);
+                   double deepest, double rarest, double steps, pe_sector **out);
 /* The law of one likelihood ratio of a plain Gaussian step, of as many as `steps` whose mean is asked. */
 int pe_sector_ratio(const double *shift, double deepest, double steps, pe_sector **out);
-int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out);
+int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out);
 /* The law of both losses together, of means of ratios. */
-int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector **out);
+int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out);
 void pe_sector_free(pe_sector *a);
 size_t pe_sector_bytes(const pe_sector *a);
 size_t pe_sector_panels(const pe_sector *a);

@@ -17,7 +17,7 @@
 
 enum {
     PE_SECTOR_TERMS = 24,  /* coefficients of a panel */
-    PE_SECTOR_CHECKS = 96, /* places where a panel is held against the law */
+    PE_SECTOR_CHECKS = 80, /* places where a panel is held against the law */
     PE_SECTOR_SHORTENED = 4, /* times that the last panels are halved */
 };
 
@@ -43,25 +43,28 @@ typedef struct {
     size_t n;
     double *top;   /* n + 1 upper bounds of log F, the last one of it to the right of all cells */
     double *kappa; /* upper bounds of kappa */
+    size_t blocks;
+    double *
+        most; /* on level k the largest bound of 2^k blocks of cells from each on; NULL before they are indexed */
 } pe_sector_cells;
 
 struct pe_sector {
     size_t n, room;
-    double *edge;     /* n + 1; panels are powers of 2 wide */
-    double *coef;     /* PE_SECTOR_TERMS Chebyshev coefficients of log F of each */
+    double *edge; /* n + 1; panels are powers of 2 wide */
+    double *coef; /* PE_SECTOR_TERMS Chebyshev coefficients of log F of each */
     double *rounding; /* bound of what rounding does to a value of each, */
-    double *off;      /* and with what each is off by from log F */
-    double *checked;  /* largest distance from the law at places of the check, with all errors */
-    double error;     /* the largest of what panels are off by */
-    double start;     /* where cells begin, at edge[0] or to the left of it: */
+    double *off; /* and with what each is off by from log F */
+    double *checked; /* largest distance from the law at places of the check, with all errors */
+    double error; /* the largest of what panels are off by */
+    double start; /* where cells begin, at edge[0] or to the left of it: */
     double low_slope; /* there and below, log F falls at least so steeply */
-    double tail[2];   /* logs of bounds of the probabilities under A and B above the last edge, */
-    double below[2];  /* and below the first one */
+    double tail[2]; /* logs of bounds of the probabilities under A and B above the last edge, */
+    double below[2]; /* and below the first one */
     double floor, floor_low; /* the loss is this and Y, or w where ratios are summed, whose mean counts */
-    double floor_size;       /* of all logs of numbers of ratios that are in it, or in w */
-    double deepest;   /* log density where the low end is */
-    double work;      /* nodes that were summed on the way here */
-    double farthest;  /* up to there tables go, and sums are asked */
+    double floor_size; /* of all logs of numbers of ratios that are in it, or in w */
+    double deepest; /* log density where the low end is */
+    double work; /* nodes that were summed on the way here */
+    double farthest; /* up to there tables go, and sums are asked */
     pe_sector_kinds kinds;
     pe_sector_cells cells;
 };
@@ -76,52 +79,80 @@ PE_INLINE double pe_sector_high(const pe_sector *a) {
     return a->edge[a->n];
 }
 
-/* Lines Im r = strip, nodes and cells of r = log(x/(Y - x)) at multiples of h; or, where losses w are added, of what one
- * of both has beyond some place. */
-typedef struct {
-    double strip, h;
-    long most;                      /* nodes -most ... most */
-    double *part_high, *part_low;   /* log(1 + e^(jh)), a multiple of PE_SECTOR_GRID and the rest; or jh */
-    double *modulus, *angle;        /* of x/Y on the line at r = (j - 1/2) h, j = -most ... most + 1 */
-    double *real_modulus;           /* the same on the real line */
-} pe_sector_nodes;
-
+/* What the high end of a sum loses at most, in kappa^-1/2. */
 #define PE_SECTOR_LOST 0.4
 
-enum { PE_SECTOR_STRIPS = 26, PE_SECTOR_BLOCKS = 64 };
-
-/* Log of a bound of the integral on one line, for all sums in a block of the axis. */
+/* A part of the axis of r = log(x/(Y - x)), or where losses w are added of what one of both has beyond some place: places
+ * of both laws there, or on an ellipse about it, as distances from that of the sum, and squares of how far they turn. */
 typedef struct {
-    double from, to, bound;
-    int strip; /* 1 + its number; 0 where there is none */
-} pe_sector_block;
+    double a_from, a_to, b_from, b_to, turn_a, turn_b;
+} pe_sector_range;
+
+enum {
+    PE_SECTOR_RULES = 8, /* of Gauss, */
+    PE_SECTOR_MOST_NODES = 48, /* the largest number of their nodes */
+    PE_SECTOR_PARTS = 5, /* numbers of each node: high and low parts for both laws, and the weight */
+    PE_SECTOR_ELLIPSES = 6,
+    PE_SECTOR_ROOTS = 128, /* pieces on either side, */
+    PE_SECTOR_ROOT = 4, /* and their width */
+    PE_SECTOR_DEEPEST = 24, /* times that pieces are halved */
+    PE_SECTOR_TOGETHER = 16, /* sums that are made together */
+};
+
+typedef struct {
+    pe_sector_range range;
+    double log_rho,
+        log_factor; /* of the axes, 0 of an ellipse about a pole, and of 64/15 half/(1 - rho^-2) */
+} pe_sector_ellipse;
+
+typedef struct pe_sector_piece pe_sector_piece;
+struct pe_sector_piece {
+    double mid, half, log_width;
+    pe_sector_range real;
+    pe_sector_ellipse ellipse[PE_SECTOR_ELLIPSES]; /* from wide to narrow */
+    pe_sector_piece *part[2];
+    double *nodes[PE_SECTOR_RULES];
+};
+
+extern const int pe_sector_sizes[PE_SECTOR_RULES];
+
+/* NULL where there is no memory, or none is so far out. */
+pe_sector_piece *pe_sector_root(pe_sector_pieces *p, long i, int of_losses);
+pe_sector_piece *pe_sector_half(pe_sector_pieces *p, pe_sector_piece *m, int which, int of_losses);
+
+/* Nodes of a rule, PE_SECTOR_PARTS numbers of each; what is taken from the place of a sum for a, a multiple of
+ * PE_SECTOR_GRID, less a rest, for b, and its weight. */
+const double *pe_sector_rule(pe_sector_pieces *p, pe_sector_piece *m, int rule, int of_losses);
+
+/* Frees what is kept if that is much. */
+void pe_sector_pieces_trim(pe_sector_pieces *p);
 
 /* What one convolution needs again and again. */
 typedef struct {
     int of_losses; /* whether w are added, and not e^w, */
     double shift; /* and from that sum to the w of the whole, near whose floor 0 is: places stay below 2^8 */
-    pe_sector_nodes nodes[PE_SECTOR_STRIPS];
-    pe_sector_block blocks[PE_SECTOR_BLOCKS];
-    int strip; /* the one that served last; below 0 at first */
-    double reach; /* of r: the largest distance between a sum and the low ends of its parts, and 2 */
-    double *room; /* of a sum */
-    size_t n_room;
-    double lost; /* what the last sum lacks at the ends of both laws and on its lines, relative to it */
+    pe_sector_pieces *pieces;
+    int is_near; /* whether there are sums that were made last: */
+    double near, value,
+        slope; /* a place, the log of the sum, and its slope, which say what is asked for next */
+    double lost; /* what the last sum lacks at the ends of both laws and by its rule, relative to it */
     double work; /* nodes that were summed, */
     double budget; /* and the most of them */
     int status;
 } pe_sector_sums;
 
-void pe_sector_sums_free(pe_sector_sums *s);
-
 /* log F of the sum of both at w, a multiple of PE_SECTOR_GRID; `error` bounds what it is off by. */
 double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double w, double *error);
 
-/* Log of a bound of the density of the sum between two places; only nodes that have been made are used. */
+/* The same at up to PE_SECTOR_TOGETHER places that rise; NaN, and a status, where work is refused. */
+void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, size_t n, const double *w,
+                       double *value, double *error);
+
+/* Log of a bound of the density of the sum between two places. */
 double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double from, double to);
 
-/* Values with an error at any place of the axis. */
-typedef double (*pe_sector_density)(void *context, double w, double *error);
+/* Values with errors at up to PE_SECTOR_TOGETHER places of the axis that rise. */
+typedef void (*pe_sector_density)(void *context, size_t n, const double *w, double *value, double *error);
 
 /* Panels from edge[0] on, as long as they and what lies beside them stay below `limit`: what is missing is at most
  * PE_SECTOR_LOST/sqrt(kappa). */
@@ -158,13 +189,30 @@ PE_INLINE size_t pe_sector_cell(const pe_sector_cells *c, double w) {
     return at < (double)c->n ? (size_t)at : c->n - 1;
 }
 
+enum { PE_SECTOR_BLOCK = 8 };
+
 /* The largest bound in cells between two places; left of the first one F falls. */
 PE_INLINE double pe_sector_top(const pe_sector_cells *c, double from, double to) {
-    const size_t first = pe_sector_cell(c, from), last = pe_sector_cell(c, to);
+    size_t first = pe_sector_cell(c, from), last = pe_sector_cell(c, to);
     double top = c->top[first];
+    const size_t left = first / PE_SECTOR_BLOCK + 1, right = last / PE_SECTOR_BLOCK;
+    if (c->most && right > left) { /* whole blocks, and what is beside them */
+        size_t level = 0, often = right - left;
+        const double *row = c->most;
+        while (often >> (level + 1)) row += c->blocks, level++;
+        const double one = row[left], other = row[right - ((size_t)1 << level)];
+        top = one > top ? one : top;
+        top = other > top ? other : top;
+        for (size_t i = first + 1; i < left * PE_SECTOR_BLOCK; i++) top = c->top[i] > top ? c->top[i] : top;
+        first = right * PE_SECTOR_BLOCK - 1;
+    }
     for (size_t i = first + 1; i <= last; i++) top = c->top[i] > top ? c->top[i] : top;
     return to > c->end && c->top[c->n] > top ? c->top[c->n] : top;
 }
+
+/* Makes ranges of cells quick to ask; bounds may only be raised from then on. */
+int pe_sector_index_cells(pe_sector_cells *c);
+void pe_sector_raise_cells(pe_sector_cells *c, double more);
 
 PE_INLINE double pe_sector_kappa(const pe_sector_cells *c, double w) {
     return c->kappa[pe_sector_cell(c, w)];

@@ -9,15 +9,15 @@ static const double OUTWARDS = 1.0 + 1e-9; /* of bounds that are formed in doubl
 static const double SMALL = 0.01;          /* losses up to there have bounds that are linear in them */
 static const double COSINE = 0.70710678118654752; /* of the sector's edge, rounded downwards */
 
-/* For p(s) = s/(1 - e^-s), |arg s| <= pi/4, |s| = r: a bound of |p|, */
+/* For p(s) = s/(1 - e^-s), |s| = r, and |arg s| <= pi/4 or r <= 1: a bound of |p|, */
 static double most_p(double r) {
-    return fmin(1.0 + r / 2.0 + r * r / 12.0, -r / expm1(-COSINE * r));
+    return fmin(1.0 + r / 2.0 + r * r / 11.75, -r / expm1(-COSINE * r));
 }
 
 /* and one of |s p'(s)| = |p| |1 - s/(e^s - 1)|. */
 static double most_slope(double r) {
     const double p = -r / expm1(-COSINE * r);
-    return fmin(r / 2.0 + r * r / 6.0, p * (1.0 + p * exp(-COSINE * r)));
+    return fmin(r / 2.0 + r * r / 5.75, p * (1.0 + p * exp(-COSINE * r)));
 }
 
 /* log(e^s - 1) + offset, not below 0 */
@@ -103,8 +103,44 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
     return PE_OK;
 }
 
+/* Levels of the index: of one block, of two, of four. */
+static size_t levels_of(const pe_sector_cells *c) {
+    size_t levels = 1;
+    while (c->blocks >> levels) levels++;
+    return levels;
+}
+
+static void fill_index(pe_sector_cells *c) {
+    for (size_t i = 0; i < c->blocks; i++) {
+        const double *top = c->top + PE_SECTOR_BLOCK * i;
+        double most = top[0];
+        for (size_t j = 1; j < PE_SECTOR_BLOCK; j++) most = fmax(most, top[j]);
+        c->most[i] = most;
+    }
+    for (size_t level = 1; level < levels_of(c); level++) {
+        const size_t half = (size_t)1 << (level - 1);
+        const double *below = c->most + c->blocks * (level - 1);
+        double *row = c->most + c->blocks * level;
+        for (size_t i = 0; i + 2 * half <= c->blocks; i++) row[i] = fmax(below[i], below[i + half]);
+    }
+}
+
+int pe_sector_index_cells(pe_sector_cells *c) {
+    c->blocks = c->n / PE_SECTOR_BLOCK; /* whole ones */
+    c->most = calloc(levels_of(c) * c->blocks + 1, sizeof(double));
+    if (!c->most) return PE_NO_MEMORY;
+    fill_index(c);
+    return PE_OK;
+}
+
+void pe_sector_raise_cells(pe_sector_cells *c, double more) {
+    for (size_t i = 0; i <= c->n; i++) c->top[i] += more;
+    fill_index(c);
+}
+
 void pe_sector_free_cells(pe_sector_cells *c) {
     free(c->top);
-    c->top = c->kappa = NULL;
+    free(c->most);
+    c->top = c->kappa = c->most = NULL;
     c->n = 0;
 }

@@ -12,6 +12,7 @@ static const double LOG_2 = 0.69314718055994530942;
 static const double HIGHEST = 6.5, LOWEST = -200.0; /* of the axis */
 static const double HIGHEST_RATIO = 200.0, HIGHEST_LOSS = 250.0; /* below 2^8 */
 static const double FALLEN = 40.0; /* nats, from the first edge of ratios to where their cells begin */
+enum { MOST_DROPPED = 4 }; /* of the last panels, where they are not proven */
 static const double LOST = 4e-15; /* relative, of a sum at its ends */
 
 void pe_sector_free(pe_sector *a) {
@@ -26,7 +27,8 @@ void pe_sector_free(pe_sector *a) {
 }
 
 size_t pe_sector_bytes(const pe_sector *a) {
-    return sizeof *a + a->room * (PE_SECTOR_TERMS + 4) * sizeof(double) + 2 * a->cells.n * sizeof(double);
+    return sizeof *a + a->room * (PE_SECTOR_TERMS + 4) * sizeof(double) + 2 * a->cells.n * sizeof(double) +
+           (a->cells.most ? a->cells.blocks * 20 * sizeof(double) : 0);
 }
 
 double pe_sector_error(const pe_sector *a) {
@@ -98,8 +100,7 @@ typedef struct {
     pe_dd shift, offset; /* mu, and mu^2/2 - log(p/(1 - p)), or mu^2/2 for a ratio */
 } one_step;
 
-static double step_density(void *context, double w, double *error) {
-    const one_step *s = context;
+static double one_density(const one_step *s, double w, double *error) {
     const pe_dd at = pe_dd_of(w), y = s->is_ratio ? pe_dd_of(0.0) : pe_dd_exp(at);
     const pe_dd log_em1 = s->is_ratio ? at : pe_dd_log_expm1(at, y);
     const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset), s->shift), log_shift = pe_dd_log(s->shift);
@@ -109,6 +110,10 @@ static double step_density(void *context, double w, double *error) {
     const double size = fabs(w) + fabs(log_em1.h) + fabs(s->offset.h) + y.h + 1.0 + fabs(log_shift.h);
     *error = 16.0 * PE_WIDE_UNIT * (slope * size + z.h * z.h) + 0.5 * DBL_EPSILON * fabs(value.h);
     return value.h;
+}
+
+static void step_density(void *context, size_t n, const double *w, double *value, double *error) {
+    for (size_t i = 0; i < n; i++) value[i] = one_density(context, w[i], error + i);
 }
 
 /* w where the loss is that of z */
@@ -171,7 +176,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     for (size_t i = 0, first = pe_sector_cell(&c->cells, low); i < first; i++) { /* it falls to the left */
         const double right = c->cells.from + (double)(i + 1) * c->cells.width;
         double error;
-        c->cells.top[i] = step_density(s, right, &error) + error + 1e-8;
+        c->cells.top[i] = one_density(s, right, &error) + error + 1e-8;
     }
     pe_sector_fill_cells(c);
     /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
@@ -182,7 +187,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     for (size_t i = pe_sector_cell(&c->cells, high) + 1; i < c->cells.n; i++)
         c->cells.top[i] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
     c->cells.top[c->cells.n] = pe_sector_value(c, c->n - 1, high, 0.0) + 1e-8;
-    if ((status = pe_sector_prove(c))) return status;
+    if ((status = pe_sector_index_cells(&c->cells)) || (status = pe_sector_prove(c))) return status;
     set_below(c);
     const double z_less = z - 1e-9 * (1.0 + fabs(z));
     const double of_a = log_tail(z_less), of_shifted = log_tail(z_less - mu);
@@ -202,7 +207,7 @@ static void set_kind(pe_sector *c, const one_step *s) {
 }
 
 int pe_sector_step(const double *shift, const double *ratio, const double *floor_parts, double probability,
-                   double deepest, double steps, pe_sector **out) {
+                   double deepest, double rarest, double steps, pe_sector **out) {
     pe_sector *c = calloc(1, sizeof *c);
     *out = c;
     if (!c) return PE_NO_MEMORY;
@@ -212,10 +217,9 @@ int pe_sector_step(const double *shift, const double *ratio, const double *floor
     c->floor = floor_parts[0];
     c->floor_low = floor_parts[1];
     c->deepest = deepest;
-    const double reach = sqrt(-2.0 * deepest);
-    const double low = on_edge(place_of(&s, -reach));
-    const double high = place_of(&s, reach + s.shift.h);
-    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, probability, steps, deepest, high));
+    const double low = on_edge(place_of(&s, -sqrt(-2.0 * deepest)));
+    const double high = place_of(&s, sqrt(-2.0 * rarest) + s.shift.h);
+    c->farthest = with_what_is_lost(steps, &c->kinds, farthest_of(&s, probability, steps, rarest, high));
     if (c->farthest > HIGHEST || low < LOWEST) return PE_TOO_COSTLY;
     return make_step(c, &s, probability, low, on_edge(with_what_is_lost(steps, &c->kinds, high)));
 }
@@ -243,9 +247,9 @@ typedef struct {
     const pe_sector *a, *b;
 } two_laws;
 
-static double sum_density(void *context, double w, double *error) {
+static void sum_density(void *context, size_t n, const double *w, double *value, double *error) {
     two_laws *t = context;
-    return pe_sector_sum(&t->sums, t->a, t->b, w, error);
+    pe_sector_sums_at(&t->sums, t->a, t->b, n, w, value, error);
 }
 
 static int joined(const pe_sector_kinds *a, const pe_sector_kinds *b, pe_sector_kinds *c) {
@@ -472,6 +476,19 @@ static void fill_beyond(two_laws *t, pe_sector *c) {
     cells->top[cells->n] = half_bound(t, cells->end);
 }
 
+/* Bounds in cells, and what panels are off by. */
+static int held(two_laws *t, pe_sector *c) {
+    int status = cells_of(c);
+    if (status) return status;
+    pe_sector_fill_cells(c);
+    if (c->start < c->edge[0]) fill_below(t, c);
+    fill_beyond(t, c);
+    if (t->sums.status) return t->sums.status;
+    for (size_t i = 0; i < c->cells.n; i++)
+        if (c->cells.top[i] > 1e300) return PE_TOO_COSTLY;
+    return (status = pe_sector_index_cells(&c->cells)) ? status : pe_sector_prove(c);
+}
+
 static int make_sum(two_laws *t, pe_sector *c) {
     const pe_sector *a = t->a, *b = t->b;
     const int of_losses = t->sums.of_losses;
@@ -491,20 +508,21 @@ static int make_sum(two_laws *t, pe_sector *c) {
     if (!status) status = find_low(t, c, end);
     if (!status) status = pe_sector_fill(c, sum_density, t, end);
     if (t->sums.status) return t->sums.status;
-    if (status || (status = cells_of(c))) return status;
-    pe_sector_fill_cells(c);
-    if (c->start < c->edge[0]) fill_below(t, c);
-    fill_beyond(t, c);
-    if (t->sums.status) return t->sums.status;
-    for (size_t i = 0; i < c->cells.n; i++)
-        if (c->cells.top[i] > 1e300) return PE_TOO_COSTLY;
-    status = pe_sector_prove(c);
+    if (status) return status;
+    /* what is beyond the last panel is known less well, and may not do for an ellipse about it */
+    status = held(t, c);
+    for (int i = 0; i < MOST_DROPPED && status == PE_TOO_COSTLY && c->n > 1; i++) {
+        c->n--;
+        pe_sector_free_cells(&c->cells);
+        status = held(t, c);
+    }
     if (status) return status;
     set_below(c);
     return find_tails(t, c, end);
 }
 
-static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_sector **out) {
+static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_sector_pieces *pieces,
+                     pe_sector **out) {
     pe_sector *c = calloc(1, sizeof *c);
     *out = c;
     if (!c) return PE_NO_MEMORY;
@@ -521,24 +539,21 @@ static int convolved(const pe_sector *a, const pe_sector *b, int of_losses, pe_s
         t.sums.shift = on_edge(c->floor);
         c->floor -= t.sums.shift;
     }
-    t.sums.strip = -1;
-    t.sums.reach = of_losses
-                       ? 0.5 * ((a->farthest + b->farthest) - (pe_sector_start(a) + pe_sector_start(b))) + 4.0
-                       : fmin(a->farthest, b->farthest) - fmin(pe_sector_start(a), pe_sector_start(b)) + 2.0;
+    pe_sector_pieces_trim(pieces);
+    t.sums.pieces = pieces;
     /* a power and one of its factors share most of their work */
     t.sums.budget =
         MOST_WORK - (a->kinds.are_ratios ? fmax(a->work, b->work) : a->work + (a == b ? 0.0 : b->work));
     const int status = make_sum(&t, c);
     c->work = MOST_WORK - t.sums.budget + t.sums.work;
-    pe_sector_sums_free(&t.sums);
     return status;
 }
 
-int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector **out) {
-    return convolved(a, b, 0, out);
+int pe_sector_convolve(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out) {
+    return convolved(a, b, 0, pieces, out);
 }
 
-int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector **out) {
+int pe_sector_compose(const pe_sector *a, const pe_sector *b, pe_sector_pieces *pieces, pe_sector **out) {
     *out = NULL;
-    return a->kinds.are_ratios && b->kinds.are_ratios ? convolved(a, b, 1, out) : PE_TOO_COSTLY;
+    return a->kinds.are_ratios && b->kinds.are_ratios ? convolved(a, b, 1, pieces, out) : PE_TOO_COSTLY;
 }

@@ -72,7 +72,8 @@ static void add_polynomial(const turns *t, const double *value, double *c) {
     for (int i = 0; i < CHECKS; i++) mean += value[i] / CHECKS;
     for (int k = 0; k < TERMS; k++) {
         double sum = 0.0;
-        for (int i = 0; i < CHECKS; i++) sum += (value[i] - mean) * t->cosine[k * (2 * i + 1) % (4 * CHECKS)];
+        for (int i = 0; i < CHECKS; i++)
+            sum += (value[i] - mean) * t->cosine[k * (2 * (CHECKS - 1 - i) + 1) % (4 * CHECKS)];
         c[k] += k ? 2.0 * sum / CHECKS : mean + sum / CHECKS;
     }
 }
@@ -86,15 +87,18 @@ static double place_of(const turns *t, double lo, double width, int i) {
 /* One panel from lo on; whether it resolves the law. */
 static int try_panel(pe_sector *c, const turns *t, pe_sector_density f, void *context, double lo,
                      double width, int *resolved) {
-    double value[CHECKS], error[CHECKS], top = -INFINITY, least = INFINITY;
+    enum { TOGETHER = PE_SECTOR_TOGETHER };
+    double value[CHECKS], error[CHECKS], place[CHECKS], top = -INFINITY, least = INFINITY;
     *resolved = 0;
-    for (int q = 0; q < CHECKS; q++) {
-        const int i = q % 2 ? CHECKS - 1 - q / 2 : q / 2; /* from the ends inwards */
-        const double w = place_of(t, lo, width, i);
-        value[i] = f(context, w, &error[i]);
-        if (!isfinite(value[i]) || !(error[i] < 0.1)) return PE_OK;
-        top = fmax(top, value[i]);
-        least = fmin(least, value[i]);
+    for (int i = 0; i < CHECKS; i++) place[i] = place_of(t, lo, width, CHECKS - 1 - i); /* rising */
+    for (int i = 0; i < CHECKS; i += TOGETHER) {
+        const int n = CHECKS - i < TOGETHER ? CHECKS - i : TOGETHER;
+        f(context, (size_t)n, place + i, value + i, error + i);
+        for (int q = i; q < i + n; q++) {
+            if (!isfinite(value[q]) || !(error[q] < 0.1)) return PE_OK;
+            top = fmax(top, value[q]);
+            least = fmin(least, value[q]);
+        }
         if (top - least > MOST_CHANGE) return PE_OK;
     }
     int status = grow(c);
@@ -108,8 +112,7 @@ static int try_panel(pe_sector *c, const turns *t, pe_sector_density f, void *co
     memcpy(miss, value, sizeof miss);
     for (int trial = 0; trial < 2; trial++) {
         add_polynomial(t, miss, coef);
-        for (int i = 0; i < CHECKS; i++)
-            miss[i] = value[i] - pe_sector_value(c, c->n - 1, place_of(t, lo, width, i), 0.0);
+        for (int i = 0; i < CHECKS; i++) miss[i] = value[i] - pe_sector_value(c, c->n - 1, place[i], 0.0);
     }
     for (int i = 0; i < CHECKS; i++) {
         far = fmax(far, fabs(miss[i]));
@@ -185,10 +188,11 @@ void pe_sector_fill_cells(pe_sector *c) {
 
 /* cos and sin of k times the middle of each arc of an ellipse */
 typedef struct {
-    double cosine[TURNS][TERMS], sine[TURNS][TERMS];
+    double cosine[TURNS][TERMS], sine[TURNS][TERMS], end[TURNS + 1]; /* and cosines of both ends */
 } arcs;
 
 static void make_arcs(arcs *t) {
+    for (int j = 0; j <= TURNS; j++) t->end[j] = cos(j * (PI / TURNS));
     for (int j = 0; j < TURNS; j++)
         for (int k = 0; k < TERMS; k++) {
             t->cosine[j][k] = cos(k * ((j + 0.5) * (PI / TURNS)));
@@ -212,10 +216,8 @@ static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, double 
     for (int k = 1; k < TERMS; k++) bend += fabs(weight[k]) * (double)k * k;
     const double turn = PI / TURNS;
     for (int j = 0; j < TURNS; j++) {
-        const double left = mid + half * real * cos((j + 1) * turn),
-                     right = mid + half * real * cos(j * turn);
-        const double middle = (j + 0.5) * turn;
-        const double height = half * imag * fmin(1.0, sin(middle) + 0.5 * turn);
+        const double left = mid + half * real * t->end[j + 1], right = mid + half * real * t->end[j];
+        const double height = half * imag * fmin(1.0, t->sine[j][1] + 0.5 * turn);
         double value = 0.0, tilt = 0.0;
         for (int k = 0; k < TERMS; k++) {
             value += weight[k] * t->cosine[j][k];
@@ -229,18 +231,33 @@ static double ellipse_bound(const pe_sector *c, const arcs *t, size_t p, double 
     return top + 1e-9 * (1.0 + slope);
 }
 
+/* The largest value of a polynomial beside that at places of the check, by its degree. */
+typedef struct {
+    double often[CHECKS];
+} degrees;
+
+enum { LOWEST_DEGREE = 12, HIGHEST_DEGREE = CHECKS - 8, DEGREE_STEP = 2 };
+
+static void make_degrees(degrees *t) {
+    for (int degree = LOWEST_DEGREE; degree < HIGHEST_DEGREE; degree += DEGREE_STEP)
+        t->often[degree] = 1.0 / cos(PI * degree / (2.0 * CHECKS) + 1e-5);
+}
+
 /* What a panel is off by, at most alpha + beta h, with h the largest of all panels: the best of several ellipses and
  * degrees of the polynomial that is held to its values at the places of the check. */
-static void between_places(const pe_sector *c, const arcs *t, size_t p, double *alpha, double *beta) {
+static void between_places(const pe_sector *c, const arcs *t, const degrees *d, size_t p, double *alpha,
+                           double *beta) {
     static const double RHO[] = {1.5, 1.8, 2.1, 2.5, 2.9, 3.4, 4.0, 5.0, 6.0, 8.0};
     const double off = expm1(c->checked[p]);
     double best = INFINITY;
     *alpha = *beta = INFINITY;
     for (size_t i = 0; i < sizeof RHO / sizeof *RHO; i++) {
         const double rho = RHO[i], bound = exp(fmin(ellipse_bound(c, t, p, rho), 600.0));
-        for (int degree = 12; degree < CHECKS - 8; degree += 2) {
-            const double often = 1.0 / cos(PI * degree / (2.0 * CHECKS) + 1e-5);
-            const double rest = 2.0 * pow(rho, -degree) / (rho - 1.0) * (often + 1.0);
+        const double less = 1.0 / (rho * rho) * (1.0 + 1e-12);
+        double power = 2.0 * pow(rho, -LOWEST_DEGREE) / (rho - 1.0);
+        for (int degree = LOWEST_DEGREE; degree < HIGHEST_DEGREE; degree += DEGREE_STEP, power *= less) {
+            const double often = d->often[degree];
+            const double rest = power * (often + 1.0);
             const double own = often * off + rest * (2.0 * bound + 1.0);
             if (!(own < best)) continue;
             best = own;
@@ -251,25 +268,26 @@ static void between_places(const pe_sector *c, const arcs *t, size_t p, double *
 }
 
 int pe_sector_prove(pe_sector *c) {
-    double alpha = 0.0, beta = 0.0;
+    double alpha = 0.0, beta = 0.0, *times = malloc(c->n * sizeof(double));
+    if (!times) return PE_NO_MEMORY;
     arcs t;
+    degrees d;
     make_arcs(&t);
+    make_degrees(&d);
     for (size_t p = 0; p < c->n; p++) {
-        double own, times;
-        between_places(c, &t, p, &own, &times);
-        alpha = fmax(alpha, own);
-        beta = fmax(beta, times);
-        c->off[p] = own;
+        between_places(c, &t, &d, p, c->off + p, times + p);
+        alpha = fmax(alpha, c->off[p]);
+        beta = fmax(beta, times[p]);
     }
-    if (!(beta < 0.5 && alpha < 1e-6)) return PE_TOO_COSTLY;
+    const int is_proven = beta < 0.5 && alpha < 1e-6;
     const double h = alpha / (1.0 - beta) * (1.0 + 1e-9);
     c->error = 0.0;
-    for (size_t p = 0; p < c->n; p++) {
-        double own, times;
-        between_places(c, &t, p, &own, &times);
-        c->off[p] = -log1p(-fmin(h, own + times * h)) * (1.0 + 1e-6) + c->rounding[p];
+    for (size_t p = 0; p < c->n && is_proven; p++) {
+        c->off[p] = -log1p(-fmin(h, c->off[p] + times[p] * h)) * (1.0 + 1e-6) + c->rounding[p];
         c->error = fmax(c->error, c->off[p]);
     }
-    for (size_t i = 0; i <= c->cells.n; i++) c->cells.top[i] += c->error;
+    free(times);
+    if (!is_proven) return PE_TOO_COSTLY;
+    pe_sector_raise_cells(&c->cells, c->error);
     return PE_OK;
 }

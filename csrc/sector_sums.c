@@ -1,208 +1,252 @@
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "arithmetic.h"
 #include "lane_trig.h"
 #include "sector.h"
 #include "simd.h"
 
-/* The density of a sum by the trapezoidal rule, with its remainder; docs/theory/sector_laws.md.
+/* The density of a sum by Gauss's rules on pieces, with their remainders; docs/theory/sector_laws.md.
  *
  *     F(w) = integral of F_a(w - log(1 + e^-r)) F_b(w - log(1 + e^r)) dr over the real line,
  *
  * and where losses are added that of F_a(w - m + r) F_b(m - r), with some m. */
 
-static const double LEAST_EXPONENT = -680.0;
+enum { TOGETHER = PE_SECTOR_TOGETHER, MOST_PIECES = 512 };
+
 static const double UNIT = 0x1p-53;
-static const double EXPONENT = 44.0; /* 2 pi strip/h: the rule leaves e^-EXPONENT of what is on its lines */
-static const double WIDEST = 0.78; /* strip, below pi/4 */
-static const double NOTHING = 46.0; /* terms below e^-NOTHING of the largest one are left out */
-static const double WELL = 4e-16; /* remainder that is good enough, */
-static const double TOO_WELL =
-    5e-18; /* and one that a wider spacing may serve, next to what the rule leaves at best */
-static const double AT_FIRST = 3.0; /* strip, in kappa^-1/2 */
-static const double HOPELESS = 1e-3; /* what the ends lack, where no strip helps */
-static const double BLOCK = 0.25; /* width of a block at most, in kappa^-1/2 */
-
-static const double MOST_NODES = 5e5; /* of a strip on either side, 40 MB */
-
-enum { NARROWER = 6 }; /* strips that are tried at one place */
+static const double EXPONENT = 37.0; /* a rule may leave e^-EXPONENT of the sum */
+static const double NOTHING = 39.0; /* pieces below e^-NOTHING of it are left out */
+static const double LOG_2 = 0.69314718055994530942;
+static const double WELL = 2e-15; /* what is lacking that is good enough */
+static const double HOPELESS = 1e-2; /* what the ends lack, where no pieces help */
+static const double ENDED = 1.0;     /* width of pieces beyond panels, in cells */
+static const double SLACK = 1e-8; /* of logs of bounds, for their own rounding */
+static const double SECTOR = 0.616; /* square of its angle, below (pi/4)^2 */
+static const double TOO_MANY = 1e250; /* sum in units of what was expected */
+static const double LEAST = -700.0; /* differences of exponents; terms below it count as larger */
 
 /* Of numbers: fmax is a call. */
 PE_INLINE double larger(double x, double y) {
     return x > y ? x : y;
 }
 
-/* Both places on the line, whose imaginary parts are the strip, and the nodes. */
-static void add_losses(pe_sector_nodes *m) {
-    for (long j = -m->most; j <= m->most + 1; j++) {
-        const size_t at = (size_t)(j + m->most);
-        m->modulus[at] = m->real_modulus[at] = m->h * ((double)j - 0.5);
-        m->angle[at] = m->strip;
-        m->part_high[at] = m->h * (double)j;
-        m->part_low[at] = 0.0;
-    }
-}
-
-static int make_nodes(pe_sector_nodes *m, int number, double reach, int of_losses) {
-    m->strip = WIDEST * pow(2.0, -0.5 * number);
-    m->h = 2.0 * 3.14159265358979323846 * m->strip / EXPONENT;
-    if (of_losses)
-        m->h = floor(m->h / PE_SECTOR_EDGE) * PE_SECTOR_EDGE; /* multiples are exact, and it leaves no more */
-    if (!(reach / m->h < MOST_NODES)) return PE_TOO_COSTLY;
-    m->most = (long)ceil(reach / m->h) + 4;
-    const size_t n = 2 * (size_t)m->most + 2;
-    m->part_high = malloc(5 * n * sizeof(double));
-    if (!m->part_high) return PE_NO_MEMORY;
-    m->part_low = m->part_high + n;
-    m->modulus = m->part_low + n;
-    m->angle = m->modulus + n;
-    m->real_modulus = m->angle + n;
-    if (of_losses) {
-        add_losses(m);
-        return PE_OK;
-    }
-    for (long j = -m->most; j <= m->most; j++) {
-        const double r = m->h * (double)j; /* exact */
-        const pe_dd above = pe_dd_log1p(pe_dd_exp(pe_dd_of(fmax(-fabs(r), LEAST_EXPONENT))));
-        const pe_dd part = r > 0.0 ? pe_dd_add_d(above, r) : above;
-        const double high = nearbyint(part.h / PE_SECTOR_GRID) * PE_SECTOR_GRID;
-        m->part_high[j + m->most] = high;
-        m->part_low[j + m->most] = pe_dd_add_d(part, -high).h;
-    }
-    for (long j = -m->most; j <= m->most + 1; j++) {
-        const double r = m->h * ((double)j - 0.5), e = exp(-fabs(r));
-        /* |1 + e^-(r + i strip)|^2, of the larger of its terms */
-        const double real = r > 0.0 ? 1.0 + e * cos(m->strip) : e + cos(m->strip);
-        const double imag = (r > 0.0 ? e : 1.0) * sin(m->strip);
-        const size_t at = (size_t)(j + m->most);
-        m->modulus[at] = fmin(r, 0.0) - log(hypot(real, imag));
-        m->angle[at] = atan2(imag, real);
-        m->real_modulus[at] = fmin(r, 0.0) - log1p(e);
-    }
-    return PE_OK;
-}
-
-static const pe_sector_nodes *nodes_of(pe_sector_sums *s, int number) {
-    pe_sector_nodes *m = &s->nodes[number];
-    if (!m->part_high && (s->status = make_nodes(m, number, s->reach, s->of_losses))) return NULL;
-    return m;
-}
-
-void pe_sector_sums_free(pe_sector_sums *s) {
-    for (int i = 0; i < PE_SECTOR_STRIPS; i++) free(s->nodes[i].part_high);
-    free(s->room);
-}
-
-/* Room for 8 numbers of each of n nodes. */
-static int has_room(pe_sector_sums *s, size_t n) {
-    if (s->n_room < n) {
-        free(s->room);
-        s->room = malloc(8 * n * sizeof(double));
-        s->n_room = s->room ? n : 0;
-        if (!s->room) s->status = PE_NO_MEMORY;
-    }
-    return s->room != NULL;
-}
-
-/* ---- bounds on a line -------------------------------------------------------------------------------- */
-
+/* Sums at places of [from, to]. */
 typedef struct {
+    pe_sector_sums *s;
     const pe_sector *a, *b;
-    const pe_sector_nodes *m;
-    const double *modulus;
-    int is_real, of_losses;
-} line;
+    double from_a, to_a, from_b, to_b; /* places of both parts where the distances of a piece are 0 */
+    double level; /* bounds are in units of e^level */
+    double least; /* width of pieces that are not divided */
+    int is_even;  /* whether the integrand is: then everything is that of r > 0, and half of the whole */
+    double left;  /* what is left out, and what rules may leave */
+    size_t n;
+    struct {
+        pe_sector_piece *piece;
+        int rule;
+    } chosen[MOST_PIECES];
+} cover;
 
 /* The place m of b at r = 0 where losses are added: halfway between what both laws have at their starts. */
-static double middle_of(const line *l, double w) {
-    const double of_a = pe_sector_start(l->a), of_b = pe_sector_start(l->b);
-    const double m = 0.5 * ((w - of_a) + of_b);
+static double middle_of(const pe_sector *a, const pe_sector *b, double w) {
+    const double m = 0.5 * ((w - pe_sector_start(a)) + pe_sector_start(b));
     return nearbyint(m / PE_SECTOR_EDGE) * PE_SECTOR_EDGE;
 }
 
-/* Log of a bound of the integral over r up to `end` of e^(slope (w_a(r) - w_a(end))): on the line Im r = s the log of
- * |x/Y| has the slope Re 1/(1 + e^(r + is)), which falls as r grows; `cosine` is that of s. */
-static double log_falling(const line *l, double slope, double end, double cosine) {
-    if (l->of_losses) return -log(slope) + 1e-9;
-    const double t = exp(end);
-    return log((1.0 + 2.0 * t * cosine + t * t) / ((1.0 + t * cosine) * slope)) + 1e-9;
+static void set_places(cover *k, pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double from,
+                       double to) {
+    const double m = s->of_losses ? middle_of(a, b, 0.5 * (from + to)) : 0.0;
+    k->s = s;
+    k->a = a;
+    k->b = b;
+    k->from_a = s->of_losses ? from - m : from;
+    k->to_a = s->of_losses ? to - m : to;
+    k->from_b = s->of_losses ? m : from;
+    k->to_b = s->of_losses ? m : to;
+    k->left = 0.0;
+    k->n = 0;
+    k->is_even = a == b && !s->of_losses;
 }
 
-/* What is left of the end where the cells of one law stop, which is at r = end: its density falls there by its
- * slope. */
-static double beside(const line *l, const pe_sector *a, const pe_sector *b, double from, double to,
-                     double end, double strip) {
-    const double low = pe_sector_start(a);
-    const double growth = strip * strip * (pe_sector_kappa(&a->cells, low) + pe_sector_kappa(&b->cells, to));
-    return a->cells.top[0] + pe_sector_top(&b->cells, from, to) + growth +
-           log_falling(l, a->low_slope, end, cos(strip));
+/* ---- bounds ---------------------------------------------------------------------------------------------- */
+
+/* Log of a bound of the integrand's modulus on the real line. */
+static double real_bound(const cover *k, const pe_sector_range *at) {
+    return pe_sector_top(&k->a->cells, k->from_a + at->a_from, k->to_a + at->a_to) +
+           pe_sector_top(&k->b->cells, k->from_b + at->b_from, k->to_b + at->b_to);
 }
 
-/* Log of a bound of the integral of the modulus, for sums at places of [from, to]. */
-static double line_bound(pe_sector_sums *s, const line *l, double from, double to) {
-    const pe_sector *a = l->a, *b = l->b;
-    const pe_sector_nodes *m = l->m;
-    const long most = m->most;
-    const double *x = l->modulus + most, *angle = m->angle + most;
-    const double low_a = pe_sector_start(a), low_b = pe_sector_start(b);
-    /* cells j of r, from j - 1/2 to j + 1/2, whose right end has a above its low end, and whose left end has b so */
-    long first = -most, last = most;
-    const double middle = l->of_losses ? middle_of(l, 0.5 * (from + to)) : 0.0;
-    const double from_a = l->of_losses ? from - middle : from, to_a = l->of_losses ? to - middle : to;
-    const double from_b = l->of_losses ? middle : from, to_b = l->of_losses ? middle : to;
-    const double reach_a = to_a - low_a, reach_b = to_b - low_b;
-    if (!(reach_a > 0.0 && reach_b > 0.0)) return INFINITY;
-    first = (long)fmax(-(double)most, floor(-(reach_a + 1.0) / m->h));
-    while (first < most && to_a + x[first + 1] <= low_a) first++;
-    last = (long)fmin((double)most, ceil((reach_b + 1.0) / m->h));
-    while (last > -most && to_b + x[1 - last] <= low_b) last--;
-    if (first > last || first <= -most || last >= most) return INFINITY;
-    const size_t n = (size_t)(last - first + 1);
-    if (!has_room(s, n)) return INFINITY;
-    double top = -INFINITY, *bound = s->room;
-    for (size_t i = 0; i < n; i++) {
-        const long j = first + (long)i;
-        const double end_a = to_a + x[j + 1], end_b = to_b + x[1 - j];
-        double found =
-            pe_sector_top(&a->cells, from_a + x[j], end_a) + pe_sector_top(&b->cells, from_b + x[-j], end_b);
-        if (!l->is_real) {
-            const double turn_a = angle[j], turn_b = angle[-j];
-            found += turn_a * turn_a * pe_sector_kappa(&a->cells, end_a) +
-                     turn_b * turn_b * pe_sector_kappa(&b->cells, end_b);
+/* The same on an ellipse. */
+static double ellipse_bound(const cover *k, const pe_sector_range *at) {
+    return real_bound(k, at) + at->turn_a * pe_sector_kappa(&k->a->cells, k->to_a + at->a_to) +
+           at->turn_b * pe_sector_kappa(&k->b->cells, k->to_b + at->b_to);
+}
+
+/* Whether a part is analytic up to its place and turn: in the sector, or up to Y = 1, which all of the last cell is. */
+static int is_analytic(const pe_sector *a, double place, double turn) {
+    if (a->kinds.are_ratios) return 1;
+    return place <= a->cells.end && (turn <= SECTOR || place + a->cells.width <= 0.0);
+}
+
+/* The rule of fewest nodes that leaves little enough of a piece, and the log of what it may leave; none is -1. */
+static int rule_for(const cover *k, const pe_sector_piece *m, double *leaves) {
+    double nodes = PE_SECTOR_MOST_NODES + 1.0, log_rho = 0.0, bound = 0.0;
+    for (int i = 0; i < PE_SECTOR_ELLIPSES; i++) {
+        const pe_sector_ellipse *e = m->ellipse + i;
+        if (!(e->log_rho > 0.0) || !is_analytic(k->a, k->to_a + e->range.a_to, e->range.turn_a) ||
+            !is_analytic(k->b, k->to_b + e->range.b_to, e->range.turn_b))
+            continue;
+        const double all = ellipse_bound(k, &e->range) + e->log_factor - k->level;
+        const double own = 0.5 * (all + EXPONENT) / e->log_rho;
+        if (own < nodes) {
+            nodes = own;
+            log_rho = e->log_rho;
+            bound = all;
         }
-        bound[i] = found;
-        top = larger(top, found);
     }
+    for (int rule = 0; rule < PE_SECTOR_RULES; rule++)
+        if (pe_sector_sizes[rule] >= nodes) {
+            *leaves = bound - 2.0 * pe_sector_sizes[rule] * log_rho;
+            return rule;
+        }
+    return -1;
+}
+
+/* Whether a piece lies beyond the panels of a law for all sums. */
+static int is_beyond(const cover *k, const pe_sector_range *at) {
+    return k->from_a + at->a_from > pe_sector_high(k->a) || k->to_a + at->a_to < pe_sector_low(k->a) ||
+           k->from_b + at->b_from > pe_sector_high(k->b) || k->to_b + at->b_to < pe_sector_low(k->b);
+}
+
+/* Chooses rules for a piece and its parts. */
+static void choose(cover *k, pe_sector_piece *m, int depth) {
+    if (!m) {
+        k->s->status = PE_NO_MEMORY;
+        return;
+    }
+    const double all = real_bound(k, &m->real) + m->log_width - k->level;
+    const int beyond = is_beyond(k, &m->real);
+    if (all < -NOTHING || (beyond && 2.0 * m->half <= k->least)) {
+        k->left += exp(all + SLACK);
+        return;
+    }
+    double leaves;
+    const int rule = beyond ? -1 : rule_for(k, m, &leaves);
+    if (rule >= 0 && k->n < MOST_PIECES) {
+        k->left += exp(leaves + SLACK);
+        k->chosen[k->n].piece = m;
+        k->chosen[k->n++].rule = rule;
+        return;
+    }
+    if (depth == PE_SECTOR_DEEPEST) k->left = INFINITY;
+    for (int i = 0; i < 2 && k->left < HOPELESS && !k->s->status; i++)
+        choose(k, pe_sector_half(k->s->pieces, m, i, k->s->of_losses), depth + 1);
+}
+
+/* Log of a bound of the integral over r up to `end` of e^(slope (w_a(r) - w_a(end))): log|x/Y| has the slope
+ * 1/(1 + e^r), which falls as r grows. */
+static double log_falling(const cover *k, double slope, double end) {
+    return k->s->of_losses ? -log(slope) : log1p(exp(end)) - log(slope);
+}
+
+/* Roots that count: a of the first one, and b of the last one, have places above the starts of their laws.  What is to the
+ * left and to the right of them is left out: one of both densities falls there, and the other one may be anywhere. */
+static int roots_of(const cover *k, long *first, long *last, double *log_beside) {
+    const pe_sector *a = k->a, *b = k->b;
+    const double reach_a = k->to_a - pe_sector_start(a), reach_b = k->to_b - pe_sector_start(b);
+    if (!(reach_a > 0.0 && reach_b > 0.0)) return 0;
+    const int of_losses = k->s->of_losses;
+    const double far_a = of_losses ? reach_a : log(expm1(fmin(reach_a, 600.0)));
+    const double far_b = of_losses ? reach_b : log(expm1(fmin(reach_b, 600.0)));
+    *first = k->is_even ? 0 : (long)floor(-far_a / PE_SECTOR_ROOT - 1e-6);
+    *last = (long)floor(far_b / PE_SECTOR_ROOT + 1e-6);
+    if (*first < -PE_SECTOR_ROOTS || *last >= PE_SECTOR_ROOTS || *first > *last) return 0;
+    const double left = (double)*first * PE_SECTOR_ROOT, right = (double)(*last + 1) * PE_SECTOR_ROOT;
+    const double least_b = k->from_b - (of_losses ? left : log1p(exp(left))) - 1e-6;
+    const double least_a = k->from_a - (of_losses ? -right : log1p(exp(-right))) - 1e-6;
+    const double below_a = a->cells.top[0] +
+                           pe_sector_top(&b->cells, least_b, of_losses ? INFINITY : k->to_b) +
+                           log_falling(k, a->low_slope, left);
+    const double below_b = b->cells.top[0] +
+                           pe_sector_top(&a->cells, least_a, of_losses ? INFINITY : k->to_a) +
+                           log_falling(k, b->low_slope, -right);
+    *log_beside = (k->is_even ? below_b : pe_log_add(below_a, below_b)) + SLACK;
+    return 1;
+}
+
+/* About the log of a sum: a bound of the narrow piece that the widest bounds lead to. */
+static double about(cover *k, long first, long last) {
+    const int of_losses = k->s->of_losses;
+    pe_sector_piece *best = NULL;
+    double top = -INFINITY;
+    for (long i = first; i <= last; i++) {
+        pe_sector_piece *m = pe_sector_root(k->s->pieces, i, of_losses);
+        if (!m) break;
+        const double own = real_bound(k, &m->real);
+        if (!best || own > top) best = m, top = own;
+    }
+    for (int depth = 0; best && depth < PE_SECTOR_DEEPEST && 2.0 * best->half > k->least; depth++) {
+        pe_sector_piece *part[2];
+        double own[2];
+        for (int i = 0; i < 2; i++) {
+            part[i] = pe_sector_half(k->s->pieces, best, i, of_losses);
+            if (!part[i]) return -INFINITY;
+            own[i] = real_bound(k, &part[i]->real);
+        }
+        best = part[own[1] > own[0]];
+        top = larger(own[0], own[1]);
+    }
+    return best ? top + best->log_width : -INFINITY; /* of half where that is all */
+}
+
+/* Chooses rules for all pieces; 0 where the ends of the laws lack too much, or no node lies within both. */
+static int covered(cover *k, double level) {
+    long first, last;
+    double log_beside;
+    if (!roots_of(k, &first, &last, &log_beside)) return 0;
+    k->level = level;
+    k->left = exp(fmin(log_beside - level, 600.0));
+    k->n = 0;
+    for (long i = first; i <= last && k->left < HOPELESS && !k->s->status; i++)
+        choose(k, pe_sector_root(k->s->pieces, i, k->s->of_losses), 0);
+    return k->n > 0 && k->left < HOPELESS && !k->s->status;
+}
+
+/* Pieces of the bound of a density. */
+static double sum_of_bounds(const cover *k, pe_sector_piece *m, double level) {
+    const double all = m ? real_bound(k, &m->real) + m->log_width - level : INFINITY;
+    if (!m || all < -NOTHING || 2.0 * m->half <= k->least) return exp(fmin(all, 700.0));
     double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += bound[i] > top - 60.0 ? exp(bound[i] - top) : 1e-26;
-    double all = top + log(m->h * sum);
-    const double strip = l->is_real ? 0.0 : m->strip;
-    /* where losses are added the other one may be anywhere beyond */
-    const double most_b = l->of_losses ? INFINITY : to, most_a = l->of_losses ? INFINITY : to;
-    all = pe_log_add(all, beside(l, a, b, from_b + x[-first], most_b, m->h * ((double)first - 0.5), strip));
-    all = pe_log_add(all, beside(l, b, a, from_a + x[last + 1], most_a, -m->h * ((double)last + 0.5), strip));
-    return all + 1e-9 * (1.0 + fabs(all));
+    for (int i = 0; i < 2; i++)
+        sum += sum_of_bounds(k, pe_sector_half(k->s->pieces, m, i, k->s->of_losses), level);
+    return sum;
+}
+
+static double least_width(const pe_sector *a, const pe_sector *b) {
+    return ENDED * fmin(a->cells.width, b->cells.width);
 }
 
 double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double from,
                            double to) {
-    from -= s->shift;
-    to -= s->shift;
-    const pe_sector_nodes *m = nodes_of(s, s->strip);
-    if (!m) return INFINITY;
-    const line l = {a, b, m, m->real_modulus, 1, s->of_losses};
-    return line_bound(s, &l, from, to);
+    cover k;
+    long first, last;
+    double log_beside, sum = 0.0;
+    set_places(&k, s, a, b, from - s->shift, to - s->shift);
+    k.least = 2.0 * least_width(a, b);
+    if (!roots_of(&k, &first, &last, &log_beside)) return INFINITY;
+    const double level = about(&k, first, last);
+    if (!isfinite(level)) return INFINITY;
+    for (long i = first; i <= last; i++)
+        sum += sum_of_bounds(&k, pe_sector_root(s->pieces, i, s->of_losses), level);
+    return pe_log_add(level + log(sum), log_beside) + SLACK + (k.is_even ? LOG_2 : 0.0);
 }
 
-/* ---- the sum ------------------------------------------------------------------------------------------- */
+/* ---- values of panels ------------------------------------------------------------------------------------ */
 
 /* Values of one panel's polynomial at places given as distances from its middle in two parts. */
 PE_CLONES static void panel_values(const double *c, double scale, size_t n, const double *high,
                                    const double *low, double *out) {
     /* many together, as each step of one recurrence waits for the one before */
-    enum { TOGETHER = 2 * PE_LANES };
     for (size_t i = 0; i < n; i += TOGETHER) {
         const size_t m = n - i < TOGETHER ? n - i : TOGETHER;
         double twice[TOGETHER] = {0.0}, b1[TOGETHER], b2[TOGETHER];
@@ -240,202 +284,203 @@ size_t pe_sector_panel(const pe_sector *a, double w) {
     return lo;
 }
 
-/* Adds values at n places that rise or fall to `out`, and what they may be off by to `error`; `place` is
- * used up. */
-static void add_values(const pe_sector *a, size_t n, double *place, const double *low, double *value,
+/* Places of a law, TOGETHER of them for each node; those beyond its ends are moved to these. */
+PE_CLONES static void set_places_of(double begin, double end, size_t n, const double *parts,
+                                    const double *lows, const double *w, double *place, double *low) {
+    for (size_t j = 0; j < n; j++)
+        for (int l = 0; l < TOGETHER; l++) {
+            const double at = w[l] - parts[j], more = at < begin ? begin : at;
+            place[TOGETHER * j + (size_t)l] = more > end ? end : more;
+            low[TOGETHER * j + (size_t)l] = lows[j];
+        }
+}
+
+PE_CLONES static void add_run(size_t n, const double *value, double off, double *out, double *error) {
+    for (size_t i = 0; i < n; i++) {
+        out[i] += value[i];
+        error[i] += off;
+    }
+}
+
+PE_CLONES static void less_middle(size_t n, double *place, double middle) {
+    for (size_t i = 0; i < n; i++) place[i] -= middle; /* exact */
+}
+
+/* Adds values of a law at TOGETHER rising places of sums, each less what n nodes say, and what they may be off by. */
+static void add_values(const pe_sector *a, size_t n, const double *parts, const double *lows, const double *w,
                        double *out, double *error) {
-    for (size_t i = 0, m; i < n; i += m) {
-        const size_t p = pe_sector_panel(a, place[i]);
-        const double lo = a->edge[p], hi = a->edge[p + 1], half = 0.5 * (hi - lo), mid = lo + half;
-        const int is_last = p + 1 == a->n;
-        for (m = 0; i + m < n; m++) {
-            const double w = place[i + m];
-            if (w < lo || (w >= hi && !is_last)) break;
-            place[i + m] = w - mid; /* exact */
-        }
+    enum { MOST = PE_SECTOR_MOST_NODES * TOGETHER };
+    double place[MOST], low[MOST], value[MOST];
+    set_places_of(a->edge[0], a->edge[a->n], n, parts, lows, w, place, low);
+    const size_t all = n * TOGETHER;
+    size_t p = pe_sector_panel(a, place[0]);
+    for (size_t i = 0, m; i < all; i += m) {
+        while (p > 0 && place[i] < a->edge[p]) p--;
+        while (p + 1 < a->n && place[i] >= a->edge[p + 1]) p++;
+        const double lo = a->edge[p], hi = p + 1 == a->n ? INFINITY : a->edge[p + 1];
+        /* rows that are in one panel, or a part of one */
+        for (m = 0; i + m < all && (i + m) % TOGETHER == 0; m += TOGETHER)
+            if (place[i + m] < lo || place[i + m + TOGETHER - 1] >= hi) break;
+        if (!m) do
+                m++;
+            while ((i + m) % TOGETHER && place[i + m] < hi);
+        const double half = 0.5 * (a->edge[p + 1] - lo);
+        less_middle(m, place + i, lo + half);
         panel_values(a->coef + PE_SECTOR_TERMS * p, 1.0 / half, m, place + i, low + i, value);
-        for (size_t l = 0; l < m; l++) {
-            out[i + l] += value[l];
-            error[i + l] += a->off[p];
-        }
+        add_run(m, value, a->off[p], out + i, error + i);
     }
 }
 
-PE_CLONES static void weighed(size_t n, const double *exponent, const double *error, double top, double *sum,
-                              double *sum_error) {
-    double total[PE_LANES] = {0.0}, off[PE_LANES] = {0.0};
-    size_t i = 0;
-    for (; i + PE_LANES <= n; i += PE_LANES)
-        for (int l = 0; l < PE_LANES; l++) {
-            const double e = pe_vexp(exponent[i + l] - top);
+/* Adds terms of n nodes at TOGETHER places to their sums, and what these are off by. */
+PE_CLONES static void weigh(size_t n, const double *weight, const double *exponent, const double *error,
+                            double top, double *sum, double *sum_error) {
+    double total[TOGETHER] = {0.0}, off[TOGETHER] = {0.0};
+    for (size_t i = 0; i < n; i++, exponent += TOGETHER, error += TOGETHER)
+        for (int l = 0; l < TOGETHER; l++) {
+            const double apart = exponent[l] - top, less = apart > LEAST ? apart : LEAST;
+            const double e = weight[i] * pe_vexp(less < 700.0 ? less : 700.0);
             total[l] += e;
-            off[l] += e * error[i + l];
+            off[l] += e * (error[l] + UNIT * (less < 0.0 ? -less : less));
         }
-    for (; i < n; i++) {
-        const double e = pe_vexp(exponent[i] - top);
-        total[0] += e;
-        off[0] += e * error[i];
-    }
-    *sum = *sum_error = 0.0;
-    for (int l = 0; l < PE_LANES; l++) {
-        *sum += total[l];
-        *sum_error += off[l];
+    for (int l = 0; l < TOGETHER; l++) {
+        sum[l] += total[l];
+        sum_error[l] += off[l];
     }
 }
 
-/* Sum of exp(x - top), of which those that are nothing count for more */
-static double sum_of(size_t n, const double *x, double top) {
-    double sum = 1e-9;
-    for (size_t i = 0; i < n; i++) sum += x[i] > top - 60.0 ? exp(x[i] - top) : 1e-26;
-    return sum;
-}
+/* ---- the sum ------------------------------------------------------------------------------------------- */
 
-/* Both places of n nodes, of which the one of a rises with the index and the one of b falls, and a bound of the log of
- * each term. */
-PE_CLONES static void bound_terms(const pe_sector_cells *a, const pe_sector_cells *b, size_t n, double w_a,
-                                  double w_b, const double *rising, const double *falling, double *at_a,
-                                  double *at_b, double *bound) {
-    const double last_a = (double)a->n, last_b = (double)b->n;
-    for (size_t i = 0; i < n; i++) {
-        at_a[i] = w_a - rising[-(ptrdiff_t)i];
-        at_b[i] = w_b - falling[i];
-        double cell_a = (at_a[i] - a->from) * a->often, cell_b = (at_b[i] - b->from) * b->often;
-        cell_a =
-            cell_a < last_a ? cell_a : last_a; /* the entry after the last cell is that of what is beyond */
-        cell_b = cell_b < last_b ? cell_b : last_b;
-        cell_a = cell_a > 0.0 ? cell_a : 0.0;
-        cell_b = cell_b > 0.0 ? cell_b : 0.0;
-        bound[i] = a->top[(int)cell_a] + b->top[(int)cell_b];
-    }
-}
-
-/* The nodes whose terms count; both places, the lower part of each, and a bound of the log of all others in `left`. */
-static size_t choose_nodes(pe_sector_sums *s, const line *l, double w, double **parts, double *left) {
-    const pe_sector *a = l->a, *b = l->b;
-    const pe_sector_nodes *m = l->m;
-    const long most = m->most;
-    const double *high = m->part_high + most, *low = m->part_low + most;
-    const double low_a = pe_sector_start(a), low_b = pe_sector_start(b);
-    const double w_b = l->of_losses ? middle_of(l, w) : w, w_a = l->of_losses ? w - w_b : w;
-    if (!(w_a > low_a && w_b > low_b)) return 0;
-    const double far_a = l->of_losses ? w_a - low_a : log(expm1(fmin(w - low_a, 700.0)));
-    const double far_b = l->of_losses ? w_b - low_b : log(expm1(fmin(w - low_b, 700.0)));
-    long first = (long)fmax(-(double)most, floor(-far_a / m->h) - 2.0);
-    while (first < most && w_a - high[-first] < low_a) first++;
-    long last = (long)fmin((double)most, ceil(far_b / m->h) + 2.0);
-    while (last > -most && w_b - high[last] < low_b) last--;
-    if (first > last || first <= -most || last >= most) return 0;
-    const size_t n = (size_t)(last - first + 1);
-    if (!has_room(s, n)) return 0;
-    for (int i = 0; i < 8; i++) parts[i] = s->room + (size_t)i * n;
-    /* nodes beyond the panels are left out as well, by their bounds */
-    const double end_a = pe_sector_low(a), end_b = pe_sector_low(b);
-    const double high_a = pe_sector_high(a), high_b = pe_sector_high(b);
-    double *bound = parts[7], *out = parts[6], top = -INFINITY, above = -INFINITY;
-    double *at_a = parts[0], *at_b = parts[2];
-    bound_terms(&a->cells, &b->cells, n, w_a, w_b, high - first, high + first, at_a, at_b, bound);
-    size_t n_out = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (at_a[i] > high_a || at_b[i] > high_b || at_a[i] < end_a || at_b[i] < end_b) {
-            above = larger(above, bound[i]);
-            out[n_out++] = bound[i];
-            bound[i] = -INFINITY;
+/* Terms of nodes beyond the panels are nothing; a bound of each is added to what the sum lacks. */
+static void leave_out(const cover *k, size_t n, const double *parts, const double *w_a, const double *w_b,
+                      double *exponent, double *lost) {
+    const pe_sector *a = k->a, *b = k->b;
+    const double *of_a = parts, *of_b = parts + 2 * n, *weight = parts + 4 * n;
+    const double low_a = pe_sector_low(a), low_b = pe_sector_low(b), high_a = pe_sector_high(a),
+                 high_b = pe_sector_high(b);
+    for (size_t j = 0; j < n; j++)
+        for (int l = 0; l < TOGETHER; l++) {
+            const double at_a = w_a[l] - of_a[j], at_b = w_b[l] - of_b[j];
+            if (at_a >= low_a && at_a <= high_a && at_b >= low_b && at_b <= high_b) continue;
+            const double bound = pe_sector_top(&a->cells, at_a, at_a) + pe_sector_top(&b->cells, at_b, at_b);
+            lost[l] += weight[j] * exp(fmin(bound - k->level + SLACK, 700.0));
+            exponent[TOGETHER * j + (size_t)l] = -1e300;
         }
-        top = larger(top, bound[i]);
-    }
-    if (!isfinite(top)) return 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (bound[i] < top - NOTHING) continue;
-        const long j = first + (long)i;
-        at_a[kept] = at_a[i];
-        parts[1][kept] = -low[-j];
-        at_b[kept] = at_b[i];
-        parts[3][kept] = -low[j];
-        kept++;
-    }
-    /* nodes beyond the low ends: F falls there, so that they are at most its integral and one more */
-    const double h_a = pe_log_add(log(m->h), log_falling(l, a->low_slope, m->h * (double)first, 1.0));
-    const double h_b = pe_log_add(log(m->h), log_falling(l, b->low_slope, -m->h * (double)last, 1.0));
-    const double most_b = l->of_losses ? INFINITY : w, most_a = l->of_losses ? INFINITY : w;
-    const double below_a = a->cells.top[0] + pe_sector_top(&b->cells, w_b - high[first] - 1e-9, most_b) + h_a;
-    const double below_b = b->cells.top[0] + pe_sector_top(&a->cells, w_a - high[-last] - 1e-9, most_a) + h_b;
-    double beyond = pe_log_add(below_a, below_b);
-    if (n_out) beyond = pe_log_add(beyond, above + log(m->h * sum_of(n_out, out, above)));
-    *left = pe_log_add(beyond, top - NOTHING + log(m->h * (double)n));
-    return kept;
 }
 
-/* The sum, what rounding and both laws make it off by, and what it lacks, both relative. */
-static double sum_with(pe_sector_sums *s, const line *l, double w, double *error, double *lost) {
-    double *parts[8], left, sum, off;
-    const size_t n = choose_nodes(s, l, w, parts, &left);
-    *error = *lost = INFINITY;
-    if (!n) return -INFINITY;
-    double *exponent = parts[4], *rounding = parts[5], *value = parts[6];
-    memset(exponent, 0, n * sizeof(double));
-    memset(rounding, 0, n * sizeof(double));
-    add_values(l->a, n, parts[0], parts[1], value, exponent, rounding);
-    add_values(l->b, n, parts[2], parts[3], value, exponent, rounding);
-    double top = -INFINITY;
-    for (size_t i = 0; i < n; i++) top = larger(top, exponent[i]);
-    for (size_t i = 0; i < n; i++) exponent[i] = larger(exponent[i], top - 2.0 * NOTHING);
-    weighed(n, exponent, rounding, top, &sum, &off);
-    s->work += (double)n;
-    const double log_value = top + log(sum * l->m->h);
-    /* differences from the largest exponent are at most NOTHING and what bounds in cells are above values */
-    const double spread = 2.0 * NOTHING;
-    const double of_logs = 8.0 * fabs(log_value - top) + fabs(log_value);
-    *error = off / sum + ((double)n / PE_LANES + 20.0 + spread + of_logs) * UNIT;
-    *lost = exp(left - log_value);
-    return log_value;
+/* The sums of a cover; what each lacks is put beside it. */
+static void add_pieces(cover *k, const double *w, double *sum, double *off, double *lost) {
+    double exponent[PE_SECTOR_MOST_NODES * TOGETHER], error[PE_SECTOR_MOST_NODES * TOGETHER];
+    double own_a[TOGETHER], own_b[TOGETHER];
+    pe_sector_sums *s = k->s;
+    for (int l = 0; l < TOGETHER; l++) {
+        own_a[l] = s->of_losses ? w[l] - k->to_b : w[l];
+        own_b[l] = s->of_losses ? k->to_b : w[l];
+        sum[l] = off[l] = 0.0;
+        lost[l] = k->left;
+    }
+    const double low_a = pe_sector_low(k->a), low_b = pe_sector_low(k->b);
+    const double high_a = pe_sector_high(k->a), high_b = pe_sector_high(k->b);
+    for (size_t i = 0; i < k->n; i++) {
+        pe_sector_piece *m = k->chosen[i].piece;
+        const int rule = k->chosen[i].rule;
+        const size_t n = (size_t)pe_sector_sizes[rule];
+        const double *parts = pe_sector_rule(s->pieces, m, rule, s->of_losses);
+        if (!parts) {
+            s->status = PE_NO_MEMORY;
+            return;
+        }
+        for (size_t j = 0; j < n * TOGETHER; j++) exponent[j] = error[j] = 0.0;
+        add_values(k->a, n, parts, parts + n, own_a, exponent, error);
+        add_values(k->b, n, parts + 2 * n, parts + 3 * n, own_b, exponent, error);
+        const pe_sector_range *at = &m->real;
+        if (k->from_a + at->a_from < low_a || k->to_a + at->a_to > high_a || k->from_b + at->b_from < low_b ||
+            k->to_b + at->b_to > high_b)
+            leave_out(k, n, parts, own_a, own_b, exponent, lost);
+        weigh(n, parts + 4 * n, exponent, error, k->level, sum, off);
+        s->work += (double)(n * TOGETHER);
+    }
 }
 
-/* What the rule leaves of a sum whose log is `value`, relative to it: by a bound for the block that w is in, or where
- * that is not good enough by one for w alone. */
-static double rest_of(pe_sector_sums *s, const line *l, int number, double w, double value) {
-    const double leaves = log(2.0) - EXPONENT + 1e-9 - value;
-    const double kappa = pe_sector_kappa(&l->a->cells, w) + pe_sector_kappa(&l->b->cells, w);
-    const double width = pe_power_of_two(BLOCK / sqrt(kappa));
-    const double index = floor(w / width), from = index * width, to = from + width;
-    pe_sector_block *block = &s->blocks[(size_t)fmod(fabs(index), PE_SECTOR_BLOCKS)];
-    if (block->strip != number + 1 || block->from != from || block->to != to)
-        *block = (pe_sector_block){from, to, line_bound(s, l, from, to), number + 1};
-    const double rest = exp(leaves + block->bound);
-    return rest < WELL ? rest : fmin(rest, exp(leaves + line_bound(s, l, w, w)));
+/* The log that sums between two places have at least, by those that were made last. */
+static double expected(const pe_sector_sums *s, double from, double to) {
+    return s->value + fmin(s->slope * (from - s->near), s->slope * (to - s->near)) - 2.5;
+}
+
+static double expected_of(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double w, double least) {
+    cover k;
+    long first, last;
+    double log_beside;
+    set_places(&k, s, a, b, w, w);
+    k.least = least;
+    return roots_of(&k, &first, &last, &log_beside) ? about(&k, first, last) : -INFINITY;
+}
+
+void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, size_t n,
+                       const double *places, double *value, double *error) {
+    enum { TRIALS = 4 };
+    double w[TOGETHER], sum[TOGETHER], off[TOGETHER], lost[TOGETHER];
+    for (size_t l = 0; l < TOGETHER; l++) w[l] = places[l < n ? l : n - 1] - s->shift;
+    for (size_t l = 0; l < n; l++) {
+        value[l] = -INFINITY;
+        error[l] = INFINITY;
+    }
+    s->lost = INFINITY;
+    cover k;
+    set_places(&k, s, a, b, w[0], w[TOGETHER - 1]);
+    k.least = least_width(a, b);
+    double level = 0.0;
+    int is_near = s->is_near;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        if (s->work > s->budget) s->status = PE_TOO_COSTLY;
+        if (s->status) break;
+        if (is_near) {
+            level = expected(s, w[0], w[TOGETHER - 1]);
+        } else if (trial == 0 || s->is_near) {
+            level = fmin(expected_of(s, a, b, w[0], k.least), expected_of(s, a, b, w[TOGETHER - 1], k.least));
+            s->is_near = 0;
+        }
+        const int was_near = is_near;
+        is_near = 0;
+        if (!isfinite(level)) break;
+        const int is_known = covered(&k, level);
+        if (is_known) add_pieces(&k, w, sum, off, lost);
+        if (s->status) break;
+        const double unit = level + (k.is_even ? LOG_2 : 0.0);
+        double least = INFINITY, most = 0.0, largest = 0.0;
+        for (int l = 0; l < TOGETHER && is_known; l++) {
+            least = fmin(least, level + log(sum[l]));
+            largest = larger(largest, sum[l]);
+            most = larger(most, lost[l] / sum[l]);
+        }
+        if (!is_known || !isfinite(least) || !(largest < TOO_MANY)) {
+            if (was_near) continue;
+            break;
+        }
+        s->is_near = 1;
+        s->near = w[n - 1];
+        s->value = unit + log(sum[n - 1]);
+        s->slope = n > 1 ? (s->value - (unit + log(sum[0]))) / (w[n - 1] - w[0]) : 0.0;
+        s->lost = lost[0] / sum[0];
+        for (size_t l = 0; l < n; l++) {
+            const double log_value = unit + log(sum[l]);
+            /* of exponentials and weights, and additions within pieces and of these */
+            const double of_terms = 8.0, of_sums = PE_SECTOR_MOST_NODES + (double)k.n;
+            const double of_logs = 8.0 * fabs(log_value - unit) + 2.0 + fabs(log_value);
+            value[l] = log_value;
+            error[l] =
+                (off[l] / sum[l] + (of_sums + of_terms + of_logs) * UNIT + lost[l] / sum[l]) * (1.0 + 1e-6);
+        }
+        if (most < WELL || level < least + 0.5) break;
+        level = least - 0.5;
+    }
+    if (s->status)
+        for (size_t l = 0; l < n; l++) value[l] = NAN;
 }
 
 double pe_sector_sum(pe_sector_sums *s, const pe_sector *a, const pe_sector *b, double w, double *error) {
-    w -= s->shift;
-    if (s->strip < 0) {
-        const double kappa = fmin(pe_sector_kappa(&a->cells, w), pe_sector_kappa(&b->cells, w));
-        s->strip =
-            (int)fmin(fmax(floor(2.0 * log2(WIDEST * sqrt(kappa) / AT_FIRST)), 0.0), PE_SECTOR_STRIPS - 1.0);
-    }
-    const int first = s->strip;
-    double best = -INFINITY, least = INFINITY;
-    s->lost = INFINITY;
-    *error = INFINITY;
-    for (int number = first; number < PE_SECTOR_STRIPS && number < first + NARROWER; number++) {
-        const pe_sector_nodes *m = nodes_of(s, number);
-        if (m && s->work > s->budget) s->status = PE_TOO_COSTLY;
-        if (s->status) return NAN;
-        line l = {a, b, m, m->modulus, 0, s->of_losses};
-        double off, lost;
-        const double value = sum_with(s, &l, w, &off, &lost);
-        if (s->status) return NAN;
-        if (!isfinite(value)) continue; /* no node lies within both laws */
-        const double rest = rest_of(s, &l, number, w, value);
-        if (!isfinite(rest)) continue;
-        if (lost > HOPELESS && !isfinite(least)) return value;
-        if (!(rest < 0.2 * least)) break; /* what the ends lack counts, and no narrower strip has it */
-        s->strip = number;
-        least = rest;
-        best = value;
-        s->lost = rest + lost;
-        *error = (off + s->lost) * (1.0 + 1e-6);
-        if (rest < WELL) break;
-    }
-    if (least < TOO_WELL && s->strip > 0) s->strip--;
-    return best;
+    double value;
+    s->is_near = 0;
+    pe_sector_sums_at(s, a, b, 1, &w, &value, error);
+    s->is_near = 0;
+    return value;
 }

@@ -134,7 +134,7 @@ def test_more_steps_than_are_served_are_left_to_the_lattice() -> None:
     assert EpochSide.of([(AllocatedLaw(1.0, 20_000), 1)]) is None
     assert EpochSide.of([(GaussianLaw(1.0, low=0.0), 3)]) is None  # which closed forms answer
     assert not EpochLaws((((1.0, 0.0), 100, 200),), False).serves
-    run = pe.dp_sgd_allocated(0.3, 1000, 1)
+    run = pe.dp_sgd_allocated(0.15, 1000, 1)
     _, engines, proven = answers("delta", run, [0.5], adjacency="add")
     assert list(engines) == ["lattice"]
     assert list(proven) == [True]

@@ -34,7 +34,8 @@ def test_the_density_of_a_step_grows_by_no_more_in_the_sector(kernel: Any) -> No
         noise, p = np.exp(rng.uniform(np.log((0.2, 1e-7)), np.log((30.0, 0.5)))).tolist()
         law = tool.step(kernel, noise, p, -200.0, 1)
         for _ in range(20):
-            w, turn = rng.uniform(*law.ends[:2]), rng.uniform(0.0, math.pi / 4)
+            w = rng.uniform(*law.ends[:2])
+            turn = rng.uniform(0.0, math.pi / 4 if w > 0.0 else 3.0)
             kappa = kernel.audit_sector_growth(law.pointer, ctypes.c_double(w))
             with mpmath.workdps(30 + int(abs(w))):
                 grown = [log_density(noise, p, mpmath.mpf(w), angle) for angle in (turn, 0.0)]

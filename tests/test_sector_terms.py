@@ -11,12 +11,11 @@ from thorough import sampled
 Kernels = dict[tuple[tool.Change, ...], Kernel]
 # Those that few values miss, or none, where a hundredth of them is left: they are dropped.
 SLACK = {
-    "remainder of the trapezoidal rule",
-    "nodes above high ends",
-    "nodes passed over",
+    "remainder of Gauss's rule on pieces",
+    "pieces left out",
     "panels: between places of the check",
     "rounding of sums: differences of exponents",
-    "losses: remainder of the trapezoidal rule",
+    "losses: remainder of Gauss's rule",
 }
 
 

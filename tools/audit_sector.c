@@ -9,14 +9,12 @@ void pe_fail_row(double *row) {
 
 /* log F of the sum of both at w, a multiple of PE_SECTOR_GRID, with what it is off by and what it lacks. */
 int audit_sector_sum(const pe_sector *a, const pe_sector *b, int of_losses, double w, double *found) {
-    pe_sector_sums s = {.of_losses = of_losses, .strip = -1, .budget = 1e8};
-    const double of_a = pe_sector_start(a), of_b = pe_sector_start(b);
-    s.reach = of_losses ? 0.5 * ((a->farthest + b->farthest) - (of_a + of_b)) + 4.0
-                        : fmin(a->farthest, b->farthest) - fmin(of_a, of_b) + 2.0;
+    pe_sector_sums s = {.of_losses = of_losses, .pieces = pe_sector_pieces_new(), .budget = 1e8};
+    if (!s.pieces) return PE_NO_MEMORY;
     found[0] = pe_sector_sum(&s, a, b, w, &found[1]);
     found[2] = s.lost;
     const int status = s.status;
-    pe_sector_sums_free(&s);
+    pe_sector_pieces_free(s.pieces);
     return status;
 }
 

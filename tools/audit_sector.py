@@ -38,7 +38,14 @@ DOORS = ROOT / "tools" / "audit_sector.c"
 WIDTH, VALUES = 12, slice(2, 7)
 GRID = 2.0**-44
 SOURCES = (
-    *("sector_cells", "sector_laws", "sector_panels", "sector_rows", "sector_sums"),
+    *(
+        "sector_cells",
+        "sector_laws",
+        "sector_panels",
+        "sector_pieces",
+        "sector_rows",
+        "sector_sums",
+    ),
     *("loss_law", "normal"),
 )
 REACHED = -330.0  # log values down to which the convolution engine's deep law leaves nothing out
@@ -172,6 +179,7 @@ def typed(kernel: Any) -> None:
         getattr(kernel, name).restype = ctypes.c_double
     kernel.pe_sector_error.restype = ctypes.c_double
     kernel.pe_sector_panels.restype = ctypes.c_size_t
+    kernel.pe_sector_pieces_new.restype = ctypes.c_void_p
 
 
 class Law:
@@ -225,13 +233,22 @@ def step(kernel: Any, noise: float, rate: float, deepest: float, steps: int = 2)
     """Law of one step."""
     p = Fraction(rate)
     parts = (in_two_doubles(1 / Fraction(noise)), in_two_doubles(p / (1 - p)), log_of_rest(rate))
-    numbers = (ctypes.c_double(x) for x in (rate, deepest, float(steps)))
+    numbers = (ctypes.c_double(x) for x in (rate, deepest, deepest, float(steps)))
     return Law(kernel, kernel.pe_sector_step, *map(doubles, parts), *numbers)
 
 
+def joined(one: Law, other: Law, how: Callable[..., int]) -> Law:
+    """Law of a sum, by nodes of its own."""
+    pieces = ctypes.c_void_p(one.kernel.pe_sector_pieces_new())
+    try:
+        return Law(one.kernel, how, one.pointer, other.pointer, pieces)
+    finally:
+        one.kernel.pe_sector_pieces_free(pieces)
+
+
 def added(one: Law, other: Law) -> Law:
-    """Law of a sum."""
-    return Law(one.kernel, one.kernel.pe_sector_convolve, one.pointer, other.pointer)
+    """Law of a sum of losses beyond the smallest one, or of ratios."""
+    return joined(one, other, one.kernel.pe_sector_convolve)
 
 
 def summed(one: Law, other: Law, w: float, of_losses: bool = False) -> list[float]:

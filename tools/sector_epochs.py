@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 from audit_certificate import doubles
-from audit_sector import GRID, VALUES, Array, Law, added, rows_of, summed
+from audit_sector import GRID, VALUES, Array, Law, added, joined, rows_of, summed
 
 from pyengine.engines.functionals import ERRORS
 from pyengine.engines.sector import _epochs_or_refusal
@@ -58,7 +58,7 @@ def ratio(kernel: Any, noise: float, deepest: float, steps: int = 1) -> Law:
 
 def together(one: Law, other: Law) -> Law:
     """Law of both losses."""
-    return Law(one.kernel, one.kernel.pe_sector_compose, one.pointer, other.pointer)
+    return joined(one, other, one.kernel.pe_sector_compose)
 
 
 def _pairs(kernel: Any, steps: Pairs, depths: Sequence[tuple[float, float]]) -> Iterator[Run]:

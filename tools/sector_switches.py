@@ -18,14 +18,15 @@ __all__ = ["SIZES", "TERMS", "Sector", "build", "signed"]
 
 Plain = tuple[str, str, str]  # file, old text, new text
 S, P, R, L = "sector_sums.c", "sector_panels.c", "sector_rows.c", "sector_laws.c"
+PIECES = "sector_pieces.c"
 PART, PART_WIDE = LOUD / UNIT, LOUD / WIDE
 
 
 def _checks(number: int) -> tuple[Plain, ...]:
     """Panels that are held at few places, with polynomials of all degrees below their number."""
     return (
-        ("sector.h", "PE_SECTOR_CHECKS = 96", f"PE_SECTOR_CHECKS = {number}"),
-        (P, "degree = 12; degree < CHECKS - 8", "degree = 2; degree < CHECKS"),
+        ("sector.h", "PE_SECTOR_CHECKS = 80", f"PE_SECTOR_CHECKS = {number}"),
+        (P, "DEGREE = 12, HIGHEST_DEGREE = CHECKS - 8", "DEGREE = 2, HIGHEST_DEGREE = CHECKS"),
     )
 
 
@@ -72,8 +73,8 @@ def _error(name: str, *changes: Change) -> Switch:
 
 SWITCHES = (
     # choices
-    _choice("exponent", 44.0, S, "static const double EXPONENT = 44.0;", "#define EXPONENT {x}"),
-    _choice("nothing", 46.0, S, "static const double NOTHING = 46.0;", "#define NOTHING {x}"),
+    _choice("exponent", 37.0, S, "static const double EXPONENT = 37.0;", "#define EXPONENT {x}"),
+    _choice("nothing", 39.0, S, "static const double NOTHING = 39.0;", "#define NOTHING {x}"),
     _choice("resolved", 2e-15, P, "far < 2e-15 * size", "far < {x} * size"),
     _choice("off", 1e-6, P, "alpha < 1e-6", "alpha < {x}"),
     _choice("coefficients", 24.0, P, "for (int k = 0; k < TERMS; k++) {\n        double sum",
@@ -97,23 +98,26 @@ SWITCHES = (
             "(1.0 + {x});")),
     _error("place", (S, "(high[i + l] + low[i + l]) * scale);",
                      "(high[i + l] + low[i + l]) * scale * (1.0 + 2.0 * {x}));")),
-    _error("sum of both", (S, "out[i + l] += value[l];", "out[i + l] += value[l] * (1.0 + {x});")),
-    _error("parts", (S, "= pe_dd_add_d(part, -high).h;",
-                     "= pe_dd_add_d(part, -high).h + {x} * 0x1p-9 * (1.0 + high);")),
+    _error("sum of both", (S, "out[i] += value[i];", "out[i] += value[i] * (1.0 + {x});")),
+    _error("parts",
+           (PIECES, "= -pe_dd_add_d(of_a, -high_a).h;",
+            "= -pe_dd_add_d(of_a, -high_a).h - {x} * 0x1p-9 * (1.0 + fabs(high_a));"),
+           (PIECES, "= -pe_dd_add_d(of_b, -high_b).h;",
+            "= -pe_dd_add_d(of_b, -high_b).h - {x} * 0x1p-9 * (1.0 + fabs(high_b));")),
     # densities of one step
     _error("density", (L, "return value.h;", "return value.h * (1.0 + {x});")),
     _error("root", (L, "const pe_dd z = pe_dd_div(pe_dd_add(log_em1, s->offset),",
                     "const pe_dd z = pe_dd_div(pe_dd_add_d(pe_dd_add(log_em1, s->offset), "
                     "15.0 * {x} * (fabs(s->offset.h) - log_em1.h)),")),
     # sums
-    _error("exponential", (S, "const double e = pe_vexp(",
-                           "const double e = (1.0 + 19.0 * {x}) * pe_vexp(")),
-    _error("difference",
-           (S, "pe_vexp(exponent[i + l] - top)", "pe_vexp((exponent[i + l] - top) * (1.0 + {x}))"),
-           (S, "pe_vexp(exponent[i] - top)", "pe_vexp((exponent[i] - top) * (1.0 + {x}))")),
+    _error("exponential", (S, "const double e = weight[i] *",
+                           "const double e = (1.0 + 7.9 * {x}) * weight[i] *")),
+    _error("difference", (S, "apart = exponent[l] - top,",
+                          "apart = (exponent[l] - top) * (1.0 + {x}),")),
     _error("addition", (S, "total[l] += e;", "total[l] = total[l] * (1.0 + {x}) + e;")),
-    _error("log of a sum", (S, "top + log(sum * l->m->h);",
-                            "(top + log(sum * l->m->h) * (1.0 + 7.0 * {x})) * (1.0 + {x});")),
+    _error("log of a sum", (S, "log_value = unit + log(sum[l]);",
+                            "log_value = (unit + log(sum[l]) * (1.0 + 7.0 * {x})) * "
+                            "(1.0 + {x});")),
     # rows
     _error("rule's weight", (R, "= q->r->w[i] * exp(", "= (1.0 + {x}) * q->r->w[i] * exp(")),
     _error("weight under B", (R, "*error = 4.0 * UNIT * fabs(y);\n        return y;",
@@ -156,24 +160,20 @@ BAD = {"resolved": 1e-6, "off": 0.1, "coefficients": 12.0}
 WAVE = {"wave": 1e-6, "resolved": 1e-3, "off": 0.1, "coefficients": 14.0}  # with FEW and SOME
 DENSITY = {"density": LOUD, "off": 1e-2}  # to which polynomials are fitted
 THRESHOLD = "factor of thresholds: the loss"
+REMAINDER = ((S, "exp(leaves + SLACK)", "{x} * exp(leaves + SLACK)"),)
+BEYOND = ((S, "weight[j] * exp(", "{x} * weight[j] * exp("),)
 TERMS = (
-    Sector("remainder of the trapezoidal rule", "sums",
-           ((S, "s->lost = rest + lost;", "s->lost = {x} * rest + lost;"),), {"exponent": 12.0}),
-    Sector("growth on lines of that rule", "sums",
-           ((S, "found += turn_a * turn_a *", "found += {x} * turn_a * turn_a *"),
-            (S, "turn_b * turn_b * pe", "{x} * turn_b * turn_b * pe"),
-            (S, "= strip * strip * (pe_sector_kappa", "= {x} * strip * strip * (pe_sector_kappa")),
-           {"exponent": 12.0}),
-    Sector("nodes below low ends", "shallow sums",
-           ((S, "below_a = a->", "below_a = log({x}) + a->"),
-            (S, "below_b = b->", "below_b = log({x}) + b->"))),
-    Sector("nodes above high ends", "shallow sums",
-           ((S, "above + log(m->h * sum_of", "log({x}) + above + log(m->h * sum_of"),)),
-    Sector("nodes passed over", "sums",
-           ((S, "(beyond, top - NOTHING", "(beyond, log({x}) + top - NOTHING"),),
-           {"nothing": 14.0}),
+    Sector("remainder of Gauss's rule on pieces", "sums", REMAINDER, {"exponent": 9.0}),
+    Sector("growth on ellipses of that rule", "sums",
+           ((S, "at->turn_a * pe_sector_kappa", "{x} * at->turn_a * pe_sector_kappa"),
+            (S, "at->turn_b * pe_sector_kappa", "{x} * at->turn_b * pe_sector_kappa")),
+           {"exponent": 9.0}),
+    Sector("nodes beyond panels", "shallow sums", BEYOND),
+    Sector("pieces left out", "sums",
+           ((S, "k->left += exp(all + SLACK);", "k->left += {x} * exp(all + SLACK);"),),
+           {"nothing": 8.0}),
     Sector("errors of both laws", "sums",
-           ((S, "error[i + l] += a->off[p];", "error[i + l] += {x} * a->off[p];"),), BAD),
+           ((S, "value, a->off[p], out + i", "value, {x} * a->off[p], out + i"),), BAD),
     Sector("probability below the low end", "shallow rows",
            ((R, ": a->below[of_b]", ": log({x}) + a->below[of_b]"),)),
     Sector("probability above the high end", "shallow rows",
@@ -185,7 +185,7 @@ TERMS = (
              "log(cells->width)"),)),
     # panels
     Sector("panels: between places of the check", "densities",
-           ((P, "2.0 * pow(rho, -degree)", "{x} * 2.0 * pow(rho, -degree)"),),
+           ((P, "2.0 * pow(rho, -LOW", "{x} * 2.0 * pow(rho, -LOW"),),
            WAVE, sizes=FEW),
     Sector("panels: distance at places of the check", "densities",
            ((P, "fabs(miss[i]) + error[i]", "{x} * fabs(miss[i]) + error[i]"),), BAD),
@@ -218,13 +218,14 @@ TERMS = (
            {"parts": LOUD}, PART),
     # rounding of sums
     Sector("rounding of sums: additions", "sums",
-           ((S, "((double)n / PE_LANES + ", "({x} * (double)n / PE_LANES + "),), {},
+           ((S, "(of_sums + of_terms", "({x} * of_sums + of_terms"),), {},
            {"addition": LOUD}, PART),
     Sector("rounding of sums: exponentials", "sums",
-           ((S, "PE_LANES + 20.0 +", "PE_LANES + {x} * 20.0 +"),), {},
+           ((S, "of_sums + of_terms +", "of_sums + {x} * of_terms +"),), {},
            {"exponential": LOUD}, PART),
     Sector("rounding of sums: differences of exponents", "sums",
-           ((S, "20.0 + spread +", "20.0 + {x} * spread +"),), {}, {"difference": LOUD}, PART),
+           ((S, "error[l] + UNIT * (less", "error[l] + {x} * UNIT * (less"),), {},
+           {"difference": LOUD}, PART),
     Sector("rounding of sums: logarithm", "sums",
            ((S, "+ of_logs) * UNIT", "+ {x} * of_logs) * UNIT"),), {},
            {"log of a sum": LOUD}, PART),
@@ -284,11 +285,9 @@ TERMS = (
            ((R, "q->at.off += fabs(q->at.low);", "q->at.off += {x} * fabs(q->at.low);"),), {},
            {"digits of a threshold": 2.0**30}),
     # losses of means of ratios
-    Sector("losses: remainder of the trapezoidal rule", "sums of losses",
-           ((S, "const double rest = rest_of(", "const double rest = {x} * rest_of("),),
-           {"exponent": 12.0}),
-    Sector("losses: nodes beyond the panels", "shallow sums of losses",
-           ((S, "sum_of(n_out, out, above)))", "sum_of(n_out, out, above)) + log({x}))"),)),
+    Sector("losses: remainder of Gauss's rule", "sums of losses",
+           REMAINDER, {"exponent": 9.0}),
+    Sector("losses: nodes beyond the panels", "shallow sums of losses", BEYOND),
     Sector("losses: probability below the first edge", "rows of losses",
            ((R, "a->below[of_b];", "a->below[of_b] + log({x});"),)),
     Sector("losses: probability above the last edge", "rows of losses",

@@ -1,23 +1,24 @@
 """Laws of few sampled Gaussian steps with proven errors, by sums of positive terms.
 
 For few steps, or rare large losses: where a transform decays slowly or cancels, and certified lines
-prove little (docs/theory/sector_laws).  A law is built at some 10 to 50 ms for each convolution.
+prove little (docs/theory/sector_laws).  A law is built at some 2 to 10 ms for each convolution.
 Epochs of random allocation have such laws as well.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine._core import ffi, lib
-from pyengine.caches import cached_property, kept
+from pyengine.caches import kept
 from pyengine.engines.functionals import (
     A_ABOVE,
     B_ABOVE,
@@ -35,9 +36,15 @@ from pyengine.status import finished
 __all__ = ["EpochKinds", "EpochLaws", "SectorLaws"]
 
 MOST_STEPS = 1000
-# Log densities where laws end.  Each sum loses some of it on the left, so that values down to about
-# e^-75 are served by the first; the second takes ten times as long.
-DEPTHS = (-200.0, -760.0)
+# Log densities where laws end: values down to about half of it are served.  Most are by the first.
+DEPTHS = (-75.0, -200.0, -760.0)
+TOO_DEEP = -45.0  # log values below are not asked of the first
+LOWEST = (
+    -200.0
+)  # of steps whose sum does not end below it: squaring such laws gives others like them
+APART = 8.2  # standard deviations: terms of a sum that are so far from its largest do not count
+SMALL_ERROR = 3e-12  # of rows: below it no deeper law is asked
+OWN_ERRORS = 4.0  # of a law, what its rows are off by at most if its ends do not count
 LEAST_ERROR = 2e-13  # of rows, for each step: lines that are as close gain nothing by a law
 TOO_SHALLOW = Limits(1e-9, 1e-9)  # of what rows then miss by more than this
 
@@ -70,7 +77,17 @@ def _law(status: int, out: Any) -> Any:
     return law
 
 
-def _step(noise: float, probability: float, number: int, deepest: float) -> Any:
+_thread = threading.local()
+
+
+def _pieces() -> Any:
+    """Nodes of rules, which all sums of a thread share."""
+    if not hasattr(_thread, "pieces"):
+        _thread.pieces = ffi.gc(lib.pe_sector_pieces_new(), lib.pe_sector_pieces_free)
+    return _thread.pieces
+
+
+def _step(noise: float, probability: float, number: int, deepest: float, rarest: float) -> Any:
     p = Fraction(probability)
     out = ffi.new("pe_sector **")
     status = lib.pe_sector_step(
@@ -79,6 +96,7 @@ def _step(noise: float, probability: float, number: int, deepest: float) -> Any:
         log_of_rest(probability),
         probability,
         deepest,
+        rarest,
         float(number),
         out,
     )
@@ -87,15 +105,39 @@ def _step(noise: float, probability: float, number: int, deepest: float) -> Any:
 
 def _convolve(a: Any, b: Any) -> Any:
     out = ffi.new("pe_sector **")
-    return _law(lib.pe_sector_convolve(a, b, out), out)
+    return _law(lib.pe_sector_convolve(a, b, _pieces(), out), out)
+
+
+def _reach_of_parts(kinds: Kinds, reach: float) -> float:
+    """Where steps have to end if their sum is to reach so far to the left, in deviations.
+
+    A part that has the share f of a sum at x is about x sqrt(f) there, give or take sqrt(1 - f).
+    """
+
+    def part(x: float, share: float) -> float:
+        return math.sqrt(share) * x + math.sqrt(1.0 - share) * APART
+
+    for _ in kinds[1:]:
+        reach = math.hypot(reach, APART)  # the most, of any share
+    farthest = reach
+    for _, _, number in kinds:
+        own, rest = reach, number
+        while rest > 1:  # as `_power` does it, backwards
+            share = 0.5 if rest % 2 == 0 else (rest - 1) / rest
+            farthest = max(farthest, part(own, 1.0 - share))
+            own = part(own, share)
+            farthest = max(farthest, own)
+            rest = rest // 2 if rest % 2 == 0 else rest - 1
+    return farthest
 
 
 def _composed(kinds: Kinds, deepest: float) -> Any:
     """Law of all steps: powers by squaring, and their sum."""
     result = None
     steps = sum(number for _, _, number in kinds)
+    low = max(-0.5 * _reach_of_parts(kinds, math.sqrt(-2.0 * deepest)) ** 2, min(deepest, LOWEST))
     for noise, probability, number in kinds:
-        power = _power(_step(noise, probability, steps, deepest), number, _convolve)
+        power = _power(_step(noise, probability, steps, low, deepest), number, _convolve)
         result = power if result is None else _convolve(result, power)
     return result
 
@@ -137,7 +179,7 @@ def _halved(one: Any, number: int, joined: Callable[[Any, Any], Any]) -> Any:
 
 def _compose(a: Any, b: Any) -> Any:
     out = ffi.new("pe_sector **")
-    return _law(lib.pe_sector_compose(a, b, out), out)
+    return _law(lib.pe_sector_compose(a, b, _pieces(), out), out)
 
 
 def _epoch(noise: tuple[float, float], steps: int, deepest: float, sums: int) -> Any:
@@ -183,6 +225,17 @@ def _deeper_epochs(kinds: EpochKinds, first: float, deepest: float) -> Any:
     return law if isinstance(law, str) else _epochs_or_refusal(kinds, deepest)
 
 
+class _Level(NamedTuple):
+    """A law, made where it is asked for, log values that it may have, and errors that do for it.
+
+    Where `then` is None these are also what its rows are off by if its ends do not count.
+    """
+
+    law: Callable[[], Any]
+    least: float
+    then: Limits | None
+
+
 class SectorLaws:
     """Proven rows of one ordered pair of few steps.
 
@@ -198,8 +251,9 @@ class SectorLaws:
         few = 0 < sum(pair.steps) <= MOST_STEPS
         self.serves = few and 1.0 not in pair.probability
         self._least_error = LEAST_ERROR * sum(pair.steps)
-        self._too_shallow = TOO_SHALLOW
-        self._levels = tuple(partial(_law_or_refusal, kinds, depth) for depth in DEPTHS)
+        first, *others = (partial(_law_or_refusal, kinds, depth) for depth in DEPTHS)
+        deeper = (_Level(law, SMALLEST, TOO_SHALLOW) for law in others)
+        self._levels = (_Level(first, TOO_DEEP, None), *deeper)
 
     def may_improve(self, log_value: float) -> bool:
         """Whether a law of these steps may have a closer row of a value than lines have."""
@@ -229,13 +283,13 @@ class SectorLaws:
         put = np.zeros(c.size, dtype=np.bool_)
         if not self.serves:
             return put
-        first = Limits(*(max(limit, self._least_error) for limit in enough))
-        for level, limits in zip(self._levels, (first, self._too_shallow), strict=True):
+        limits = Limits(*(max(limit, self._least_error) for limit in enough))
+        for level in self._levels:
             errors, good = row_errors(table, functional, limits)
-            weak = np.isfinite(c) & ~good & ~(table[:, 2 + functional] < SMALLEST)
+            weak = np.isfinite(c) & ~good & ~(table[:, 2 + functional] < level.least)
             if not weak.any():
-                break
-            law = level()
+                continue
+            law = level.law()
             if isinstance(law, str):
                 continue
             found = call_kernel(self._rows, law, functional, c[weak])
@@ -244,21 +298,32 @@ class SectorLaws:
             own[better] = found[better]
             table[weak] = own
             put[weak] |= better
+            own_error = max(OWN_ERRORS * float(lib.pe_sector_error(law)), SMALL_ERROR)
+            limits = level.then or Limits(*(min(limit, own_error) for limit in limits))
         return put
 
     def _rows(self, law: Any, _: int, n: int, x: Any, rows: Any) -> None:
         lib.pe_sector_at(law, self._reversed, n, x, rows)
 
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
-        """Thresholds where the first law has the log of a functional; NaN where it has none."""
+        """Thresholds where a law has the log of a functional; NaN where it has none."""
         found = np.full(log_target.size, np.nan)
-        known, ends = np.isfinite(log_target), self._ends
-        if ends is None or not known.any():
-            return found
-        goal, turn = log_target[known], -1.0 if self._reversed else 1.0
+        left = np.isfinite(log_target)
+        for level in self._levels if self.serves else ():
+            here = left & (log_target >= level.least)
+            law = level.law() if here.any() else NOT_PROVEN
+            if not isinstance(law, str):
+                found[here] = self._threshold(law, functional, log_target[here])
+                left &= ~here
+        return found
+
+    def _threshold(self, law: Any, functional: int, goal: FloatArray) -> FloatArray:
+        """Thresholds of one law, between its ends."""
+        ends, turn = ffi.new("double[2]"), -1.0 if self._reversed else 1.0
+        lib.pe_sector_ends(law, ends)
         sign = turn if functional in FALLING else -turn
         # by the log of the distance from the end next to which losses may crowd
-        first, last = ends[::-1] if self._reversed else ends
+        first, last = turn * float(ends[0]), turn * float(ends[1])
         span = abs(last - first)
         nearest = max(math.ulp(first), CROWDED * span)
         low, high = (np.full(goal.size, math.log(room)) for room in (nearest, span))
@@ -267,23 +332,12 @@ class SectorLaws:
             return first + turn * np.exp(u)
 
         def beyond(u: FloatArray) -> FloatArray:
-            value = call_kernel(self._rows, self._levels[0](), functional, place(u))
+            value = call_kernel(self._rows, law, functional, place(u))
             over = value[:, 2 + functional] - goal
             # where there is no row it is next to nothing, or nearly all
             return np.where(np.isnan(over), 0.5 * (low + high) - u, sign * over)
 
-        found[known] = place(falling_root(beyond, low, high))
-        return found
-
-    @cached_property
-    def _ends(self) -> tuple[float, float] | None:
-        """Thresholds between which the first law has rows; None where there is no law."""
-        law = self._levels[0]() if self.serves else NOT_PROVEN
-        if isinstance(law, str):
-            return None
-        ends = ffi.new("double[2]")
-        lib.pe_sector_ends(law, ends)
-        return (-ends[1], -ends[0]) if self._reversed else (ends[0], ends[1])
+        return place(falling_root(beyond, low, high))
 
 
 class EpochLaws(SectorLaws):
@@ -301,11 +355,11 @@ class EpochLaws(SectorLaws):
     def __init__(self, kinds: EpochKinds, is_reversed: bool) -> None:
         self._reversed = is_reversed
         self._least_error = 0.0  # no lines know anything of epochs
-        self._too_shallow = EPOCHS_TOO_SHALLOW
         self.serves = sum(steps * number for _, steps, number in kinds) <= MOST_ALLOCATED
         noise = max(noise[0] for noise, _, _ in kinds)
         first, deeper = EPOCH_DEPTHS[noise >= QUIET]
-        self._levels = (
+        laws = (
             partial(_epochs_or_refusal, kinds, first),
             partial(_deeper_epochs, kinds, first, deeper),
         )
+        self._levels = tuple(_Level(law, SMALLEST, EPOCHS_TOO_SHALLOW) for law in laws)

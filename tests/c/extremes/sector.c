@@ -38,7 +38,7 @@ static int check_law(const pe_sector *law, double noise, double p, double steps)
 }
 
 /* Losses of means of ratios, from one ratio to two epochs of two. */
-static int run_epochs(void) {
+static int run_epochs(pe_sector_pieces *pieces) {
     int failures = 0;
     for (size_t a = 0; a < LENGTH(NOISES); ++a)
         for (size_t d = 0; d < LENGTH(DEPTHS); ++d) {
@@ -51,12 +51,12 @@ static int run_epochs(void) {
                 failures += !(ends[0] < ends[1]) || pe_sector_work(one) != 0.0;
                 failures += check_law(one, NOISES[a], 0.0, 1.0);
             }
-            if (!status && pe_sector_convolve(one, one, &epoch) == PE_OK) {
+            if (!status && pe_sector_convolve(one, one, pieces, &epoch) == PE_OK) {
                 failures += check_law(epoch, NOISES[a], 0.0, 2.0);
-                if (pe_sector_compose(epoch, one, &both) == PE_OK) {
+                if (pe_sector_compose(epoch, one, pieces, &both) == PE_OK) {
                     failures += check_law(both, NOISES[a], 0.0, 3.0);
                     /* losses are no ratios */
-                    failures += pe_sector_convolve(both, one, &none) != PE_TOO_COSTLY;
+                    failures += pe_sector_convolve(both, one, pieces, &none) != PE_TOO_COSTLY;
                 }
             }
             pe_sector_free(one);
@@ -69,18 +69,22 @@ static int run_epochs(void) {
 
 int run_sector(void) {
     int failures = 0;
+    pe_sector_pieces *pieces = pe_sector_pieces_new();
+    if (!pieces) return 1;
     for (size_t a = 0; a < LENGTH(NOISES); ++a)
         for (size_t b = 0; b < LENGTH(RATES); ++b)
             for (size_t d = 0; d < LENGTH(DEPTHS); ++d) {
                 const double shift[2] = {1.0 / NOISES[a], 0.0}, p = RATES[b];
                 const double ratio[2] = {p / (1.0 - p), 0.0}, least[2] = {log1p(-p), 0.0};
                 pe_sector *one, *two = NULL;
-                const int status = pe_sector_step(shift, ratio, least, p, DEPTHS[d], 2.0, &one);
+                const int status = pe_sector_step(shift, ratio, least, p, DEPTHS[d], DEPTHS[d], 2.0, &one);
                 if (!status) failures += check_law(one, NOISES[a], p, 1.0);
-                if (!status && a != 1 && pe_sector_convolve(one, one, &two) == PE_OK)
+                if (!status && a != 1 && pe_sector_convolve(one, one, pieces, &two) == PE_OK)
                     failures += check_law(two, NOISES[a], p, 2.0);
                 pe_sector_free(one);
                 pe_sector_free(two);
             }
-    return failures + run_epochs();
+    failures += run_epochs(pieces);
+    pe_sector_pieces_free(pieces);
+    return failures;
 }
