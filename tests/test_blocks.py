@@ -92,7 +92,7 @@ def test_the_answer_says_that_it_is_a_bound(capsys: pytest.CaptureFixture[str]) 
     assert main(["delta", *flags.split(), "--bounds", "estimated"]) == 0
     printed = capsys.readouterr().out
     assert "2 epochs of 30 batches, each record in 3 of them" in printed
-    assert "blocks" in printed.splitlines()[-1]
+    assert printed.splitlines()[-1].endswith("upper bound")
     run = pe.dp_sgd_allocated("2", 30, 2, selected=3)
     assert f"{pe.delta(run, 1.0):.6g}"[:7] in printed
     assert pe.from_json(pe.to_json(run)) == run

@@ -447,3 +447,12 @@ def test_rows_of_a_window_hold_rows_everywhere(which: int) -> None:
     found, every = side._at(functional, c, moved)[which], side._everywhere(functional, asked)[which]
     assert (found[0] <= every[1] + 1e-12).all()
     assert (found[1] >= every[0] - 1e-12).all()
+
+
+@pytest.mark.parametrize("adjacency", ["add", "remove", "add_remove"])
+def test_plain_values_are_those_of_the_proofs(adjacency: str) -> None:
+    """They came from the lattice, as lines of the smooth part were asked for a value only."""
+    step = pe.GaussianMechanism(1).sampled_with_replacement(batch_size=256, dataset_size=60_000)
+    for run in (beside_response(1.414, 6.54e-5, 1_109, 3), step.composed(1000)):
+        found = pe.epsilon(run, 1e-5, adjacency=adjacency, bounds=True)
+        assert found.lower <= pe.epsilon(run, 1e-5, adjacency=adjacency) <= found.upper

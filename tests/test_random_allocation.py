@@ -99,7 +99,6 @@ def test_what_the_reference_refuses_lies_between_proven_bounds() -> None:
             ),
             "cannot be sampled again",
         ),
-        (lambda: pe.RandomlyAllocated(pe.LaplaceMechanism(1.0), 2), "must be a GaussianMechanism"),
     ],
 )
 def test_wrong_input(make: Any, message: str) -> None:

@@ -239,7 +239,8 @@ def dp_sgd_allocated(
     >>> pe.dp_sgd_allocated(1.0, steps_per_epoch=100, epochs=3).steps
     3
     """
-    epoch = GaussianMechanism(noise_multiplier).randomly_allocated(steps_per_epoch, selected)
+    steps = _checks.count("steps_per_epoch", steps_per_epoch, least=1)
+    epoch = GaussianMechanism(noise_multiplier).randomly_allocated(steps, selected)
     return epoch.composed(_checks.count("epochs", epochs))
 
 

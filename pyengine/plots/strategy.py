@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyengine._extras import needed
 from pyengine.accounting.runs import Strategy
 from pyengine.plots.style import COLOURS, figure, frame, legend, titled
 
@@ -43,8 +44,9 @@ def strategy_figure(strategy: Strategy, *, title: str = "") -> Figure:
         raise ValueError("strategy must be of a run with steps, and without budget and limits")
     if len(run.menu) > len(COLOURS):
         raise ValueError(f"strategy must have at most {len(COLOURS)} choices, got {len(run.menu)}")
-    from matplotlib.colors import ListedColormap
-    from matplotlib.patches import Patch
+    with needed("a picture", "plots"):
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
 
     table = np.stack(strategy.tables[1:], axis=1)
     known = np.flatnonzero((table >= 0).any(axis=1))

@@ -58,7 +58,7 @@ class ProductEngine(Engine):
                 smooth_steps += number
         if not few or smooth_steps < 2 or any(not law.loss.size for law, _ in few):
             return None
-        smooth = replace(problem, mechanism=compose(*others))
+        smooth = replace(problem, mechanism=compose(*others), proven=True)
         if not CertifiedEngine().has_lines(smooth):
             return None
         made = finite_composition(few)
