@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "convolved.h"
+#include "doubles.h"
 #include "panels.h"
 #include "pyengine.h"
 
@@ -37,7 +38,7 @@ static int first_density(pe_log_density *f, double mu, double lowest, double hig
     for (int i = 0; i < n; i++) {
         double middle = 0.5 * (edge[i] + edge[i + 1]), d = 0.5 * (edge[i + 1] - edge[i]) / mu;
         double z = (middle - mean) / mu, coef[PE_DEGREE_NODES] = {0.0};
-        coef[0] = -0.5 * z * z - 0.25 * d * d - log(mu) - HALF_LOG_2PI;
+        coef[0] = -0.5 * z * z - 0.25 * d * d - pe_d_log(mu) - HALF_LOG_2PI;
         coef[1] = -z * d;
         coef[2] = -0.25 * d * d;
         int status = pe_log_density_append(f, edge[i], edge[i + 1], coef);

@@ -1,15 +1,15 @@
-#include "assumed_libm.h"
 #include "certified_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "arithmetic.h"
+#include "doubles.h"
 #include "lane_log.h"
 #include "lane_trig.h"
 #include "simd.h"
 
-_Static_assert(PE_LIBM_ELEMENTARY <= 4 && PE_LIBM_CURVED <= 4, "docs/theory/line.md counts no more");
+_Static_assert(PE_ULP_ELEMENTARY <= 4 && PE_ULP_CURVED <= 4, "docs/theory/line.md counts no more");
 
 #define U 0x1p-53
 #define OUT (1.0 + 1e-9) /* outward: rounding of bounds that are formed in some dozens of operations */
@@ -51,25 +51,25 @@ double pe_known_beyond(const pe_composition *q, double t) {
 double pe_modulus_beyond(const pe_composition *q, double t) {
     for (size_t i = 0; i < q->n_kinds; i++) {
         /* few steps need their factor to the last digits, many need its power */
-        const double n = q->kinds[i].steps, digits = fmax(log(1e6 * n), 8.0 - OMITTED / n);
-        q->kinds[i].log_beyond = log(pe_shifted_envelope(&q->kinds[i], t, digits));
+        const double n = q->kinds[i].steps, digits = fmax(pe_d_log(1e6 * n), 8.0 - OMITTED / n);
+        q->kinds[i].log_beyond = pe_d_log(pe_shifted_envelope(&q->kinds[i], t, digits));
     }
     return pe_known_beyond(q, t);
 }
 
 /* Bound of the integral of that modulus, given its bound at t: of any one factor, as the others fall */
 static double integral_at(const pe_composition *q, double t, double modulus) {
-    double least = q->gaussian > 0.0 ? -log(q->gaussian * t) : INFINITY;
+    double least = q->gaussian > 0.0 ? -pe_d_log(q->gaussian * t) : INFINITY;
     for (size_t i = 0; i < q->n_kinds; i++)
-        least = fmin(least, log(pe_shifted_beyond(&q->kinds[i], t)) - q->kinds[i].log_beyond);
-    return exp(modulus + least);
+        least = fmin(least, pe_d_log(pe_shifted_beyond(&q->kinds[i], t)) - q->kinds[i].log_beyond);
+    return pe_d_exp(modulus + least);
 }
 
 /* Up to STRETCH t by the bound at t, which falls, and so on from there. */
 double pe_integral_beyond(const pe_composition *q, double t, double modulus) {
     double near = 0.0, least = integral_at(q, t, modulus) / t;
     for (int i = 0; i < STRETCHES; i++) {
-        near += log(STRETCH) * exp(modulus);
+        near += pe_d_log(STRETCH) * pe_d_exp(modulus);
         if (!(least > 2.0 * near)) break;
         t *= STRETCH;
         modulus = pe_modulus_beyond(q, t);
@@ -118,12 +118,13 @@ static void add_value(const pe_shifted *s, double t, double a, double b, double 
                       size_t k) {
     const double x = 1.0 + a, square = x * x + b * b;
     const double modulus = sqrt(square), defect = 2.0 * a + (a * a + b * b);
-    const double log_r = square < 0.25 ? 0.5 * log(square) : 0.5 * log1p(defect);
-    const double top = log(modulus + error + 2.0 * U); /* a rounds once */
+    const double log_r = square < 0.25 ? 0.5 * pe_d_log(square) : 0.5 * pe_d_log1p(defect);
+    const double top = pe_d_log(modulus + error + 2.0 * U); /* a rounds once */
     /* of log1p from its argument; of a small modulus from that of R itself, which a misses by units of 1 */
     const double of_log = square < 0.25 ? 4.0 * fabs(a) / modulus + 16.0 + 8.0 * fabs(log_r)
                                         : 4.0 * (2.0 * fabs(a) + a * a + b * b) / square + 4.0 * fabs(log_r);
-    const one_value r = {t, b, error, modulus, log_r, atan2(b, x), of_log, top + 4.0 * U * (1.0 + fabs(top))};
+    const one_value r = {
+        t, b, error, modulus, log_r, pe_d_atan2(b, x), of_log, top + 4.0 * U * (1.0 + fabs(top))};
     put_value(s, &r, &v->re[k], &v->im[k], &v->error[k], &v->top[k]);
     if (!(error < 0.25 * modulus)) v->error[k] = INFINITY;
 }
@@ -259,7 +260,7 @@ static double farthest_of(const pe_composition *q, const pe_cumulants *k, double
     for (size_t i = 0; i < q->contours->n_groups; i++) steps += q->contours->groups[i].n;
     const double root = sqrt(2.0 * fmax(lambda * k->k1 - k->k0, 0.0)) + ASIDE;
     const double of_b = fmin(k->k1 - spread, 0.0); /* of B what e^c leaves */
-    const double mass = -0.5 * root * root + of_b - NOTHING - log(steps);
+    const double mass = -0.5 * root * root + of_b - NOTHING - pe_d_log(steps);
     return mass > -1e3 ? fmin(sqrt(-2.0 * mass) + WINDOW, PE_FARTHEST) : PE_FARTHEST;
 }
 
@@ -356,10 +357,10 @@ static int build(pe_composition *q, double spread, pe_certified *c) {
         const double last = (double)(ln->nt - 1) * ln->ht, next = (double)ln->nt * ln->ht,
                      ratio = OUT / ln->ht;
         /* the terms fall: their sum from t on is at most the first one and the integral from t on */
-        const double beyond = ln->ht * exp(rest) / next + pe_integral_beyond(q, next, rest);
+        const double beyond = ln->ht * pe_d_exp(rest) / next + pe_integral_beyond(q, next, rest);
         c->omitted[0] = INFINITY; /* the density serves as a slope only */
         c->omitted[1] = c->omitted[2] = beyond * ratio;
-        c->omitted[3] = exp(rest) / last * ratio;
+        c->omitted[3] = pe_d_exp(rest) / last * ratio;
     }
     free(v.re);
     return status;
@@ -403,10 +404,10 @@ static void put_pair(pe_row *row, int natural, int other, double log_value, doub
     row->error[natural] = error;
     row->log_value[other] = NAN;
     row->error[other] = INFINITY;
-    const double value = exp(log_value), rest = -expm1(log_value);
+    const double value = pe_d_exp(log_value), rest = -pe_d_expm1(log_value);
     const double moved = value * error * OUT + 4.0 * U * value;
     if (rest > 2.0 * moved) {
-        row->log_value[other] = log_value < -0.5 ? log1p(-value) : log(rest);
+        row->log_value[other] = log_value < -0.5 ? pe_d_log1p(-value) : pe_d_log(rest);
         row->error[other] = moved / (rest - moved) * OUT + 8.0 * U;
     }
 }
@@ -414,13 +415,13 @@ static void put_pair(pe_row *row, int natural, int other, double log_value, doub
 /* The profile E(1 - e^{S-c})+ from E(e^{S-c} - 1)+, whose log and relative error are given: their difference is
  * 1 - E e^{S-c} = 1 - e^{-c}, as each law has all outcomes of the other one. */
 static void put_parity(pe_row *row, double c, double log_value, double error) {
-    const double value = exp(log_value), apart = expm1(-c), rest = value - apart;
+    const double value = pe_d_exp(log_value), apart = pe_d_expm1(-c), rest = value - apart;
     const double moved = (value * error + 8.0 * U * (value + fabs(apart))) * OUT;
     row->log_value[PE_PROFILE] = NAN;
     row->error[PE_PROFILE] = INFINITY;
     if (!(rest > 2.0 * moved)) return;
-    row->log_value[PE_PROFILE] = log(rest);
-    row->error[PE_PROFILE] = moved / (rest - moved) * OUT + (8.0 + 8.0 * fabs(log(rest))) * U;
+    row->log_value[PE_PROFILE] = pe_d_log(rest);
+    row->error[PE_PROFILE] = moved / (rest - moved) * OUT + (8.0 + 8.0 * fabs(pe_d_log(rest))) * U;
 }
 
 /* Bound of the probability of what is not summed beyond c, under A or under B */
@@ -428,7 +429,7 @@ static double removed_at(const pe_certified *q, int of_b, double c) {
     if (!q->is_divided) return q->removed[of_b];
     const double exponent = q->zero_k - (q->zero_theta - of_b) * c;
     return q->removed[of_b] + q->zero_lost[of_b] +
-           exp(exponent + 1e-12 * (1.0 + fabs(q->zero_k) + fabs(q->zero_theta * c))) * OUT;
+           pe_d_exp(exponent + 1e-12 * (1.0 + fabs(q->zero_k) + fabs(q->zero_theta * c))) * OUT;
 }
 
 /* Logarithms at some thresholds, but for the sums' errors: K(lambda) - lambda c, with theta c added for both thetas, and
@@ -468,7 +469,8 @@ static void row_of(const pe_certified *q, double c, const double *s, const row_l
         const double rounded = 8.0 * U * (fabs(ln->theta_k[side]) + fabs(kept) + way) + of_base +
                                4.0 * PE_WIDE_UNIT * fabs(theta * c);
         /* one exponential: of two the one may overflow where the other is nothing */
-        const double bound = exp(ln->theta_k[side] - kept - way + rounded) / (1.0 - exp(-way) * OUT) * OUT;
+        const double bound =
+            pe_d_exp(ln->theta_k[side] - kept - way + rounded) / (1.0 - pe_d_exp(-way) * OUT) * OUT;
         alias += bound;
         profile_alias += l < 0.0 ? bound / (1.0 + fabs(theta)) : bound;
     }
@@ -479,25 +481,26 @@ static void row_of(const pe_certified *q, double c, const double *s, const row_l
             f * (q->omitted[k] + q->uncertain[k] + rounding * ln->mass[k]) + (k == 3 ? profile_alias : alias);
         const int of_b = k == 2 || (k == 3 && l > 1.0); /* E(e^{S-c} - 1)+ is a part of e^{-c} B */
         const double lost = removed_at(q, of_b, c);
-        const double removed = lost * exp(-base - (of_b ? c : 0.0));
+        const double removed = lost * pe_d_exp(-base - (of_b ? c : 0.0));
         const double size = fabs(s[k]);
         log_value[k] = logs->value[k][u];
         error[k] = INFINITY;
         if (!(s[k] * sign[k] > 0.0) || !(miss < 0.1 * size) || !(size > LEAST_SUM && size < 1.0 / LEAST_SUM))
             continue;
         if (!(removed < size)) { /* from 0 to what the cut may hold and twice the sum */
-            const double cut = log(lost) - (of_b && k == 3 ? c : 0.0) + 1e-9 + 2.0 * U * fabs(c);
-            log_value[k] = fmax(cut, log_value[k] + 0.7) + log1p(exp(-fabs(cut - log_value[k] - 0.7))) - 0.69;
+            const double cut = pe_d_log(lost) - (of_b && k == 3 ? c : 0.0) + 1e-9 + 2.0 * U * fabs(c);
+            log_value[k] =
+                fmax(cut, log_value[k] + 0.7) + pe_d_log1p(pe_d_exp(-fabs(cut - log_value[k] - 0.7))) - 0.69;
             error[k] = 1.0;
             continue;
         }
         const double wide = 4.0 * PE_WIDE_UNIT * (fabs(q->log_m.h) + fabs(l * c) + fabs(c));
-        error[k] =
-            (expm1(miss / (size - miss) + q->log_m_error + wide + 8.0 * U + 2.0 * U * fabs(log_value[k])) +
-             removed / size) *
-            OUT;
+        error[k] = (pe_d_expm1(miss / (size - miss) + q->log_m_error + wide + 8.0 * U +
+                               2.0 * U * fabs(log_value[k])) +
+                    removed / size) *
+                   OUT;
     }
-    row->density_log = base + log(fabs(s[0]));
+    row->density_log = base + pe_d_log(fabs(s[0]));
     put_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_value[1], error[1]);
     put_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_value[2], error[2]);
     row->log_value[PE_PROFILE] = log_value[3];
@@ -589,9 +592,9 @@ void pe_certified_chernoff(const pe_chernoff *at, double c, pe_row *row) {
     if (!isfinite(k) || l == 0.0 || l == 1.0) return;
     double bound[2]; /* half of the bounds, as logs: they stand for all from 0 to twice themselves */
     for (int i = 0; i < 2; i++) {
-        const double exponent = k - (l - i) * c, large = fmax(exponent, log(removed[i]));
+        const double exponent = k - (l - i) * c, large = fmax(exponent, pe_d_log(removed[i]));
         bound[i] = large + 1e-9 * (1.0 + fabs(large)) + 8.0 * U * (fabs(k) + fabs(l * c)) +
-                   log1p(exp(fmin(exponent, log(removed[i])) - large)) - 0.69;
+                   pe_d_log1p(pe_d_exp(fmin(exponent, pe_d_log(removed[i])) - large)) - 0.69;
     }
     put_pair(row, l > 0.0 ? PE_A_ABOVE : PE_A_BELOW, l > 0.0 ? PE_A_BELOW : PE_A_ABOVE, bound[0], 1.0);
     put_pair(row, l > 1.0 ? PE_B_ABOVE : PE_B_BELOW, l > 1.0 ? PE_B_BELOW : PE_B_ABOVE, bound[1], 1.0);

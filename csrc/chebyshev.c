@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "lane_trig.h"
 #include "pyengine.h"
 #include "simd.h"
@@ -38,7 +39,7 @@ PE_CLONES void pe_chebyshev_panels(size_t n, const double *s, double width, long
         for (int u = 0; u < PE_LANES; u++) power[u] = pe_vexp(value[u] < 709.0 ? value[u] : 709.0);
         for (size_t u = 0; u < m; u++) {
             const int is_plain = value[u] > LEAST_LOG && value[u] < 709.0;
-            out[i + u] = !of_log ? value[u] : is_plain ? power[u] : exp(value[u]);
+            out[i + u] = !of_log ? value[u] : is_plain ? power[u] : pe_d_exp(value[u]);
         }
     }
 }

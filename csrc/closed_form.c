@@ -1,7 +1,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "assumed_libm.h"
+#include "doubles.h"
 #include "elementary.h"
 #include "normal.h"
 #include "pyengine.h"
@@ -14,7 +14,7 @@
  * kept times 2^200: what is small as a double is then far from underflow. */
 
 #define U 0x1p-53
-_Static_assert(PE_LIBM_ELEMENTARY <= 2, "docs/theory/closed_form.md counts no more");
+_Static_assert(PE_ULP_ELEMENTARY <= 2, "docs/theory/closed_form.md counts no more");
 /* Bounds of relative errors in units of U. */
 #define TAIL 32.0   /* of tail() */
 #define MIXED 36.0  /* of mixture() */
@@ -37,7 +37,7 @@ static double gauss(pe_dd t) {
     const pe_dd square = pe_two_prod(t.h, t.h);
     const pe_dd exponent = pe_two_sum(-0.5 * square.h, LOG_SCALE.h);
     const double low = exponent.l + (LOG_SCALE.l - (0.5 * square.l + t.h * t.l));
-    const double e = exp(exponent.h);
+    const double e = pe_d_exp(exponent.h);
     return e + e * low;
 }
 
@@ -144,15 +144,15 @@ static profile profile_at(const pe_step *q, double epsilon) {
             end.error = beyond_largest(q, epsilon) ? 0.0 : INFINITY;
             return end;
         }
-        weight = -expm1(y.h);
+        weight = -pe_d_expm1(y.h);
         weight_error = 6.0 * U + 0x1p-103 * fabs(q->floor.h / y.h);
-        weight_rate = exp(epsilon) * q->rest.h / weight;
+        weight_rate = pe_d_exp(epsilon) * q->rest.h / weight;
         s_rate = 1.0 + weight_rate;
         if (epsilon < ORDINARY) {
-            s = pe_dd_make(log1p(expm1(epsilon) / weight), 0.0);
+            s = pe_dd_make(pe_d_log1p(pe_d_expm1(epsilon) / weight), 0.0);
             s_error = s.h * (10.0 * U + weight_error);
         } else {
-            const double odds = log(weight);
+            const double odds = pe_d_log(weight);
             s = pe_dd_add(pe_two_sum(epsilon, -odds), q->log_p);
             s_error = weight_error + 4.0 * U * fabs(odds) + U;
         }
@@ -160,18 +160,18 @@ static profile profile_at(const pe_step *q, double epsilon) {
         weight = q->p.h;
         weight_error = U;
         if (epsilon < ORDINARY) {
-            const double above = expm1(epsilon), odds = above / q->p.h;
+            const double above = pe_d_expm1(epsilon), odds = above / q->p.h;
             s_rate = (above + 1.0) / (above + q->p.h);
             if (odds < 1e300) {
-                s = pe_dd_make(log1p(odds), 0.0);
+                s = pe_dd_make(pe_d_log1p(odds), 0.0);
                 s_error = 12.0 * U * s.h;
             } else {
-                s = pe_dd_add_d(minus(q->log_p), log(above));
+                s = pe_dd_add_d(minus(q->log_p), pe_d_log(above));
                 s_error = 8.0 * U * (1.0 + fabs(q->log_p.h));
             }
         } else {
-            const double part = -q->rest.h * exp(-epsilon);
-            s = pe_dd_add_d(pe_dd_add(pe_dd_make(epsilon, 0.0), minus(q->log_p)), log1p(part));
+            const double part = -q->rest.h * pe_d_exp(-epsilon);
+            s = pe_dd_add_d(pe_dd_add(pe_dd_make(epsilon, 0.0), minus(q->log_p)), pe_d_log1p(part));
             s_error = 8.0 * U;
             s_rate = 1.0 / (1.0 + part);
         }
@@ -222,17 +222,17 @@ static void one_profile(const pe_step *q, double epsilon, double *out) {
 
 /* A start: Newton's method on the concave log of the profile, in s, from where it is too small. */
 static double rough_epsilon(const pe_step *q, double delta) {
-    const double log_target = log(delta), log_p = q->plain ? 0.0 : q->log_p.h;
+    const double log_target = pe_d_log(delta), log_p = q->plain ? 0.0 : q->log_p.h;
     const double quantile = -pe_ndtri_exp(fmin(log_target - log_p, -1e-17));
     double s = q->half_square.h + q->mu.h * quantile;
     if (!(s > 0.0)) s = 1e-3 * q->half_square.h;
     for (int it = 0; it < 60; it++) {
         const pe_dd t = pe_dd_div(pe_dd_add_d(minus(q->half_square), s), q->mu);
         const profile g = gaussian_profile(q, t);
-        double value = log(g.value * UNSCALE) + log_p, rate = g.rate;
+        double value = pe_d_log(g.value * UNSCALE) + log_p, rate = g.rate;
         if (q->order == PE_ADD && !q->plain) {
-            const double mixed = q->p.h * exp(-s) + q->rest.h;
-            value -= s + log(mixed);
+            const double mixed = q->p.h * pe_d_exp(-s) + q->rest.h;
+            value -= s + pe_d_log(mixed);
             rate += q->rest.h / mixed;
         }
         const double step = (value - log_target) / rate;
@@ -240,8 +240,8 @@ static double rough_epsilon(const pe_step *q, double delta) {
         s = s + step > 0.0 ? s + step : 0.1 * s;
     }
     if (q->plain) return s;
-    if (q->order == PE_ADD) return fmin(-log1p(q->p.h * expm1(-s)), -q->floor.h);
-    return s < 600.0 ? log1p(q->p.h * expm1(s)) : s + q->log_p.h;
+    if (q->order == PE_ADD) return fmin(-pe_d_log1p(q->p.h * pe_d_expm1(-s)), -q->floor.h);
+    return s < 600.0 ? pe_d_log1p(q->p.h * pe_d_expm1(s)) : s + q->log_p.h;
 }
 
 typedef struct {
@@ -294,7 +294,7 @@ static void one_epsilon(const pe_step *q, double delta, double *out) {
     double known = h.error;
     for (int it = 0; it < 3 && h.value > 0.0 && h.rate > 0.0; it++) {
         const difference d = profile_difference(q, &h, at, delta);
-        const double moved = at + log1p(d.value / (delta * SCALE)) / h.rate;
+        const double moved = at + pe_d_log1p(d.value / (delta * SCALE)) / h.rate;
         known = d.error / (delta * SCALE);
         if (!(moved >= 0.0 && moved <= largest)) break;
         at = moved;
@@ -394,7 +394,7 @@ static threshold solve_mixture(const pe_step *q, double alpha) {
         const double signed_ratio = up ? -ratio : ratio;
         double step = -f.value / f.slope;
         if (fabs(ratio) > 1e-3 && signed_ratio > -1.0)
-            step *= log1p(signed_ratio) / signed_ratio * (1.0 + signed_ratio);
+            step *= pe_d_log1p(signed_ratio) / signed_ratio * (1.0 + signed_ratio);
         const int last = fabs(step) <= 1e-12 * (1.0 + fabs(x.h));
         const pe_dd moved = pe_dd_add_d(x, step);
         if (last || !(high - low > 4.0 * U * fabs(low))) {
@@ -415,8 +415,8 @@ static double loss_at(const pe_step *q, pe_dd x) {
     const pe_dd s = pe_dd_add(pe_dd_mul(q->mu, x), minus(q->half_square));
     if (q->plain) return s.h;
     if (s.h > 600.0) return s.h + q->log_p.h;
-    const double r = q->p.h * expm1(s.h);
-    return r < -0.5 ? log(q->rest.h + q->p.h * exp(s.h)) : log1p(r);
+    const double r = q->p.h * pe_d_expm1(s.h);
+    return r < -0.5 ? pe_d_log(q->rest.h + q->p.h * pe_d_exp(s.h)) : pe_d_log1p(r);
 }
 
 /* Without the record first: alpha = Phi(-x). */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "doubles.h"
 #include "lane_trig.h"
 #include "node_sums.h"
 #include "simd.h"
@@ -23,14 +24,15 @@ static const size_t MAX_POINTS = 1000000; /* values at points of families in one
 
 /* log of the saddle-point approximation of the value at c_ref */
 static double value_log(const pe_line *ln) {
-    return ln->k0 - ln->lambda * ln->c_ref - log(3.0 * ln->sd * (fabs(ln->lambda) + 1.0));
+    return ln->k0 - ln->lambda * ln->c_ref - pe_d_log(3.0 * ln->sd * (fabs(ln->lambda) + 1.0));
 }
 
 /* The number that a period times |theta - lambda| must exceed for small aliases, given K(theta). */
 static double needed(const pe_line *ln, double theta, double k0) {
-    const double small = k0 - theta * ln->c_ref - value_log(ln) - log(ALIAS_TOL);
+    const double small = k0 - theta * ln->c_ref - value_log(ln) - pe_d_log(ALIAS_TOL);
     /* a profile is smaller than a tail by its pole, and so is the bound of its aliases */
-    return ln->lambda < 0.0 ? small + fmax(0.0, log((1.0 + fabs(ln->lambda)) / (1.0 + fabs(theta)))) : small;
+    return ln->lambda < 0.0 ? small + fmax(0.0, pe_d_log((1.0 + fabs(ln->lambda)) / (1.0 + fabs(theta))))
+                            : small;
 }
 
 /* Map: the aliasing bound of the spectral engine | test_dp_sgd | theory/line */
@@ -47,7 +49,7 @@ static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
     double limit = INFINITY, lo = 0.0, hi = INFINITY, best = INFINITY;
     if (side == 0 && lam > 0.0) limit = lam > 1.0 ? lam - 1.0 : lam;
     if (side == 1 && lam < 1.0) limit = lam < 0.0 ? -lam : 1.0 - lam;
-    double d = fmin(sqrt(-2.0 * log(ALIAS_TOL)) / ln->sd, limit);
+    double d = fmin(sqrt(-2.0 * pe_d_log(ALIAS_TOL)) / ln->sd, limit);
     ln->theta_k[side] = INFINITY;
     for (int it = 0; it < 60; it++) {
         const double theta = lam + sign * d;
@@ -68,7 +70,7 @@ static void choose_theta(const pe_contours *contours, pe_line *ln, int side) {
             if (excess > 0.0 && small * (excess + level) <= PERIOD_SLACK * level * d * slope) break;
             if (excess > 0.0) hi = d;
             else lo = d;
-            next = d * pow(level / ((power - 1.0) * f), 1.0 / power);
+            next = d * pe_d_pow(level / ((power - 1.0) * f), 1.0 / power);
         } else { /* K is not known so far out */
             hi = d;
         }
@@ -145,8 +147,8 @@ static void add_steps(block *b, double steps, const double *re, const double *im
 static void add_beats(block *b, const pe_group *g, const double *moduli, const double *re, const double *im,
                       size_t q, size_t n) {
     for (size_t i = 0; i < n && g->alternatives > 1; i++) {
-        const double own = fmax(hypot(1.0 + re[i], im[i]), 1e-300);
-        b->beats[q + i] += g->n * fmax(log(moduli[i] / own), 0.0);
+        const double own = fmax(pe_d_hypot(1.0 + re[i], im[i]), 1e-300);
+        b->beats[q + i] += g->n * fmax(pe_d_log(moduli[i] / own), 0.0);
     }
 }
 
@@ -182,7 +184,7 @@ static void sums_of_run(const kind_sums *s, size_t from, double ht, double *re, 
     pe_node_sums_run(&s->part[0], from, re, im);
     for (size_t k = 0; k < PE_RUN && s->n > 1; k++) {
         const double first = (double)(from + k) * ht * s->part[0].small_mean;
-        moduli[k] = hypot(s->mass[0] + re[k], im[k] + first);
+        moduli[k] = pe_d_hypot(s->mass[0] + re[k], im[k] + first);
     }
     for (size_t i = 1; i < s->n; i++) {
         double c[PE_RUN], d[PE_RUN];
@@ -191,7 +193,7 @@ static void sums_of_run(const kind_sums *s, size_t from, double ht, double *re, 
             const double first = (double)(from + k) * ht * s->part[i].small_mean;
             re[k] += c[k];
             im[k] += d[k];
-            moduli[k] += hypot(s->mass[i] + c[k], d[k] + first);
+            moduli[k] += pe_d_hypot(s->mass[i] + c[k], d[k] + first);
         }
     }
     for (size_t k = 0; k < PE_RUN; k++) im[k] += (double)(from + k) * ht * s->small_mean;
@@ -296,7 +298,7 @@ static int add_families(const pe_kinds *kinds, pe_line *ln, block *b) {
     pe_kinds_add(kinds, &b->at, b->points, &out);
     pe_kinds_miss(kinds, &b->at, b->points, &out, miss);
     for (size_t k = 0; k < count; k++) {
-        const double modulus = exp(out.re[k]) * hypot(out.singles_re[k], out.singles_im[k]);
+        const double modulus = pe_d_exp(out.re[k]) * pe_d_hypot(out.singles_re[k], out.singles_im[k]);
         ln->term_rounding = fmax(ln->term_rounding, miss[k] * fmin(modulus, 1.0));
     }
     free(room);
@@ -352,9 +354,9 @@ static int has_decayed(pe_line *ln, const block *b, size_t done, size_t cap) {
         run = now < -DECAY ? run + 1 : 0;
         if (run < 8) continue;
         /* if it goes on to decay as since half of t: at least as a power */
-        double power = (b->re[i / 2] + b->beats[i / 2] - now) / log(2.0);
+        double power = (b->re[i / 2] + b->beats[i / 2] - now) / pe_d_log(2.0);
         if (power < 2.0) continue;
-        ln->truncation = exp(now) * (double)(i + 1) / (power - 1.0);
+        ln->truncation = pe_d_exp(now) * (double)(i + 1) / (power - 1.0);
         ln->nt = i + 1;
         return 1;
     }
@@ -386,7 +388,8 @@ static int transform_values(const pe_contours *contours, pe_line *ln, pe_strip *
         b.last = cap;
         const int status = block_values(contours, ln, strips, one, &b);
         if (status) return status;
-        ln->term_rounding = fmax(ln->term_rounding, DBL_EPSILON * (3.0 + b.rotated * exp(fmin(top, 0.0))));
+        ln->term_rounding =
+            fmax(ln->term_rounding, DBL_EPSILON * (3.0 + b.rotated * pe_d_exp(fmin(top, 0.0))));
         /* blocks on different nodes see tilted weights with different rounding */
         if (done) ln->term_rounding = fmax(ln->term_rounding, 10.0 * DBL_EPSILON);
         if (has_decayed(ln, &b, done, cap)) return PE_OK;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "doubles.h"
 #include "lane_trig.h"
 #include "simd.h"
 #include "spectral.h"
@@ -67,8 +68,8 @@ int pe_line_set_weights(pe_line *ln, const double *e_re, const double *e_im) {
             lane_exponentials(re, im, x, y);
         } else {
             for (int u = 0; u < PE_LANES; u++) {
-                x[u] = exp(re[u]) * cos(im[u]);
-                y[u] = exp(re[u]) * sin(im[u]);
+                x[u] = pe_d_exp(re[u]) * pe_d_cos(im[u]);
+                y[u] = pe_d_exp(re[u]) * pe_d_sin(im[u]);
             }
         }
         if (!k) {
@@ -131,13 +132,13 @@ PE_CLONES void pe_line_sums(const pe_line *ln, const double *c, double sum[4][PE
 
 /* A functional and its complement to 1. */
 static void set_pair(pe_row *row, int natural, int other, double log_value, double error) {
-    double rest = -expm1(log_value);
+    double rest = -pe_d_expm1(log_value);
     row->log_value[natural] = log_value;
     row->error[natural] = error;
-    row->log_value[other] = rest > 0.0 ? log(rest) : -INFINITY;
-    if (log_value < -0.5) row->log_value[other] = log1p(-exp(log_value));
+    row->log_value[other] = rest > 0.0 ? pe_d_log(rest) : -INFINITY;
+    if (log_value < -0.5) row->log_value[other] = pe_d_log1p(-pe_d_exp(log_value));
     row->error[other] = INFINITY;
-    if (rest > 0.0 && error < INFINITY) row->error[other] = error * exp(log_value) / rest + DBL_EPSILON;
+    if (rest > 0.0 && error < INFINITY) row->error[other] = error * pe_d_exp(log_value) / rest + DBL_EPSILON;
 }
 
 static void evaluate_one(const pe_contours *contours, const pe_line *ln, double c, const double *s,
@@ -147,7 +148,7 @@ static void evaluate_one(const pe_contours *contours, const pe_line *ln, double 
     for (int side = 0; side < 2; side++) {
         double theta = ln->theta[side], way = fabs(theta - l) * 2.0 * PI / ln->ht;
         /* one exponential: of two the one may overflow where the other is nothing */
-        double bound = exp(ln->theta_k[side] - theta * c - base - way) / (1.0 - exp(-way));
+        double bound = pe_d_exp(ln->theta_k[side] - theta * c - base - way) / (1.0 - pe_d_exp(-way));
         tail_alias += bound;
         /* (1 - e^x)+ <= e^{theta x}/(1 + |theta|) for theta <= 0 */
         profile_alias += l < 0.0 ? bound / (1.0 + fabs(theta)) : bound;
@@ -162,19 +163,19 @@ static void evaluate_one(const pe_contours *contours, const pe_line *ln, double 
         error[q] = (alias + MARGIN * (omitted + rounding)) / fabs(s[q]) + MARGIN * exponent;
         if (!(s[q] * sign[q] > 0.0) || !(error[q] < 1.0)) error[q] = INFINITY;
     }
-    double log_a = base + log(fabs(s[1])), log_b = base + c + log(fabs(s[2]));
-    double log_h = base + log(fabs(s[3])), cut = contours->log_cut;
+    double log_a = base + pe_d_log(fabs(s[1])), log_b = base + c + pe_d_log(fabs(s[2]));
+    double log_h = base + pe_d_log(fabs(s[3])), cut = contours->log_cut;
     if (cut > -INFINITY) {
         /* Removing large z takes at most the mass of the cut from the tail on their side (under B,
          * where the pair is reversed, also at most e^c of it), and at most that share of the other
          * tail and of a profile that falls as z grows.  Cut at both ends, every tail loses. */
         int rev = contours->reversed, both = contours->both_ends;
         double cut_b = rev && !both ? cut + fmin(c, 0.0) : cut;
-        error[1] += exp(both || (l > 0.0) != rev ? cut - log_a : cut);
-        error[2] += exp(both || (l > 1.0) != rev ? cut_b - log_b : cut);
-        error[3] += exp(both || rev ? cut - log_h : cut);
+        error[1] += pe_d_exp(both || (l > 0.0) != rev ? cut - log_a : cut);
+        error[2] += pe_d_exp(both || (l > 1.0) != rev ? cut_b - log_b : cut);
+        error[3] += pe_d_exp(both || rev ? cut - log_h : cut);
     }
-    row->density_log = base + log(fabs(s[0]));
+    row->density_log = base + pe_d_log(fabs(s[0]));
     set_pair(row, l > 0 ? PE_A_ABOVE : PE_A_BELOW, l > 0 ? PE_A_BELOW : PE_A_ABOVE, log_a, error[1]);
     set_pair(row, l > 1 ? PE_B_ABOVE : PE_B_BELOW, l > 1 ? PE_B_BELOW : PE_B_ABOVE, log_b, error[2]);
     row->log_value[PE_PROFILE] = log_h;
@@ -235,12 +236,12 @@ void pe_line_slopes(const pe_contours *contours, const pe_line *ln, int function
     for (size_t u = 0; u < n; u++) {
         const double base = ln->k0 - l * c[u];
         pe_row row;
-        row.density_log = functional == PE_PROFILE ? NAN : base + log(fabs(sum[0][u]));
-        row.log_value[PE_B_BELOW] = functional == PE_PROFILE ? base + c[u] + log(fabs(sum[2][u])) : NAN;
+        row.density_log = functional == PE_PROFILE ? NAN : base + pe_d_log(fabs(sum[0][u]));
+        row.log_value[PE_B_BELOW] = functional == PE_PROFILE ? base + c[u] + pe_d_log(fabs(sum[2][u])) : NAN;
         const int which = functional == PE_PROFILE                               ? 3
                           : functional == PE_A_ABOVE || functional == PE_A_BELOW ? 1
                                                                                  : 2;
-        row.log_value[functional] = base + (which == 2 ? c[u] : 0.0) + log(fabs(sum[which][u]));
+        row.log_value[functional] = base + (which == 2 ? c[u] : 0.0) + pe_d_log(fabs(sum[which][u]));
         value[u] = row.log_value[functional];
         slope[u] = pe_row_slope(&row, functional, c[u]);
     }
@@ -250,14 +251,14 @@ double pe_row_slope(const pe_row *row, int functional, double c) {
     double v = row->log_value[functional];
     switch (functional) {
     case PE_A_ABOVE:
-        return -exp(row->density_log - v);
+        return -pe_d_exp(row->density_log - v);
     case PE_A_BELOW:
-        return exp(row->density_log - v);
+        return pe_d_exp(row->density_log - v);
     case PE_B_ABOVE:
-        return -exp(row->density_log + c - v);
+        return -pe_d_exp(row->density_log + c - v);
     case PE_B_BELOW:
-        return exp(row->density_log + c - v);
+        return pe_d_exp(row->density_log + c - v);
     default:
-        return exp(row->log_value[PE_B_BELOW] - c - v);
+        return pe_d_exp(row->log_value[PE_B_BELOW] - c - v);
     }
 }

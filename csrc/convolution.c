@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "lane_trig.h"
 #include "loss_law.h"
 #include "simd.h"
@@ -65,7 +66,7 @@ PE_CLONES static void half_piece(const double *ca, double a_lo, double a_hi, con
 
 /* Log of the integrand of half_piece at one u. */
 static double log_integrand(const pe_law *a, const pe_law *b, size_t ia, size_t ib, double w, double u) {
-    double l = u - w < -37.0 ? 0.0 : log1p(-exp(u - w));
+    double l = u - w < -37.0 ? 0.0 : pe_d_log1p(-pe_d_exp(u - w));
     return pe_panel_value(a, ia, u) + pe_panel_value(b, ib, w + l) - l;
 }
 
@@ -74,11 +75,11 @@ static int common_range(const pe_law *a, const pe_law *b, double w, double *u0, 
     double b_top = b->edge[b->n];
     *u1 = w - LOG2;
     *u0 = a->edge[0];
-    if (b_top < w) *u0 = fmax(*u0, b_top < w - LOG2 ? *u1 : w + log1p(-exp(b_top - w)));
+    if (b_top < w) *u0 = fmax(*u0, b_top < w - LOG2 ? *u1 : w + pe_d_log1p(-pe_d_exp(b_top - w)));
     if (a->edge[a->n] < *u1) *u1 = a->edge[a->n];
-    if (w + log1p(-exp(*u1 - w)) < b->edge[0]) {
+    if (w + pe_d_log1p(-pe_d_exp(*u1 - w)) < b->edge[0]) {
         if (w <= b->edge[0]) return 0;
-        *u1 = w + log1p(-exp(b->edge[0] - w));
+        *u1 = w + pe_d_log1p(-pe_d_exp(b->edge[0] - w));
     }
     return *u1 > *u0;
 }
@@ -86,7 +87,7 @@ static int common_range(const pe_law *a, const pe_law *b, double w, double *u0, 
 /* Breakpoints of both laws on [u0, u1]: the number of segments, and the largest bound of the log integrand. */
 static size_t cut_segments(pair_of_laws *pair, const pe_law *a, const pe_law *b, double w, double u0,
                            double u1, double *top_bound) {
-    size_t ia = pe_find_panel(a, u0), ib = pe_find_panel(b, w + log1p(-exp(u0 - w)));
+    size_t ia = pe_find_panel(a, u0), ib = pe_find_panel(b, w + pe_d_log1p(-pe_d_exp(u0 - w)));
     size_t n = 0, most = a->n + b->n + 2;
     *top_bound = -INFINITY;
     if (pair->room < most) {
@@ -104,7 +105,7 @@ static size_t cut_segments(pair_of_laws *pair, const pe_law *a, const pe_law *b,
         int step_a = a->edge[ia + 1] <= u1, step_b = 0;
         double edge_b = b->edge[ib];
         if (edge_b > w - LOG2 - 1e-9 && edge_b < w) {
-            double ub = w + log1p(-exp(edge_b - w));
+            double ub = w + pe_d_log1p(-pe_d_exp(edge_b - w));
             if (ub <= next) {
                 step_a = ub == next && step_a;
                 step_b = 1;
@@ -156,11 +157,11 @@ static void half_integral(pair_of_laws *pair, const pe_law *a, const pe_law *b, 
         const segment *c = pair->cut + i;
         if (c->bound < fmax(top_bound - 40.0, best)) continue;
         double middle = log_integrand(a, b, c->ia, c->ib, w, 0.5 * (c->lo + c->hi));
-        best = fmax(best, middle + log(c->hi - c->lo) - 6.0);
+        best = fmax(best, middle + pe_d_log(c->hi - c->lo) - 6.0);
     }
     for (size_t i = 0; i < n; i++) {
         const segment *c = pair->cut + i;
-        if (c->bound + log(c->hi - c->lo) >= best - 42.0) segment_integral(pair, a, b, c, w, rest, sum);
+        if (c->bound + pe_d_log(c->hi - c->lo) >= best - 42.0) segment_integral(pair, a, b, c, w, rest, sum);
     }
 }
 
@@ -171,7 +172,7 @@ static double sum_density(const void *context, double w, double rest) {
     half_integral(pair, pair->a, pair->b, w, rest, &sum);
     if (pair->a == pair->b) sum.total *= 2.0;
     else half_integral(pair, pair->b, pair->a, w, rest, &sum);
-    return sum.total > 0.0 ? sum.top + log(sum.total) : -INFINITY;
+    return sum.total > 0.0 ? sum.top + pe_d_log(sum.total) : -INFINITY;
 }
 
 /* Cut the ends where the density is negligible under A and under B. */
@@ -179,7 +180,7 @@ static void trim(pe_law *a) {
     size_t first = 0, last = a->n;
     while (first + 1 < last && pe_panel_value(a, first, a->edge[first + 1]) < a->deepest) first++;
     while (last > first + 1) {
-        double w = a->edge[last - 1], s = exp(w) + a->floor;
+        double w = a->edge[last - 1], s = pe_d_exp(w) + a->floor;
         if (pe_panel_value(a, last - 1, w) + fmax(s, 0.0) > a->deepest) break;
         last--;
     }
@@ -194,7 +195,7 @@ static double mode(const pe_law *a, int side) {
     double best = -INFINITY, at = a->edge[0];
     for (size_t i = 0; i < a->n; i++) {
         double w = 0.5 * (a->edge[i] + a->edge[i + 1]);
-        double v = side ? pe_panel_value(a, i, w) + exp(w) : a->peak[i];
+        double v = side ? pe_panel_value(a, i, w) + pe_d_exp(w) : a->peak[i];
         if (v > best) {
             best = v;
             at = w;
@@ -206,7 +207,7 @@ static double mode(const pe_law *a, int side) {
 /* Log density of the sum under A, and on the right side under the law where it is larger. */
 static double side_density(pair_of_laws **context, int side, double w) {
     double v = sum_density(context, w, 0.0);
-    return side ? v + fmax(0.0, exp(w) + (*context)->floor) : v;
+    return side ? v + fmax(0.0, pe_d_exp(w) + (*context)->floor) : v;
 }
 
 int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law **out) {
@@ -224,10 +225,10 @@ int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law 
     pair_of_laws pair = {a, b, &r, NULL, 0, 0, c->floor, a->work + (b == a ? 0.0 : b->work)};
     pair_of_laws *context = &pair;
     double low = fmax(a->edge[0], b->edge[0]) + 1e-9, a1 = a->edge[a->n], b1 = b->edge[b->n];
-    double high = fmax(a1, b1) + log1p(exp(-fabs(a1 - b1))) - 1e-9;
+    double high = fmax(a1, b1) + pe_d_log1p(pe_d_exp(-fabs(a1 - b1))) - 1e-9;
     /* move the ends in, from what is possible to what is worth keeping */
     for (int side = 0; side < 2; side++) {
-        double in = log(exp(mode(a, side)) + exp(mode(b, side))), out_ = side ? high : low;
+        double in = pe_d_log(pe_d_exp(mode(a, side)) + pe_d_exp(mode(b, side))), out_ = side ? high : low;
         if (!(side_density(&context, side, in) > c->deepest)) in = fmin(fmax(a1, b1), high);
         for (int it = 0; it < 60 && fabs(in - out_) > 1e-4 * (1.0 + fabs(in)); it++) {
             double mid = 0.5 * (in + out_);
@@ -239,7 +240,7 @@ int pe_law_convolve(const pe_law *a, const pe_law *b, size_t max_panels, pe_law 
     }
     /* the cut ends of a and b show in the sum as kinks; go no further than there unless they are
      * below rounding */
-    double centre = log(exp(mode(a, 0)) + exp(mode(b, 0)));
+    double centre = pe_d_log(pe_d_exp(mode(a, 0)) + pe_d_exp(mode(b, 0)));
     for (int which = 0; which < 2; which++) {
         double at = which ? b1 : a1;
         if (at >= high || at <= low) continue;

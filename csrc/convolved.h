@@ -2,6 +2,7 @@
 #ifndef PE_CONVOLVED_H
 #define PE_CONVOLVED_H
 
+#include "doubles.h"
 #include "tabulated.h"
 
 #define PE_FALL 38.0 /* what of an integrand is e^-PE_FALL of the rest is left out */
@@ -37,7 +38,7 @@ PE_INLINE int pe_is_below_floor(const pe_parts *w, double loss, double log_densi
 /* The spacing for the next place, from how far even and odd terms are apart: the logarithm of the error
  * goes with the square of its inverse for a normal law, with the inverse at worst. */
 PE_INLINE double pe_next_spacing(double d, double off, double goal) {
-    return fmin(d * sqrt(log(off + 1e-16) / log(goal)), 1.4 * d);
+    return fmin(d * sqrt(pe_d_log(off + 1e-16) / pe_d_log(goal)), 1.4 * d);
 }
 
 #endif

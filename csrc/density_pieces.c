@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "convolved.h"
+#include "doubles.h"
 #include "pyengine.h"
 
 #define LOOSE 5.0 /* how far from the depth that is asked for an end may lie */
@@ -40,11 +41,11 @@ static void fit(const pe_chebyshev *chebyshev, piece *p) {
     pe_chebyshev_fit(chebyshev, p->value, p->coef);
     double rest = fabs(p->coef[LAST]) + fabs(p->coef[LAST - 1]), goal = 4e-15 + 4e-16 * size;
     if (rest > goal) { /* coefficient n goes with the n-th power of the length */
-        p->longer = fmax(fmin(0.95 * pow(goal / rest, 1.0 / LAST), 0.9), 0.25);
+        p->longer = fmax(fmin(0.95 * pe_d_pow(goal / rest, 1.0 / LAST), 0.9), 0.25);
     } else { /* all of them from number n on are roundings: the length at which that is so from LAST on */
         int n = LAST;
         while (n > 4 && fabs(p->coef[n - 1]) <= goal) n--;
-        p->longer = fmin(fmax(0.95 * exp(-log(4e-16) * (1.0 / n - 1.0 / LAST)), 1.0), 2.0);
+        p->longer = fmin(fmax(0.95 * pe_d_exp(-pe_d_log(4e-16) * (1.0 / n - 1.0 / LAST)), 1.0), 2.0);
     }
     double range = (most - least) / (6.0 + 2.0 * smallest);
     if (range > 1.0) p->longer = fmin(p->longer, 0.9 / range);

@@ -6,6 +6,7 @@
 
 #include "arithmetic.h"
 #include "certified_parts.h"
+#include "doubles.h"
 #include "tilted_cells.h"
 
 /* docs/theory/divided_lines.md proves what stands here, but for what is called a choice. */
@@ -44,13 +45,13 @@ void pe_add_below(const pe_shifted *kind, const pe_shifted *above, double share,
         const double x = 1.0 + re[k], y = im[k], square = x * x + y * y, modulus = sqrt(square);
         const double a = 1.0 + of_re[k], b = of_im[k];
         const double qr = share * (a * x + b * y) / square, qi = share * (b * x - a * y) / square;
-        const double size = hypot(qr, qi), least = modulus - error[k] - 2.0 * U;
+        const double size = pe_d_hypot(qr, qi), least = modulus - error[k] - 2.0 * U;
         /* both transforms, the share, and a dozen operations */
         const double off = (share * (of_error[k] + 2.0 * U) + size * (error[k] + 2.0 * U)) / least +
                            (share_error + 24.0 * U) * size;
         const size_t i = first + k;
-        v->below_re[i] += n * 0.5 * log1p(size * size - 2.0 * qr);
-        v->below_im[i] += sign * n * atan2(-qi, 1.0 - qr);
+        v->below_re[i] += n * 0.5 * pe_d_log1p(size * size - 2.0 * qr);
+        v->below_im[i] += sign * n * pe_d_atan2(-qi, 1.0 - qr);
         const double kept = 1.0 - size - off, own = n * (off / kept + 16.0 * U * size / (kept * kept));
         v->below_error[i] += own + 2.0 * U * (fabs(v->below_re[i]) + fabs(v->below_im[i]));
         if (!(least > 0.0) || !(size + off < 0.9995)) v->below_error[i] = INFINITY;
@@ -61,13 +62,14 @@ void pe_add_below(const pe_shifted *kind, const pe_shifted *above, double share,
  * t = 0. */
 static void divide(const pe_values *v, size_t n, double log_first) {
     for (size_t i = 0; i < n; i++) {
-        const double x = v->below_re[i], y = v->below_im[i], half = sin(0.5 * y), e = exp(x);
-        const double re = 2.0 * half * half - expm1(x) * cos(y), im = -e * sin(y), size = hypot(re, im);
-        const double off = (1.0 + size) * expm1(fmin(v->below_error[i], 700.0)) +
-                           16.0 * U * (fabs(expm1(x)) + 2.0 * half * half + fabs(im));
-        const double log_of = size > 0.0 ? log(size) : -800.0, log_most = log(size + off);
+        const double x = v->below_re[i], y = v->below_im[i], half = pe_d_sin(0.5 * y), e = pe_d_exp(x);
+        const double re = 2.0 * half * half - pe_d_expm1(x) * pe_d_cos(y), im = -e * pe_d_sin(y),
+                     size = pe_d_hypot(re, im);
+        const double off = (1.0 + size) * pe_d_expm1(fmin(v->below_error[i], 700.0)) +
+                           16.0 * U * (fabs(pe_d_expm1(x)) + 2.0 * half * half + fabs(im));
+        const double log_of = size > 0.0 ? pe_d_log(size) : -800.0, log_most = pe_d_log(size + off);
         v->re[i] += log_of - log_first;
-        v->im[i] += size > 0.0 ? atan2(im, re) : 0.0;
+        v->im[i] += size > 0.0 ? pe_d_atan2(im, re) : 0.0;
         v->error[i] += off / size + U * (16.0 + 4.0 * (fabs(log_of) + fabs(log_first) + fabs(v->re[i])));
         v->top[i] +=
             log_most - log_first + 8.0 * U * (1.0 + fabs(log_most) + fabs(log_first) + fabs(v->top[i]));
@@ -169,14 +171,14 @@ static double above_at(const divided *d, double theta) {
            log_of[MOST_KINDS];
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         const double n = d->q.kinds[i].steps;
-        log_of[i] = log(n) + pe_shifted_log_above(&d->above[i], theta);
+        log_of[i] = pe_d_log(n) + pe_shifted_log_above(&d->above[i], theta);
         top = fmax(top, log_of[i]);
         if (theta != 0.0 && theta != 1.0)
             others += fmax(n * pe_shifted_log_above(&d->q.kinds[i], theta), 0.0);
     }
     if (!(top < INFINITY) || !(others < INFINITY)) return INFINITY;
-    for (size_t i = 0; i < d->q.n_kinds; i++) sum += exp(log_of[i] - top);
-    return top + log(sum) + others + 1e-9 * (1.0 + fabs(top) + others);
+    for (size_t i = 0; i < d->q.n_kinds; i++) sum += pe_d_exp(log_of[i] - top);
+    return top + pe_d_log(sum) + others + 1e-9 * (1.0 + fabs(top) + others);
 }
 
 /* The least bound of the log of what paths without a large loss have beyond c, over e^(-theta c). */
@@ -185,7 +187,7 @@ static void set_zero(divided *d, double c, double scale) {
     double best = INFINITY;
     d->c.zero_k = INFINITY;
     for (int i = 0; i < 18; i++) {
-        const double theta = d->c.line.lambda + side * 12.0 * pow(1.2, i) / scale;
+        const double theta = d->c.line.lambda + side * 12.0 * pe_d_pow(1.2, i) / scale;
         double k = 0.5 * d->q.gaussian * theta * (theta - 1.0);
         for (size_t j = 0; j < d->q.n_kinds; j++)
             k += d->q.kinds[j].steps * pe_shifted_log_above(&d->below[j], theta);
@@ -231,10 +233,10 @@ static double beyond(divided *d, double t, double log_first, int is_asked) {
     double sum = 0.0;
     for (size_t i = 0; i < d->q.n_kinds; i++) {
         pe_shifted *above = &d->above[i];
-        if (is_asked) above->log_beyond = log(pe_shifted_envelope(above, t, 12.0 - OMITTED));
-        sum += d->q.kinds[i].steps * d->share[i] * exp(above->log_beyond);
+        if (is_asked) above->log_beyond = pe_d_log(pe_shifted_envelope(above, t, 12.0 - OMITTED));
+        sum += d->q.kinds[i].steps * d->share[i] * pe_d_exp(above->log_beyond);
     }
-    return log(sum) - log_first - 0.5 * d->q.gaussian * t * t + 1e-8;
+    return pe_d_log(sum) - log_first - 0.5 * d->q.gaussian * t * t + 1e-8;
 }
 
 /* log of a kind's share, none of which is above 1 or, where it serves, below LEAST_SHARE */
@@ -244,7 +246,7 @@ static pe_dd share_of(const divided *d, size_t i) {
 }
 
 static void set_shares(divided *d) {
-    for (size_t i = 0; i < d->q.n_kinds; i++) d->share[i] = exp(share_of(d, i).h);
+    for (size_t i = 0; i < d->q.n_kinds; i++) d->share[i] = pe_d_exp(share_of(d, i).h);
 }
 
 /* log of 1 - prod (1 - share)^n */
@@ -338,7 +340,7 @@ static int build(divided *d, division *how, double c, double log_value) {
     double integral = 0.0;
     for (size_t i = 0; i < d->q.n_kinds; i++)
         integral += d->q.kinds[i].steps * d->share[i] * pe_shifted_beyond(&d->above[i], next);
-    integral *= exp(-log_first) / next * OUT;
+    integral *= pe_d_exp(-log_first) / next * OUT;
     pe_values v = {0};
     for (size_t i = 0; i < d->q.n_kinds; i++) pe_shifted_step(&d->above[i], ln->ht);
     d->q.above = d->above;
@@ -357,8 +359,8 @@ static int build(divided *d, division *how, double c, double log_value) {
         pe_sum_errors(&v, &d->c);
         const double ratio = OUT / ln->ht;
         d->c.omitted[0] = INFINITY;
-        d->c.omitted[1] = d->c.omitted[2] = (ln->ht * exp(rest) / next + integral) * ratio;
-        d->c.omitted[3] = exp(rest) / last * ratio;
+        d->c.omitted[1] = d->c.omitted[2] = (ln->ht * pe_d_exp(rest) / next + integral) * ratio;
+        d->c.omitted[3] = pe_d_exp(rest) / last * ratio;
     }
     free(v.re);
     return status;
@@ -411,7 +413,7 @@ static double log_number(const pe_tilted *law, double steps, double q, double z)
         const double x = pe_edge_of(law, i);
         most = fmax(most, q * loss_at(law, i) - 0.5 * x * x);
     }
-    return log(steps) + most;
+    return pe_d_log(steps) + most;
 }
 
 /* The division that a large step of one kind asks for. */
@@ -430,7 +432,7 @@ static int divide_at(const pe_tilted *law, double steps, double z, double loss, 
     how->loss = loss;
     how->nearer = fmin(0.35, 0.35 / law->farthest);
     for (int i = 0; i < 9; i++) {
-        how->width = pow(0.75, i) * fmin(1.0, 1.0 / law->farthest);
+        how->width = pe_d_pow(0.75, i) * fmin(1.0, 1.0 / law->farthest);
         how->away = how->width * sqrt(SPARED + how->nearer * z);
         const pe_taper taper = {z - how->nearer - how->away, how->width, 1};
         if (left_below(law, q, z, &taper) < LEFT) break;
@@ -451,7 +453,7 @@ static int choose(const pe_contours *contours, double c, double number, division
         int status = pe_shifted_parts(&s, g, contours->reversed ? -1.0 : 2.0, PE_FARTHEST);
         if (!status && s.n_parts == 1) {
             const pe_tilted *law = &s.part[0].law;
-            const double z = place_of(law, loss, s.part[0].cut), log_of = log(g->n) - 0.5 * z * z;
+            const double z = place_of(law, loss, s.part[0].cut), log_of = pe_d_log(g->n) - 0.5 * z * z;
             division one;
             if (log_of > best && !divide_at(law, g->n, z, loss, number, contours->reversed, &one)) {
                 best = log_of;

@@ -7,32 +7,39 @@
    -ffp-contract=off; there is no fused multiply-add anywhere.)
 
    Polynomial coefficients interpolate at Chebyshev points of the stated interval; the
-   error of the polynomial is given beside it. */
+   error of the polynomial is given beside it.  docs/theory/arithmetic.md bounds all errors, and
+   tools/prove_arithmetic.py proves those bounds from the text here. */
 #ifndef PE_ELEMENTARY_H
 #define PE_ELEMENTARY_H
 
 #include "arithmetic.h"
 #include "simd.h"
 
-/* x = k log 2 + r, exp(r) in [0.707, 1.415]; |x| < 2^40.  Error of exp(r) below 0.52 ulp
-   plus that of r (2^-60 absolute for |k| < 2^11). */
+/* (e^r - 1 - r)/r^2; Estrin's order keeps the chain short; r^2 times it errs by less than 2e-19 on |r| < 0.3467 */
+PE_INLINE double pe_exp_series(double r) {
+    const double r2 = r * r;
+    const double r4 = r2 * r2;
+    const double q0 = (0.5 + 0.1666666666666667 * r) + r2 * (0.04166666666666667 + 0.00833333333332612 * r);
+    const double q4 = (0.0013888888888883737 + 0.00019841269874873975 * r) +
+                      r2 * (2.480158732558584e-05 + 2.755725533255441e-06 * r);
+    const double q8 = (2.7557273594799413e-07 + 2.510524515390137e-08 * r) + r2 * 2.0914707069612355e-09;
+    return q0 + r4 * (q4 + r4 * q8);
+}
+
+/* e^r there */
+PE_INLINE double pe_exp_near(double r) {
+    return 1.0 + (r + r * r * pe_exp_series(r));
+}
+
+/* x = k log 2 + r, exp(r) in [0.707, 1.415]; |x| < 2^40.  log 2 is a sum of two doubles, the first one of 32 bits. */
 PE_INLINE double pe_exp_parts(double x, double *k) {
     double t = x * 0x1.71547652b82fep+0 + PE_MAGIC;
     double n = t - PE_MAGIC;
-    double r = (x - n * 0x1.62e42fefp-1) - n * 0x1.473de6af278edp-34;
-    /* Estrin's order keeps the chain short; |error| < 1.3e-17 on |r| < 0.3466 */
-    double r2 = r * r, r4 = r2 * r2;
-    double q0 = (0.5000000000000001 + 0.16666666666666669 * r) +
-                r2 * (0.041666666666624164 + 0.008333333333330065 * r);
-    double q4 = (0.0013888888917197209 + 0.00019841269863040922 * r) +
-                r2 * (2.4801521321606647e-05 + 2.7557268479724004e-06 * r);
-    double q8 = 2.7620076242527254e-07 + 2.510037611136142e-08 * r;
-    double q = q0 + r4 * (q4 + r4 * q8);
     *k = n;
-    return 1.0 + (r + r2 * q);
+    return pe_exp_near((x - n * 0x1.62e42fefp-1) - n * 0x1.473de6af278edp-34);
 }
 
-/* exp(x) for -708 <= x <= 709: below 1 ulp. */
+/* exp(x) for -708 <= x <= 709 */
 PE_INLINE double pe_exp(double x) {
     double k, m = pe_exp_parts(x, &k);
     return m * pe_from_bits(pe_bits(k + (PE_MAGIC + 1023.0)) << 52);
@@ -61,22 +68,35 @@ PE_INLINE void pe_sincos_pi(double x, double *s, double *c, uint64_t *sign) {
     *sign = pe_bits(t) << 63;
 }
 
-/* log(x) for normal positive x: below 1 ulp (the rational reduction of fdlibm). */
-PE_INLINE double pe_log(double x) {
-    uint64_t b = pe_bits(x);
-    uint64_t kk = (b - UINT64_C(0x3FE6A09E667F3BCD) + (UINT64_C(1023) << 52)) >> 52;
-    double k = pe_from_bits(kk | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023.0);
-    double m = pe_from_bits(b - ((kk - 1023) << 52));
-    double f = m - 1.0;
-    double s = f / (2.0 + f);
-    double z = s * s, w = z * z;
-    double t1 =
+/* x = 2^k (1 + f) for normal positive x, 1 + f in [0.7071, 1.4143] */
+PE_INLINE double pe_log_parts(double x, double *k) {
+    const uint64_t b = pe_bits(x);
+    const uint64_t kk = (b - UINT64_C(0x3FE6A09E667F3BCD) + (UINT64_C(1023) << 52)) >> 52;
+    *k = pe_from_bits(kk | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023.0);
+    return pe_from_bits(b - ((kk - 1023) << 52)) - 1.0;
+}
+
+/* k log 2 + log(1 + f) + c for a small c (the rational approximation of fdlibm) */
+PE_INLINE double pe_log_near(double f, double k, double c) {
+    const double s = f / (2.0 + f);
+    const double z = s * s;
+    const double w = z * z;
+    const double t1 =
         w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01));
-    double t2 =
+    const double t2 =
         z * (6.666666666666735130e-01 +
              w * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
-    double r = t1 + t2, hfsq = 0.5 * f * f;
-    return k * 6.93147180369123816490e-01 - ((hfsq - (s * (hfsq + r) + k * 1.90821492927058770002e-10)) - f);
+    const double r = t1 + t2;
+    const double half = 0.5 * f * f;
+    const double rest = (half - (s * (half + r) + (k * 1.90821492927058770002e-10 + c))) - f;
+    return k * 6.93147180369123816490e-01 - rest;
+}
+
+/* log(x) for normal positive x */
+PE_INLINE double pe_log(double x) {
+    double k;
+    const double f = pe_log_parts(x, &k);
+    return pe_log_near(f, k, 0.0);
 }
 
 /* log(1 - t) for 0 <= t < 1: below 2 ulp. */

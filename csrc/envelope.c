@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "doubles.h"
 #include "lane_log.h"
 #include "lane_trig.h"
 #include "shifted.h"
@@ -25,13 +26,13 @@ static double strip(const pe_part *s, double y, double digits, double *half, dou
     const double most = fmin(fmin(0.499 * highest, 0.9 * (highest - y)), 3.0);
     double best = 0.0;
     for (double a = most; a > 0.02 * most; a *= 0.5) {
-        const double grown = exp(0.5 * (a * a + y * y));
+        const double grown = pe_d_exp(0.5 * (a * a + y * y));
         if (!pe_tilted_lift(law, a + y)) continue;
-        const double side =
-            log(2.0 * a * grown) + pe_tilted_log(law, s->x_high) - unit + pe_tilted_growth(law, s->x_high);
+        const double side = pe_d_log(2.0 * a * grown) + pe_tilted_log(law, s->x_high) - unit +
+                            pe_tilted_growth(law, s->x_high);
         if (side > -digits) continue;
         const double one = grown * pe_tilted_lifted(law, s->x_high + 1.5 * WIDEST, unit, 1.0);
-        const double h = 2.0 * PI * a / (log(1.0 + 2.0 * one) + digits);
+        const double h = 2.0 * PI * a / (pe_d_log(1.0 + 2.0 * one) + digits);
         if (h > best) {
             best = h;
             *half = a;
@@ -78,8 +79,8 @@ static int set_turns(const pe_tilted *t, double y, turns *at) {
     for (int k = 0; k < 2; k++) {
         if (sides[k]->n > TERMS) return 0;
         for (size_t j = 0; j < sides[k]->n; j++) {
-            at->co[k][j] = cos(sides[k]->shift[j] * y);
-            at->si[k][j] = sin(sides[k]->shift[j] * y);
+            at->co[k][j] = pe_d_cos(sides[k]->shift[j] * y);
+            at->si[k][j] = pe_d_sin(sides[k]->shift[j] * y);
         }
     }
     return 1;
@@ -123,17 +124,18 @@ static pe_envelope envelope_at(const pe_part *s, double t, double y, double digi
     if (!((edge - x_low) / h < MAX_NODES) || edge > s->cut || !set_turns(law, y, &turn)) return NONE;
     const double sum = sum_on_line(law, &turn, t, y, unit, ceil(x_low / h), last, h);
     const double scale = 0.3989422804014327 * h * (1.0 + 1e-10);
-    const double waves = expm1(2.0 * PI * a / h), grown = exp(0.5 * (a * a + y * y)),
-                 lifted = exp(0.5 * y * y);
+    const double waves = pe_d_expm1(2.0 * PI * a / h), grown = pe_d_exp(0.5 * (a * a + y * y)),
+                 lifted = pe_d_exp(0.5 * y * y);
     const double at_edge = pe_tilted_log(law, edge) - unit;
     /* the edge of the sum, */
     pe_tilted_lift(law, a + y);
-    const double side = 2.0 * a * grown * exp(at_edge + pe_tilted_growth(law, edge));
+    const double side = 2.0 * a * grown * pe_d_exp(at_edge + pe_tilted_growth(law, edge));
     pe_tilted_lift(law, y);
     /* the path that goes down there and the rest of the real line, which fall as 1/t, and whose moduli have
      * integrals; where the loss hardly rises any more the latter are the smaller bound, */
-    const double top = lifted * exp(at_edge + pe_tilted_growth(law, edge));
-    const double down = top / (pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? sin(theta) / theta : 1.0));
+    const double top = lifted * pe_d_exp(at_edge + pe_tilted_growth(law, edge));
+    const double down =
+        top / (pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? pe_d_sin(theta) / theta : 1.0));
     const double falls = (down + pe_tilted_variation(law, edge, s->cut, unit)) * OUT;
     const double rest = (y * top + pe_tilted_rest(law, edge, s->cut, unit)) * OUT;
     /* and what lies below the nodes */
@@ -148,10 +150,10 @@ static pe_envelope envelope_of_tapered(const pe_part *s, double t, double y) {
     const pe_tilted *law = &s->law;
     const double theta = law->farthest * y, edge = pe_tilted_end(law);
     if (!pe_tilted_lift(law, y)) return NONE;
-    const double turn = pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? sin(theta) / theta : 1.0);
+    const double turn = pe_tilted_loss_slope(law, edge) * (theta > 1e-9 ? pe_d_sin(theta) / theta : 1.0);
     if (!(law->bulge * y <= 0.5 * t * turn)) return NONE;
-    const double sum = exp(law->bulge * y * y) * pe_tilted_turned(law, y, edge, t, s->log_m);
-    const double at_edge = exp(pe_tilted_log(law, edge) - s->log_m + pe_tilted_growth(law, edge));
+    const double sum = pe_d_exp(law->bulge * y * y) * pe_tilted_turned(law, y, edge, t, s->log_m);
+    const double at_edge = pe_d_exp(pe_tilted_log(law, edge) - s->log_m + pe_tilted_growth(law, edge));
     const double falls = 2.0 * at_edge / turn * OUT, rest = y * at_edge * OUT;
     return (pe_envelope){(sum + fmin(falls / t, rest)) * OUT, y, edge, falls, rest};
 }
@@ -160,11 +162,11 @@ static pe_envelope envelope_of_tapered(const pe_part *s, double t, double y) {
 static double integral_of(const pe_part *s, double t, const pe_envelope *e) {
     if (!isfinite(e->modulus)) return INFINITY;
     pe_tilted_lift(&s->law, e->y);
-    const double lifted = exp(s->law.bulge * e->y * e->y);
+    const double lifted = pe_d_exp(s->law.bulge * e->y * e->y);
     const double over = pe_tilted_over_angle(&s->law, e->y, e->edge, t, s->log_m);
     /* t times the integral of min(rest, falls/t)/t, the kernel's 1/t included: `rest` up to falls/rest */
     const double near = t * e->rest;
-    const double beyond = near > 0.0 && near < e->falls ? near * (1.0 + log(e->falls / near)) : e->falls;
+    const double beyond = near > 0.0 && near < e->falls ? near * (1.0 + pe_d_log(e->falls / near)) : e->falls;
     return (lifted * over + beyond) * OUT;
 }
 
@@ -176,7 +178,7 @@ static void find_best(pe_part *s, double t, double digits) {
     if (s->law.log_taper) { /* no Gaussian tells how its bounds fall */
         at->best = NONE;
         for (int i = 0; i < HEIGHTS; i++) {
-            const pe_envelope next = envelope_of_tapered(s, t, most * pow(0.75, i));
+            const pe_envelope next = envelope_of_tapered(s, t, most * pe_d_pow(0.75, i));
             if (next.modulus < at->best.modulus) at->best = next;
             else if (isfinite(at->best.modulus)) break;
         }
@@ -185,7 +187,7 @@ static void find_best(pe_part *s, double t, double digits) {
     if (!(at->per_t > 0.0)) at->per_t = fmax(pe_tilted_mean_slope(&s->law, &s->window), 1e-12);
     const double first = fmin(t * at->per_t, most), known = at->fall;
     at->best = envelope_at(s, t, first, digits);
-    at->fall = -log(at->best.modulus) / (t * t);
+    at->fall = -pe_d_log(at->best.modulus) / (t * t);
     if (at->fall > FALLS * known) return;
     for (int up = 0; up < 2; up++) {
         double y = first;
@@ -199,12 +201,12 @@ static void find_best(pe_part *s, double t, double digits) {
     }
     if (!isfinite(at->best.modulus)) return;
     at->per_t = at->best.y / t;
-    at->fall = -log(at->best.modulus) / (t * t);
+    at->fall = -pe_d_log(at->best.modulus) / (t * t);
 }
 
 /* The share of a part in the transform, upwards */
 static double share_of(const pe_shifted *s, const pe_part *part) {
-    return part->terms.share.h * exp(part->log_m - s->log_m.h) * OUT;
+    return part->terms.share.h * pe_d_exp(part->log_m - s->log_m.h) * OUT;
 }
 
 double pe_shifted_envelope(pe_shifted *s, double t, double digits) {
@@ -228,7 +230,7 @@ double pe_shifted_beyond(const pe_shifted *s, double t) {
 
 /* log of what the edge of the window adds to a sum over the strip of half height a, in units of e^unit */
 static double edge_log(const pe_tilted *t, double a, double edge, double unit) {
-    return log(2.0 * a) + t->bulge * a * a + pe_tilted_log(t, edge) + pe_tilted_growth(t, edge) - unit;
+    return pe_d_log(2.0 * a) + t->bulge * a * a + pe_tilted_log(t, edge) + pe_tilted_growth(t, edge) - unit;
 }
 
 /* Upper bound of log M of one part at another power */
@@ -242,13 +244,13 @@ static double part_above(const pe_part *s, double q, double digits) {
         for (double a = fmin(0.98 * PI / t.farthest, 6.0); a > 0.01; a *= 0.7) {
             if (!pe_tilted_lift(&t, a)) continue;
             if ((w.is_whole || t.log_taper) && edge_log(&t, a, w.high, w.log_total) > -digits) continue;
-            const double grown = exp(t.bulge * a * a);
+            const double grown = pe_d_exp(t.bulge * a * a);
             const double size = 2.0 * grown * pe_tilted_lifted(&t, w.high + 1.5 * WIDEST, w.log_total, 1.1);
-            const double next = fmin(2.0 * PI * a / (log(1.0 + size) + digits), WIDEST);
+            const double next = fmin(2.0 * PI * a / (pe_d_log(1.0 + size) + digits), WIDEST);
             if (next > h) {
                 h = next;
                 half = a;
-                miss = size / expm1(2.0 * PI * a / h);
+                miss = size / pe_d_expm1(2.0 * PI * a / h);
             }
         }
     }
@@ -258,30 +260,30 @@ static double part_above(const pe_part *s, double q, double digits) {
         const double edge = (last + 0.5) * h;
         const double sum = h * pe_tilted_nodes(&t, ceil(w.low / h), last, h, w.log_total);
         pe_tilted_lift(&t, half);
-        double beyond = exp(edge_log(&t, half, edge, w.log_total));
+        double beyond = pe_d_exp(edge_log(&t, half, edge, w.log_total));
         pe_tilted_lift(&t, 0.0); /* what is left out of the sum lies on the real line */
         beyond += pe_tilted_sum(&t, -INFINITY, w.low, w.log_total, h / PE_CELL);
         beyond += pe_tilted_rest(&t, edge, w.end, w.log_total);
         const double reach = (fabs(q) + fabs(1.0 - q)) * t.farthest * fmax(fabs(w.low), edge) +
                              fabs(w.log_total) +
                              (t.log_taper ? fabs(t.log_taper[0]) + fabs(t.log_taper[t.n]) : 0.0);
-        if (sum < 1.1) found = w.log_total + log(sum + miss + beyond) + 1e-14 * (10.0 + reach);
+        if (sum < 1.1) found = w.log_total + pe_d_log(sum + miss + beyond) + 1e-14 * (10.0 + reach);
     }
     if (!failed) pe_tilted_free(&t);
     return found;
 }
 
 double pe_shifted_log_above(const pe_shifted *s, double lambda) {
-    const double q = s->is_conjugate ? 1.0 - lambda : lambda, digits = log(1e6 * s->steps);
+    const double q = s->is_conjugate ? 1.0 - lambda : lambda, digits = pe_d_log(1e6 * s->steps);
     if (s->n_parts == 1) return part_above(&s->part[0], q, digits);
     double top = -INFINITY, log_part[PE_ALTERNATIVES], sum = 0.0;
     for (size_t i = 0; i < s->n_parts; i++) {
-        log_part[i] = log(s->part[i].terms.share.h) + part_above(&s->part[i], q, digits);
+        log_part[i] = pe_d_log(s->part[i].terms.share.h) + part_above(&s->part[i], q, digits);
         top = fmax(top, log_part[i]);
     }
     if (!isfinite(top)) return INFINITY;
-    for (size_t i = 0; i < s->n_parts; i++) sum += exp(log_part[i] - top);
-    return top + log(sum) + 1e-14 * (10.0 + fabs(top));
+    for (size_t i = 0; i < s->n_parts; i++) sum += pe_d_exp(log_part[i] - top);
+    return top + pe_d_log(sum) + 1e-14 * (10.0 + fabs(top));
 }
 
 void pe_shifted_removed(const pe_shifted *s, double *of_a, double *of_b) {

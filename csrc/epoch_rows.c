@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "allocation.h"
+#include "doubles.h"
 #include "pyengine.h"
 
 /* Tails of the law of L at a threshold: its masses below and above under Q and P, and the two
@@ -23,12 +24,12 @@ enum { Q_BELOW, Q_ABOVE, P_BELOW, P_ABOVE, LOW_PROFILE, HIGH_PROFILE, TAILS };
 
 static double log_sum(double a, double b) {
     double large = a > b ? a : b, small = a > b ? b : a;
-    return small == -INFINITY ? large : large + log1p(exp(small - large));
+    return small == -INFINITY ? large : large + pe_d_log1p(pe_d_exp(small - large));
 }
 
 /* log(1 - e^x) for x < 0 */
 static double log_rest(double x) {
-    return x < -0.6931 ? log1p(-exp(x)) : log(-expm1(x));
+    return x < -0.6931 ? pe_d_log1p(-pe_d_exp(x)) : pe_d_log(-pe_d_expm1(x));
 }
 
 /* Integrals over [a, b] in one piece, in units of e^unit at the threshold k: of the density f, of
@@ -45,8 +46,8 @@ static void integrate(const struct pe_epoch *e, size_t panel, double a, double b
     pe_log_density_block(f, x, &piece, v);
     out[0] = out[1] = out[2] = 0.0;
     for (int l = 0; l < PE_BLOCK; l++) {
-        double weight = radius * pe_gauss_weight[l < 8 ? 7 - l : l - 8] * exp(v[l] - unit);
-        double change = expm1(x[l] - k);
+        double weight = radius * pe_gauss_weight[l < 8 ? 7 - l : l - 8] * pe_d_exp(v[l] - unit);
+        double change = pe_d_expm1(x[l] - k);
         out[0] += weight;
         out[1] += weight + weight * change;
         out[2] += weight * fabs(change);
@@ -84,8 +85,8 @@ static void masses(const struct pe_epoch *e, place p, double *out) {
     integrate(e, p.panel, p.k, b, p.k, p.level, high);
     for (int law = 0; law < 2; law++) {
         double unit = p.level + (law ? p.k : 0.0);
-        double below = log_sum(unit + log(low[law]), e->below[law][p.panel]);
-        double above = log_sum(unit + log(high[law]), e->above[law][p.panel + 1]);
+        double below = log_sum(unit + pe_d_log(low[law]), e->below[law][p.panel]);
+        double above = log_sum(unit + pe_d_log(high[law]), e->above[law][p.panel + 1]);
         if (below < above) above = log_rest(below);
         else below = log_rest(above);
         out[law ? P_BELOW : Q_BELOW] = below;
@@ -105,12 +106,12 @@ static double profile(const struct pe_epoch *e, place p, int high) {
     for (;;) {
         integrate(e, i, from, to, p.k, unit, part);
         sum += part[2];
-        if (high ? i + 1 == e->panels : i == 0) return unit + log(sum) + (high ? p.k : 0.0);
+        if (high ? i + 1 == e->panels : i == 0) return unit + pe_d_log(sum) + (high ? p.k : 0.0);
         double far = high ? to - p.k : p.k - from;
         size_t edge = high ? i + 1 : i;
         double q = high ? e->above[0][edge] : e->below[0][edge];
         double rest = (high ? e->above[1][edge] : e->below[1][edge]) - p.k;
-        double most = high ? rest : q, now = unit + log(sum);
+        double most = high ? rest : q, now = unit + pe_d_log(sum);
         if (most < now - BEYOND) return now + (high ? p.k : 0.0);
         if (far > 1.0) {
             double beyond = high ? rest + log_rest(q - rest) : q + log_rest(rest - q);
@@ -171,7 +172,7 @@ static double value_at(const struct pe_epoch *e, int which, double k, double *sl
     } else {
         rate = p.level + (which == P_BELOW || which == P_ABOVE ? k : 0.0);
     }
-    *slope = exp(rate - tail[which]);
+    *slope = pe_d_exp(rate - tail[which]);
     if (which == Q_ABOVE || which == P_ABOVE || which == HIGH_PROFILE) *slope = -*slope;
     return tail[which];
 }

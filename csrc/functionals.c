@@ -1,6 +1,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "doubles.h"
 #include "pyengine.h"
 
 /* From the rows of an engine to what was asked, for one value and for arrays of them alike. */
@@ -39,7 +40,7 @@ void pe_rows_judge(size_t n, const double *rows, int functional, double limit, d
 }
 
 double pe_log_tail(double alpha) {
-    return log(alpha <= 0.5 ? alpha : 1.0 - alpha); /* the difference is exact */
+    return pe_d_log(alpha <= 0.5 ? alpha : 1.0 - alpha); /* the difference is exact */
 }
 
 void pe_log_tails(size_t n, const double *alpha, double *out) {
@@ -47,11 +48,11 @@ void pe_log_tails(size_t n, const double *alpha, double *out) {
 }
 
 double pe_natural_log(double x) {
-    return log(x);
+    return pe_d_log(x);
 }
 
 void pe_natural_logs(size_t n, const double *x, double *out) {
-    for (size_t i = 0; i < n; i++) out[i] = log(x[i]);
+    for (size_t i = 0; i < n; i++) out[i] = pe_d_log(x[i]);
 }
 
 /* value, lower, upper */
@@ -82,10 +83,10 @@ void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, dou
         int functional = alpha[i] <= 0.5 ? PE_A_ABOVE : PE_A_BELOW;
         double tail = alpha[i] <= 0.5 ? alpha[i] : 1.0 - alpha[i];
         /* an error of the solved tail moves B's tail by e^c times as much */
-        double shift = fmin(exp(row[0]) * tail * row[ERRORS + functional], 1.0);
+        double shift = fmin(pe_d_exp(row[0]) * tail * row[ERRORS + functional], 1.0);
         double value[2], error[2];
         for (int k = 0; k < 2; k++) {
-            value[k] = exp(fmin(row[2 + SIDES[k]], 0.0));
+            value[k] = pe_d_exp(fmin(row[2 + SIDES[k]], 0.0));
             error[k] = absolute(value[k], row[ERRORS + SIDES[k]]);
         }
         /* beta and gamma add up to 1: either one is known as well as the other one shows */
@@ -106,7 +107,7 @@ void pe_trade_off_answers(size_t n, const double *alpha, const double *rows, dou
 void pe_profile_answers(size_t n, const double *rows, double *out) {
     for (size_t i = 0; i < n; i++) {
         const double *row = rows + PE_ROW * i;
-        double value = exp(fmin(row[2 + PE_PROFILE], 0.0));
+        double value = pe_d_exp(fmin(row[2 + PE_PROFILE], 0.0));
         double error = absolute(value, row[ERRORS + PE_PROFILE] + 4.0 * HALF_ULP);
         put(out + 3 * i, value, fmin(error + SUBNORMAL, 1.0));
     }
@@ -117,7 +118,7 @@ void pe_epsilon_answers(size_t n, const double *rows, double *out) {
         const double *row = rows + PE_ROW * i;
         double epsilon = fmax(-row[0], 0.0);
         /* d log delta / d epsilon = -e^epsilon B(S <= -epsilon) / delta */
-        double slope = exp(row[2 + PE_B_BELOW] + epsilon - row[2 + PE_PROFILE]);
+        double slope = pe_d_exp(row[2 + PE_B_BELOW] + epsilon - row[2 + PE_PROFILE]);
         put(out + 3 * i, epsilon, row[ERRORS + PE_PROFILE] / slope + 2.0 * HALF_ULP * (1.0 + epsilon));
     }
 }

@@ -1,4 +1,5 @@
 /* Kernels of the lattice engine; the bounds that rest on them are proven in docs/theory/lattice.md. */
+#include "doubles.h"
 #include "elementary.h"
 #include "normal.h"
 #include "pyengine.h"
@@ -32,7 +33,7 @@ PE_CLONES static void narrow_cells(size_t n, const double *z, double shift, doub
 }
 
 static double wide_cell(double low, double high) {
-    if (low < 0.0 && high > 0.0) return log(pe_ndtr(high) - pe_ndtr(low));
+    if (low < 0.0 && high > 0.0) return pe_d_log(pe_ndtr(high) - pe_ndtr(low));
     if (high <= 0.0) {
         double t = -low;
         low = -high;
@@ -40,8 +41,8 @@ static double wide_cell(double low, double high) {
     }
     /* phi(low) (m(low) - m(high) e^-t): both terms of the sum below are positive */
     double t = 0.5 * (high - low) * (high + low);
-    double sum = pe_mills_difference(low, high - low) - pe_mills(high) * expm1(-t);
-    return log(sum) - 0.5 * low * low - LOG_SQRT_2PI;
+    double sum = pe_mills_difference(low, high - low) - pe_mills(high) * pe_d_expm1(-t);
+    return pe_d_log(sum) - 0.5 * low * low - LOG_SQRT_2PI;
 }
 
 void pe_normal_cells(size_t n, const double *z, double shift, double *log_mass) {
@@ -72,7 +73,7 @@ typedef struct {
 
 static lattice_step step_of(const pe_lattice *grid) {
     const double h = grid->spacing, per = grid->tilt * h;
-    return (lattice_step){h, per, expm1(h), exp(-per), -expm1(-h), h < 1.0 ? h : 1.0};
+    return (lattice_step){h, per, pe_d_expm1(h), pe_d_exp(-per), -pe_d_expm1(-h), h < 1.0 ? h : 1.0};
 }
 
 PE_INLINE lattice_cell cell_of(const pe_lattice *grid, const lattice_step *step, const pe_cells *cells,
@@ -93,7 +94,7 @@ PE_INLINE lattice_cell cell_of(const pe_lattice *grid, const lattice_step *step,
     c.ratio = c.no_b ? -INFINITY : c.no_a ? INFINITY : apart - below;
     /* the shares of both points are of relative rounding, and lie h apart */
     c.doubt = cells->ratio_error[i] + UNIT * (24.0 * step->wide + 3.0 * (fabs(apart) + fabs(below)));
-    c.mass = exp(c.log_a + place - grid->log_scale_a);
+    c.mass = pe_d_exp(c.log_a + place - grid->log_scale_a);
     return c;
 }
 
@@ -110,18 +111,18 @@ PE_INLINE void spread_cell(const lattice_step *step, const lattice_cell *c, int 
         whole *= 1.0 - (3.0 * s + 4.0 * c->edge + 2.0 * c->doubt);
     }
     double two = spill < 1.0 ? spill : 1.0, one, none; /* shares of points k - 2, k - 1, k */
-    double f = expm1(g) / step->rise;
+    double f = pe_d_expm1(g) / step->rise;
     f = f > 1.0 ? 1.0 : f;
     if (f >= 0.0) {
         none = (1.0 - two) * f;
         one = (1.0 - two) * (1.0 - f);
     } else if (outer) {
-        f = expm1(g + step->h) / step->rise;
+        f = pe_d_expm1(g + step->h) / step->rise;
         none = 0.0;
         one = (1.0 - two) * f;
         two += (1.0 - two) * (1.0 - f);
         if (f < 0.0) { /* only where rounding exceeds the spacing, or B has no mass */
-            out->lost += exp(c->log_a) * (1.0 + 4.0 * s);
+            out->lost += pe_d_exp(c->log_a) * (1.0 + 4.0 * s);
             one = two = 0.0;
         }
     } else {
@@ -134,7 +135,7 @@ PE_INLINE void spread_cell(const lattice_step *step, const lattice_cell *c, int 
     at[-1] += whole * one * step->down;
     if (two > 0.0) {
         if (c->k >= 2) at[-2] += whole * two * (step->down * step->down);
-        else out->lost += exp(c->log_a) * two * (1.0 + 4.0 * s);
+        else out->lost += pe_d_exp(c->log_a) * two * (1.0 + 4.0 * s);
     }
 }
 
@@ -150,9 +151,9 @@ PE_INLINE void place_cell(const pe_lattice *grid, const lattice_step *step, cons
         if (outer && !c->no_b) { /* here both are too small by the same factor */
             const double scales = fabs(grid->log_scale_a) + fabs(grid->log_scale_b);
             const double move = up ? c->ratio - step->h : c->ratio;
-            double image = at * exp(move), units = 16.0;
+            double image = at * pe_d_exp(move), units = 16.0;
             if (fabs(move) < 0.25) { /* what is added has all digits, and few roundings follow */
-                const double away = expm1(move);
+                const double away = pe_d_expm1(move);
                 image = at + at * away;
                 units = 4.0 + 16.0 * fabs(away);
             }
@@ -161,7 +162,7 @@ PE_INLINE void place_cell(const pe_lattice *grid, const lattice_step *step, cons
     }
     if (!c->no_b && (c->no_a || !outer))
         out->b[to] +=
-            exp(c->log_b + (step->per - step->h) * ((double)to - grid->centre) - grid->log_scale_b) *
+            pe_d_exp(c->log_b + (step->per - step->h) * ((double)to - grid->centre) - grid->log_scale_b) *
             (1.0 + 2.0 * c->error);
 }
 
@@ -292,7 +293,7 @@ double pe_low_frequencies(size_t n, const double *y, int64_t centre, int64_t poi
             const int64_t place = (int64_t)(b * block + block / 2) - centre;
             int64_t r = (int64_t)j * place % points;
             r = r > points / 2 ? r - points : r < -(points / 2) ? r + points : r;
-            const double angle = -turn * (double)r, sine = sin(angle), half_sine = sin(0.5 * angle);
+            const double angle = -turn * (double)r, sine = pe_d_sin(angle), half_sine = pe_d_sin(0.5 * angle);
             const double less = -2.0 * half_sine * half_sine; /* cos - 1 */
             add_compensated(m[0] * less, &re, &re_low);
             add_compensated((1.0 + less) * even - sine * odd, &re, &re_low);
@@ -317,9 +318,9 @@ typedef struct {
 static void fill_turns(double *table, int64_t first, int64_t count, int64_t step, int64_t points) {
     for (int64_t i = 0; i < count; ++i) {
         const double angle = TWO_PI * ((double)((first + i) * step) / (double)points);
-        const double half_sine = sin(0.5 * angle);
+        const double half_sine = pe_d_sin(0.5 * angle);
         table[2 * i] = -2.0 * half_sine * half_sine;
-        table[2 * i + 1] = -sin(angle);
+        table[2 * i + 1] = -pe_d_sin(angle);
     }
 }
 
@@ -343,7 +344,7 @@ void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *plac
                      const double *other, double *z, double *bound, double *slack) {
     const turns table = make_turns(points, bits, tables);
     const double block = TWO_PI * (double)((int64_t)1 << bits) / (double)points;
-    const double dead = exp(fmax(-1200.0 / steps, -600.0));
+    const double dead = pe_d_exp(fmax(-1200.0 / steps, -600.0));
     int64_t at[PE_MOST_SPARSE] = {0}, whole = 0;
     for (size_t j = 0; j < n; ++j) {
         double re = excess, im = 0.0, error = 0.0;
@@ -361,9 +362,10 @@ void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *plac
         const double modulus = sqrt(fmax(1.0 + square, 0.0)) * (1.0 + 0x1p-49) + error;
         double value = 0.0, sine = 0.0;
         if (1.0 + square > dead) {
-            const double log_size = square > -0.5 ? 0.5 * log1p(square) : log(hypot(1.0 + re, im));
-            const double phase = atan2(im, 1.0 + re), size = exp(steps * log_size);
-            const double c = size * cos(steps * phase), s = size * sin(steps * phase);
+            const double log_size =
+                square > -0.5 ? 0.5 * pe_d_log1p(square) : pe_d_log(pe_d_hypot(1.0 + re, im));
+            const double phase = pe_d_atan2(im, 1.0 + re), size = pe_d_exp(steps * log_size);
+            const double c = size * pe_d_cos(steps * phase), s = size * pe_d_sin(steps * phase);
             double less, more;
             turn_less_one(&table, whole, &less, &more);
             value = c + (c * less - s * more);
@@ -375,7 +377,7 @@ void pe_sparse_power(size_t n, int64_t points, size_t count, const int64_t *plac
         }
         whole += turned;
         whole -= whole >= points ? points : 0;
-        const double power = exp(fmax(steps * log(modulus), -700.0)) * (1.0 + 1e-9);
+        const double power = pe_d_exp(fmax(steps * pe_d_log(modulus), -700.0)) * (1.0 + 1e-9);
         bound[j] *= power > 1e-260 ? power : 1e-260;
         const double *o = other ? other + 2 * j : NULL;
         z[2 * j] = o ? value * o[0] - sine * o[1] : value;
@@ -403,7 +405,7 @@ double pe_sum_less_one(size_t n, const double *y) {
 
 void pe_exponential_sums(size_t n, const double *y, double centre, double rate, double *out) {
     double powers[LANES], total = 0.0, first = 0.0;
-    for (int i = 0; i < LANES; ++i) powers[i] = exp(rate * i);
+    for (int i = 0; i < LANES; ++i) powers[i] = pe_d_exp(rate * i);
     for (size_t at = 0; at < n; at += LANES) {
         const size_t count = n - at < LANES ? n - at : LANES;
         double sum = 0.0, moment = 0.0;
@@ -413,7 +415,7 @@ void pe_exponential_sums(size_t n, const double *y, double centre, double rate, 
             moment += term * (double)i;
         }
         if (sum > 0.0) {
-            const double factor = exp(rate * ((double)at - centre));
+            const double factor = pe_d_exp(rate * ((double)at - centre));
             total += factor * sum;
             first += factor * (moment + sum * ((double)at - centre));
         }
@@ -424,9 +426,16 @@ void pe_exponential_sums(size_t n, const double *y, double centre, double rate, 
 
 /* ---- discounted sums ---------------------------------------------------------------------------------- */
 
+/* Powers of a discount within a block, which all blocks share: e^(rate (i + 1)) */
+static void fill_powers(size_t n, double rate, double *power) {
+    const size_t count = n < PE_SUM_BLOCK ? n : PE_SUM_BLOCK;
+    for (size_t i = 0; i < count; ++i) power[i] = pe_d_exp(rate * (double)(i + 1));
+}
+
 void pe_discounted_sums(size_t n, const double *y, double log_q, double *sums) {
-    const double q = exp(log_q);
-    double carried = 0.0, local = 0.0;
+    const double q = pe_d_exp(log_q);
+    double power[PE_SUM_BLOCK], carried = 0.0, local = 0.0;
+    fill_powers(n, log_q, power);
     for (size_t j = 0; j < n; ++j) {
         const size_t i = j % PE_SUM_BLOCK;
         if (i == 0) {
@@ -434,13 +443,17 @@ void pe_discounted_sums(size_t n, const double *y, double log_q, double *sums) {
             local = 0.0;
         }
         local = q * local + y[j];
-        sums[j] = local + exp(log_q * (double)(i + 1)) * carried;
+        sums[j] = local + power[i] * carried;
     }
 }
 
 void pe_profile_sums(size_t n, const double *y, double log_q, double h, double *below, double *profile) {
-    const double q = exp(log_q), qb = exp(log_q - h), gain = -expm1(-h);
+    const double q = pe_d_exp(log_q), qb = pe_d_exp(log_q - h), gain = -pe_d_expm1(-h);
+    double power[PE_SUM_BLOCK], fall[PE_SUM_BLOCK], rest[PE_SUM_BLOCK];
     double r0 = 0.0, d0 = 0.0, r = 0.0, d = 0.0;
+    fill_powers(n, log_q, power);
+    fill_powers(n, -h, fall);
+    for (size_t i = 0; i < PE_SUM_BLOCK && i < n; ++i) rest[i] = pe_d_expm1(-h * (double)(i + 1));
     for (size_t j = 0; j < n; ++j) {
         const size_t i = j % PE_SUM_BLOCK;
         if (i == 0) {
@@ -450,8 +463,7 @@ void pe_profile_sums(size_t n, const double *y, double log_q, double h, double *
         }
         d = q * (d + gain * r);
         r = qb * r + y[j];
-        const double m = (double)(i + 1), f = exp(log_q * m);
-        below[j] = r + f * exp(-h * m) * r0;
-        profile[j] = d + f * (d0 - expm1(-h * m) * r0);
+        below[j] = r + power[i] * fall[i] * r0;
+        profile[j] = d + power[i] * (d0 - rest[i] * r0);
     }
 }

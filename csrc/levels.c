@@ -1,6 +1,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "doubles.h"
 #include "pyengine.h"
 
 /* Bounds of a trade-off function at levels from masses at a few thresholds (docs/theory/conversions). */
@@ -62,9 +63,9 @@ static void tangent(const column *at, size_t point, double c, double reach, doub
     const double error = of(at, ERROR, point) + at->rounding;
     const double loss = of(at, SHIFT, point) + reach + 0.5 * exp_error(c);
     const double kept = of(at, B_BELOW, point) * (1.0 - error) * (1.0 - loss);
-    const double grown = of(at, B_ABOVE, point) * (1.0 + error) * exp(loss);
-    const double low = safe(at, kept, exp(c - reach) * least, -1.0);
-    const double high = safe(at, grown, -exp(c + reach) * least, 1.0);
+    const double grown = of(at, B_ABOVE, point) * (1.0 + error) * pe_d_exp(loss);
+    const double low = safe(at, kept, pe_d_exp(c - reach) * least, -1.0);
+    const double high = safe(at, grown, -pe_d_exp(c + reach) * least, 1.0);
     *below = isfinite(low) ? low : 0.0; /* a slope that no double holds says nothing */
     *above = isfinite(high) ? high : 1.0;
 }
@@ -97,7 +98,7 @@ static void bounds(const column *at, size_t points, double alpha, const double *
         if (most <= 0.0 && place + reach < steep) steep = place + reach;
         if (least >= 0.0 && place - reach > flat) flat = place - reach;
     }
-    const double steepest = exp(steep), flattest = exp(flat);
+    const double steepest = pe_d_exp(steep), flattest = pe_d_exp(flat);
     double beta_lower = -INFINITY, beta_upper = INFINITY, gamma_lower = -INFINITY, gamma_upper = INFINITY;
     double largest = 0.0;
     for (size_t j = 0; j < points; j++) {

@@ -1,4 +1,5 @@
 #include "loss_law.h"
+#include "doubles.h"
 
 #include <float.h>
 #include <math.h>
@@ -11,7 +12,7 @@ static const double MAX_CHANGE = 25.0; /* of log g over one panel */
 void pe_law_rules(pe_rules *r) {
     const double pi = 3.14159265358979323846;
     for (int i = 0; i < PE_RULE / 2; i++) {
-        double x = cos(pi * (i + 0.75) / (PE_RULE + 0.5)), d = 1.0;
+        double x = pe_d_cos(pi * (i + 0.75) / (PE_RULE + 0.5)), d = 1.0;
         for (int it = 0; it < 20; it++) {
             double a = 1.0, b = x;
             for (int k = 2; k <= PE_RULE; k++) {
@@ -29,9 +30,9 @@ void pe_law_rules(pe_rules *r) {
         r->w[i] = r->w[PE_RULE - 1 - i] = 2.0 / ((1.0 - x * x) * d * d);
     }
     for (int i = 0; i < PE_RULE; i++) {
-        r->node[i] = cos(pi * (i + 0.5) / PE_RULE);
+        r->node[i] = pe_d_cos(pi * (i + 0.5) / PE_RULE);
         for (int k = 0; k < PE_RULE; k++)
-            r->to_cheb[k][i] = (k ? 2.0 : 1.0) / PE_RULE * cos(pi * k * (i + 0.5) / PE_RULE);
+            r->to_cheb[k][i] = (k ? 2.0 : 1.0) / PE_RULE * pe_d_cos(pi * k * (i + 0.5) / PE_RULE);
     }
 }
 
@@ -131,7 +132,7 @@ double pe_law_integral(const pe_law *a, const pe_rules *r, double from, double t
         double e0 = pe_panel_value(a, i, lo), e1 = pe_panel_value(a, i, hi);
         double em = pe_panel_value(a, i, 0.5 * (lo + hi));
         double change = fmax(fabs(em - e0), fabs(e1 - em));
-        if (mode != PE_UNDER_A) change += exp(hi) - exp(lo);
+        if (mode != PE_UNDER_A) change += pe_d_exp(hi) - pe_d_exp(lo);
         int pieces = 1 + (int)fmin(2.0 * change / PE_LAW_PIECE_CHANGE, 256.0);
         for (int k = 0; k < pieces; k++) {
             double p0 = lo + (hi - lo) * k / pieces, p1 = lo + (hi - lo) * (k + 1) / pieces;
@@ -139,18 +140,18 @@ double pe_law_integral(const pe_law *a, const pe_rules *r, double from, double t
             for (int j = 0; j < PE_RULE; j++) {
                 double w = 0.5 * (p0 + p1) + 0.5 * (p1 - p0) * r->x[j];
                 e[j] = pe_panel_value(a, i, w);
-                if (mode == PE_UNDER_B || mode == PE_GAIN_ABOVE) e[j] += exp(w);
-                if (mode == PE_GAIN_BELOW) e[j] += log(-expm1(exp(w) - y_c));
-                if (mode == PE_GAIN_ABOVE) e[j] += log(-expm1(y_c - exp(w)));
+                if (mode == PE_UNDER_B || mode == PE_GAIN_ABOVE) e[j] += pe_d_exp(w);
+                if (mode == PE_GAIN_BELOW) e[j] += pe_d_log(-pe_d_expm1(pe_d_exp(w) - y_c));
+                if (mode == PE_GAIN_ABOVE) e[j] += pe_d_log(-pe_d_expm1(y_c - pe_d_exp(w)));
                 m = fmax(m, e[j]);
             }
             if (!(m > -INFINITY)) continue;
-            for (int j = 0; j < PE_RULE; j++) total += r->w[j] * exp(e[j] - m);
+            for (int j = 0; j < PE_RULE; j++) total += r->w[j] * pe_d_exp(e[j] - m);
             pe_accumulate(&sum, m, total * 0.5 * (p1 - p0));
         }
     }
     double shift = mode == PE_UNDER_B || mode == PE_GAIN_ABOVE ? a->floor : 0.0;
-    return sum.total > 0.0 ? sum.top + log(sum.total) + shift : -INFINITY;
+    return sum.total > 0.0 ? sum.top + pe_d_log(sum.total) + shift : -INFINITY;
 }
 
 void pe_law_normalise(pe_law *a, const pe_rules *r) {

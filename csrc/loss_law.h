@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "doubles.h"
 #include "pyengine.h"
 
 /* The law of Y = S - (smallest S) as a density on the axis w = log Y, kept as the logarithm of
@@ -71,10 +72,10 @@ typedef struct {
 static inline void pe_accumulate(pe_log_sum *s, double top, double total) {
     if (!(total > 0.0)) return;
     if (top > s->top) {
-        s->total = s->total * exp(s->top - top) + total;
+        s->total = s->total * pe_d_exp(s->top - top) + total;
         s->top = top;
     } else {
-        s->total += total * exp(top - s->top);
+        s->total += total * pe_d_exp(top - s->top);
     }
 }
 

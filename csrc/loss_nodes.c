@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "lane_log.h"
 #include "lane_trig.h"
 #include "pyengine.h"
@@ -31,7 +32,7 @@ static double log_taper(double x) {
 /* Nodes of the sampled Gaussian without their taper.  Where r leaves the doubles it is a large number. */
 PE_CLONES static void plain_nodes(pe_nodes *nodes, double mu, double p, int reversed, double z0, double h,
                                   double log_h) {
-    const double rest = 1.0 - p, log_p = log(p); /* 1 - p is exact for p >= 1/2 */
+    const double rest = 1.0 - p, log_p = pe_d_log(p); /* 1 - p is exact for p >= 1/2 */
     for (size_t j = 0; j < nodes->m; j += PE_LANES) {
         double l[PE_LANES], r[PE_LANES], logw[PE_LANES];
         for (int u = 0; u < PE_LANES; u++) {
@@ -55,7 +56,7 @@ PE_CLONES static void plain_nodes(pe_nodes *nodes, double mu, double p, int reve
 
 /* Nodes of the sampled Gaussian. */
 static void sampled_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) {
-    plain_nodes(nodes, g->mu, g->p, g->reversed, w->z0, w->h, log(w->h));
+    plain_nodes(nodes, g->mu, g->p, g->reversed, w->z0, w->h, pe_d_log(w->h));
     for (size_t j = w->m; j-- > 0;) {
         const double taper = log_taper((w->z0 + (double)j * w->h - g->taper_z) / g->taper_s);
         if (!(taper < 0.0)) break;
@@ -66,7 +67,7 @@ static void sampled_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) 
 
 /* Nodes of a pair of mixtures. */
 static void mixed_nodes(pe_nodes *nodes, const pe_group *g, const pe_span *w) {
-    double log_h = log(w->h) + g->log_share - HALF_LOG_2PI;
+    double log_h = pe_d_log(w->h) + g->log_share - HALF_LOG_2PI;
     for (size_t j = 0; j < nodes->m; j++) {
         double z = w->z0 + (double)j * w->h;
         pe_mixed_loss at = pe_mixtures_at(g->law, z);
@@ -86,7 +87,7 @@ static void listed_nodes(pe_nodes *nodes, const pe_table *table, const pe_span *
         size_t i = first + (j < w->m ? j : w->m - 1);
         double l = table->loss[i];
         nodes->l[j] = l;
-        nodes->r[j] = expm1(l);
+        nodes->r[j] = pe_d_expm1(l);
         nodes->logw[j] = j < w->m ? table->log_weight[i] : -1e9;
     }
 }
@@ -101,12 +102,12 @@ pe_span pe_table_window(const pe_table *table, double n, double lambda) {
         known = fmax(known, table->peak[b] + fmin(x, y));
     }
     /* centred sums subtract w (1 + lambda r), beside M or beside 1 */
-    double least = known - NEGLIGIBLE - log(n), own_least = fmax(known, 0.0) - NEGLIGIBLE - log(n);
+    double least = known - NEGLIGIBLE - pe_d_log(n), own_least = fmax(known, 0.0) - NEGLIGIBLE - pe_d_log(n);
     for (size_t b = 0; b < blocks; b++) {
         size_t first = b * PE_TABLE_BLOCK,
                last = first + PE_TABLE_BLOCK < table->m ? first + PE_TABLE_BLOCK : table->m;
         double a = table->loss[first], c = table->loss[last - 1];
-        double own = table->peak[b] + log1p(fabs(lambda)) + fmax(0.0, fmax(a, c));
+        double own = table->peak[b] + pe_d_log1p(fabs(lambda)) + fmax(0.0, fmax(a, c));
         if (table->peak[b] + fmax(lambda * a, lambda * c) < least && own < own_least) continue;
         if (from > b) from = b;
         to = b + 1;
@@ -236,7 +237,7 @@ static inline void add_centred(const pe_nodes *nodes, size_t j, double lambda, d
 
 PE_CLONES static void centred_sums(const pe_nodes *nodes, double lambda, double by_log, sums *out) {
     double m[PE_LANES] = {0}, l1[PE_LANES] = {0}, l2[PE_LANES] = {0};
-    const double log_power = log1p(fabs(lambda));
+    const double log_power = pe_d_log1p(fabs(lambda));
     for (size_t j = 0; j < nodes->m; j += PE_LANES) {
         if (is_nothing(nodes, lambda, log_power, j)) continue;
         const double x = lambda * nodes->l[j], y = lambda * nodes->l[j + PE_LANES - 1]; /* monotone between */
@@ -275,13 +276,13 @@ void pe_nodes_cumulants(const pe_nodes *nodes, double n, double lambda, pe_cumul
     double k0, k1, k2;
     if (top_e > 600.0) { /* M itself leaves the range of a double; M - 1 is then M */
         scaled_sums(nodes, lambda, top_e, &s);
-        k0 = top_e + log(s.m);
+        k0 = top_e + pe_d_log(s.m);
         k1 = s.l1 / s.m;
         k2 = s.l2 / s.m - k1 * k1;
     } else {
         centred_sums(nodes, lambda, top_x > 600.0 ? 1.0 : 0.0, &s);
         double m = 1.0 + s.m;
-        k0 = log1p(s.m);
+        k0 = pe_d_log1p(s.m);
         k1 = s.l1 / m;
         k2 = s.l2 / m - k1 * k1;
     }
@@ -316,5 +317,5 @@ double pe_nodes_tilt_to_one(const pe_nodes *nodes, double lambda, double *tilted
         for (int u = 0; u < PE_LANES; u++) sum[u] += tilted[j + u];
     const double total = pe_lane_sum(sum), unit = 1.0 / total;
     for (size_t j = 0; j < nodes->m; j++) tilted[j] *= unit;
-    return top + log(total);
+    return top + pe_d_log(total);
 }

@@ -1,13 +1,14 @@
 #include <math.h>
 
+#include "doubles.h"
 #include "loss_law.h"
 
 /* A reversed pair has the laws exchanged and the loss negated: its upper side is the lower one. */
 static double functional_at(const pe_law *a, const pe_rules *r, int reversed, int functional, double w) {
     static const int MIRROR[] = {PE_B_BELOW, PE_B_ABOVE, PE_A_BELOW, PE_A_ABOVE};
     if (functional == PE_PROFILE)
-        return reversed ? pe_law_integral(a, r, w, INFINITY, PE_GAIN_ABOVE, exp(w))
-                        : pe_law_integral(a, r, -INFINITY, w, PE_GAIN_BELOW, exp(w));
+        return reversed ? pe_law_integral(a, r, w, INFINITY, PE_GAIN_ABOVE, pe_d_exp(w))
+                        : pe_law_integral(a, r, -INFINITY, w, PE_GAIN_BELOW, pe_d_exp(w));
     switch (reversed ? MIRROR[functional] : functional) {
     case PE_A_ABOVE:
         return pe_law_integral(a, r, w, INFINITY, PE_UNDER_A, 0.0);
@@ -23,15 +24,15 @@ static double functional_at(const pe_law *a, const pe_rules *r, int reversed, in
 /* d log(functional) / dw where its log is v; for A's tails and the profile negative where it falls as w grows. */
 static double log_slope(const pe_law *a, const pe_rules *r, int reversed, int functional, double w,
                         double v) {
-    double y = exp(w), c = y + a->floor;
+    double y = pe_d_exp(w), c = y + a->floor;
     if (functional == PE_PROFILE) {
         double rest = functional_at(a, r, reversed, PE_B_BELOW, w);
-        return (reversed ? -exp(rest + c - v) : exp(rest - c - v)) * y;
+        return (reversed ? -pe_d_exp(rest + c - v) : pe_d_exp(rest - c - v)) * y;
     }
     /* the density of the law that the functional is a tail of, B's of the unreversed pair with e^c */
     int of_b = functional == PE_B_ABOVE || functional == PE_B_BELOW;
     double g = pe_panel_value(a, pe_find_panel(a, w), w) + (of_b != (reversed != 0) ? c : 0.0);
-    return ((functional == PE_A_ABOVE) == (reversed != 0) ? 1.0 : -1.0) * exp(g - v);
+    return ((functional == PE_A_ABOVE) == (reversed != 0) ? 1.0 : -1.0) * pe_d_exp(g - v);
 }
 
 static void law_row(const pe_law *a, const pe_rules *r, int reversed, double w, double c, double *row) {
@@ -57,7 +58,7 @@ void pe_law_at(const pe_law *a, int reversed, size_t n, const double *c, double 
     pe_law_rules(&r);
     for (size_t i = 0; i < n; i++) {
         double y = ((reversed ? -c[i] : c[i]) - a->floor) - a->floor_low;
-        law_row(a, &r, reversed, y > 0.0 ? log(y) : -INFINITY, c[i], rows + PE_ROW * i);
+        law_row(a, &r, reversed, y > 0.0 ? pe_d_log(y) : -INFINITY, c[i], rows + PE_ROW * i);
     }
 }
 
@@ -82,7 +83,7 @@ void pe_law_solve(const pe_law *a, int reversed, int functional, size_t n, const
             last = next - w;
             w = next;
         }
-        double *row = rows + PE_ROW * i, c = exp(w) + a->floor;
+        double *row = rows + PE_ROW * i, c = pe_d_exp(w) + a->floor;
         law_row(a, &r, reversed, w, reversed ? -c : c, row);
         row[2 + PE_FUNCTIONALS + functional] += fabs(row[2 + functional] - log_target[i]);
     }

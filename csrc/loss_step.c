@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "doubles.h"
 #include "loss_law.h"
 
 static const double HALF_LOG_2PI = 0.91893853320467274178;
@@ -20,7 +21,7 @@ static void set_bases(const step_law *s, double log_em1, double em1) {
     for (size_t j = 0; j < s->terms; j++) {
         double ratio = s->ratio[j] / em1, half = 0.5 * s->shift[j] * s->shift[j];
         int within = ratio > 1e-290 && ratio < 1e290;
-        s->base[j] = (within ? log(ratio) : log(s->ratio[j]) - log_em1) + s->rest[j] - half;
+        s->base[j] = (within ? pe_d_log(ratio) : pe_d_log(s->ratio[j]) - log_em1) + s->rest[j] - half;
     }
 }
 
@@ -29,12 +30,12 @@ static double log_terms(const step_law *s, double z, double *slope) {
     double top = -INFINITY, total = 0.0, moved = 0.0;
     for (size_t j = 0; j < s->terms; j++) top = fmax(top, s->base[j] + s->shift[j] * z);
     for (size_t j = 0; j < s->terms; j++) {
-        double share = exp(s->base[j] + s->shift[j] * z - top);
+        double share = pe_d_exp(s->base[j] + s->shift[j] * z - top);
         total += share;
         moved += share * s->shift[j];
     }
     *slope = moved / total;
-    return top + log(total);
+    return top + pe_d_log(total);
 }
 
 /* The z where the sum of the terms is 1, with the slope of its logarithm there.  That logarithm is convex
@@ -54,11 +55,13 @@ static double place_of(const step_law *s, double *slope) {
 
 static double step_density(const void *context, double w, double rest) {
     const step_law *s = context;
-    double y = exp(w) * (1.0 + rest), em1 = y < 700.0 ? expm1(y) : INFINITY, slope;
-    double log_em1 = y > 30.0 ? y + log1p(-exp(-y)) : w < -30.0 ? w + rest + 0.5 * y : log(em1);
+    double y = pe_d_exp(w) * (1.0 + rest), em1 = y < 700.0 ? pe_d_expm1(y) : INFINITY, slope;
+    double log_em1 = y > 30.0    ? y + pe_d_log1p(-pe_d_exp(-y))
+                     : w < -30.0 ? w + rest + 0.5 * y
+                                 : pe_d_log(em1);
     set_bases(s, log_em1, em1);
     double z = place_of(s, &slope);
-    double log_slope = (w < -30.0 ? 0.5 * y : w + y - log_em1) - log(slope);
+    double log_slope = (w < -30.0 ? 0.5 * y : w + y - log_em1) - pe_d_log(slope);
     return -HALF_LOG_2PI - 0.5 * z * z + log_slope;
 }
 
@@ -82,8 +85,8 @@ int pe_law_step(size_t terms, const double *shift, const double *ratio, const do
     pe_rules r;
     pe_law_rules(&r);
     /* log log1p(e^x), in both cases to a fraction of the reach */
-    low = low < -30.0 ? low : log(log1p(exp(low)));
-    high = high < 700.0 ? log(log1p(exp(high))) : log(high);
+    low = low < -30.0 ? low : pe_d_log(pe_d_log1p(pe_d_exp(low)));
+    high = high < 700.0 ? pe_d_log(pe_d_log1p(pe_d_exp(high))) : pe_d_log(high);
     int status = pe_law_fill(a, step_density, &s, low, high, &r, max_panels);
     free(base);
     if (!status) pe_law_normalise(a, &r);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "convolved.h"
+#include "doubles.h"
 #include "pyengine.h"
 #include "simd.h"
 
@@ -94,7 +95,7 @@ static double convolved(pe_parts *w, double loss) {
                 w->blocks++;
                 at = largest(e);
                 if (at > s.scale) {
-                    double shrink = exp(s.scale - at);
+                    double shrink = pe_d_exp(s.scale - at);
                     s.even *= shrink;
                     s.odd *= shrink;
                     s.lean *= shrink;
@@ -105,7 +106,7 @@ static double convolved(pe_parts *w, double loss) {
         }
         if (w->blocks > PE_MOST_BLOCKS) break;
         double sum = s.even + s.odd, off = fmax(fabs(s.even - s.odd), fabs(s.lean)) / sum;
-        double value = s.scale + log(sum * d);
+        double value = s.scale + pe_d_log(sum * d);
         if (fabs(s.even - s.odd) < 0.3 * sum && pe_is_below_floor(w, loss, value)) return value;
         if (off < AGREED) {
             w->spacing = pe_next_spacing(d, off, 0.1 * AGREED);

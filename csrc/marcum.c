@@ -1,5 +1,6 @@
 /* Marcum's Q function, and compositions of noncentral chi-squared tails with quantiles that would
    lose digits if they were put together from rounded values.  See pyengine.h. */
+#include "doubles.h"
 #include "ncx2_core.h"
 #include "pyengine.h"
 
@@ -35,11 +36,11 @@ static int marcum_edge(int what, double order, double a, double b, double *out) 
         return isnan(order) || isnan(a) || isnan(b) ? 1 : 2;
     }
     if (order == 0.0 && (a == 0.0 || b < MIN_ROOT)) { /* the atom exp(-a^2/2) at 0 is all or below b */
-        double half = a == 0.0 ? 0.0 : 0.5 * fmax(a * a, 0x1p-1022), atom = exp(-half);
+        double half = a == 0.0 ? 0.0 : 0.5 * fmax(a * a, 0x1p-1022), atom = pe_d_exp(-half);
         if (what == PE_NCX2_CDF) *out = a < MAX_ROOT ? atom * (1.0 - 0.5 * pe_two_prod(a, a).l) : atom;
         else if (what == PE_NCX2_LOGCDF) *out = -half;
-        else if (what == PE_NCX2_SF) *out = -expm1(-half);
-        else *out = half > 0.7 ? log1p(-atom) : log(-expm1(-half));
+        else if (what == PE_NCX2_SF) *out = -pe_d_expm1(-half);
+        else *out = half > 0.7 ? pe_d_log1p(-atom) : pe_d_log(-pe_d_expm1(-half));
         return 1;
     }
     if (b == 0.0 || b == INFINITY) {
@@ -78,12 +79,12 @@ size_t pe_marcum_strided(int what, size_t n, const char *order, ptrdiff_t sm, co
             }
             if (bi < MIN_ROOT) { /* b^2 underflows: P ~ b^(2 mu), found from its logarithm below */
                 double x = fmax(bi * bi, 0x1p-1022), lam = ai * ai, tail;
-                double more = 2.0 * mu * (log(bi) - 0.5 * log(x));
+                double more = 2.0 * mu * (pe_d_log(bi) - 0.5 * pe_d_log(x));
                 tail = pe_ncx2(PE_NCX2_LOGCDF, x, 2.0 * mu, lam) + more;
                 if (what == PE_NCX2_LOGCDF) value = tail;
-                else if (what == PE_NCX2_CDF) value = exp(tail);
-                else if (what == PE_NCX2_SF) value = -expm1(tail);
-                else value = tail < -0.7 ? log1p(-exp(tail)) : log(-expm1(tail));
+                else if (what == PE_NCX2_CDF) value = pe_d_exp(tail);
+                else if (what == PE_NCX2_SF) value = -pe_d_expm1(tail);
+                else value = tail < -0.7 ? pe_d_log1p(-pe_d_exp(tail)) : pe_d_log(-pe_d_expm1(tail));
                 put(out, so, i, value);
                 continue;
             }

@@ -1,6 +1,7 @@
 /* The noncentral chi-squared distribution: tails, density, logarithms.  Definitions, methods and
  * observed errors are in pyengine.h.
  */
+#include "doubles.h"
 #include "ncx2_core.h"
 #include "pyengine.h"
 
@@ -19,21 +20,21 @@ static int edge(int what, double x, double df, double nc, double *out) {
     switch (what) {
     case PE_NCX2_CDF:
     case PE_NCX2_LOGCDF:
-        if (x == 0.0 && df == 0.0) *out = log_form ? -0.5 * nc : exp(-0.5 * nc); /* the atom */
+        if (x == 0.0 && df == 0.0) *out = log_form ? -0.5 * nc : pe_d_exp(-0.5 * nc); /* the atom */
         else *out = x > 0.0 ? one : zero;
         return 1;
     case PE_NCX2_SF:
     case PE_NCX2_LOGSF:
         if (x == 0.0 && df == 0.0) {
-            double atom = exp(-0.5 * nc);
-            if (!log_form) *out = -expm1(-0.5 * nc);
-            else *out = nc > 1.0 ? log1p(-atom) : log(-expm1(-0.5 * nc));
+            double atom = pe_d_exp(-0.5 * nc);
+            if (!log_form) *out = -pe_d_expm1(-0.5 * nc);
+            else *out = nc > 1.0 ? pe_d_log1p(-atom) : pe_d_log(-pe_d_expm1(-0.5 * nc));
         } else *out = x > 0.0 ? zero : one;
         return 1;
     default: /* the density at 0 is that of the limit from the right */
         if (x != 0.0 || df > 2.0) *out = zero; /* also at x > 0 without degrees of freedom */
         else if (df < 2.0) *out = INFINITY;
-        else *out = what == PE_NCX2_PDF ? 0.5 * exp(-0.5 * nc) : -0.5 * nc - 0.6931471805599453;
+        else *out = what == PE_NCX2_PDF ? 0.5 * pe_d_exp(-0.5 * nc) : -0.5 * nc - 0.6931471805599453;
         return 1;
     }
 }

@@ -1,6 +1,7 @@
 /* Noncentral chi-squared tails and density by one contour integral; see ncx2_core.h. */
 #include "ncx2_core.h"
 
+#include "doubles.h"
 #include "ncx2_nodes.h"
 
 #define BLOCK PE_NCX2_BLOCK
@@ -372,7 +373,7 @@ static double small_df_above(halves h, double base) {
             v *= -h.y / k;
             series += v / (h.a + k);
         }
-        r = (-expm1(base) - exp(base) * h.a * series) * exp(h.y - base);
+        r = (-pe_d_expm1(base) - pe_d_exp(base) * h.a * series) * pe_d_exp(h.y - base);
     } else { /* continued fraction, from the back */
         double c = 0.0;
         for (int k = 120; k >= 1; k--) c = k * (k - h.a) / (h.y + (2 * k + 1) - h.a - c);
@@ -396,7 +397,7 @@ static void small_df(pe_ncx2_block *p, int i) {
         const double f = small_df_below(h);
         p->side[i] = -1.0;
         p->t[i] = f;
-        if (!(p->phi_h[i] + log(f) > -0.7)) return;
+        if (!(p->phi_h[i] + pe_d_log(f) > -0.7)) return;
     }
     p->side[i] = 1.0;
     p->t[i] = small_df_above(h, base);

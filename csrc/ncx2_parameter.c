@@ -1,5 +1,6 @@
 /* The noncentrality or the degrees of freedom at which a tail of the noncentral chi-squared
    distribution is given, see pyengine.h and docs/special/ncx2.md. */
+#include "doubles.h"
 #include "ncx2_core.h"
 #include "pyengine.h"
 
@@ -13,7 +14,7 @@
 
 /* Where y is measured for secants: there the normal quantile of the tail is nearly linear. */
 static double place(const pe_ncx2_parameter *t, double y, int in_log) {
-    if (in_log) return log(y);
+    if (in_log) return pe_d_log(y);
     return sqrt(y + (t->of_df ? 2.0 * t->lam.h : 0.5 * t->d) + 0.5);
 }
 
@@ -49,7 +50,7 @@ static double in_quantiles(const pe_ncx2_parameter *t, double r) {
     double goal = lower ? t->log_lower.h : t->log_upper.h, z = pe_ndtri_exp(goal);
     double rho = lower ? r : -r, apart;
     if (fabs(r) < NEAR) {
-        double hazard = z < -30.0 ? -z - 1.0 / z : exp(-0.5 * z * z - 0.9189385332046728 - goal);
+        double hazard = z < -30.0 ? -z - 1.0 / z : pe_d_exp(-0.5 * z * z - 0.9189385332046728 - goal);
         double first = rho / hazard;
         apart = first + 0.5 * (z + hazard) * first * first;
     } else apart = pe_ndtri_exp(fmin(rho + goal, -0x1p-1000)) - z;
@@ -96,8 +97,8 @@ static void advance(pe_ncx2_parameter *t, double r) {
     }
     step = -g / slope;
     step = fmin(step, in_log ? 40.0 : 7.0 * v + 1.0);
-    moved = in_log ? y * expm1(step) : step * (2.0 * v + step);
-    next = in_log ? y * exp(step) : y + moved;
+    moved = in_log ? y * pe_d_expm1(step) : step * (2.0 * v + step);
+    next = in_log ? y * pe_d_exp(step) : y + moved;
     /* the last step: what it leaves is about its product with the one before, or below rounding; where y
        is large the law is normal, and the slope known */
     is_last =
@@ -141,8 +142,8 @@ static double far_out(const pe_ncx2_parameter *t) {
     }
     if (twice == INFINITY) twice = 0x1.fffffffffffffp1023;
     y = twice / 400.0;
-    for (int k = 0; k < 60; k++) y = twice / (log(y) - log(t->x.h) - 1.0);
-    return -t->log_lower.h > 0x1p1022 ? 2.0 * (-t->log_lower.h / (log(y) - log(t->x.h) - 1.0)) : y;
+    for (int k = 0; k < 60; k++) y = twice / (pe_d_log(y) - pe_d_log(t->x.h) - 1.0);
+    return -t->log_lower.h > 0x1p1022 ? 2.0 * (-t->log_lower.h / (pe_d_log(y) - pe_d_log(t->x.h) - 1.0)) : y;
 }
 
 static void begin(pe_ncx2_parameter *t) {

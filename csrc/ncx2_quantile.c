@@ -1,4 +1,5 @@
 /* Quantiles of the noncentral chi-squared distribution, see pyengine.h and docs/special/ncx2.md. */
+#include "doubles.h"
 #include "ncx2_core.h"
 #include "pyengine.h"
 
@@ -11,7 +12,7 @@
 
 /* r and its correction: r* = r + log(v/r)/r has nearly the standard normal distribution. */
 static double r_star(double d, double lam, double log_u, double *slope) {
-    double e = expm1(log_u), u = 1.0 + e;
+    double e = pe_d_expm1(log_u), u = 1.0 + e;
     double root = sqrt(lam + 0.5 * d), r, v;
     if (fabs(log_u) < 1e-4) { /* leading terms in e of r and of the correction */
         *slope = root;
@@ -20,7 +21,7 @@ static double r_star(double d, double lam, double log_u, double *slope) {
     r = sqrt(e * e * lam + d * (e - log_u));
     v = fabs(e) * sqrt(0.5 * d + lam * u);
     *slope = fabs(e) * (lam * u + 0.5 * d) / r;
-    return log_u > 0.0 ? r + log(v / r) / r : -(r + log(v / r) / r);
+    return log_u > 0.0 ? r + pe_d_log(v / r) / r : -(r + pe_d_log(v / r) / r);
 }
 
 /* log u at which r* equals the normal quantile of the target. */
@@ -33,7 +34,7 @@ static double start(const pe_ncx2_root *t) {
     double w, step;
     z = lower ? z : -z;
     step = z / scale;
-    if (step > -0.5) w = log1p(step);
+    if (step > -0.5) w = pe_d_log1p(step);
     else /* deep in the lower tail: the exponent is lambda/2 + (d/2)(-1 - log u) there */
         w = fmin(-0.5, (lam - z * z) / d - 1.0);
     for (int i = 0; i < MAX_START; i++) {
@@ -46,7 +47,7 @@ static double start(const pe_ncx2_root *t) {
         next = w - r / slope;
         if (fabs(r) < enough) return next;
         if (w > 0.5 && z > 0.0) /* r grows like a power of u: step on log r */
-            next = w - value * log(value / z) / slope;
+            next = w - value * pe_d_log(value / z) / slope;
         else if (w < -0.5) /* r^2 is nearly linear in log u */
             next = w - 0.5 * (value * value - z * z) / (value * slope);
         if (!(next > low && next < high)) next = 0.5 * (low + high);
@@ -64,7 +65,7 @@ static double start(const pe_ncx2_root *t) {
    lower tail is y^a (1 - a y/(a+1) + ...)/Gamma(1+a), whose reversion is y = w (1 + w/(a+1) + ...).
    Where that does not serve: 0. */
 static double central_start(double a, double log_p) {
-    double w = exp((log_p + log(tgamma(1.0 + a))) / a), b = a + 1.0, c = a + 2.0, e = a + 3.0;
+    double w = pe_d_exp((log_p + pe_d_log_gamma(1.0 + a)) / a), b = a + 1.0, c = a + 2.0, e = a + 3.0;
     if (!(w < CENTRAL_MOST)) return 0.0;
     double c3 = (3.0 * a + 5.0) / (2.0 * b * b * c);
     double c4 = ((8.0 * a + 33.0) * a + 31.0) / (3.0 * b * b * b * c * e);
@@ -93,7 +94,7 @@ static void advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i) {
     /* h1 = x density / tail */
     hazard = b->psi_h[i] - b->phi_h[i];
     if (x > 1e-200) h1 = x * pe_exp_times(hazard, b->psi_l[i] - b->phi_l[i], b->g[i] / b->t[i]);
-    else /* the hazard itself may overflow */ h1 = pe_exp_times(hazard + log(x), 0.0, b->g[i] / b->t[i]);
+    else /* the hazard itself may overflow */ h1 = pe_exp_times(hazard + pe_d_log(x), 0.0, b->g[i] / b->t[i]);
     int in_log = below || x < 0.5 * (d + lam);
     /* h'' / h' in the variable of the step */
     bend = (in_log ? 1.0 : 0.0) + b->slope[i] + (below ? -h1 : h1);
@@ -108,13 +109,13 @@ static void advance(pe_ncx2_root *t, const pe_ncx2_block *b, int i) {
     size = fabs(step);
     if ((size * size * size * (1.0 + h1) * (1.0 + h1) < 5e-18 + 1e-17 / h1 && size < 0.01) ||
         (h1 > 0.0 && size <= 0x1p-53)) { /* no double is nearer */
-        double move = size < 1e-9 || !in_log ? x * step : x * expm1(step);
+        double move = size < 1e-9 || !in_log ? x * step : x * pe_d_expm1(step);
         pe_dd s = pe_two_sum(x, move);
         t->x = pe_fast_two_sum(s.h, s.l + t->x.l);
         t->open = 0;
         return;
     }
-    double next = in_log ? x * exp(step > 60.0 ? 60.0 : step) : x * (1.0 + step);
+    double next = in_log ? x * pe_d_exp(step > 60.0 ? 60.0 : step) : x * (1.0 + step);
     if (!(next > t->low && next < t->high)) {
         double lo = t->low, hi = t->high;
         if (hi == INFINITY) next = x * (in_log ? 0x1p40 : 4.0);
@@ -150,7 +151,7 @@ void pe_ncx2_solve(pe_ncx2_root *roots, int n) {
         if (lam == 0.0 && d >= 0.5 && d <= CENTRAL_PARAMETER) t->x.h = central_start(0.5 * d, t->log_lower.h);
         if (!(t->x.h > 0.0)) {
             w = start(t);
-            u = exp(w);
+            u = pe_d_exp(w);
             t->x.h = d * u + lam * u * u;
         }
         if (d > FAR_PARAMETER || lam > FAR_PARAMETER) continue;
@@ -186,7 +187,8 @@ int pe_ncx2_target(int upper, int logarithm, double p, pe_dd *log_lower, pe_dd *
         if (!(p <= 0.0)) return 2;
         if (p == 0.0 || p == -INFINITY) return (p == 0.0) == !upper ? 1 : -1;
         this = pe_dd_make(p, 0.0);
-        other = pe_dd_make(p < -0.6931471805599453 ? log1p(-exp(p)) : log(-expm1(p)), 0.0);
+        other =
+            pe_dd_make(p < -0.6931471805599453 ? pe_d_log1p(-pe_d_exp(p)) : pe_d_log(-pe_d_expm1(p)), 0.0);
     } else {
         if (!(p >= 0.0 && p <= 1.0)) return 2;
         if (p == 0.0 || p == 1.0) return (p == 1.0) == !upper ? 1 : -1;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "lane_log.h"
 #include "lane_trig.h"
 #include "simd.h"
@@ -157,7 +158,8 @@ void pe_add_powers(double n, const double *a, const double *b, const double *mea
     }
     for (int k = 0; k < PE_RUN; k++) {
         const double x = 1.0 + a[k], square = x * x + b[k] * b[k];
-        re[k] += n * 0.5 * (square < 0.25 ? log(square) : log1p(2.0 * a[k] + (a[k] * a[k] + b[k] * b[k])));
-        im[k] += n * (atan2(b[k], x) - mean[k]);
+        re[k] += n * 0.5 *
+                 (square < 0.25 ? pe_d_log(square) : pe_d_log1p(2.0 * a[k] + (a[k] * a[k] + b[k] * b[k])));
+        im[k] += n * (pe_d_atan2(b[k], x) - mean[k]);
     }
 }

@@ -1,4 +1,5 @@
 #include "noise_nodes.h"
+#include "doubles.h"
 #include "pyengine.h"
 
 #include <float.h>
@@ -58,7 +59,7 @@ static void lagrange(const double *v, double x, double *value) {
             for (int i = 0; i < PE_NOISE_POINTS; i++) value[i] = i == j;
             return;
         }
-        value[j] = (j % 2 ? -1.0 : 1.0) * sin(PI * (j + 0.5) / PE_NOISE_POINTS) / (x - v[j]);
+        value[j] = (j % 2 ? -1.0 : 1.0) * pe_d_sin(PI * (j + 0.5) / PE_NOISE_POINTS) / (x - v[j]);
         sum += value[j];
     }
     for (int j = 0; j < PE_NOISE_POINTS; j++) value[j] /= sum;
@@ -70,7 +71,8 @@ static size_t farthest(const double *v, const kind *kinds, size_t n) {
     double most = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         double log_product = 0.0;
-        for (int j = 0; j < PE_NOISE_POINTS; j++) log_product += log(fabs(square(kinds[i].noise) - v[j]));
+        for (int j = 0; j < PE_NOISE_POINTS; j++)
+            log_product += pe_d_log(fabs(square(kinds[i].noise) - v[j]));
         if (log_product > most) {
             most = log_product;
             best = i;
@@ -92,7 +94,7 @@ static int put_family(pe_kinds *out, const kind *kinds, size_t n) {
     out->families++;
     double v[PE_NOISE_POINTS];
     for (int j = 0; j < PE_NOISE_POINTS; j++) {
-        const double noise = 1.0 / sqrt(middle + half * cos(PI * (j + 0.5) / PE_NOISE_POINTS));
+        const double noise = 1.0 / sqrt(middle + half * pe_d_cos(PI * (j + 0.5) / PE_NOISE_POINTS));
         put(out, noise, kinds->p, 0.0, number, j);
         v[j] = square(noise); /* as the groups take it */
     }
@@ -169,8 +171,8 @@ typedef struct {
 
 static void set_moments(moments *out, const pe_cumulants *at) {
     for (int j = 0; j < PE_NOISE_POINTS; j++) {
-        out->excess[j] = expm1(at[j].k0);
-        out->m[j] = exp(at[j].k0);
+        out->excess[j] = pe_d_expm1(at[j].k0);
+        out->m[j] = pe_d_exp(at[j].k0);
         out->first[j] = out->m[j] * at[j].k1;
         out->second[j] = out->m[j] * (at[j].k2 + at[j].k1 * at[j].k1);
     }
@@ -184,7 +186,7 @@ static pe_cumulants member(const moments *at, const double *share) {
         second += share[j] * at->second[j];
     }
     const double mean = first / (1.0 + excess);
-    return (pe_cumulants){log1p(excess), mean, second / (1.0 + excess) - mean * mean};
+    return (pe_cumulants){pe_d_log1p(excess), mean, second / (1.0 + excess) - mean * mean};
 }
 
 void pe_kinds_cumulants(const pe_kinds *kinds, const pe_noise_cumulants *found, pe_cumulants *sum) {
@@ -237,7 +239,7 @@ PE_CLONES static void combine(const double *share, const double *values, size_t 
 static double member_values(const moments *at, const double *share, const double *values, size_t count,
                             double *re, double *im) {
     const pe_cumulants one = member(at, share);
-    const double own = exp(-one.k0);
+    const double own = pe_d_exp(-one.k0);
     double scaled[PE_NOISE_POINTS];
     for (int j = 0; j < PE_NOISE_POINTS; j++) scaled[j] = share[j] * at->m[j] * own;
     combine(scaled, values, count, re, im);
@@ -268,8 +270,8 @@ void pe_kinds_add(const pe_kinds *kinds, const pe_noise_cumulants *found, const 
             for (size_t k = 0; k < count; k++) {
                 out->im[k] -= n * (double)(out->first + k) * out->ht * mean;
                 if (n == 1.0) continue;
-                out->re[k] += 0.5 * n * log(re[k] * re[k] + im[k] * im[k]);
-                out->im[k] += n * atan2(im[k], re[k]);
+                out->re[k] += 0.5 * n * pe_d_log(re[k] * re[k] + im[k] * im[k]);
+                out->im[k] += n * pe_d_atan2(im[k], re[k]);
             }
         }
     }
@@ -288,8 +290,8 @@ void pe_kinds_miss(const pe_kinds *kinds, const pe_noise_cumulants *found, const
             const double *x = values + 2 * (PE_NOISE_POINTS + c) * count, *y = x + count;
             member_values(&at, set->share + PE_NOISE_POINTS * set->control[c], values, count, re, im);
             for (size_t k = 0; k < count; k++)
-                miss[k] +=
-                    set->total * fmax(hypot(re[k] - x[k], im[k] - y[k]) - ROUNDED, 0.0) / hypot(x[k], y[k]);
+                miss[k] += set->total * fmax(pe_d_hypot(re[k] - x[k], im[k] - y[k]) - ROUNDED, 0.0) /
+                           pe_d_hypot(x[k], y[k]);
         }
     }
 }

@@ -2,21 +2,24 @@
  * logarithmic forms.  Definitions, methods and observed errors are in pyengine.h.
  */
 #include "normal.h"
-#include "pyengine.h"
 
-#include <math.h>
+#include "doubles.h"
 
 static const double INV_SQRT_2PI = 0x1.9884533d43651p-2;
 static const double SQRT_2PI = 0x1.40d931ff62706p+1;
 static const double LOG_2PI = 0x1.d67f1c864beb5p+0;
 static const double LN2_HI = 0x1.62e42fefa39efp-1;
 static const double LN2_LO = 0x1.abc9e3b39803fp-56;
+static const double ROOT_2 = 0x1.6a09e667f3bcdp+0;
+static const double ROOT_2_OVER_PI = 0x1.9884533d43651p-1;
 static const double EXP_MINUS_40 = 0x1.39792499b1a24p-58;
 
 /* Where one approximation hands over to the next. */
 #define CENTRAL_X 0.7             /* CENTRAL is fitted up to x^2 = 1/2 */
 #define FAR_X 6.0                 /* NEAR below, FAR above */
 #define ZERO_X 40.0               /* Phi(-40) < 2^-1100 */
+#define CENTRAL_ERFC 0.49         /* below CENTRAL_X over the root of 2 */
+#define ZERO_ERFC 27.5            /* erfc(27.5) < 2^-1095 */
 #define CENTRAL_Q 0.425           /* |p - 1/2| up to which QUANTILE is used */
 #define CENTRAL_EDGE 0x1.72p-3    /* 185/1024, just above CENTRAL_Q^2 */
 #define LOG_LOW -2.590267165445827    /* log(1/2 - CENTRAL_Q) */
@@ -92,17 +95,21 @@ static inline double square_low(double x, double rounded) {
     return ((high * high - rounded) + 2.0 * high * low) + low * low;
 }
 
-/* factor * exp(-x^2/2) for 0 <= x <= ZERO_X. */
-static inline double times_gaussian(double x, double factor) {
-    const double square = x * x;
-    const double low = 0.5 * square_low(x, square);
-    if (square < 1400.0) {
-        const double e = exp(-0.5 * square);
+/* factor * exp(-y - low) for 0 <= y < 750 and a low that is small. */
+static inline double times_exponential(double y, double low, double factor) {
+    if (y < 700.0) {
+        const double e = pe_d_exp(-y);
         return factor * (e - e * low);
     }
     /* exp would be subnormal and lose digits; the shift by 40 is exact in the exponent. */
-    const double e = exp(40.0 - 0.5 * square);
+    const double e = pe_d_exp(40.0 - y);
     return factor * (e - e * low) * EXP_MINUS_40;
+}
+
+/* factor * exp(-x^2/2) for 0 <= x <= ZERO_X. */
+static inline double times_gaussian(double x, double factor) {
+    const double square = x * x;
+    return times_exponential(0.5 * square, 0.5 * square_low(x, square), factor);
 }
 
 /* phi(x)/Phi(-x) - x for x >= 0: from sqrt(2/pi) falling to 1/x.  Everything in the tail is built
@@ -142,8 +149,8 @@ static double tail_quantile(double y) {
     } else {
         /* Two rounds of x^2 = s^2 - log(2 pi x^2) - 2/x^2 + ...: 1e-9 relative at s = 40. */
         const double square = -2.0 * y;
-        const double rough = square - LOG_2PI - 2.0 * log(s);
-        x = sqrt(square - LOG_2PI - log(rough) - 2.0 / rough);
+        const double rough = square - LOG_2PI - 2.0 * pe_d_log(s);
+        x = sqrt(square - LOG_2PI - pe_d_log(rough) - 2.0 / rough);
     }
     /* Halley's step on f(x) = log Phi(-x) - y.  The starting value is good to 2e-8, the step to
      * its cube; the residual is the only place where rounding matters, hence the exact square. */
@@ -151,7 +158,7 @@ static double tail_quantile(double y) {
     const double rest = excess(x);
     const double hazard = x + rest;
     const double quadratic = (-0.5 * square - y) - 0.5 * square_low(x, square);
-    const double f = quadratic + log(INV_SQRT_2PI / hazard);
+    const double f = quadratic + pe_d_log(INV_SQRT_2PI / hazard);
     const double newton = f / hazard;
     return x + newton / (1.0 + 0.5 * newton * rest);
 }
@@ -168,9 +175,9 @@ double pe_ndtr(double x) {
 }
 
 double pe_log_ndtr(double x) {
-    if (x < -CENTRAL_X) return -0.5 * x * x + log(scaled_tail(-x));
-    if (x < CENTRAL_X) return log(0.5 + x * RATIONAL(CENTRE, x * x));
-    return log1p(-upper_tail(x));
+    if (x < -CENTRAL_X) return -0.5 * x * x + pe_d_log(scaled_tail(-x));
+    if (x < CENTRAL_X) return pe_d_log(0.5 + x * RATIONAL(CENTRE, x * x));
+    return pe_d_log1p(-upper_tail(x));
 }
 
 double pe_ndtri(double p) {
@@ -178,14 +185,25 @@ double pe_ndtri(double p) {
     const double q = p - 0.5;
     if (fabs(q) <= CENTRAL_Q) return central_quantile(q);
     if (p == 0.0 || p == 1.0) return copysign(INFINITY, q);
-    return q < 0.0 ? -tail_quantile(log(p)) : tail_quantile(log(1.0 - p));
+    return q < 0.0 ? -tail_quantile(pe_d_log(p)) : tail_quantile(pe_d_log(1.0 - p));
 }
 
 double pe_ndtri_exp(double y) {
     if (!(y <= 0.0)) return NAN;
     if (y < LOG_LOW) return -tail_quantile(y);
-    if (y <= LOG_HIGH) return central_quantile(0.5 * expm1((y + LN2_HI) + LN2_LO));
-    return y == 0.0 ? INFINITY : tail_quantile(log(-expm1(y)));
+    if (y <= LOG_HIGH) return central_quantile(0.5 * pe_d_expm1((y + LN2_HI) + LN2_LO));
+    return y == 0.0 ? INFINITY : tail_quantile(pe_d_log(-pe_d_expm1(y)));
+}
+
+/* erfc(x) = 2 Phi(-sqrt(2) x), with exp(-x^2) of x itself */
+double pe_erfc(double x) {
+    const double a = fabs(x), t = a * ROOT_2;
+    if (a < CENTRAL_ERFC) return 1.0 - 2.0 * x * ROOT_2 * RATIONAL(CENTRE, t * t);
+    const double square = a * a;
+    const double tail =
+        a < ZERO_ERFC ? times_exponential(square, square_low(a, square), ROOT_2_OVER_PI / (t + excess(t)))
+                      : 0.0;
+    return x < 0.0 ? 2.0 - tail : x == x ? tail : x;
 }
 
 #define ARRAY_FORM(name)                                                                                     \

@@ -2,6 +2,9 @@
 #ifndef PE_NORMAL_H
 #define PE_NORMAL_H
 
+/* Error below PE_ULP_ERFC units of 2^-52 of itself (tools/prove_normal.py), where it is a normal number */
+double pe_erfc(double x);
+
 /* phi(x)/Phi(-x) - x for x >= 0: the excess of the hazard rate over its argument. */
 double pe_normal_excess(double x);
 

@@ -1,4 +1,6 @@
 #include "normals.h"
+#include "doubles.h"
+#include "normal.h"
 
 #include <math.h>
 
@@ -12,21 +14,21 @@ static double change_at(const pe_normals *s, double z, double *largest) {
     for (size_t j = 0; j < s->n; j++) {
         double x = exponent(s, j, z);
         *largest = fmax(*largest, x);
-        sum += s->weight[j] * expm1(fmin(x, 700.0));
+        sum += s->weight[j] * pe_d_expm1(fmin(x, 700.0));
     }
     return sum;
 }
 
 static double log_sum_at(const pe_normals *s, double z) {
     double top = -INFINITY, sum = 0.0;
-    for (size_t j = 0; j < s->n; j++) top = fmax(top, log(s->weight[j]) + exponent(s, j, z));
-    for (size_t j = 0; j < s->n; j++) sum += exp(log(s->weight[j]) + exponent(s, j, z) - top);
-    return top + log(sum);
+    for (size_t j = 0; j < s->n; j++) top = fmax(top, pe_d_log(s->weight[j]) + exponent(s, j, z));
+    for (size_t j = 0; j < s->n; j++) sum += pe_d_exp(pe_d_log(s->weight[j]) + exponent(s, j, z) - top);
+    return top + pe_d_log(sum);
 }
 
 /* log of 1 + change, where the sum itself has the digits if the change nearly cancels the 1 */
 static double log_of(const pe_normals *s, double z, double change, double largest) {
-    return change < -0.5 || largest > 600.0 ? log_sum_at(s, z) : log1p(change);
+    return change < -0.5 || largest > 600.0 ? log_sum_at(s, z) : pe_d_log1p(change);
 }
 
 pe_mixed_loss pe_mixtures_at(const pe_mixtures *m, double z) {
@@ -37,11 +39,11 @@ pe_mixed_loss pe_mixtures_at(const pe_mixtures *m, double z) {
     double r = (of_b - of_a) / (1.0 + of_a);
     if (largest <= 600.0 && of_a > -0.5 && fabs(r) < 0.5) {
         out.r = r;
-        out.l = log1p(r);
+        out.l = pe_d_log1p(r);
         return out;
     }
     out.l = log_of(&m->b, z, of_b, largest) - out.log_a;
-    out.r = expm1(out.l);
+    out.r = pe_d_expm1(out.l);
     return out;
 }
 
@@ -68,9 +70,9 @@ double pe_mixtures_change(const pe_mixtures *m) {
 
 static double mean_shift(const pe_normals *s, double z) {
     double top = -INFINITY, sum = 0.0, first = 0.0;
-    for (size_t j = 0; j < s->n; j++) top = fmax(top, log(s->weight[j]) + exponent(s, j, z));
+    for (size_t j = 0; j < s->n; j++) top = fmax(top, pe_d_log(s->weight[j]) + exponent(s, j, z));
     for (size_t j = 0; j < s->n; j++) {
-        double share = exp(log(s->weight[j]) + exponent(s, j, z) - top);
+        double share = pe_d_exp(pe_d_log(s->weight[j]) + exponent(s, j, z) - top);
         sum += share;
         first += share * s->shift[j];
     }
@@ -85,16 +87,16 @@ double pe_mixtures_slope(const pe_mixtures *m, double z) {
  * plane: turned by the smallest shift, their arguments lie between 0 and y times the range. */
 static double moved_side(const pe_normals *s, double z, double y, double *angle) {
     double top = -INFINITY, sum = 0.0, re = 0.0, im = 0.0, low = s->shift[0];
-    for (size_t j = 0; j < s->n; j++) top = fmax(top, log(s->weight[j]) + exponent(s, j, z));
+    for (size_t j = 0; j < s->n; j++) top = fmax(top, pe_d_log(s->weight[j]) + exponent(s, j, z));
     for (size_t j = 0; j < s->n; j++) {
-        double share = exp(log(s->weight[j]) + exponent(s, j, z) - top);
+        double share = pe_d_exp(pe_d_log(s->weight[j]) + exponent(s, j, z) - top);
         double turn = (s->shift[j] - low) * y;
         sum += share;
-        re += share * cos(turn);
-        im += share * sin(turn);
+        re += share * pe_d_cos(turn);
+        im += share * pe_d_sin(turn);
     }
-    *angle = low * y + atan2(im, re);
-    return 0.5 * log((re * re + im * im) / (sum * sum));
+    *angle = low * y + pe_d_atan2(im, re);
+    return 0.5 * pe_d_log((re * re + im * im) / (sum * sum));
 }
 
 pe_moved pe_mixtures_moved(const pe_mixtures *m, double z, double y) {
@@ -108,12 +110,14 @@ pe_moved pe_mixtures_moved(const pe_mixtures *m, double z, double y) {
 
 double pe_normals_above(const pe_normals *s, double x) {
     double sum = 0.0;
-    for (size_t j = 0; j < s->n; j++) sum += s->weight[j] * erfc((x - s->shift[j]) * 0.70710678118654752440);
+    for (size_t j = 0; j < s->n; j++)
+        sum += s->weight[j] * pe_erfc((x - s->shift[j]) * 0.70710678118654752440);
     return fmax(0.5 * sum * (1.0 + 1e-9), 5e-324); /* where erfc underflows, the smallest number does */
 }
 
 double pe_normals_below(const pe_normals *s, double x) {
     double sum = 0.0;
-    for (size_t j = 0; j < s->n; j++) sum += s->weight[j] * erfc((s->shift[j] - x) * 0.70710678118654752440);
+    for (size_t j = 0; j < s->n; j++)
+        sum += s->weight[j] * pe_erfc((s->shift[j] - x) * 0.70710678118654752440);
     return fmax(0.5 * sum * (1.0 + 1e-9), 5e-324);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "proven.h"
 
 /* The steps of a pair, and their coarse grids at each level of truncation. */
@@ -209,7 +210,7 @@ static double left_reach(const pe_group *g) {
 
 static void sampled_group(pe_group *g, const removal *removed, pe_span *w) {
     double mu = g->mu, wider, s = taper_of(g, mu, &wider), each = removed->log_mass;
-    double end = wider * fmax(normal_reach(each), mu + normal_reach(each - log(g->p)));
+    double end = wider * fmax(normal_reach(each), mu + normal_reach(each - pe_d_log(g->p)));
     g->taper_z = removed->whole ? INFINITY : end;
     g->taper_low = -INFINITY;
     set_window(w, removed, s, mu, -left_reach(g), removed->whole ? REACH + mu : end + 8.0 * s);
@@ -225,7 +226,7 @@ static void mixed_group(pe_group *g, const removal *removed, pe_span *w) {
     double s = taper_of(g, last - first, &wider);
     for (int i = 0; i < 2; i++)
         for (size_t j = 0; j < sides[i]->n; j++) {
-            double each = removed->log_mass - g->log_share - log(sides[i]->weight[j]);
+            double each = removed->log_mass - g->log_share - pe_d_log(sides[i]->weight[j]);
             double reach = wider * normal_reach(each);
             low = fmin(low, sides[i]->shift[j] - reach);
             high = fmax(high, sides[i]->shift[j] + reach);
@@ -301,9 +302,9 @@ static int contours_new(const pe_pair *pair, int level, pe_contours **out) {
     for (size_t i = 0; i < pair->n; i++) total += pair->steps[i];
     for (size_t i = 0; i < pair->n_mixed; i++) total += pair->mixed[i].steps;
     for (size_t i = 0; i < pair->n_listed; i++) total += pair->listed[i].steps;
-    removal removed = {whole, log_mass - log(total)};
-    contours->log_cut = log_mass + log(2.0); /* both parts of the mixture lose their share */
-    if (contours->both_ends) contours->log_cut += log(2.0);
+    removal removed = {whole, log_mass - pe_d_log(total)};
+    contours->log_cut = log_mass + pe_d_log(2.0); /* both parts of the mixture lose their share */
+    if (contours->both_ends) contours->log_cut += pe_d_log(2.0);
     const pe_kinds own = {.n = pair->n, .noise = pair->noise, .p = pair->p, .steps = pair->steps};
     const int status = add_sampled(contours, few ? &pair->few : &own, pair->reversed, &removed);
     if (status) return status;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "pyengine.h"
 
 typedef struct {
@@ -53,8 +54,8 @@ static void panel_masses(const pe_log_density *f, size_t piece, double a, double
     masses[0] = masses[1] = 0.0;
     for (int l = 0; l < PE_BLOCK; l++) {
         double weight = radius * pe_gauss_weight[l < 8 ? 7 - l : l - 8];
-        masses[0] += weight * exp(v[l] - scale);
-        masses[1] += weight * exp(v[l] + x[l] - scale);
+        masses[0] += weight * pe_d_exp(v[l] - scale);
+        masses[1] += weight * pe_d_exp(v[l] + x[l] - scale);
     }
 }
 
@@ -85,7 +86,7 @@ int pe_normalise(pe_log_density *f, double *defect) {
     free(p.piece);
     defect[0] = total[0] - 1.0;
     defect[1] = total[1] - 1.0;
-    double excess = log1p(defect[0]);
+    double excess = pe_d_log1p(defect[0]);
     for (size_t i = 0; i < f->n; i++) f->coef[i * PE_DEGREE_NODES] -= excess;
     return status;
 }
@@ -116,21 +117,21 @@ int pe_epoch_masses(struct pe_epoch *epoch) {
         double unit = level[0], sum = 0.0;
         for (size_t i = 0; i < n; i++) {
             if (level[i] > unit + 50.0) {
-                sum *= exp(unit - level[i]);
+                sum *= pe_d_exp(unit - level[i]);
                 unit = level[i];
             }
-            sum += mass[2 * i + law] * exp(level[i] - unit);
-            below[i + 1] = unit + log(sum);
+            sum += mass[2 * i + law] * pe_d_exp(level[i] - unit);
+            below[i + 1] = unit + pe_d_log(sum);
         }
         unit = level[n - 1];
         sum = 0.0;
         for (size_t i = n; i-- > 0;) {
             if (level[i] > unit + 50.0) {
-                sum *= exp(unit - level[i]);
+                sum *= pe_d_exp(unit - level[i]);
                 unit = level[i];
             }
-            sum += mass[2 * i + law] * exp(level[i] - unit);
-            above[i] = unit + log(sum);
+            sum += mass[2 * i + law] * pe_d_exp(level[i] - unit);
+            above[i] = unit + pe_d_log(sum);
         }
     }
     free(mass);

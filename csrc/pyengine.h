@@ -44,6 +44,39 @@ double pe_libm_allowed(int function);
 double pe_libm_error(int function);
 int pe_libm_points(int function, const pe_libm_point **points);
 
+/* Elementary functions, at a number and at n of them.
+ *
+ * Domain          all doubles; sin and cos up to 2^50, pow of normal x below 2^1022 and of 0 to a positive power; NaN
+ *                 elsewhere
+ * Method          csrc/doubles.h: polynomials after a reduction; the same bits on every machine
+ * Error           2 units in the last place of exp, expm1, log and log1p, 4 of sin, cos, atan2(y, x), hypot and pow, 16
+ *                 units of 2^-53 of erfc itself (docs/theory/arithmetic); logaddexp is made of these: log(e^x + e^y), of
+ *                 which pe_log_sums gives running sums.
+ */
+double pe_exp_at(double x);
+double pe_expm1_at(double x);
+double pe_log_at(double x);
+double pe_log1p_at(double x);
+double pe_sin_at(double x);
+double pe_cos_at(double x);
+double pe_erfc_at(double x);
+double pe_atan2_at(double x, double y);
+double pe_hypot_at(double x, double y);
+double pe_pow_at(double x, double y);
+double pe_logaddexp_at(double x, double y);
+void pe_exp_array(size_t n, const double *x, double *out);
+void pe_expm1_array(size_t n, const double *x, double *out);
+void pe_log_array(size_t n, const double *x, double *out);
+void pe_log1p_array(size_t n, const double *x, double *out);
+void pe_sin_array(size_t n, const double *x, double *out);
+void pe_cos_array(size_t n, const double *x, double *out);
+void pe_erfc_array(size_t n, const double *x, double *out);
+void pe_atan2_array(size_t n, const double *x, const double *y, double *out);
+void pe_hypot_array(size_t n, const double *x, const double *y, double *out);
+void pe_pow_array(size_t n, const double *x, const double *y, double *out);
+void pe_logaddexp_array(size_t n, const double *x, const double *y, double *out);
+void pe_log_sums(size_t n, const double *x, double *out);
+
 /* Standard normal density.
  *
  * Definition      phi(x) = exp(-x^2/2)/sqrt(2 pi)
@@ -301,8 +334,7 @@ typedef struct {
  *
  * Domain          0 <= alpha <= 1, 0 <= epsilon <= infinity, 0 <= delta <= 1
  * Method          closed forms in sums of two doubles; inverses by Newton's method
- * Error           bounds are proven, floating point included, if libm's exp, expm1, log and log1p
- *                 err by at most 2 units in the last place (docs/theory/closed_form)
+ * Error           bounds are proven, floating point included (docs/theory/closed_form)
  */
 void pe_step_trade_off(const pe_step *step, size_t n, const double *alpha, double *out);
 void pe_step_profile(const pe_step *step, size_t n, const double *epsilon, double *out);
@@ -383,7 +415,7 @@ void pe_place_integrals(size_t n, size_t places, const double *x, double reach, 
                         double *out);
 
 /* What atoms at those places have in the integrals of e^{-tilt x} over the poles' sides, added to `out`
- * (docs/theory/laplace): libm's exp and expm1, sums one after the other. */
+ * (docs/theory/laplace): sums one after the other. */
 void pe_atom_integrals(size_t n, size_t places, const double *x, const double *mass, double tilt,
                        size_t first, size_t kinds, double *out);
 
@@ -392,7 +424,7 @@ void pe_atom_integrals(size_t n, size_t places, const double *x, const double *m
  * Definition      sum over j of real[k, j] cos(z t_j) + imag[k, j] sin(z t_j) at each of n numbers z, for at most 3
  *                 kinds k; out has n rows
  * Domain          size a multiple of 8, frequencies from 0 on, rising
- * Method          e^{ib} by csrc/lane_trig.h, sums in 8 lanes; libm's and one sum where an angle may exceed 1e8
+ * Method          e^{ib} by csrc/lane_trig.h, sums in 8 lanes; sines of csrc/doubles.h and one sum where an angle may exceed 1e8
  * Error           at most (size + 12 + 4 z t_j) 2^-53 for each weight's modulus
  */
 void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequency, size_t kinds,
@@ -404,8 +436,7 @@ void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequenc
  * relative errors, and by how much thresholds are moved (docs/theory/conversions).  Arrays of c, reach and the bounds of
  * single points have that shape as well.
  *
- * Error           bounds are safe where libm's exp errs by at most 2 units in the last place, and the few operations
- *                 of a bound by at most `rounding` of its terms: 16 2^-53
+ * Error           bounds are safe where the few operations of a bound err by at most `rounding` of its terms: 16 2^-53
  */
 
 /* Bounds of A's mass above less alpha. */
@@ -428,10 +459,11 @@ void pe_level_between(size_t points, size_t n, const double *alpha, const double
 
 /* ---- n >= 2 Gauss-Legendre nodes on (0, 1), rising, and weights: gauss.c ---------------------------------
  *
+ * Definition      sums of two doubles: n upper parts in each array, and n lower ones
  * Method          Newton's method on the recurrence of the polynomials with maximum 1
  * Error           docs/theory/line
  */
-void pe_gauss_nodes(size_t n, long double *place, long double *weight);
+void pe_gauss_nodes(size_t n, double *place, double *weight);
 
 /* ---- from rows with proven errors to bounds: row_bounds.c ----------------------------------------------
  *

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "elementary.h"
 #include "pyengine.h"
 
@@ -159,9 +160,11 @@ void pe_random_step_losses(const pe_random_steps *s, size_t n, const double *z, 
         for (size_t l = 0; l < n; l++) {
             int asked = s->shifts > 0, known = to[l] >= LEAST && bad[l] == 0.0 && far[l] == 0.0;
             known = known && (!asked || to[n + l] >= LEAST);
-            double rest = (double)k * log(s->odds) + s->log_choices;
-            to[l] = known ? log(to[l]) + (logs[l] + logs[2 * n + l]) - rest : NAN;
-            to[n + l] = !known ? NAN : asked ? log(to[n + l]) + (logs[n + l] + logs[3 * n + l]) - rest : 0.0;
+            double rest = (double)k * pe_d_log(s->odds) + s->log_choices;
+            to[l] = known ? pe_d_log(to[l]) + (logs[l] + logs[2 * n + l]) - rest : NAN;
+            to[n + l] = !known  ? NAN
+                        : asked ? pe_d_log(to[n + l]) + (logs[n + l] + logs[3 * n + l]) - rest
+                                : 0.0;
             to[2 * n + l] = known ? of_blocks(s, n, l, y, core, mine, by, sum, taken) : NAN;
         }
     }

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "doubles.h"
 #include "lane_trig.h"
 #include "pyengine.h"
 #include "simd.h"
@@ -57,7 +58,7 @@ void pe_place_integrals(size_t n, size_t places, const double *x, double reach, 
         for (size_t j = 0; j < places; j++) {
             const double apart = x[i * places + j];
             const pe_ray *ray = apart < 0.0 ? right : left;
-            const double needed = ceil(log2(reach / fabs(apart))) + 1.0;
+            const double needed = ceil(pe_d_log2(reach / fabs(apart))) + 1.0;
             const int64_t panels = !(needed < (double)most) ? most
                                    : needed > (double)least ? (int64_t)needed
                                                             : least;
@@ -74,12 +75,12 @@ void pe_place_integrals(size_t n, size_t places, const double *x, double reach, 
 static double atom_weight(size_t kind, double tilt, double x) {
     if (kind < 2) {
         const double apart = tilt - (double)kind;
-        if (apart > 0.0) return x > 0.0 ? exp(-apart * x) : 0.0;
-        return x > 0.0 ? 0.0 : -exp(-apart * x);
+        if (apart > 0.0) return x > 0.0 ? pe_d_exp(-apart * x) : 0.0;
+        return x > 0.0 ? 0.0 : -pe_d_exp(-apart * x);
     }
-    if (tilt > 1.0) return x > 0.0 ? exp(-(tilt - 1.0) * x) * -expm1(-x) : 0.0;
-    if (tilt < 0.0) return x < 0.0 ? exp(-tilt * x) * -expm1(x) : 0.0;
-    return -exp(-tilt * x + fmin(x, 0.0));
+    if (tilt > 1.0) return x > 0.0 ? pe_d_exp(-(tilt - 1.0) * x) * -pe_d_expm1(-x) : 0.0;
+    if (tilt < 0.0) return x < 0.0 ? pe_d_exp(-tilt * x) * -pe_d_expm1(x) : 0.0;
+    return -pe_d_exp(-tilt * x + fmin(x, 0.0));
 }
 
 void pe_atom_integrals(size_t n, size_t places, const double *x, const double *mass, double tilt,

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "doubles.h"
 #include "pyengine.h"
 
 /* From rows with proven errors to bounds of what was asked; docs/theory/conversions.md.  All bounds are
@@ -36,8 +37,8 @@ static void put(double *bounds, int functional, double lower, double upper, doub
     out[0] = lower;
     out[1] = upper;
     /* what is not known, NaN, bounds nothing */
-    out[2] = lower > -INFINITY ? exp(lower) * (1.0 - slack) : 0.0;
-    out[3] = upper < 0.0 ? fmin(fmax(exp(upper) * (1.0 + slack), LEAST), 1.0) : 1.0;
+    out[2] = lower > -INFINITY ? pe_d_exp(lower) * (1.0 - slack) : 0.0;
+    out[3] = upper < 0.0 ? fmin(fmax(pe_d_exp(upper) * (1.0 + slack), LEAST), 1.0) : 1.0;
 }
 
 void pe_bounds_of_logs(size_t n, const double *logs, double slack, double *bounds) {
@@ -51,8 +52,8 @@ void pe_bounds_of_rows(size_t n, const double *rows, double slack, double *bound
             const double value = rows[2 + f], error = rows[ERRORS + f];
             if (error <= 1.0 && isfinite(value)) {
                 const double rounded = slack * (1.0 + fabs(value)); /* of the sums of logs */
-                put(bounds, f, value + log1p(-error) - rounded, fmin(value + log1p(error) + rounded, 0.0),
-                    slack);
+                put(bounds, f, value + pe_d_log1p(-error) - rounded,
+                    fmin(value + pe_d_log1p(error) + rounded, 0.0), slack);
             } else put(bounds, f, -INFINITY, 0.0, slack);
         }
 }
@@ -70,7 +71,7 @@ static double level_high(const double *bounds, int functional, double tail) {
 
 /* x e^c, without the overflow of the factor alone */
 static double times_exp(double x, double c) {
-    return x == 0.0 ? 0.0 : copysign(exp(log(fabs(x)) + c), x);
+    return x == 0.0 ? 0.0 : copysign(pe_d_exp(pe_d_log(fabs(x)) + c), x);
 }
 
 void pe_bounds_line(size_t n, int functional, const double *tail, const double *c, const double *bounds,
@@ -95,7 +96,7 @@ size_t pe_bounds_aside(size_t n, int functional, const double *tail, const doubl
             beyond[i] = at[i];
         const double density = fmin(log_low(row, PE_B_BELOW), log_low(row, PE_B_ABOVE));
         const double least = log_low(row, functional), most = log_high(row, functional);
-        const double value = isnan(density) ? NAN : fmin(1.0, exp(least - density));
+        const double value = isnan(density) ? NAN : fmin(1.0, pe_d_exp(least - density));
         const int is_open =
             level_high(row, functional, tail[i]) > 0.0 && isinf(beyond[i]) && attempt < PE_ASIDES;
         at[i] = is_open ? c[i] + ASIDE[attempt] * value + 4.0 * (most - least) : NAN;
@@ -121,10 +122,10 @@ void pe_bounds_chord(size_t n, int functional, const double *tail, const double 
 void pe_bounds_best(size_t n, int functional, const double *tail, const double *rows, double *beta,
                     double *gamma) {
     for (size_t i = 0; i < n; i++, rows += PE_ROW) {
-        const double level = exp(rows[2 + functional]);
+        const double level = pe_d_exp(rows[2 + functional]);
         const double moved = times_exp(functional == PE_A_ABOVE ? level - tail[i] : tail[i] - level, rows[0]);
-        beta[i] = exp(rows[2 + PE_B_BELOW]) + moved;
-        gamma[i] = exp(rows[2 + PE_B_ABOVE]) - moved;
+        beta[i] = pe_d_exp(rows[2 + PE_B_BELOW]) + moved;
+        gamma[i] = pe_d_exp(rows[2 + PE_B_ABOVE]) - moved;
     }
 }
 
@@ -155,21 +156,21 @@ void pe_bounds_tangent(size_t n, const double *delta, const double *c, const dou
     for (size_t i = 0; i < n; i++, bounds += PE_BOUNDS) {
         const double start = -c[i], least = low(bounds, PE_PROFILE), height = least - delta[i];
         const double slope = height >= 0.0 ? log_high(bounds, PE_B_BELOW) : log_low(bounds, PE_B_BELOW);
-        const double gained = height * exp(-slope - start);
+        const double gained = height * pe_d_exp(-slope - start);
         /* what is less has no digits */
-        const double way = gained > -0.5 ? log1p(gained) : NAN;
+        const double way = gained > -0.5 ? pe_d_log1p(gained) : NAN;
         const double moved = (start + way) - slack * (4.0 * fabs(start) + LONGEST * fabs(way));
         lower[i] = isfinite(moved) && moved > 0.0 ? moved : 0.0;
-        const double log_width = log((high(bounds, PE_PROFILE) - least) + fabs(height));
-        const double first = 2.0 * exp(log_width - log_low(bounds, PE_B_BELOW) - start);
+        const double log_width = pe_d_log((high(bounds, PE_PROFILE) - least) + fabs(height));
+        const double first = 2.0 * pe_d_exp(log_width - log_low(bounds, PE_B_BELOW) - start);
         step[i] = (isfinite(first) ? first : 0.0) + 16.0 * slack * fabs(start);
     }
 }
 
 void pe_bounds_best_epsilon(size_t n, const double *delta, const double *rows, double *epsilon) {
     for (size_t i = 0; i < n; i++, rows += PE_ROW) {
-        const double height = exp(rows[2 + PE_PROFILE]) - delta[i];
-        epsilon[i] = log1p(height * exp(rows[0] - rows[2 + PE_B_BELOW])) - rows[0];
+        const double height = pe_d_exp(rows[2 + PE_PROFILE]) - delta[i];
+        epsilon[i] = pe_d_log1p(height * pe_d_exp(rows[0] - rows[2 + PE_B_BELOW])) - rows[0];
     }
 }
 

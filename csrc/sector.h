@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "doubles.h"
 #include "pyengine.h"
 
 #ifndef PE_INLINE
@@ -180,7 +181,7 @@ double pe_sector_growth(const pe_sector_kinds *k, double w);
 
 /* Upper bound of log dB/dA up to w, beyond the floor. */
 PE_INLINE double pe_sector_loss(const pe_sector *a, double w) {
-    return a->kinds.are_ratios ? w + 1e-12 * fabs(w) : exp(w) * (1.0 + 1e-12);
+    return a->kinds.are_ratios ? w + 1e-12 * fabs(w) : pe_d_exp(w) * (1.0 + 1e-12);
 }
 
 PE_INLINE size_t pe_sector_cell(const pe_sector_cells *c, double w) {
@@ -228,7 +229,7 @@ PE_INLINE double pe_power_of_two(double x) {
 /* exp(a) + exp(b) of logs */
 PE_INLINE double pe_log_add(double a, double b) {
     const double top = fmax(a, b);
-    return top == -INFINITY ? top : top + log1p(exp(fmin(a, b) - top));
+    return top == -INFINITY ? top : top + pe_d_log1p(pe_d_exp(fmin(a, b) - top));
 }
 
 #endif

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "doubles.h"
 #include "sector.h"
 
 /* How the density of a sum of losses grows in the sector, and falls to the left; docs/theory/sector_laws.md. */
@@ -11,18 +12,18 @@ static const double COSINE = 0.70710678118654752; /* of the sector's edge, round
 
 /* For p(s) = s/(1 - e^-s), |s| = r, and |arg s| <= pi/4 or r <= 1: a bound of |p|, */
 static double most_p(double r) {
-    return fmin(1.0 + r / 2.0 + r * r / 11.75, -r / expm1(-COSINE * r));
+    return fmin(1.0 + r / 2.0 + r * r / 11.75, -r / pe_d_expm1(-COSINE * r));
 }
 
 /* and one of |s p'(s)| = |p| |1 - s/(e^s - 1)|. */
 static double most_slope(double r) {
-    const double p = -r / expm1(-COSINE * r);
-    return fmin(r / 2.0 + r * r / 5.75, p * (1.0 + p * exp(-COSINE * r)));
+    const double p = -r / pe_d_expm1(-COSINE * r);
+    return fmin(r / 2.0 + r * r / 5.75, p * (1.0 + p * pe_d_exp(-COSINE * r)));
 }
 
 /* log(e^s - 1) + offset, not below 0 */
 static double largest_root(double r, double offset) {
-    const double log_em1 = r > 30.0 ? r : log(expm1(r));
+    const double log_em1 = r > 30.0 ? r : pe_d_log(pe_d_expm1(r));
     return fmax(log_em1 + offset, 0.0);
 }
 
@@ -51,17 +52,18 @@ double pe_sector_rates(const pe_sector_kinds *k) {
 
 double pe_sector_growth(const pe_sector_kinds *k, double w) {
     if (k->are_ratios) return 0.5 * pe_sector_rates(k) * OUTWARDS;
-    const double y = exp(w), step = 0x1p-4;
+    const double y = pe_d_exp(w), step = 0x1p-4;
     double ratio = growth_ratio(k, 0.0, SMALL);
-    for (double r = SMALL; r < y; r *= exp(step)) ratio = fmax(ratio, growth_ratio(k, r, r * exp(step)));
+    for (double r = SMALL; r < y; r *= pe_d_exp(step))
+        ratio = fmax(ratio, growth_ratio(k, r, r * pe_d_exp(step)));
     return (0.5 * pe_sector_rates(k) + y * ratio) * OUTWARDS;
 }
 
 double pe_sector_slope(const pe_sector_kinds *k, double w) {
-    const double y = exp(w), all = pe_sector_rates(k);
+    const double y = pe_d_exp(w), all = pe_sector_rates(k);
     double logs = 0.0, offsets = 0.0, rate = 0.0, offset = -INFINITY;
     for (size_t i = 0; i < k->n; i++) {
-        logs += k->number[i] * k->rate[i] * log(k->rate[i] / all);
+        logs += k->number[i] * k->rate[i] * pe_d_log(k->rate[i] / all);
         offsets += k->number[i] * k->rate[i] * k->offset[i];
         rate = fmax(rate, k->rate[i]);
         offset = fmax(offset, k->offset[i]);
@@ -84,9 +86,9 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
     if (!c->top) return PE_NO_MEMORY;
     c->kappa = c->top + c->n + 1;
     c->top[c->n] = -INFINITY;
-    const double base = pe_sector_rates(k), step = exp(width);
+    const double base = pe_sector_rates(k), step = pe_d_exp(width);
     double ratio = growth_ratio(k, 0.0, SMALL);
-    const double first = exp(from);
+    const double first = pe_d_exp(from);
     for (double r = SMALL; !k->are_ratios && r < first; r *= 1.05)
         ratio = fmax(ratio, growth_ratio(k, r, r * 1.05));
     for (size_t i = 0; i < c->n; i++) {
@@ -95,7 +97,7 @@ int pe_sector_make_cells(pe_sector_cells *c, const pe_sector_kinds *k, double wi
             c->kappa[i] = pe_sector_growth(k, from);
             continue;
         }
-        const double left = exp(from + (double)i * width), right = left * step * OUTWARDS;
+        const double left = pe_d_exp(from + (double)i * width), right = left * step * OUTWARDS;
         if (right > SMALL) ratio = fmax(ratio, growth_ratio(k, left, right));
         c->top[i] = -INFINITY;
         c->kappa[i] = (0.5 * base + right * ratio) * OUTWARDS;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "arithmetic.h"
+#include "doubles.h"
 #include "sector.h"
 
 /* One step, and the sum of two independent losses; docs/theory/sector_laws.md. */
@@ -46,7 +47,7 @@ double pe_sector_work(const pe_sector *a) {
 void pe_sector_ends(const pe_sector *a, double *ends) {
     for (int i = 0; i < 2; i++) {
         const double w = i ? pe_sector_high(a) : pe_sector_low(a);
-        ends[i] = a->floor + (a->kinds.are_ratios ? w : exp(w));
+        ends[i] = a->floor + (a->kinds.are_ratios ? w : pe_d_exp(w));
     }
 }
 
@@ -84,10 +85,10 @@ static void set_below(pe_sector *c) {
     const pe_sector_cells *t = &c->cells;
     const double low = c->edge[0];
     for (int of_b = 0; of_b < 2; of_b++) {
-        double all = t->top[0] - log(c->low_slope) + (of_b ? pe_sector_loss(c, c->start) : 0.0);
+        double all = t->top[0] - pe_d_log(c->low_slope) + (of_b ? pe_sector_loss(c, c->start) : 0.0);
         for (size_t i = 0; i < t->n && t->from + (double)i * t->width < low; i++) {
             const double right = fmin(t->from + (double)(i + 1) * t->width, low);
-            all = pe_log_add(all, t->top[i] + log(t->width) + (of_b ? pe_sector_loss(c, right) : 0.0));
+            all = pe_log_add(all, t->top[i] + pe_d_log(t->width) + (of_b ? pe_sector_loss(c, right) : 0.0));
         }
         c->below[of_b] = all + 1e-9;
     }
@@ -120,7 +121,7 @@ static void step_density(void *context, size_t n, const double *w, double *value
 static double place_of(const one_step *s, double z) {
     const double log_em1 = pe_dd_sub(pe_dd_mul_d(s->shift, z), s->offset).h;
     if (s->is_ratio || log_em1 < -30.0) return log_em1;
-    return log_em1 > 700.0 ? log(log_em1) : log(log1p(exp(log_em1)));
+    return log_em1 > 700.0 ? pe_d_log(log_em1) : pe_d_log(pe_d_log1p(pe_d_exp(log_em1)));
 }
 
 static double log_tail(double z) {
@@ -140,26 +141,27 @@ static double with_what_is_lost(double steps, const pe_sector_kinds *k, double w
 /* Where the sum of all steps has ended: several losses that are large, and all small ones. */
 static double farthest_of(const one_step *s, double probability, double steps, double deepest, double high) {
     const double mu = s->shift.h, mean = steps * probability;
-    const double spread = sqrt(expm1(mu * mu) / steps), reach = sqrt(-2.0 * deepest);
+    const double spread = sqrt(pe_d_expm1(mu * mu) / steps), reach = sqrt(-2.0 * deepest);
     const double small = mean / (1.0 - probability) * (1.0 + fmin(reach * spread, 4.0));
-    double large = exp(high);
+    double large = pe_d_exp(high);
     for (double k = 1.0; k <= fmin(steps, 300.0); k++) {
-        const double rarity = lgamma(k + 1.0) - k * log(mean), rest = 0.6 * -deepest - fmax(rarity, 0.0);
+        const double rarity = pe_d_log_gamma(k + 1.0) - k * pe_d_log(mean),
+                     rest = 0.6 * -deepest - fmax(rarity, 0.0);
         if (rest <= 0.0) continue;
-        large = fmax(large, k * (0.5 * mu * mu + log(probability)) + mu * sqrt(2.0 * k * rest));
+        large = fmax(large, k * (0.5 * mu * mu + pe_d_log(probability)) + mu * sqrt(2.0 * k * rest));
     }
-    return log(large + small);
+    return pe_d_log(large + small);
 }
 
 /* The same of the sum of ratios; fewer of them are larger, and that is rarer. */
 static double farthest_ratio(const one_step *s, double steps, double deepest, double high) {
-    const double mu = s->shift.h, spread = sqrt(expm1(mu * mu) / steps);
-    double large = exp(high);
+    const double mu = s->shift.h, spread = sqrt(pe_d_expm1(mu * mu) / steps);
+    double large = pe_d_exp(high);
     for (double k = 2.0; k <= fmin(steps, 300.0); k++) {
-        const double rest = -deepest - fmax(lgamma(k + 1.0) - k * log(steps), 0.0);
-        if (rest > 0.0) large = fmax(large, k * exp(mu * (mu + sqrt(2.0 * rest / k)) - 0.5 * mu * mu));
+        const double rest = -deepest - fmax(pe_d_log_gamma(k + 1.0) - k * pe_d_log(steps), 0.0);
+        if (rest > 0.0) large = fmax(large, k * pe_d_exp(mu * (mu + sqrt(2.0 * rest / k)) - 0.5 * mu * mu));
     }
-    return log(large + steps * (1.0 + fmin(sqrt(-2.0 * deepest) * spread, 4.0)));
+    return pe_d_log(large + steps * (1.0 + fmin(sqrt(-2.0 * deepest) * spread, 4.0)));
 }
 
 /* What both kinds of steps share: panels from `low` on, ends, and probabilities beyond these. */
@@ -180,7 +182,7 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     }
     pe_sector_fill_cells(c);
     /* beyond the last panel the density of one step falls if its slope there is negative; see the docs */
-    const double y = exp(high), mu = s->shift.h;
+    const double y = pe_d_exp(high), mu = s->shift.h;
     const pe_dd at = pe_dd_of(high), log_em1 = s->is_ratio ? at : pe_dd_log_expm1(at, pe_dd_exp(at));
     const double z = pe_dd_div(pe_dd_add(log_em1, s->offset), s->shift).h;
     if (!(s->is_ratio ? z > 1e-9 : z * fmax(1.0, y) / mu > 1.0 + 1e-9)) return PE_TOO_COSTLY;
@@ -192,8 +194,9 @@ static int make_step(pe_sector *c, one_step *s, double probability, double low, 
     const double z_less = z - 1e-9 * (1.0 + fabs(z));
     const double of_a = log_tail(z_less), of_shifted = log_tail(z_less - mu);
     c->tail[0] = of_a + 1e-9 * fabs(of_a);
-    c->tail[1] =
-        s->is_ratio ? of_shifted : pe_log_add(log1p(-probability) + of_a, log(probability) + of_shifted);
+    c->tail[1] = s->is_ratio
+                     ? of_shifted
+                     : pe_log_add(pe_d_log1p(-probability) + of_a, pe_d_log(probability) + of_shifted);
     c->tail[1] += 1e-9 * fabs(c->tail[1]);
     return PE_OK;
 }
@@ -302,7 +305,7 @@ static int is_within(two_laws *t, const pe_sector *c, double w) {
 }
 
 static double joined_place(const two_laws *t, double of_a, double of_b) {
-    return t->sums.of_losses ? (of_a + of_b) + t->sums.shift : log(exp(of_a) + exp(of_b));
+    return t->sums.of_losses ? (of_a + of_b) + t->sums.shift : pe_d_log(pe_d_exp(of_a) + pe_d_exp(of_b));
 }
 
 static double centre_of(const two_laws *t) {
@@ -358,14 +361,15 @@ static void tails_of(const pe_sector *a, int of_b, double *mass, double *tail) {
         mass[i] = -INFINITY;
         if (left < high) {
             const double end = fmin(right, high);
-            mass[i] = t->top[i] + log(t->width) + (of_b ? pe_sector_loss(a, end) + a->floor + 1e-9 : 1e-9);
+            mass[i] =
+                t->top[i] + pe_d_log(t->width) + (of_b ? pe_sector_loss(a, end) + a->floor + 1e-9 : 1e-9);
         }
         all = pe_log_add(all, mass[i]);
         tail[i] = all;
     }
     const double low = pe_sector_start(a);
     const double less =
-        t->top[0] - log(a->low_slope) + (of_b ? pe_sector_loss(a, low) + a->floor + 1e-9 : 1e-9);
+        t->top[0] - pe_d_log(a->low_slope) + (of_b ? pe_sector_loss(a, low) + a->floor + 1e-9 : 1e-9);
     mass[0] = pe_log_add(mass[0], less);
 }
 
@@ -383,7 +387,7 @@ static double sum_tail(const pe_sector *a, int of_b_a, const pe_sector *b, int o
     for (size_t i = 0; i < a->cells.n; i++) {
         if (!(mass_a[i] > -INFINITY)) continue;
         const double right = a->cells.from + (double)(i + 1) * a->cells.width;
-        double rest = right < w ? w + log(-expm1(right - w)) - 1e-9 * (1.0 + fabs(w)) : -INFINITY;
+        double rest = right < w ? w + pe_d_log(-pe_d_expm1(right - w)) - 1e-9 * (1.0 + fabs(w)) : -INFINITY;
         if (of_losses) rest = w - right - 1e-9 * (1.0 + fabs(w));
         const double beyond = rest > b->cells.from ? tail_b[pe_sector_cell(&b->cells, rest)] : 0.0;
         all = pe_log_add(all, mass_a[i] + fmin(beyond, 0.0));
@@ -403,9 +407,9 @@ static double whole_tail(const two_laws *t, int of_b, double w, double *room) {
     const int of_losses = t->sums.of_losses;
     if (of_losses || !of_b || !a->kinds.are_ratios)
         return sum_tail(a, of_b, b, of_b, w - t->sums.shift, of_losses, room);
-    const double of_a = number_of(a), of_other = number_of(b), both = log(of_a + of_other);
+    const double of_a = number_of(a), of_other = number_of(b), both = pe_d_log(of_a + of_other);
     const double in_a = sum_tail(a, 1, b, 0, w, 0, room), in_b = sum_tail(a, 0, b, 1, w, 0, room);
-    return fmin(pe_log_add(log(of_a) - both + in_a, log(of_other) - both + in_b) + 1e-9, 0.0);
+    return fmin(pe_log_add(pe_d_log(of_a) - both + in_a, pe_d_log(of_other) - both + in_b) + 1e-9, 0.0);
 }
 
 static int find_tails(two_laws *t, pe_sector *c, double end) {
@@ -418,7 +422,7 @@ static int find_tails(two_laws *t, pe_sector *c, double end) {
         const size_t last = pe_sector_cell(cells, end);
         for (size_t i = pe_sector_cell(cells, pe_sector_high(c)); i <= last; i++) {
             const double right = cells->from + (double)(i + 1) * cells->width;
-            all = pe_log_add(all, cells->top[i] + log(cells->width) +
+            all = pe_log_add(all, cells->top[i] + pe_d_log(cells->width) +
                                       (of_b ? pe_sector_loss(c, right) + c->floor : 0.0));
         }
         c->tail[of_b] = fmin(all + 1e-6, 0.0);

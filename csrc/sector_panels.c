@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arithmetic.h"
+#include "doubles.h"
 #include "sector.h"
 
 /* Polynomials of log F on panels, and what they are off by; docs/theory/sector_laws.md. */
@@ -192,11 +193,11 @@ typedef struct {
 } arcs;
 
 static void make_arcs(arcs *t) {
-    for (int j = 0; j <= TURNS; j++) t->end[j] = cos(j * (PI / TURNS));
+    for (int j = 0; j <= TURNS; j++) t->end[j] = pe_d_cos(j * (PI / TURNS));
     for (int j = 0; j < TURNS; j++)
         for (int k = 0; k < TERMS; k++) {
-            t->cosine[j][k] = cos(k * ((j + 0.5) * (PI / TURNS)));
-            t->sine[j][k] = sin(k * ((j + 0.5) * (PI / TURNS)));
+            t->cosine[j][k] = pe_d_cos(k * ((j + 0.5) * (PI / TURNS)));
+            t->sine[j][k] = pe_d_sin(k * ((j + 0.5) * (PI / TURNS)));
         }
 }
 
@@ -240,7 +241,7 @@ enum { LOWEST_DEGREE = 12, HIGHEST_DEGREE = CHECKS - 8, DEGREE_STEP = 2 };
 
 static void make_degrees(degrees *t) {
     for (int degree = LOWEST_DEGREE; degree < HIGHEST_DEGREE; degree += DEGREE_STEP)
-        t->often[degree] = 1.0 / cos(PI * degree / (2.0 * CHECKS) + 1e-5);
+        t->often[degree] = 1.0 / pe_d_cos(PI * degree / (2.0 * CHECKS) + 1e-5);
 }
 
 /* What a panel is off by, at most alpha + beta h, with h the largest of all panels: the best of several ellipses and
@@ -248,13 +249,13 @@ static void make_degrees(degrees *t) {
 static void between_places(const pe_sector *c, const arcs *t, const degrees *d, size_t p, double *alpha,
                            double *beta) {
     static const double RHO[] = {1.5, 1.8, 2.1, 2.5, 2.9, 3.4, 4.0, 5.0, 6.0, 8.0};
-    const double off = expm1(c->checked[p]);
+    const double off = pe_d_expm1(c->checked[p]);
     double best = INFINITY;
     *alpha = *beta = INFINITY;
     for (size_t i = 0; i < sizeof RHO / sizeof *RHO; i++) {
-        const double rho = RHO[i], bound = exp(fmin(ellipse_bound(c, t, p, rho), 600.0));
+        const double rho = RHO[i], bound = pe_d_exp(fmin(ellipse_bound(c, t, p, rho), 600.0));
         const double less = 1.0 / (rho * rho) * (1.0 + 1e-12);
-        double power = 2.0 * pow(rho, -LOWEST_DEGREE) / (rho - 1.0);
+        double power = 2.0 * pe_d_pow(rho, -LOWEST_DEGREE) / (rho - 1.0);
         for (int degree = LOWEST_DEGREE; degree < HIGHEST_DEGREE; degree += DEGREE_STEP, power *= less) {
             const double often = d->often[degree];
             const double rest = power * (often + 1.0);
@@ -283,7 +284,7 @@ int pe_sector_prove(pe_sector *c) {
     const double h = alpha / (1.0 - beta) * (1.0 + 1e-9);
     c->error = 0.0;
     for (size_t p = 0; p < c->n && is_proven; p++) {
-        c->off[p] = -log1p(-fmin(h, c->off[p] + times[p] * h)) * (1.0 + 1e-6) + c->rounding[p];
+        c->off[p] = -pe_d_log1p(-fmin(h, c->off[p] + times[p] * h)) * (1.0 + 1e-6) + c->rounding[p];
         c->error = fmax(c->error, c->off[p]);
     }
     free(times);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "arithmetic.h"
+#include "doubles.h"
 #include "sector.h"
 
 /* Gauss's rules on pieces of the axis of r, and ellipses about these; docs/theory/sector_laws.md. */
@@ -31,7 +32,7 @@ static pe_dd legendre(int n, pe_dd x, pe_dd *slope) {
 /* Nodes in falling order, of which n/2 are positive, to some 2^-95, and weights to one unit or two. */
 static void gauss_rule(int n, pe_dd *place, double *weight) {
     for (int i = 0; i < n / 2; i++) {
-        pe_dd x = pe_dd_of(cos(3.14159265358979323846 * (i + 0.75) / (n + 0.5))), slope;
+        pe_dd x = pe_dd_of(pe_d_cos(3.14159265358979323846 * (i + 0.75) / (n + 0.5))), slope;
         for (int step = 0; step < 5; step++) x = pe_dd_sub(x, pe_dd_div(legendre(n, x, &slope), slope));
         legendre(n, x, &slope);
         const pe_dd rest = pe_dd_sub(pe_dd_of(1.0), pe_dd_square(x));
@@ -83,10 +84,10 @@ void pe_sector_pieces_trim(pe_sector_pieces *p) {
 
 /* log|x/Y| and the angle of x/Y at r + i v */
 static double log_share(double r, double v, double *angle) {
-    const double e = exp(-fabs(r)), real = r > 0.0 ? 1.0 + e * cos(v) : e + cos(v);
-    const double imag = (r > 0.0 ? e : 1.0) * sin(v);
-    *angle = atan2(imag, real);
-    return fmin(r, 0.0) - log(hypot(real, imag));
+    const double e = pe_d_exp(-fabs(r)), real = r > 0.0 ? 1.0 + e * pe_d_cos(v) : e + pe_d_cos(v);
+    const double imag = (r > 0.0 ? e : 1.0) * pe_d_sin(v);
+    *angle = pe_d_atan2(imag, real);
+    return fmin(r, 0.0) - pe_d_log(pe_d_hypot(real, imag));
 }
 
 /* Of the part whose log|x/Y| is log_share(r, v), the range of that and the largest angle on [from, to] + i [-v, v].  For
@@ -95,8 +96,8 @@ static void share_range(double from, double to, double v, double *least, double 
     double unused;
     *least = log_share(from, 0.0, &unused);
     if (v > QUARTER && from > 0.0) { /* |1 + e^-r| >= 1 - e^-Re r */
-        *most = -log1p(-exp(-from));
-        *turn = asin(exp(-from));
+        *most = -pe_d_log1p(-pe_d_exp(-from));
+        *turn = asin(pe_d_exp(-from));
         return;
     }
     *most = log_share(to, v, &unused);
@@ -125,7 +126,7 @@ static pe_sector_piece *new_piece(pe_sector_pieces *p, double mid, double half, 
     p->bytes += sizeof *m;
     m->mid = mid;
     m->half = half;
-    m->log_width = log(2.0 * half);
+    m->log_width = pe_d_log(2.0 * half);
     set_range(&m->real, mid - half, mid + half, 0.0, of_losses);
     double imag = fmin(WIDEST / half, LONGEST);
     for (int i = 0; i < PE_SECTOR_ELLIPSES; i++, imag *= 0.70710678118654752) {
@@ -134,8 +135,8 @@ static pe_sector_piece *new_piece(pe_sector_pieces *p, double mid, double half, 
         const double from = mid - half * real, to = mid + half * real;
         set_range(&e->range, from, to, half * imag, of_losses);
         const int is_near = !of_losses && half * imag > QUARTER && from < BESIDE && to > -BESIDE;
-        e->log_rho = is_near ? 0.0 : log(rho);
-        e->log_factor = log(64.0 / 15.0 * half / (1.0 - 1.0 / (rho * rho)));
+        e->log_rho = is_near ? 0.0 : pe_d_log(rho);
+        e->log_factor = pe_d_log(64.0 / 15.0 * half / (1.0 - 1.0 / (rho * rho)));
     }
     return m;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arithmetic.h"
+#include "doubles.h"
 #include "loss_law.h"
 #include "sector.h"
 #include "spectral.h"
@@ -49,14 +50,14 @@ static double log_weight(const integral *q, double w_high, double w_low, double 
         *error = 4.0 * UNIT * fabs(y);
         return y;
     case PE_GAIN_BELOW:
-        x = is_ratio ? -distance : q->at.y * -expm1(distance); /* c - s */
-        y_log = log(-expm1(-x));
+        x = is_ratio ? -distance : q->at.y * -pe_d_expm1(distance); /* c - s */
+        y_log = pe_d_log(-pe_d_expm1(-x));
         *error = (20.0 + 8.0 * fabs(y_log)) * UNIT;
         return y_log;
     default:
-        x = is_ratio ? distance : q->at.y * expm1(distance); /* s - c */
+        x = is_ratio ? distance : q->at.y * pe_d_expm1(distance); /* s - c */
         *error = (16.0 + (x + 1.0) * (10.0 + 2.0 * fabs(distance)) + 4.0 * fabs(q->at.y)) * UNIT;
-        return q->at.y + (x > 40.0 ? x + log1p(-exp(-x)) : log(expm1(x)));
+        return q->at.y + (x > 40.0 ? x + pe_d_log1p(-pe_d_exp(-x)) : pe_d_log(pe_d_expm1(x)));
     }
 }
 
@@ -69,7 +70,7 @@ static double weight_bound(const integral *q, double to) {
     case PE_UNDER_B:
         return y;
     case PE_GAIN_BELOW:
-        return log1p(exp(fmin(y - q->at.y, 700.0)));
+        return pe_d_log1p(pe_d_exp(fmin(y - q->at.y, 700.0)));
     default:
         return pe_log_add(y, q->at.y);
     }
@@ -87,7 +88,8 @@ static double log_remainder(const integral *q, double mid, double half) {
         if (imag > 0.78 || mid + real > end - cells->width) break;
         const double top = pe_sector_top(cells, mid - real, mid + real) +
                            imag * imag * pe_sector_kappa(cells, mid + real) + weight_bound(q, mid + real);
-        best = fmin(best, top + log(64.0 / 15.0 * half / (1.0 - 1.0 / (rho * rho))) - 32.0 * log(rho));
+        best =
+            fmin(best, top + pe_d_log(64.0 / 15.0 * half / (1.0 - 1.0 / (rho * rho))) - 32.0 * pe_d_log(rho));
     }
     return best + 1e-9;
 }
@@ -108,15 +110,15 @@ static void add_piece(integral *q, size_t panel, double from, double from_low, d
         top = fmax(top, e[i]);
     }
     for (int i = 0; i < PE_RULE; i++) {
-        const double share = q->r->w[i] * exp(e[i] - top);
+        const double share = q->r->w[i] * pe_d_exp(e[i] - top);
         sum += share;
         error += share * off[i];
     }
-    const double log_value = top + log(sum * half);
+    const double log_value = top + pe_d_log(sum * half);
     const double rounding = error / sum + 3.0 * a->off[panel] + RULE_ERROR;
     pe_accumulate(&q->sum, top, sum * half);
     q->pieces += 1.0;
-    q->log_error = pe_log_add(q->log_error, log_value + log(rounding));
+    q->log_error = pe_log_add(q->log_error, log_value + pe_d_log(rounding));
     q->log_error = pe_log_add(q->log_error, log_remainder(q, from + from_low + half, half));
 }
 
@@ -147,24 +149,25 @@ static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe
         add_panel(&q, above ? here + n : here - n, above);
     }
     const double floor = of_b ? a->floor : 0.0;
-    const double log_sum = q.sum.total > 0.0 ? q.sum.top + log(q.sum.total) : -INFINITY;
+    const double log_sum = q.sum.total > 0.0 ? q.sum.top + pe_d_log(q.sum.total) : -INFINITY;
     /* beyond the ends of the panels */
     const double beyond = above ? a->tail[of_b] - floor : a->below[of_b];
     /* the threshold is not known better than `off` */
     const double to = at->high + 2.0 * q.at.off + 1e-12;
-    double moved = pe_sector_top(&a->cells, at->high - 2.0 * q.at.off - 1e-12, to) + log(q.at.off);
+    double moved = pe_sector_top(&a->cells, at->high - 2.0 * q.at.off - 1e-12, to) + pe_d_log(q.at.off);
     if (weight == PE_UNDER_B) moved += pe_sector_loss(a, to);
     if (is_gain(weight)) { /* the slope in c is at most the tail under the law of the threshold */
         double own;
-        const double tail = weighed(a, r, at, PE_UNDER_A, above, &own), most = fmin(0.0, tail + log1p(own));
+        const double tail = weighed(a, r, at, PE_UNDER_A, above, &own),
+                     most = fmin(0.0, tail + pe_d_log1p(own));
         const double turn = a->kinds.are_ratios ? 1.0 : at->y; /* of the loss with w */
-        moved = log(q.at.off * turn) + most + (above ? at->y : 0.0);
+        moved = pe_d_log(q.at.off * turn) + most + (above ? at->y : 0.0);
     }
     double error = pe_log_add(pe_log_add(q.log_error, beyond), moved) - log_sum;
     /* large ones count, too: the other side of the threshold is known by them */
-    error =
-        exp(fmin(error, 700.0)) + UNIT * (16.0 + 8.0 * q.pieces + 8.0 * fabs(log_sum) + 4.0 * fabs(floor));
-    *relative = (error < 0.5 ? expm1(error) : 2.0 * error) * (1.0 + 1e-6);
+    error = pe_d_exp(fmin(error, 700.0)) +
+            UNIT * (16.0 + 8.0 * q.pieces + 8.0 * fabs(log_sum) + 4.0 * fabs(floor));
+    *relative = (error < 0.5 ? pe_d_expm1(error) : 2.0 * error) * (1.0 + 1e-6);
     return log_sum + floor + (of_b ? a->floor_low : 0.0);
 }
 
@@ -172,11 +175,11 @@ static double weighed(const pe_sector *a, const pe_rules *r, const place *at, pe
 static void complete(double *value, double *error, int one, int other) {
     for (int side = 0; side < 2; side++) {
         const int small = side ? other : one, large = side ? one : other;
-        const double share = exp(value[small]);
+        const double share = pe_d_exp(value[small]);
         if (!(share < 0.5) || !(error[small] < 1e300)) continue;
         const double own = share * error[small] / (1.0 - share) * (1.0 + 1e-9) + 12.0 * UNIT;
         if (!(error[large] <= own)) {
-            value[large] = log1p(-share);
+            value[large] = pe_d_log1p(-share);
             error[large] = own;
         }
     }

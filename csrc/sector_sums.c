@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "arithmetic.h"
+#include "doubles.h"
 #include "lane_trig.h"
 #include "sector.h"
 #include "simd.h"
@@ -127,13 +128,13 @@ static void choose(cover *k, pe_sector_piece *m, int depth) {
     const double all = real_bound(k, &m->real) + m->log_width - k->level;
     const int beyond = is_beyond(k, &m->real);
     if (all < -NOTHING || (beyond && 2.0 * m->half <= k->least)) {
-        k->left += exp(all + SLACK);
+        k->left += pe_d_exp(all + SLACK);
         return;
     }
     double leaves;
     const int rule = beyond ? -1 : rule_for(k, m, &leaves);
     if (rule >= 0 && k->n < MOST_PIECES) {
-        k->left += exp(leaves + SLACK);
+        k->left += pe_d_exp(leaves + SLACK);
         k->chosen[k->n].piece = m;
         k->chosen[k->n++].rule = rule;
         return;
@@ -146,7 +147,7 @@ static void choose(cover *k, pe_sector_piece *m, int depth) {
 /* Log of a bound of the integral over r up to `end` of e^(slope (w_a(r) - w_a(end))): log|x/Y| has the slope
  * 1/(1 + e^r), which falls as r grows. */
 static double log_falling(const cover *k, double slope, double end) {
-    return k->s->of_losses ? -log(slope) : log1p(exp(end)) - log(slope);
+    return k->s->of_losses ? -pe_d_log(slope) : pe_d_log1p(pe_d_exp(end)) - pe_d_log(slope);
 }
 
 /* Roots that count: a of the first one, and b of the last one, have places above the starts of their laws.  What is to the
@@ -156,14 +157,14 @@ static int roots_of(const cover *k, long *first, long *last, double *log_beside)
     const double reach_a = k->to_a - pe_sector_start(a), reach_b = k->to_b - pe_sector_start(b);
     if (!(reach_a > 0.0 && reach_b > 0.0)) return 0;
     const int of_losses = k->s->of_losses;
-    const double far_a = of_losses ? reach_a : log(expm1(fmin(reach_a, 600.0)));
-    const double far_b = of_losses ? reach_b : log(expm1(fmin(reach_b, 600.0)));
+    const double far_a = of_losses ? reach_a : pe_d_log(pe_d_expm1(fmin(reach_a, 600.0)));
+    const double far_b = of_losses ? reach_b : pe_d_log(pe_d_expm1(fmin(reach_b, 600.0)));
     *first = k->is_even ? 0 : (long)floor(-far_a / PE_SECTOR_ROOT - 1e-6);
     *last = (long)floor(far_b / PE_SECTOR_ROOT + 1e-6);
     if (*first < -PE_SECTOR_ROOTS || *last >= PE_SECTOR_ROOTS || *first > *last) return 0;
     const double left = (double)*first * PE_SECTOR_ROOT, right = (double)(*last + 1) * PE_SECTOR_ROOT;
-    const double least_b = k->from_b - (of_losses ? left : log1p(exp(left))) - 1e-6;
-    const double least_a = k->from_a - (of_losses ? -right : log1p(exp(-right))) - 1e-6;
+    const double least_b = k->from_b - (of_losses ? left : pe_d_log1p(pe_d_exp(left))) - 1e-6;
+    const double least_a = k->from_a - (of_losses ? -right : pe_d_log1p(pe_d_exp(-right))) - 1e-6;
     const double below_a = a->cells.top[0] +
                            pe_sector_top(&b->cells, least_b, of_losses ? INFINITY : k->to_b) +
                            log_falling(k, a->low_slope, left);
@@ -205,7 +206,7 @@ static int covered(cover *k, double level) {
     double log_beside;
     if (!roots_of(k, &first, &last, &log_beside)) return 0;
     k->level = level;
-    k->left = exp(fmin(log_beside - level, 600.0));
+    k->left = pe_d_exp(fmin(log_beside - level, 600.0));
     k->n = 0;
     for (long i = first; i <= last && k->left < HOPELESS && !k->s->status; i++)
         choose(k, pe_sector_root(k->s->pieces, i, k->s->of_losses), 0);
@@ -215,7 +216,7 @@ static int covered(cover *k, double level) {
 /* Pieces of the bound of a density. */
 static double sum_of_bounds(const cover *k, pe_sector_piece *m, double level) {
     const double all = m ? real_bound(k, &m->real) + m->log_width - level : INFINITY;
-    if (!m || all < -NOTHING || 2.0 * m->half <= k->least) return exp(fmin(all, 700.0));
+    if (!m || all < -NOTHING || 2.0 * m->half <= k->least) return pe_d_exp(fmin(all, 700.0));
     double sum = 0.0;
     for (int i = 0; i < 2; i++)
         sum += sum_of_bounds(k, pe_sector_half(k->s->pieces, m, i, k->s->of_losses), level);
@@ -238,7 +239,7 @@ double pe_sector_sum_bound(pe_sector_sums *s, const pe_sector *a, const pe_secto
     if (!isfinite(level)) return INFINITY;
     for (long i = first; i <= last; i++)
         sum += sum_of_bounds(&k, pe_sector_root(s->pieces, i, s->of_losses), level);
-    return pe_log_add(level + log(sum), log_beside) + SLACK + (k.is_even ? LOG_2 : 0.0);
+    return pe_log_add(level + pe_d_log(sum), log_beside) + SLACK + (k.is_even ? LOG_2 : 0.0);
 }
 
 /* ---- values of panels ------------------------------------------------------------------------------------ */
@@ -362,7 +363,7 @@ static void leave_out(const cover *k, size_t n, const double *parts, const doubl
             const double at_a = w_a[l] - of_a[j], at_b = w_b[l] - of_b[j];
             if (at_a >= low_a && at_a <= high_a && at_b >= low_b && at_b <= high_b) continue;
             const double bound = pe_sector_top(&a->cells, at_a, at_a) + pe_sector_top(&b->cells, at_b, at_b);
-            lost[l] += weight[j] * exp(fmin(bound - k->level + SLACK, 700.0));
+            lost[l] += weight[j] * pe_d_exp(fmin(bound - k->level + SLACK, 700.0));
             exponent[TOGETHER * j + (size_t)l] = -1e300;
         }
 }
@@ -448,7 +449,7 @@ void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b
         const double unit = level + (k.is_even ? LOG_2 : 0.0);
         double least = INFINITY, most = 0.0, largest = 0.0;
         for (int l = 0; l < TOGETHER && is_known; l++) {
-            least = fmin(least, level + log(sum[l]));
+            least = fmin(least, level + pe_d_log(sum[l]));
             largest = larger(largest, sum[l]);
             most = larger(most, lost[l] / sum[l]);
         }
@@ -458,11 +459,11 @@ void pe_sector_sums_at(pe_sector_sums *s, const pe_sector *a, const pe_sector *b
         }
         s->is_near = 1;
         s->near = w[n - 1];
-        s->value = unit + log(sum[n - 1]);
-        s->slope = n > 1 ? (s->value - (unit + log(sum[0]))) / (w[n - 1] - w[0]) : 0.0;
+        s->value = unit + pe_d_log(sum[n - 1]);
+        s->slope = n > 1 ? (s->value - (unit + pe_d_log(sum[0]))) / (w[n - 1] - w[0]) : 0.0;
         s->lost = lost[0] / sum[0];
         for (size_t l = 0; l < n; l++) {
-            const double log_value = unit + log(sum[l]);
+            const double log_value = unit + pe_d_log(sum[l]);
             /* of exponentials and weights, and additions within pieces and of these */
             const double of_terms = 8.0, of_sums = PE_SECTOR_MOST_NODES + (double)k.n;
             const double of_logs = 8.0 * fabs(log_value - unit) + 2.0 + fabs(log_value);

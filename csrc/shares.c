@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "convolved.h"
+#include "doubles.h"
 #include "pyengine.h"
 #include "simd.h"
 
@@ -188,7 +189,7 @@ static double add_about(pe_parts *w, const half *h, const double *loss, const do
     for (long k = -1; counts(w) && k > -MOST_NUMBERS; k -= STEPS) {
         about_start(h, loss, start, (double)(k - (STEPS - 1)), d, w->bend, &c);
         int at = cut(s, &c, 1, 0);
-        double reach = -d / w->bend * sinh(w->bend * (double)(k - (at < 0 ? STEPS - 1 : at)));
+        double reach = -d / w->bend * pe_d_sinh(w->bend * (double)(k - (at < 0 ? STEPS - 1 : at)));
         if (reach > least) return INFINITY;
         add(s, &c, top);
         if (at >= 0) return reach;
@@ -203,7 +204,7 @@ static void second_maxima(const half *h, const double *loss, double *start, doub
     ends[1] = 0.0;
     for (int l = 0; l < PE_BLOCK; l++) {
         double x = loss[l] - h->mode;
-        start[l] = x <= 0.0 ? 0.0 : x > 600.0 ? x - log(p) : log1p(expm1(x) / p);
+        start[l] = x <= 0.0 ? 0.0 : x > 600.0 ? x - pe_d_log(p) : pe_d_log1p(pe_d_expm1(x) / p);
         ends[0] = fmin(ends[0], start[l]);
         ends[1] = fmax(ends[1], start[l]);
     }
@@ -253,7 +254,7 @@ static double integrate(pe_parts *w, const double *loss, double *out) {
     for (int l = 0; l < PE_BLOCK; l++) {
         double sum = centre.even[l] + centre.odd[l], off = fabs(centre.even[l] - centre.odd[l]);
         for (int i = 0; i < n; i++) {
-            double unit = exp(side[i].scale[l] - centre.scale[l]);
+            double unit = pe_d_exp(side[i].scale[l] - centre.scale[l]);
             sum += unit * (side[i].even[l] + side[i].odd[l]);
             off += unit * fabs(side[i].even[l] - side[i].odd[l]);
         }
@@ -261,7 +262,7 @@ static double integrate(pe_parts *w, const double *loss, double *out) {
             out[l] = -INFINITY;
             continue;
         }
-        out[l] = centre.scale[l] + log((same ? 2.0 : 1.0) * sum * d); /* both halves are equal then */
+        out[l] = centre.scale[l] + pe_d_log((same ? 2.0 : 1.0) * sum * d); /* both halves are equal then */
         if (!pe_is_below_floor(w, loss[l], out[l])) worst = fmax(worst, off / sum);
     }
     return worst;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "arithmetic.h"
+#include "doubles.h"
 #include "shifted_nodes.h"
 
 /* One kind of step; docs/theory/gaussian.md proves what stands here. */
@@ -146,7 +147,8 @@ int pe_shifted_begin(pe_shifted *s, const pe_group *lead, double lambda, double 
     if (s->is_conjugate && 1.0 - (1.0 - lambda) != lambda) return PE_TOO_COSTLY;
     for (size_t i = 0; i < s->n_parts; i++) {
         pe_part *part = &s->part[i];
-        if (!pe_tilted_window(&part->law, -log(target_of(s)) + MARGIN, &part->window)) return PE_TOO_COSTLY;
+        if (!pe_tilted_window(&part->law, -pe_d_log(target_of(s)) + MARGIN, &part->window))
+            return PE_TOO_COSTLY;
         /* a cut through a mode far out hides where it ends */
         if (!part->window.is_whole && farthest < PE_FARTHEST) return PE_TOO_COSTLY;
         part->cut = part->window.end; /* sums may end a little further out */
@@ -174,11 +176,11 @@ int pe_shifted_tapered(pe_shifted *s, const pe_shifted *whole, const pe_taper *t
 int pe_shifted_place(pe_shifted *s) {
     pe_part *part = &s->part[0];
     s->steps = 1.0;
-    if (!pe_tilted_window(&part->law, -log(MISS) + WIDER, &part->window) || !part->window.is_whole)
+    if (!pe_tilted_window(&part->law, -pe_d_log(MISS) + WIDER, &part->window) || !part->window.is_whole)
         return PE_TOO_COSTLY;
     /* a taper is narrower than a cell: its size is a sum of its own */
     const double h = fmin(0.25 * part->law.taper.width, PE_CELL), unit = part->window.log_total;
-    part->window.log_total += log(
+    part->window.log_total += pe_d_log(
         h * pe_tilted_nodes(&part->law, ceil(part->window.low / h), floor(part->window.high / h), h, unit));
     part->x_low = part->window.low;
     part->x_high = part->window.high;
@@ -189,7 +191,7 @@ int pe_shifted_place(pe_shifted *s) {
 
 /* What was said in units of an estimate of M. */
 static void rescale(pe_shifted *s, double estimate) {
-    const double moved = estimate - s->log_m.h, factor = exp(moved) * (1.0 + 1e-12);
+    const double moved = estimate - s->log_m.h, factor = pe_d_exp(moved) * (1.0 + 1e-12);
     pe_envelope *known = &s->part[0].height.best;
     known->modulus *= factor;
     known->falls *= factor;
@@ -210,7 +212,7 @@ int pe_shifted_finish(pe_shifted *s, double t_top) {
         const pe_part *part = &s->part[i];
         /* log_total was an estimate: on_lines allows for 1.1 of it, and the rest is relative to the sum */
         if (!(part->log_m <= part->window.log_total + 0.09)) return PE_TOO_COSTLY;
-        missed += part->terms.share.h * exp(part->window.log_total - s->log_m.h) * part->missed;
+        missed += part->terms.share.h * pe_d_exp(part->window.log_total - s->log_m.h) * part->missed;
     }
     missed *= 1.0 + 1e-6;
     if (!(missed <= 16.0 * target)) return PE_TOO_COSTLY;

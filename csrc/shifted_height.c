@@ -1,3 +1,4 @@
+#include "doubles.h"
 #include "shifted_nodes.h"
 
 #include <math.h>
@@ -33,39 +34,39 @@ static double outside(const pe_part *s, const strip *at, double h) {
     const double top = at->y + at->half, x = s->x_high, unit = s->window.log_total;
     /* of the Gaussians that centre; the sums of a tapered law are not centred */
     const double of_a = t->log_taper ? 0.0 : fabs(t->q - 1.0), of_b = t->log_taper ? 0.0 : 1.0 + of_a;
-    const double of_one = t->log_taper ? 0.0 : exp(-unit);
+    const double of_one = t->log_taper ? 0.0 : pe_d_exp(-unit);
     /* the vertical edge: the Gaussians that centre are phi a and phi b */
     const double bell = -0.5 * x * x - 0.91893853320467274178;
-    const double plain =
-        exp(bell + pe_tilted_log_side(t, 0, x)) * of_a + exp(bell + pe_tilted_log_side(t, 1, x)) * of_b;
+    const double plain = pe_d_exp(bell + pe_tilted_log_side(t, 0, x)) * of_a +
+                         pe_d_exp(bell + pe_tilted_log_side(t, 1, x)) * of_b;
     if (!pe_tilted_lift(t, top)) return INFINITY;
     const double turned = at->time > 0.0 ? at->time * pe_tilted_angle(t, at->half, x) : 0.0;
-    double sum = 2.0 * at->half * exp(t->bulge * top * top) *
-                 (exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) + turned - unit) + plain * of_one);
+    double sum = 2.0 * at->half * pe_d_exp(t->bulge * top * top) *
+                 (pe_d_exp(pe_tilted_log(t, x) + pe_tilted_growth(t, x) + turned - unit) + plain * of_one);
     /* beyond it on the real line */
     sum += pe_tilted_rest(t, x, s->cut, unit);
     sum += (of_a * pe_normals_above(&t->a, x) + of_b * pe_normals_above(&t->b, x)) * of_one;
     /* below the window the sums themselves go on, on the line */
-    const double low = s->x_low, grown = exp(t->bulge * at->y * at->y);
+    const double low = s->x_low, grown = pe_d_exp(t->bulge * at->y * at->y);
     sum += grown * pe_tilted_sum(t, -INFINITY, low, unit, h / PE_CELL);
     const double first = of_a * pe_normals_below(&t->a, low) + of_b * pe_normals_below(&t->b, low);
     /* a sum of Gaussians is at most their integral and the largest term of each */
-    const double next = exp(-0.5 * low * low - 0.91893853320467274178);
-    sum +=
-        grown *
-        (first * (1.0 + h) +
-         h * next * (of_a * exp(pe_tilted_log_side(t, 0, low)) + of_b * exp(pe_tilted_log_side(t, 1, low)))) *
-        of_one;
+    const double next = pe_d_exp(-0.5 * low * low - 0.91893853320467274178);
+    sum += grown *
+           (first * (1.0 + h) + h * next *
+                                    (of_a * pe_d_exp(pe_tilted_log_side(t, 0, low)) +
+                                     of_b * pe_d_exp(pe_tilted_log_side(t, 1, low)))) *
+           of_one;
     return sum * (1.0 + 1e-8);
 }
 
 /* Bound of the moduli's integrals on both edges of the strip up to `high`, in units of e^log_total. */
 static double on_lines(const pe_part *s, const strip *at, double high) {
     const pe_tilted *t = &s->law;
-    const double top = at->y + at->half, grown = exp(t->bulge * top * top), unit = s->window.log_total;
+    const double top = at->y + at->half, grown = pe_d_exp(t->bulge * top * top), unit = s->window.log_total;
     if (!pe_tilted_lift(t, top)) return INFINITY;
     const double centring =
-        t->log_taper ? 0.0 : (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q - 1.0)) * exp(-unit);
+        t->log_taper ? 0.0 : (1.0 + 2.0 * pe_tilted_change(t) * fabs(t->q - 1.0)) * pe_d_exp(-unit);
     if (at->time > 0.0)
         return 2.0 * grown * (pe_tilted_raised(t, at->half, high, at->time, unit) + centring) * (1.0 + 1e-8);
     const double line = pe_tilted_lifted(t, high, unit, 1.1);
@@ -77,11 +78,11 @@ static double on_lines(const pe_part *s, const strip *at, double high) {
 static int try_strip(pe_part *s, const strip *at, double size, double high, double target) {
     const double widest = at->time > 0.0 ? WIDEST : 0.5,
                  before = s->h > 0.0 ? (s->x_high - s->x_low) / s->h : INFINITY;
-    const double h = short_number(fmin(2.0 * PI * at->half / log(1.0 + size / target), widest));
+    const double h = short_number(fmin(2.0 * PI * at->half / pe_d_log(1.0 + size / target), widest));
     const double known = s->x_high, edge = (ceil(high / h) + 0.5) * h;
     if (!(h > 0.0 && (edge - s->x_low) / h < before) || edge > s->cut) return 0;
     s->x_high = edge;
-    const double missed = size / expm1(2.0 * PI * at->half / h) + outside(s, at, h);
+    const double missed = size / pe_d_expm1(2.0 * PI * at->half / h) + outside(s, at, h);
     if (!(missed <= 4.0 * target)) {
         s->x_high = known;
         return 0;
@@ -95,7 +96,7 @@ static int try_strip(pe_part *s, const strip *at, double size, double high, doub
 /* The first place from the window's end on where the edge of such a strip holds little. */
 static double edge_of_strip(const pe_part *s, const strip *at, double target) {
     const double level =
-        log(0.5 * target / at->half) - s->law.bulge * at->half * at->half + s->window.log_total;
+        pe_d_log(0.5 * target / at->half) - s->law.bulge * at->half * at->half + s->window.log_total;
     return pe_tilted_edge(&s->law, s->window.high, at->half, at->time, level);
 }
 
@@ -108,7 +109,7 @@ int pe_shifted_height(pe_part *s, double target, double t_top) {
     const double slope = pe_tilted_loss_slope(&s->law, w->high);
     const double highest = fmin(HALF_STRIP, 0.95 * PI / farthest);
     for (int i = 0; i < 8 && 0.5 * t_top * slope < TOO_FAST; i++) {
-        const double a = highest * pow(0.75, i);
+        const double a = highest * pe_d_pow(0.75, i);
         const strip at = {0.0, a, t_top};
         if (!pe_tilted_lift(&s->law, a)) continue;
         const double high = edge_of_strip(s, &at, target);
@@ -116,7 +117,7 @@ int pe_shifted_height(pe_part *s, double target, double t_top) {
         if (!try_strip(s, &at, on_lines(s, &at, high + 1.5 * WIDEST), high, target) && is_known) break;
     }
     for (int i = 0, is_done = s->h > 0.0; i < 18 && !is_done; i++) {
-        const double y = short_number(top * pow(0.75, i));
+        const double y = short_number(top * pe_d_pow(0.75, i));
         const strip at = {y, y, 0.0};
         const double size = on_lines(s, &at, w->high + 1.0);
         const int is_known = s->h > 0.0, is_better = try_strip(s, &at, size, w->high, target);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "simd.h"
 #include "wide_nodes.h"
 
@@ -144,7 +145,7 @@ static size_t drop_nothing(pe_shifted *s, const pe_wide_nodes *nodes) {
     const double *size = pe_column(nodes, PE_SIZE), *power = pe_column(nodes, PE_POWER);
     for (size_t i = 0; i < s->n_parts; i++) {
         pe_part *part = &s->part[i];
-        const double least = exp(fmax(NOTHING + s->log_m.h - pe_unit_of(part), -700.0));
+        const double least = pe_d_exp(fmax(NOTHING + s->log_m.h - pe_unit_of(part), -700.0));
         const size_t before = kept, end = at + part->count;
         for (; at < end; at++) {
             if (!(size[at] * power[at] > least)) continue;
@@ -154,7 +155,7 @@ static size_t drop_nothing(pe_shifted *s, const pe_wide_nodes *nodes) {
         part->count = kept - before;
     }
     /* of the sum at t and of that at 0; weights are known far better than to a factor e */
-    s->slack += 2.0 * exp(NOTHING + 1.0) * (double)(at - kept);
+    s->slack += 2.0 * pe_d_exp(NOTHING + 1.0) * (double)(at - kept);
     return kept;
 }
 
@@ -175,7 +176,7 @@ static int put_log_m(pe_shifted *s, const pe_wide_nodes *nodes) {
         if (!(centre + above_one.h > 0.0 && above_one.h < MOST_SUM)) return PE_TOO_COSTLY;
         total = pe_dd_add(total, pe_dd_mul(part->terms.share, above_one));
         error += part->terms.share.h * own;
-        part->log_m = is_tapered ? part->window.log_total + log(above_one.h) : log1p(above_one.h);
+        part->log_m = is_tapered ? part->window.log_total + pe_d_log(above_one.h) : pe_d_log1p(above_one.h);
     }
     const double whole = centre + total.h;
     if (!(whole > 0.0)) return PE_TOO_COSTLY;

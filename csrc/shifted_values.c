@@ -1,3 +1,4 @@
+#include "doubles.h"
 #include "shifted.h"
 
 #include <math.h>
@@ -219,7 +220,7 @@ static double error_between(const pe_shifted *s, const pe_small *of, double low,
         U * ((177.0 + s->rounding + deep) * sums[0] + 8.0 * sums[1] + (8.0 + s->rounding) * of->size);
     const double moments = U * (44.0 + 2.2 * of->depth + s->rounding) * (0.5 * high * high * of->square);
     const double small_mean =
-        high * hypot(of->mean_re, of->mean_im); /* all weights have the error of log M */
+        high * pe_d_hypot(of->mean_re, of->mean_im); /* all weights have the error of log M */
     const double mean = U * 4.0 * small_mean + s->log_m_error * small_mean + high * s->mean_error;
     const double drift = high * of->drift + high * fmin(2.0 * s->drift, high * s->bend);
     return ((rotated + moments + mean + drift) + s->slack) * (1.0 + 1e-9);

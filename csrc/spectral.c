@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "lane_trig.h"
+#include "normal.h"
 #include "pair.h"
 
 /* Which contour serves which question: places at fixed steps of the signed root of the loss's
@@ -26,7 +28,7 @@ static double signed_root(double lambda, const pe_cumulants *k) {
 
 /* exp(x^2/2) Phi(-x): the factor that turns a Chernoff bound into an approximation. */
 static double mills(double x) {
-    if (x < 25.0) return exp(0.5 * x * x) * 0.5 * erfc(x * 0.70710678118654752440);
+    if (x < 25.0) return pe_d_exp(0.5 * x * x) * 0.5 * pe_erfc(x * 0.70710678118654752440);
     double y = 1.0 / (x * x);
     return 0.39894228040143267794 / x * (1.0 - y * (1.0 - 3.0 * y * (1.0 - 5.0 * y)));
 }
@@ -35,12 +37,14 @@ static double mills(double x) {
  * contour and enters no result. */
 static double saddle_point_log(const pe_edge *e, int functional) {
     double l = e->lambda, s = e->sd, base = e->k.k0 - l * e->k.k1;
-    double small = base + log(mills(fabs(l) * s));
-    if (functional == PE_A_ABOVE) return l >= 0 ? small : log1p(-exp(small));
-    if (functional == PE_A_BELOW) return l <= 0 ? small : log1p(-exp(small));
-    if (l > 0.0) return log1p(-fmin(exp(base + log(mills(l * s) + mills(fmax(1.0 - l, 0.0) * s))), 0.9));
+    double small = base + pe_d_log(mills(fabs(l) * s));
+    if (functional == PE_A_ABOVE) return l >= 0 ? small : pe_d_log1p(-pe_d_exp(small));
+    if (functional == PE_A_BELOW) return l <= 0 ? small : pe_d_log1p(-pe_d_exp(small));
+    if (l > 0.0)
+        return pe_d_log1p(
+            -fmin(pe_d_exp(base + pe_d_log(mills(l * s) + mills(fmax(1.0 - l, 0.0) * s))), 0.9));
     double a = fmax(-l, 0.05 / s);
-    return fmin(base + log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
+    return fmin(base + pe_d_log(mills(a * s) - mills((a + 1) * s) + 1e-300), -1e-17);
 }
 
 /* The same, kept with the edge once it was asked for. */
@@ -62,7 +66,7 @@ static int inner_edge(int i) {
 static double towards(double a, double w, double k2, double target) {
     const double power =
         a * a * k2 / (w * w); /* of a, with which w grows: 1 near 0, more where the law has a tail */
-    return a * pow(target / w, 1.0 / fmax(power, 1.0));
+    return a * pe_d_pow(target / w, 1.0 / fmax(power, 1.0));
 }
 
 /* The lambda with |w(lambda)| = target to two digits, looked for beyond `lo`, where it is smaller, from a on; sets the
@@ -480,7 +484,7 @@ static int ask(pe_pair *pair, int functional, int by_value, size_t n, const doub
         if (!by_value && beyond_contours(pair, x[i], row)) continue;
         if (by_value && functional != PE_PROFILE && x[i] > NEAR_CENTRE) {
             /* the complement is as good a question, and its contour runs on the other side */
-            double rest = log1p(-exp(x[i]));
+            double rest = pe_d_log1p(-pe_d_exp(x[i]));
             status =
                 ask_contours(pair, 0, functional == PE_A_ABOVE ? PE_A_BELOW : PE_A_ABOVE, 1, 1, &rest, other);
             if (status == PE_NO_MEMORY) break;

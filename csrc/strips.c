@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "lane_log.h"
 #include "lane_trig.h"
 #include "simd.h"
@@ -17,7 +18,7 @@ static const double MAX_NODES_Z = 1e6;
 static double taper_growth(double x, double y) {
     if (x >= 0.0) return y * y;
     double d = y * y - x * x;
-    return d > 40.0 ? d : log(2.0 + exp(d));
+    return d > 40.0 ? d : pe_d_log(2.0 + pe_d_exp(d));
 }
 
 /* What the terms of a tilted law weigh, with those that centred sums subtract, these in units of 1/scale. */
@@ -38,7 +39,7 @@ static int strip_window(const pe_group *g, double lambda, double log_m, const do
     const pe_nodes *s = &g->part;
     const double small = 1e-19 / fmax(g->n, 1.0);
     size_t lo = 0, hi = s->m - 1, end = s->m - 1;
-    set_sizes(s, lambda, exp(-fmax(log_m, 0.0)), tilted, size);
+    set_sizes(s, lambda, pe_d_exp(-fmax(log_m, 0.0)), tilted, size);
     while (lo < s->m && !(size[lo] > small)) lo++;
     while (hi > lo && !(size[hi] > small)) hi--;
     if (lo == s->m) { /* another alternative has all the weight, or nothing has any */
@@ -88,7 +89,7 @@ static void set_mixed_local(const pe_strip *st, const pe_group *g, double log_m)
 /* Moves the integrand of the sampled Gaussian to the lines Im z = +-a, in units of the likelihood ratio. */
 PE_CLONES static void move_sampled(const pe_strip *st, const pe_group *g, double a, double *moved) {
     const double power = g->reversed ? 1.0 - st->lambda : st->lambda;
-    const double co = cos(g->mu * a), si = sin(g->mu * a), per_mu = 1.0 / g->mu;
+    const double co = pe_d_cos(g->mu * a), si = pe_d_sin(g->mu * a), per_mu = 1.0 / g->mu;
     for (size_t k = 0; k < st->m; k += PE_LANES) {
         double log_moved[PE_LANES], angle[PE_LANES];
         for (int u = 0; u < PE_LANES; u++) {
@@ -134,7 +135,7 @@ int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m, c
             size_t j = end ? g->table->m - 1 : 0;
             ends[end] = g->table->log_weight[j] + lambda * g->table->loss[j] - log_m;
         }
-        return g->n * exp(fmax(ends[0], ends[1])) > 1e-18 ? PE_TOO_COSTLY : PE_OK;
+        return g->n * pe_d_exp(fmax(ends[0], ends[1])) > 1e-18 ? PE_TOO_COSTLY : PE_OK;
     }
     size_t from = 0, to = 0;
     const int found = strip_window(g, lambda, log_m, tilted, room, &from, &to, st);
@@ -147,9 +148,9 @@ int pe_strip_new(pe_strip *st, const pe_group *g, double lambda, double log_m, c
     if (!st->block) return PE_NO_MEMORY;
     double range = g->law ? pe_mixtures_range(g->law) : g->mu;
     double change = g->law ? pe_mixtures_change(g->law) : g->p;
-    double a_top = fmin(0.95 * PI / range, sqrt(2.0 * log(2.0 * fmax(g->n, 1.0) / QUADRATURE_TOL)));
-    st->log_centring = log(1.0 + 2.0 * change * (1.0 + fabs(lambda))) - fmin(log_m, 0.0);
-    st->log_h = log(s->h);
+    double a_top = fmin(0.95 * PI / range, sqrt(2.0 * pe_d_log(2.0 * fmax(g->n, 1.0) / QUADRATURE_TOL)));
+    st->log_centring = pe_d_log(1.0 + 2.0 * change * (1.0 + fabs(lambda))) - fmin(log_m, 0.0);
+    st->log_h = pe_d_log(s->h);
     st->local = st->block + 2 * PE_SHIFTS * st->m;
     if (g->law) set_mixed_local(st, g, log_m);
     else set_local(st, g, log_m);
@@ -180,7 +181,7 @@ PE_CLONES static double strip_log_sum(const double *moved, const double *angle, 
     for (int u = 0; u < PE_LANES; u++) top = tops[u] > top ? tops[u] : top;
     for (size_t k = 0; k < m; k += PE_LANES)
         for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(moved[k + u] + t * angle[k + u] - top);
-    return top + log(pe_lane_sum(sum));
+    return top + pe_d_log(pe_lane_sum(sum));
 }
 
 /* The largest of the frequencies that nodes must resolve: t times the slope of the loss, and a Gaussian's width
@@ -204,12 +205,12 @@ PE_CLONES static double top_frequency(const double *local, const double *slope, 
  * Gaussians that centre the sums are no smaller on wider strips: by Poisson's formula they err by
  * 2 exp(-2 pi^2/h^2), and limit the spacing by themselves. */
 static double strip_spacing(pe_strip *st, const pe_group *g, double t_top) {
-    const double log_target = log(2.0 * fmax(g->n, 1.0) / QUADRATURE_TOL);
+    const double log_target = pe_d_log(2.0 * fmax(g->n, 1.0) / QUADRATURE_TOL);
     const double widest = PI * sqrt(2.0 / (log_target + st->log_centring));
     double best = 0.0;
     if (!st->m) return widest;
     for (int i = PE_SHIFTS - 1; i >= 0; i--) {
-        const double a = st->a[i], least = log(2.0) + 0.5 * a * a + log_target;
+        const double a = st->a[i], least = pe_d_log(2.0) + 0.5 * a * a + log_target;
         if (best * least >= 2.0 * PI * a) continue;
         const double *moved = moved_to(st, g, i);
         const double bound = least + strip_log_sum(moved, moved + st->m, st->m, t_top);

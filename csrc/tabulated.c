@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "simd.h"
 
 static const double HALF_PI = 1.57079632679489661923;
@@ -15,7 +16,7 @@ static double cosine(int m) {
     if (m > half) m = 2 * half - m;
     if (2 * m > half) return -cosine(half - m);
     double unit = HALF_PI / PE_DEGREE_NODES;
-    return 4 * m > half ? sin((half / 2 - m) * unit) : cos(m * unit);
+    return 4 * m > half ? pe_d_sin((half / 2 - m) * unit) : pe_d_cos(m * unit);
 }
 
 void pe_chebyshev_init(pe_chebyshev *c) {

@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "arithmetic_lanes.h"
+#include "doubles.h"
+#include "normal.h"
 #include "simd.h"
 
 /* docs/theory/divided_lines.md says what stands here. */
@@ -13,15 +15,15 @@ static const double FAR_OUT = 20.0; /* argument of erfc from which on its logari
 double pe_taper_log(const pe_taper *t, double x, double *slope) {
     const double u = -t->rise * (x - t->at) / t->width, turn = -t->rise / t->width;
     if (u < FAR_OUT) {
-        const double value = erfc(u);
-        *slope = -turn * 2.0 / ROOT_PI * exp(-u * u) / value;
-        return u < -0.5 ? log1p(-0.5 * erfc(-u)) : log(0.5 * value);
+        const double value = pe_erfc(u);
+        *slope = -turn * 2.0 / ROOT_PI * pe_d_exp(-u * u) / value;
+        return u < -0.5 ? pe_d_log1p(-0.5 * pe_erfc(-u)) : pe_d_log(0.5 * value);
     }
     /* erfc(u) = e^(-u^2)/(u sqrt(pi)) (1 + series) */
     const double v = 0.5 / (u * u);
     const double series = -v * (1.0 - 3.0 * v * (1.0 - 5.0 * v * (1.0 - 7.0 * v * (1.0 - 9.0 * v))));
     *slope = -turn * 2.0 * u / (1.0 + series);
-    return -u * u - log(2.0 * u * ROOT_PI) + log1p(series);
+    return -u * u - pe_d_log(2.0 * u * ROOT_PI) + pe_d_log1p(series);
 }
 
 /* ---- in the plane ----------------------------------------------------------------------------------- */

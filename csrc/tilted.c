@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubles.h"
 #include "lane_log.h"
 #include "pyengine.h"
 #include "simd.h"
@@ -26,8 +27,8 @@ double pe_side_at(const pe_normals *s, double x, double *slope, double *share) {
     for (size_t j = 0; j < s->n; j++) top = fmax(top, s->shift[j] * (x - 0.5 * s->shift[j]));
     for (size_t j = 0; j < s->n; j++) {
         const double e = s->shift[j] * (x - 0.5 * s->shift[j]);
-        if (e != 0.0) change += s->weight[j] * expm1(fmin(e, 600.0));
-        share[j] = e == top ? s->weight[j] : s->weight[j] * exp(e - top);
+        if (e != 0.0) change += s->weight[j] * pe_d_expm1(fmin(e, 600.0));
+        share[j] = e == top ? s->weight[j] : s->weight[j] * pe_d_exp(e - top);
         sum += share[j];
     }
     for (size_t j = 0; j < s->n; j++) {
@@ -36,7 +37,7 @@ double pe_side_at(const pe_normals *s, double x, double *slope, double *share) {
     }
     *slope = first;
     /* beside -1 the change would lose what is left */
-    return top <= 600.0 && change > -0.5 ? log1p(change) : top + log(sum);
+    return top <= 600.0 && change > -0.5 ? pe_d_log1p(change) : top + pe_d_log(sum);
 }
 
 double pe_tilted_end(const pe_tilted *t) {

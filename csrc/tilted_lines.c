@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "doubles.h"
 #include "lane_log.h"
 #include "pyengine.h"
 #include "simd.h"
@@ -29,8 +30,8 @@ int pe_tilted_lift(const pe_tilted *t, double y) {
         }
         double *turned = t->turned[side];
         for (size_t j = 0; j < s->n; j++) {
-            const double up = sin(0.5 * (s->shift[j] - first) * y),
-                         down = sin(0.5 * (last - s->shift[j]) * y);
+            const double up = pe_d_sin(0.5 * (s->shift[j] - first) * y),
+                         down = pe_d_sin(0.5 * (last - s->shift[j]) * y);
             turned[j] = 2.0 * up * up;
             turned[s->n + j] = 2.0 * down * down;
         }
@@ -44,7 +45,7 @@ static double half_range(const pe_normals *s, const double *turned) {
 }
 
 static double shrinks_by(double most) {
-    return most < 1.0 ? -log1p(-most) * (1.0 + PE_OUTWARDS) + 1e-15 : INFINITY;
+    return most < 1.0 ? -pe_d_log1p(-most) * (1.0 + PE_OUTWARDS) + 1e-15 : INFINITY;
 }
 
 /* Growth at no place exceeds this. */
@@ -130,7 +131,7 @@ static double sum_cells(const pe_tilted *t, double low, double high, double unit
     if (!is_growing) sum = sum_plain(t, from, last, unit);
     for (size_t i = from; is_growing && i < last; i++) {
         const double e = t->most[i] - unit + growth(t, i, i + 1);
-        sum += e > -700.0 ? exp(e) : 1e-300;
+        sum += e > -700.0 ? pe_d_exp(e) : 1e-300;
     }
     return sum * PE_CELL * (1.0 + 1e-8);
 }
@@ -145,7 +146,7 @@ double pe_tilted_sum(const pe_tilted *t, double low, double high, double unit, d
     if (low < t->start) {
         const double rate = pe_rate_before(t);
         if (!(rate > 1.0)) return INFINITY;
-        const double one = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0));
+        const double one = pe_d_exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0));
         sum += one * (1.0 / rate + wider * PE_CELL);
     }
     return sum * (1.0 + 1e-8);
@@ -155,7 +156,8 @@ double pe_tilted_lifted(const pe_tilted *t, double high, double unit, double who
     if (!grows(t)) return whole;
     const double most = most_growth(t);
     /* a looser bound costs less than its digits are worth */
-    return most < LOOSE ? whole * exp(most) * (1.0 + 1e-9) : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
+    return most < LOOSE ? whole * pe_d_exp(most) * (1.0 + 1e-9)
+                        : pe_tilted_sum(t, -INFINITY, high, unit, 0.0);
 }
 
 enum { CHUNK = 64 }; /* cells that are taken together */
@@ -236,7 +238,8 @@ double pe_tilted_raised(const pe_tilted *t, double y, double high, double time, 
     const double first =
         t->value[0] - unit + (grows(t) ? growth_before(t) : 0.0) + time * (of_b - t->a.shift[0] * y);
     if (!(rate > 1.0) || !(first < 700.0)) return INFINITY;
-    const double sum = exp(first) / rate + PE_CELL * sum_raised(t, pe_cell_of(t, high, 1), y, time, unit);
+    const double sum =
+        pe_d_exp(first) / rate + PE_CELL * sum_raised(t, pe_cell_of(t, high, 1), y, time, unit);
     return sum * (1.0 + 1e-8);
 }
 
@@ -288,8 +291,8 @@ static double turned(const pe_tilted *t, double y, double high, double time, dou
         const pe_normals *s = pe_side_of(t, side);
         if (s->n == 1 && s->shift[0] == 0.0) continue; /* it does not turn */
         for (size_t j = 0; j < s->n; j++) {
-            co[j] = cos(s->shift[j] * y);
-            si[j] = sin(s->shift[j] * y);
+            co[j] = pe_d_cos(s->shift[j] * y);
+            si[j] = pe_d_sin(s->shift[j] * y);
         }
         set_angles(t, side, m, co, si, room, side ? of_b : of_a);
     }
@@ -300,11 +303,12 @@ static double turned(const pe_tilted *t, double y, double high, double time, dou
         const double least = pe_smallest_positive(&t->b);
         rate -= least;
         for (size_t j = 0; j < t->b.n; j++)
-            if (t->b.shift[j] == least) angle = t->share[1][j * t->stride] * sin(least * y);
+            if (t->b.shift[j] == least) angle = t->share[1][j * t->stride] * pe_d_sin(least * y);
     }
     if (!(angle > 0.0) || !(rate > 1.0)) sum = INFINITY;
     else
-        sum = exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0)) / (rate * (over ? angle : 1.0));
+        sum = pe_d_exp(t->value[0] - unit + (is_growing ? growth_before(t) : 0.0)) /
+              (rate * (over ? angle : 1.0));
     if (isfinite(sum)) sum += PE_CELL * sum_turned(t, last, of_a, of_b, time, unit, over);
     free(of_a);
     return sum * (1.0 + 1e-8);
@@ -323,7 +327,7 @@ double pe_tilted_variation(const pe_tilted *t, double low, double high, double u
     double sum = 0.0, ends = 0.0;
     for (size_t i = first; i < last; i++) {
         const double least = (t->slope[1][i] - t->slope[0][i + 1]) * (1.0 - 1e-9);
-        const double value = exp(t->most[i] - unit) / least;
+        const double value = pe_d_exp(t->most[i] - unit) / least;
         const double x = fmax(fabs(pe_edge_of(t, i)), fabs(pe_edge_of(t, i + 1)));
         double change = x + fabs(1.0 - t->q) * fabs(t->slope[0][i]) + fabs(t->q) * t->slope[1][i + 1];
         if (t->log_taper) change += fmax(fabs(t->taper_slope[i]), fabs(t->taper_slope[i + 1]));

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "doubles.h"
 #include "simd.h"
 #include "tilted_cells.h"
 
@@ -15,7 +16,7 @@ PE_CLONES static double log_total(const pe_tilted *t, size_t last) {
     for (; i + PE_LANES <= last + 1; i += PE_LANES)
         for (int u = 0; u < PE_LANES; u++) sum[u] += pe_vexp(t->value[i + u] - top);
     for (; i <= last; i++) rest += pe_vexp(t->value[i] - top);
-    return top + log((pe_lane_sum(sum) + rest) * PE_CELL);
+    return top + pe_d_log((pe_lane_sum(sum) + rest) * PE_CELL);
 }
 
 /* Whether the Gaussians that centre the sums of phi b (b/a)^(q-1) are below `plain` beyond x on one side */
@@ -24,7 +25,7 @@ static int centre_is_small(const pe_tilted *t, double x, int above, double plain
     const double of_a = above ? pe_normals_above(&t->a, x) : pe_normals_below(&t->a, x);
     const double of_b = above ? pe_normals_above(&t->b, x) : pe_normals_below(&t->b, x);
     const double power = fabs(t->q - 1.0);
-    return log(power * of_a + (1.0 + power) * of_b) <= plain;
+    return pe_d_log(power * of_a + (1.0 + power) * of_b) <= plain;
 }
 
 /* Of the cells from `inner`, where it need not be, to `outer` in either direction the first end beyond which it is;
@@ -44,7 +45,7 @@ static size_t high_end(const pe_tilted *t, size_t low, size_t high, double level
     const size_t least = small_centre(t, low, high, plain);
     double sum = 0.0;
     size_t i = high;
-    while (i > least && (sum += PE_CELL * exp(t->most[i - 1] - level)) <= 1.0) i--;
+    while (i > least && (sum += PE_CELL * pe_d_exp(t->most[i - 1] - level)) <= 1.0) i--;
     return i;
 }
 
@@ -62,9 +63,9 @@ static size_t valley_of(const pe_tilted *t, size_t *mode) {
 /* Ends of the window where [first, end] holds the law. */
 static int put_window(const pe_tilted *t, size_t high, size_t end, double level, double plain, pe_window *w) {
     const size_t most = small_centre(t, high, 0, plain);
-    double sum = exp(t->value[0] - level) / fmax(pe_rate_before(t), 1e-300);
+    double sum = pe_d_exp(t->value[0] - level) / fmax(pe_rate_before(t), 1e-300);
     size_t low = 0;
-    while (low < most && (sum += PE_CELL * exp(t->most[low] - level)) <= 1.0) low++;
+    while (low < most && (sum += PE_CELL * pe_d_exp(t->most[low] - level)) <= 1.0) low++;
     w->low = pe_edge_of(t, low);
     w->high = pe_edge_of(t, high);
     w->end = pe_edge_of(t, end);
@@ -88,7 +89,7 @@ int pe_tilted_window(const pe_tilted *t, double need, pe_window *w) {
         end = valley_of(t, &mode);
         set_levels(t, end, need, w, &level, &plain);
         double sum = 0.0;
-        while (end < t->n && (sum += PE_CELL * exp(t->most[end] - level)) <= 0.5) end++;
+        while (end < t->n && (sum += PE_CELL * pe_d_exp(t->most[end] - level)) <= 0.5) end++;
         high = high_end(t, mode, end, level, plain);
         if (high + ROOM > end) return 0;
     }

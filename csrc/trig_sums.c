@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "doubles.h"
 #include "lane_trig.h"
 #include "pyengine.h"
 #include "simd.h"
@@ -36,7 +37,7 @@ static void far_sums_at(double z, size_t size, const double *frequency, size_t k
                         const double *imag, double *out) {
     for (size_t k = 0; k < kinds; k++) out[k] = 0.0;
     for (size_t i = 0; i < size; i++) {
-        const double angle = z * frequency[i], u = cos(angle), v = sin(angle);
+        const double angle = z * frequency[i], u = pe_d_cos(angle), v = pe_d_sin(angle);
         for (size_t k = 0; k < kinds; k++) out[k] += u * real[k * size + i] + v * imag[k * size + i];
     }
 }

@@ -172,8 +172,13 @@ def proved(source: str, path: Path) -> tuple[dict[str, float], int]:
     (path / "csrc").mkdir()
     script = path / "tools" / "prove_arithmetic.py"
     script.write_bytes((ROOT / "tools" / "prove_arithmetic.py").read_bytes())
+    for name in ("elementary.h", "doubles.h"):
+        (path / "csrc" / name).write_bytes((ROOT / "csrc" / name).read_bytes())
     (path / "csrc" / "arithmetic.h").write_text(source, encoding="utf-8")
-    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    of_pairs = ("exponentials", "logarithms", "turns")
+    run = subprocess.run(
+        [sys.executable, script, *of_pairs], capture_output=True, text=True, check=False
+    )
     found = re.findall(r"(\w+) +proven +([\d.]+)", run.stdout)
     return {name: float(units) for name, units in found}, run.returncode
 

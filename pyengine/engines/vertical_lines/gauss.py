@@ -50,11 +50,7 @@ def rough_nodes(size: int) -> tuple[FloatArray, FloatArray]:
 @kept(64)
 def gauss_nodes(size: int) -> LegendreNodes:
     """Return Gauss-Legendre nodes and weights: exact for degrees below 2 ``size``."""
-    place, weight = np.empty((2, size), dtype=Extended)
-    lib.pe_gauss_nodes(size, _long(place), _long(weight))
+    rule = np.empty((2, 2, size))  # of places and of weights, upper and lower parts
+    lib.pe_gauss_nodes(size, *(ffi.from_buffer("double[]", each) for each in rule))
+    place, weight = rule.astype(Extended).sum(axis=1)
     return LegendreNodes(place, weight, WEIGHTS * size * size * EXTENDED)
-
-
-def _long(x: ExtendedArray) -> Any:
-    """A contiguous array in extended precision as the C core takes it."""
-    return ffi.from_buffer("long double[]", x)

@@ -1,8 +1,16 @@
 #include "fuzz.h"
 
-static long double *extended(size_t n) {
-    long double *block = calloc(n + (n == 0), sizeof *block);
+static double *numbers(size_t n) {
+    double *block = calloc(n + (n == 0), sizeof *block);
     if (block == NULL) exit(EXIT_FAILURE);
+    return block;
+}
+
+/* The sums of upper and lower parts */
+static long double *extended(size_t n, const double *parts) {
+    long double *block = calloc(n, sizeof *block);
+    if (block == NULL) exit(EXIT_FAILURE);
+    for (size_t i = 0; i < n; ++i) block[i] = (long double)parts[i] + (long double)parts[n + i];
     return block;
 }
 
@@ -22,8 +30,9 @@ static long double polynomial(size_t k, long double s) {
 /* A rule of n nodes is exact for polynomials of degree 2 n - 1: those beyond the first have no integral. */
 void fuzz_gauss(void) {
     const size_t n = 2 + below(60), size = 1 + below(2 * n);
-    long double *place = extended(n), *weight = extended(n);
-    pe_gauss_nodes(n, place, weight);
+    double *places = numbers(2 * n), *weights = numbers(2 * n);
+    pe_gauss_nodes(n, places, weights);
+    long double *place = extended(n, places), *weight = extended(n, weights);
     for (size_t i = 0; i < n; ++i) {
         require(weight[i] > 0.0L && place[i] > 0.0L && place[i] < 1.0L, "gauss_nodes", "in (0, 1)",
                 (double)place[i]);
@@ -37,6 +46,8 @@ void fuzz_gauss(void) {
         require(fabsl(sum - (k == 0 ? 1.0L : 0.0L)) <= (4.0 + 8.0 * degree + 6.0 * degree * degree) * 0x1p-61,
                 "gauss_nodes", "exact", degree);
     }
+    free(places);
+    free(weights);
     free(place);
     free(weight);
 }
