@@ -97,7 +97,8 @@ static void share_range(double from, double to, double v, double *least, double 
     *least = log_share(from, 0.0, &unused);
     if (v > QUARTER && from > 0.0) { /* |1 + e^-r| >= 1 - e^-Re r */
         *most = -pe_d_log1p(-pe_d_exp(-from));
-        *turn = asin(pe_d_exp(-from));
+        const double sine = pe_d_exp(-from);
+        *turn = pe_d_atan2(sine, sqrt((1.0 - sine) * (1.0 + sine)));
         return;
     }
     *most = log_share(to, v, &unused);

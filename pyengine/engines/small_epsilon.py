@@ -17,6 +17,7 @@ from decimal import Context, Decimal
 
 from pyengine.answers import Triple
 from pyengine.caches import kept
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import ERFC, UNIT
 
 __all__ = ["small_epsilon"]
@@ -55,7 +56,7 @@ def _at_zero(mu: tuple[float, float], p: tuple[float, float]) -> Decimal:
 
 def _mass(u: float, mu: float, p: float) -> float:
     """a(u), with a relative error below `_error`."""
-    return 0.5 * math.erfc((math.log1p(u / p) / mu + 0.5 * mu) * math.sqrt(0.5))
+    return 0.5 * fn.erfc((fn.log1p(u / p) / mu + 0.5 * mu) * math.sqrt(0.5))
 
 
 def _sums(y: float, mu: float, p: float, parts: int) -> tuple[float, float, float]:
@@ -63,7 +64,7 @@ def _sums(y: float, mu: float, p: float, parts: int) -> tuple[float, float, floa
     h = y / parts
     inner = [_mass(k * h, mu, p) for k in range(parts + 1)]
     middle = [_mass((k + 0.5) * h, mu, p) for k in range(parts)]
-    z = math.log1p(y / p) / mu + 0.5 * mu
+    z = fn.log1p(y / p) / mu + 0.5 * mu
     # z and the argument of erfc err by 19 z units of rounding, which erfc makes 19 z (z + 1)
     error = (24.0 + ERFC + 24.0 * z * (z + 1.0)) * UNIT
     low = h * math.fsum(middle) * (1.0 - error)
@@ -100,7 +101,7 @@ def small_epsilon(
     most = float(DECIMALS.add(exact, doubt)) * (1.0 + 2.0 * UNIT)
     if not least > 0.0:
         return None
-    y = math.expm1(near)
+    y = fn.expm1(near)
     parts = max(1, math.ceil(min(y * (1.0 + mu[0]) / (p[0] * mu[0] * FINE), MOST_PARTS)))
     for _ in range(2):
         low, high, slope = _sums(y, mu[0], p[0], parts)
@@ -112,7 +113,7 @@ def small_epsilon(
         below, above = y * (1.0 - reach), y * (1.0 + reach)
         lost = (_sums(end, mu[0], p[0], parts) for end in (below, above))
         if next(lost)[1] <= least and next(lost)[0] >= most:
-            lower, upper = math.log1p(below) * (1.0 - SLACK), math.log1p(above) * (1.0 + SLACK)
-            return math.log1p(y), lower, upper
+            lower, upper = fn.log1p(below) * (1.0 - SLACK), fn.log1p(above) * (1.0 + SLACK)
+            return fn.log1p(y), lower, upper
         reach *= 1.5
     return None

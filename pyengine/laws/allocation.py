@@ -20,6 +20,7 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, Enclosing, Law, TabulatedLaw
 from pyengine.laws.epoch_bounds import epoch_bounds
 from pyengine.laws.normals import LossNodes
+from pyengine.numerics import functions as fn
 from pyengine.status import finished
 
 __all__ = ["AllocatedLaw"]
@@ -187,7 +188,7 @@ def _nodes(law: AllocatedLaw, is_few: bool) -> LossNodes | None:
     count, t_max = 128, 0.0
     while count <= MOST_NODES:
         loss: FloatArray = np.linspace(first, last, count + 1)
-        log_weight = law.log_density(loss) + math.log((last - first) / count)
+        log_weight = law.log_density(loss) + fn.log((last - first) / count)
         if not _agree(_tilted(loss, log_weight, tilts[:1]), 0.0):
             count *= 2  # too coarse for the law itself
             continue
@@ -196,7 +197,7 @@ def _nodes(law: AllocatedLaw, is_few: bool) -> LossNodes | None:
         if t_max == 0.0 and _agree(laws, 0.0):
             t_max = _reach(laws, highest, is_few)
         if 0.0 < t_max <= highest and _agree(laws, t_max):
-            return LossNodes(loss[::2], log_weight[::2] + math.log(2.0), t_max)
+            return LossNodes(loss[::2], log_weight[::2] + fn.log(2.0), t_max)
         count *= 2
     return None
 
@@ -243,7 +244,7 @@ def _tilted(loss: FloatArray, log_weight: FloatArray, tilts: FloatArray) -> list
         top = int(np.argmax(exponent))
         live = np.flatnonzero(exponent > exponent[top] - NEGLIGIBLE)
         part = slice(live[0] // 2 * 2, live[-1] + 1)
-        weight = np.exp(exponent[part] - exponent[top])
+        weight = fn.exp(exponent[part] - exponent[top])
         noise = 4e-16 * (abs(log_weight[top]) + abs(tilt * loss[top]))
         found.append(_TiltedNodes(loss[part], weight / weight.sum(), noise))
     return found
@@ -261,7 +262,7 @@ def _agree(laws: list[_TiltedNodes], t: float) -> bool:
 
 def _reach(laws: list[_TiltedNodes], most: float, is_few: bool) -> float:
     """`ROOM` times the argument from which on all tilted laws have fallen; 0 if there is none."""
-    t, fall = most / 64.0, math.exp(-FALL[is_few])
+    t, fall = most / 64.0, fn.exp(-FALL[is_few])
     slow = 0  # the law that was seen not to have fallen, which is asked first
     while t < most:
         order = (*laws[slow:], *laws[:slow])
@@ -283,7 +284,7 @@ def _transform(weight: FloatArray, loss: FloatArray, t: float) -> complex:
     if t == 0.0:
         return complex(weight.sum())
     angle = t * loss
-    return complex((weight * np.cos(angle)).sum(), (weight * np.sin(angle)).sum())
+    return complex((weight * fn.cos(angle)).sum(), (weight * fn.sin(angle)).sum())
 
 
 @kept(32)

@@ -18,6 +18,7 @@ from pyengine.caches import cached_property
 from pyengine.laws.density import DensityLaw
 from pyengine.laws.log_sums import SOFTPLUS, without_large_terms
 from pyengine.mechanisms.analytic import AnalyticPair
+from pyengine.numerics import functions as fn
 
 __all__ = ["FAINTEST", "NOTHING", "AnalyticLaw"]
 
@@ -46,15 +47,15 @@ _DOUBLES: dict[str, Callable[..., Any]] = {
     "divide": np.divide,
     "negative": np.negative,
     "power": np.float_power,
-    "exp": np.exp,
-    "log": np.log,
+    "exp": fn.exp,
+    "log": fn.log,
     "sqrt": np.sqrt,
-    "sinh": np.sinh,
+    "sinh": fn.sinh,
     "cosh": np.cosh,
     "tanh": np.tanh,
-    "erfc": np.vectorize(math.erfc, otypes=[float]),
+    "erfc": fn.erfc,
     "lgamma": np.vectorize(_log_gamma, otypes=[float]),
-    SOFTPLUS: lambda x: np.logaddexp(0.0, x),
+    SOFTPLUS: lambda x: fn.logaddexp(0.0, x),
 }
 
 
@@ -78,7 +79,7 @@ class _Quantiles:
         self, logpdf: Callable[[FloatArray], FloatArray], x: FloatArray, ends: tuple[float, float]
     ) -> None:
         self.logpdf, self._x, self._ends = logpdf, x, ends
-        weight = np.exp(logpdf(x))
+        weight = fn.exp(logpdf(x))
         part = 0.5 * (weight[1:] + weight[:-1]) * np.diff(x)
         whole = part.sum()
         if not 0.0 < whole < math.inf:
@@ -139,12 +140,12 @@ def _places(
     ends: tuple[float, float], support: tuple[float, float], mode: float, scale: float
 ) -> FloatArray:
     """Places between the ends, closer about the mode and next to ends of the support."""
-    low, high = (math.asinh((end - mode) / scale) for end in ends)
-    parts = [mode + scale * np.sinh(np.linspace(low, high, PLACES))]
+    low, high = (fn.arcsinh((end - mode) / scale) for end in ends)
+    parts = [mode + scale * fn.sinh(np.linspace(low, high, PLACES))]
     length = ends[1] - ends[0]
     for place, end, side in zip(ends, support, (1.0, -1.0), strict=True):
         if math.isfinite(end):
-            nearest = max(abs(place - end), math.exp(NOTHING) * length)
+            nearest = max(abs(place - end), fn.exp(NOTHING) * length)
             parts.append(end + side * np.geomspace(nearest, length, PLACES))
     return np.unique(np.clip(np.concatenate(parts), *ends))
 
@@ -158,11 +159,11 @@ def _bulk(
     if math.isfinite(low) and math.isfinite(high):
         x = low + (high - low) * (np.arange(PLACES) + 0.5) / PLACES
     elif math.isfinite(low):
-        x = low + np.exp(grown)
+        x = low + fn.exp(grown)
     elif math.isfinite(high):
-        x = high - np.exp(grown[::-1])
+        x = high - fn.exp(grown[::-1])
     else:
-        x = np.sinh(grown)
+        x = fn.sinh(grown)
     for _ in range(ROUNDS):
         values = density(x)
         values = np.where(values == np.inf, -np.inf, values)
@@ -171,7 +172,7 @@ def _bulk(
             raise ValueError("log_p and log_q are no numbers anywhere on the support")
         mode, top = float(x[at]), float(values[at])
         x = np.linspace(x[max(at - 1, 0)], x[min(at + 1, x.size - 1)], PLACES)
-    away = np.exp(np.arange(-WIDEST, WIDEST, STEP))
+    away = fn.exp(np.arange(-WIDEST, WIDEST, STEP))
     falls = [density(mode + side * away) < top - 1.0 for side in (1.0, -1.0)]
     firsts = [float(away[np.argmax(each)]) for each in falls if each.any()]
     return mode, min(firsts) if firsts else 0.25 * (high - low)
@@ -189,16 +190,16 @@ def _ends(
     found = []
     for side, end in ((-1.0, support[0]), (1.0, support[1])):
         if math.isfinite(end):
-            away = abs(end - mode) * np.exp(-np.arange(0.0, -2.0 * nothing, STEP))
+            away = abs(end - mode) * fn.exp(-np.arange(0.0, -2.0 * nothing, STEP))
             away = away[away > NEAREST]
             x = end - side * away
         else:
-            away = scale * np.exp(np.arange(0.0, widest, STEP))
+            away = scale * fn.exp(np.arange(0.0, widest, STEP))
             x = mode + side * away
         inside = side * x < side * end
         x, away = x[inside], away[inside]
         with np.errstate(divide="ignore"):
-            far = np.flatnonzero(density(x) + np.log(away) > nothing)
+            far = np.flatnonzero(density(x) + fn.log(away) > nothing)
         last = int(far[-1]) + 1 if far.size else 0
         place = float(x[min(last, x.size - 1)])
         if math.isfinite(end):

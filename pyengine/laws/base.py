@@ -26,6 +26,7 @@ from pyengine.laws.normals import (
     sampled,
     swapped,
 )
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
@@ -457,13 +458,13 @@ class PoissonSampledLaw(Law):
             # v = e^x - (1 - p): near log(1 - p) from the difference to it, which is exact there,
             # and where both terms are far from 1 not from their differences to it
             above = (edges - log_rest) - log_rest_low
-            near = rest * np.expm1(above)
-            far = np.where(edges < -0.5, np.exp(edges) - rest, np.expm1(edges) + p)
+            near = rest * fn.expm1(above)
+            far = np.where(edges < -0.5, fn.exp(edges) - rest, fn.expm1(edges) + p)
             value = np.where(above < 0.5, near, far)
             inner = np.where(
                 edges < 30.0,
-                np.log(np.maximum(value, 0.0) / p),
-                edges + np.log1p(-rest * np.exp(-edges)) - log_p,
+                fn.log(np.maximum(value, 0.0) / p),
+                edges + fn.log1p(-rest * fn.exp(-edges)) - log_p,
             )
             slope = np.where(edges < 30.0, value / (value + rest), 1.0)
         inside = value > 0.0
@@ -487,21 +488,21 @@ class PoissonSampledLaw(Law):
             twice[place], inner_ratio[place] = cells.ratio_error, cells.log_ratio
         else:
             cells = self.law.cells(np.zeros(1))
-            log_a[-1] = np.logaddexp(*cells.log_a)
-            log_b[-1] = np.logaddexp(*cells.log_b)
+            log_a[-1] = fn.logaddexp(*cells.log_a)
+            log_b[-1] = fn.logaddexp(*cells.log_b)
             error[-1] = cells.error.max() + 8.0 * UNIT * LIBM
             twice[-1], inner_ratio[-1] = 2.01 * error[-1], log_b[-1] - log_a[-1]
         alone = self.law.infinite()[0]
         if alone > 0.0:  # A's mass alone now has loss log(1 - p)
             home = first if first < edges.size else edges.size
-            log_a[home] = np.logaddexp(log_a[home], math.log(alone))
+            log_a[home] = fn.logaddexp(log_a[home], fn.log(alone))
             inner_ratio[home] = log_b[home] - log_a[home]
         with np.errstate(invalid="ignore", over="ignore"):
-            mixed = np.logaddexp(log_a + log_rest, log_b + log_p)
+            mixed = fn.logaddexp(log_a + log_rest, log_b + log_p)
             # the ratio is 1 - p + p b/a: only its second term has the error of the inner ratio
             known = np.where(np.isfinite(inner_ratio), inner_ratio, 0.0)
             finer = sampled_loss(self.probability, known)
-            weight = np.minimum(p * np.exp(known - finer), 1.0)
+            weight = np.minimum(p * fn.exp(known - finer), 1.0)
         finite = np.where(np.isfinite(log_a), np.abs(log_a), 0.0)
         finite += np.where(np.isfinite(mixed), np.abs(mixed), 0.0)
         error = error + UNIT * (8.0 * LIBM + 4.0 * (finite + abs(log_p) + abs(log_rest)))

@@ -8,13 +8,13 @@ densities proportional to e^{-L/2} and e^{L/2} on [-ε, ε]: twice derived by e^
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from pyengine.laws.base import Cells, FloatArray, Law
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["BoundedRangeLaw"]
@@ -46,9 +46,9 @@ class BoundedRangeLaw(Law):
         end = self.epsilon
         inside = np.clip(edges, -end, end)
         gap = np.concatenate([[inside[0] + end], np.diff(inside), [end - inside[-1]]])
-        share = np.expm1(-0.5 * gap) / math.expm1(-end)
+        share = fn.expm1(-0.5 * gap) / fn.expm1(-end)
         with np.errstate(divide="ignore"):
-            log_share = np.log(share)
+            log_share = fn.log(share)
         log_a = log_share - 0.5 * (np.append(-end, inside) + end)
         log_b = log_share - 0.5 * (end - np.append(inside, end))
         finite = np.where(np.isfinite(log_share), np.abs(log_share), 0.0)

@@ -25,6 +25,7 @@ from pyengine.laws.density_nodes import DensityNodes, density_nodes
 from pyengine.laws.finite import FiniteLaw, grouped
 from pyengine.laws.normals import LossNodes
 from pyengine.mechanisms.general import DistributionPair, LikelihoodRatio
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.special import ndtr
 
@@ -190,7 +191,7 @@ class DensityLaw(CellsAlone):
         nodes = self._refined(_nodes(distributions, breakpoints, SCORES), _scale(distributions))
         self._x = nodes
         self._pieces = self._cut(nodes)
-        masses = np.exp(self._node_integrals[0])
+        masses = fn.exp(self._node_integrals[0])
         kinds = np.array([p.level for p in self._pieces for _ in range(p.last - p.first)])
         lost = [
             float(masses[0][kinds == -math.inf].sum()),
@@ -321,11 +322,11 @@ class DensityLaw(CellsAlone):
                 top = np.where(np.isfinite(top), top, 0.0)
                 with np.errstate(under="ignore"):
                     sums = (
-                        np.exp(first - top[:, None]) @ weights,
-                        np.exp(second - top[:, None]) @ fewer_weights,
+                        fn.exp(first - top[:, None]) @ weights,
+                        fn.exp(second - top[:, None]) @ fewer_weights,
                     )
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    masses[row, part] = np.log(half) + np.log(sums[0]) + top
+                    masses[row, part] = fn.log(half) + fn.log(sums[0]) + top
                     off = np.where(sums[0] > 0.0, np.abs(sums[1] / sums[0] - 1.0), 0.0)
                 errors[row, part] = MARGIN * off + ROUNDING + 8.0 * UNIT * np.abs(top)
         return masses, errors
@@ -434,14 +435,14 @@ class DensityLaw(CellsAlone):
         log_masses, relative = self._node_integrals
         masses, errors = (
             np.array([part[:, p.first : p.last].sum(axis=1) for p in finite]).reshape(-1, 2)
-            for part in (np.exp(log_masses), np.exp(log_masses) * relative)
+            for part in (fn.exp(log_masses), fn.exp(log_masses) * relative)
         )
         keep = (masses > 0.0).all(axis=1)
         order = np.argsort(loss[keep], kind="stable")
         a, b = masses[keep][order].T
         error = float((errors[keep] / masses[keep]).max()) if keep.any() else ROUNDING
         off = ROUNDING + max((piece.spread for piece in finite), default=0.0)
-        return grouped(loss[keep][order], np.log(a), np.log(b), self._infinite, error, off)
+        return grouped(loss[keep][order], fn.log(a), fn.log(b), self._infinite, error, off)
 
     def cells(self, edges: FloatArray) -> Cells:
         """Masses of the cells between edges; see the module's docstring for their errors."""
@@ -500,7 +501,7 @@ def _summed(
     np.maximum.at(top, home, log_mass)
     scale = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(under="ignore", divide="ignore", invalid="ignore"):
-        part = np.exp(log_mass - scale[home])
+        part = fn.exp(log_mass - scale[home])
         sums = np.bincount(home, part, minlength=size)
         off = np.bincount(home, part * error, minlength=size)
-        return scale + np.log(sums), np.where(sums > 0.0, off / sums, 0.0)
+        return scale + fn.log(sums), np.where(sums > 0.0, off / sums, 0.0)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.laws.normals import LossNodes
+from pyengine.numerics import functions as fn
 
 __all__ = ["DensityNodes", "density_nodes"]
 
@@ -77,7 +78,7 @@ def density_nodes(log_p: Function, log_q: Function, edges: FloatArray) -> Densit
     loss, log_weight = _rule(log_p, log_q, edges, ORDERS[0])
     if not (np.isfinite(loss).all() and np.isfinite(log_weight).all()):
         return None
-    weight = np.exp(log_weight)
+    weight = fn.exp(log_weight)
     mean = float((weight * loss).sum())
     deviation = math.sqrt(float((weight * (loss - mean) ** 2).sum()))
     if not deviation > 0.0:
@@ -107,7 +108,7 @@ def _rule(
     x = ((edges[:-1] + half)[:, None] + half[:, None] * nodes).ravel()
     with np.errstate(invalid="ignore"):
         of_p, of_q = log_p(x), log_q(x)
-        return of_q - of_p, of_p + np.log(half[:, None] * weights).ravel()
+        return of_q - of_p, of_p + fn.log(half[:, None] * weights).ravel()
 
 
 def _changes(loss: FloatArray) -> FloatArray:
@@ -139,8 +140,8 @@ def _agree(
     top = (one[1] + tilt * one[0]).max()
     sums = []
     for loss, log_weight in (one, other):
-        weight = np.exp(log_weight + tilt * loss - top)
-        turned = [np.sum(weight * np.exp(1j * t * loss)) for t in (0.0, 0.4 * t_max, t_max)]
+        weight = fn.exp(log_weight + tilt * loss - top)
+        turned = [np.sum(weight * fn.turn(t * loss)) for t in (0.0, 0.4 * t_max, t_max)]
         sums.append(np.array(turned))
     return bool(np.abs(sums[0] - sums[1]).max() <= AGREE * abs(sums[0][0]))
 
@@ -150,18 +151,18 @@ def _transform(
 ) -> tuple[FloatArray, float]:
     """Logs of the tilted law's transform at equidistant arguments, and its deviation."""
     exponent = log_weight + tilt * loss
-    weight = np.exp(exponent - exponent.max())
+    weight = fn.exp(exponent - exponent.max())
     weight /= weight.sum()
     mean = (weight * loss).sum()
     deviation = math.sqrt((weight * (loss - mean) ** 2).sum())
     keep = weight > NEGLIGIBLE
     now = weight[keep].astype(np.complex128)
-    turn = np.exp(1j * (t_max / ARGUMENTS) * loss[keep])
+    turn = fn.turn((t_max / ARGUMENTS) * loss[keep])
     sums = np.empty(ARGUMENTS + 1)
     for k in range(ARGUMENTS + 1):
         sums[k] = abs(now.sum())
         now *= turn
-    return np.log(np.maximum(sums, NEGLIGIBLE)), deviation
+    return fn.log(np.maximum(sums, NEGLIGIBLE)), deviation
 
 
 def _ended(

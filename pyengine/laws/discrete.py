@@ -21,6 +21,7 @@ from pyengine.mechanisms import (
     RandomizedResponse,
 )
 from pyengine.mechanisms.additive import DiscreteNoise
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import as_decimal, log_of_rest
 from pyengine.numerics.sampled_loss import sampled_loss
 
@@ -81,7 +82,7 @@ def generic_law(step: GenericMechanism) -> FiniteLaw:
         none = np.zeros(0)
         return FiniteLaw(none, none, none, 1.0, 1.0, alone=(Fraction(1), Fraction(1)))
     epsilon = float(exact_epsilon)
-    rest = log_of_rest(exact_delta)[0] - math.log1p(math.exp(-epsilon))
+    rest = log_of_rest(exact_delta)[0] - fn.log1p(fn.exp(-epsilon))
     loss, log_a = [-epsilon, epsilon], [rest, rest - epsilon]
     return FiniteLaw.from_atoms(
         loss,
@@ -110,11 +111,11 @@ class _Noise:
             self.reach = math.ceil(math.sqrt(DEPTH / self.rate)) + 1
             self._check(2 * self.reach)
             k = np.arange(1.0, self.reach + 1.0)
-            self.log_total = math.log1p(2.0 * math.fsum(np.exp(-self.rate * k * k)))
+            self.log_total = fn.log1p(2.0 * math.fsum(fn.exp(-self.rate * k * k)))
         else:
             self.reach = 0
             rate = self.rate
-            self.log_total = math.log1p(math.exp(-rate)) - math.log(-math.expm1(-rate))
+            self.log_total = fn.log1p(fn.exp(-rate)) - fn.log(-fn.expm1(-rate))
 
     def _check(self, size: int) -> None:
         if size > MAX_ATOMS:
@@ -134,7 +135,7 @@ class _Noise:
         if self.gaussian:
             return np.asarray(-self.rate * k * k - self.log_total)
         log_p = -self.rate * np.abs(k) - self.log_total
-        beyond = -math.log(-math.expm1(-self.rate))
+        beyond = -fn.log(-fn.expm1(-self.rate))
         log_p[[0, -1]] += beyond  # a geometric series, over which the loss does not change
         return np.asarray(log_p)
 

@@ -19,6 +19,7 @@ from pyengine._core import ffi, lib
 from pyengine.laws.base import Enclosing, FloatArray
 from pyengine.laws.gaussian import GaussianLaw
 from pyengine.laws.ratios import RatioLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["epoch_bounds"]
@@ -114,7 +115,7 @@ class _Step:
     def on_nodes(self, number: int, way: int) -> _Mean:
         """The step itself, moved."""
         loss = self.nodes(self.log_ratio(self.scores(number)))
-        edge, first = np.unique(np.exp(loss), return_index=True)
+        edge, first = np.unique(fn.exp(loss), return_index=True)
         loss = loss[first]
         cells = self.law.cells(loss)
         some = cells.log_a[1:-1] > -math.inf  # an empty cell has no error to speak of
@@ -122,8 +123,8 @@ class _Step:
             x[1:-1][some] for x in (cells.log_a, cells.log_ratio, cells.error, cells.ratio_error)
         )
         mass, share = np.zeros(some.size), np.zeros(some.size)
-        mass[some] = np.exp(log_a)
-        place = (np.exp(log_ratio) - edge[:-1][some]) / np.diff(edge)[some]
+        mass[some] = fn.exp(log_a)
+        place = (fn.exp(log_ratio) - edge[:-1][some]) / np.diff(edge)[some]
         share[some] = mass[some] * np.clip(place, 0.0, 1.0)
         ratio, moved = WAYS[way](_Moved(edge, mass, share))
         largest = float(np.abs(log_ratio).max() + np.abs(loss).max())
@@ -178,10 +179,10 @@ def _places(step: _Step, first: _Mean, second: _Mean, steps: tuple[int, int]) ->
     order = np.argsort(mean)
     mean, mass = mean[order], mass[order]
     below, above = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
-    tail = np.log(np.maximum(np.minimum(below, above), 1e-300))
-    score = special.ndtri_exp(np.minimum(tail, math.log(0.5)))
+    tail = fn.log(np.maximum(np.minimum(below, above), 1e-300))
+    score = special.ndtri_exp(np.minimum(tail, fn.log(0.5)))
     score = np.maximum.accumulate(np.where(below < above, score, -score))
-    return np.interp(_knots(step), score, np.log(mean))
+    return np.asarray(np.interp(_knots(step), score, fn.log(mean)))
 
 
 def _knots(step: _Step) -> FloatArray:
@@ -217,7 +218,7 @@ class _Chain:
         step, steps = self.step, (self.number, number)
         places = _places(step, self.coarse, coarse, steps)
         nodes, few = (
-            np.unique(np.exp(step.nodes(np.interp(step.scores(n), _knots(step), places))))
+            np.unique(fn.exp(step.nodes(np.interp(step.scores(n), _knots(step), places))))
             for n in (self.nodes, FEW_NODES)
         )
         self.coarse = _mean(self.coarse, coarse, steps, few, way=1)

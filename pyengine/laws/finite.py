@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pyengine.caches import cached_property
 from pyengine.laws.base import Cells, CellsAlone, largest_finite, positive
 from pyengine.laws.fine import MOST_ATOMS, Fine, logarithm
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
@@ -38,10 +39,10 @@ def log_fraction(value: Fraction) -> float:
     if value <= 0:
         return -math.inf
     if Fraction(1, 2) < value < 2:
-        return math.log1p(float(value - 1))
+        return fn.log1p(float(value - 1))
     shift = value.numerator.bit_length() - value.denominator.bit_length()
     scaled = value / Fraction(2) ** shift
-    return math.log(float(scaled)) + shift * math.log(2.0)
+    return fn.log(float(scaled)) + shift * fn.log(2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,16 +173,16 @@ class FiniteLaw(CellsAlone):
         p, _, log_p, log_rest, _ = share_of(share)
         loss = sampled_loss(share, self.loss)
         # the errors of the losses, by the slope p e^l/(1 - p + p e^l) of the map
-        slope = np.exp(np.minimum(log_p + self.loss - loss, 0.0))
+        slope = fn.exp(np.minimum(log_p + self.loss - loss, 0.0))
         moved = slope * (ROUNDED * np.abs(self.loss) + self.loss_error) + ROUNDED * np.abs(loss)
         off = float(moved.max(initial=0.0))
         ends = None
         if self.ends is not None:
             lowest, highest = sampled_loss(share, np.array(self.ends)).tolist()
             ends = (log_rest if self.a_infinite > 0.0 else lowest, highest)
-        log_a, log_b = self.log_a, np.logaddexp(log_rest + self.log_a, log_p + self.log_b)
+        log_a, log_b = self.log_a, fn.logaddexp(log_rest + self.log_a, log_p + self.log_b)
         if self.a_infinite > 0.0:
-            lost = math.log(self.a_infinite)
+            lost = fn.log(self.a_infinite)
             loss = np.concatenate([[log_rest], loss])
             log_a = np.concatenate([[lost], log_a])
             log_b = np.concatenate([[lost + log_rest], log_b])
@@ -235,7 +236,7 @@ class FiniteLaw(CellsAlone):
             log_a[cell[starts]] = logsumexp_groups(self.log_a, starts)
             log_b[cell[starts]] = logsumexp_groups(self.log_b, starts)
         deepest = np.where(np.isfinite(log_a), -np.minimum(log_a, log_b), 0.0)
-        error = LOG_ERROR * (2.0 + deepest + math.log(cell.size + 1.0)) + self.error
+        error = LOG_ERROR * (2.0 + deepest + fn.log(cell.size + 1.0)) + self.error
         # an atom is on the wrong side of an edge only where the error of its loss reaches across
         shift = 1.01 * ROUNDED * np.abs(edges) + 1.01 * self.loss_error
         if not cell.size:
@@ -257,14 +258,14 @@ class FiniteLaw(CellsAlone):
         sizes = np.diff(starts, append=self.loss.size)
         away = self.loss - np.repeat(first, sizes)
         top = np.maximum.reduceat(self.log_a, starts)
-        mass = np.exp(self.log_a - np.repeat(top, sizes))
-        raised = np.add.reduceat(mass * np.expm1(np.minimum(away, 1.0)), starts)
+        mass = fn.exp(self.log_a - np.repeat(top, sizes))
+        raised = np.add.reduceat(mass * fn.expm1(np.minimum(away, 1.0)), starts)
         mean = raised / np.add.reduceat(mass, starts)
         width = np.maximum.reduceat(away, starts)
         largest = np.maximum(np.abs(first), np.abs(first + width))
-        found = first + np.log1p(mean)
+        found = first + fn.log1p(mean)
         # masses with their own errors are weights of e^away - 1
-        off = error * np.expm1(np.minimum(width, 1.0)) + 1.01 * ROUNDED * largest
+        off = error * fn.expm1(np.minimum(width, 1.0)) + 1.01 * ROUNDED * largest
         off += 1.01 * self.loss_error + LOG_ERROR * np.minimum(width, 1.0)
         return np.where(width < 0.5, found, plain), np.where(width < 0.5, off, error)
 
@@ -330,5 +331,5 @@ def logsumexp_groups(
     top = np.where(np.isfinite(top), top, 0.0)
     sizes = np.diff(np.concatenate([starts, [values.size]]))
     with np.errstate(under="ignore", divide="ignore"):
-        sums = np.add.reduceat(np.exp(values - np.repeat(top, sizes)), starts)
-        return np.asarray(top + np.log(sums))
+        sums = np.add.reduceat(fn.exp(values - np.repeat(top, sizes)), starts)
+        return np.asarray(top + fn.log(sums))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pyengine.errors import AccuracyError
 from pyengine.laws.finite import FiniteLaw
 from pyengine.mechanisms.additive import DiscreteGaussianSum, SkellamMechanism
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["gaussian_sum_law", "skellam_law"]
@@ -53,10 +54,10 @@ def gaussian_sum_law(step: DiscreteGaussianSum, doubled: bool) -> FiniteLaw:
     scale = Fraction(step.noise_multiplier) * step.sensitivity
     _check(36.0 * float(scale) * math.sqrt(step.summands) + 4.0)
     rate = float(1 / (2 * scale**2))
-    reach = math.ceil(math.sqrt(-math.log(TINY) / rate))
+    reach = math.ceil(math.sqrt(-fn.log(TINY) / rate))
     k = np.arange(-float(reach), reach + 1.0)
     exponents = rate * k * k
-    one = np.exp(-exponents)
+    one = fn.exp(-exponents)
     error = UNIT * (3.0 * float(exponents.max()) + LIBM + 2.0)
     one, error = one / one.sum(), 2.0 * error + UNIT * k.size
     total, off = one, error
@@ -103,8 +104,8 @@ def _law(
     told = Fraction(float(mass[:shift].sum()) * (1.0 + error + 4.0 * UNIT) + 2.0 * LEAST)
     with_record, without = mass[: mass.size - shift], mass[shift:]
     made = FiniteLaw.from_atoms(
-        np.log(with_record / without),
-        np.log(without),
+        fn.log(with_record / without),
+        fn.log(without),
         (told, told),
         2.02 * error + 4.0 * UNIT,
         symmetric=True,

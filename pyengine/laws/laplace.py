@@ -5,7 +5,6 @@ Half of A has loss -μ, half of B has loss μ; between them L = 2 z - μ has den
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -16,6 +15,7 @@ from pyengine.caches import cached_property
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, FloatArray, Law
 from pyengine.laws.laplace_parameters import LaplaceParameters
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LaplaceLaw"]
@@ -67,16 +67,16 @@ class LaplaceLaw(Law):
         below = int(np.searchsorted(edges, -mu))  # first edge >= -μ: the atom's cell
         above = int(np.searchsorted(edges, mu))
         lumps[0, below] += 0.5
-        lumps[1, below] += 0.5 * math.exp(-mu)
-        lumps[0, above] += 0.5 * math.exp(-mu)
+        lumps[1, below] += 0.5 * fn.exp(-mu)
+        lumps[0, above] += 0.5 * fn.exp(-mu)
         lumps[1, above] += 0.5
         gap = np.append(np.append(inside[0] + mu, high - low), mu - inside[-1])
-        share = -0.5 * np.expm1(-0.5 * gap)
+        share = -0.5 * fn.expm1(-0.5 * gap)
         start = np.append(-mu, inside)
         end = np.append(inside, mu)
-        a = share * np.exp(-0.5 * (mu + start)) + lumps[0]
-        b = share * np.exp(-0.5 * (mu - end)) + lumps[1]
+        a = share * fn.exp(-0.5 * (mu + start)) + lumps[0]
+        b = share * fn.exp(-0.5 * (mu - end)) + lumps[1]
         with np.errstate(divide="ignore"):
-            log_a, log_b = np.log(a), np.log(b)
+            log_a, log_b = fn.log(a), fn.log(b)
         error = np.full(a.size, UNIT * (64.0 + 8.0 * mu))
         return Cells(log_a, log_b, error, UNIT * (4.0 * np.abs(edges) + 4.0 * mu))

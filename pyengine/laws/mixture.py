@@ -18,6 +18,7 @@ from pyengine.laws.normals import (
     Normals,
     normal_cells,
 )
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["GaussianMixtureLaw"]
@@ -36,9 +37,9 @@ def _rightmost_falls(slopes: FloatArray, offsets: FloatArray, heights: FloatArra
     for _ in range(NEWTON_STEPS):
         exponents = offsets + slopes * z
         top = exponents.max(axis=0)
-        shares = np.exp(exponents - top)
+        shares = fn.exp(exponents - top)
         total = shares.sum(axis=0)
-        step = (top + np.log(total) - heights) * total / (slopes * shares).sum(axis=0)
+        step = (top + fn.log(total) - heights) * total / (slopes * shares).sum(axis=0)
         z -= step
         if np.all(step <= 4.0 * UNIT * (1.0 + np.abs(z))):
             break
@@ -67,7 +68,7 @@ class GaussianMixtureLaw(Law):
 
     def support(self) -> tuple[float, float]:
         """From the log of the weight at shift 0, if there is one, without end above."""
-        lowest = math.log(self.weights[0]) if self.shifts[0] == 0.0 else -math.inf
+        lowest = fn.log(self.weights[0]) if self.shifts[0] == 0.0 else -math.inf
         return lowest, math.inf
 
     def support_error(self) -> float:
@@ -93,23 +94,20 @@ class GaussianMixtureLaw(Law):
     def _loss(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return L(z) and a bound on its error, that of the shifts and weights included."""
         exponents = np.array(
-            [
-                math.log(w) + c * (z - 0.5 * c)
-                for c, w in zip(self.shifts, self.weights, strict=True)
-            ]
+            [fn.log(w) + c * (z - 0.5 * c) for c, w in zip(self.shifts, self.weights, strict=True)]
         )
         sizes = np.array(
             [
-                abs(math.log(w)) + 4.0 + 8.0 * (c * np.abs(z) + c * c)
+                abs(fn.log(w)) + 4.0 + 8.0 * (c * np.abs(z) + c * c)
                 for c, w in zip(self.shifts, self.weights, strict=True)
             ]
         )
         top = exponents.max(axis=0)
-        shares = np.exp(exponents - top)
+        shares = fn.exp(exponents - top)
         total = shares.sum(axis=0)
         # an error of an exponent moves L by the share of its term, the sum by its own rounding
         error = UNIT * LIBM * ((shares * sizes).sum(axis=0) / total + len(self.shifts) + 4.0)
-        loss = top + np.log(total)
+        loss = top + fn.log(total)
         return loss, error + UNIT * LIBM * np.abs(loss)
 
     def _nodes(self, edges: FloatArray) -> FloatArray:
@@ -123,13 +121,13 @@ class GaussianMixtureLaw(Law):
         heights = np.asarray(edges, dtype=np.float64)
         shifts, weights = np.array(self.shifts), np.array(self.weights)
         if self.shifts[0] == 0.0:
-            rest = math.log(self.weights[0])
+            rest = fn.log(self.weights[0])
             with np.errstate(divide="ignore", invalid="ignore"):
-                heights = heights + np.log(-np.expm1(rest - heights))
+                heights = heights + fn.log(-fn.expm1(rest - heights))
             shifts, weights = shifts[1:], weights[1:]
         z = np.full(heights.shape, -FAR)
         reached = np.flatnonzero(heights > -math.inf)
-        offsets = (np.log(weights) - 0.5 * shifts * shifts)[:, None]
+        offsets = (fn.log(weights) - 0.5 * shifts * shifts)[:, None]
         slopes = shifts[:, None]
         for first in range(0, reached.size, BLOCK):
             block = reached[first : first + BLOCK]
@@ -152,10 +150,10 @@ class GaussianMixtureLaw(Law):
         z = np.where(below, -FAR, z)
         log_a = normal_cells(z, 0.0)
         parts = [
-            normal_cells(z, c) + math.log(w) for c, w in zip(self.shifts, self.weights, strict=True)
+            normal_cells(z, c) + fn.log(w) for c, w in zip(self.shifts, self.weights, strict=True)
         ]
         with np.errstate(invalid="ignore"):
-            log_b = np.logaddexp.reduce(np.array(parts), axis=0)
+            log_b = fn.log_sum(np.array(parts), axis=0)
         # an error of a mean moves the log of a mass by at most the larger distance of the ends
         # from it, and where the cell is longer than 1 by at most 2 (its own distance + 2)
         left, right = np.append(-math.inf, z), np.append(z, math.inf)
@@ -165,6 +163,6 @@ class GaussianMixtureLaw(Law):
         reach = np.where(np.isfinite(log_a) | np.isfinite(log_b), reach, 0.0)
         finite = np.where(np.isfinite(log_a), np.abs(log_a), 0.0)
         finite += np.where(np.isfinite(log_b), np.abs(log_b), 0.0)
-        widest = max(abs(math.log(w)) for w in self.weights)
+        widest = max(abs(fn.log(w)) for w in self.weights)
         errors = UNIT * (80.0 + 4.0 * finite + 4.0 * widest + 12.0 * reach * reach)
         return Cells(log_a, log_b, errors + UNIT * LIBM * len(self.shifts), shift)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["DEEPEST", "placed_values", "raised_points"]
@@ -22,7 +23,7 @@ ABOVE = 1.0 + (LIBM + 4.0) * UNIT
 
 def raised_points(epsilon: FloatArray, delta: FloatArray) -> list[tuple[Fraction, Fraction]]:
     """Points (t, H) of upper bounds δ(ε), ε from 0: at t >= e^ε a profile is at most that at ε."""
-    t = np.exp(epsilon) * ABOVE
+    t = fn.exp(epsilon) * ABOVE
     right = [(Fraction(x), Fraction(y)) for x, y in zip(t.tolist(), delta.tolist(), strict=True)]
     return [(Fraction(1), right[0][1]), *right[1:]]
 
@@ -53,9 +54,9 @@ def placed_values(
     epsilon = end * np.linspace(0.0, 1.0, COARSE) ** 2
     value, order = coarse(epsilon)
     size = np.maximum(value, deepest)
-    fall = np.diff(np.log(size))
-    slope = np.diff(value) / np.diff(np.exp(epsilon))
-    bend = np.abs(np.diff(slope, prepend=slope[0])) * np.exp(epsilon[:-1])
+    fall = np.diff(fn.log(size))
+    slope = np.diff(value) / np.diff(fn.exp(epsilon))
+    bend = np.abs(np.diff(slope, prepend=slope[0])) * fn.exp(epsilon[:-1])
     # an interval's chord adds (Δ log δ)²/8 of δ, or what its bend has; some for what is not seen
     pace = np.abs(fall) + np.sqrt(bend / size[:-1] * np.diff(epsilon)) + np.diff(epsilon) / end
     place = np.concatenate([[0.0], np.cumsum(pace)])
@@ -64,7 +65,7 @@ def placed_values(
     near = np.asarray(order, dtype=np.float64)
     found = fine(points, epsilon, near)
     for _ in range(HALVINGS):  # where the profile falls off a cliff
-        drop = -np.diff(np.log(np.maximum(found, deepest))) > STEEP
+        drop = -np.diff(fn.log(np.maximum(found, deepest))) > STEEP
         drop &= np.diff(points) > 1e-14 * points[1:]
         if not drop.any():
             break

@@ -30,6 +30,7 @@ from pyengine.laws.base import FloatArray, StepLaw
 from pyengine.laws.fine import Fine, logarithm
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
 from pyengine.mechanisms.general import pair_of_profile
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import LIBM, UNIT
 
@@ -129,10 +130,10 @@ def _symmetric(ratios: list[Fraction], numbers: list[int], selected: int) -> Fra
 def _log_of_quotient(top: int, bottom: int) -> float:
     """Logarithm of a quotient of integers > 0, within two units."""
     if bottom < 2 * top < 4 * bottom:
-        return math.log1p((top - bottom) / bottom)
+        return fn.log1p((top - bottom) / bottom)
     shift = top.bit_length() - bottom.bit_length()
     near = top / (bottom << shift) if shift > 0 else (top << -shift) / bottom
-    return math.log(near) + shift * math.log(2.0)
+    return fn.log(near) + shift * fn.log(2.0)
 
 
 def _log(ratio: Fraction) -> float:
@@ -163,18 +164,18 @@ def allocated_finite(law: FiniteLaw, steps: int, selected: int) -> FiniteLaw | N
     logs = law.log_a.tolist()
     if none:
         ratios.insert(0, Fraction(0))
-        logs.insert(0, math.log(law.a_infinite))
+        logs.insert(0, fn.log(law.a_infinite))
     sets = math.comb(steps, selected)
     lost, rows = 0.0, []
     for ways, numbers in _multinomial(steps, size):
-        log_a = math.log(ways) + math.fsum(n * x for n, x in zip(numbers, logs, strict=True))
+        log_a = fn.log_integer(ways) + math.fsum(n * x for n, x in zip(numbers, logs, strict=True))
         ratio = _symmetric(ratios, numbers, selected) / sets
         if ratio:
             rows.append((ratio, log_a))
         else:
-            lost += math.exp(log_a)
+            lost += fn.exp(log_a)
     losses_off = ROUNDED * float(np.abs(law.loss).max()) + law.loss_error if fine is None else 0.0
-    b_alone = -math.expm1(selected * math.log1p(-law.b_infinite))
+    b_alone = -fn.expm1(selected * fn.log1p(-law.b_infinite))
 
     def digits() -> Fine:
         # a mean of products of k ratios moves by at most k times what a loss does
@@ -259,9 +260,9 @@ def allocated_law(law: StepLaw, steps: int) -> FiniteLaw:
     nothing = float(total.mass[place == 0].sum()) + total.told + UNDERFLOW
     b_told += (total.told_sum + UNDERFLOW) / steps
     with np.errstate(under="ignore"):
-        loss = np.log(place[kept] * float(scale))
+        loss = fn.log(place[kept] * float(scale))
     made = FiniteLaw.from_atoms(
-        loss, np.log(total.mass[kept]), (Fraction(nothing), Fraction(b_told)), 8.0 * UNIT
+        loss, fn.log(total.mass[kept]), (Fraction(nothing), Fraction(b_told)), 8.0 * UNIT
     )
     return replace(made, error=made.error + 1.01 * total.error + 4.0 * UNIT)
 
@@ -275,7 +276,7 @@ def _step(law: StepLaw) -> tuple[_RatioSums, float]:
     low, high = law.limits()
     places = [(high, False)] if high < LARGEST else []
     edges = np.arange(0.0, LARGEST, 0.02)
-    above = np.cumsum(np.exp(law.cells(edges).log_b)[::-1])[::-1][1:]
+    above = np.cumsum(fn.exp(law.cells(edges).log_b)[::-1])[::-1][1:]
     for level in TOLD:
         at = int(np.searchsorted(-above, -level))
         if at < edges.size and edges[at] < high:
@@ -296,8 +297,8 @@ def _on_lattice(
     """As `_step`, with losses above a largest one told; None for a lattice that is too coarse."""
     off = law.support_error()
     least, most = (
-        math.exp(low - off) * (1.0 - 8.0 * UNIT),
-        math.exp(high + off) * (1.0 + 8.0 * UNIT),
+        fn.exp(low - off) * (1.0 - 8.0 * UNIT),
+        fn.exp(high + off) * (1.0 + 8.0 * UNIT),
     )
     a_alone, b_alone = law.infinite()
     if a_alone > 0.0 or law.left_out() > 0.0:
@@ -310,9 +311,9 @@ def _on_lattice(
     last = math.ceil(Fraction(most) / unit)
     k = np.arange(max(first, 1), last + 1)
     t = k * float(unit)
-    edges = np.log(t)
+    edges = fn.log(t)
     cells = law.cells(edges)
-    a, b = np.exp(cells.log_a), np.exp(cells.log_b)
+    a, b = fn.exp(cells.log_a), fn.exp(cells.log_b)
     rounding = (LIBM + 2.0) * UNIT * (1.0 + np.where(a > 0.0, np.abs(cells.log_a), 0.0))
     rounding += (LIBM + 2.0) * UNIT * np.where(b > 0.0, np.abs(cells.log_b), 0.0)
     error = cells.error + rounding + t.size * UNIT

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyengine.caches import cached_property
 from pyengine.laws.base import Cells, CellsAlone, FloatArray
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["RatioLaw"]
@@ -41,7 +42,7 @@ class RatioLaw(CellsAlone):
 
     @cached_property
     def _loss(self) -> FloatArray:
-        return np.log(self.ratio)
+        return np.asarray(fn.log(self.ratio))
 
     @cached_property
     def _shift(self) -> float:
@@ -78,8 +79,8 @@ class RatioLaw(CellsAlone):
         start = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
         home, count = place[start], np.diff(np.append(start, place.size))
         log_a, log_b = (np.full(edges.size + 1, -math.inf) for _ in range(2))
-        log_a[home] = np.log(np.add.reduceat(self.mass, start))
-        log_b[home] = np.log(np.add.reduceat(self.mass * self.ratio, start))
+        log_a[home] = fn.log(np.add.reduceat(self.mass, start))
+        log_b[home] = fn.log(np.add.reduceat(self.mass * self.ratio, start))
         rounding = np.zeros(edges.size + 1)
         size = np.maximum(np.abs(log_a[home]), np.abs(log_b[home]))
         rounding[home] = UNIT * (count + 4.0 + LIBM * size)

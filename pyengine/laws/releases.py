@@ -16,6 +16,7 @@ import numpy as np
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import Cells, FloatArray, Law, StepLaw, largest_finite
 from pyengine.laws.finite import LOG_ERROR, ROUNDED, FiniteLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 
 __all__ = ["SumLaw", "finite_sum", "outcomes_together", "sum_law"]
@@ -221,18 +222,18 @@ class _Sums:
     def add(self, log_mass: FloatArray, error: FloatArray) -> None:
         """Add masses."""
         with np.errstate(divide="ignore"):
-            self._parts.append((1, log_mass, log_mass + np.log(error)))
+            self._parts.append((1, log_mass, log_mass + fn.log(error)))
         while len(self._parts) > 1 and self._parts[-1][0] == self._parts[-2][0]:
             self._join()
 
     def _join(self) -> None:
         number, mass, off = self._parts.pop()
         before, other, more = self._parts.pop()
-        sums = np.logaddexp(mass, other)
+        sums = fn.logaddexp(mass, other)
         with np.errstate(invalid="ignore", divide="ignore"):
             finite = np.where(np.isfinite(sums), np.abs(sums), 0.0)
-            rounding = np.log(UNIT * (4.0 * LIBM + 4.0 * (1.0 + finite)))
-            off = np.logaddexp(np.logaddexp(off, more), sums + rounding)
+            rounding = fn.log(UNIT * (4.0 * LIBM + 4.0 * (1.0 + finite)))
+            off = fn.logaddexp(fn.logaddexp(off, more), sums + rounding)
         self._parts.append((number + before, sums, off))
 
     def total(self) -> tuple[FloatArray, FloatArray]:
@@ -243,7 +244,7 @@ class _Sums:
             self._join()
         _, mass, off = self._parts[0]
         with np.errstate(invalid="ignore", over="ignore"):
-            error = 1.01 * np.exp(np.where(np.isfinite(mass), off - mass, -math.inf))
+            error = 1.01 * fn.exp(np.where(np.isfinite(mass), off - mass, -math.inf))
         return mass, error + 16.0 * UNIT
 
 

@@ -23,6 +23,7 @@ from pyengine.laws.base import positive
 from pyengine.laws.finite import FiniteLaw, log_fraction
 from pyengine.laws.profile import DEEPEST, placed_values, raised_points
 from pyengine.mechanisms.general import symmetric_masses
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import LIBM, UNIT
 from pyengine.numerics.scaled import LOST
 
@@ -93,8 +94,8 @@ def _told(parts: list[CurvePart]) -> float:
     for part in parts:
         # a probability below 1, whose double may be 1
         delta = min(_up(Fraction(part.delta)), math.nextafter(1.0, 0.0))
-        rest += part.number * math.log1p(-delta)
-    return min(1.0, -math.expm1(rest) * (1.0 + (4.0 * LIBM + 8.0 * len(parts)) * UNIT))
+        rest += part.number * fn.log1p(-delta)
+    return min(1.0, -fn.expm1(rest) * (1.0 + (4.0 * LIBM + 8.0 * len(parts)) * UNIT))
 
 
 def _least(part: CurvePart) -> list[float]:
@@ -147,7 +148,7 @@ def curve_law(curve: CurveBounds) -> FiniteLaw:
     alone = told + (1 - told) * masses[-1][0]
     both = [(a, b) for a, b in masses if a and b]
     log_a, log_b = (np.array([_log((1 - told) * row[i]) for row in both]) for i in (0, 1))
-    loss = np.log([float(b / a) for a, b in both])
+    loss = fn.log([float(b / a) for a, b in both])
     order = np.argsort(loss)
     return FiniteLaw(
         loss[order],
@@ -163,7 +164,7 @@ def curve_law(curve: CurveBounds) -> FiniteLaw:
 def _log(x: Fraction) -> float:
     """Logarithm of a mass, which may be below all doubles."""
     near = float(x)
-    return math.log(near) if near > 1e-300 else log_fraction(x)
+    return fn.log(near) if near > 1e-300 else log_fraction(x)
 
 
 def _apart(share: Fraction) -> list[tuple[Fraction, Fraction]]:
@@ -185,7 +186,7 @@ def _search_of(curve: CurveBounds) -> Callable[[], tuple[FloatArray, FloatArray]
             return best_order(cost, epsilon, np.full(epsilon.size, LARGEST_X))
 
         def fine(epsilon: FloatArray, near: FloatArray, found: FloatArray) -> FloatArray:
-            x = np.exp(np.interp(epsilon, near, np.log(found)))
+            x = fn.exp(np.interp(epsilon, near, fn.log(found)))
             return order_bound(x, cost(x), epsilon)
 
         return lambda: _placed(coarse, fine)

@@ -22,6 +22,7 @@ from pyengine.laws.normals import (
     ExactMixturePair,
     MixturePair,
 )
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT
 from pyengine.numerics.rounding import LIBM, UNIT
 
@@ -113,7 +114,7 @@ class RevealedMixtureLaw(Law):
         below, above = (
             positive(
                 math.fsum(
-                    math.exp(w) * part[i] for w, part in zip(self.log_shares, parts, strict=True)
+                    fn.exp(w) * part[i] for w, part in zip(self.log_shares, parts, strict=True)
                 ),
                 any(part[i] > 0.0 for part in parts),
             )
@@ -153,8 +154,8 @@ class RevealedMixtureLaw(Law):
         for law, log_share in zip(self.laws, self.log_shares, strict=True):
             found = law.cells(edges)
             with np.errstate(invalid="ignore"):
-                log_a = np.logaddexp(log_a, found.log_a + log_share)
-                log_b = np.logaddexp(log_b, found.log_b + log_share)
+                log_a = fn.logaddexp(log_a, found.log_a + log_share)
+                log_b = fn.logaddexp(log_b, found.log_b + log_share)
             for mass in found[:2]:
                 size = np.maximum(size, np.where(np.isfinite(mass), np.abs(mass), 0.0))
             error, shift = np.maximum(error, found.error), np.maximum(shift, found.shift)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.laws.finite import FiniteLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.binomials import log_probability
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal
 from pyengine.numerics.rounding import UNIT
@@ -126,8 +127,8 @@ def _atoms(messages: int, t: float, rest: float) -> tuple[FloatArray, FloatArray
     less, more = rest + 2.0 * t * b / m, rest + 2.0 * t * a / m  # 1 -+ t x, as sums
     with np.errstate(divide="ignore"):
         near = np.abs(t * x) < 0.5
-        loss = np.where(near, 2.0 * np.arctanh(np.where(near, t * x, 0.0)), np.log(more / less))
-    return loss, _log_fair(a, b, m) + np.log(less)
+        loss = np.where(near, 2.0 * fn.arctanh(np.where(near, t * x, 0.0)), fn.log(more / less))
+    return loss, _log_fair(a, b, m) + fn.log(less)
 
 
 def _log_fair(a: FloatArray, b: FloatArray, m: float) -> FloatArray:
@@ -142,14 +143,14 @@ def _log_fair(a: FloatArray, b: FloatArray, m: float) -> FloatArray:
     small = np.abs(inner) < 0.5
     square = np.where(
         small,
-        np.log1p(-(np.where(small, inner, 0.0) ** 2)),
-        np.log(np.where(both, 4.0 * a * b, 1.0) / m**2),
+        fn.log1p(-(np.where(small, inner, 0.0) ** 2)),
+        fn.log(np.where(both, 4.0 * a * b, 1.0) / m**2),
     )
-    far = m * (inner * np.arctanh(inner) + 0.5 * square)
+    far = m * (inner * fn.arctanh(inner) + 0.5 * square)
     product = np.where(both, a * b, 1.0)
-    plain = -0.5 * np.log(2.0 * math.pi * product / m) - far
+    plain = -0.5 * fn.log(2.0 * math.pi * product / m) - far
     plain += _stirling(np.array([m]))[0] - _stirling(a) - _stirling(b)
-    return np.where(both, plain, -m * math.log(2.0))
+    return np.where(both, plain, -m * fn.log(2.0))
 
 
 def _stirling(k: FloatArray) -> FloatArray:

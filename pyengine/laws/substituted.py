@@ -35,6 +35,7 @@ from pyengine.laws.normals import (
     Normals,
     normal_cells,
 )
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import sampled_loss, share_of
 
@@ -96,14 +97,14 @@ class SubstitutedGaussian(Law):
         half = 0.5 * np.abs(edges)
         log_factor = 0.5 * mu * mu + log_rest - log_p
         with np.errstate(divide="ignore"):
-            log_sinh = half + np.log(-0.5 * np.expm1(-2.0 * half))
+            log_sinh = half + fn.log(-0.5 * fn.expm1(-2.0 * half))
         log_y = log_factor + log_sinh
-        near = np.arcsinh(np.exp(np.minimum(log_y, 19.0)))
-        asinh = np.where(log_y > 18.0, log_y + math.log(2.0), near)
+        near = fn.arcsinh(fn.exp(np.minimum(log_y, 19.0)))
+        asinh = np.where(log_y > 18.0, log_y + fn.log(2.0), near)
         y = np.sign(edges) * (half + asinh) / mu
         masses = [normal_cells(y, mean) for mean in (0.0, -mu, mu)]
         parts = [log_rest + masses[0], *(log_p + m for m in masses[1:])]
-        log_a, log_b = np.logaddexp(parts[0], parts[1]), np.logaddexp(parts[0], parts[2])
+        log_a, log_b = fn.logaddexp(parts[0], parts[1]), fn.logaddexp(parts[0], parts[2])
         reach = np.abs(y) + mu
         reach = np.maximum(np.append(reach, 0.0), np.append(0.0, reach))
         finite = np.where(np.isfinite(log_a), np.abs(log_a) + np.abs(log_b), 0.0)
@@ -158,8 +159,8 @@ class SubstitutedLaplace(Law):
         # log of ((1 - p + p w) e^l - (1 - p))/(p w) = log(1 + (1 - p + p w)(e^l - 1)/(p w))
         log_scale = float(sampled_loss(self.probability, np.array([-mu]))[0]) - log_p + mu
         with np.errstate(divide="ignore"):
-            log_grown = np.log(np.expm1(np.minimum(inside, 700.0))) + log_scale
-        x = np.clip(0.5 * np.logaddexp(0.0, log_grown) / mu, 0.0, 1.0)
+            log_grown = fn.log(fn.expm1(np.minimum(inside, 700.0))) + log_scale
+        x = np.clip(0.5 * fn.logaddexp(0.0, log_grown) / mu, 0.0, 1.0)
         x = np.where(edges < 0.0, x, -x)
         x = np.where(edges < -top, math.inf, np.where(edges >= top, -math.inf, x))
         masses = []
@@ -167,7 +168,7 @@ class SubstitutedLaplace(Law):
             masses.append(_laplace_cells(mu * (x - centre)))
         rest = share_of_rest * masses[0]
         with np.errstate(divide="ignore"):
-            log_a, log_b = np.log(rest + p * masses[1]), np.log(rest + p * masses[2])
+            log_a, log_b = fn.log(rest + p * masses[1]), fn.log(rest + p * masses[2])
         error = np.full(log_a.size, UNIT * (128.0 + 16.0 * mu))
         with np.errstate(over="ignore"):  # nothing is known where that is no double
             shift = UNIT * (64.0 + 8.0 * mu) * (np.abs(edges) + np.minimum(1.0, np.abs(edges)))
@@ -180,9 +181,9 @@ def _laplace_cells(y: FloatArray) -> FloatArray:
     low = np.concatenate([y, [-math.inf]])
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         gap = np.where(high == low, 0.0, high - low)
-        right = 0.5 * np.exp(-np.maximum(low, 0.0)) * -np.expm1(-np.maximum(gap, 0.0))
-        left = 0.5 * np.exp(np.minimum(high, 0.0)) * -np.expm1(-np.maximum(gap, 0.0))
-        across = -0.5 * (np.expm1(np.minimum(low, 0.0)) + np.expm1(-np.maximum(high, 0.0)))
+        right = 0.5 * fn.exp(-np.maximum(low, 0.0)) * -fn.expm1(-np.maximum(gap, 0.0))
+        left = 0.5 * fn.exp(np.minimum(high, 0.0)) * -fn.expm1(-np.maximum(gap, 0.0))
+        across = -0.5 * (fn.expm1(np.minimum(low, 0.0)) + fn.expm1(-np.maximum(high, 0.0)))
     return np.asarray(np.where(low >= 0.0, right, np.where(high <= 0.0, left, across)))
 
 
@@ -235,12 +236,12 @@ class SplicedLaw(Law):
         )
         low = self.negative.cells(extended[: zero + 1])
         high = self.positive.cells(extended[zero:])
-        here = math.log(self.atom) if self.atom > 0.0 else -math.inf
+        here = fn.log(self.atom) if self.atom > 0.0 else -math.inf
         joined = []
         for below, above in ((low.log_a, high.log_a), (low.log_b, high.log_b)):
-            inner = np.logaddexp(below[zero], here)
+            inner = fn.logaddexp(below[zero], here)
             if extended is not edges:  # the cells on both sides of 0 are one
-                inner = np.logaddexp(inner, above[1])
+                inner = fn.logaddexp(inner, above[1])
             rest = above[1:] if extended is edges else above[2:]
             joined.append(np.concatenate([below[:zero], np.array([inner]), rest]))
         skip = 1 if extended is edges else 2
@@ -256,14 +257,14 @@ def spliced(law: FiniteLaw, share: Fraction) -> FiniteLaw:
     up = law.poisson_sampled(share)
     down = up.reversed
     negative, positive = law.loss < -4.0 * UNIT, np.abs(law.loss) <= 4.0 * UNIT
-    ties = float(np.exp(law.log_a[positive]).sum())
+    ties = float(fn.exp(law.log_a[positive]).sum())
     distance = law.a_infinite + float(
-        (np.exp(law.log_a[negative]) * -np.expm1(law.loss[negative])).sum()
+        (fn.exp(law.log_a[negative]) * -fn.expm1(law.loss[negative])).sum()
     )
     p, rest, *_ = share_of(share)
     atom = ties + rest * distance
     low, high = down.loss < -4.0 * UNIT * p, up.loss > 4.0 * UNIT * p
-    log_atom = [math.log(atom)] if atom > 0.0 else []
+    log_atom = [fn.log(atom)] if atom > 0.0 else []
 
     def digits() -> Fine:
         below, above = down.many_digits(), up.many_digits()

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import CONTEXT, as_decimal, log_of_rest
 
 __all__ = ["Share", "sampled_loss", "share_of"]
@@ -46,12 +47,12 @@ def sampled_loss(probability: float | Fraction, loss: npt.ArrayLike) -> FloatArr
     p, rest, *_ = share_of(probability)
     loss = np.asarray(loss, dtype=np.float64)
     with np.errstate(over="ignore"):
-        change = p * np.expm1(np.minimum(loss, 700.0))
-        found = np.log1p(np.maximum(change, -0.5))
+        change = p * fn.expm1(np.minimum(loss, 700.0))
+        found = fn.log1p(np.maximum(change, -0.5))
         if (change < -0.5).any():  # where p is above 1/2: both terms are positive
-            low = np.log(rest + p * np.exp(np.minimum(loss, 0.0)))
+            low = fn.log(rest + p * fn.exp(np.minimum(loss, 0.0)))
             found = np.where(change < -0.5, low, found)
         if (loss > 700.0).any():
-            far = np.maximum(loss, 0.0) + np.log(p + rest * np.exp(-np.maximum(loss, 0.0)))
+            far = np.maximum(loss, 0.0) + fn.log(p + rest * fn.exp(-np.maximum(loss, 0.0)))
             found = np.where(loss > 700.0, far, found)
     return np.asarray(found)

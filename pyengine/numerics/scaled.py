@@ -11,6 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from pyengine.numerics import functions as fn
+
 __all__ = ["lower_times_exp", "upper_times_exp"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,10 +29,10 @@ def lower_times_exp(x: FloatArray, exponent: float) -> FloatArray:
     The exponent is cut at 700, which only lowers them.
     """
     if exponent >= -NORMAL:
-        return np.asarray(x * math.exp(min(exponent, NORMAL)))
+        return np.asarray(x * fn.exp(min(exponent, NORMAL)))
     if exponent < -2.0 * NORMAL:
         return np.zeros(x.shape)
-    half = math.exp(0.5 * exponent)
+    half = fn.exp(0.5 * exponent)
     return np.asarray(np.maximum((x * half) * half - LOST, 0.0))
 
 
@@ -42,8 +44,8 @@ def upper_times_exp(x: FloatArray, exponent: float) -> FloatArray:
     if exponent > NORMAL:
         return np.full(x.shape, math.inf)
     if exponent >= -NORMAL:
-        raised = x * math.exp(exponent)
+        raised = x * fn.exp(exponent)
     else:
-        half = math.exp(0.5 * max(exponent, -2.0 * NORMAL))
+        half = fn.exp(0.5 * max(exponent, -2.0 * NORMAL))
         raised = (x * half) * half + LOST
     return np.where(np.isnan(raised), math.inf, raised)

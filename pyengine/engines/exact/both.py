@@ -32,6 +32,7 @@ from pyengine.engines.exact.levels import (
 )
 from pyengine.engines.exact.mixed import joined
 from pyengine.engines.hull import BothOrders
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ExactBothOrders", "hull"]
@@ -61,7 +62,7 @@ class _BetterOrder:
 
 def _is_lower(one: Tails, other: Tails, c: FloatArray) -> npt.NDArray[np.bool_]:
     """Whether a line of slope e^c is below another one, from the tail that has the digits."""
-    weight = np.exp(-np.abs(c))
+    weight = fn.exp(-np.abs(c))
     gains = [
         np.where(c < 0.0, weight * x.a_below - x.b_below, weight * x.b_above - x.a_above)
         for x in (one, other)

@@ -22,6 +22,7 @@ from pyengine.errors import AccuracyError
 from pyengine.laws.base import overflow_of
 from pyengine.laws.fine import left_of, lost_mass
 from pyengine.laws.finite import LOG_ERROR, FiniteLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["FiniteComposition", "NotComposedError", "composition"]
@@ -65,10 +66,10 @@ def _of(law: FiniteLaw, fine: bool) -> _Atoms:
         low, loss_error = law.fine.beside(law.loss)
     elif fine:
         low, loss_error = np.zeros(law.loss.size), law.support_error()
-    logs = np.array([law.log_a, law.log_b]) / math.log(2.0)
+    logs = np.array([law.log_a, law.log_b]) / fn.log(2.0)
     exponent = np.floor(np.maximum(logs, DEEPEST))
     # what the rounding of log / log 2 does is within the error of the law itself
-    mantissa = np.exp2(np.maximum(logs - exponent, 0.0))
+    mantissa = fn.power(2.0, np.maximum(logs - exponent, 0.0))
     return _Atoms(law.loss, low, mantissa, exponent.astype(np.int64), 0.0, loss_error)
 
 
@@ -233,7 +234,7 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
             return FiniteComposition(empty, 1.0, 1.0, 0.0, 0.0, 0.0)
         result = _times(result, _power(_of(law, fine=False), number))
         losses += number * (1.0 + float(np.abs(law.loss).max()))
-        atoms += number * math.log(law.loss.size)
+        atoms += number * fn.log(law.loss.size)
         steps += number
         given += number * law.error
         off += number * law.support_error()
@@ -241,13 +242,13 @@ def composition(laws: list[tuple[FiniteLaw, int]]) -> FiniteComposition:
         both = zip(law.infinite(), (law.log_a, law.log_b), strict=True)
         for side, (mass, logs) in enumerate(both):
             # what is left of a mass near 1 has its digits in the finite masses
-            rest = math.log1p(-mass) if mass < 0.5 else float(np.logaddexp.reduce(logs))
+            rest = fn.log1p(-mass) if mass < 0.5 else float(fn.log_sum(logs))
             survive[side] += number * min(rest, 0.0)
     # each mass is known within LOG_ERROR (1 + |log mass|); for N factors, summed over all paths to
     # a total M, that is LOG_ERROR (N + log(number of paths) + |log M|) at most, as entropy is
     # concave
     error = result.error + LOG_ERROR * (2.0 * steps + atoms + losses) + given
-    a_lost, b_lost = (0.0 - math.expm1(value) for value in survive)
+    a_lost, b_lost = (0.0 - fn.expm1(value) for value in survive)
     # sums of losses are rounded once in each squaring and between laws
     rounds = 2.0 + len(laws) + sum(number.bit_length() for _, number in laws)
     shift = UNIT * rounds * losses + off
@@ -343,7 +344,7 @@ class FiniteComposition:
 
     def _relative(self, *masses: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
-            depth = np.array([np.where(m > 0.0, -np.log(m), 0.0) for m in masses])
+            depth = np.array([np.where(m > 0.0, -fn.log(m), 0.0) for m in masses])
         return np.asarray(self._error + LOG_ERROR * np.maximum(depth.max(axis=0), 0.0))
 
     def tails(self, c: FloatArray) -> Tails:
@@ -412,6 +413,6 @@ class FiniteComposition:
             exponent = at + self._loss
             if low is not None:
                 exponent += left_of(at, self._loss, exponent) + low
-            gain = -np.expm1(np.minimum(exponent, 0.0))
+            gain = -fn.expm1(np.minimum(exponent, 0.0))
             value[start : start + rows] = (self._a * gain).sum(axis=1)
         return value

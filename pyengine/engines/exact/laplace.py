@@ -19,6 +19,7 @@ from pyengine.answers import Answer, ErrorCurve, complement_above, names
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.fine import left_of, two_parts
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["LaplaceSum", "OneLaplaceStep"]
@@ -132,12 +133,12 @@ class LaplaceSum:
         self.atoms, self.curve = atoms, curve
         # each step spends a cumulative sum and a few operations; integrals some more
         self.error = UNIT * (0.5 * steps**2 + 16.0 * steps + 200.0)
-        self.scale = math.exp(steps * math.log1p(0.5 * ratio))
+        self.scale = fn.exp(steps * fn.log1p(0.5 * ratio))
         even, odd = _powers(np.array([ratio]), steps)
         j = np.arange(float(steps))
         self._cosh, self._sinh = curve @ even[0], curve @ odd[0]
-        masses = np.exp(-ratio * (j + 1.0)) * (self._cosh + self._sinh)
-        self._atom_masses = atoms * np.exp(-ratio * np.arange(steps + 1.0))
+        masses = fn.exp(-ratio * (j + 1.0)) * (self._cosh + self._sinh)
+        self._atom_masses = atoms * fn.exp(-ratio * np.arange(steps + 1.0))
         self._below = np.concatenate([[0.0], np.cumsum(masses)])
         self._above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
         self._tallest = np.append(curve.max(axis=1), 0.0)  # of the polynomial of an interval
@@ -148,7 +149,7 @@ class LaplaceSum:
         return (
             1 <= steps <= MAX_STEPS
             and 0.0 < ratio <= MAX_RATIO
-            and steps * math.log(2.0 + ratio) <= MAX_LOG
+            and steps * fn.log(2.0 + ratio) <= MAX_LOG
         )
 
     def support(self) -> tuple[float, float]:
@@ -206,7 +207,7 @@ class LaplaceSum:
         for coefficients, width, end in ((right, rest, j + 1.0), (left, t, x)):
             even, odd = _powers(rate * width, self.steps)
             part = (coefficients * (even + odd)).sum(axis=1)
-            parts.append(width * np.exp(-rate * end) * part)
+            parts.append(width * fn.exp(-rate * end) * part)
         return self._above[j + 1] + parts[0], self._below[j] + parts[1]
 
     def tails(self, c: FloatArray) -> Tails:
@@ -240,22 +241,22 @@ class LaplaceSum:
         rate = self.ratio
         left, _ = _split(self.curve[j], t, rest)
         even, odd = _powers(rate * t, self.steps)
-        fall = np.exp(-rate * x)
+        fall = fn.exp(-rate * x)
         inner = self._below[j] + fall * t * (left * (even + odd)).sum(axis=1)
         total = 2.0 * fall * t * (left * odd).sum(axis=1)
         i = np.arange(float(self.steps))
-        decay = np.exp(-2.0 * rate * np.maximum(x[:, None] - (i + 1.0), 0.0))
+        decay = fn.exp(-2.0 * rate * np.maximum(x[:, None] - (i + 1.0), 0.0))
         whole = (1.0 - decay) * self._cosh + (1.0 + decay) * self._sinh
-        whole = np.where(i < j[:, None], np.exp(-rate * (i + 1.0)) * whole, 0.0)
+        whole = np.where(i < j[:, None], fn.exp(-rate * (i + 1.0)) * whole, 0.0)
         total += whole.sum(axis=1)
         n = np.arange(self.steps + 1.0)
-        drop = -np.expm1(-2.0 * rate * np.maximum(x[:, None] - n, 0.0))
+        drop = -fn.expm1(-2.0 * rate * np.maximum(x[:, None] - n, 0.0))
         total += (self._atom_masses * drop).sum(axis=1)
         value = self.scale * total
         beyond = place.near <= 0.0
         value[(epsilon > 0.0) & beyond] = 0.0
         whole = (epsilon < 0.0) & beyond
-        value[whole] = -np.expm1(epsilon[whole] + low[whole])
+        value[whole] = -fn.expm1(epsilon[whole] + low[whole])
         gap = np.where(whole, 1.0, place.near)
         # places are measured from the nearer end, and mirrored from there
         end = self._end[0]
@@ -273,7 +274,7 @@ class LaplaceSum:
     def exponential(self) -> float:
         """The exponential of the largest loss, within 8 units in the last place."""
         high, low = self._end
-        return math.exp(high) * (1.0 + low)
+        return fn.exp(high) * (1.0 + low)
 
 
 class OneLaplaceStep(ThresholdQuestions):
@@ -298,7 +299,7 @@ class OneLaplaceStep(ThresholdQuestions):
         first, last = 2.0 * most * alpha <= 1.0, alpha > 0.5
         with np.errstate(divide="ignore", over="ignore"):
             inner = 0.25 / (most * np.where(first, 1.0, alpha))
-            middle = -self._ratio - 2.0 * np.log(2.0 * np.where(alpha > 0.0, alpha, 1.0))
+            middle = -self._ratio - 2.0 * fn.log(2.0 * np.where(alpha > 0.0, alpha, 1.0))
         own = np.where(first, alpha * most, np.where(last, rest / most, inner))
         off = STEP_ERROR * own + SUBNORMAL * (own > 0.0)
         other = 1.0 - own

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.engines.functionals import array
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
@@ -148,7 +149,7 @@ def thresholds(law: Thresholds, alpha: FloatArray) -> tuple[FloatArray, Tails]:
         middle = 0.5 * (lower + upper)
         far = upper - lower > FAR
         if far.any():
-            between = np.sinh(0.5 * (np.arcsinh(lower[far]) + np.arcsinh(upper[far])))
+            between = fn.sinh(0.5 * (fn.arcsinh(lower[far]) + fn.arcsinh(upper[far])))
             middle[far] = np.clip(between, lower[far], upper[far])
         wide = upper - lower > 8.0 * UNIT * (1.0 + np.abs(lower) + np.abs(upper))
         open_ = wide & (middle > lower) & (middle < upper)

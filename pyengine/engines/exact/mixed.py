@@ -18,6 +18,7 @@ from pyengine.engines.exact.levels import SUBNORMAL, WEAK, ClosedLaw, ComposedLa
 from pyengine.engines.exact.threshold import ThresholdQuestions
 from pyengine.laws.base import StepLaw
 from pyengine.laws.fine import left_of
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Enclosed", "Mixed", "Weights", "enclosing", "joined"]
@@ -76,7 +77,7 @@ def enclosing(law: StepLaw) -> tuple[Weights, Weights]:
     # atoms at both ends keep cells of their own
     edges = np.unique(np.concatenate([inner, [np.nextafter(high, low)]]))
     cells = law.cells(edges)
-    a, b = np.exp(cells.log_a), np.exp(cells.log_b)
+    a, b = fn.exp(cells.log_a), fn.exp(cells.log_b)
     error = float(cells.error.max()) + 8.0 * UNIT * (1.0 + abs(low) + abs(high))
     a[-2] += a[-1]  # above the largest loss lies nothing but rounding
     b[-2] += b[-1]
@@ -84,16 +85,16 @@ def enclosing(law: StepLaw) -> tuple[Weights, Weights]:
     bottom = np.concatenate([edges[:1], edges[:-1]]) - np.append(cells.shift[:1], cells.shift[:-1])
     top = edges + cells.shift
     with np.errstate(divide="ignore", invalid="ignore"):
-        middle = np.clip(np.where(a > 0.0, np.log(b / a), bottom), bottom, top)
+        middle = np.clip(np.where(a > 0.0, fn.log(b / a), bottom), bottom, top)
     below = Weights(middle, a, b, error)
     # masses at both edges with the same sums of A and of B
     width = np.maximum(top - bottom, 1e-300)
-    share = np.clip(np.expm1(middle - bottom) / np.expm1(width), 0.0, 1.0)
+    share = np.clip(fn.expm1(middle - bottom) / fn.expm1(width), 0.0, 1.0)
     upper, lower = a * share, a * (1.0 - share)
     above = Weights(
         np.concatenate([bottom, top]),
         np.concatenate([lower, upper]),
-        np.concatenate([lower * np.exp(bottom), upper * np.exp(top)]),
+        np.concatenate([lower * fn.exp(bottom), upper * fn.exp(top)]),
         error + float(cells.shift.max()) + 16.0 * UNIT,
     )
     return below, above

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.laws.fine import left_of, sampled_decimal
+from pyengine.numerics import functions as fn
 from pyengine.numerics.exact_numbers import two_doubles
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.sampled_loss import share_of
@@ -84,20 +85,20 @@ class SampledLaplace:
     def _grown(self, above: FloatArray) -> FloatArray:
         """G at a distance from the smallest loss."""
         with np.errstate(over="ignore"):
-            scale = math.exp(self._low[0] + self._ratio - self._log_p)
-            return np.asarray(scale * np.expm1(np.maximum(above, 0.0)), dtype=np.float64)
+            scale = fn.exp(self._low[0] + self._ratio - self._log_p)
+            return np.asarray(scale * fn.expm1(np.maximum(above, 0.0)), dtype=np.float64)
 
     def _fallen(self, loss: FloatArray, below: FloatArray) -> FloatArray:
         """K at a loss and its distance from the largest one."""
         with np.errstate(over="ignore"):
-            scale = np.exp(loss - self._ratio - self._log_p)
-            fallen = scale * np.expm1(np.maximum(below, 0.0))
+            scale = fn.exp(loss - self._ratio - self._log_p)
+            fallen = scale * fn.expm1(np.maximum(below, 0.0))
         return np.asarray(np.minimum(fallen, 1.0))
 
     def _to_largest(self, grown: FloatArray, fallen: FloatArray) -> FloatArray:
         """e^(l - μ): 1 - K while that has digits, else from G."""
         with np.errstate(over="ignore"):
-            far = np.minimum((1.0 + grown) * math.exp(-2.0 * self._ratio), 1.0)
+            far = np.minimum((1.0 + grown) * fn.exp(-2.0 * self._ratio), 1.0)
         return np.where(fallen < 0.5, 1.0 - np.minimum(fallen, 0.5), far)
 
     def tails(self, c: FloatArray) -> Tails:
@@ -109,7 +110,7 @@ class SampledLaplace:
         grown, fallen = self._grown(up), self._fallen(inside, down)
         ratio = self._to_largest(grown, fallen)
         with np.errstate(over="ignore", divide="ignore"):
-            back = np.where(fallen < 0.5, math.exp(-2.0 * mu) / ratio, 1.0 / (1.0 + grown))
+            back = np.where(fallen < 0.5, fn.exp(-2.0 * mu) / ratio, 1.0 / (1.0 + grown))
         above, below = 0.5 * np.sqrt(back), 0.5 * np.sqrt(ratio)
         # {L > loss}, or {L >= loss} where the order is reversed: atoms are at both ends only
         if self._reversed:
@@ -151,9 +152,9 @@ class SampledLaplace:
             grown = self._grown(up)
             root = np.sqrt(1.0 + grown)
             inside = np.clip(epsilon, -self._high[0], -self._low[0])
-            value = p * np.exp(inside - mu) * root * (grown / (root + 1.0))
+            value = p * fn.exp(inside - mu) * root * (grown / (root + 1.0))
             gap, other, end = up, down, self._low[0]
-        value = np.where(other <= 0.0, -np.expm1(np.minimum(epsilon + left, 0.0)), value)
+        value = np.where(other <= 0.0, -fn.expm1(np.minimum(epsilon + left, 0.0)), value)
         value = np.where(gap <= 0.0, 0.0, value)
         size = np.abs(epsilon) + abs(end)
         shift = UNIT * (UNIT * 16.0 * size + 4.0 * np.maximum(gap, 0.0))

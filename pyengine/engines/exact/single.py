@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pyengine.engines.exact.levels import SUBNORMAL, Tails
 from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["SingleStep"]
@@ -82,13 +83,13 @@ class SingleStep:
         # a cell between thresholds that nearly agree is known badly, and weighs nothing in a sum
         sums, off = [], np.zeros(edges.size)
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_error = np.log(cells.error)
+            log_error = fn.log(cells.error)
             for log_mass in (cells.log_a, cells.log_b):
                 below, above = _both_sums(log_mass)
                 for mass, part in zip(
                     (below, above), _both_sums(log_mass + log_error), strict=True
                 ):
-                    off = np.fmax(off, np.exp(part - mass))  # nothing where there is no mass
+                    off = np.fmax(off, fn.exp(part - mass))  # nothing where there is no mass
                 sums += [above[place], below[place]]
         size = np.max([np.where(np.isfinite(x), np.abs(x), 0.0) for x in sums], axis=0)
         rounds = 4.0 * edges.size.bit_length()
@@ -100,7 +101,7 @@ class SingleStep:
         """Masses of both laws above c and at most c."""
         a_lost, b_lost = self.infinite()
         *logs, error, shift = self._edges(c)
-        a_above, a_below, b_above, b_below = (np.exp(x) for x in logs)
+        a_above, a_below, b_above, b_below = (fn.exp(x) for x in logs)
         error = error + 4.0 * UNIT
         return Tails(a_above, a_below + a_lost, b_above + b_lost, b_below, error, shift)
 
@@ -118,14 +119,14 @@ class SingleStep:
         # what lies within the error of the edge may be on its other side
         off = self._law.support_error()
         beyond = self._edges(-epsilon + 2.0 * (np.where(np.isfinite(shift), shift, 0.0) + off))
-        near = np.exp(np.maximum(log_a, beyond[1]))
+        near = fn.exp(np.maximum(log_a, beyond[1]))
         with np.errstate(under="ignore"):
-            a_below = np.exp(log_a)
+            a_below = fn.exp(log_a)
             # never above A's mass but by rounding: every loss here is at most -ε
-            scaled = np.exp(np.minimum(epsilon + log_b, log_a))
+            scaled = fn.exp(np.minimum(epsilon + log_b, log_a))
         inner = a_below - scaled
         rounding = 8.0 * UNIT * (1.0 + np.abs(epsilon))
-        moved = np.expm1(np.minimum(shift + off, FAR))  # from there on it is all of the mass
+        moved = fn.expm1(np.minimum(shift + off, FAR))  # from there on it is all of the mass
         bound = (error + rounding) * (a_below + scaled) + 2.0 * moved * near
         bound += SUBNORMAL + self._law.left_out()
         vanishes = epsilon > -(self._law.limits()[0] - off)
@@ -141,6 +142,6 @@ def _running(log_mass: FloatArray) -> FloatArray:
     """Logs of running sums, in rounds that double their length, so that few roundings add up."""
     sums, length = log_mass.copy(), 1
     while length < sums.size:
-        sums[length:] = np.logaddexp(sums[length:], sums[:-length])
+        sums[length:] = fn.logaddexp(sums[length:], sums[:-length])
         length *= 2
     return sums

@@ -21,6 +21,7 @@ from pyengine.engines.exact.levels import (
     bounds,
     thresholds,
 )
+from pyengine.numerics import functions as fn
 from pyengine.numerics.bracketing import falling_bracket
 from pyengine.numerics.rounding import UNIT
 
@@ -134,7 +135,7 @@ class ThresholdQuestions:
             over = (value - levels[some]) + (left + slack[some] * error)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 part = over / levels[some]
-                log = np.where(part > 0.0, np.log1p(part), np.maximum(part, -1.0))
+                log = np.where(part > 0.0, fn.log1p(part), np.maximum(part, -1.0))
             log = np.where((over > 0.0) & ~(log > 0.0), BELOW_DOUBLES, log)  # δ = 0, or underflow
             below = (over <= 0.0) | (levels[some] >= 1.0)
             log = np.where(below, np.minimum(log, -(UNIT**4)), log)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pyengine.engines.lattice.compose import PlaceComposition
 from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import lower_times_exp, upper_times_exp
 
@@ -85,7 +86,7 @@ class MiddleTails(OnSumRange):
         error = doubt + UNIT * (64.0 + 8.0 * abs(self.base))
         # masses of B are relative to e^base_b, and base_b = base + loss
         with np.errstate(over="ignore"):
-            weight = np.exp(-position)
+            weight = fn.exp(-position)
         lower = self.spread_a[index] + weight * self.spread_b[index]
         upper = np.full(c.size, math.inf)
         for step in NEAR:
@@ -99,7 +100,7 @@ class MiddleTails(OnSumRange):
         """β = B(not E) for the best E with A(E) = α among upper sets of the loss."""
         part = self._slice
         error = UNIT * (16.0 + 4.0 * abs(self.base))
-        scaled = np.exp(np.log(alpha) - self.base)
+        scaled = fn.exp(fn.log(alpha) - self.base)
         less, more = scaled * (1.0 - error), scaled * (1.0 + error) + SUBNORMAL
         falling = self.a[::-1]
         index = self.a.size - np.searchsorted(falling, less, side="right")  # first with a <= less
@@ -110,7 +111,7 @@ class MiddleTails(OnSumRange):
         lower, c = np.zeros(alpha.size), np.zeros(alpha.size)
         for step in NEAR:
             near = np.clip(index + step, 0, self.a.size - 1)
-            line = np.exp(part.offset[near]) * (self.spread_a[near] - more) + self.spread_b[near]
+            line = fn.exp(part.offset[near]) * (self.spread_a[near] - more) + self.spread_b[near]
             c = np.where(line > lower, part.offset[near], c)
             lower = np.maximum(lower, line)
         error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from pyengine.caches import kept
 from pyengine.engines.lattice.coarse_cumulants import Part, survey_cells
 from pyengine.laws.base import Cells, StepLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ChernoffBounds", "chernoff_bounds"]
@@ -28,7 +29,7 @@ __all__ = ["ChernoffBounds", "chernoff_bounds"]
 FloatArray = npt.NDArray[np.float64]
 
 # The bounds hold for every order, and the least one is taken.
-BETWEEN = 1.0 / (1.0 + np.exp(-np.linspace(-9.0, 9.0, 73)))  # λ
+BETWEEN = 1.0 / (1.0 + fn.exp(-np.linspace(-9.0, 9.0, 73)))  # λ
 BEYOND = np.geomspace(1e-3, 1e12, 121)  # s
 LEAST = -1e280  # stands for the log of no mass
 NEGLIGIBLE = -760.0  # log of a mass that no double can show
@@ -51,10 +52,10 @@ class ChernoffBounds:
             self._between += number * _log_overlaps(law, cells)
             log_moments, log_beside = _log_moments(law, edges, cells, number)
             self._beyond += number * log_moments
-            beside.append(math.log(number) + log_beside)
+            beside.append(fn.log(number) + log_beside)
         for moments in (self._between, self._beyond):
             moments += 16.0 * UNIT * (1.0 + len(parts)) * np.abs(moments)
-        self._beside = float(np.logaddexp.reduce(beside)) + 1e-9
+        self._beside = float(fn.log_sum(beside)) + 1e-9
 
     def log_overlap(self, epsilon: FloatArray) -> FloatArray:
         """Upper bounds of log(1 - H_{e^ε}(A‖B)) at finite ε >= 0."""
@@ -68,12 +69,12 @@ class ChernoffBounds:
         # a profile falls: at a smaller ε, whose product does not overflow, it is a bound as well
         near = np.minimum(epsilon, 1e300 / BEYOND[:, None])
         finite = _least(-BEYOND[:, None] * near, self._beyond[:, None])
-        both = np.logaddexp(finite, self._beside)
+        both = fn.logaddexp(finite, self._beside)
         return np.asarray(both + 8.0 * UNIT * (1.0 + np.abs(both)))
 
     def log_beta(self, alpha: FloatArray) -> FloatArray:
         """Upper bounds of the log of the trade-off function T(A, B) at α in (0, 1]."""
-        second = -((1.0 - BETWEEN) / BETWEEN)[:, None] * np.log(alpha)
+        second = -((1.0 - BETWEEN) / BETWEEN)[:, None] * fn.log(alpha)
         return _least((self._between / BETWEEN)[:, None], second)
 
 
@@ -88,7 +89,7 @@ def _total(terms: FloatArray) -> FloatArray:
     top = np.maximum(terms.max(axis=1, initial=-math.inf), LEAST)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(over="ignore", divide="ignore"):
-        sums = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+        sums = top + fn.log(fn.exp(terms - top[:, None]).sum(axis=1))
     sums = np.maximum(sums, LEAST)
     return np.asarray(sums + UNIT * terms.shape[1] * (8.0 + np.abs(sums)))
 
@@ -113,8 +114,8 @@ def _log_moments(
     log_a = np.full(cells.log_a.size, -math.inf)
     known = cells.log_a[has_mass]
     log_a[has_mass] = known + cells.error[has_mass] + UNIT * (32.0 + 8.0 * np.abs(known))
-    smallest = np.logaddexp.accumulate(log_a)
-    kept = (smallest > NEGLIGIBLE - math.log(number)) & (least > -math.inf)
+    smallest = fn.log_sums(log_a)
+    kept = (smallest > NEGLIGIBLE - fn.log(number)) & (least > -math.inf)
     first = int(np.argmax(kept)) if kept.any() else kept.size
     beside = float(smallest[first - 1]) if first else -math.inf
     beside += UNIT * (8.0 + kept.size) * (1.0 + abs(beside)) if beside > -math.inf else 0.0
@@ -125,7 +126,7 @@ def _log_moments(
 
 
 def _log(mass: float) -> float:
-    return math.log(mass) if mass > 0.0 else -math.inf
+    return fn.log(mass) if mass > 0.0 else -math.inf
 
 
 @kept(256)

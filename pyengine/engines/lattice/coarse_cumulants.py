@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pyengine.caches import cached_property, kept
 from pyengine.laws.base import Cells, StepLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["ROOT_TWO_PI", "CoarseCumulants", "Part", "scaled_tail", "survey", "survey_cells"]
@@ -38,7 +39,7 @@ ATOM = 0.3  # (tilt sd)² of a tilted law of which an atom holds most
 def scaled_tail(x: float) -> float:
     """e^{x²/2} Φ(-x) for x >= 0: a tail's share of its saddle point value."""
     if x < 25.0:
-        return 0.5 * math.exp(0.5 * x * x) * math.erfc(x / math.sqrt(2.0))
+        return 0.5 * fn.exp(0.5 * x * x) * fn.erfc(x / math.sqrt(2.0))
     return 1.0 / (ROOT_TWO_PI * (x + 1.0 / x))
 
 
@@ -65,11 +66,11 @@ class CoarseCumulants:
         for loss, log_mass, steps in zip(self.loss, self.log_mass, self.steps, strict=True):
             weight = log_mass + tilts[:, None] * loss
             top = weight.max(axis=1)
-            weight = np.exp(weight - top[:, None])
+            weight = fn.exp(weight - top[:, None])
             norm = weight.sum(axis=1)
             mean = (weight * loss).sum(axis=1) / norm
             spread = (weight * (loss - mean[:, None]) ** 2).sum(axis=1) / norm
-            total += steps * (top + np.log(norm))
+            total += steps * (top + fn.log(norm))
             first += steps * mean
             second += steps * spread
         return total, first, second
@@ -139,8 +140,8 @@ class CoarseCumulants:
         number = np.zeros(tilts.size)
         for loss, log_mass, steps in zip(self.loss, self.log_mass, self.steps, strict=True):
             weight = (log_mass + tilts[:, None] * loss)[:, ::sign]
-            whole = np.logaddexp.reduce(weight, axis=1)
-            number -= steps * np.expm1(weight[:, -1] - whole)
+            whole = fn.log_sum(weight, axis=1)
+            number -= steps * fn.expm1(weight[:, -1] - whole)
         return number
 
     def root(self, tilt: float) -> float:
@@ -234,7 +235,7 @@ def _seen(cells: Cells) -> npt.NDArray[np.bool_]:
 def _steep(edges: FloatArray, cells: Cells) -> npt.NDArray[np.intp]:
     """Cells between two edges that are to be halved: A's density changes much to a neighbour."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        density = cells.log_a[1:-1] - np.log(np.diff(edges))
+        density = cells.log_a[1:-1] - fn.log(np.diff(edges))
         change = np.abs(np.diff(density))
     seen = _seen(cells)[1:-1]
     change = np.where(seen[1:] & seen[:-1], change, 0.0)

@@ -17,6 +17,7 @@ from pyengine.engines.lattice.restricted_law import whole_of
 from pyengine.engines.lattice.scales import SmallSteps
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
 
 __all__ = ["Bound", "Composed", "PlaceComposition", "compose_on"]
 
@@ -130,7 +131,7 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
             nonlocal beyond
             sums = composed(law.parts, grid.inner, 0)
             found = regridded(sums.spread, sums.a, sums.b, grid.inner, grid, plan)
-            beyond += found.beyond * math.exp(min(plan.log_weight, 700.0))
+            beyond += found.beyond * fn.exp(min(plan.log_weight, 700.0))
             return found.masses
         mass = step_masses(law, grid, plan)
         lost[law] = max(lost.get(law, 0.0), mass.lost)
@@ -158,13 +159,13 @@ def compose_on(parts: tuple[Part, ...], layout: Layout) -> PlaceComposition:
         rest = _rest(layout.rest, masses)
     for law in layout.unseen:
         cells = law.cells(np.zeros(1))
-        lost[law] = float(np.exp(np.logaddexp.reduce(cells.log_a))) * 1.001
+        lost[law] = float(fn.exp(fn.log_sum(cells.log_a))) * 1.001
     shrunk = sum(
         number * max(blur for own, blur in blurs.items() if whole_of(own) == law)
         for law, number in parts
     )
     least, most = _lost(parts, lost, shrunk)
-    most = min(most + beyond * math.exp(shrunk) * (1.0 + 2.0**-40), 1.0)
+    most = min(most + beyond * fn.exp(shrunk) * (1.0 + 2.0**-40), 1.0)
     return PlaceComposition(terms, rest, (least, most), shrunk)
 
 
@@ -180,18 +181,18 @@ def _rest(planned: RestPlan, masses: list[StepMasses]) -> Bound:
     for (law, number), mass, plan in zip(planned.parts, masses, planned.plans, strict=True):
         grid = plan.grids[0]
         centre = grid.anchor + plan.spacing * (grid.first + grid.centre)
-        log_moment = grid.log_scale + tilt * centre + math.log(float(mass.spread.sum()))
+        log_moment = grid.log_scale + tilt * centre + fn.log(float(mass.spread.sum()))
         whole = whole_of(law)
         if whole in small:
-            odds += number * math.exp(min(log_moment - small[whole], 600.0))
+            odds += number * fn.exp(min(log_moment - small[whole], 600.0))
         else:
             small[whole] = log_moment
             base += number * log_moment
     ratio = odds / (most + 2)
     if ratio >= 1.0:
         return Bound(math.inf, tilt)
-    first = (most + 1) * math.log(max(odds, 1e-300)) - math.lgamma(most + 2)
-    return Bound(base + first - math.log1p(-ratio) + 1e-6 * (1.0 + abs(base)), tilt)
+    first = (most + 1) * fn.log(max(odds, 1e-300)) - fn.log(np.arange(2.0, most + 2.0)).sum()
+    return Bound(base + first - fn.log1p(-ratio) + 1e-6 * (1.0 + abs(base)), tilt)
 
 
 def _mean(array: FloatArray) -> float:
@@ -212,9 +213,9 @@ def _lost(parts: tuple[Part, ...], lost: dict[StepLaw, float], blur: float) -> t
         alone = law.infinite()[0]
         folded = sum(mass for own, mass in lost.items() if whole_of(own) == law)
         whole = min(alone * (1.0 + 2.0**-48) + folded, 1.0)
-        lower += steps * math.log1p(-alone * (1.0 - 2.0**-48)) if alone < 1.0 else -math.inf
-        upper += steps * math.log1p(-whole) if whole < 1.0 else -math.inf
+        lower += steps * fn.log1p(-alone * (1.0 - 2.0**-48)) if alone < 1.0 else -math.inf
+        upper += steps * fn.log1p(-whole) if whole < 1.0 else -math.inf
     return (
-        0.0 - math.expm1(lower) * (1.0 - 2.0**-48),
-        min(0.0 - math.expm1(upper) * (1.0 + 2.0**-48) * math.exp(blur), 1.0),
+        0.0 - fn.expm1(lower) * (1.0 - 2.0**-48),
+        min(0.0 - fn.expm1(upper) * (1.0 + 2.0**-48) * fn.exp(blur), 1.0),
     )

@@ -12,6 +12,7 @@ from pyengine._core import ffi, lib
 from pyengine.engines.lattice.grid import Plan, StepGrid
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["StepMasses", "doubles", "step_masses"]
@@ -122,7 +123,7 @@ def _scaled(log_mass: float) -> float:
             "single large steps decide; a smaller epsilon, or a level farther from 0 and 1, is "
             "answered"
         )
-    return math.exp(log_mass)
+    return fn.exp(log_mass)
 
 
 def _fold_below(
@@ -146,10 +147,10 @@ def _fold_below(
     if log_a == -math.inf:
         return 0.0, margin
     mass = _scaled(log_a + place - grid.log_scale)
-    share = math.exp(min(log_b - log_a - lattice.origin - 8.0 * blur, 0.0))
+    share = fn.exp(min(log_b - log_a - lattice.origin - 8.0 * blur, 0.0))
     a[0] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
     spread[0] += mass * share * (1.0 + 4.0 * margin if outer else 1.0 - 8.0 * blur)
-    return math.exp(log_a) * (1.0 - share * (1.0 - 4.0 * blur)) * (1.0 + 4.0 * margin), margin
+    return fn.exp(log_a) * (1.0 - share * (1.0 - 4.0 * blur)) * (1.0 + 4.0 * margin), margin
 
 
 def _fold_above(
@@ -173,9 +174,9 @@ def _fold_above(
     mass = _scaled(log_a + place - grid.log_scale)
     a[-1] += mass * (1.0 - 4.0 * margin if outer else 1.0 + 4.0 * margin)
     if outer:
-        spill = min(4.0 * edge / -math.expm1(-plan.spacing), 1.0)
+        spill = min(4.0 * edge / -fn.expm1(-plan.spacing), 1.0)
         spread[-1] += mass * (1.0 - spill) * (1.0 + 4.0 * margin)
-        spread[-2] += mass * spill * math.exp(-per) * (1.0 + 4.0 * margin)
+        spread[-2] += mass * spill * fn.exp(-per) * (1.0 + 4.0 * margin)
     else:
         spread[-1] += mass * (1.0 - 8.0 * (margin + edge))
     return margin

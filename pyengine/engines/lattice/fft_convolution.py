@@ -14,6 +14,7 @@ from pyengine._core import ffi, lib
 from pyengine.engines.lattice.discretise import doubles
 from pyengine.engines.lattice.grid import Plan
 from pyengine.engines.lattice.low_frequencies import lowest
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Sum", "moments", "sum_of"]
@@ -81,9 +82,9 @@ def _outside(
         error = 4.0 * UNIT * abs(exponent)
         for array, number, grid in zip(arrays, steps, plan.grids, strict=True):
             moment = moments(array, grid.centre, rate)[0]
-            exponent += number * math.log(moment) if moment < math.inf else math.inf
+            exponent += number * fn.log(moment) if moment < math.inf else math.inf
             error += number * UNIT * (array.size / 32.0 + 80.0 + 6.0 * abs(rate) * array.size)
-        bounds.append(math.exp(min(exponent + error, 1.0)))
+        bounds.append(fn.exp(min(exponent + error, 1.0)))
     return bounds[0], bounds[1]
 
 
@@ -100,7 +101,7 @@ def sum_of(
     points = plan.points
     half = points // 2 + 1
     folds = max(array.size // points for array in arrays)
-    level_error = FFT_ROUNDING * math.log2(points) + UNIT * folds
+    level_error = FFT_ROUNDING * (points - 1).bit_length() + UNIT * folds
     bound, slack = np.ones(half), np.zeros(half)
     product: npt.NDArray[np.complex128] | None = None
     # in the coordinate of the first term, with the term's weight
@@ -110,8 +111,8 @@ def sum_of(
     total = 0  # steps whose powers are squared repeatedly
     for array, number, scale, grid in zip(arrays, steps, scales, plan.grids, strict=True):
         norm = float(array.sum())
-        log_scale += number * (scale + math.log(norm))
-        scale_error += number * (DIVISION + 4.0 * UNIT * (abs(scale) + abs(math.log(norm))))
+        log_scale += number * (scale + fn.log(norm))
+        scale_error += number * (DIVISION + 4.0 * UNIT * (abs(scale) + abs(fn.log(norm))))
         normal.append(array / norm)
         if number >= MANY and (few := _few_losses(normal[-1])).size:
             product = _sparse_power(

@@ -26,6 +26,7 @@ from pyengine.engines.lattice.scales import SmallSteps, by_scales
 from pyengine.engines.lattice.truncation import Windows, windows_at, windows_of_sum, windows_of_term
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
 
 __all__ = ["common_lattice", "landmarks_of", "make_layout"]
 
@@ -55,7 +56,7 @@ def landmarks_of(term: Term) -> Landmarks:
             continue
         weight = log_mass + term.tilt * loss
         pair = np.sort(np.argsort(weight)[-2:])
-        if np.logaddexp.reduce(weight[pair]) < np.logaddexp.reduce(weight) + math.log(NEARLY_ALL):
+        if fn.log_sum(weight[pair]) < fn.log_sum(weight) + fn.log(NEARLY_ALL):
             continue
         low, high = loss[pair].tolist()
         beside = BESIDE * (high - low)

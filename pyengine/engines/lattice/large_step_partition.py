@@ -20,6 +20,7 @@ from pyengine.caches import cached_property
 from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part
 from pyengine.engines.lattice.partition import Partition, Rest, Term
 from pyengine.engines.lattice.restricted_law import RestrictedLaw
+from pyengine.numerics import functions as fn
 
 __all__ = ["GOOD", "Tail"]
 
@@ -37,7 +38,7 @@ SLACK = 1.0  # nats given up for a narrower window
 SLIGHT = 4.0  # nats below the tail, where a term's own precision matters little
 BETTER = 2.0  # nats that one more interval must gain
 FEW = 0.0  # log odds of large steps up to which the sum over their number is a short one
-LOG_FACTORIAL = np.array([math.lgamma(k + 1.0) for k in range(MOST_LARGE + 2)])
+LOG_FACTORIAL = np.array([fn.log(float(math.factorial(k))) for k in range(MOST_LARGE + 2)])
 
 
 class Tail:
@@ -76,10 +77,10 @@ class Tail:
         none = np.full((self.tilts.size, 1), -math.inf)
         for loss, log_mass in zip(self.survey.loss, self.survey.log_mass, strict=True):
             weight = log_mass + self.tilts[:, None] * loss
-            back = np.logaddexp.accumulate(weight[:, ::-1], axis=1)[:, ::-1]
+            back = fn.log_sums(weight[:, ::-1])[:, ::-1]
             sums.append(
                 (
-                    np.hstack([none, np.logaddexp.accumulate(weight, axis=1)]),
+                    np.hstack([none, fn.log_sums(weight)]),
                     np.hstack([back, none]),
                 )
             )
@@ -95,7 +96,7 @@ class Tail:
             at = np.searchsorted(loss, cuts, side="right")
             base += number * above[:, at]
             with np.errstate(invalid="ignore"):
-                odds = np.logaddexp(odds, math.log(number) + below[:, at] - above[:, at])
+                odds = fn.logaddexp(odds, fn.log(number) + below[:, at] - above[:, at])
         return base, np.where(np.isnan(odds), math.inf, odds)
 
     def _cuts(self, share: float | FloatArray, c: FloatArray) -> FloatArray:
@@ -121,7 +122,7 @@ class Tail:
                     moment = np.where(odds < FEW, moment, math.inf)
                 values.append(np.min(np.where(np.isnan(moment), math.inf, moment), axis=0))
             values[-1] += NEGLIGIBLE
-            best = np.fmin(best, np.logaddexp.reduce(values))
+            best = np.fmin(best, fn.log_sum(values, axis=0))
         return best
 
     # ---- choice of the intervals -----------------------------------------------------------------
@@ -193,7 +194,7 @@ class Tail:
         with np.errstate(invalid="ignore"):
             more = base + (most + 1) * odds - LOG_FACTORIAL[most + 1]
             # the sum of all further terms is at most the first one's double
-            more = np.where(odds < FEW, more + math.log(2.0), math.inf)
+            more = np.where(odds < FEW, more + fn.log(2.0), math.inf)
         return self._excess(more, shape)
 
     def _divided(
@@ -224,7 +225,7 @@ class Tail:
                         for k, share in zip(counts, shares, strict=True)
                         if k
                     )
-                total = float(np.logaddexp(total, self._excess(log_moment, shape)[0]))
+                total = float(fn.logaddexp(total, self._excess(log_moment, shape)[0]))
             yield total, cuts, most
 
     def _shares(self, cuts: tuple[float, ...]) -> list[FloatArray]:
@@ -236,7 +237,7 @@ class Tail:
             for j in range(len(cuts)):
                 inside = self._inside(i, ends[j + 1], ends[j])
                 with np.errstate(invalid="ignore"):
-                    shares[j] = np.logaddexp(shares[j], math.log(number) + inside - above)
+                    shares[j] = fn.logaddexp(shares[j], fn.log(number) + inside - above)
         return shares
 
     def _mask(self, kind: int, low: float, high: float) -> npt.NDArray[np.bool_]:
@@ -254,7 +255,7 @@ class Tail:
         weight = (
             self.survey.log_mass[kind][mask] + self.tilts[:, None] * self.survey.loss[kind][mask]
         )
-        return np.asarray(np.logaddexp.reduce(weight, axis=1, initial=-math.inf))
+        return np.asarray(fn.log_sum(weight, axis=1))
 
     def _listed(self, cuts: tuple[float, ...], most: int, shape: FloatArray) -> Iterator[Term]:
         """Every number of steps of each kind in each interval, but for more than ``most`` large."""
@@ -298,4 +299,4 @@ def _counts(classes: int, most: int) -> Iterator[tuple[int, ...]]:
 def _log_multinomial(number: int, row: tuple[int, ...]) -> float:
     """Log of number!/((number - sum)! row!)."""
     ways = Fraction(math.perm(number, sum(row)), math.prod(math.factorial(k) for k in row))
-    return math.log(ways.numerator)
+    return fn.log(ways.numerator)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pyengine._core import ffi, lib
 from pyengine.engines.lattice.grid import Plan
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["lowest"]
@@ -64,9 +65,9 @@ def lowest(
             relative = transform_error / np.maximum(size - transform_error, 1e-300)
             error += number * np.where(size > 2.0 * transform_error, 2.0 * relative, np.inf)
             with np.errstate(divide="ignore"):
-                own = np.log(fft[:count])
+                own = fn.log(size) + 1j * fn.arctan2(fft[:count].imag, fft[:count].real)
             log_value = log_value + number * own
-            error += 8.0 * UNIT * number * np.abs(own)
+            error += 8.0 * UNIT * number * (1.0 + np.abs(own))  # the modulus may be next to 1
             continue
         moments = np.empty(lib.PE_BLOCK_MOMENTS * (array.size // block + 1))
         z = np.empty(count, dtype=np.complex128)
@@ -82,8 +83,8 @@ def lowest(
         )
         z += lib.pe_sum_less_one(array.size, ffi.from_buffer("double[]", array))
         with np.errstate(divide="ignore"):
-            real = 0.5 * np.log1p(2.0 * z.real + (z.real**2 + z.imag**2))
-        own = real + 1j * np.arctan2(z.imag, 1.0 + z.real)
+            real = 0.5 * fn.log1p(2.0 * z.real + (z.real**2 + z.imag**2))
+        own = real + 1j * fn.arctan2(z.imag, 1.0 + z.real)
         off = UNIT * (block / 16.0 + 80.0) * (np.minimum(turn * reach, 2.0) + half)
         off += 1e-6 * half**10 + 8.0 * UNIT * np.abs(z)
         size = np.abs(1.0 + z) * (1.0 - 16.0 * UNIT)
@@ -92,6 +93,6 @@ def lowest(
         log_value = log_value + number * own
         error += number * (relative + 8.0 * UNIT * np.abs(own))
     with np.errstate(over="ignore", invalid="ignore"):
-        value = np.exp(log_value)
-        bound = np.abs(value) * np.expm1(error + 8.0 * UNIT) * (1.0 + 1e-9) + 1e-260
+        value = fn.exp(log_value.real) * fn.turn(log_value.imag)
+        bound = np.abs(value) * fn.expm1(error + 8.0 * UNIT) * (1.0 + 1e-9) + 1e-260
     return value, np.where(np.isnan(bound), np.inf, bound)

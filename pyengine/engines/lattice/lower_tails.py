@@ -14,6 +14,7 @@ from pyengine.engines.lattice.compose import Bound, PlaceComposition
 from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.engines.lattice.tail_sums import NEAR, Bracket, OnSumRange, SumRange, interpolate
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import lower_times_exp, upper_times_exp
 
@@ -62,7 +63,7 @@ class LowerTails(OnSumRange):
             self.profile += self._profile(spread)
             del spread
             self.a += self._first_law(term.a, index)
-            self._log_b = np.logaddexp(self._log_b, self._second_law(term.b, index))
+            self._log_b = fn.logaddexp(self._log_b, self._second_law(term.b, index))
         self.profile *= 1.0 + UNIT * (2.0 + len(composed.terms))
         self.a *= 1.0 - UNIT * (2.0 + len(composed.terms))
         self._log_b += UNIT * (8.0 + 4.0 * np.abs(self._log_b)) * len(composed.terms)
@@ -73,7 +74,7 @@ class LowerTails(OnSumRange):
         self._log_b = np.minimum.accumulate(self._log_b[::-1])[::-1]
         with np.errstate(over="ignore"):
             # not 0: an upper bound
-            self.b = np.exp(np.maximum(self._log_b + composed.shrunk, LOG_LEAST))
+            self.b = fn.exp(np.maximum(self._log_b + composed.shrunk, LOG_LEAST))
         # the event of the largest ratio, which is the best one at an end of the support
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self.b > 0.0, self.a / self.b, 0.0)
@@ -109,7 +110,7 @@ class LowerTails(OnSumRange):
         sums = part.upward(b, b.rate, int(index[0]), int(index[-1])) * (1.0 + error) + noise
         sums[index > b.last] += b.above
         with np.errstate(divide="ignore"):
-            return np.log(sums) + part.exponent(b, self.base_b, index + b.shift) + error
+            return np.asarray(fn.log(sums) + part.exponent(b, self.base_b, index + b.shift) + error)
 
     def _bound(self, rest: Bound) -> FloatArray:
         """What is not composed, at the indices of the slice."""
@@ -117,7 +118,7 @@ class LowerTails(OnSumRange):
         exponent = rest.log_value - rest.tilt * (part.loss + part.offset) - self.base
         doubt = UNIT * (64.0 + 8.0 * (abs(rest.tilt * part.loss) + abs(self.base)))
         with np.errstate(over="ignore"):
-            return np.exp(exponent + doubt) * (1.0 + 64.0 * UNIT)
+            return np.asarray(fn.exp(exponent + doubt) * (1.0 + 64.0 * UNIT))
 
     @property
     def bytes(self) -> int:
@@ -148,8 +149,8 @@ class LowerTails(OnSumRange):
         # H is convex in e^-c: below its chord to the next point, and to H = 1 at e^-c = 0
         inside = index < size - 1
         after = self.profile[np.minimum(index + 1, size - 1)]
-        gain = np.maximum(-np.expm1(-gap), 0.0)
-        share = np.minimum(gain / -math.expm1(-part.h), 1.0)
+        gain = np.maximum(-fn.expm1(-gap), 0.0)
+        share = np.minimum(gain / -fn.expm1(-part.h), 1.0)
         upper = self.profile[index] + (after - self.profile[index]) * share
         upper = upper_times_exp(upper, self.base) + self.lost[1]
         upper = np.where(inside, upper, upper + gain * np.maximum(1.0 - upper, 0.0))
@@ -157,7 +158,7 @@ class LowerTails(OnSumRange):
         log_ratio = doubt - position
         rounded = 1.0 + UNIT * (16.0 + 4.0 * np.abs(log_ratio))
         for near in self._around(index, self.a.size, 1):
-            test = self.a[near] - np.exp(np.minimum(self._log_b[near] + log_ratio, 700.0)) * rounded
+            test = self.a[near] - fn.exp(np.minimum(self._log_b[near] + log_ratio, 700.0)) * rounded
             best = np.where(test > lower, near, best)
             lower = np.maximum(lower, test)
         lower = lower_times_exp(lower, self.base) * (1.0 - 8.0 * UNIT) + self.lost[0]
@@ -170,7 +171,7 @@ class LowerTails(OnSumRange):
 
     def _scaled(self, mass: FloatArray, lost: float) -> FloatArray:
         with np.errstate(divide="ignore", over="ignore"):
-            return np.exp(np.log(np.maximum(mass - lost, 0.0)) - self.base)
+            return np.asarray(fn.exp(fn.log(np.maximum(mass - lost, 0.0)) - self.base))
 
     def epsilon(self, delta: FloatArray) -> Bracket:
         """The ε = -c at which H_{e^ε}(A‖B) = δ."""
@@ -186,7 +187,7 @@ class LowerTails(OnSumRange):
         with np.errstate(divide="ignore", invalid="ignore"):
             share = (small - self.profile[index]) / (after - self.profile[index])
             share = np.where(after > self.profile[index], share, 0.0)
-            gap = -np.log1p(np.clip(share, 0.0, 1.0) * math.expm1(-part.h))
+            gap = -fn.log1p(np.clip(share, 0.0, 1.0) * fn.expm1(-part.h))
             upper = -(part.offset[index] + gap) - part.loss + doubt
             upper = np.where(none, math.inf, upper)
             large = self._scaled(delta, self.lost[0]) * (1.0 + tiny) + SUBNORMAL
@@ -198,7 +199,7 @@ class LowerTails(OnSumRange):
             for near in [*self._around(index, self.a.size, 1), *beyond_near]:
                 rest = self.a[near] - large
                 # the test proves H > δ up to this ε
-                line = np.log(np.maximum(rest, 0.0)) - self._log_b[near]
+                line = fn.log(np.maximum(rest, 0.0)) - self._log_b[near]
                 line -= part.loss + doubt + UNIT * (16.0 + 4.0 * np.abs(line))
                 lower = np.maximum(lower, np.where(rest > 0.0, line, -math.inf))
         return Bracket.of(lower, upper, beyond, -upper)
@@ -225,7 +226,7 @@ class LowerTails(OnSumRange):
         less = np.maximum(self._scaled(mass, self.lost[1]) * (1.0 - tiny) - SUBNORMAL, 0.0)
         lower, c = np.zeros(mass.size), np.full(mass.size, part.offset[0])
         for near in self._around(index, self.profile.size, -1):
-            line = np.exp(part.offset[near]) * (less - self.profile[near])
+            line = fn.exp(part.offset[near]) * (less - self.profile[near])
             c = np.where(line > lower, part.offset[near], c)
             lower = np.maximum(lower, line)
         error = 4.0 * part.position_error + UNIT * (64.0 + 8.0 * abs(self.base_b))
@@ -238,7 +239,7 @@ class LowerTails(OnSumRange):
         part = self._slice
         error = 4.0 * part.position_error + 16.0 * UNIT * (1.0 + abs(self.base_b))
         with np.errstate(divide="ignore", over="ignore"):
-            scaled = np.exp(np.minimum(np.log(mass) - self.base_b, 700.0))
+            scaled = fn.exp(np.minimum(fn.log(mass) - self.base_b, 700.0))
         less, more = scaled * (1.0 - error) - SUBNORMAL, scaled * (1.0 + error) + SUBNORMAL
         less = np.maximum(less, 0.0)
         index = np.searchsorted(self.b, less)
@@ -249,7 +250,7 @@ class LowerTails(OnSumRange):
         lower = np.where(less <= self.b[self._best], np.maximum(lower, chord), lower)
         upper, c = np.full(mass.size, math.inf), np.zeros(mass.size)
         for near in self._around(index, self.profile.size, -1):
-            line = more * np.exp(-part.offset[near]) + self.profile[near]
+            line = more * fn.exp(-part.offset[near]) + self.profile[near]
             c = np.where(line < upper, part.offset[near], c)
             upper = np.minimum(upper, line)
         tiny = UNIT * (64.0 + 8.0 * abs(self.base))

@@ -28,6 +28,7 @@ from pyengine.engines.lattice.uncomposed import (
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import ReversedLaw, StepLaw, overflow_of
 from pyengine.laws.gaussian import GaussianLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["TOLERANCE", "LatticePair"]
@@ -126,7 +127,7 @@ class LatticePair:
         some = c >= self._lowest(False)
         end = self._simple.end(False)
         if end is not None:
-            a[some], b[some] = end.mass, min(math.exp(end.most) * (1.0 + 16.0 * UNIT), 1.0)
+            a[some], b[some] = end.mass, min(fn.exp(end.most) * (1.0 + 16.0 * UNIT), 1.0)
             # F is the best event where nearly all of A lies there
             some &= end.mass < 1.0 - SATURATED * self.tolerance
         if self.parts and some.any():
@@ -148,7 +149,7 @@ class LatticePair:
             return Answer.exact(np.zeros(epsilon.size))
         loss, _, _, log_profile = self.rungs(False).marks
         with np.errstate(divide="ignore"):
-            deep = np.searchsorted(-log_profile, -np.log(0.02 * self.tolerance * floor))
+            deep = np.searchsorted(-log_profile, -fn.log(0.02 * self.tolerance * floor))
         # H falls with ε: where it is far below the floor, a smaller ε bounds it
         least = np.append(loss, -math.inf)[deep]
         far = -epsilon < least
@@ -193,7 +194,7 @@ class LatticePair:
         above = -finite - lowest
         end = (above < 2.0**-40 * finite) | (epsilon == math.inf)
         lower[end] = lost[0]
-        inside = -np.expm1(-np.maximum(above[end], 0.0)) * (1.0 + 2.0**-50)
+        inside = -fn.expm1(-np.maximum(above[end], 0.0)) * (1.0 + 2.0**-50)
         inside = np.where(epsilon[end] == math.inf, 0.0, inside + self._simple.left_out)
         upper[end] = np.minimum((lost[1] + inside) * (1.0 + 2.0**-52), 1.0)
         some = ~end
@@ -246,7 +247,7 @@ class LatticePair:
         rungs = self.rungs(False)
         # far below δ(0) it need not be known
         likely = float(np.interp(0.0, rungs.marks[0][::-1], rungs.marks[3][::-1])) - 2.0
-        near = ~never & (delta > math.exp(min(likely, -1.0)))
+        near = ~never & (delta > fn.exp(min(likely, -1.0)))
         some = ~never
         if near.any():
             at_zero = self.profile(np.zeros(1), np.array([float(delta[near].min())]))
@@ -254,7 +255,7 @@ class LatticePair:
             near &= delta >= at_zero.lower[0]
         if some.any():
             with np.errstate(divide="ignore"):
-                log_delta = np.log(np.maximum(delta[some] - lost[0], 0.0))
+                log_delta = fn.log(np.maximum(delta[some] - lost[0], 0.0))
             rung = np.searchsorted(-rungs.marks[3], -log_delta)
             deviation = math.sqrt(rungs.survey.cumulants(0.0)[2])
             scale = deviation / (1.0 + np.sqrt(np.maximum(-2.0 * log_delta, 0.0)))
@@ -278,7 +279,7 @@ class LatticePair:
         if lowest == -math.inf:
             return found
         with np.errstate(over="ignore"):
-            most = self._simple.lost(True)[1] + mass * np.exp(-lowest) * (1.0 + 2.0**-45)
+            most = self._simple.lost(True)[1] + mass * fn.exp(-lowest) * (1.0 + 2.0**-45)
         return found._replace(
             upper=np.minimum(found.upper, most), c=np.where(most < found.upper, lowest, found.c)
         )
@@ -288,7 +289,7 @@ class LatticePair:
         lowest = self._lowest(False)
         if lowest == -math.inf:
             return found
-        least = (mass - self._simple.lost(False)[1]) * math.exp(lowest) * (1.0 - 2.0**-45)
+        least = (mass - self._simple.lost(False)[1]) * fn.exp(lowest) * (1.0 - 2.0**-45)
         return found._replace(
             lower=np.maximum(found.lower, least), c=np.where(least > found.lower, lowest, found.c)
         )
@@ -317,9 +318,9 @@ class LatticePair:
     ) -> None:
         """Enter both errors and the losses at which the curve is touched, by composing."""
         with np.errstate(divide="ignore"):
-            log_alpha, log_rest = np.log(alpha), np.log1p(-alpha)
+            log_alpha, log_rest = fn.log(alpha), fn.log1p(-alpha)
         total, mean, variance = self.rungs(False).survey.cumulants(1.0)
-        at_b = total - mean + math.log(scaled_tail(math.sqrt(max(variance, 1e-300))))
+        at_b = total - mean + fn.log(scaled_tail(math.sqrt(max(variance, 1e-300))))
         is_lower = ahead & (alpha > 0.5)
         is_upper = ahead & (log_alpha <= at_b) & ~is_lower
         is_middle = ahead & ~is_lower & ~is_upper

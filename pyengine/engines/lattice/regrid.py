@@ -8,7 +8,6 @@ docs/theory/lattice proves both.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from pyengine.engines.lattice.discretise import StepMasses
 from pyengine.engines.lattice.fft_convolution import Sum
 from pyengine.engines.lattice.grid import Plan, StepGrid
 from pyengine.errors import AccuracyError
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["Regridded", "regridded"]
@@ -67,7 +67,7 @@ def regridded(spread: Sum, a: Sum, b: Sum, fine: Plan, grid: StepGrid, plan: Pla
     if outer:
         lost = spread.log_scale - spread.rate * (spread.first - 1.0)
         doubt = UNIT * (64.0 + 8.0 * (abs(spread.log_scale) + abs(spread.rate * spread.first)))
-        beyond = spread.below * math.exp(min(lost + doubt + spread.scale_error, 700.0))
+        beyond = spread.below * fn.exp(min(lost + doubt + spread.scale_error, 700.0))
     first = _merged(a, on, rate, grid.log_scale, not outer)
     second = _merged(b, on, rate_b, log_scale_b, True)
     return Regridded(StepMasses(split, first, second, log_scale_b, 0.0, 0.0), beyond)
@@ -107,15 +107,15 @@ def _split(
     rows, first = _rows(_bounded(part, is_upper), on.zero + part.first, on.ratio)
     share = np.arange(on.ratio) / on.ratio
     # (1 - f, f) with (1 - f) + f e^h = e^{share h}: both without cancellation
-    whole = math.expm1(spacing)
-    up = np.expm1(share * spacing) / whole
-    down = np.exp(share * spacing) * np.expm1((1.0 - share) * spacing) / whole
+    whole = fn.expm1(spacing)
+    up = fn.expm1(share * spacing) / whole
+    down = fn.exp(share * spacing) * fn.expm1((1.0 - share) * spacing) / whole
     spread = np.zeros(on.size)
     at = first - on.grid.first
-    spread[at : at + len(rows)] += rows @ (down * np.exp(-rate * share))
-    spread[at + 1 : at + 1 + len(rows)] += rows @ (up * np.exp(rate * (1.0 - share)))
+    spread[at : at + len(rows)] += rows @ (down * fn.exp(-rate * share))
+    spread[at + 1 : at + 1 + len(rows)] += rows @ (up * fn.exp(rate * (1.0 - share)))
     if is_upper:  # what lies above may lose in ratio, but not in mass
-        spread[at + len(rows) - 1] += part.above * math.exp(2.0 * abs(rate))
+        spread[at + len(rows) - 1] += part.above * fn.exp(2.0 * abs(rate))
     return _scaled(spread, part, on, rate, log_scale, is_upper)
 
 
@@ -126,10 +126,10 @@ def _merged(part: Sum, on: _Lattices, rate: float, log_scale: float, is_upper: b
     share = (np.arange(on.ratio) - half) / on.ratio
     merged = np.zeros(on.size)
     at = first - on.grid.first
-    merged[at : at + len(rows)] = rows @ np.exp(-rate * share)
+    merged[at : at + len(rows)] = rows @ fn.exp(-rate * share)
     if is_upper:  # outcomes outside of the window count at its ends
-        merged[at] += part.below * math.exp(2.0 * abs(rate))
-        merged[at + len(rows) - 1] += part.above * math.exp(2.0 * abs(rate))
+        merged[at] += part.below * fn.exp(2.0 * abs(rate))
+        merged[at + len(rows) - 1] += part.above * fn.exp(2.0 * abs(rate))
     return _scaled(merged, part, on, rate, log_scale, is_upper)
 
 
@@ -138,5 +138,5 @@ def _scaled(
 ) -> FloatArray:
     exponent, doubt = _exponent(part, on, rate)
     doubt += UNIT * (64.0 + 2.0 * on.ratio + 8.0 * abs(rate) + 4.0 * abs(log_scale))
-    scale = math.exp(exponent - log_scale)
+    scale = fn.exp(exponent - log_scale)
     return array * (scale * (1.0 + 2.0 * doubt if is_upper else 1.0 - 2.0 * doubt))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pyengine.engines.lattice.coarse_cumulants import ROOT_TWO_PI, CoarseCumulants, Part
 from pyengine.engines.lattice.partition import Term
 from pyengine.laws.base import Law
+from pyengine.numerics import functions as fn
 
 __all__ = ["Scales", "SmallSteps", "by_scales"]
 
@@ -150,7 +151,7 @@ def _saddle_points(found: CoarseCumulants) -> tuple[FloatArray, FloatArray]:
     total, mean, variance = found.many(tilts)
     rising = np.append(True, np.diff(np.maximum.accumulate(mean)) > 0.0)
     tilts, total, mean, variance = (x[rising] for x in (tilts, total, mean, variance))
-    density = total - tilts * mean - np.log(ROOT_TWO_PI * np.sqrt(np.maximum(variance, 1e-300)))
+    density = total - tilts * mean - fn.log(ROOT_TWO_PI * np.sqrt(np.maximum(variance, 1e-300)))
     ends = np.array([0.5 * (a + b) for a, b in itertools.pairwise(mean.tolist())])
     widths = np.diff(np.concatenate([mean[:1], ends, mean[-1:]]))
-    return mean, density + np.log(np.maximum(widths, 1e-300))
+    return mean, density + fn.log(np.maximum(widths, 1e-300))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.engines.lattice.coarse_cumulants import Part
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 from pyengine.numerics.scaled import lower_times_exp
 
@@ -43,7 +44,7 @@ class SmallestLoss(NamedTuple):
         lower = np.maximum(kept * (1.0 - 2.0 * UNIT) - lost - self.left_out, 0.0)
         return (
             lower_times_exp(lower, self.least) * (1.0 - 16.0 * UNIT),
-            kept * math.exp(self.most) * (1.0 + 16.0 * UNIT) + 5e-324,
+            kept * fn.exp(self.most) * (1.0 + 16.0 * UNIT) + 5e-324,
         )
 
     def gamma_of_reverse(
@@ -51,7 +52,7 @@ class SmallestLoss(NamedTuple):
     ) -> tuple[FloatArray, FloatArray]:
         """Bounds of 1 - T(B, A) at α up to B(F), where A has ``lost`` that B has not."""
         lower = lower_times_exp(alpha, -self.most) * (1.0 - 16.0 * UNIT)
-        steepest = math.exp(-self.least) if -self.least < LARGEST else math.inf
+        steepest = fn.exp(-self.least) if -self.least < LARGEST else math.inf
         upper = alpha * steepest * (1.0 + 16.0 * UNIT) + 5e-324
         most = (upper + lost[1] + self.left_out) * (1.0 + 4.0 * UNIT)
         return (lower + lost[0]) * (1.0 - 2.0 * UNIT), most
@@ -64,7 +65,7 @@ class SmallestLoss(NamedTuple):
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds of what finite losses have in H_{e^ε}(A‖B)."""
-        lower, upper = (-np.expm1(np.minimum(epsilon + x, 0.0)) for x in (self.most, self.least))
+        lower, upper = (-fn.expm1(np.minimum(epsilon + x, 0.0)) for x in (self.most, self.least))
         # of the sums, which are relative to the larger terms
         doubt = 4.0 * UNIT * (np.abs(epsilon) + abs(self.least) + 1.0)
         lower = np.maximum((lower - doubt) * self.mass * (1.0 - 16.0 * UNIT), 0.0)
@@ -78,8 +79,8 @@ class SmallestLoss(NamedTuple):
         more = np.clip((delta - lost[0]) / self.mass * (1.0 + 8.0 * UNIT), 0.0, 1.0)
         less = np.clip((delta - lost[1] - self.left_out) * (1.0 - 8.0 * UNIT), 0.0, 1.0 - UNIT)
         with np.errstate(divide="ignore"):
-            lower = np.log1p(-more) - self.most
-        upper = np.log1p(-less) - self.least
+            lower = fn.log1p(-more) - self.most
+        upper = fn.log1p(-less) - self.least
         return lower - doubt * (1.0 + np.abs(lower)), upper + doubt * (1.0 + np.abs(upper))
 
 
@@ -120,15 +121,15 @@ def smallest_loss(
             return None
         most += number * (near + 4.0 * blur)
         # what is missing has the digits where that is little
-        missing = math.exp(float(cells.log_a[1])) * (1.0 + 2.0 * float(cells.error[1]) + 1e-9)
+        missing = fn.exp(float(cells.log_a[1])) * (1.0 + 2.0 * float(cells.error[1]) + 1e-9)
         missing += law.infinite()[0] * (1.0 + 2.0**-48) + law.left_out() + 5e-324
-        least_log = math.log1p(-missing) * (1.0 + 2.0**-48) if missing < 0.5 else -math.inf
+        least_log = fn.log1p(-missing) * (1.0 + 2.0**-48) if missing < 0.5 else -math.inf
         log_mass += number * max(float(cells.log_a[0]) - 2.0 * error, least_log)
     most += 8.0 * UNIT * abs(most)
     if most - least > width or log_mass < -LARGEST:
         return None
     left_out = math.fsum(number * law.left_out() for law, number in parts) * (1.0 + 4.0 * UNIT)
-    mass = math.exp(log_mass * (1.0 + 8.0 * UNIT * len(parts))) * (1.0 - 4.0 * UNIT)
+    mass = fn.exp(log_mass * (1.0 + 8.0 * UNIT * len(parts))) * (1.0 - 4.0 * UNIT)
     return SmallestLoss(least, most, mass, left_out)
 
 
@@ -176,12 +177,12 @@ def profile_at_end(
         error = float(cells.error[:2].max()) + UNIT * (64.0 + 4.0 * abs(float(cells.log_a[0])))
         if not error < LARGEST_ERROR:
             return None
-        both = np.logaddexp(cells.log_a[0], cells.log_a[1])
+        both = fn.logaddexp(cells.log_a[0], cells.log_a[1])
         log_least += number * (float(cells.log_a[0]) - 2.0 * error)
         log_most += number * (float(both) + 2.0 * error)
     if gap <= 0.0:
         return None
     tiny = 1.0 + 16.0 * UNIT * (1.0 + abs(log_most) + abs(max(log_least, -800.0)))
-    lower = math.exp(log_least) * -math.expm1(-gap) / tiny
-    upper = math.exp(log_most) * -math.expm1(-above) * tiny
+    lower = fn.exp(log_least) * -fn.expm1(-gap) / tiny
+    upper = fn.exp(log_most) * -fn.expm1(-above) * tiny
     return lower, upper

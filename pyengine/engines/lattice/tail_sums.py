@@ -12,6 +12,7 @@ from pyengine._core import lib
 from pyengine.engines.lattice.compose import PlaceComposition
 from pyengine.engines.lattice.discretise import doubles
 from pyengine.engines.lattice.fft_convolution import Sum
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["NEAR", "Bracket", "OnSumRange", "SumRange", "interpolate"]
@@ -103,7 +104,7 @@ class SumRange:
     def factor(self, part: Sum, base: float, index: FloatArray) -> FloatArray:
         """Exponential of the same; its relative error is within `error`."""
         with np.errstate(over="ignore"):
-            return np.exp(self.exponent(part, base, index))
+            return np.asarray(fn.exp(self.exponent(part, base, index)))
 
     def error(self, part: Sum, log_q: float) -> float:
         """Relative error of a sum with its factor."""
@@ -115,16 +116,16 @@ class SumRange:
 
     def reach_of_profile(self, part: Sum, log_q: float) -> float:
         """The same in a sum of the profile: of (1 - e^{-jh}) q^j for the points j below."""
-        gain = -math.expm1(-self.h)
-        most = part.mass.size * -math.expm1(-self.h * part.mass.size)
+        gain = -fn.expm1(-self.h)
+        most = part.mass.size * -fn.expm1(-self.h * part.mass.size)
         if log_q == 0.0:
             return most
-        q = math.exp(log_q)
-        return min(q * gain / (math.expm1(log_q) * math.expm1(log_q - self.h)) * 1.001, most)
+        q = fn.exp(log_q)
+        return min(q * gain / (fn.expm1(log_q) * fn.expm1(log_q - self.h)) * 1.001, most)
 
     def reach_of(self, part: Sum, log_q: float) -> float:
         """Total weight of the noise in a sum."""
-        return min(-1.0 / math.expm1(log_q), part.mass.size) if log_q < 0.0 else part.mass.size
+        return min(-1.0 / fn.expm1(log_q), part.mass.size) if log_q < 0.0 else part.mass.size
 
     def _up_to(self, part: Sum, last: int) -> FloatArray:
         """Masses at or below an index, with zeros beyond the window."""
@@ -163,7 +164,7 @@ class SumRange:
         if y.size:
             lib.pe_discounted_sums(y.size, doubles(y), log_q, doubles(sums[1:], True))
         # sums[i] is discounted to the last of its terms; one more step takes it to the index below
-        return math.exp(log_q) * sums[::-1][: self.index.size]
+        return fn.exp(log_q) * sums[::-1][: self.index.size]
 
 
 class OnSumRange:

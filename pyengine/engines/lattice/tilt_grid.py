@@ -29,6 +29,7 @@ from pyengine.engines.lattice.lower_tails import LowerTails
 from pyengine.engines.lattice.partition import Partition, Term
 from pyengine.errors import AccuracyError
 from pyengine.laws.base import largest_finite
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = ["STEP", "TiltGrid", "rungs_of"]
@@ -208,7 +209,7 @@ class TiltGrid:
             self._shares(tilt, sd)
             for tilt, sd in zip(tilts.tolist(), deviation.tolist(), strict=True)
         ]
-        a, b, profile = (np.log([tail[name] for tail in tails]) for name in ("a", "b", "profile"))
+        a, b, profile = (fn.log([tail[name] for tail in tails]) for name in ("a", "b", "profile"))
         return mean, value + a, value + mean + b, value + profile
 
     def _slope(self, mean: float, c: FloatArray) -> FloatArray:
@@ -225,8 +226,8 @@ class TiltGrid:
         c = np.interp(roots, *self._lower)
         slope = self._slope(tail.mean, c)
         log_a = -0.5 * roots**2 - 1.0
-        log_b = log_a + c + np.log(slope / (1.0 + slope))
-        return c, log_a, log_b, log_a - np.log1p(slope)
+        log_b = log_a + c + fn.log(slope / (1.0 + slope))
+        return c, log_a, log_b, log_a - fn.log1p(slope)
 
     @staticmethod
     def _shares(tilt: float, deviation: float) -> dict[str, float]:

@@ -15,6 +15,7 @@ from pyengine.engines.lattice.coarse_cumulants import CoarseCumulants, Part, sca
 from pyengine.engines.lattice.grid import Place
 from pyengine.engines.lattice.partition import Term
 from pyengine.laws.base import StepLaw
+from pyengine.numerics import functions as fn
 
 __all__ = ["Windows", "windows_at", "windows_of_sum", "windows_of_term"]
 
@@ -57,12 +58,12 @@ def _range(
     log_lost: float,
 ) -> Range:
     """Where one step's mass may be folded onto the ends of its range, and the atoms inside."""
-    bare = np.logaddexp.accumulate(log_a)
+    bare = fn.log_sums(log_a)
     # for a tilt <= 0, whatever the other steps do, a step adds no more than its bare mass
     outside = bare < log_lost if tilt <= 0.0 else bare + tilt * loss - log_scale < log_small
     low = int(np.argmin(outside))  # the first that must be inside
-    above = np.logaddexp.accumulate((log_a + tilt * loss - log_scale)[::-1])[::-1]
-    bare = np.logaddexp.accumulate((log_a + loss)[::-1])[::-1]
+    above = fn.log_sums((log_a + tilt * loss - log_scale)[::-1])[::-1]
+    bare = fn.log_sums((log_a + loss)[::-1])[::-1]
     outside = (above < log_small) & (bare + (tilt - 1.0) * loss - log_scale < log_small)
     high = loss.size - 1 - int(np.argmin(outside[::-1]))
     lowest, highest = law.support()
@@ -79,10 +80,10 @@ def _folded(loss: FloatArray, log_a: FloatArray, inside: npt.NDArray[np.bool_]) 
     """Masses inside a range, with what is beyond it at its ends, for the larger of both laws."""
     first, last = np.flatnonzero(inside)[[0, -1]]
     kept = log_a[inside].copy()
-    kept[0] = np.logaddexp.reduce(log_a[: first + 1])
+    kept[0] = fn.log_sum(log_a[: first + 1])
     if last + 1 < loss.size:
-        beyond = np.logaddexp.reduce((log_a + loss)[last + 1 :]) - loss[last]
-        kept[-1] = np.logaddexp(kept[-1], beyond)
+        beyond = fn.log_sum((log_a + loss)[last + 1 :]) - loss[last]
+        kept[-1] = fn.logaddexp(kept[-1], beyond)
     return kept
 
 
@@ -103,7 +104,7 @@ def windows_at(
     parts: tuple[Part, ...], found: CoarseCumulants, place: Place, tilt: float, log_small: float
 ) -> Windows:
     """Ranges of the steps and window of the sum with a given tilt."""
-    log_each = log_small - math.log(sum(found.steps))
+    log_each = log_small - fn.log(sum(found.steps))
     total = found.cumulants(tilt)[0]
     log_value = min(total - tilt * place.reach[0], place.log_least) if place.outer else 0.0
     each = [
@@ -162,9 +163,9 @@ def windows_of_sum(
     ends = (found.many(above)[0] - total - log_small) / (above - tilt)
     high = float(np.min(ends))
     tilt_high = float(above[np.argmin(ends)])
-    log_each = log_small - math.log(sum(found.steps))
+    log_each = log_small - fn.log(sum(found.steps))
     ranges = [
-        _range(law, loss, log_a, tilt, scale, log_each, log_lost - math.log(sum(found.steps)))
+        _range(law, loss, log_a, tilt, scale, log_each, log_lost - fn.log(sum(found.steps)))
         for (law, _), loss, log_a, (scale, _) in zip(
             parts, found.loss, found.log_mass, found.step_cumulants(tilt), strict=True
         )
@@ -193,8 +194,8 @@ def _lowered(
     """
     low, high, inside = given
     away = loss - loss[0]
-    folded = np.logaddexp.accumulate(log_a[::-1])[::-1] + tilt * away
-    of_b = np.logaddexp.accumulate((log_a + away)[::-1])[::-1] + (tilt - 1.0) * away
+    folded = fn.log_sums(log_a[::-1])[::-1] + tilt * away
+    of_b = fn.log_sums((log_a + away)[::-1])[::-1] + (tilt - 1.0) * away
     folded = np.maximum(folded, of_b)
     heavy = np.flatnonzero(folded > -LIGHT)
     if heavy.size:
@@ -217,13 +218,13 @@ def windows_of_term(term: Term, place: Place, tolerance: float, alone: bool) -> 
     total, _, variance = found.cumulants(place.tilt)
     share = min(scaled_tail(abs(place.tilt) * math.sqrt(max(variance, 1e-300))), 1.0)
     if place.outer:
-        share *= -math.expm1(-min(1.0 / (1.0 + abs(place.tilt)), 0.3 * math.sqrt(variance)))
+        share *= -fn.expm1(-min(1.0 / (1.0 + abs(place.tilt)), 0.3 * math.sqrt(variance)))
     share = max(share, 1e-300)
-    log_small = math.log(max(SMALL * tolerance * share / (1.0 + abs(place.tilt)), 1e-300)) - 3.0
+    log_small = fn.log(max(SMALL * tolerance * share / (1.0 + abs(place.tilt)), 1e-300)) - 3.0
     best = windows_at(term.parts, found, place, place.tilt, min(log_small - term.excess, -3.0))
     if not (place.outer and alone) or place.tilt == 0.0:
         return best
-    allowed = math.log(0.05 * tolerance * share / NOISE)
+    allowed = fn.log(0.05 * tolerance * share / NOISE)
     low = place.reach[0]
     tail = min(place.log_least, total - place.tilt * low)
     for factor in SMALLER:

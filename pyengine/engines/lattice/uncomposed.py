@@ -16,6 +16,7 @@ from pyengine.engines.lattice.coarse_cumulants import Part
 from pyengine.engines.lattice.support_end import SmallestLoss, smallest_loss
 from pyengine.laws.base import ReversedLaw, StepLaw
 from pyengine.laws.gaussian import GaussianLaw
+from pyengine.numerics import functions as fn
 from pyengine.numerics.rounding import UNIT
 
 __all__ = [
@@ -127,16 +128,18 @@ class Uncomposed:
         """What B's mass of any event is at least of A's: e to the smallest loss."""
         if self.lost(False)[1] > 0.0:
             return 0.0
-        return math.exp(min(self.smallest(False, of_all=True)[0], 0.0))
+        return fn.exp(min(self.smallest(False, of_all=True)[0], 0.0))
 
     def _most_beta(self, alpha: FloatArray) -> FloatArray:
         """Upper bounds of the trade-off function at α in (0, 1) that ask for no composition."""
         log_beta = np.minimum(chernoff_bounds(self.parts).log_beta(alpha), 0.0)
-        most = np.exp(log_beta * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT) + VANISHING
+        most = fn.exp(log_beta * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT) + VANISHING
         part = self._gaussian_part
         if part is None:
-            return most
-        return np.minimum(most, part.trade_off(alpha).beta.upper * (1.0 + NOISE) + VANISHING)
+            return np.asarray(most)
+        return np.asarray(
+            np.minimum(most, part.trade_off(alpha).beta.upper * (1.0 + NOISE) + VANISHING)
+        )
 
     @cached_property
     def _gaussian_part(self) -> ThresholdQuestions | None:
@@ -152,7 +155,7 @@ class Uncomposed:
         told_apart = overlap <= SATURATED * self.tolerance
         answer = answer_of(1.0 - overlap - UNIT, np.ones(epsilon.size), EXCESS)
         lost, finite = self.lost(False), np.minimum(epsilon, LARGEST)
-        vanishes = chernoff_bounds(self.parts).log_profile(finite) < math.log(VANISHING) - 1.0
+        vanishes = chernoff_bounds(self.parts).log_profile(finite) < fn.log(VANISHING) - 1.0
         vanishes &= ~told_apart
         none = np.zeros(int(vanishes.sum()))
         beyond = np.where(np.isinf(epsilon[vanishes]), 0.0, VANISHING)  # at infinity nothing is
@@ -174,11 +177,11 @@ class Uncomposed:
     def _most_overlap(self, epsilon: FloatArray) -> FloatArray:
         """Upper bounds of 1 - H_{e^ε}(A‖B) that ask for no composition."""
         log_overlap = chernoff_bounds(self.parts).log_overlap(np.minimum(epsilon, LARGEST))
-        overlap = np.exp(np.minimum(log_overlap, 0.0) * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT)
+        overlap = fn.exp(np.minimum(log_overlap, 0.0) * (1.0 - 4.0 * UNIT)) * (1.0 + 16.0 * UNIT)
         part = self._gaussian_part
         if part is None:
-            return overlap
-        return np.minimum(overlap, (1.0 - part.profile(epsilon).lower) * (1.0 + NOISE))
+            return np.asarray(overlap)
+        return np.asarray(np.minimum(overlap, (1.0 - part.profile(epsilon).lower) * (1.0 + NOISE)))
 
     def end(self, is_reversed: bool) -> SmallestLoss | None:
         """The event of the smallest losses, of losses far nearer than the tolerance."""
@@ -215,8 +218,8 @@ class Uncomposed:
         log_kept = 0.0
         for law, number in self.parts:
             alone = law.infinite()[1 if is_reversed else 0]
-            log_kept += number * math.log1p(-alone) if alone < 1.0 else -math.inf
-        mass = 0.0 - math.expm1(log_kept)
+            log_kept += number * fn.log1p(-alone) if alone < 1.0 else -math.inf
+        mass = 0.0 - fn.expm1(log_kept)
         # masses below the normal doubles are rounded up, so that none of them is 0
         least = mass * (1.0 - 2.0**-47) if mass > SMALL else 0.0
         return least, min(mass * (1.0 + 2.0**-47), 1.0)
