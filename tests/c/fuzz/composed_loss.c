@@ -93,18 +93,18 @@ static void bounds_of_rows(int functional, size_t n, const double *rows) {
     for (size_t i = 0; i < n; ++i) {
         const double *row = rows + PE_ROW * i;
         double bounds[PE_BOUNDS], level[6], epsilon[3], tail = uniform(0.0, 0.5), beyond, at;
-        pe_bounds_of_rows(1, row, 0x1p-49, 1, bounds);
+        pe_bounds_of_rows(1, row, 0x1p-49, bounds);
         for (int f = 0; f < PE_FUNCTIONALS; ++f) {
             const double *one = bounds + 4 * f;
             require(one[0] <= one[1] && one[2] >= 0.0 && one[2] <= one[3] && one[3] <= 1.0, "bounds_of_rows",
                     "bounds in order", one[2]);
         }
         if (functional == PE_PROFILE) {
-            pe_bounds_epsilon(tail, row, 0x1p-49, 1, epsilon);
+            pe_bounds_epsilon(tail, row, 0x1p-49, epsilon);
             require(epsilon[0] >= 0.0, "bounds_epsilon", "a lower bound", epsilon[0]);
             continue;
         }
-        pe_bounds_level(functional, tail, row, 0x1p-49, 1, level);
+        pe_bounds_level(functional, tail, row, 0x1p-49, level);
         pe_bounds_aside(1, functional, &tail, row, bounds, 0, NULL, &beyond, &at);
         for (size_t attempt = 1; attempt <= PE_ASIDES; ++attempt)
             pe_bounds_aside(1, functional, &tail, row, bounds, attempt, bounds, &beyond, &at);
