@@ -59,7 +59,7 @@ TERMS = (
             ("divided.c", "SPARED = 46.0", "SPARED = 6.0"),
             ("divided.c", "> log_value - 32.0", "> log_value + 1e9"),
         ),
-        (("certified.c", "exp(exponent + 1e-12", "0.0 * exp(exponent + 1e-12"),),
+        (("certified.c", "pe_d_exp(exponent + 1e-12", "0.0 * pe_d_exp(exponent + 1e-12"),),
     ),
     Term(
         "nodes of z above tapers",

@@ -44,7 +44,7 @@ TWICE = "the error of the mean counts these errors over all nodes, with a factor
 
 TERMS = (
     Term("values of t left out", C, "f * (", "q->omitted[k]", "rows", {"omitted": -9.0}),
-    Term("their integral", C, "exp(rest) / next + ", "pe_integral_beyond(q, next, rest)", "rows",
+    Term("their integral", C, "pe_d_exp(rest) / next + ", "pe_integral_beyond(q, next, rest)", "rows",
          {"omitted": -9.0}),
     Term("aliases", C, "", "(k == 3 ? profile_alias : alias)", "rows", {"alias": 1e-3}),
     Term("aliases: their exponent", C, "rounded = ",
@@ -120,7 +120,7 @@ TERMS = (
          {"complement": 7.0 * LOUD}, PART),
     Term("profile: the difference", C, "", "8.0 * U * (value + fabs(apart))", "rows",
          {"profile": 7.0 * LOUD}, PART),
-    Term("profile: its logarithm", C, "", "(8.0 + 8.0 * fabs(log(rest)))", "rows",
+    Term("profile: its logarithm", C, "", "(8.0 + 8.0 * fabs(pe_d_log(rest)))", "rows",
          {"log of a profile": 7.0 * LOUD}, PART),
 )  # fmt: skip
 

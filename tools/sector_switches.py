@@ -84,7 +84,7 @@ SWITCHES = (
             "CHECKS / 2 < TERMS ? CHECKS / 2 : 0] = {x};"),
     Switch("rule", 16.0, (("loss_law.c", "PE_RULE", "((int){x})"),
                           (R, "i < PE_RULE", "i < (int){x}"),
-                          (R, "32.0 * log(rho)", "2.0 * {x} * log(rho)"))),
+                          (R, "32.0 * pe_d_log(rho)", "2.0 * {x} * pe_d_log(rho)"))),
     _choice("digits of a threshold", 2.0**80, R, "place at = {.high = w.h, .low = w.l,",
             "const double digits = nearbyint(w.h * {x}) / {x};\n"
             "place at = {.high = digits, .low = pe_dd_add_d(w, -digits).h,"),
@@ -115,19 +115,19 @@ SWITCHES = (
     _error("difference", (S, "apart = exponent[l] - top,",
                           "apart = (exponent[l] - top) * (1.0 + {x}),")),
     _error("addition", (S, "total[l] += e;", "total[l] = total[l] * (1.0 + {x}) + e;")),
-    _error("log of a sum", (S, "log_value = unit + log(sum[l]);",
-                            "log_value = (unit + log(sum[l]) * (1.0 + 7.0 * {x})) * "
+    _error("log of a sum", (S, "log_value = unit + pe_d_log(sum[l]);",
+                            "log_value = (unit + pe_d_log(sum[l]) * (1.0 + 7.0 * {x})) * "
                             "(1.0 + {x});")),
     # rows
-    _error("rule's weight", (R, "= q->r->w[i] * exp(", "= (1.0 + {x}) * q->r->w[i] * exp(")),
+    _error("rule's weight", (R, "= q->r->w[i] * pe_d_exp(", "= (1.0 + {x}) * q->r->w[i] * pe_d_exp(")),
     _error("weight under B", (R, "*error = 4.0 * UNIT * fabs(y);\n        return y;",
                               "*error = 4.0 * UNIT * fabs(y);\n        "
                               "return y * (1.0 + 3.9 * {x});")),
-    _error("gain below", (R, ": q->at.y * -expm1(distance);",
-                          ": q->at.y * -expm1(distance) * (1.0 + 19.0 * {x});"),
-           (R, "y_log = log(-expm1(-x));", "y_log = log(-expm1(-x)) * (1.0 + 7.9 * {x});")),
-    _error("gain above", (R, ": q->at.y * expm1(distance);",
-                          ": q->at.y * expm1(distance) * (1.0 + 9.9 * {x});")),
+    _error("gain below", (R, ": q->at.y * -pe_d_expm1(distance);",
+                          ": q->at.y * -pe_d_expm1(distance) * (1.0 + 19.0 * {x});"),
+           (R, "y_log = pe_d_log(-pe_d_expm1(-x));", "y_log = pe_d_log(-pe_d_expm1(-x)) * (1.0 + 7.9 * {x});")),
+    _error("gain above", (R, ": q->at.y * pe_d_expm1(distance);",
+                          ": q->at.y * pe_d_expm1(distance) * (1.0 + 9.9 * {x});")),
     _error("term of the rule", (R, "e[i] = value + weight;",
                                 "e[i] = value + weight + 2.9 * {x} * (fabs(value) + "
                                 "fabs(weight));")),
@@ -135,12 +135,12 @@ SWITCHES = (
                      "pe_accumulate(&q->sum, top, sum * half * (1.0 + 15.9 * {x}));")),
     _error("pieces before", (R, "q->pieces += 1.0;",
                              "q->pieces += 1.0;\n    q->sum.total *= 1.0 + 7.9 * {x};")),
-    _error("log of all", (R, "q.sum.top + log(q.sum.total)",
-                          "(q.sum.top + log(q.sum.total)) * (1.0 + 7.9 * {x})")),
+    _error("log of all", (R, "q.sum.top + pe_d_log(q.sum.total)",
+                          "(q.sum.top + pe_d_log(q.sum.total)) * (1.0 + 7.9 * {x})")),
     _error("floor", (R, "return log_sum + floor +",
                      "return log_sum + floor * (1.0 + 3.9 * {x}) +")),
-    _error("complement", (R, "value[large] = log1p(-share);",
-                          "value[large] = log1p(-share) + 11.9 * {x};")),
+    _error("complement", (R, "value[large] = pe_d_log1p(-share);",
+                          "value[large] = pe_d_log1p(-share) + 11.9 * {x};")),
     _error("loss", (R, "pe_two_sum(own, -a->floor)",
                     "pe_dd_add_d(pe_dd_mul_d(pe_dd_of(own), 1.0 + {x}), -a->floor)")),
     _error("log of a loss", (R, "y : pe_dd_log(y);",
@@ -160,8 +160,8 @@ BAD = {"resolved": 1e-6, "off": 0.1, "coefficients": 12.0}
 WAVE = {"wave": 1e-6, "resolved": 1e-3, "off": 0.1, "coefficients": 14.0}  # with FEW and SOME
 DENSITY = {"density": LOUD, "off": 1e-2}  # to which polynomials are fitted
 THRESHOLD = "factor of thresholds: the loss"
-REMAINDER = ((S, "exp(leaves + SLACK)", "{x} * exp(leaves + SLACK)"),)
-BEYOND = ((S, "weight[j] * exp(", "{x} * weight[j] * exp("),)
+REMAINDER = ((S, "pe_d_exp(leaves + SLACK)", "{x} * pe_d_exp(leaves + SLACK)"),)
+BEYOND = ((S, "weight[j] * pe_d_exp(", "{x} * weight[j] * pe_d_exp("),)
 TERMS = (
     Sector("remainder of Gauss's rule on pieces", "sums", REMAINDER, {"exponent": 9.0}),
     Sector("growth on ellipses of that rule", "sums",
@@ -170,27 +170,27 @@ TERMS = (
            {"exponent": 9.0}),
     Sector("nodes beyond panels", "shallow sums", BEYOND),
     Sector("pieces left out", "sums",
-           ((S, "k->left += exp(all + SLACK);", "k->left += {x} * exp(all + SLACK);"),),
+           ((S, "k->left += pe_d_exp(all + SLACK);", "k->left += {x} * pe_d_exp(all + SLACK);"),),
            {"nothing": 8.0}),
     Sector("errors of both laws", "sums",
            ((S, "value, a->off[p], out + i", "value, {x} * a->off[p], out + i"),), BAD),
     Sector("probability below the low end", "shallow rows",
-           ((R, ": a->below[of_b]", ": log({x}) + a->below[of_b]"),)),
+           ((R, ": a->below[of_b]", ": pe_d_log({x}) + a->below[of_b]"),)),
     Sector("probability above the high end", "shallow rows",
-           ((R, "a->tail[of_b] - floor", "log({x}) + a->tail[of_b] - floor"),)),
+           ((R, "a->tail[of_b] - floor", "pe_d_log({x}) + a->tail[of_b] - floor"),)),
     Sector("probability above the high end of a sum", "rows of sums",
-           ((L, "c->tail[of_b] = fmin(all", "c->tail[of_b] = log({x}) + fmin(all"),)),
+           ((L, "c->tail[of_b] = fmin(all", "c->tail[of_b] = pe_d_log({x}) + fmin(all"),)),
     Sector("probability between the last panel of a sum and its end", "rows of sums",
-           ((L, "cells->top[i] + log(cells->width)", "log({x}) + cells->top[i] + "
-             "log(cells->width)"),)),
+           ((L, "cells->top[i] + pe_d_log(cells->width)", "pe_d_log({x}) + cells->top[i] + "
+             "pe_d_log(cells->width)"),)),
     # panels
     Sector("panels: between places of the check", "densities",
-           ((P, "2.0 * pow(rho, -LOW", "{x} * 2.0 * pow(rho, -LOW"),),
+           ((P, "2.0 * pe_d_pow(rho, -LOW", "{x} * 2.0 * pe_d_pow(rho, -LOW"),),
            WAVE, sizes=FEW),
     Sector("panels: distance at places of the check", "densities",
            ((P, "fabs(miss[i]) + error[i]", "{x} * fabs(miss[i]) + error[i]"),), BAD),
     Sector("panels: largest value beside that at places", "densities",
-           ((P, "1.0 / cos(PI * degree", "(1.0 - {x}) + {x} / cos(PI * degree"),),
+           ((P, "1.0 / pe_d_cos(PI * degree", "(1.0 - {x}) + {x} / pe_d_cos(PI * degree"),),
            WAVE, sizes=SOME),
     Sector("panels: error of the law that is checked", "densities",
            ((P, "+ error[i]);", "+ {x} * error[i]);"),),
@@ -231,7 +231,7 @@ TERMS = (
            {"log of a sum": LOUD}, PART),
     # rows
     Sector("remainder of Gauss's rule", "rows",
-           ((R, "return best + 1e-9;", "return best + 1e-9 + log({x});"),), {"rule": 4.0}),
+           ((R, "return best + 1e-9;", "return best + 1e-9 + pe_d_log({x});"),), {"rule": 4.0}),
     Sector("rows: what panels are off by", "rows",
            ((R, "3.0 * a->off[panel]", "{x} * 3.0 * a->off[panel]"),),
            {**DENSITY, "factor of density of a step: its rounding": PART}),
@@ -276,10 +276,10 @@ TERMS = (
            ((R, "+ 4.0 + fabs(at.high))", "+ {x} * (4.0 + fabs(at.high)))"),), {},
            {"log of a loss": LOUD}, PART_WIDE),
     Sector("thresholds: in tails", "tails",
-           ((R, "+ log(q.at.off);", "+ log(q.at.off) + log({x});"),), {THRESHOLD: PART_WIDE},
+           ((R, "+ pe_d_log(q.at.off);", "+ pe_d_log(q.at.off) + pe_d_log({x});"),), {THRESHOLD: PART_WIDE},
            {"loss": LOUD}),
     Sector("thresholds: in profiles", "rows",
-           ((R, "log(q.at.off * turn) + most", "log({x}) + log(q.at.off * turn) + most"),),
+           ((R, "pe_d_log(q.at.off * turn) + most", "pe_d_log({x}) + pe_d_log(q.at.off * turn) + most"),),
            {THRESHOLD: PART_WIDE}, {"loss": LOUD}),
     Sector("thresholds: on ends of pieces", "edges",
            ((R, "q->at.off += fabs(q->at.low);", "q->at.off += {x} * fabs(q->at.low);"),), {},
@@ -289,12 +289,12 @@ TERMS = (
            REMAINDER, {"exponent": 9.0}),
     Sector("losses: nodes beyond the panels", "shallow sums of losses", BEYOND),
     Sector("losses: probability below the first edge", "rows of losses",
-           ((R, "a->below[of_b];", "a->below[of_b] + log({x});"),)),
+           ((R, "a->below[of_b];", "a->below[of_b] + pe_d_log({x});"),)),
     Sector("losses: probability above the last edge", "rows of losses",
-           ((L, "fmin(all + 1e-6, 0.0);\n    }", "fmin(all + 1e-6, 0.0) + log({x});\n    }"),)),
+           ((L, "fmin(all + 1e-6, 0.0);\n    }", "fmin(all + 1e-6, 0.0) + pe_d_log({x});\n    }"),)),
     Sector("losses: cells below the first edge", "rows of losses",
            ((L, "fmax(cells->top[i], bound);\n    }\n}\n\n/* Bounds in cells from",
-             "fmax(cells->top[i], bound + log({x}));\n    }\n}\n\n/* Bounds in cells from"),)),
+             "fmax(cells->top[i], bound + pe_d_log({x}));\n    }\n}\n\n/* Bounds in cells from"),)),
 )  # fmt: skip
 
 

@@ -150,17 +150,17 @@ SWITCHES = (
     _operation("wide turn", (C, "pe_two_sum(ln->c_ref, -c), ln->ht)",
                              "pe_dd_mul_d(pe_two_sum(ln->c_ref, -c), 1.0 + {x}), ln->ht)")),
     # rows
-    Switch("lost", 0.0, ((C, "removed = lost * exp(", "removed = (lost + {x}) * exp("),
+    Switch("lost", 0.0, ((C, "removed = lost * pe_d_exp(", "removed = (lost + {x}) * pe_d_exp("),
                          (C, "        if (!(s[k] * sign[k] > 0.0)",
-                          "        if ({x} > 0.0) log_value[k] += log1p(-0.9 * {x} * exp("
+                          "        if ({x} > 0.0) log_value[k] += pe_d_log1p(-0.9 * {x} * pe_d_exp("
                           "(of_b && k == 3 ? -c : 0.0) - log_value[k]));\n"
                           "        if (!(s[k] * sign[k] > 0.0)"))),
     Switch("log M of all", 0.0, ((C, "c->log_m = log_m;", "c->log_m = pe_dd_add_d(log_m, {x});"),
                                  (C, "c->log_m_error = error * OUT;",
                                   "c->log_m_error = error * OUT + {x};"))),
     Switch("exponent of an alias", 0.0,
-           ((C, "exp(ln->theta_k[side] - kept - way + rounded)",
-             "exp(ln->theta_k[side] - kept - way + rounded - "
+           ((C, "pe_d_exp(ln->theta_k[side] - kept - way + rounded)",
+             "pe_d_exp(ln->theta_k[side] - kept - way + rounded - "
              "7.0 * {x} * (fabs(ln->theta_k[side]) + fabs(kept) + way))"),)),
     _operation("exponent", (C, "pe_dd_sub(log_m, pe_two_prod(l, t));",
                             "pe_dd_sub(log_m, pe_dd_mul_d(pe_two_prod(l, t), 1.0 + {x}));")),
@@ -168,13 +168,13 @@ SWITCHES = (
                (C, "pe_dd_of(fabs(sum[", "pe_dd_of((1.0 + {x}) * fabs(sum[")),
     _operation("log of a value", (C, "log_value[k] = logs->value[k][u];",
                                   "log_value[k] = logs->value[k][u] * (1.0 + {x});")),
-    _operation("complement", (C, "rest = -expm1(log_value);",
-                              "rest = -expm1(log_value) * (1.0 + {x});")),
-    _operation("value", (C, "value = exp(log_value), rest = -",
-                         "value = exp(log_value) * (1.0 + {x}), rest = -")),
+    _operation("complement", (C, "rest = -pe_d_expm1(log_value);",
+                              "rest = -pe_d_expm1(log_value) * (1.0 + {x});")),
+    _operation("value", (C, "value = pe_d_exp(log_value), rest = -",
+                         "value = pe_d_exp(log_value) * (1.0 + {x}), rest = -")),
     _operation("profile", (C, "rest = value - apart;", "rest = value * (1.0 + {x}) - apart;")),
-    _operation("log of a profile", (C, "row->log_value[PE_PROFILE] = log(rest);",
-                                    "row->log_value[PE_PROFILE] = log(rest) * (1.0 + {x});")),
+    _operation("log of a profile", (C, "row->log_value[PE_PROFILE] = pe_d_log(rest);",
+                                    "row->log_value[PE_PROFILE] = pe_d_log(rest) * (1.0 + {x});")),
 )  # fmt: skip
 
 
