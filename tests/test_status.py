@@ -123,6 +123,7 @@ OTHER_NUMBERS = {
     "by_line": "the order of two thresholds",
     "cut": "the index of a chunk, or none",
     "pe_ncx2_target": "the end at which a quantile lies",
+    "rule_for": "the rule of a piece, or none",
     "guard": "the functional that guards another one, or none",
     "by_rate_and_noise": "the order of two kinds of steps",
 }

@@ -205,7 +205,7 @@ def tapers(
         *FLAGS,
         f"-I{core}",
         str(source),
-        str(core / "taper.c"),
+        *(str(core / name) for name in ("taper.c", "normal.c", "doubles.c")),
         "-o",
         str(program),
         "-lm",

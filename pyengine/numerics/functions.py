@@ -147,9 +147,11 @@ def sinh(x: npt.ArrayLike) -> Any:
 
 
 def arcsinh(x: npt.ArrayLike) -> Any:
-    """Inverse hyperbolic sine, to 6 units in the last place; squares must be doubles."""
+    """Inverse hyperbolic sine, to 6 units in the last place."""
     size = np.abs(x)
-    return np.sign(x) * log1p(size + size * size / (1.0 + np.sqrt(1.0 + size * size)))
+    near = np.minimum(size, 2.0**500)  # whose squares are doubles
+    found = log1p(near + near * near / (1.0 + np.sqrt(1.0 + near * near)))
+    return np.sign(x) * (found + log(np.maximum(size, 2.0**500) * 2.0**-500))
 
 
 def arctanh(x: npt.ArrayLike) -> Any:
