@@ -65,7 +65,8 @@ TERMS = (
     Term("integral: beyond the edge", "beyond", "lifted * over + ", (SHORT,), "integral"),
     Term("log M: spacing", "miss", "pe_d_log(sum + ", (WIDE,), "above"),
     Term("log M: what lies outside", "beyond", "sum + miss + ", (), "above"),
-    Term("log M: rounding", "1e-14 * (10.0 + reach)", "pe_d_log(sum + miss + beyond) + ", (), "above"),
+    Term("log M: rounding", "1e-14 * (10.0 + reach)",
+         "pe_d_log(sum + miss + beyond) + ", (), "above"),
     Term("removed mass", "pe_normals_above(&part->law.b, part->cut)",
          "sums[1] += part->terms.share.h * ", (CUT,), "removed"),
 )  # fmt: skip

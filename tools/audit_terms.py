@@ -44,7 +44,8 @@ TWICE = "the error of the mean counts these errors over all nodes, with a factor
 
 TERMS = (
     Term("values of t left out", C, "f * (", "q->omitted[k]", "rows", {"omitted": -9.0}),
-    Term("their integral", C, "pe_d_exp(rest) / next + ", "pe_integral_beyond(q, next, rest)", "rows",
+    Term("their integral", C, "pe_d_exp(rest) / next + ",
+         "pe_integral_beyond(q, next, rest)", "rows",
          {"omitted": -9.0}),
     Term("aliases", C, "", "(k == 3 ? profile_alias : alias)", "rows", {"alias": 1e-3}),
     Term("aliases: their exponent", C, "rounded = ",
