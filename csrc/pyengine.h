@@ -425,7 +425,7 @@ void pe_atom_integrals(size_t n, size_t places, const double *x, const double *m
  *                 kinds k; out has n rows
  * Domain          size a multiple of 8, frequencies from 0 on, rising
  * Method          e^{ib} by csrc/lane_trig.h, sums in 8 lanes; sines of csrc/doubles.h and one sum where an angle may exceed 1e8
- * Error           at most (size + 12 + 4 z t_j) 2^-53 for each weight's modulus
+ * Error           at most (size + 12 + 4 z t_j) 2^-53 for each weight's modulus; NaN where an angle is 2^50 or more
  */
 void pe_trig_sums(size_t n, const double *z, size_t size, const double *frequency, size_t kinds,
                   const double *real, const double *imag, double *out);

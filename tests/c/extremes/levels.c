@@ -44,7 +44,10 @@ int run_line_sums(void) {
         }
         pe_trig_sums(LENGTH(FAR), FAR, size, t, 1, re, im, out);
         failures += !(fabs(out[0] - 1.0) < 1e-14) || !(fabs(out[1] - 1.0) < 1e-14);
-        for (size_t i = 0; i < LENGTH(FAR); ++i) failures += !(fabs(out[i]) < 1.0 + 1e-14);
+        for (size_t i = 0; i < LENGTH(FAR); ++i) { /* beyond angles of 2^50 nothing is known */
+            const int is_known = FAR[i] * t[size - 1] < 0x1p50;
+            failures += is_known ? !(fabs(out[i]) < 1.0 + 1e-14) : !isnan(out[i]);
+        }
         free(t);
         free(re);
         free(im);
