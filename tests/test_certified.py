@@ -17,7 +17,9 @@ from truth import Question, load, questions_of
 
 import pyengine as pe
 from pyengine.api import answers
+from pyengine.engines.certified import CertifiedPair
 from pyengine.engines.functionals import A_ABOVE, A_BELOW, B_ABOVE, B_BELOW, ERRORS, PROFILE
+from pyengine.engines.row_sides import RowSide
 from pyengine.engines.spectral import Spectral
 from pyengine.pairs import GaussianPair, GaussianRows, enclosing_pairs, gaussian_rows
 
@@ -283,3 +285,20 @@ def test_far_thresholds_see_no_rounding_of_a_power(
     bounds, engines, proven = answers("delta", pe.dp_sgd(*run), [epsilon], adjacency=adjacency)
     assert (engines, proven) == (["certified"], [True])
     assert Decimal(float(bounds.lower[0])) <= Decimal(truth) <= Decimal(float(bounds.upper[0]))
+
+
+def test_the_line_of_both_orders_counts_its_roundings() -> None:
+    """1 - α is rounded below 1/2, by more than small β show: bounds missed the truth."""
+    rng, known = np.random.default_rng(3), 0
+    for _ in range(200):
+        delta, alpha = rng.uniform(0.5, 0.999), np.empty(50)
+        alpha[:] = 1.0 - delta - 10.0 ** rng.uniform(-12.0, -1.0, 50) * (1.0 - delta)
+        side = RowSide()
+        side.zero, side.straight = (delta, delta, delta), (0.0, 1.0)  # as if exactly known
+        beta, gamma, where = CertifiedPair(side, side, None, None).straight(alpha)
+        for i, level in enumerate(alpha[where].tolist()):
+            truth = 1 - Fraction(level) - Fraction(delta)
+            assert Fraction(beta.lower[i]) <= truth <= Fraction(beta.upper[i])
+            assert Fraction(gamma.lower[i]) <= 1 - truth <= Fraction(gamma.upper[i])
+        known += int(where.sum())
+    assert known > 5000

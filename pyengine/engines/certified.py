@@ -394,11 +394,13 @@ class CertifiedPair:
         where = (alpha >= first) & (alpha <= last)
         value, low, high = side.zero
         inner = alpha[where]
+        # 1 - α is rounded by less than `off`, which is much beside a small β
+        rest, off = 1.0 - inner, np.where(inner < 0.5, 2.0**-53, 0.0)
         label = named(self._name, inner.size)
         beta, gamma = (
-            Answer(value, np.nextafter(least, -1.0), np.nextafter(most, 2.0), label, self._proven)
-            for least, value, most in (
-                ((1.0 - inner) - high, (1.0 - inner) - value, (1.0 - inner) - low),
+            Answer(own, *_outwards(least, most), label, self._proven)
+            for least, own, most in (
+                ((rest - high) - off, rest - value, (rest - low) + off),
                 (inner + low, inner + value, inner + high),
             )
         )
@@ -435,6 +437,13 @@ class CertifiedPair:
             weak[weak] = closer
             answer.put(weak, taken(other, closer))
         return answer
+
+
+def _outwards(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds in [0, 1] from those that were rounded twice."""
+    for _ in range(2):
+        lower, upper = np.nextafter(lower, -1.0), np.nextafter(upper, 2.0)
+    return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
 
 
 def _logs(x: FloatArray) -> FloatArray:
