@@ -49,6 +49,9 @@ double pe_mixture_kind_log_above(const pe_mixture_kind *kind, double lambda) {
 }
 
 int pe_mixture_kind_finish(pe_mixture_kind *kind, double t_last, double t_top, pe_kind_at *out) {
+    /* no height is known yet from smaller t: all are tried, once */
+    for (size_t i = 0; i < kind->q.n_kinds; i++)
+        for (size_t j = 0; j < kind->q.kinds[i].n_parts; j++) kind->q.kinds[i].part[j].height.fall = INFINITY;
     pe_modulus_beyond(&kind->q, t_last); /* in units of an estimate of M, before there are nodes, */
     const int status = pe_finish_kinds(&kind->q, t_top, &kind->known);
     if (status) return status;

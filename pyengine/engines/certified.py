@@ -138,8 +138,6 @@ class CertifiedPair:
             if chosen.any():
                 self._one_side(functional, chosen, alpha, beta, gamma, c)
         weak = inside & ~(self._is_close(beta) & self._is_close(gamma))
-        if self._public.tells_apart:  # a test that never errs under A has a γ of its own
-            weak |= alpha == 0.0
         return ErrorCurve(beta, gamma, c), weak
 
     def _is_close(self, answer: Answer) -> BoolArray:
@@ -257,8 +255,8 @@ class CertifiedPair:
         return self._completed(answer, lambda pair, which: pair.profile(epsilon[which]))
 
     def _ended(self, epsilon: FloatArray) -> BoolArray:
-        """Whether an ε is beyond the largest loss, which nothing exceeds but what A has alone."""
-        return (epsilon >= self._public.largest) & (not self._public.tells_apart)
+        """Whether an ε is beyond the largest loss."""
+        return np.asarray(epsilon >= self._public.largest)
 
     def most(self, epsilon: FloatArray, *, closely: bool) -> FloatArray:
         """Upper bounds of the profile, as `RowSide.most` has them."""
@@ -270,7 +268,7 @@ class CertifiedPair:
     def is_below(self, epsilon: float, known: float) -> bool:
         """Whether a profile is surely at most a known number: by `RowSide.most_of_one`."""
         side = self._public
-        if epsilon >= side.largest and not side.tells_apart:
+        if epsilon >= side.largest:
             return known >= 0.0
         return any(side.most_of_one(epsilon, closely=way) <= known for way in (False, True))
 
@@ -297,7 +295,7 @@ class CertifiedPair:
         value = within(public.best_epsilon(delta), lower, upper)
         for end, bound in zip((1, 0, 2), (lower, value, upper), strict=True):
             bound[nothing] = 0.0
-            if self._public.ends is not None and not self._public.tells_apart:
+            if self._public.ends is not None:
                 bound[delta == 0.0] = self._public.ends[end]
         answer = Answer(value, lower, upper, named(self._name, delta.size), self._proven)
         return self._completed(answer, lambda pair, which: pair.epsilon(delta[which]))
@@ -351,7 +349,7 @@ class CertifiedPair:
         if side is not self._public or not 0.0 < x < (math.inf if name == "delta" else 1.0):
             return None
         if name == "delta":
-            if x >= side.largest and not side.tells_apart:
+            if x >= side.largest:
                 return 0.0, 0.0, 0.0, self._proven
             row = side.one(PROFILE, -x, by_value=False)
             return None if row is None else self._between(*profile_bounds(row))

@@ -62,10 +62,6 @@ class EpochSide(RowSide):
         self._laws.improve(functional, c, table, CLOSE)
         return table
 
-    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
-        """The same rows, as no other engine has all of these compositions."""
-        return self.table(functional, c)
-
     def threshold(self, functional: int, log_target: FloatArray) -> FloatArray:
         """Thresholds of the law."""
         return self._laws.threshold(functional, log_target)

@@ -169,10 +169,6 @@ class GaussianSide(LineSide):
             self._found = Epoch.current, weakref.ref(found)
         return found.spectral
 
-    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the spectral engine's contours."""
-        return self.prover().at(functional, c)
-
     def engine(self, word: str = "auto") -> Estimates:
         """The engines that estimate rows of this pair, or the one of a name."""
         from pyengine.engines.estimates import Estimates

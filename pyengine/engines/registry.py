@@ -26,7 +26,7 @@ from pyengine.engines.declared.closed_forms import (
 )
 from pyengine.engines.declared.contours import CertifiedEngine, EstimateEngine
 from pyengine.engines.declared.lines import LineEngine
-from pyengine.engines.declared.products import BlocksEngine, ProductEngine
+from pyengine.engines.declared.products import BlocksEngine
 from pyengine.engines.declared.published import (
     CentralLimitEngine,
     EdgeworthEngine,
@@ -52,7 +52,6 @@ ENGINES: tuple[Engine, ...] = (
     CertifiedEngine(),
     LineEngine(),
     ExactEngine(),
-    ProductEngine(),
     LatticeEngine(),
     ReferenceEngine(),
     EdgeworthEngine(),

@@ -52,8 +52,6 @@ class RowSide:
     ----------
     name : str
         The engine behind its answers.
-    tells_apart : bool
-        Whether there are outcomes that only one of the laws has.
     most_at_zero : float
         Upper bound of the profile at 0 that needs no row; 1 where there is none.
     ends : tuple of float or None
@@ -66,7 +64,6 @@ class RowSide:
     """
 
     name = "certified"  # of the engine, as answers have it
-    tells_apart = False
     most_at_zero = 1.0
     ends: Triple | None = None
     next_to_largest: NextToLargest | None = None
@@ -108,10 +105,6 @@ class RowSide:
 
     def table(self, functional: int, c: FloatArray) -> FloatArray:
         """Rows of the C core at thresholds, with proven errors."""
-        raise NotImplementedError
-
-    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the fast engine at thresholds, which may place others and enter no bound."""
         raise NotImplementedError
 
     def rows(self, functional: int, c: FloatArray) -> LogBounds:
@@ -262,10 +255,6 @@ class EstimatedSide(RowSide):
     def most_of_one(self, epsilon: float, *, closely: bool) -> float:
         """The same of a float."""
         return float(self.most(np.array([epsilon]), closely=closely)[0])
-
-    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
-        """The same."""
-        return self.engine.at(functional, c)
 
     def one(self, functional: int, x: float, *, by_value: bool) -> Any:
         """One row of the engine."""

@@ -153,10 +153,6 @@ class SmoothSide(LineSide):
         table = self._estimating().solve(functional, log_target)
         return completed_thresholds(self.prover(), functional, log_target, table)
 
-    def estimates(self, functional: int, c: FloatArray) -> FloatArray:
-        """Rows of the engine of doubles."""
-        return self._estimating().at(functional, c)
-
     @property
     def memo(self) -> dict[Any, Any]:  # type: ignore[override]
         """What is kept with the lines."""

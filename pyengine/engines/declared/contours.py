@@ -61,12 +61,6 @@ class CertifiedEngine(Engine):
             return True
         return _is_law(problem) and self._side(problem) is not None
 
-    def has_lines(self, problem: Problem) -> bool:
-        """Whether its rows are those of lines, many of which take little time."""
-        if problem.rows is not None:
-            return True
-        return _is_law(problem) and self._smooth(problem) is not None
-
     def _smooth(self, problem: Problem) -> RowSide | None:
         if not _are_smooth(problem):
             return None
@@ -146,13 +140,6 @@ class CertifiedEngine(Engine):
 
         found = [partial(engine.pair, problem) for engine in self._others(problem)]
         return found[0]() if len(found) == 1 else Handover(*found)
-
-    def sides(self, problem: Problem) -> Sides:
-        """Sides with proven rows, the private and the public one; None where there are none."""
-        if problem.rows is None and self._side(problem) is None:
-            return None, None
-        private, public, _ = self._sides(problem)
-        return private, public
 
     def _sides(self, problem: Problem) -> tuple[RowSide, RowSide, bool]:
         """The private and the public side, and whether rows of both prove bounds.

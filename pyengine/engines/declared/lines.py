@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pyengine.answers import PairQuestions, Questions
-from pyengine.engines.declared.products import ProductEngine
 from pyengine.engines.declared.sums import ExactEngine, LatticeEngine
 from pyengine.engines.problem import Ask, Engine, Problem
 
@@ -27,7 +26,7 @@ NARROW, WIDE = 1e-9, 1e-8
 class LineEngine(Engine):
     """Steps of one kind or several whose sum has lines, deformed ones where they are few.
 
-    What those do not answer narrowly is asked of exact sums, sums of rows or the lattice, as well.
+    What those do not answer narrowly is asked of exact sums or the lattice, as well.
     """
 
     name = "certified"
@@ -51,12 +50,7 @@ class LineEngine(Engine):
             return LineOneOrder(self.pair(problem))
 
         def sums() -> Questions:
-            engine = _after_lines(problem)
-            if isinstance(engine, ProductEngine):
-                found = engine.questions(problem, ask)
-                assert found is not None
-                return found
-            return ask(replace(problem, method=engine.name))
+            return ask(replace(problem, method=_after_lines(problem).name))
 
         add, remove = (_levels(problem.ordered(order)) for order in ("add", "remove"))
         found: Questions | None = None
@@ -97,8 +91,7 @@ def _levels(problem: Problem) -> list[LineQuestions]:
         if found:
             found.append(LineQuestions(law, narrow, _always(found[-1])))
             continue
-        widest = narrow if ProductEngine.may_support(problem) else problem.tolerance
-        found.append(LineQuestions(law, widest, partial(_sums, problem)))
+        found.append(LineQuestions(law, problem.tolerance, partial(_sums, problem)))
     return found
 
 
@@ -113,5 +106,5 @@ def _sums(problem: Problem) -> PairQuestions:
 
 def _after_lines(problem: Problem) -> Engine:
     """Which engine is asked for what lines do not know narrowly."""
-    engines = ExactEngine(), ProductEngine()
-    return next((engine for engine in engines if engine.supports(problem)), LatticeEngine())
+    exact = ExactEngine()
+    return exact if exact.supports(problem) else LatticeEngine()

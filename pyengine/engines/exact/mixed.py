@@ -27,7 +27,6 @@ FloatArray = npt.NDArray[np.float64]
 
 CELLS = 1 << 12
 MAX_POINTS = 1 << 19  # of one evaluation of the closed form
-LOOSE = 1e-9  # a relative error of a mass beyond which it is asked how much the mass counts
 
 
 class Weights:
@@ -138,28 +137,13 @@ class Mixed:
             found = self._law.tails(part.ravel())
             shaped = [x.reshape(part.shape) for x in found]
             masses = (shaped[0] @ w.a, shaped[1] @ w.a, shaped[2] @ w.b, shaped[3] @ w.b)
-            rows.append((*masses, self._error_of(shaped, masses), shaped[5].max(axis=1)))
+            rows.append((*masses, shaped[4].max(axis=1), shaped[5].max(axis=1)))
         parts = [np.concatenate(column) for column in zip(*rows, strict=True)]
         error = parts[4] + w.error + UNIT * (w.loss.size + 4.0)
         # a finite loss is the logarithm of a ratio of two masses, and c minus it is rounded
         size = np.abs(c) + float(np.abs(w.loss).max())
         shift = parts[5] + 2.0 * w.error + 8.0 * UNIT * (1.0 + size)
         return Tails(parts[0], parts[1], parts[2], parts[3], error, shift)
-
-    def _error_of(self, found: list[FloatArray], masses: tuple[FloatArray, ...]) -> FloatArray:
-        """Bounds on relative errors of sums of masses: what is hardly known may count little."""
-        error = np.asarray(found[4].max(axis=1))
-        loose = error > LOOSE
-        if loose.any():
-            w, known = self._weights, found[4][loose]
-            most = np.zeros(int(loose.sum()))
-            for part, total, weight in zip(found, masses, (w.a, w.a, w.b, w.b), strict=False):
-                off = (part[loose] * known) @ weight
-                whole = total[loose]
-                share = np.divide(off, whole, out=np.ones_like(off), where=whole > 0.0)
-                most = np.maximum(most, np.where(off > 0.0, share, 0.0))
-            error[loose] = np.minimum(error[loose], most * (1.0 + 1e-12))
-        return error
 
     def profile(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """H_{e^ε}(A‖B): the other law's profile at ε + loss, averaged over A."""

@@ -13,27 +13,30 @@ import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import kept
-from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants_at
+from pyengine.engines.vertical_lines.choice import Choice, Kinds, choice_of, cumulants, cumulants_at
 from pyengine.engines.vertical_lines.fall import fall_of, log_at_ends
 from pyengine.engines.vertical_lines.line import LossLine, Side
 from pyengine.engines.vertical_lines.nodes import expected_nodes
 from pyengine.engines.vertical_lines.tilted import NOTHING_LOST, tilted_step
 
-__all__ = ["is_served", "line_at", "log_above"]
+__all__ = ["is_served", "line_at", "log_above", "terms_of_lines"]
 
 FloatArray = npt.NDArray[np.float64]
 
 LOG_AT_ENDS = -25.0  # of the mass at the ends of all steps
 LOG_SURE = -33.0  # the same next to the poles, so that lines further out serve as well
 LEFT = 2e-16  # what the rules of all steps may leave out
-MOST_TERMS = 2**23  # of all nodes and steps: more take longer than other engines
-FEW_TERMS = 2**20  # up to which all digits are asked for
+MOST_TERMS = 2**26  # of all nodes and steps: more take longer than other engines
+FEW_TERMS = 2**23  # up to which all digits are asked for
 GROWTH = 1.2
 HEIGHTS = 48
 BITS = 20  # of a spacing
 ASIDE = 3.0  # large deviations of the values that a line serves from its own, at most
 NEXT_TO_NOTHING = 45.0  # -log of a share of a value
 FAR_ABOVE = 0.5  # of a bound above what was expected: aliases take e to this power
+NEAR = 3.0  # times the least distance of the table's tilts from a line,
+NEAREST = 1e-3  # parts of that distance at which others are tried
+BETWEEN = 31  # so many
 NEARER = 0.85  # of the way to a side, the next one that is tried,
 MOST_MOVES = 9  # so often
 
@@ -58,21 +61,34 @@ class LineGrid(NamedTuple):
     above: float
 
 
-@kept(64)
 def is_served(kinds: Kinds) -> bool:
     """Return whether there are lines next to both poles; decided before any question."""
+    return terms_of_lines(kinds) < math.inf
+
+
+@kept(64)
+def terms_of_lines(kinds: Kinds) -> float:
+    """Return how many terms the lines next to both poles have at most; infinite without those."""
     if not all(_log_at_ends(kinds, pole) <= LOG_SURE for pole in (0.0, 1.0)):
-        return False
+        return math.inf
     choice = choice_of(kinds)
     below = int(np.searchsorted(choice.line, 0.0)) - 1
     above = int(np.searchsorted(choice.line, 1.0))
     if below < 0 or above >= choice.line.size:
-        return False
-    return all(
-        _grid_at(kinds, i, _log_lost(choice, i)) is not None
-        or _grid_at(kinds, i, NOTHING_LOST) is not None
-        for i in (below, above)
-    )
+        return math.inf
+    most = 0.0
+    for i in (below, above):
+        grid = _grid_at(kinds, i, _log_lost(choice, i)) or _grid_at(kinds, i, NOTHING_LOST)
+        if grid is None:
+            return math.inf
+        most = max(most, _terms(kinds, grid))
+    return most
+
+
+def _terms(kinds: Kinds, grid: LineGrid) -> float:
+    """About how many terms a line has, of all nodes and steps."""
+    last = grid.number * grid.spacing
+    return grid.number * sum(expected_nodes(shape, last) for shape, _ in kinds)
 
 
 def _log_at_ends(kinds: Kinds, tilt: float) -> float:
@@ -134,10 +150,8 @@ def _grid_at(kinds: Kinds, index: int, lost: float) -> LineGrid | None:
         return None
     for goal, most in zip(GOALS, (FEW_TERMS, MOST_TERMS), strict=True):
         grid = _grid(kinds, choice, index, goal, lost)
-        if grid is not None:
-            last = grid.number * grid.spacing
-            if grid.number * sum(expected_nodes(shape, last) for shape, _ in kinds) <= most:
-                return grid
+        if grid is not None and _terms(kinds, grid) <= most:
+            return grid
     return None
 
 
@@ -195,11 +209,17 @@ def _sides(
         if not far.any():
             found.append(AliasSide(tilt + sign, 0.0))
             continue
-        distance = sign * (choice.tilt[far] - tilt)
-        length = (choice.log_mean[far] - total - sign * distance * c - alias) / distance
-        best = int(np.argmin(length))
-        side = AliasSide(float(choice.tilt[far][best]), float(length[best]))
-        expected = float(choice.log_mean[far][best])
+        places, logs = choice.tilt[far], choice.log_mean[far]
+        lengths = _periods(sign * (places - tilt), logs - total, sign * c, alias)
+        best = int(np.argmin(lengths))
+        nearest = float(np.abs(places - tilt).min())
+        if abs(places[best] - tilt) < NEAR * nearest:
+            # rare large losses let the means grow steeply: the best tilt may be nearer still
+            places = tilt + sign * np.geomspace(nearest, NEAREST * nearest, BETWEEN)
+            logs = cumulants(kinds, places)[0]
+            lengths = _periods(sign * (places - tilt), logs - total, sign * c, alias)
+            best = int(np.argmin(lengths))
+        side, expected = AliasSide(float(places[best]), float(lengths[best])), float(logs[best])
         for _ in range(MOST_MOVES):
             bound = sum(n * log_above(shape, tilt, lost, side.tilt) for shape, n in kinds)
             away = abs(side.tilt - tilt)
@@ -256,6 +276,12 @@ def _highest(kinds: Kinds, tilt: float, beyond: float, lost: float) -> float | N
         middle = (low + high) // 2
         low, high = (low, middle) if is_small(middle) else (middle, high)
     return float(frequency[high])
+
+
+def _periods(distance: FloatArray, log: FloatArray, moved: float, alias: float) -> FloatArray:
+    """The least periods whose aliases bounds at distances from a line show to be small."""
+    found = (log - distance * moved - alias) / distance
+    return np.where(np.isnan(found), np.inf, found)
 
 
 @singledispatch

@@ -25,6 +25,7 @@ Kinds = tuple[tuple[Any, int], ...]  # shapes, of which lines ask what `shapes` 
 
 APART = 3.0
 NEAREST = 1.5  # standard deviations between a line and a pole
+LEAST_APART = 0.8  # deviations between both poles for which a line stands between them
 FARTHEST = 40.0
 NODES = 32
 SIDE, BETWEEN = 72, 41  # places of the table on either side of both poles, and between them
@@ -99,6 +100,8 @@ def choice_of(kinds: Kinds) -> Choice:
     apart = float(first[of_b])
     goals = np.arange(NEAREST, FARTHEST, APART)
     left = goals[goals <= apart - NEAREST]
+    if not left.size and apart >= LEAST_APART:
+        left = np.array([0.5 * apart])  # far from neither pole, and of a scale of at most 1
     chosen = [
         *_between(-goals, first[: of_a + 1], tilt[: of_a + 1]),
         *_between(left, first[of_a : of_b + 1], tilt[of_a : of_b + 1]),

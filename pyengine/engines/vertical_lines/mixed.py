@@ -10,21 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pyengine.caches import cached_property
-from pyengine.engines.exact.levels import SUBNORMAL, Tails
-from pyengine.engines.exact.mixed import Mixed, Weights
+from pyengine.engines.exact.levels import SUBNORMAL
+from pyengine.engines.exact.mixed import Weights
 from pyengine.engines.vertical_lines.build import line_at
 from pyengine.engines.vertical_lines.chernoff import log_mean_bound as laplace_bound
 from pyengine.engines.vertical_lines.choice import Kinds
 from pyengine.engines.vertical_lines.laplace_shapes import LaplaceShape, StepShape, SubstitutedShape
 from pyengine.engines.vertical_lines.line import LossLine
 from pyengine.engines.vertical_lines.order import LineOrder
-from pyengine.engines.vertical_lines.ordered import OrderedLaw, RoughTails
+from pyengine.engines.vertical_lines.ordered import RoughTails
+from pyengine.numerics.rounding import UNIT
 
 __all__ = ["MixedOrder", "WeightedOrder", "log_mean_bound", "removed_of"]
 
@@ -33,6 +35,10 @@ FloatArray = npt.NDArray[np.float64]
 SLACK = 1.0 + 1e-9
 UNKNOWN = 1e9  # times what is removed
 MOST = 600.0  # exponent of a bound that says nothing
+# parts of the heaviest loss, between which losses are summed together, the heaviest first,
+SHARES = (1.0, 1e-22, 1e-60, 1e-140, -1.0)
+COUNTS = 1e-17  # and parts of a value, below which the other losses' masses are an error
+MOST_POINTS = 2**19  # of one evaluation of the other steps
 MOST_JUMPS = 4096  # places of atoms that are looked at
 
 
@@ -143,6 +149,20 @@ class MixedOrder(LineOrder):
         return (math.exp(log) if log < MOST else math.inf) + self.infinite()[0] + SUBNORMAL
 
 
+class Group(NamedTuple):
+    """Some of the few losses, what they are above the doubles, and their masses.
+
+    ``rest_a`` and ``rest_b`` bound what both laws have at lighter ones.
+    """
+
+    loss: FloatArray
+    low: FloatArray
+    a: FloatArray
+    b: FloatArray
+    rest_a: float
+    rest_b: float
+
+
 class WeightedOrder(MixedOrder):
     """A composition whose transform does not fall, as few losses beside one that has an order.
 
@@ -154,21 +174,39 @@ class WeightedOrder(MixedOrder):
         As of a `MixedOrder`.
     weights : Weights
         The few losses, with masses of the very pair that is asked about.
-    inner : OrderedLaw
+    inner : LineOrder
         The other steps, of that pair.
     """
 
-    def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: OrderedLaw) -> None:
+    def __init__(self, kinds: Kinds, exchanged: bool, weights: Weights, inner: LineOrder) -> None:
         super().__init__(kinds, exchanged)
-        self._inner = inner
-        self._weights = Weights(
-            weights.loss, weights.a, weights.b, weights.error, lowest=weights.lowest
-        )
-        self._mixed = Mixed(self._weights, inner)  # type: ignore[arg-type]
+        self._inner, self._weights = inner, weights
+        # losses are logarithms of ratios of masses unless they are known to more digits
+        none = np.zeros(weights.loss.size), 2.0 * weights.error
+        self._low, self._off_losses = weights.low or none
+
+    @cached_property
+    def _sorted(self) -> list[Group]:
+        """The few losses, heavy ones first."""
+        w, found = self._weights, []
+        heavy = np.maximum(w.a / w.a.max(), w.b / w.b.max())
+        for most, least in pairwise(SHARES):
+            at, rest = (heavy <= most) & (heavy > least), heavy <= least
+            if not at.any():
+                continue
+            of_a, of_b = (
+                math.fsum(x[rest]) * (1.0 + 2.0 * w.error + 1e-9) + SUBNORMAL * bool(rest.any())
+                for x in (w.a, w.b)
+            )
+            found.append(Group(w.loss[at], self._low[at], w.a[at], w.b[at], of_a, of_b))
+        return found
 
     def lowest(self) -> tuple[float, float]:
-        """Sums of both infima."""
-        return self._mixed.lowest()
+        """Sums of both infima, and of both errors."""
+        w, (low, high) = self._weights, self._inner.lowest()
+        least, most = w.lowest
+        off = 2.0 * w.error + 8.0 * UNIT * (1.0 + abs(low) + float(np.abs(w.loss).max()))
+        return low + least - off, high + most + off
 
     @property
     def least_known(self) -> float:
@@ -188,24 +226,83 @@ class WeightedOrder(MixedOrder):
             return np.zeros(0)
         return np.unique(np.add.outer(few, inner))
 
-    def tails(self, c: FloatArray) -> Tails:
-        """Masses of both laws above c and at most c."""
-        return self._mixed.tails(c)
+    def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Masses as of `Tails`, each with a bound on its absolute error."""
+        found, open_ = np.zeros((4, 2, c.size)), np.arange(c.size)
+        for group in self._sorted:
+            found[..., open_] += self._masses_at(group, c[open_])
+            rest = np.array([group.rest_a] * 2 + [group.rest_b] * 2)[:, None]
+            counts = (rest > COUNTS * found[:, 0, open_]).any(axis=0)
+            found[:, 1, open_[~counts]] += rest
+            open_ = open_[counts]
+            if not open_.size:
+                break
+        return [(mass, error * SLACK + SUBNORMAL) for mass, error in found]
+
+    def _masses_at(self, w: Group, c: FloatArray) -> FloatArray:
+        """Sums over some of the losses, and bounds on their errors."""
+        found = np.zeros((4, 2, c.size))
+        step = max(1, MOST_POINTS // w.loss.size)
+        for start in range(0, c.size, step):
+            part = np.subtract.outer(c[start : start + step], w.loss) - w.low
+            inner = self._inner.masses(part.ravel())
+            for row, pair, weight in zip(found, inner, (w.a, w.a, w.b, w.b), strict=True):
+                for total, x in zip(row, pair, strict=True):
+                    # what is no number is known to be at most 1
+                    known = np.where(np.isnan(x), 1.0, x).reshape(part.shape)
+                    total[start : start + step] = known @ weight
+        relative = 1.01 * self._weights.error + UNIT * (w.loss.size + 4.0)
+        found[:, 1] += relative * found.sum(axis=1)
+        return found
+
+    def shift(self, c: FloatArray) -> FloatArray:
+        """Losses are off, and two differences are rounded."""
+        w = self._weights
+        size = np.abs(c) + float(np.abs(w.loss).max()) + 2.0 * float(np.abs(self._low).max())
+        inner = np.zeros(c.size)
+        if self._inner.has_atoms:
+            part = np.subtract.outer(c, w.loss)
+            inner = self._inner.shift(part.ravel()).reshape(part.shape).max(axis=1)
+        return np.asarray(inner + 1.01 * self._off_losses + 4.0 * UNIT * size)
 
     def roughly(self, c: float) -> RoughTails:
-        """The masses of both laws above a threshold and at most at it."""
-        found = self._mixed.tails(np.array([c]))
-        a_above, a_below, b_above, b_below = (float(x[0]) for x in found[:4])
+        """About the masses of both laws above a threshold and at most at it."""
+        a_above, a_below, b_above, b_below = (float(x[0]) for x, _ in self.masses(np.array([c])))
         return a_above, a_below, b_above, b_below
 
     def profile_about(self, near: float) -> Callable[[float], float]:
         """The profile at ε."""
         del near
-        return lambda epsilon: float(self._mixed.profile(np.array([epsilon]))[0][0])
+        return lambda epsilon: float(self.profile(np.array([epsilon]))[0][0])
 
     def profile(
         self, epsilon: FloatArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """The profile of the first law against the second one, and a bound on absolute errors."""
         assert low is None
-        return self._mixed.profile(epsilon)
+        found, open_ = np.zeros((2, epsilon.size)), np.arange(epsilon.size)
+        for group in self._sorted:
+            found[:, open_] += self._profile_at(group, epsilon[open_])
+            counts = group.rest_a > COUNTS * found[0, open_]
+            found[1, open_[~counts]] += group.rest_a
+            open_ = open_[counts]
+            if not open_.size:
+                break
+        # profiles fall by no more than A's mass there times what a threshold is off by
+        off = self.shift(epsilon)
+        mass, unknown = self.masses(2.0 * off - epsilon)[1]
+        value, error = found
+        return value, error * SLACK + 1.01 * off * (mass + unknown) + SUBNORMAL
+
+    def _profile_at(self, w: Group, epsilon: FloatArray) -> FloatArray:
+        """Mean of the other steps' profile over some of the losses, and a bound on its error."""
+        found = np.zeros((2, epsilon.size))
+        step = max(1, MOST_POINTS // w.loss.size)
+        for start in range(0, epsilon.size, step):
+            part = np.add.outer(epsilon[start : start + step], w.loss) + w.low
+            inner = self._inner.profile(part.ravel())
+            for total, x in zip(found, inner, strict=True):
+                total[start : start + step] = x.reshape(part.shape) @ w.a
+        relative = 1.01 * self._weights.error + UNIT * (w.loss.size + 4.0)
+        found[1] += relative * found.sum(axis=0)
+        return found

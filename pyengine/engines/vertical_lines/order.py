@@ -188,11 +188,15 @@ class LineOrder(FiniteLosses):
             part[2:, ~inside] += self.removed[law]
         return [(part[0], part[1], part[2], part[3]) for part in parts.values()]
 
-    def tails(self, c: FloatArray) -> Tails:
-        """Masses of both laws above c and at most c."""
+    def masses(self, c: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Masses as of `Tails`, each with a bound on its absolute error."""
         laws = self._masses(-c if self.exchanged else c, (0, 1))
         masses = [pair for law in laws for pair in ((law[0], law[2]), (law[1], law[3]))]
-        return tails_of(masses[::-1] if self.exchanged else masses, self.shift(c))
+        return masses[::-1] if self.exchanged else masses
+
+    def tails(self, c: FloatArray) -> Tails:
+        """Masses of both laws above c and at most c."""
+        return tails_of(self.masses(c), self.shift(c))
 
     def roughly(self, c: float) -> RoughTails:
         """About the masses of both laws above a threshold and at most at it."""

@@ -33,6 +33,8 @@ CLOSEST = 1e-12  # bounds of ε of this relative distance are close without look
 FEW = 8  # questions of which each is asked a rough bound first
 SURE = 4.0  # how often δ is below δ(0) where that is sure without looking
 ASIDE = 2.0**-20  # part of the distance to either end over which a profile's slope is taken
+SEEN = 1e4  # roundings of a profile that are next to nothing of its fall over a step,
+FURTHER = 64.0  # and how much longer the next step is
 FLAT = 1e-9  # slope of a profile, relative to it, that says nothing
 CLOSELY = 1.1  # by how much a bound on δ(0) may be too large
 CLOSE = 2e-3  # logarithm of what a close bound on a profile may be off by where ε is looked for
@@ -246,8 +248,13 @@ def _slope(profile: Callable[[float], float], root: float, end: float) -> float:
     if root >= end:
         return 0.0
     reach = min(root, end - root) if root > 0.0 else end
-    before = root - max(ASIDE * reach, 16.0 * UNIT * root)
-    return (profile(before) - profile(root)) / (root - before)
+    at, apart = profile(root), max(ASIDE * reach, 16.0 * UNIT * root)
+    while True:
+        fall = profile(root - apart) - at
+        # next to 0 a profile is known to its rounding, beside which a small step shows nothing
+        if fall > SEEN * UNIT * at or FURTHER * apart > reach:
+            return fall / apart
+        apart *= FURTHER
 
 
 class LineOneOrder(OneOrder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyengine.caches import kept
 from pyengine.engines.exact import exact_refusal
 from pyengine.engines.exact.kept import finite_composition
 from pyengine.engines.vertical_lines.alone import AloneOrder, parted
-from pyengine.engines.vertical_lines.build import is_served
+from pyengine.engines.vertical_lines.build import is_served, terms_of_lines
 from pyengine.engines.vertical_lines.choice import Kinds, cumulants_at
 from pyengine.engines.vertical_lines.deformation import (
     DeformedOrder,
@@ -35,7 +36,8 @@ __all__ = ["deformed_order", "line_order"]
 
 LEAST = 20  # Laplace steps
 MOST_KINDS = 64
-MOST_LOSSES = 4096  # that sums of others are weighted over
+FEW_TERMS = 2**23  # of a line, which take less time than sums over few losses
+FEW_LOSSES, MOST_LOSSES = 2**12, 2**17  # that sums of others are weighted over
 FARTHEST_LOSS = 1e100
 LOUD = 30.0  # variance of few losses over that of the others, from which on those have own lines
 Laws = tuple[tuple[StepLaw, int], ...]
@@ -102,15 +104,17 @@ def _order(laws: Laws, far: bool, *, has_exact: bool = True) -> LineOrder | None
     if len(laws) == 1 and laws[0][1] < 2 and _is_analytic(laws[0][0]):
         return None
     try:
-        is_known = is_served(kinds)
+        terms = terms_of_lines(kinds)
     except AccuracyError:  # not analytic, or known too badly: the lattice asks no such thing
         return None
-    if is_known and not _is_loud(kinds):
+    if terms <= FEW_TERMS and not _is_loud(kinds):
         return MixedOrder(kinds, exchanged)
     beside = None
     if not has_exact or exact_refusal(list(laws)) is not None:
-        beside = _beside_few(laws, kinds, exchanged=exchanged)
-    return MixedOrder(kinds, exchanged) if beside is None and is_known else beside
+        # sums over very many losses take longer than a line does, if there is one
+        most = FEW_LOSSES if terms < math.inf else MOST_LOSSES
+        beside = _beside_few(laws, kinds, most, exchanged=exchanged)
+    return MixedOrder(kinds, exchanged) if beside is None and terms < math.inf else beside
 
 
 def _is_loud(kinds: Kinds) -> bool:
@@ -127,7 +131,7 @@ def _is_loud(kinds: Kinds) -> bool:
     return variance[1] > LOUD * variance[0] > 0.0
 
 
-def _beside_few(laws: Laws, kinds: Kinds, *, exchanged: bool) -> WeightedOrder | None:
+def _beside_few(laws: Laws, kinds: Kinds, most: int, *, exchanged: bool) -> WeightedOrder | None:
     """Steps of few losses beside others that have an order of their own; None where they do not."""
     few = [(law, number) for law, number in laws if isinstance(law, FiniteLaw)]
     others = tuple(part for part in laws if not isinstance(part[0], FiniteLaw))
@@ -135,7 +139,7 @@ def _beside_few(laws: Laws, kinds: Kinds, *, exchanged: bool) -> WeightedOrder |
         return None
     inner = _order(others, False) or deformed_order(list(others))
     made = finite_composition(few)
-    if inner is None or isinstance(made, str) or made.size > MOST_LOSSES:
+    if inner is None or isinstance(made, str) or made.size > most:
         return None
     return WeightedOrder(kinds, exchanged, made.weights(), inner)
 
